@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# All third-party packages, found once. cmake/deps/install.sh provides them where modules or Spack do not.
+include_guard(GLOBAL)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(Kokkos 4.5 REQUIRED)
+find_package(MPI REQUIRED COMPONENTS C CXX)
+set(HDF5_PREFER_PARALLEL ON)
+find_package(HDF5 REQUIRED COMPONENTS C)
+if(NOT HDF5_IS_PARALLEL)
+  message(FATAL_ERROR "HDF5 at ${HDF5_INCLUDE_DIRS} has no MPI support (rollouts and checkpoints are "
+    "written collectively): load a parallel HDF5 module or run cmake/deps/install.sh")
+endif()
+include(${PROJECT_SOURCE_DIR}/cmake/deps/teuchos.cmake)
+find_package(nlohmann_json 3.9 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+if(TAPER_ENABLE_TESTS)
+  find_package(Catch2 3 REQUIRED)
+endif()
+
+add_library(taper_hdf5 INTERFACE)
+target_include_directories(taper_hdf5 SYSTEM INTERFACE ${HDF5_INCLUDE_DIRS})
+target_link_libraries(taper_hdf5 INTERFACE ${HDF5_C_LIBRARIES} MPI::MPI_C)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# System packages: compilers, MPICH, parallel HDF5 and small libraries. Debian is served by apt;
+# elsewhere we name what modules or Spack must offer and go on, CMake tells later what is missing.
+# Sourced by install.sh.
+
+system_packages=(
+  g++ cmake ninja-build make patch python3-venv curl
+  mpich libmpich-dev libhdf5-mpich-dev hdf5-tools
+  nlohmann-json3-dev libpcre2-dev libutf8proc-dev
+)
+
+missing_packages() {
+  comm -23 <(printf '%s\n' "${system_packages[@]}" | sort) \
+    <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "${system_packages[@]}" 2> /dev/null |
+      sed -n 's/^ii  *//p' | sort)
+}
+
+apt_install() {
+  local root=("$@")
+  "${root[@]}" apt-get update &&
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends "${missing[@]}"
+}
+
+install_system_packages() {
+  local missing root=()
+  if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
+    print_needed_modules "not a Debian system"
+    return
+  fi
+  mapfile -t missing < <(missing_packages)
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  if [[ $EUID -ne 0 ]]; then
+    if ! sudo -n true 2> /dev/null; then
+      print_needed_modules "no root rights here; Debian packages missing: ${missing[*]}"
+      return
+    fi
+    root=(sudo -n)
+  fi
+  log "installing ${missing[*]}"
+  step system-packages apt_install "${root[@]}"
+}
+
+print_needed_modules() {
+  log "system packages left alone ($1)"
+  cat >&2 << 'END'
+  Load modules or Spack packages that offer:
+    gcc >= 12 (or clang >= 16), cmake >= 3.25, ninja, python >= 3.10
+    mpich (or another MPI >= 3.1)     spack: mpich
+    HDF5, parallel, same MPI          spack: hdf5+mpi
+    nlohmann-json, pcre2, utf8proc    spack: nlohmann-json pcre2 utf8proc
+  and, if you do not want them built here:
+    kokkos >= 4.5                     spack: kokkos@4.5:+openmp+serial cxxstd=20
+    Teuchos                           spack: trilinos+teuchos, or any Trilinos 13.2 or newer
+    Catch2 >= 3                       spack: catch2@3:
+END
+}

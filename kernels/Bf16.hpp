@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace taper {
+
+// A 16-bit brain float as it lies in memory. (Kokkos' own type is a 4-byte float on the host.)
+struct bf16 {
+  std::uint16_t bits = 0;
+};
+
+// Exact.
+constexpr float to_float(bf16 value) { return std::bit_cast<float>(std::uint32_t{value.bits} << 16); }
+constexpr float to_float(float value) { return value; }
+
+// Round to nearest, ties to even; NaN stays NaN.
+constexpr bf16 to_bf16(float value) {
+  const std::uint32_t u = std::bit_cast<std::uint32_t>(value);
+  if ((u & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>((u >> 16) | 0x40u)};
+  return {static_cast<std::uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16)};
+}
+
+}  // namespace taper

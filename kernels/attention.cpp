@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention.hpp"
+
+#include <cmath>
+
+#include "base/Error.hpp"
+#include "kernels/detail/HostOps.hpp"
+
+namespace taper {
+namespace {
+
+constexpr int kTokensPerTask = 32;
+
+template <class E>
+using Dynamic = Kokkos::RangePolicy<E, Kokkos::Schedule<Kokkos::Dynamic>>;
+
+template <class E>
+detail::AttentionArgs make_args(MatrixView<float, E> out, MatrixView<float, E> stats, MatrixView<const float, E> q,
+                                const LayerPages& pages, const AttentionShape& shape) {
+  detail::AttentionArgs args;
+  args.pages = pages;
+  args.q = q.data();
+  args.out = out.data();
+  args.stats = stats.data();
+  args.heads = shape.heads;
+  args.kv_heads = shape.kv_heads;
+  args.group = shape.group;
+  args.head_offset = shape.head_offset;
+  args.head_pad = shape.head_pad;
+  args.scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+  return args;
+}
+
+}  // namespace
+
+template <class E>
+void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
+                 VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
+  const int n = segments.extent_int(0) * shape.kv_heads;
+  const AttentionSegment* list = segments.data();
+  const float* source = kv.data();
+  Kokkos::parallel_for("taper::write_pages", Dynamic<E>(exec, 0, n), [=](const int i) {
+    const AttentionSegment& segment = list[i / shape.kv_heads];
+    const int head = i % shape.kv_heads;
+    for (int t = 0; t < segment.count; ++t) {
+      const int position = segment.start + t, slot = position % kPage;
+      float* page = pages.kv + segment.blocks[position / kPage] * pages.block_stride + head * pages.head_stride;
+      const float* k = source + (static_cast<std::int64_t>(segment.row + t) * shape.kv_heads + head) * 2 * shape.head_pad;
+      for (int d = 0; d < pages.head_dim; ++d) page[d * kPage + slot] = k[d];
+      float* v = page + static_cast<std::int64_t>(pages.head_dim) * kPage + slot * pages.v_stride;
+      for (int d = 0; d < pages.v_stride; ++d) v[d] = k[shape.head_pad + d];
+    }
+  });
+}
+
+template <class E>
+void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats, MatrixView<const float, E> q,
+               const LayerPages& pages, VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
+  const detail::AttentionArgs args = make_args<E>(out, stats, q, pages, shape);
+  const auto task = detail::host_ops().attention;
+  const AttentionSegment* list = segments.data();
+  int longest = 0;
+  for (std::size_t s = 0; s < segments.extent(0); ++s) longest = list[s].count > longest ? list[s].count : longest;
+  const int parts = (longest + kTokensPerTask - 1) / kTokensPerTask;
+  const int n = segments.extent_int(0) * shape.kv_heads * parts;
+  Kokkos::parallel_for("taper::attention", Dynamic<E>(exec, 0, n), [=](const int i) {
+    const AttentionSegment& segment = list[i / (shape.kv_heads * parts)];
+    const int begin = i % parts * kTokensPerTask;
+    const int end = begin + kTokensPerTask < segment.count ? begin + kTokensPerTask : segment.count;
+    if (begin < end) task(args, segment, i / parts % shape.kv_heads, begin, end);
+  });
+}
+
+template <class E>
+void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float, E> dkv,
+                        MatrixView<const float, E> dout, MatrixView<const float, E> out,
+                        MatrixView<const float, E> stats, MatrixView<const float, E> q, const LayerPages& pages,
+                        VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
+  detail::AttentionBackwardArgs args;
+  // The task only reads out and stats; the forward arguments are shared with the pass that writes them.
+  args.forward = make_args<E>(MatrixView<float, E>(const_cast<float*>(out.data()), out.extent(0), out.extent(1)),
+                              MatrixView<float, E>(const_cast<float*>(stats.data()), stats.extent(0), stats.extent(1)),
+                              q, pages, shape);
+  args.dout = dout.data();
+  args.dq = dq.data();
+  args.dkv = dkv.data();
+  const auto task = detail::host_ops().attention_backward;
+  const AttentionSegment* list = segments.data();
+  const int n = segments.extent_int(0) * shape.kv_heads;
+  Kokkos::parallel_for("taper::attention_backward", Dynamic<E>(exec, 0, n), [=](const int i) {
+    TAPER_EXPECT(list[i / shape.kv_heads].start == 0);
+    task(args, list[i / shape.kv_heads], i % shape.kv_heads);
+  });
+}
+
+template void write_pages<HostExec>(const HostExec&, const LayerPages&, MatrixView<const float, HostExec>,
+                                    VectorView<const AttentionSegment, HostExec>, const AttentionShape&);
+template void attention<HostExec>(const HostExec&, MatrixView<float, HostExec>, MatrixView<float, HostExec>,
+                                  MatrixView<const float, HostExec>, const LayerPages&,
+                                  VectorView<const AttentionSegment, HostExec>, const AttentionShape&);
+template void attention_backward<HostExec>(const HostExec&, MatrixView<float, HostExec>, MatrixView<float, HostExec>,
+                                           MatrixView<const float, HostExec>, MatrixView<const float, HostExec>,
+                                           MatrixView<const float, HostExec>, MatrixView<const float, HostExec>,
+                                           const LayerPages&, VectorView<const AttentionSegment, HostExec>,
+                                           const AttentionShape&);
+
+}  // namespace taper

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace taper::detail {
+
+inline constexpr int kPage = 64;          // positions per KV page
+inline constexpr int kAttentionChunk = 256;  // positions per softmax chunk, a multiple of the page
+inline constexpr int kQueryBlock = 4;     // query vectors that share the loads of a page
+
+// Consecutive new tokens of one sequence: positions [start, start + count) stand in rows [row, row + count).
+struct SegmentArgs {
+  const std::int32_t* blocks = nullptr;  // block of position p is blocks[p / kPage]
+  int start = 0;
+  int count = 0;
+  int row = 0;
+};
+
+// Where pages lie: page (block, head) of this layer starts at kv + block * block_stride + head * head_stride, first K as
+// (head_dim, kPage), then V as (kPage, v_stride).
+struct PageArgs {
+  float* kv = nullptr;
+  std::int64_t block_stride = 0, head_stride = 0;
+  int head_dim = 0;
+  int v_stride = 0;  // head_dim rounded up to 16
+};
+
+struct AttentionArgs {
+  PageArgs pages;
+  // (rows, heads, head_pad). Local query head h reads local KV head (h + head_offset) / group: the offset is not zero
+  // where a shard begins inside the group of a KV head.
+  const float* q = nullptr;
+  float* out = nullptr;      // like q
+  float* stats = nullptr;    // (rows, heads, 2): max of scaled scores and sum of exponentials; null: not wanted
+  int heads = 0, kv_heads = 0, group = 1, head_offset = 0, head_pad = 0;
+  float scale = 1.0f;
+};
+
+struct AttentionBackwardArgs {
+  AttentionArgs forward;           // q, out and stats as the forward pass left them
+  const float* dout = nullptr;     // like q
+  float* dq = nullptr;             // like q, written
+  float* dkv = nullptr;            // (rows, kv heads, 2, head_pad), written: dK then dV
+};
+
+// Local query heads that read local KV head `kv_head`.
+struct HeadRange {
+  int begin, end;
+};
+constexpr HeadRange query_heads(const AttentionArgs& args, int kv_head) {
+  const int begin = kv_head * args.group - args.head_offset;
+  const int end = begin + args.group;
+  return {begin < 0 ? 0 : begin, end < args.heads ? end : args.heads};
+}
+
+}  // namespace taper::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace taper::detail {
+
+inline constexpr int kPanel = 64;          // output columns per panel of packed weights
+inline constexpr int kProductChunk = 48;   // rows per task of a product with leaves
+inline constexpr int kMaxTreeDepth = 24;   // partial sums that may wait while leaves are added
+
+// y = A * W by panels of 64 columns. Every output element is one chain of fused multiply-adds over ascending k within
+// a leaf; where there is a program, leaf sums are added in the order of a ReductionTree and the remaining partial sums
+// are stored one after another.
+struct ProductArgs {
+  // A: element (row, leaf, k) at a[row * a_row + leaf * a_leaf + k * a_k].
+  const float* a = nullptr;
+  std::int64_t a_row = 0, a_leaf = 0, a_k = 1;
+  // W: 64 columns of (panel, leaf, k) start at w + panel * w_panel + leaf * w_leaf + k * w_k, in elements.
+  const void* w = nullptr;
+  bool w_is_bf16 = false;
+  std::int64_t w_panel = 0, w_leaf = 0, w_k = kPanel;
+  int leaves = 1;
+  int leaf_k = 0;       // length of a leaf
+  int last_leaf_k = 0;  // length of the last one
+  const int* program = nullptr;  // additions after each leaf; null: one leaf, no tree
+  int partials = 1;
+  // Y: element (partial, row, column) at y[partial * y_partial + row * y_row + column].
+  float* y = nullptr;
+  std::int64_t y_row = 0, y_partial = 0;
+  const float* bias = nullptr;  // (columns), added after the chain; null: none
+  bool accumulate = false;      // the chain starts from y instead of zero (one leaf only)
+  int rows = 0;
+  int columns = 0;
+};
+
+}  // namespace taper::detail

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sixteen float lanes on AVX2 + FMA, as two registers. Included only by translation units compiled for them.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/Bf16.hpp"
+
+namespace taper::detail {
+
+struct Avx2 {
+  struct V {
+    __m256 lo, hi;
+  };
+  static constexpr const char* kName = "avx2";
+  static constexpr int kProductVectors = 1;
+  static constexpr int kProductRows = 6;
+
+  static V zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+  static V set1(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+  static V load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+  static V load(const bf16* p) {
+    const auto widen = [](const bf16* q) {
+      const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(q));
+      return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+    };
+    return {widen(p), widen(p + 8)};
+  }
+  static void store(float* p, V x) {
+    _mm256_storeu_ps(p, x.lo);
+    _mm256_storeu_ps(p + 8, x.hi);
+  }
+  static __m256i first(int n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+  static V load_n(const float* p, int n) {
+    return {_mm256_maskload_ps(p, first(n)), _mm256_maskload_ps(p + 8, first(n - 8))};
+  }
+  static void store_n(float* p, V x, int n) {
+    _mm256_maskstore_ps(p, first(n), x.lo);
+    _mm256_maskstore_ps(p + 8, first(n - 8), x.hi);
+  }
+  static V keep_first(V x, int n, V other) {
+    return {_mm256_blendv_ps(other.lo, x.lo, _mm256_castsi256_ps(first(n))),
+            _mm256_blendv_ps(other.hi, x.hi, _mm256_castsi256_ps(first(n - 8)))};
+  }
+
+  static V add(V a, V b) { return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)}; }
+  static V sub(V a, V b) { return {_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)}; }
+  static V mul(V a, V b) { return {_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)}; }
+  static V div(V a, V b) { return {_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)}; }
+  static V fma(V a, V b, V c) { return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)}; }
+  static V sqrt(V a) { return {_mm256_sqrt_ps(a.lo), _mm256_sqrt_ps(a.hi)}; }
+  static V max(V a, V b) { return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)}; }
+  static V min(V a, V b) { return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)}; }
+  static V round(V a) {
+    constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    return {_mm256_round_ps(a.lo, kNearest), _mm256_round_ps(a.hi, kNearest)};
+  }
+  static V scale(V a, V n) {
+    const auto power = [](__m256 e) {
+      return _mm256_castsi256_ps(
+          _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(e), _mm256_set1_epi32(127)), 23));
+    };
+    return {_mm256_mul_ps(a.lo, power(n.lo)), _mm256_mul_ps(a.hi, power(n.hi))};
+  }
+  static V where_ge(V x, V y, V a, V b) {
+    return {_mm256_blendv_ps(b.lo, a.lo, _mm256_cmp_ps(x.lo, y.lo, _CMP_GE_OQ)),
+            _mm256_blendv_ps(b.hi, a.hi, _mm256_cmp_ps(x.hi, y.hi, _CMP_GE_OQ))};
+  }
+  static std::int64_t sum_rounded(V x) {
+    float lanes[16];
+    store(lanes, x);
+    std::int64_t sum = 0;
+    for (float lane : lanes) sum += __builtin_llrintf(lane);
+    return sum;
+  }
+};
+
+}  // namespace taper::detail

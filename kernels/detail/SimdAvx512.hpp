@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sixteen float lanes on AVX-512 (F, BW, DQ, VL). All instruction sets offer the same sixteen lanes, so that sums over
+// lanes have the same bits everywhere. Included only by translation units compiled for this instruction set.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/Bf16.hpp"
+
+namespace taper::detail {
+
+struct Avx512 {
+  using V = __m512;
+  static constexpr const char* kName = "avx512";
+  static constexpr int kProductVectors = 4;  // vectors of columns in registers in a panel product
+  static constexpr int kProductRows = 6;
+
+  static V zero() { return _mm512_setzero_ps(); }
+  static V set1(float x) { return _mm512_set1_ps(x); }
+  static V load(const float* p) { return _mm512_loadu_ps(p); }
+  static V load(const bf16* p) {
+    const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+  }
+  static void store(float* p, V x) { _mm512_storeu_ps(p, x); }
+  static __mmask16 first(int n) { return static_cast<__mmask16>((1u << n) - 1u); }
+  static V load_n(const float* p, int n) { return _mm512_maskz_loadu_ps(first(n), p); }
+  static void store_n(float* p, V x, int n) { _mm512_mask_storeu_ps(p, first(n), x); }
+  // x in the first n lanes, other beyond; 0 <= n <= 16.
+  static V keep_first(V x, int n, V other) { return _mm512_mask_blend_ps(first(n), other, x); }
+
+  static V add(V a, V b) { return _mm512_add_ps(a, b); }
+  static V sub(V a, V b) { return _mm512_sub_ps(a, b); }
+  static V mul(V a, V b) { return _mm512_mul_ps(a, b); }
+  static V div(V a, V b) { return _mm512_div_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+  static V sqrt(V a) { return _mm512_sqrt_ps(a); }
+  // Second operand where either is NaN.
+  static V max(V a, V b) { return _mm512_max_ps(a, b); }
+  static V min(V a, V b) { return _mm512_min_ps(a, b); }
+  // To the nearest integer, ties to even.
+  static V round(V a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  // a * 2^n for integer-valued n in [-126, 127].
+  static V scale(V a, V n) {
+    const __m512i bits = _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23);
+    return _mm512_mul_ps(a, _mm512_castsi512_ps(bits));
+  }
+  // a where x >= y, else b.
+  static V where_ge(V x, V y, V a, V b) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_GE_OQ), b, a); }
+  // Sum over lanes of the integers nearest to each lane (ties to even).
+  static std::int64_t sum_rounded(V x) {
+    const __m512i low = _mm512_cvtps_epi64(_mm512_castps512_ps256(x));
+    const __m512i high = _mm512_cvtps_epi64(_mm512_extractf32x8_ps(x, 1));
+    return _mm512_reduce_add_epi64(_mm512_add_epi64(low, high));
+  }
+};
+
+}  // namespace taper::detail

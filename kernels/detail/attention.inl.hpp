@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/detail/Attention.hpp"
+#include "kernels/detail/Lanes.hpp"
+
+namespace taper::detail {
+
+inline constexpr int kMaxHeadDim = 256;
+
+// One query vector on its way through the chunks of its sequence.
+struct QueryState {
+  const float* q;
+  float* out;
+  float* stats;
+  int limit;  // keys [0, limit) are visible
+  float max;
+  float sum;
+};
+
+// scores[j] = sum over d (ascending, fused) of q[d] * K[d][j] for one page and NQ queries.
+template <class S, int NQ>
+inline void page_scores(const QueryState* query, const float* k_page, int head_dim, float* const* scores) {
+  constexpr int N = S::kProductVectors;
+  for (int j0 = 0; j0 < kPage; j0 += 16 * N) {
+    typename S::V acc[NQ][N];
+#pragma GCC unroll 4
+    for (int i = 0; i < NQ; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) acc[i][v] = S::zero();
+    for (int d = 0; d < head_dim; ++d) {
+      typename S::V key[N];
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) key[v] = S::load(k_page + d * kPage + j0 + 16 * v);
+#pragma GCC unroll 4
+      for (int i = 0; i < NQ; ++i) {
+        const typename S::V x = S::set1(query[i].q[d]);
+#pragma GCC unroll 4
+        for (int v = 0; v < N; ++v) acc[i][v] = S::fma(x, key[v], acc[i][v]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < NQ; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) S::store(scores[i] + j0 + 16 * v, acc[i][v]);
+  }
+}
+
+// Turns the scores of one chunk into exponentials relative to the chunk's maximum; keys from n on are skipped.
+template <class S>
+inline void chunk_softmax(float* scores, int n, float scale, float& max, float& sum) {
+  using V = typename S::V;
+  const V lowest = S::set1(-__builtin_inff());
+  V best = lowest;
+  for (int j = 0; j < n; j += 16) {
+    const int lanes = n - j < 16 ? n - j : 16;
+    const V s = S::keep_first(S::mul(S::load(scores + j), S::set1(scale)), lanes, lowest);
+    S::store(scores + j, s);
+    best = S::max(best, s);
+  }
+  max = max_lanes<S>(best);
+  V total = S::zero();
+  for (int j = 0; j < n; j += 16) {
+    const int lanes = n - j < 16 ? n - j : 16;
+    const V e = S::keep_first(exp<S>(S::sub(S::load(scores + j), S::set1(max))), lanes, S::zero());
+    S::store(scores + j, e);
+    total = S::add(total, e);
+  }
+  sum = sum_lanes<S>(total);
+}
+
+// The V page of position p (within the sequence).
+inline const float* v_page(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int position) {
+  return pages.kv + segment.blocks[position / kPage] * pages.block_stride + kv_head * pages.head_stride +
+         static_cast<std::int64_t>(pages.head_dim) * kPage;
+}
+
+// out[i][d] += chain over keys [begin, end) of the chunk at `base`: e[i][j] * V[j][d], for N vectors of d from d0.
+template <class S, int NQ, int N>
+inline void extend_values(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int base, int begin, int end,
+                          const float* const* e, int d0, typename S::V (&acc)[NQ][N]) {
+  for (int j = begin; j < end;) {
+    const float* page = v_page(pages, segment, kv_head, base + j) + d0;
+    const int in_page = (base + j) % kPage;
+    const int stop = j + kPage - in_page < end ? j + kPage - in_page : end;
+    for (const float* value = page + in_page * pages.v_stride; j < stop; ++j, value += pages.v_stride) {
+      typename S::V x[N];
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) x[v] = S::load(value + 16 * v);
+#pragma GCC unroll 4
+      for (int i = 0; i < NQ; ++i) {
+        const typename S::V weight = S::set1(e[i][j]);
+#pragma GCC unroll 4
+        for (int v = 0; v < N; ++v) acc[i][v] = S::fma(weight, x[v], acc[i][v]);
+      }
+    }
+  }
+}
+
+// The weighted sum of values of one chunk for NQ queries, N vectors of the head at d0, into values[i] + d0. Keys that all
+// queries see are read once for all; the rest of each query follows alone, so its chain is the same in any company.
+template <class S, int NQ, int N>
+inline void chunk_values(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int base, const int* n,
+                         const float* const* e, int d0, float (*values)[kMaxHeadDim]) {
+  int common = n[0];
+  for (int i = 1; i < NQ; ++i) common = n[i] < common ? n[i] : common;
+  typename S::V acc[NQ][N];
+#pragma GCC unroll 4
+  for (int i = 0; i < NQ; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < N; ++v) acc[i][v] = S::zero();
+  extend_values<S, NQ, N>(pages, segment, kv_head, base, 0, common, e, d0, acc);
+  for (int i = 0; i < NQ; ++i) {
+    typename S::V alone[1][N];
+    for (int v = 0; v < N; ++v) alone[0][v] = acc[i][v];
+    extend_values<S, 1, N>(pages, segment, kv_head, base, common, n[i], e + i, d0, alone);
+    for (int v = 0; v < N; ++v) S::store(values[i] + d0 + 16 * v, alone[0][v]);
+  }
+}
+
+// Merges a chunk (max, sum, values) into the running state; `first` starts it.
+template <class S>
+inline void merge_chunk(QueryState& query, float max, float sum, const float* values, int head_dim, bool first) {
+  using V = typename S::V;
+  if (first) {
+    query.max = max;
+    query.sum = sum;
+    for (int d = 0; d < head_dim; d += 16)
+      S::store_n(query.out + d, S::load(values + d), head_dim - d < 16 ? head_dim - d : 16);
+    return;
+  }
+  const float top = max > query.max ? max : query.max;
+  const float old_factor = exp_scalar<S>(query.max - top);
+  const float new_factor = exp_scalar<S>(max - top);
+  query.sum = query.sum * old_factor + sum * new_factor;
+  query.max = top;
+  for (int d = 0; d < head_dim; d += 16) {
+    const int lanes = head_dim - d < 16 ? head_dim - d : 16;
+    const V old_part = S::mul(S::load_n(query.out + d, lanes), S::set1(old_factor));
+    S::store_n(query.out + d, S::add(old_part, S::mul(S::load(values + d), S::set1(new_factor))), lanes);
+  }
+}
+
+template <class S, int NQ>
+inline void attend_block(const AttentionArgs& args, const SegmentArgs& segment, int kv_head, QueryState* query) {
+  const PageArgs& pages = args.pages;
+  alignas(64) float scores[NQ][kAttentionChunk];
+  alignas(64) float values[NQ][kMaxHeadDim];
+  int limit = 0;
+  for (int i = 0; i < NQ; ++i) limit = query[i].limit > limit ? query[i].limit : limit;
+  for (int base = 0; base < limit; base += kAttentionChunk) {
+    const int end = limit < base + kAttentionChunk ? limit : base + kAttentionChunk;
+    for (int p = base; p < end; p += kPage) {
+      const float* k_page = pages.kv + segment.blocks[p / kPage] * pages.block_stride + kv_head * pages.head_stride;
+      float* page_rows[NQ];
+      for (int i = 0; i < NQ; ++i) page_rows[i] = scores[i] + (p - base);
+      page_scores<S, NQ>(query, k_page, pages.head_dim, page_rows);
+    }
+    int n[NQ];
+    float max[NQ] = {}, sum[NQ] = {};
+    const float* e[NQ];
+    for (int i = 0; i < NQ; ++i) {
+      n[i] = query[i].limit - base < kAttentionChunk ? query[i].limit - base : kAttentionChunk;
+      if (n[i] < 0) n[i] = 0;
+      e[i] = scores[i];
+      if (n[i] > 0) chunk_softmax<S>(scores[i], n[i], args.scale, max[i], sum[i]);
+    }
+    constexpr int N = S::kProductVectors;
+    int d0 = 0;
+    for (; d0 + 16 * N <= pages.v_stride; d0 += 16 * N)
+      chunk_values<S, NQ, N>(pages, segment, kv_head, base, n, e, d0, values);
+    for (; d0 < pages.v_stride; d0 += 16) chunk_values<S, NQ, 1>(pages, segment, kv_head, base, n, e, d0, values);
+    for (int i = 0; i < NQ; ++i)
+      if (n[i] > 0) merge_chunk<S>(query[i], max[i], sum[i], values[i], pages.head_dim, base == 0);
+  }
+  for (int i = 0; i < NQ; ++i) {
+    for (int d = 0; d < pages.head_dim; d += 16) {
+      const int lanes = pages.head_dim - d < 16 ? pages.head_dim - d : 16;
+      float* out = query[i].out + d;
+      S::store_n(out, S::div(S::load_n(out, lanes), S::set1(query[i].sum)), lanes);
+    }
+    if (query[i].stats != nullptr) {
+      query[i].stats[0] = query[i].max;
+      query[i].stats[1] = query[i].sum;
+    }
+  }
+}
+
+// One task: new tokens [token_begin, token_end) of a segment, all query heads of one KV head.
+template <class S>
+void attention_task(const AttentionArgs& args, const SegmentArgs& segment, int kv_head, int token_begin,
+                    int token_end) {
+  const HeadRange heads = query_heads(args, kv_head);
+  QueryState block[kQueryBlock];
+  int filled = 0;
+  const auto flush = [&] {
+    if (filled == 4) attend_block<S, 4>(args, segment, kv_head, block);
+    if (filled == 3) attend_block<S, 3>(args, segment, kv_head, block);
+    if (filled == 2) attend_block<S, 2>(args, segment, kv_head, block);
+    if (filled == 1) attend_block<S, 1>(args, segment, kv_head, block);
+    filled = 0;
+  };
+  for (int token = token_begin; token < token_end; ++token) {
+    for (int head = heads.begin; head < heads.end; ++head) {
+      const std::int64_t slot = static_cast<std::int64_t>(segment.row + token) * args.heads + head;
+      block[filled++] = {args.q + slot * args.head_pad,
+                         args.out + slot * args.head_pad,
+                         args.stats == nullptr ? nullptr : args.stats + 2 * slot,
+                         segment.start + token + 1,
+                         0.0f,
+                         0.0f};
+      if (filled == kQueryBlock) flush();
+    }
+  }
+  flush();
+}
+
+}  // namespace taper::detail

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/attention.inl.hpp"
+#include "kernels/detail/attention_backward.inl.hpp"
+#include "kernels/detail/product.inl.hpp"
+#include "kernels/detail/rows.inl.hpp"
+
+namespace taper::detail {
+
+template <class S>
+constexpr HostOps make_host_ops() {
+  return {S::kName,
+          product_task<S>,
+          attention_task<S>,
+          attention_backward_task<S>,
+          rmsnorm_row<S>,
+          rmsnorm_backward_row<S>,
+          column_sums<S>,
+          rope_head<S>,
+          swiglu_row<S>,
+          swiglu_backward_row<S>,
+          add_row<S>,
+          scale_and_max_row<S>,
+          mass_row<S>,
+          masses_row<S>,
+          find_mass_row<S>,
+          weighted_logit_row<S>,
+          logit_gradient_row<S>,
+          adamw_row<S>,
+          sum_squares_row<S>};
+}
+
+}  // namespace taper::detail

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace taper {
+
+// The entry of known nearest to word by edit distance; empty where nothing is similar. For "did you mean".
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+// "a, b, c"
+std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+
+// "1.50 GiB", "12 B"
+std::string format_bytes(double bytes);
+
+// 64-bit FNV-1a, for configuration and content hashes (not cryptographic).
+std::uint64_t fnv1a(std::string_view data, std::uint64_t start = 0xcbf29ce484222325ull);
+
+}  // namespace taper

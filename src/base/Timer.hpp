@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+namespace taper {
+
+// Seconds since construction or the last restart(), by the monotonic clock.
+class Timer {
+ public:
+  Timer() : start_(Clock::now()) {}
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  void restart() { start_ = Clock::now(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_;
+};
+
+}  // namespace taper

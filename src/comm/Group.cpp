@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/Group.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <utility>
+
+#include "base/Error.hpp"
+#include "comm/MpiCall.hpp"
+
+namespace taper {
+
+Group::Group(std::vector<int> world_ranks, int rank, MPI_Comm comm, bool owned,
+             const GroupOptions& options)
+    : world_ranks_(std::move(world_ranks)),
+      rank_(rank),
+      comm_(comm),
+      owned_(owned),
+      options_(options) {}
+
+Group Group::self(int world_rank) {
+  GroupOptions options;
+  options.wait = WaitPolicy::kBlock;
+  return Group({world_rank}, 0, MPI_COMM_SELF, false, options);
+}
+
+Group Group::world(MPI_Comm comm, const GroupOptions& options) {
+  int size = 0, rank = 0;
+  TAPER_MPI_CALL(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+  TAPER_MPI_CALL(MPI_Comm_size(comm, &size));
+  TAPER_MPI_CALL(MPI_Comm_rank(comm, &rank));
+  GroupOptions resolved = options;
+  resolved.wait = resolve_wait_policy(options.wait, comm);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return Group(std::move(ranks), rank, comm, false, resolved);
+}
+
+Group Group::owning(MPI_Comm comm, std::vector<int> world_ranks, const GroupOptions& options) {
+  TAPER_EXPECT(options.wait != WaitPolicy::kAuto);
+  int size = 0, rank = 0;
+  TAPER_MPI_CALL(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+  TAPER_MPI_CALL(MPI_Comm_size(comm, &size));
+  TAPER_MPI_CALL(MPI_Comm_rank(comm, &rank));
+  TAPER_VALIDATE(
+      size == static_cast<int>(world_ranks.size()),
+      "a communicator of " << size << " ranks given for a group of " << world_ranks.size());
+  return Group(std::move(world_ranks), rank, comm, true, options);
+}
+
+Group::Group(Group&& other) noexcept {
+  *this = std::move(other);
+}
+
+Group& Group::operator=(Group&& other) noexcept {
+  if (this == &other) return *this;
+  free();
+  world_ranks_ = std::move(other.world_ranks_);
+  rank_ = other.rank_;
+  comm_ = std::exchange(other.comm_, MPI_COMM_SELF);
+  owned_ = std::exchange(other.owned_, false);
+  options_ = other.options_;
+  number_ = other.number_;
+  return *this;
+}
+
+Group::~Group() {
+  free();
+}
+
+// Freeing a communicator may wait for the other ranks. While an exception flies they will not come
+// (the run ends in MPI_Abort, Guard.hpp), and after MPI_Finalize there is nothing left to free.
+void Group::free() {
+  if (!std::exchange(owned_, false) || std::uncaught_exceptions() > 0) return;
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized == 0) MPI_Comm_free(&comm_);
+}
+
+int Group::index_of(int world_rank) const {
+  const auto found = std::find(world_ranks_.begin(), world_ranks_.end(), world_rank);
+  return found == world_ranks_.end() ? -1 : static_cast<int>(found - world_ranks_.begin());
+}
+
+}  // namespace taper

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/Wait.hpp"
+
+namespace taper {
+
+class Progress;
+
+// What every group of a run shares. Carried by the groups themselves, so there is no global state.
+struct GroupOptions {
+  WaitPolicy wait = WaitPolicy::kAuto;
+  Progress* progress = nullptr;              // told of every collective; must outlive the groups
+  std::int64_t max_message_bytes = 1 << 30;  // larger data travel in pieces (MPI counts are int)
+};
+
+// An ordered list of ranks that communicate, passed as an argument to whatever communicates. A
+// member's index in the list, rank(), is its shard index. A group of one is a *null group*: its
+// collectives are copies and need no MPI.
+class Group {
+ public:
+  // The null group of this process alone.
+  static Group self(int world_rank = 0);
+  // Adopts `comm` (without owning it) as the group of all ranks 0..n-1; it then returns errors
+  // instead of aborting. Collective over `comm` where options.wait is kAuto.
+  static Group world(MPI_Comm comm, const GroupOptions& options = {});
+  // Owns `comm`, whose rank i is world_ranks[i]. options.wait must be resolved.
+  static Group owning(MPI_Comm comm, std::vector<int> world_ranks, const GroupOptions& options);
+
+  Group(Group&& other) noexcept;
+  Group& operator=(Group&& other) noexcept;
+  ~Group();
+
+  int rank() const { return rank_; }  // index of this process in world_ranks()
+  int size() const { return static_cast<int>(world_ranks_.size()); }
+  bool is_null() const { return size() == 1; }
+
+  const std::vector<int>& world_ranks() const { return world_ranks_; }
+  int world_rank() const { return world_ranks_[static_cast<std::size_t>(rank_)]; }
+  // Position of a world rank in the list, -1 where it is no member.
+  int index_of(int world_rank) const;
+
+  // For libraries that want a raw communicator (HDF5); MPI_COMM_SELF for a null group.
+  MPI_Comm comm() const { return comm_; }
+  WaitPolicy wait() const { return options_.wait; }
+  Progress* progress() const { return options_.progress; }
+  std::int64_t max_message_bytes() const { return options_.max_message_bytes; }
+
+  // The running number of the next collective: equal on all ranks of a group that is used
+  // correctly.
+  std::uint64_t next_number() const { return ++number_; }
+  std::uint64_t number() const { return number_; }
+
+ private:
+  Group(std::vector<int> world_ranks, int rank, MPI_Comm comm, bool owned,
+        const GroupOptions& options);
+  void free();
+
+  std::vector<int> world_ranks_;
+  int rank_ = 0;
+  MPI_Comm comm_ = MPI_COMM_SELF;
+  bool owned_ = false;
+  GroupOptions options_;
+  mutable std::uint64_t number_ = 0;  // bookkeeping, not part of the value
+};
+
+}  // namespace taper

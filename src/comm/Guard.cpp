@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/Guard.hpp"
+
+#include <mpi.h>
+
+#include <exception>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+
+namespace taper {
+namespace {
+
+int end_all_ranks(ExitCode code) {
+  int initialized = 0, finalized = 0, ranks = 1;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized != 0 && finalized == 0) {
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+int run_guarded(const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    TAPER_ERROR(error.what());
+    return end_all_ranks(error.code());
+  } catch (const std::exception& error) {
+    TAPER_ERROR(error.what() << " (unexpected)");
+  } catch (...) {
+    TAPER_ERROR("an exception of unknown type");
+  }
+  return end_all_ranks(ExitCode::kFailure);
+}
+
+}  // namespace taper

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/Group.hpp"
+
+namespace taper {
+
+// Where one rank runs. `node` is what layouts and prices go by; several (virtual) nodes may share
+// one host, whose cores are what binding goes by.
+struct RankPlace {
+  std::string node;
+  std::string host;
+  int host_cores = 0;      // online
+  std::vector<int> cores;  // that the calling thread may run on, ascending
+
+  bool is_pinned() const { return static_cast<int>(cores.size()) < host_cores; }
+};
+
+enum class SharedCores { kRefuse, kAllow };
+
+// The places of all ranks, in rank order.
+struct Placement {
+  std::vector<RankPlace> ranks;
+
+  // Nodes numbered by their first rank, and the node of each rank.
+  std::vector<std::string> nodes() const;
+  std::vector<int> node_of_rank() const;
+  // Index of `rank` among the ranks of its host: chooses the device.
+  int local_rank(int rank) const;
+};
+
+// The place of this process. Node: `node_name` where given, else SLURMD_NODENAME, else the host
+// name.
+RankPlace find_place(const std::string& node_name = "");
+
+// The places of all ranks; call after Kokkos has started, which may bind threads. Collective over
+// `group`.
+Placement gather_placement(const Group& group, const RankPlace& mine);
+
+// One line per rank: rank, node, cores.
+std::string to_string(const Placement& placement);
+
+// Ranks pinned to the same single core, one text per core. Such a run would be slower by the number
+// of ranks.
+std::vector<std::string> pinning_problems(const Placement& placement);
+// Hosts with more ranks than cores to run on, one text per host.
+std::vector<std::string> oversubscription_warnings(const Placement& placement);
+
+// Throws Error for pinning problems unless they are allowed, logs the warnings. The same on every
+// rank.
+void check_placement(const Placement& placement, SharedCores shared_cores);
+
+}  // namespace taper

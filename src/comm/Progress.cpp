@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/Progress.hpp"
+
+#include <chrono>
+#include <iomanip>
+#include <sstream>
+
+namespace taper {
+namespace {
+
+std::int64_t now_ns() {
+  const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count();
+}
+
+}  // namespace
+
+Progress::Progress() : changed_ns_(now_ns()) {}
+
+void Progress::touch() {
+  changed_ns_.store(now_ns(), std::memory_order_release);
+}
+
+void Progress::set_phase(const char* phase) {
+  phase_ = phase;
+  touch();
+}
+
+void Progress::set_iteration(std::int64_t iteration) {
+  iteration_ = iteration;
+  touch();
+}
+
+void Progress::set_step(std::int64_t step) {
+  step_.store(step, std::memory_order_relaxed);
+  touch();
+}
+
+void Progress::enter_collective(const char* name, std::uint64_t number, int group_size) {
+  collective_.store(name, std::memory_order_relaxed);
+  number_.store(number, std::memory_order_relaxed);
+  group_size_.store(group_size, std::memory_order_relaxed);
+  touch();  // before the flag: a watchdog must not pair "inside" with the time of an older change
+  inside_.store(true, std::memory_order_release);
+}
+
+void Progress::leave_collective() {
+  inside_.store(false, std::memory_order_release);
+  touch();
+}
+
+Progress::View Progress::read() const {
+  View view;
+  view.inside_collective = inside_.load(std::memory_order_acquire);
+  view.phase = phase_;
+  view.iteration = iteration_;
+  view.step = step_;
+  view.collective = collective_;
+  view.number = number_;
+  view.group_size = group_size_;
+  view.seconds_since_change = static_cast<double>(now_ns() - changed_ns_.load()) * 1e-9;
+  return view;
+}
+
+std::string to_string(const Progress::View& view) {
+  std::ostringstream text;
+  if (*view.phase != '\0') text << "phase " << view.phase << ", ";
+  text << "iteration " << view.iteration << ", step " << view.step << ", ";
+  if (*view.collective == '\0') {
+    text << "no collective so far";
+  } else {
+    text << (view.inside_collective ? "in " : "after ") << view.collective << " number "
+         << view.number << " of a group of " << view.group_size;
+  }
+  text << " for " << std::fixed << std::setprecision(1) << view.seconds_since_change << " s";
+  return text.str();
+}
+
+}  // namespace taper

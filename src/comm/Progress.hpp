@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace taper {
+
+// What a process is doing, readable by another thread of it at any time. Written by the main thread
+// (phases, steps) and by every collective; read by the watchdog. Names must be string literals.
+class Progress {
+ public:
+  // One consistent enough view for a report; fields may be a few nanoseconds apart.
+  struct View {
+    const char* phase = "";
+    std::int64_t iteration = 0;
+    std::int64_t step = 0;
+    const char* collective = "";  // the last one entered; "" before the first
+    std::uint64_t number = 0;     // its number within its group
+    int group_size = 0;
+    bool inside_collective = false;
+    double seconds_since_change = 0.0;
+  };
+
+  Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void set_phase(const char* phase);
+  void set_iteration(std::int64_t iteration);
+  void set_step(std::int64_t step);
+
+  void enter_collective(const char* name, std::uint64_t number, int group_size);
+  void leave_collective();
+
+  View read() const;
+
+ private:
+  void touch();
+
+  std::atomic<const char*> phase_{""};
+  std::atomic<std::int64_t> iteration_{0};
+  std::atomic<std::int64_t> step_{0};
+  std::atomic<const char*> collective_{""};
+  std::atomic<std::uint64_t> number_{0};
+  std::atomic<int> group_size_{0};
+  std::atomic<bool> inside_{false};
+  std::atomic<std::int64_t> changed_ns_;  // steady clock
+};
+
+// "phase rollout, iteration 3, step 17, in barrier number 5 of a group of 2 for 12.0 s"
+std::string to_string(const Progress::View& view);
+
+}  // namespace taper

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "comm/Progress.hpp"
+
+namespace taper {
+
+// MPI for the life of this object. First thing in a program after the spawner is forked, last to
+// go.
+class MpiSession {
+ public:
+  // MPI_Init_thread with MPI_THREAD_FUNNELED: only the main thread communicates. Throws Error where
+  // the library gives less, and where this process was meant to be one of several but MPI sees it
+  // alone. Sets the rank of the log; MPI_COMM_WORLD returns errors from here on.
+  MpiSession(int& argc, char**& argv);
+  // Finalizes, unless an exception is on its way: the other ranks would not come (see Guard.hpp).
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  // Told of the wait in MPI_Finalize, so that a watchdog covers it. Must outlive the session.
+  void watch(Progress& progress) { progress_ = &progress; }
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+
+ private:
+  Progress* progress_ = nullptr;
+  int rank_ = 0;
+  int ranks_ = 1;
+};
+
+// Reads an environment variable; null where it is not set.
+using Environment = std::function<const char*(const char*)>;
+
+// Why a process alone in its MPI world was probably started as one of several by a launcher of
+// another MPI, with the remedy; empty where nothing hints at it.
+std::string lone_rank_problem(int mpi_ranks, const Environment& environment);
+
+}  // namespace taper

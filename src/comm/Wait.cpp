@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/Wait.hpp"
+
+#include <sched.h>
+
+#include <vector>
+
+#include "comm/MpiCall.hpp"
+
+namespace taper {
+namespace {
+
+constexpr int kPollsBeforeYield = 50;
+
+// The cores of the union of the affinity masks of all ranks on this host.
+int cores_of_host(MPI_Comm host) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  sched_getaffinity(0, sizeof(mask), &mask);
+  std::vector<int> allowed(CPU_SETSIZE);
+  for (int core = 0; core < CPU_SETSIZE; ++core) allowed[core] = CPU_ISSET(core, &mask) ? 1 : 0;
+  TAPER_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, allowed.data(), CPU_SETSIZE, MPI_INT, MPI_MAX, host));
+  int cores = 0;
+  for (const int is_allowed : allowed) cores += is_allowed;
+  return cores;
+}
+
+}  // namespace
+
+void yield_until_done(std::span<MPI_Request> requests) {
+  int done = 0;
+  for (int polls = 0; done == 0; ++polls) {
+    TAPER_MPI_CALL(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
+                               MPI_STATUSES_IGNORE));
+    if (done == 0 && polls >= kPollsBeforeYield) sched_yield();
+  }
+}
+
+WaitPolicy resolve_wait_policy(WaitPolicy wanted, MPI_Comm comm) {
+  if (wanted != WaitPolicy::kAuto) return wanted;
+  MPI_Comm host = MPI_COMM_NULL;
+  TAPER_MPI_CALL(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+  int ranks = 1;
+  TAPER_MPI_CALL(MPI_Comm_size(host, &ranks));
+  int must_yield = is_oversubscribed(ranks, cores_of_host(host)) ? 1 : 0;
+  TAPER_MPI_CALL(MPI_Comm_free(&host));
+  TAPER_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, &must_yield, 1, MPI_INT, MPI_MAX, comm));
+  return must_yield != 0 ? WaitPolicy::kYield : WaitPolicy::kBlock;
+}
+
+}  // namespace taper

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/Watchdog.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+
+namespace taper {
+
+std::vector<std::string> WatchdogOptions::problems() const {
+  std::vector<std::string> found;
+  if (!(hang_seconds > 0.0)) found.push_back("hang_seconds must be positive");
+  if (!(grace_seconds >= 0.0)) found.push_back("grace_seconds must not be negative");
+  if (directory.empty()) found.push_back("directory must not be empty ('.' is the current one)");
+  return found;
+}
+
+Watchdog::Watchdog(const Progress& progress, WatchdogOptions options)
+    : progress_(progress), options_(std::move(options)) {
+  for (const auto& problem : options_.problems()) TAPER_VALIDATE(false, "watchdog: " << problem);
+  thread_ = std::thread([this] { watch(); });
+}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  stop_signal_.notify_all();
+  thread_.join();
+}
+
+void Watchdog::watch() {
+  const std::chrono::duration<double> period(std::clamp(options_.hang_seconds / 10, 0.01, 5.0));
+  std::unique_lock lock(mutex_);
+  while (!stop_signal_.wait_for(lock, period, [this] { return stop_; })) {
+    const auto view = progress_.read();
+    if (view.inside_collective && view.seconds_since_change > options_.hang_seconds) give_up(view);
+  }
+}
+
+void Watchdog::give_up(const Progress::View& view) const {
+  std::ostringstream report;
+  report << "no progress for more than " << options_.hang_seconds << " s: " << to_string(view)
+         << " (another rank is late, stuck or gone; compare the reports of all ranks)";
+  log_line(LogLevel::kError, report.str());
+  {
+    std::ofstream file(options_.directory + "/hang-rank-" + std::to_string(log_rank()) + ".txt");
+    file << report.str() << '\n';
+  }
+  ::usleep(static_cast<useconds_t>(options_.grace_seconds * 1e6));
+  // No destructors and no MPI_Finalize: the main thread is inside MPI.
+  ::_exit(static_cast<int>(ExitCode::kFailure));
+}
+
+}  // namespace taper

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/Progress.hpp"
+
+namespace taper {
+
+struct WatchdogOptions {
+  double hang_seconds =
+      900.0;  // without change inside one collective; must exceed the slowest healthy wait
+  double grace_seconds = 5.0;   // between report and exit, so that other stuck ranks report as well
+  std::string directory = ".";  // of hang-rank-N.txt
+
+  std::vector<std::string> problems() const;
+};
+
+// A thread that ends the process when it is stuck in a collective: it writes phase, step and
+// collective to stderr and to <directory>/hang-rank-N.txt and leaves with ExitCode::kFailure, upon
+// which the launcher ends the other ranks. Computing outside of collectives may take any time; the
+// ranks that wait for it report instead.
+class Watchdog {
+ public:
+  // `progress` must outlive the watchdog. Throws Error on bad options.
+  Watchdog(const Progress& progress, WatchdogOptions options);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  void watch();
+  [[noreturn]] void give_up(const Progress::View& view) const;
+
+  const Progress& progress_;
+  WatchdogOptions options_;
+  std::mutex mutex_;
+  std::condition_variable stop_signal_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace taper

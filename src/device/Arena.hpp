@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Kokkos_Core.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace taper {
+
+// When an item of the memory plan is in use. Items of the rollout and of training share their addresses.
+enum class MemoryPhase { kAlways, kRollout, kTraining };
+
+// What one rank will hold, item by item, known before anything is allocated.
+class MemoryPlan {
+ public:
+  struct Item {
+    std::string name;
+    MemoryPhase phase;
+    std::int64_t bytes;
+  };
+
+  // Adds an item; items of the same name and phase are added up.
+  void add(const std::string& name, MemoryPhase phase, std::int64_t bytes);
+
+  const std::vector<Item>& items() const { return items_; }
+  std::int64_t bytes(MemoryPhase phase) const;
+  // What is needed at the same time: always + the larger of rollout and training.
+  std::int64_t total() const;
+  // A table for people: item, phase, size, and the total.
+  std::string table() const;
+
+ private:
+  std::vector<Item> items_;
+};
+
+// The memory of one rank in one piece, on large pages where the system offers them. Each item of the plan is a region at
+// a fixed address; take() hands out parts of it.
+class Arena {
+ public:
+  explicit Arena(const MemoryPlan& plan);
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+
+  // The next `bytes` of the item's region, aligned to 64 bytes and zeroed at start. Throws Error where the plan had less.
+  void* take(const std::string& name, MemoryPhase phase, std::int64_t bytes);
+
+  template <class T>
+  T* take(const std::string& name, MemoryPhase phase, std::int64_t count) {
+    return static_cast<T*>(take(name, phase, static_cast<std::int64_t>(count * sizeof(T))));
+  }
+
+  std::int64_t total() const { return total_; }
+
+ private:
+  struct Region {
+    std::string name;
+    MemoryPhase phase;
+    std::int64_t begin, end, next;
+  };
+
+  char* base_ = nullptr;
+  std::int64_t total_ = 0;
+  std::vector<Region> regions_;
+};
+
+// Bytes that an allocation of `bytes` takes in a region.
+constexpr std::int64_t arena_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace taper

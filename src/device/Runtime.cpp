@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/Runtime.hpp"
+
+#include <atomic>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace taper {
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned kFlushAndDenormals = 0x8000u | 0x0040u;  // FTZ | DAZ in MXCSR
+void set_on_this_thread() { _mm_setcsr(_mm_getcsr() | kFlushAndDenormals); }
+bool has_on_this_thread() { return (_mm_getcsr() & kFlushAndDenormals) == kFlushAndDenormals; }
+#elif defined(__aarch64__)
+constexpr unsigned long kFlush = 1ul << 24;  // FZ in FPCR covers inputs and results
+void set_on_this_thread() {
+  unsigned long fpcr;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  asm volatile("msr fpcr, %0" ::"r"(fpcr | kFlush));
+}
+bool has_on_this_thread() {
+  unsigned long fpcr;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  return (fpcr & kFlush) != 0;
+}
+#endif
+
+// One task per thread of the pool, with a barrier inside a team, so that no thread is left out.
+template <class F>
+void on_every_thread(const F& f) {
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  const int threads = Host().concurrency();
+  Kokkos::parallel_for("taper::float_mode", Kokkos::RangePolicy<Host>(0, threads).set_chunk_size(1),
+                       [&](const int) { f(); });
+}
+
+}  // namespace
+
+Runtime::Runtime(int& argc, char** argv) : owns_kokkos_(true) {
+  Kokkos::initialize(argc, argv);
+  set_float_mode();
+}
+
+Runtime::~Runtime() {
+  if (owns_kokkos_) Kokkos::finalize();
+}
+
+void set_float_mode() {
+  set_on_this_thread();
+  on_every_thread([] { set_on_this_thread(); });
+}
+
+bool has_float_mode() {
+  std::atomic<int> missing{has_on_this_thread() ? 0 : 1};
+  on_every_thread([&] {
+    if (!has_on_this_thread()) ++missing;
+  });
+  return missing == 0;
+}
+
+}  // namespace taper

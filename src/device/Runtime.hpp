@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Kokkos_Core.hpp>
+
+namespace taper {
+
+// Starts Kokkos and ends it, and puts every computing thread into the floating-point mode of the exactness contract:
+// flush-to-zero and denormals-are-zero. One per process; all Views must be gone before it.
+class Runtime {
+ public:
+  Runtime(int& argc, char** argv);
+  Runtime() = default;  // where Kokkos already runs: only sets the floating-point mode
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  ~Runtime();
+
+ private:
+  bool owns_kokkos_ = false;
+};
+
+// Sets flush-to-zero and denormals-are-zero on the calling thread and on all threads of the host execution space.
+void set_float_mode();
+// True where all threads of the host execution space have it.
+bool has_float_mode();
+
+}  // namespace taper

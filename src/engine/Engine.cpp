@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/Engine.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+
+namespace taper {
+namespace {
+
+constexpr const char* kHeadItem = "logits (rollout)";
+
+BlockShape block_shape(const ParamTable& table, const ModelShard& shard) {
+  return {table.config().layers, shard.kv_heads().size(), table.config().head_dim};
+}
+
+}  // namespace
+
+const char* to_string(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kEos:
+    case FinishReason::kStop: return "stop";
+    case FinishReason::kLength: return "length";
+    case FinishReason::kAbort: return "abort";
+  }
+  return "";
+}
+
+std::vector<std::string> SamplingOptions::problems() const {
+  std::vector<std::string> list;
+  if (!(temperature >= 0.0f)) list.push_back("temperature must not be negative (0 is greedy)");
+  if (top_k < 0) list.push_back("top_k must not be negative (0 is off)");
+  if (!(top_p > 0.0f && top_p <= 1.0f)) list.push_back("top_p must be in (0, 1] (1 is off)");
+  if (!(min_p >= 0.0f && min_p < 1.0f)) list.push_back("min_p must be in [0, 1) (0 is off)");
+  return list;
+}
+
+void Engine::plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table, const ModelParallel& parallel,
+                  const EngineOptions& options) {
+  BlockPool::plan(plan, phase, block_shape(table, parallel.shard()), options.kv_blocks);
+  InferencePass::plan(plan, phase, table, parallel, options.scheduler.max_step_rows);
+  plan.add(kHeadItem, phase,
+           TokenHead::floats(table, parallel.shard(), options.logit_rows) * static_cast<std::int64_t>(sizeof(float)));
+}
+
+Engine::Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+               const EngineOptions& options, Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
+    : exec_(exec),
+      view_(&view),
+      parallel_(&parallel),
+      options_(options),
+      pool_(block_shape(view.table(), parallel.shard()), options.kv_blocks, arena, phase),
+      pass_(view.table(), parallel, options.scheduler.max_step_rows, arena, phase, rope_table),
+      head_(view.table(), parallel.shard(), options.logit_rows,
+            arena.take<float>(kHeadItem, phase, TokenHead::floats(view.table(), parallel.shard(), options.logit_rows))),
+      scheduler_(options.scheduler, options.kv_blocks) {}
+
+void Engine::begin(const SamplingOptions& sampling, const StopOptions& stops) {
+  TAPER_EXPECT(idle());
+  for (const auto& problem : sampling.problems()) TAPER_FAIL(ExitCode::kBadInput, "sampling: " << problem);
+  sampling_ = sampling;
+  stops_ = StopMatcher(stops);
+}
+
+void Engine::submit(const Request& request) {
+  const int length = static_cast<int>(request.prompt.size());
+  TAPER_VALIDATE(length > 0, "prompt " << request.ordinal << " is empty (a prompt needs at least one token)");
+  TAPER_VALIDATE(length < options_.max_positions, "prompt " << request.ordinal << " has " << length
+                                                            << " tokens (the context holds " << options_.max_positions
+                                                            << ", at least one must be left for the response)");
+  for (const std::int32_t id : request.prompt)
+    TAPER_VALIDATE(id >= 0 && id < options_.valid_ids, "prompt " << request.ordinal << " has token id " << id
+                                                                 << " (ids of this tokenizer are below "
+                                                                 << options_.valid_ids << ")");
+  for (int first = 0; first < request.samples; first += options_.scheduler.max_running) {
+    Sequence sequence;
+    sequence.ordinal = request.ordinal;
+    sequence.sample = request.first_sample + first;
+    sequence.samples = std::min(request.samples - first, options_.scheduler.max_running);
+    sequence.prompt_length = length;
+    sequence.max_new_tokens = std::min(request.max_new_tokens, options_.max_positions - length);
+    sequence.tokens = request.prompt;
+    scheduler_.submit(std::move(sequence));
+  }
+}
+
+TokenBatch Engine::assemble(const std::vector<Work>& work) {
+  ids_.clear();
+  positions_.clear();
+  segments_.clear();
+  for (const Work& w : work) {
+    const Sequence& s = *w.sequence;
+    segments_.push_back({s.blocks.data(), s.computed, w.count, static_cast<int>(ids_.size())});
+    for (int i = 0; i < w.count; ++i) {
+      ids_.push_back(s.tokens[s.computed + i]);
+      positions_.push_back(s.computed + i);
+    }
+  }
+  return {VectorView<const std::int32_t, HostExec>(ids_.data(), ids_.size()),
+          VectorView<const std::int32_t, HostExec>(positions_.data(), positions_.size()),
+          VectorView<const AttentionSegment, HostExec>(segments_.data(), segments_.size())};
+}
+
+StepReport Engine::step(ControlWord word) {
+  StepReport report;
+  const std::vector<Work> work = scheduler_.next_step();
+  if (!work.empty()) {
+    for (const Work& w : work) {
+      const bool decodes = w.count == 1 && w.sequence->length() > w.sequence->prompt_length;
+      (decodes ? report.decode_rows : report.prefill_rows) += w.count;
+    }
+    const TokenBatch batch = assemble(work);
+    const FloatMatrix hidden = pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
+    sample(work, hidden);
+  }
+  report.control = word;
+  if (!parallel_->group().is_null()) {
+    std::vector<ControlWord> words(parallel_->group().size());
+    all_gather(parallel_->group(), words, std::vector<ControlWord>{word});
+    report.control = words.front();
+  }
+  const EngineSnapshot now = snapshot();
+  report.context = now.context;
+  report.running = now.alive;
+  report.waiting = now.waiting;
+  return report;
+}
+
+// Draws the next token of every sequence whose last token has been computed, in chunks of logit rows.
+void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
+  struct Ready {
+    Sequence* sequence;
+    int row;
+  };
+  std::vector<Ready> ready;
+  int row = 0;
+  for (const Work& w : work) {
+    row += w.count;
+    const bool last = w.finishes();
+    w.sequence->computed += w.count;
+    if (last) ready.push_back({w.sequence, row - 1});
+  }
+  const float temperature = sampling_.temperature > 0.0f ? sampling_.temperature : 1.0f;
+  const std::size_t chunk = static_cast<std::size_t>(options_.logit_rows);
+  for (std::size_t at = 0; at < ready.size(); at += chunk) {
+    const std::size_t n = std::min(chunk, ready.size() - at);
+    std::vector<int> rows(n);
+    std::vector<Draw> draws;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Sequence& s = *ready[at + i].sequence;
+      rows[i] = ready[at + i].row;
+      for (int k = 0; k < s.samples; ++k) draws.push_back({static_cast<int>(i), s.ordinal, s.sample + k, s.length()});
+    }
+    const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows, {options_.valid_ids, temperature});
+    const auto tokens = draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      Sequence& s = *ready[at + i].sequence;
+      const std::vector<DrawnToken> mine(tokens.begin() + next, tokens.begin() + next + s.samples);
+      next += s.samples;
+      if (s.samples > 1)
+        part(s, mine);
+      else
+        append(s, mine.front());
+    }
+  }
+}
+
+std::optional<FinishReason> Engine::end_of(const Sequence& s) const {
+  const std::span<const std::int32_t> response(s.tokens.data() + s.prompt_length, s.tokens.size() - s.prompt_length);
+  if (const auto reason = stops_.check(response)) return reason;
+  if (static_cast<int>(response.size()) >= s.max_new_tokens) return FinishReason::kLength;
+  return std::nullopt;
+}
+
+void Engine::append(Sequence& s, const DrawnToken& token) {
+  s.tokens.push_back(token.id);
+  s.log_probs.push_back(token.log_prob);
+  s.kept_mass.push_back(token.kept_mass);
+  if (const auto reason = end_of(s)) {
+    complete(s, *reason);
+    scheduler_.finish(&s);
+  }
+}
+
+// A prompt has been read: its samples part, sharing the prompt's full blocks.
+void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens) {
+  for (std::size_t k = 0; k < first_tokens.size(); ++k) {
+    Sequence child = prompt;
+    child.samples = 1;
+    child.sample = prompt.sample + static_cast<int>(k);
+    child.tokens.push_back(first_tokens[k].id);
+    child.log_probs.push_back(first_tokens[k].log_prob);
+    child.kept_mass.push_back(first_tokens[k].kept_mass);
+    if (const auto reason = end_of(child)) {  // over at its first token: never scheduled
+      complete(child, *reason);
+      continue;
+    }
+    const std::int32_t from = prompt.blocks.empty() ? -1 : prompt.blocks.back();
+    const std::int32_t to = scheduler_.fork(prompt, std::move(child));
+    if (to >= 0) pool_.copy(to, from);
+  }
+  scheduler_.finish(&prompt);
+}
+
+void Engine::complete(const Sequence& s, FinishReason reason) {
+  const auto parting = s.tokens.begin() + s.prompt_length;
+  completions_.push_back({s.ordinal, s.sample, {s.tokens.begin(), parting}, {parting, s.tokens.end()}, s.log_probs,
+                          s.kept_mass, reason, s.preemptions});
+}
+
+std::vector<Completion> Engine::take_completions() { return std::exchange(completions_, {}); }
+
+EngineSnapshot Engine::snapshot() const {
+  EngineSnapshot snapshot;
+  const auto count = [&](const Sequence& s) {
+    const unsigned length = static_cast<unsigned>(s.length() - s.prompt_length);
+    const int bucket = length == 0 ? 0 : std::min<int>(EngineSnapshot::kBuckets - 1, static_cast<int>(std::bit_width(length)) - 1);
+    snapshot.lengths[bucket] = static_cast<std::uint16_t>(snapshot.lengths[bucket] + s.samples);
+  };
+  for (const Sequence& s : scheduler_.running()) {
+    snapshot.alive += s.samples;
+    snapshot.context += s.computed;
+    snapshot.longest = std::max(snapshot.longest, s.length());
+    count(s);
+  }
+  for (const Sequence& s : scheduler_.waiting()) {
+    snapshot.waiting += s.samples;
+    count(s);
+  }
+  snapshot.free_blocks = scheduler_.blocks().free();
+  return snapshot;
+}
+
+}  // namespace taper

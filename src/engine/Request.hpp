@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/Random.hpp"
+
+namespace taper {
+
+// How tokens are drawn, the same for all requests of a generation.
+struct SamplingOptions {
+  float temperature = 1.0f;  // 0: greedy (log-probs are then reported at temperature 1)
+  int top_k = 0;             // 0: off
+  float top_p = 1.0f;        // 1: off
+  float min_p = 0.0f;        // 0: off
+  std::uint64_t seed = 0;
+  RandomPurpose purpose = RandomPurpose::kSampling;
+  std::uint64_t iteration = 0;
+
+  bool truncates() const { return top_k > 0 || top_p < 1.0f || min_p > 0.0f; }
+  std::vector<std::string> problems() const;
+};
+
+// When a response ends besides reaching its limit.
+struct StopOptions {
+  std::vector<std::int32_t> ids;      // the stopping token belongs to the response
+  std::vector<std::string> strings;   // matched on the bytes of the response, across token borders
+  std::vector<std::string> token_bytes;  // by id; needed where there are strings
+};
+
+// A prompt with all its samples.
+struct Request {
+  std::int64_t ordinal = 0;  // global number of the request within the iteration, the key of its random numbers
+  int first_sample = 0;
+  int samples = 1;
+  std::vector<std::int32_t> prompt;
+  int max_new_tokens = 0;
+};
+
+enum class FinishReason : std::int8_t { kEos = 0, kStop = 1, kLength = 2, kAbort = 3 };
+const char* to_string(FinishReason reason);
+
+// One finished response.
+struct Completion {
+  std::int64_t ordinal = 0;
+  int sample = 0;
+  std::vector<std::int32_t> prompt;
+  std::vector<std::int32_t> response;
+  std::vector<float> log_probs;  // per response token, of the full softmax at the temperature
+  std::vector<float> kept_mass;  // probability that top-k, top-p and min-p left; 1 without them
+  FinishReason finish = FinishReason::kEos;
+  int preemptions = 0;
+};
+
+}  // namespace taper

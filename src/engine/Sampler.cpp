@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/Sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "engine/Truncation.hpp"
+#include "kernels/logits.hpp"
+
+namespace taper {
+namespace {
+
+// What the shard that owns the drawn id tells the others.
+struct Choice {
+  std::int32_t id = -1;
+  float logit = -INFINITY;
+};
+
+std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::int64_t mass) {
+  const CounterRandom random(options.seed);
+  const RandomKey key{options.purpose,
+                      options.iteration,
+                      static_cast<std::uint64_t>(draw.ordinal),
+                      static_cast<std::uint64_t>(draw.sample),
+                      static_cast<std::uint64_t>(draw.position),
+                      0};
+  return static_cast<std::int64_t>(random.below(key, static_cast<std::uint64_t>(mass)));
+}
+
+// Every rank keeps the choice of the shard that has one.
+void share_choices(const Group& group, std::vector<Choice>& choices) {
+  if (group.is_null()) return;
+  std::vector<Choice> all(choices.size() * group.size());
+  all_gather(group, all, choices);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i].id >= 0) choices[i % choices.size()] = all[i];
+}
+
+// The lowest id with the largest logit.
+std::vector<Choice> greedy_choices(const ModelParallel& parallel, const RowLogits& l, int valid_ids,
+                                   std::span<const Draw> draws) {
+  const int begin = parallel.shard().vocab().begin * kVocabBlock, valid = parallel.shard().valid_vocab(valid_ids);
+  std::vector<std::int32_t> best(draws.size(), valid_ids);
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    const float* row = &l.logits(draws[i].row, 0);
+    const float* at = std::find(row, row + valid, l.max(draws[i].row));
+    if (at != row + valid) best[i] = begin + static_cast<std::int32_t>(at - row);
+  }
+  all_reduce_min(parallel.group(), best);
+  std::vector<Choice> choices(draws.size());
+  for (std::size_t i = 0; i < draws.size(); ++i) choices[i] = {best[i], l.max(draws[i].row)};
+  return choices;
+}
+
+// Plain sampling: each shard looks for the target within its own stretch of the cumulated mass.
+std::vector<Choice> sampled_choices(const HostExec& exec, const ModelParallel& parallel, const RowLogits& l,
+                                    int valid_ids, std::span<const Draw> draws, const SamplingOptions& options) {
+  const std::size_t n = draws.size(), rows = l.mass.size();
+  const int begin = parallel.shard().vocab().begin * kVocabBlock, valid = parallel.shard().valid_vocab(valid_ids);
+  std::vector<Choice> choices(n);
+  // Rows of logits may serve several draws (the samples of one prompt): one pass per draw of a row.
+  std::vector<std::int64_t> target(rows);
+  std::vector<std::int32_t> found(rows);
+  for (std::size_t done = 0; done < n;) {
+    std::fill(target.begin(), target.end(), -1);
+    std::size_t end = done;
+    for (; end < n && target[draws[end].row] == -1; ++end) {
+      const int row = draws[end].row;
+      std::int64_t local = target_mass(options, draws[end], l.mass[row]);
+      for (int shard = 0; shard < parallel.group().rank(); ++shard) local -= l.shard_mass[shard * rows + row];
+      target[row] = local >= 0 && local < l.shard_mass[parallel.group().rank() * rows + row] ? local : -2;
+    }
+    find_masses(exec, VectorView<std::int32_t, HostExec>(found.data(), rows), l.logits, l.max,
+                VectorView<const std::int64_t, HostExec>(target.data(), rows), valid);
+    for (; done < end; ++done) {
+      const int row = draws[done].row;
+      if (found[row] >= 0) choices[done] = {begin + found[row], l.logits(row, found[row])};
+    }
+  }
+  share_choices(parallel.group(), choices);
+  return choices;
+}
+
+// All masses of a row on every rank, in order of ids.
+std::vector<std::int64_t> gather_masses(const HostExec& exec, const ModelParallel& parallel, const RowLogits& l,
+                                        int valid_ids, int row) {
+  const int valid = parallel.shard().valid_vocab(valid_ids), size = parallel.group().size();
+  std::vector<std::int64_t> mine(valid), all(valid_ids), counts(size);
+  if (valid > 0)
+    list_masses(exec, MatrixView<std::int64_t, HostExec>(mine.data(), 1, valid),
+                ConstFloatMatrix(&l.logits(row, 0), 1, l.logits.extent(1)), ConstFloatVector(&l.max(row), 1), valid);
+  for (int r = 0; r < size; ++r) counts[r] = parallel.shard(r).valid_vocab(valid_ids);
+  all_gather_v(parallel.group(), all, mine, counts);
+  return all;
+}
+
+std::vector<Choice> truncated_choices(const HostExec& exec, const ModelParallel& parallel, const RowLogits& l,
+                                      int valid_ids, std::span<const Draw> draws, const SamplingOptions& options,
+                                      std::vector<float>& kept_mass) {
+  const int begin = parallel.shard().vocab().begin * kVocabBlock, valid = parallel.shard().valid_vocab(valid_ids);
+  std::vector<Choice> choices(draws.size());
+  std::vector<std::int64_t> masses;
+  KeptSet kept;
+  int row_of_masses = -1;
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    const int row = draws[i].row;
+    if (row != row_of_masses) {
+      masses = gather_masses(exec, parallel, l, valid_ids, row);
+      kept = truncate(masses, l.mass[row], options);
+      row_of_masses = row;
+    }
+    const std::int32_t id = pick(masses, kept, target_mass(options, draws[i], kept.mass));
+    kept_mass[i] = static_cast<float>(static_cast<double>(kept.mass) / static_cast<double>(l.mass[row]));
+    if (id >= begin && id < begin + valid) choices[i] = {id, l.logits(row, id - begin)};
+  }
+  share_choices(parallel.group(), choices);
+  return choices;
+}
+
+}  // namespace
+
+std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& parallel, const RowLogits& logits,
+                                    int valid_ids, std::span<const Draw> draws, const SamplingOptions& options) {
+  std::vector<float> kept_mass(draws.size(), 1.0f);
+  std::vector<Choice> choices;
+  if (options.temperature == 0.0f)
+    choices = greedy_choices(parallel, logits, valid_ids, draws);
+  else if (options.truncates())
+    choices = truncated_choices(exec, parallel, logits, valid_ids, draws, options, kept_mass);
+  else
+    choices = sampled_choices(exec, parallel, logits, valid_ids, draws, options);
+  std::vector<DrawnToken> tokens(draws.size());
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    TAPER_ENSURE(choices[i].id >= 0);
+    const int row = draws[i].row;
+    tokens[i] = {choices[i].id, log_prob(choices[i].logit, logits.max(row), logits.mass[row]), kept_mass[i]};
+  }
+  return tokens;
+}
+
+}  // namespace taper

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <vector>
+
+#include "engine/Sequence.hpp"
+#include "kvcache/BlockManager.hpp"
+
+namespace taper {
+
+struct SchedulerOptions {
+  int max_running = 64;     // sequences in flight
+  int max_step_rows = 256;  // new tokens per step, decode and prefill together
+  int block_size = 64;      // positions per block
+};
+
+// A part of a step: the next `count` tokens of a sequence.
+struct Work {
+  Sequence* sequence = nullptr;
+  int count = 0;
+
+  bool finishes() const { return sequence->computed + count == sequence->length(); }
+};
+
+// Which tokens the next step computes: continuous batching with chunked prefill, and youngest-first preemption by
+// recompute when blocks run out. A pure function of the tokens seen so far and the number of blocks, so all ranks of a
+// group schedule alike.
+class Scheduler {
+ public:
+  Scheduler(const SchedulerOptions& options, int blocks);
+
+  void submit(Sequence sequence);
+  bool idle() const { return running_.empty() && waiting_.empty(); }
+
+  // The work of the next step, with blocks assigned. Empty only when idle.
+  std::vector<Work> next_step();
+  // Puts a sequence that parted from `parent` into the running set, sharing full blocks. Returns the block to copy the
+  // parent's last, partly filled block into, or -1. Where no block is free the new sequence waits and is recomputed.
+  std::int32_t fork(const Sequence& parent, Sequence child);
+  // Takes a sequence out and frees its blocks.
+  void finish(Sequence* sequence);
+
+  const std::list<Sequence>& running() const { return running_; }
+  const std::deque<Sequence>& waiting() const { return waiting_; }
+  const BlockManager& blocks() const { return blocks_; }
+  std::int64_t preemptions() const { return preemptions_; }
+
+ private:
+  int blocks_for(int positions) const { return (positions + options_.block_size - 1) / options_.block_size; }
+  int slots_taken() const;
+  void admit();
+  bool reserve(Sequence& sequence, int count);
+  void preempt(std::list<Sequence>::iterator victim);
+  void release(Sequence& sequence);
+
+  SchedulerOptions options_;
+  BlockManager blocks_;
+  std::list<Sequence> running_;   // oldest first
+  std::deque<Sequence> waiting_;  // in order of submission, preempted ones in front
+  std::int64_t preemptions_ = 0;
+};
+
+}  // namespace taper

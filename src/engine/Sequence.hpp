@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/Request.hpp"
+
+namespace taper {
+
+// One response in the making (or a prompt whose samples have not parted yet).
+struct Sequence {
+  std::int64_t ordinal = 0;
+  int sample = 0;
+  int samples = 1;  // > 1: a prompt that is still being read for several samples
+  int prompt_length = 0;
+  int max_new_tokens = 0;
+  std::vector<std::int32_t> tokens;  // prompt, then response
+  std::vector<float> log_probs, kept_mass;
+  std::vector<std::int32_t> blocks;  // pages of positions [0, computed)
+  int computed = 0;                  // positions whose keys and values are in the cache
+  int preemptions = 0;
+
+  int length() const { return static_cast<int>(tokens.size()); }
+  int pending() const { return length() - computed; }  // tokens to be computed next: 1 in plain decoding
+};
+
+}  // namespace taper

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files that others may read at any moment are written aside and renamed: a reader finds the old
+// file or the new one, never a half. The side file is always <path>.part, so that what a killed run
+// left is overwritten by the next.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "io/detail/Descriptor.hpp"
+
+namespace taper {
+
+// <path>.part
+std::filesystem::path part_path(const std::filesystem::path& path);
+
+// Makes the entries of a directory durable (a rename is, only after this).
+void sync_directory(const std::filesystem::path& directory);
+
+// Flushes part to disk, renames it to path, flushes the directory. For files that another library
+// has written and closed.
+void commit_file(const std::filesystem::path& part, const std::filesystem::path& path);
+
+// One file being replaced. Without commit() the old file stays and the side file is removed.
+class AtomicFile {
+ public:
+  // Creates <path>.part (missing directories too).
+  explicit AtomicFile(std::filesystem::path path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&& other) = delete;
+  ~AtomicFile();
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& part() const { return part_; }
+
+  // Appends.
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text);
+  // The open side file, for writes at given offsets.
+  detail::Descriptor& descriptor() { return file_; }
+
+  // Flush, rename, flush the directory. Once.
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path part_;
+  detail::Descriptor file_;
+  std::int64_t position_ = 0;
+  bool pending_ = true;
+};
+
+// Replaces path by content in one step.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace taper

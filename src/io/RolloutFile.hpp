@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rollouts of one iteration in one HDF5 file, written by all ranks together. Ragged data are a flat
+// array and offsets: the values of sample i are values[offsets[i] .. offsets[i + 1]).
+//
+//   /tokens/{values,offsets}      i32: prompt, then response
+//   /log_probs/{values,offsets}   f32 over response tokens, natural log, of the full softmax at the
+//   rollout temperature /kept_mass/{values,offsets}   f32 over response tokens; empty where
+//   sampling was not truncated /layout/{values,offsets}      i32 (spans, 3): first response token,
+//   TP degree, replica that produced the span /group /sample                which prompt of the
+//   iteration, which of its samples /prompt_length /response_length /advantage /finish /rewards
+//   (samples, components) f32; /reward_names
+// Rows stand in the order of (group, sample) whichever rank brings them: equal rollouts give equal
+// files, byte for byte on the same number of ranks and value for value on any.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace taper {
+
+enum class FinishCode : std::int8_t { kEos = 0, kStop = 1, kLength = 2, kAbort = 3 };
+
+// From response token first_token on, the sample was produced by this replica at this TP degree.
+struct LayoutSpan {
+  std::int32_t first_token = 0;
+  std::int32_t tp = 1;
+  std::int32_t replica = 0;
+  friend bool operator==(const LayoutSpan&, const LayoutSpan&) = default;
+};
+
+struct RolloutRecord {
+  std::int64_t group = 0;   // ordinal of the prompt in the iteration
+  std::int32_t sample = 0;  // ordinal within the group
+  std::int32_t prompt_length = 0;
+  std::vector<std::int32_t> tokens;  // prompt + response
+  std::vector<float> log_probs;      // one for each response token
+  std::vector<float> kept_mass;      // the same, or empty
+  std::vector<float> rewards;        // one for each component
+  double advantage = 0;
+  FinishCode finish = FinishCode::kEos;
+  std::vector<LayoutSpan> layout;  // may be empty
+
+  std::int32_t response_length() const {
+    return static_cast<std::int32_t>(tokens.size()) - prompt_length;
+  }
+  friend bool operator==(const RolloutRecord&, const RolloutRecord&) = default;
+};
+
+// The same on all ranks.
+struct RolloutFileOptions {
+  std::int64_t iteration = 0;
+  std::vector<std::string> reward_names;
+  std::map<std::string, std::string> attributes;  // of the file, e.g. the model
+  int compression = 1;                            // deflate level
+
+  std::vector<std::string> problems() const;
+};
+
+struct RolloutSet {
+  std::int64_t iteration = 0;
+  std::vector<std::string> reward_names;
+  std::vector<RolloutRecord> records;  // by (group, sample)
+};
+
+// Collective over comm. Any rank may bring any records, also none; no (group, sample) twice. A bad
+// record on one rank throws on all. The file appears whole or not at all.
+void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,
+                    std::span<const RolloutRecord> mine, const RolloutFileOptions& options);
+
+// On one rank.
+RolloutSet read_rollouts(const std::filesystem::path& path);
+
+}  // namespace taper

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/RunFile.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <thread>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Version.hpp"
+#include "io/AtomicFile.hpp"
+
+namespace taper {
+
+namespace {
+
+constexpr const char* kRecordsKind = "records";
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+// Units of the metric names that verl's users know; a plain number otherwise.
+std::string units_of(const std::string& dataset) {
+  const auto has = [&](const char* part) { return dataset.find(part) != std::string::npos; };
+  if (dataset.starts_with("/timing/") || has("timing_s/")) return "s";
+  if (has("timing_per_token_ms/")) return "ms";
+  if (has("/throughput")) return "token/s";
+  if (has("response_length") || has("prompt_length") || has("num_tokens")) return "token";
+  return "1";
+}
+
+}  // namespace
+
+RunFile::RunFile(std::filesystem::path path)
+    : path_(std::move(path)),
+      created_(now_utc()),
+      claimed_{"/config", "/build", "/machine", "/rollout/step"} {
+  machine_["host"] = host_name();
+  machine_["hardware_threads"] = std::to_string(std::thread::hardware_concurrency());
+}
+
+void RunFile::claim(const std::string& group, const std::string& name) {
+  const std::string dataset = group + "/" + name;
+  if (claimed_.count(dataset) > 0) return;
+  const std::string where = path_.string() + ": " + dataset;
+  TAPER_VALIDATE(!name.empty() && dataset.back() != '/' &&
+                     dataset.find("//") == std::string::npos &&
+                     (dataset + "/").find("/./") == std::string::npos,
+                 where << " is no usable name (words joined by single slashes expected)");
+  TAPER_VALIDATE(name != "step", where << " is taken (it holds the iterations) use another name");
+  for (auto slash = dataset.find('/', 1); slash != std::string::npos;
+       slash = dataset.find('/', slash + 1)) {
+    TAPER_VALIDATE(claimed_.count(dataset.substr(0, slash)) == 0,
+                   where << " cannot be stored (" << dataset.substr(0, slash)
+                         << " is a dataset, not a group) rename one");
+  }
+  const auto below = claimed_.lower_bound(dataset + "/");
+  TAPER_VALIDATE(below == claimed_.end() || !below->starts_with(dataset + "/"),
+                 where << " cannot be stored (it is the group of " << *below << ") rename one");
+  claimed_.insert(dataset);
+}
+
+void RunFile::describe(const std::string& dataset, std::string units, std::string description) {
+  meanings_[dataset] = {std::move(units), std::move(description)};
+}
+
+void RunFile::add_metrics(std::int64_t iteration, const MetricValues& values) {
+  for (const auto& [name, value] : values) claim("/metrics", name);
+  metrics_.begin_row(iteration, path_.string() + ": /metrics");
+  for (const auto& [name, value] : values) metrics_.set(name, value);
+}
+
+void RunFile::add_timing(std::int64_t iteration, const PhaseTiming& timing) {
+  claim("/timing", timing.phase);
+  timing_.begin_row(iteration, path_.string() + ": /timing");
+  timing_.set(timing.phase, std::vector<double>{timing.min, timing.mean, timing.max});
+}
+
+void RunFile::add_lengths(std::int64_t iteration, std::span<const int> lengths) {
+  TAPER_VALIDATE(lengths_.empty() || iteration > lengths_.back().first,
+                 path_.string() << ": /rollout/response_length: iteration " << iteration
+                                << " after " << lengths_.back().first
+                                << " (call truncate_after when resuming)");
+  claim("/rollout", "response_length");
+  lengths_.emplace_back(iteration, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
+}
+
+void RunFile::add_record(const std::string& table, std::int64_t iteration,
+                         const MetricValues& values) {
+  TAPER_VALIDATE(table != "metrics" && table != "timing" && table != "rollout",
+                 path_.string() << ": table " << table
+                                << " is taken (it is not one of records) use another name");
+  TAPER_VALIDATE(
+      table.find('/') == std::string::npos,
+      path_.string() << ": table " << table << " is no usable name (no slashes expected)");
+  for (const auto& [name, value] : values) claim("/" + table, name);
+  auto& rows = records_.try_emplace(table, detail::StepTable::Repeat::kNewRow).first->second;
+  rows.begin_row(iteration, path_.string() + ": /" + table);
+  for (const auto& [name, value] : values) rows.set(name, value);
+}
+
+void RunFile::set_extra(const std::string& name, Dims dims, std::vector<double> values,
+                        std::string units, std::string description) {
+  const std::string dataset = name.starts_with('/') ? name : "/" + name;
+  TAPER_VALIDATE(product(dims) == static_cast<std::int64_t>(values.size()),
+                 path_.string() << ": " << dataset << " got " << values.size()
+                                << " values (its dimensions need " << product(dims) << ")");
+  TAPER_VALIDATE(!dataset.starts_with("/metrics/") && !dataset.starts_with("/timing/"),
+                 path_.string() << ": " << dataset
+                                << " cannot be stored (the group is a table) use another name");
+  claim("", dataset.substr(1));
+  describe(dataset, std::move(units), std::move(description));
+  extras_[dataset] = {std::move(dims), std::move(values)};
+}
+
+void RunFile::truncate_after(std::int64_t iteration) {
+  metrics_.truncate_after(iteration);
+  timing_.truncate_after(iteration);
+  for (auto& [name, table] : records_) table.truncate_after(iteration);
+  std::erase_if(lengths_, [&](const auto& row) { return row.first > iteration; });
+}
+
+// --- saving
+
+DatasetOptions RunFile::options_for(const std::string& dataset) const {
+  const auto known = meanings_.find(dataset);
+  Meaning meaning = known != meanings_.end() ? known->second : Meaning{};
+  if (meaning.units.empty()) meaning.units = units_of(dataset);
+  if (meaning.description.empty()) meaning.description = dataset.substr(dataset.find('/', 1) + 1);
+  return {.units = meaning.units, .description = meaning.description};
+}
+
+void RunFile::write_facts(Hdf5File& file) const {
+  const BuildInfo build = build_info();
+  file.set_attribute("/", "format", "taper-run");
+  file.set_attribute("/", "format_version", kFormatVersion);
+  file.set_attribute("/", "git_hash", build.git_hash);
+  file.set_attribute("/", "created", created_);
+  file.write_string("/config", config_,
+                    {.units = "1", .description = "parameters of the run, defaults included"});
+  file.create_group("/build");
+  file.set_attribute("/build", "version", build.version);
+  file.set_attribute("/build", "git_hash", build.git_hash);
+  file.set_attribute("/build", "compiler", build.compiler);
+  file.set_attribute("/build", "build_type", build.build_type);
+  file.set_attribute("/build", "hdf5", H5_VERS_INFO);
+  file.create_group("/machine");
+  for (const auto& [name, value] : machine_) file.set_attribute("/machine", name, value);
+}
+
+void RunFile::write_steps(Hdf5File& file, const std::string& group,
+                          const std::vector<std::int64_t>& steps) const {
+  file.write(group + "/step", steps, {.units = "1", .description = "iteration of each row"});
+}
+
+void RunFile::write_table(Hdf5File& file, const std::string& group,
+                          const detail::StepTable& table) const {
+  if (table.empty()) return;
+  write_steps(file, group, table.steps());
+  Dims dims = {static_cast<std::int64_t>(table.steps().size())};
+  if (table.width() > 1) dims.push_back(static_cast<std::int64_t>(table.width()));
+  for (const auto& name : table.columns()) {
+    const std::string dataset = group + "/" + name;
+    file.write<double>(dataset, table.column(name), dims, options_for(dataset));
+    file.attach_scale(dataset, 0, group + "/step", "step");
+  }
+}
+
+void RunFile::write_lengths(Hdf5File& file) const {
+  if (lengths_.empty()) return;
+  std::size_t samples = 0;
+  std::vector<std::int64_t> steps;
+  for (const auto& [iteration, lengths] : lengths_) {
+    steps.push_back(iteration);
+    samples = std::max(samples, lengths.size());
+  }
+  std::vector<std::int32_t> table;
+  for (const auto& [iteration, lengths] : lengths_) {
+    table.insert(table.end(), lengths.begin(), lengths.end());
+    table.resize(table.size() + samples - lengths.size(), -1);
+  }
+  write_steps(file, "/rollout", steps);
+  file.write<std::int32_t>(
+      "/rollout/response_length", table,
+      {static_cast<std::int64_t>(steps.size()), static_cast<std::int64_t>(samples)},
+      {.compression = 1,
+       .units = "token",
+       .description = "length of each response; -1 where an iteration had fewer samples"});
+  file.attach_scale("/rollout/response_length", 0, "/rollout/step", "step");
+}
+
+void RunFile::save() {
+  Hdf5File file = Hdf5File::create_in_memory(path_.string());
+  write_facts(file);
+  write_table(file, "/metrics", metrics_);
+  write_table(file, "/timing", timing_);
+  if (file.exists("/timing")) file.set_attribute("/timing", "columns", "min, mean, max over ranks");
+  write_lengths(file);
+  for (const auto& [name, table] : records_) {
+    write_table(file, "/" + name, table);
+    if (!table.empty()) file.set_attribute("/" + name, "kind", kRecordsKind);
+  }
+  for (const auto& [name, extra] : extras_) {
+    file.write<double>(name, extra.values, extra.dims, options_for(name));
+  }
+  AtomicFile target(path_);
+  target.write(file.image());
+  target.commit();
+  saved_ = std::chrono::steady_clock::now();
+}
+
+bool RunFile::save_if_due(double seconds) {
+  const auto now = std::chrono::steady_clock::now();
+  if (saved_ && std::chrono::duration<double>(now - *saved_).count() < seconds) return false;
+  save();
+  return true;
+}
+
+// --- loading
+
+void RunFile::load_facts(const Hdf5File& file) {
+  created_ = file.string_attribute("/", "created");
+  config_ = file.read_string("/config");
+  machine_.clear();
+  for (const auto& name : file.attribute_names("/machine"))
+    machine_[name] = file.string_attribute("/machine", name);
+}
+
+void RunFile::load_table(const Hdf5File& file, const std::string& group, detail::StepTable& table) {
+  if (!file.exists(group + "/step")) return;
+  const auto steps = file.read<std::int64_t>(group + "/step").values;
+  std::map<std::string, std::vector<double>> columns;
+  for (const auto& dataset : file.datasets(group)) {
+    const std::string name = dataset.substr(group.size() + 1);
+    if (name == "step") continue;
+    claim(group, name);
+    describe(dataset, file.string_attribute(dataset, "units"),
+             file.string_attribute(dataset, "description"));
+    auto values = file.read<double>(dataset).values;
+    TAPER_VALIDATE(values.size() == steps.size() * table.width(),
+                   path_.string() << ": " << dataset << " has " << values.size() << " values ("
+                                  << steps.size() << " iterations)");
+    columns[name] = std::move(values);
+  }
+  table.load(steps, std::move(columns));
+}
+
+void RunFile::load_lengths(const Hdf5File& file) {
+  if (!file.exists("/rollout/response_length")) return;
+  const auto steps = file.read<std::int64_t>("/rollout/step").values;
+  const auto table = file.read<std::int32_t>("/rollout/response_length");
+  TAPER_VALIDATE(table.dims.size() == 2 && table.dims[0] == static_cast<std::int64_t>(steps.size()),
+                 path_.string() << ": /rollout/response_length does not match /rollout/step");
+  claim("/rollout", "response_length");
+  const auto samples = static_cast<std::ptrdiff_t>(table.dims[1]);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto begin = table.values.begin() + static_cast<std::ptrdiff_t>(i) * samples;
+    lengths_.emplace_back(steps[i],
+                          std::vector<std::int32_t>(begin, std::find(begin, begin + samples, -1)));
+  }
+}
+
+void RunFile::load_extras(const Hdf5File& file) {
+  for (const auto& dataset : file.datasets()) {
+    const std::string root = dataset.substr(1, dataset.find('/', 1) - 1);
+    const bool known = root == "metrics" || root == "timing" || records_.count(root) > 0 ||
+                       dataset == "/config" || dataset == "/rollout/step" ||
+                       dataset == "/rollout/response_length";
+    if (known) continue;
+    auto array = file.read<double>(dataset);
+    set_extra(dataset, array.dims, std::move(array.values), file.string_attribute(dataset, "units"),
+              file.string_attribute(dataset, "description"));
+  }
+}
+
+RunFile RunFile::load(const std::filesystem::path& path) {
+  const Hdf5File file = Hdf5File::open_read(path);
+  TAPER_VALIDATE(
+      file.has_attribute("/", "format") && file.string_attribute("/", "format") == "taper-run",
+      path.string() << " is not a run file (its format attribute is not taper-run)");
+  const auto version = file.int_attribute("/", "format_version");
+  TAPER_VALIDATE(version == kFormatVersion,
+                 path.string() << " has format version " << version << " (this program reads "
+                               << kFormatVersion << ") use the program that wrote it");
+  RunFile run(path);
+  run.load_facts(file);
+  run.load_table(file, "/metrics", run.metrics_);
+  run.load_table(file, "/timing", run.timing_);
+  run.load_lengths(file);
+  for (const auto& name : file.names()) {
+    if (!file.is_group(name) || !file.has_attribute(name, "kind")) continue;
+    run.load_table(
+        file, "/" + name,
+        run.records_.try_emplace(name, detail::StepTable::Repeat::kNewRow).first->second);
+  }
+  run.load_extras(file);
+  return run;
+}
+
+RunFile RunFile::rebuild_from(const std::filesystem::path& path,
+                              const std::filesystem::path& metrics_log) {
+  const auto records = read_metrics_log(metrics_log);
+  RunFile run(path);
+  try {
+    run = load(path);
+  } catch (const Error& error) {
+    TAPER_WARN("only the metrics are rebuilt: " << error.what());
+  }
+  run.metrics_ = detail::StepTable(detail::StepTable::Repeat::kMerge);
+  std::erase_if(run.claimed_,
+                [](const std::string& dataset) { return dataset.starts_with("/metrics/"); });
+  for (const auto& record : records) run.add_metrics(record.iteration, record.values);
+  return run;
+}
+
+}  // namespace taper

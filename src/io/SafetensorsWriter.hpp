@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/AtomicFile.hpp"
+#include "io/Safetensors.hpp"
+
+namespace taper {
+
+struct TensorSpec {
+  std::string name;
+  TensorType type = TensorType::kF32;
+  std::vector<std::int64_t> shape;
+};
+
+// Writes a safetensors file from slices, in any order and with no tensor ever whole in memory. All
+// tensors are declared first; their data stand in the declared order, wider types first so that all
+// are aligned. The file appears at commit() only. The space is reserved at the start, so a disk
+// that is too full shows before the work.
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorSpec> tensors,
+                    const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
+
+  // Whole rows from row_begin on; values: (rows, columns). For F32 and BF16 (rounded to nearest
+  // even).
+  void write_rows(const std::string& name, std::int64_t row_begin, std::span<const float> values);
+  // The block [row_begin, row_end) x [column_begin, column_end); values: (rows, columns) of the
+  // block.
+  void write_block(const std::string& name, std::int64_t row_begin, std::int64_t row_end,
+                   std::int64_t column_begin, std::int64_t column_end,
+                   std::span<const float> values);
+  // Raw bytes of any type, at an offset within the tensor.
+  void write_bytes(const std::string& name, std::int64_t offset, std::span<const std::byte> bytes);
+
+  // Throws where a tensor is not fully written (by count: each piece is expected once).
+  void commit();
+
+ private:
+  struct Slot {
+    TensorSpec spec;
+    std::int64_t begin = 0;  // in the file
+    std::int64_t bytes = 0;
+    std::int64_t written = 0;
+  };
+
+  Slot& slot(const std::string& name);
+  void put(Slot& slot, std::int64_t offset, std::span<const std::byte> bytes);
+  void put_floats(Slot& slot, std::int64_t first_element, std::span<const float> values);
+
+  AtomicFile file_;
+  std::map<std::string, Slot> slots_;
+  std::vector<std::uint16_t> rounded_;  // scratch
+};
+
+// model.safetensors.index.json beside shards, in one step. file_of: tensor -> file name.
+void write_safetensors_index(const std::filesystem::path& directory,
+                             const std::map<std::string, std::string>& file_of,
+                             std::int64_t total_bytes);
+
+}  // namespace taper

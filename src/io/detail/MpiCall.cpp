@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/detail/MpiCall.hpp"
+
+namespace taper::detail {
+
+int comm_rank(MPI_Comm comm) {
+  int rank = 0;
+  TAPER_IO_MPI_CALL(MPI_Comm_rank(comm, &rank));
+  return rank;
+}
+
+int comm_size(MPI_Comm comm) {
+  int size = 0;
+  TAPER_IO_MPI_CALL(MPI_Comm_size(comm, &size));
+  return size;
+}
+
+void throw_together(MPI_Comm comm, const std::string& problem) {
+  const int ranks = comm_size(comm);
+  int mine = problem.empty() ? ranks : comm_rank(comm);
+  int first = ranks;
+  TAPER_IO_MPI_CALL(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm));
+  if (first == ranks) return;
+  std::string text = problem;
+  int length = static_cast<int>(text.size());
+  TAPER_IO_MPI_CALL(MPI_Bcast(&length, 1, MPI_INT, first, comm));
+  text.resize(static_cast<std::size_t>(length));
+  TAPER_IO_MPI_CALL(MPI_Bcast(text.data(), length, MPI_CHAR, first, comm));
+  throw Error(ExitCode::kFailure, text + " (rank " + std::to_string(first) + ")");
+}
+
+}  // namespace taper::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The few MPI calls of this module, on the raw communicator it is given: files are written
+// together, and all ranks must succeed or fail together.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "base/Error.hpp"
+
+#define TAPER_IO_MPI_CALL(expression)                                          \
+  do {                                                                         \
+    const int taper_code_ = (expression);                                      \
+    if (taper_code_ != MPI_SUCCESS) {                                          \
+      TAPER_FAIL(::taper::ExitCode::kFailure,                                  \
+                 "MPI call failed: " #expression " returned " << taper_code_); \
+    }                                                                          \
+  } while (false)
+
+namespace taper::detail {
+
+int comm_rank(MPI_Comm comm);
+int comm_size(MPI_Comm comm);
+
+// Collective over comm. Where any rank brings a problem, all ranks throw Error with the text of the
+// lowest such rank.
+void throw_together(MPI_Comm comm, const std::string& problem);
+
+// Collective over comm. Runs action on every rank; if it throws on any, all throw. The action must
+// not be collective itself, or must fail on all ranks.
+template <class Action>
+void do_together(MPI_Comm comm, Action&& action) {
+  std::string problem;
+  try {
+    action();
+  } catch (const std::exception& error) {
+    problem = error.what();
+    if (problem.empty()) problem = "unknown error";
+  }
+  throw_together(comm, problem);
+}
+
+}  // namespace taper::detail

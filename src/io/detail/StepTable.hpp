@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace taper::detail {
+
+// Named columns over iterations, filled row by row. Columns may appear late and rows may lack
+// columns: holes are NaN. Iterations never go back.
+class StepTable {
+ public:
+  enum class Repeat { kMerge, kNewRow };  // what a second row of the same iteration does
+
+  // width: numbers per cell.
+  explicit StepTable(Repeat repeat, std::size_t width = 1) : repeat_(repeat), width_(width) {}
+
+  // Makes iteration the last row. Throws where it would go back; what names the table in the error.
+  void begin_row(std::int64_t iteration, const std::string& what);
+  // A cell of the last row; a second value replaces the first.
+  void set(const std::string& column, std::span<const double> cell);
+  void set(const std::string& column, double value) {
+    set(column, std::span<const double>(&value, 1));
+  }
+  // A whole column as stored: (rows, width).
+  void load(std::vector<std::int64_t> steps, std::map<std::string, std::vector<double>> columns);
+
+  void truncate_after(std::int64_t iteration);
+
+  bool empty() const { return steps_.empty(); }
+  std::size_t width() const { return width_; }
+  const std::vector<std::int64_t>& steps() const { return steps_; }
+  std::vector<std::string> columns() const;
+  // (rows, width), holes filled.
+  std::vector<double> column(const std::string& name) const;
+
+ private:
+  Repeat repeat_;
+  std::size_t width_;
+  std::vector<std::int64_t> steps_;
+  std::map<std::string, std::vector<double>> columns_;  // each as long as its last value
+};
+
+}  // namespace taper::detail

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kvcache/BlockManager.hpp"
+
+#include "base/Error.hpp"
+
+namespace taper {
+
+BlockManager::BlockManager(int blocks) : users_(blocks, 0) {
+  for (int block = blocks - 1; block >= 0; --block) free_.push_back(block);
+}
+
+std::int32_t BlockManager::allocate() {
+  TAPER_EXPECT(!free_.empty());
+  const std::int32_t block = free_.back();
+  free_.pop_back();
+  users_[block] = 1;
+  return block;
+}
+
+void BlockManager::share(std::int32_t block) {
+  TAPER_EXPECT(users_[block] > 0);
+  ++users_[block];
+}
+
+void BlockManager::release(std::int32_t block) {
+  TAPER_EXPECT(users_[block] > 0);
+  if (--users_[block] == 0) free_.push_back(block);
+}
+
+}  // namespace taper

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "model/Layer.hpp"
+#include "model/ModelShard.hpp"
+
+namespace taper {
+
+// The gradient of all local parameters as one flat array in the order of LocalLayout.
+class Gradients {
+ public:
+  Gradients(const LocalLayout& layout, float* memory) : layout_(&layout), memory_(memory) {}
+
+  const LocalLayout& layout() const { return *layout_; }
+  FloatVector all() const { return FloatVector(memory_, layout_->size()); }
+  FloatMatrix matrix(int tensor) const;
+  FloatVector vector(int tensor) const;
+  // Empty views where the model has no such tensor.
+  FloatMatrix matrix(ParamRole role, int layer = -1) const { return matrix(layout_->table().index_of(role, layer)); }
+  FloatVector vector(ParamRole role, int layer = -1) const { return vector(layout_->table().index_of(role, layer)); }
+  LayerGradients layer(int l) const;
+
+ private:
+  const LocalLayout* layout_;
+  float* memory_;
+};
+
+}  // namespace taper

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace taper {
+
+enum class ModelFamily { kLlama, kQwen2, kQwen3 };
+const char* to_string(ModelFamily family);
+
+// How the angles of rotary embeddings depend on frequency.
+struct RopeScaling {
+  enum class Kind { kNone, kLinear, kLlama3 };
+  Kind kind = Kind::kNone;
+  double factor = 1.0;
+  double low_freq_factor = 1.0;
+  double high_freq_factor = 4.0;
+  double original_max_positions = 8192;
+};
+
+// A dense decoder model as described by a Hugging Face config.json.
+struct ModelConfig {
+  ModelFamily family = ModelFamily::kLlama;
+  int layers = 0;
+  int hidden = 0;
+  int heads = 0;      // query heads
+  int kv_heads = 0;
+  int head_dim = 0;
+  int intermediate = 0;
+  int vocab = 0;      // rows of the embedding
+  int max_positions = 0;
+  float norm_eps = 1e-5f;
+  double rope_theta = 10000.0;
+  RopeScaling rope_scaling;
+  bool tied = false;      // output head = embedding
+  bool qkv_bias = false;
+  bool qk_norm = false;
+  std::vector<int> eos_ids;  // of config.json and generation_config.json together
+  std::optional<int> bos_id;
+
+  std::vector<std::string> problems() const;
+  std::int64_t parameters() const;
+};
+
+// True where weights of one fit the other.
+bool same_shape(const ModelConfig& a, const ModelConfig& b);
+
+// Reads DIR/config.json (and generation_config.json where there is one). Throws Error naming the file and the key for
+// what is missing, contradictory or not supported.
+ModelConfig read_model_config(const std::filesystem::path& directory);
+
+// The config.json text that transformers reads.
+std::string model_config_json(const ModelConfig& config, const std::string& torch_dtype);
+
+}  // namespace taper

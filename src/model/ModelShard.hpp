@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/ParamTable.hpp"
+#include "shard/Shard.hpp"
+
+namespace taper {
+
+// What one rank of a tensor-parallel group computes: ranges of units of each kind.
+class ModelShard {
+ public:
+  // Shard `index` of `degree`. Throws Error where the degree exceeds the units of the model.
+  ModelShard(const ParamTable& table, int degree, int index);
+
+  int degree() const { return degree_; }
+  int index() const { return index_; }
+  Range heads() const { return heads_; }
+  Range kv_heads() const { return kv_heads_; }  // those that the heads read; shared where degree > kv heads
+  Range blocks() const { return blocks_; }
+  Range vocab() const { return vocab_; }  // blocks of 64 rows
+  Range units(ShardKind kind) const;
+
+  // Local columns of the vocabulary that hold ids below `ids`.
+  int valid_vocab(int ids) const;
+
+ private:
+  int degree_, index_;
+  Range heads_, kv_heads_, blocks_, vocab_;
+};
+
+// The local parameters of a shard as one flat array: tensors in table order, their local units one after another.
+class LocalLayout {
+ public:
+  LocalLayout(const ParamTable& table, const ModelShard& shard);
+
+  // Elements of all local tensors.
+  std::int64_t size() const { return offsets_.back(); }
+  Range units(int tensor) const { return units_[tensor]; }
+  std::int64_t offset(int tensor) const { return offsets_[tensor]; }
+  std::int64_t rows(int tensor) const;
+
+  // The local pieces (global piece ids) in order, and where each begins.
+  struct Piece {
+    int id;
+    std::int64_t offset;
+    std::int64_t size;
+  };
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  const ParamTable& table() const { return *table_; }
+
+ private:
+  const ParamTable* table_;
+  std::vector<Range> units_;
+  std::vector<std::int64_t> offsets_;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace taper

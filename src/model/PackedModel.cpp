@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/PackedModel.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+
+namespace taper {
+namespace {
+
+constexpr const char* kPackedItem = "weights (packed)";
+constexpr const char* kTransposedItem = "weights (transposed)";
+
+bool is_vector(const ParamTensor& tensor) {
+  switch (tensor.role) {
+    case ParamRole::kInputNorm:
+    case ParamRole::kPostNorm:
+    case ParamRole::kFinalNorm:
+    case ParamRole::kQueryNorm:
+    case ParamRole::kKeyNorm:
+    case ParamRole::kQueryBias:
+    case ParamRole::kKeyValueBias: return true;
+    default: return false;
+  }
+}
+
+// Stored transposed: rows are the inputs of the product.
+bool rows_are_inputs(ParamRole role) { return role == ParamRole::kOutput || role == ParamRole::kDown; }
+
+// An embedding that is not the output head is only looked up: its gradient needs no transposed weights.
+bool needs_transposed(const ParamTable& table, const ParamTensor& tensor) {
+  return tensor.role != ParamRole::kEmbedding || table.config().tied;
+}
+
+std::int64_t panel_bytes(std::int64_t columns, std::int64_t k, WeightType type) {
+  return round_up(static_cast<int>(columns), kPanelColumns) * k * bytes_of(type);
+}
+
+PackedMatrix make_packed(void* data, WeightType type, std::int64_t columns, std::int64_t k) {
+  return {data, type, static_cast<int>(columns), static_cast<int>(k), k * kPanelColumns};
+}
+
+}  // namespace
+
+void PackedModel::plan(MemoryPlan& plan, const LocalLayout& layout, WeightType type, WithBackward backward) {
+  const ParamTable& table = layout.table();
+  for (std::size_t t = 0; t < table.tensors().size(); ++t) {
+    const ParamTensor& tensor = table.tensors()[t];
+    const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
+    if (is_vector(tensor)) {
+      plan.add(kPackedItem, MemoryPhase::kAlways, rows * columns * static_cast<std::int64_t>(sizeof(float)));
+      continue;
+    }
+    const std::int64_t by_rows = panel_bytes(rows, columns, type), by_columns = panel_bytes(columns, rows, type);
+    const bool swap = rows_are_inputs(tensor.role);
+    plan.add(kPackedItem, MemoryPhase::kAlways, swap ? by_columns : by_rows);
+    if (backward == WithBackward::kYes && needs_transposed(table, tensor))
+      plan.add(kTransposedItem, MemoryPhase::kAlways, swap ? by_rows : by_columns);
+  }
+}
+
+PackedModel::PackedModel(const LocalLayout& layout, const ModelShard& shard, WeightType type, WithBackward backward,
+                         Arena& arena)
+    : layout_(&layout), shard_(shard), type_(type) {
+  const ParamTable& table = layout.table();
+  const auto count = table.tensors().size();
+  forward_.resize(count);
+  backward_.resize(count);
+  vectors_.resize(count);
+  for (std::size_t t = 0; t < count; ++t) {
+    const ParamTensor& tensor = table.tensors()[t];
+    const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
+    if (is_vector(tensor)) {
+      vectors_[t] = FloatVector(arena.take<float>(kPackedItem, MemoryPhase::kAlways, rows * columns), rows * columns);
+      continue;
+    }
+    const auto matrix = [&](const char* item, std::int64_t out, std::int64_t in) {
+      return make_packed(arena.take(item, MemoryPhase::kAlways, panel_bytes(out, in, type)), type, out, in);
+    };
+    const bool swap = rows_are_inputs(tensor.role);
+    forward_[t] = swap ? matrix(kPackedItem, columns, rows) : matrix(kPackedItem, rows, columns);
+    if (backward == WithBackward::kYes && needs_transposed(table, tensor))
+      backward_[t] = swap ? matrix(kTransposedItem, rows, columns) : matrix(kTransposedItem, columns, rows);
+  }
+}
+
+void PackedModel::pack(const HostExec& exec, int t, const float* values) {
+  const ParamTensor& tensor = layout_->table().tensors()[t];
+  const std::int64_t rows = layout_->rows(t);
+  if (vectors_[t].data() != nullptr) {
+    std::copy_n(values, vectors_[t].extent(0), vectors_[t].data());
+    return;
+  }
+  const ConstFloatMatrix stored(values, rows, tensor.columns);
+  const bool swap = rows_are_inputs(tensor.role);
+  const auto pack_as = [&](const PackedMatrix& matrix, PackOrder order) {
+    if (matrix.data != nullptr) pack_panels(exec, const_cast<void*>(matrix.data), type_, stored, order);
+  };
+  pack_as(forward_[t], swap ? PackOrder::kRowsAreInputs : PackOrder::kRowsAreColumns);
+  pack_as(backward_[t], swap ? PackOrder::kRowsAreColumns : PackOrder::kRowsAreInputs);
+}
+
+ModelView::ModelView(const PackedModel& packed, const ModelShard& shard) : packed_(&packed), shard_(shard) {
+  const ParamTable& t = table();
+  for (const ShardKind kind : {ShardKind::kHeads, ShardKind::kKvHeads, ShardKind::kMlpBlocks, ShardKind::kVocab})
+    TAPER_VALIDATE(packed.shard().units(kind).contains(shard.units(kind)),
+                   "tensor-parallel shard " << shard.index() << " of " << shard.degree()
+                                            << " is not part of the weights held (shard " << packed.shard().index()
+                                            << " of " << packed.shard().degree() << ")");
+  for (int l = 0; l < t.config().layers; ++l) layers_.push_back(make_layer(l));
+  const int embedding = t.index_of(ParamRole::kEmbedding);
+  const int head = t.config().tied ? embedding : t.index_of(ParamRole::kHead);
+  embedding_ = slice(packed.forward(embedding), embedding, true);
+  head_ = slice(packed.forward(head), head, true);
+  head_t_ = slice(packed.backward(head), head, false);
+  final_norm_ = packed.vector(t.index_of(ParamRole::kFinalNorm));
+}
+
+// The local rows of the tensor are the columns of the matrix, or its inputs.
+PackedMatrix ModelView::slice(const PackedMatrix& matrix, int tensor, bool rows_are_columns) const {
+  if (matrix.data == nullptr) return matrix;
+  const ParamTensor& info = table().tensors()[tensor];
+  const Range held = packed_->layout().units(tensor), wanted = shard_.units(info.kind);
+  const int begin = (wanted.begin - held.begin) * info.unit_rows, end = (wanted.end - held.begin) * info.unit_rows;
+  return rows_are_columns ? matrix.column_slice(begin, end) : matrix.k_slice(begin, end);
+}
+
+ConstFloatVector ModelView::slice_vector(int tensor) const {
+  if (tensor < 0) return {};
+  const ParamTensor& info = table().tensors()[tensor];
+  const auto whole = packed_->vector(tensor);
+  if (info.kind == ShardKind::kReplicated) return whole;
+  const Range held = packed_->layout().units(tensor), wanted = shard_.units(info.kind);
+  return ConstFloatVector(whole.data() + (wanted.begin - held.begin) * info.unit_size(),
+                          wanted.size() * info.unit_size());
+}
+
+LayerWeights ModelView::make_layer(int l) const {
+  const ParamTable& t = table();
+  LayerWeights w;
+  const auto pair = [&](ParamRole role, PackedMatrix& forward, PackedMatrix& backward) {
+    const int tensor = t.index_of(role, l);
+    const bool by_rows = !rows_are_inputs(role);
+    forward = slice(packed_->forward(tensor), tensor, by_rows);
+    backward = slice(packed_->backward(tensor), tensor, !by_rows);
+  };
+  pair(ParamRole::kQuery, w.query, w.query_t);
+  pair(ParamRole::kKeyValue, w.key_value, w.key_value_t);
+  pair(ParamRole::kOutput, w.output, w.output_t);
+  pair(ParamRole::kGateUp, w.gate_up, w.gate_up_t);
+  pair(ParamRole::kDown, w.down, w.down_t);
+  w.input_norm = slice_vector(t.index_of(ParamRole::kInputNorm, l));
+  w.post_norm = slice_vector(t.index_of(ParamRole::kPostNorm, l));
+  w.query_norm = slice_vector(t.index_of(ParamRole::kQueryNorm, l));
+  w.key_norm = slice_vector(t.index_of(ParamRole::kKeyNorm, l));
+  w.query_bias = slice_vector(t.index_of(ParamRole::kQueryBias, l));
+  w.key_value_bias = slice_vector(t.index_of(ParamRole::kKeyValueBias, l));
+  return w;
+}
+
+}  // namespace taper

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/ModelConfig.hpp"
+#include "shard/Shard.hpp"
+
+namespace taper {
+
+// By which units a tensor is sharded over a tensor-parallel group.
+enum class ShardKind { kReplicated, kHeads, kKvHeads, kMlpBlocks, kVocab };
+
+// Tensors of a layer, or of the whole model, as Taper stores them. All are matrices whose rows are sharded: weights that
+// are split by their inputs (output and down projections) are stored transposed.
+enum class ParamRole {
+  kEmbedding,   // (vocab, h), by blocks of 64 rows
+  kInputNorm,   // (h)
+  kQuery,       // (heads x head_pad, h)
+  kQueryBias,   // (heads x head_pad)
+  kKeyValue,    // (kv_heads x {k, v} x head_pad, h)
+  kKeyValueBias,
+  kQueryNorm,   // (head_dim)
+  kKeyNorm,     // (head_dim)
+  kOutput,      // transposed: (heads x head_pad, h)
+  kPostNorm,    // (h)
+  kGateUp,      // (blocks x {gate, up} x 64, h)
+  kDown,        // transposed: (blocks x 64, h)
+  kFinalNorm,   // (h)
+  kHead,        // (vocab, h); absent where tied
+};
+
+struct ParamTensor {
+  std::string name;  // "layers.3.query", "embedding", ...
+  ParamRole role{};
+  int layer = -1;
+  ShardKind kind{};
+  int units = 1;
+  int unit_rows = 1;  // stored rows per unit, padding included
+  int columns = 1;
+
+  std::int64_t unit_size() const { return std::int64_t{unit_rows} * columns; }
+};
+
+// Columns of MLP per unit, and the width of the leaves of the down projection.
+inline constexpr int kMlpBlock = 64;
+// Rows of the vocabulary per unit.
+inline constexpr int kVocabBlock = 64;
+
+// The one table of a model's tensors, in their global order: the loader, the optimizer, the resharder and checkpoints all
+// read it. A piece is one unit of one tensor; pieces are numbered through in table order.
+class ParamTable {
+ public:
+  explicit ParamTable(const ModelConfig& config);
+
+  const ModelConfig& config() const { return config_; }
+  const std::vector<ParamTensor>& tensors() const { return tensors_; }
+  int index_of(ParamRole role, int layer = -1) const;  // -1 where the model has no such tensor
+
+  int pieces() const { return first_piece_.back(); }
+  int first_piece(int tensor) const { return first_piece_[tensor]; }
+  int tensor_of_piece(int piece) const;
+
+  int head_pad() const { return head_pad_; }
+  int mlp_blocks() const { return mlp_blocks_; }
+  int vocab_blocks() const { return vocab_blocks_; }
+
+ private:
+  void add(ParamRole role, int layer, ShardKind kind, int units, int unit_rows, int columns);
+
+  ModelConfig config_;
+  int head_pad_, mlp_blocks_, vocab_blocks_;
+  std::vector<ParamTensor> tensors_;
+  std::vector<int> first_piece_;
+};
+
+}  // namespace taper

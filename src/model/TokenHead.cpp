@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/TokenHead.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "kernels/norm.hpp"
+#include "kernels/product.hpp"
+#include "model/Activations.hpp"
+
+namespace taper {
+namespace {
+
+template <class T>
+VectorView<T, HostExec> view_of(std::vector<T>& v) {
+  return VectorView<T, HostExec>(v.data(), v.size());
+}
+
+}  // namespace
+
+std::int64_t TokenHead::floats(const ParamTable& table, const ModelShard& shard, int chunk_rows) {
+  const std::int64_t vocabulary = shard.vocab().size() * std::int64_t{kVocabBlock};
+  return chunk_rows * (2 * std::int64_t{table.config().hidden} + vocabulary + 2) + 128;
+}
+
+TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk_rows, float* memory)
+    : table_(&table), chunk_rows_(chunk_rows) {
+  const auto take = [&](std::int64_t count) {
+    float* taken = memory;
+    memory += (count + 15) / 16 * 16;
+    return taken;
+  };
+  const std::int64_t rows = chunk_rows;
+  gathered_ = take(rows * table.config().hidden);
+  normed_ = take(rows * table.config().hidden);
+  logits_ = take(rows * shard.vocab().size() * kVocabBlock);
+  max_ = take(rows);
+  inv_ = take(rows);
+}
+
+RowLogits TokenHead::chunk_logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                                  ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options) {
+  TAPER_EXPECT(static_cast<int>(rows.size()) <= chunk_rows_);
+  const int n = static_cast<int>(rows.size()), h = table_->config().hidden;
+  const int valid = parallel.shard().valid_vocab(options.valid_ids);
+  for (int i = 0; i < n; ++i) std::copy_n(&hidden(rows[i], 0), h, gathered_ + std::int64_t{i} * h);
+  const FloatMatrix normed = make_matrix(normed_, n, h);
+  rmsnorm(exec, flat(normed), FloatVector(inv_, n), ConstFloatVector(gathered_, std::size_t(n) * h), view.final_norm(),
+          {h, h, table_->config().norm_eps});
+  RowLogits result;
+  result.logits = make_matrix(logits_, n, view.head().columns);
+  result.max = FloatVector(max_, n);
+  multiply(exec, result.logits, normed, view.head());
+  scale_logits(exec, result.logits, result.max, valid, options.temperature);
+  all_reduce_max(parallel.group(), result.max);
+  std::vector<std::int64_t> mine(n);
+  sum_masses(exec, view_of(mine), result.logits, result.max, valid);
+  result.shard_mass.resize(static_cast<std::size_t>(parallel.group().size()) * n);
+  all_gather(parallel.group(), result.shard_mass, mine);
+  result.mass.assign(n, 0);
+  for (std::size_t i = 0; i < result.shard_mass.size(); ++i) result.mass[i % n] += result.shard_mass[i];
+  for (int i = 0; i < n; ++i)
+    if (!(result.mass[i] > 0) || !std::isfinite(result.max(i)))
+      TAPER_FAIL(ExitCode::kFailure, "the logits of a token are not finite (row " << rows[i] << ", maximum "
+                                         << result.max(i) << "); the weights have diverged or the input is damaged");
+  return result;
+}
+
+RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                            ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options) {
+  return chunk_logits(exec, view, parallel, hidden, rows, options);
+}
+
+void TokenHead::chunk_log_probs(const HostExec& exec, const ModelParallel& parallel, const RowLogits& l,
+                                std::span<const std::int32_t> targets, int valid, std::span<float> log_probs,
+                                std::span<float> entropy) {
+  const std::size_t n = targets.size();
+  const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
+  // The owner of the target id says its logit; -inf elsewhere makes the maximum a copy.
+  std::vector<float> chosen(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int32_t local = targets[i] - begin;
+    chosen[i] = local >= 0 && local < valid ? l.logits(i, local) : -INFINITY;
+  }
+  all_reduce_max(parallel.group(), chosen);
+  for (std::size_t i = 0; i < n; ++i) log_probs[i] = log_prob(chosen[i], l.max(i), l.mass[i]);
+  if (entropy.empty()) return;
+  std::vector<double> weighted(n);
+  sum_weighted_logits(exec, view_of(weighted), l.logits, l.max, valid);
+  all_reduce_ordered_sum(parallel.group(), weighted);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double total = static_cast<double>(l.mass[i]) * 0x1p-40;
+    entropy[i] = static_cast<float>(std::log(total) - weighted[i] / total);
+  }
+}
+
+void TokenHead::log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                          ConstFloatMatrix hidden, std::span<const int> rows, std::span<const std::int32_t> targets,
+                          const HeadOptions& options, std::span<float> log_prob, std::span<float> entropy) {
+  const std::size_t n = rows.size(), chunk = static_cast<std::size_t>(chunk_rows_);
+  const int valid = parallel.shard().valid_vocab(options.valid_ids);
+  for (std::size_t at = 0; at < n; at += chunk) {
+    const std::size_t size = std::min(chunk, n - at);
+    const RowLogits l = chunk_logits(exec, view, parallel, hidden, rows.subspan(at, size), options);
+    chunk_log_probs(exec, parallel, l, targets.subspan(at, size), valid, log_prob.subspan(at, size),
+                    entropy.empty() ? entropy : entropy.subspan(at, size));
+  }
+}
+
+void TokenHead::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                         ConstFloatMatrix hidden, std::span<const int> rows, std::span<const std::int32_t> targets,
+                         const HeadOptions& options, std::span<const float> by_log_prob,
+                         std::span<const float> by_entropy, FloatMatrix d_hidden, FloatMatrix d_head,
+                         FloatVector d_final_norm) {
+  const std::size_t n = rows.size(), chunk = static_cast<std::size_t>(chunk_rows_);
+  const int h = table_->config().hidden, valid = parallel.shard().valid_vocab(options.valid_ids);
+  const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
+  for (std::size_t at = 0; at < n; at += chunk) {
+    const std::size_t size = std::min(chunk, n - at);
+    const RowLogits l = chunk_logits(exec, view, parallel, hidden, rows.subspan(at, size), options);
+    std::vector<float> log_prob(size), entropy(size);
+    chunk_log_probs(exec, parallel, l, targets.subspan(at, size), valid, log_prob, entropy);
+    std::vector<LogitSlope> slopes(size);
+    std::vector<std::int32_t> local(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      slopes[i] = {log_sum_exp(l.max(i), l.mass[i]), entropy[i], by_log_prob[at + i], by_entropy[at + i]};
+      const std::int32_t id = targets[at + i] - begin;
+      local[i] = id >= 0 && id < valid ? id : -1;
+    }
+    logit_gradients(exec, l.logits, VectorView<const LogitSlope, HostExec>(slopes.data(), size),
+                    VectorView<const std::int32_t, HostExec>(local.data(), size), valid, options.temperature);
+    const FloatMatrix normed = make_matrix(normed_, static_cast<int>(size), h);
+    accumulate_outer(exec, d_head, l.logits, normed);
+    multiply(exec, normed, l.logits, view.head_t());  // normed is no longer needed: now its gradient
+    all_reduce_ordered_sum(parallel.group(), flat(normed));
+    rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed), ConstFloatVector(gathered_, size * h),
+                     ConstFloatVector(inv_, size), view.final_norm(), {h, h, table_->config().norm_eps},
+                     Accumulate::kNo);
+    for (std::size_t i = 0; i < size; ++i)
+      for (int c = 0; c < h; ++c) d_hidden(rows[at + i], c) += normed(i, c);
+  }
+}
+
+}  // namespace taper

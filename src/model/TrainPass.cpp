@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/TrainPass.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/Error.hpp"
+#include "kernels/embedding.hpp"
+
+namespace taper {
+namespace {
+
+constexpr const char* kStreamItem = "activations (layer inputs)";
+constexpr const char* kActivationItem = "activations (layers)";
+constexpr const char* kScratchItem = "activations (scratch)";
+constexpr const char* kPageItem = "keys and values (training)";
+constexpr const char* kHeadItem = "logits (training)";
+
+}  // namespace
+
+FloatMatrix Gradients::matrix(int tensor) const {
+  if (tensor < 0) return {};
+  return make_matrix(memory_ + layout_->offset(tensor), layout_->rows(tensor), layout_->table().tensors()[tensor].columns);
+}
+
+FloatVector Gradients::vector(int tensor) const {
+  if (tensor < 0) return {};
+  const auto m = matrix(tensor);
+  return FloatVector(m.data(), m.extent(0) * m.extent(1));
+}
+
+LayerGradients Gradients::layer(int l) const {
+  return {matrix(ParamRole::kQuery, l),     matrix(ParamRole::kKeyValue, l),  matrix(ParamRole::kOutput, l),
+          matrix(ParamRole::kGateUp, l),    matrix(ParamRole::kDown, l),      vector(ParamRole::kInputNorm, l),
+          vector(ParamRole::kPostNorm, l),  vector(ParamRole::kQueryNorm, l), vector(ParamRole::kKeyNorm, l),
+          vector(ParamRole::kQueryBias, l), vector(ParamRole::kKeyValueBias, l)};
+}
+
+// Floats of each item of the memory plan.
+struct TrainPass::Sizes {
+  std::int64_t streams, activations, layer_activations, scratch, gradient_stream, partials, pages, head;
+
+  Sizes(const ParamTable& table, const ModelParallel& parallel, const TrainPassOptions& o) {
+    const ActivationShape shape(table, parallel.shard());
+    const ModelConfig& c = table.config();
+    const std::int64_t rows = o.max_rows;
+    streams = (c.layers + 1) * rows * c.hidden;
+    layer_activations = LayerActivations::floats(shape, o.max_rows);
+    activations = layer_activations * (o.checkpointing == Checkpointing::kYes ? 1 : c.layers);
+    scratch = BackwardScratch::floats(shape, o.max_rows);
+    gradient_stream = rows * c.hidden;
+    partials = layer_scratch_floats(parallel, c.hidden, o.max_rows);
+    pages = (rows / kPage + o.max_sequences) * shape.kv_heads * page_floats(c.head_dim);
+    head = TokenHead::floats(table, parallel.shard(), o.logit_rows);
+  }
+};
+
+void TrainPass::plan(MemoryPlan& plan, const ParamTable& table, const ModelParallel& parallel,
+                     const TrainPassOptions& options) {
+  const Sizes s(table, parallel, options);
+  const auto add = [&](const char* item, std::int64_t floats) {
+    plan.add(item, MemoryPhase::kTraining, floats * static_cast<std::int64_t>(sizeof(float)));
+  };
+  add(kStreamItem, s.streams);
+  add(kActivationItem, s.activations);
+  add(kScratchItem, s.scratch);
+  add(kScratchItem, s.gradient_stream);
+  add(kScratchItem, s.partials);
+  add(kPageItem, s.pages);
+  add(kHeadItem, s.head);
+}
+
+TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel, const TrainPassOptions& options,
+                     Arena& arena, ConstFloatMatrix rope_table)
+    : table_(&table),
+      options_(options),
+      shape_(table, parallel.shard()),
+      rope_table_(rope_table),
+      head_(table, parallel.shard(), options.logit_rows,
+            arena.take<float>(kHeadItem, MemoryPhase::kTraining,
+                              TokenHead::floats(table, parallel.shard(), options.logit_rows))) {
+  const Sizes s(table, parallel, options);
+  const auto take = [&](const char* item, std::int64_t floats) {
+    return arena.take<float>(item, MemoryPhase::kTraining, floats);
+  };
+  streams_ = take(kStreamItem, s.streams);
+  activations_ = take(kActivationItem, s.activations);
+  scratch_ = take(kScratchItem, s.scratch);
+  gradient_stream_ = take(kScratchItem, s.gradient_stream);
+  partials_ = take(kScratchItem, s.partials);
+  activation_floats_ = s.layer_activations;
+  // One layer's pages serve all layers: keys and values are written again before each backward step.
+  const int d = table.config().head_dim;
+  pages_.first = {take(kPageItem, s.pages), shape_.kv_heads * page_floats(d), page_floats(d), d, round_up(d, 16)};
+}
+
+FloatMatrix TrainPass::stream(int layer) const {
+  const int h = table_->config().hidden;
+  return make_matrix(streams_ + static_cast<std::int64_t>(layer) * options_.max_rows * h, batch_.rows(), h);
+}
+
+LayerActivations TrainPass::activations(int layer) const {
+  const int slot = options_.checkpointing == Checkpointing::kYes ? 0 : layer;
+  return {shape_, options_.max_rows, activations_ + slot * activation_floats_};
+}
+
+LayerContext TrainPass::context(const HostExec& exec, const ModelParallel& parallel) const {
+  return {exec, parallel, table_->config(), shape_, batch_, rope_table_, partials_};
+}
+
+void TrainPass::set_batch(const PackedSequences& sequences) {
+  const int rows = sequences.rows();
+  TAPER_EXPECT(rows <= options_.max_rows && static_cast<int>(sequences.lengths.size()) <= options_.max_sequences);
+  TAPER_EXPECT(std::accumulate(sequences.lengths.begin(), sequences.lengths.end(), 0) == rows);
+  ids_ = sequences.ids;
+  positions_.clear();
+  segments_.clear();
+  blocks_.resize(rows / kPage + sequences.lengths.size());
+  std::iota(blocks_.begin(), blocks_.end(), 0);
+  int row = 0, block = 0;
+  for (const int length : sequences.lengths) {
+    segments_.push_back({blocks_.data() + block, 0, length, row});
+    for (int p = 0; p < length; ++p) positions_.push_back(p);
+    row += length;
+    block += (length + kPage - 1) / kPage;
+  }
+  batch_.ids = decltype(batch_.ids)(ids_.data(), ids_.size());
+  batch_.positions = decltype(batch_.positions)(positions_.data(), positions_.size());
+  batch_.segments = decltype(batch_.segments)(segments_.data(), segments_.size());
+}
+
+void TrainPass::forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                        const PackedSequences& sequences) {
+  set_batch(sequences);
+  embed_tokens(exec, view, parallel, batch_.ids, stream(0));
+  for (int l = 0; l < table_->config().layers; ++l)
+    forward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l), stream(l + 1), stream(l));
+}
+
+void TrainPass::log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                          std::span<const int> rows, std::span<const std::int32_t> targets, const HeadOptions& head,
+                          std::span<float> log_prob, std::span<float> entropy) {
+  head_.log_probs(exec, view, parallel, stream(table_->config().layers), rows, targets, head, log_prob, entropy);
+}
+
+void TrainPass::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                         std::span<const int> rows, std::span<const std::int32_t> targets, const HeadOptions& head,
+                         std::span<const float> by_log_prob, std::span<const float> by_entropy,
+                         const Gradients& gradients) {
+  const ModelConfig& c = table_->config();
+  const FloatMatrix dx = make_matrix(gradient_stream_, batch_.rows(), c.hidden);
+  std::fill_n(dx.data(), dx.size(), 0.0f);
+  const ParamRole head_role = c.tied ? ParamRole::kEmbedding : ParamRole::kHead;
+  head_.backward(exec, view, parallel, stream(c.layers), rows, targets, head, by_log_prob, by_entropy, dx,
+                 gradients.matrix(head_role), gradients.vector(ParamRole::kFinalNorm));
+  const BackwardScratch scratch(shape_, options_.max_rows, scratch_);
+  for (int l = c.layers - 1; l >= 0; --l) {
+    if (options_.checkpointing == Checkpointing::kYes)
+      forward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l), stream(l + 1), stream(l));
+    backward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l), gradients.layer(l), scratch,
+                   dx, stream(l));
+  }
+  embed_backward(exec, gradients.matrix(ParamRole::kEmbedding), dx, batch_.ids,
+                 parallel.shard().vocab().begin * kVocabBlock);
+}
+
+}  // namespace taper

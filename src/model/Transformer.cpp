@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/Transformer.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "kernels/embedding.hpp"
+
+namespace taper {
+namespace {
+
+constexpr const char* kItem = "activations (inference)";
+
+std::int64_t inference_floats(const ParamTable& table, const ModelParallel& parallel, int rows) {
+  const ActivationShape shape(table, parallel.shard());
+  return static_cast<std::int64_t>(rows) * table.config().hidden + LayerActivations::floats(shape, rows) +
+         layer_scratch_floats(parallel, table.config().hidden, rows) + 64;
+}
+
+}  // namespace
+
+void embed_tokens(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                  VectorView<const std::int32_t, HostExec> ids, FloatMatrix x) {
+  const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
+  embed(exec, x, ids, view.embedding(), begin);
+  if (parallel.group().is_null()) return;
+  // Every rank knows all ids, hence who owns which row: owned rows travel once, in the order of rows.
+  const int size = parallel.group().size(), blocks = view.table().vocab_blocks();
+  const std::size_t h = x.extent(1), rows = x.extent(0);
+  std::vector<std::int64_t> counts(size, 0);
+  std::vector<int> owner(rows);
+  std::vector<float> mine, all(rows * h);
+  for (std::size_t r = 0; r < rows; ++r) {
+    owner[r] = shard_of_unit(blocks, size, ids(r) / kVocabBlock);
+    counts[owner[r]] += static_cast<std::int64_t>(h);
+    if (owner[r] == parallel.group().rank()) mine.insert(mine.end(), &x(r, 0), &x(r, 0) + h);
+  }
+  all_gather_v(parallel.group(), all, mine, counts);
+  std::vector<std::int64_t> next(size, 0);
+  for (int i = 1; i < size; ++i) next[i] = next[i - 1] + counts[i - 1];
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::copy_n(all.data() + next[owner[r]], h, &x(r, 0));
+    next[owner[r]] += static_cast<std::int64_t>(h);
+  }
+}
+
+void InferencePass::plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table, const ModelParallel& parallel,
+                         int rows) {
+  plan.add(kItem, phase, inference_floats(table, parallel, rows) * static_cast<std::int64_t>(sizeof(float)));
+}
+
+InferencePass::InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows, Arena& arena,
+                             MemoryPhase phase, ConstFloatMatrix rope_table)
+    : table_(&table), rows_(rows), rope_table_(rope_table) {
+  const ActivationShape shape(table, parallel.shard());
+  hidden_ = arena.take<float>(kItem, phase, inference_floats(table, parallel, rows));
+  activations_ = hidden_ + (static_cast<std::int64_t>(rows) * table.config().hidden + 15) / 16 * 16;
+  partials_ = activations_ + LayerActivations::floats(shape, rows);
+}
+
+FloatMatrix InferencePass::forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                                   const TokenBatch& batch, const PagedLayers& pages) {
+  TAPER_EXPECT(batch.rows() <= rows_);
+  const ActivationShape shape(*table_, parallel.shard());
+  const LayerActivations activations(shape, rows_, activations_);
+  const LayerContext context{exec, parallel, table_->config(), shape, batch, rope_table_, partials_};
+  const FloatMatrix x = make_matrix(hidden_, batch.rows(), table_->config().hidden);
+  embed_tokens(exec, view, parallel, batch.ids, x);
+  for (int l = 0; l < table_->config().layers; ++l)
+    forward_layer(context, view.layer(l), pages.layer(l), activations, x, x);
+  return x;
+}
+
+}  // namespace taper

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "param/ParamFile.hpp"
+
+#include <Teuchos_ParameterList.hpp>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "param/detail/ListTools.hpp"
+#include "param/detail/XmlReader.hpp"
+#include "param/detail/YamlFlow.hpp"
+#include "param/detail/YamlReader.hpp"
+#include "param/detail/YamlScalar.hpp"
+
+namespace taper::param {
+namespace {
+
+// What Teuchos' writer calls the list that has no name; its content is meant.
+constexpr const char* kUnnamed = "ANONYMOUS";
+
+std::string trim(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+detail::Value read_assigned(const std::string& text) {
+  if (text.starts_with('[')) return detail::read_flow_list(text);
+  if (!text.starts_with('\'') && !text.starts_with('"')) return detail::infer_scalar(text);
+  std::size_t at = 0;
+  const auto value = detail::Value::of_text(detail::read_quoted(text, at));
+  if (at != text.size()) throw std::invalid_argument("nothing may follow the closing quote");
+  return value;
+}
+
+bool is_list(const Teuchos::ParameterList& list, const std::string& name) {
+  return list.isParameter(name) && list.isSublist(name);
+}
+
+}  // namespace
+
+struct ParamFile::Content {
+  std::string name = "command line";
+  std::string text;
+  Teuchos::ParameterList list{"run"};
+  detail::LineMap lines;
+  std::map<std::string, std::string> assigned;  // path -> "--set ..."
+};
+
+ParamFile::ParamFile() : content_(std::make_unique<Content>()) {}
+ParamFile::~ParamFile() = default;
+ParamFile::ParamFile(ParamFile&&) noexcept = default;
+ParamFile& ParamFile::operator=(ParamFile&&) noexcept = default;
+
+ParamFile ParamFile::read(const std::string& path) { return parse(read_text_file(path), path); }
+
+ParamFile ParamFile::parse(const std::string& text, const std::string& name) {
+  ParamFile file;
+  Content& content = *file.content_;
+  content.name = name;
+  content.text = text;
+  if (name.ends_with(".xml")) {
+    detail::read_xml(text, name, content.list);
+  } else {
+    TAPER_VALIDATE(name.ends_with(".yaml") || name.ends_with(".yml"),
+                   name << " has no known ending (a run file ends in .yaml, .yml or .xml)");
+    detail::read_yaml(text, name, content.list, content.lines);
+  }
+  if (content.list.numParams() == 1 && is_list(content.list, kUnnamed)) {
+    const Teuchos::ParameterList inner = content.list.sublist(kUnnamed);
+    content.list = inner;
+    detail::LineMap lines;
+    const std::string prefix = std::string(kUnnamed) + "/";
+    for (const auto& [path, line] : content.lines) {
+      if (path.starts_with(prefix)) lines[path.substr(prefix.size())] = line;
+    }
+    content.lines = std::move(lines);
+  }
+  return file;
+}
+
+void ParamFile::set(const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  const std::string path = trim(assignment.substr(0, std::min(equals, assignment.size())));
+  TAPER_VALIDATE(equals != std::string::npos && !path.empty() && path.front() != '/' &&
+                     path.back() != '/' && path.find("//") == std::string::npos,
+                 "--set " << assignment << " is not understood (it is written "
+                          << "--set Section/Name=value)");
+  detail::Value value;
+  try {
+    value = read_assigned(trim(assignment.substr(equals + 1)));
+  } catch (const std::invalid_argument& problem) {
+    TAPER_FAIL(ExitCode::kBadInput, "--set " << assignment << " cannot be read as YAML ("
+                                             << problem.what() << ")");
+  }
+  Teuchos::ParameterList* list = &content_->list;
+  std::size_t begin = 0;
+  for (std::size_t slash; (slash = path.find('/', begin)) != std::string::npos; begin = slash + 1) {
+    const std::string name = path.substr(begin, slash - begin);
+    TAPER_VALIDATE(!list->isParameter(name) || list->isSublist(name),
+                   "--set " << assignment << " goes into " << path.substr(0, slash) << " ("
+                            << where(path.substr(0, slash)) << " makes it a value, no section)");
+    list = &list->sublist(name);
+  }
+  const std::string name = path.substr(begin);
+  TAPER_VALIDATE(!is_list(*list, name) || list->sublist(name).numParams() == 0,
+                 "--set " << assignment << " replaces a whole section (name the values in it: "
+                          << path << "/Name=value)");
+  list->remove(name, false);
+  detail::put(*list, name, value);
+  content_->assigned[path] = "--set " + assignment;
+}
+
+const std::string& ParamFile::name() const { return content_->name; }
+const std::string& ParamFile::text() const { return content_->text; }
+const Teuchos::ParameterList& ParamFile::list() const { return content_->list; }
+
+std::string ParamFile::where(const std::string& path) const {
+  if (const auto found = content_->assigned.find(path); found != content_->assigned.end())
+    return found->second;
+  if (const auto found = content_->lines.find(path); found != content_->lines.end())
+    return content_->name + " line " + std::to_string(found->second);
+  return content_->name;
+}
+
+std::uint64_t ParamFile::hash() const { return fnv1a(detail::to_stable_text(content_->list)); }
+
+std::string read_text_file(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  TAPER_VALIDATE(stream, path << " cannot be opened (" << std::strerror(errno) << ")");
+  std::ostringstream text;
+  text << stream.rdbuf();
+  // Opening a folder succeeds, reading it does not.
+  TAPER_VALIDATE(stream && !stream.bad() && !text.bad(), path << " cannot be read");
+  return text.str();
+}
+
+}  // namespace taper::param

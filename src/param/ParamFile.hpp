@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run file in memory, with where each value came from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace Teuchos {
+class ParameterList;
+}
+
+namespace taper::param {
+
+class ParamFile {
+ public:
+  // Without a file: only what set() adds.
+  ParamFile();
+  ~ParamFile();
+  ParamFile(ParamFile&&) noexcept;
+  ParamFile& operator=(ParamFile&&) noexcept;
+
+  // Reads YAML (.yaml, .yml) or XML (.xml). Throws Error(kBadInput) naming file and line.
+  static ParamFile read(const std::string& path);
+
+  // As read(), from the text of a file that has the given name: one rank reads, all ranks parse.
+  static ParamFile parse(const std::string& text, const std::string& name);
+
+  // Applies `Section/Name=value` over the file; the value is written as in YAML. A name that no
+  // schema knows is refused when the schema reads. Throws Error(kBadInput).
+  void set(const std::string& assignment);
+
+  const std::string& name() const;
+  const std::string& text() const;  // the file as it was read, without set()
+  const Teuchos::ParameterList& list() const;
+
+  // "run.yaml line 7", "--set Rollout/Temperature=2", or the name of the file.
+  std::string where(const std::string& path) const;
+
+  // Of names and values as written, independent of their order; Schema::hash() includes defaults.
+  std::uint64_t hash() const;
+
+ private:
+  struct Content;
+  std::unique_ptr<Content> content_;
+};
+
+// The text of a whole file. Throws Error(kBadInput) if it cannot be read.
+std::string read_text_file(const std::string& path);
+
+}  // namespace taper::param

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/Error.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace taper;
+
+TEST_CASE("VALIDATE streams its message and says bad input") {
+  const int value = 3;
+  try {
+    TAPER_VALIDATE(value > 4, "value is " << value << " (must exceed 4); raise it");
+    FAIL("no exception");
+  } catch (const Error& e) {
+    CHECK(e.code() == ExitCode::kBadInput);
+    CHECK(std::string(e.what()) == "value is 3 (must exceed 4); raise it");
+  }
+  CHECK_NOTHROW([&] { TAPER_VALIDATE(value > 2, "never"); }());
+}

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs COMMAND in a fresh DIRECTORY and fails unless it ends by itself, non-zero (CODE where given), with REPORT in
+# its output and FILES left behind.
+file(REMOVE_RECURSE ${DIRECTORY})
+file(MAKE_DIRECTORY ${DIRECTORY})
+if(DEFINED ENV{TAPER_FAULT_DIRECT})  # without a launcher
+  list(LENGTH COMMAND length)
+  math(EXPR program "${length} - 2")
+  list(SUBLIST COMMAND ${program} 2 COMMAND)
+endif()
+execute_process(COMMAND ${COMMAND} WORKING_DIRECTORY ${DIRECTORY} TIMEOUT 60
+  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+message("${output}")
+if(result MATCHES "timeout")
+  message(FATAL_ERROR "${CASE}: still running after a minute")
+elseif(result EQUAL 0)
+  message(FATAL_ERROR "${CASE}: ended with success")
+elseif(CODE AND NOT result EQUAL CODE)
+  message(FATAL_ERROR "${CASE}: exit code ${result}, expected ${CODE}")
+elseif(NOT output MATCHES "${REPORT}")
+  message(FATAL_ERROR "${CASE}: no report like '${REPORT}'")
+endif()
+foreach(file ${FILES})
+  if(NOT EXISTS ${DIRECTORY}/${file})
+    message(FATAL_ERROR "${CASE}: ${file} was not written")
+  endif()
+  file(READ ${DIRECTORY}/${file} text)
+  if(NOT text MATCHES "no progress for more than .* number [0-9]+")
+    message(FATAL_ERROR "${CASE}: ${file} says '${text}'")
+  endif()
+endforeach()

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/Hdf5File.hpp"
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
+#include <numeric>
+
+#include "base/Error.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/Scratch.hpp"
+#include "io/detail/Hdf5Layout.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using taper::Checksum;
+using taper::DatasetOptions;
+using taper::Dims;
+using taper::Error;
+using taper::Hdf5File;
+using taper::test::Scratch;
+using taper::test::slurp;
+using taper::test::spill;
+
+TEMPLATE_TEST_CASE("numbers of every type come back", "", float, double, std::int8_t, std::int16_t,
+                   std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t,
+                   std::uint64_t) {
+  const Scratch scratch;
+  const auto path = scratch / "a.h5";
+  const std::vector<TestType> values = {
+      0, 1, std::numeric_limits<TestType>::max(), std::numeric_limits<TestType>::lowest(), 7, 8};
+  {
+    auto file = Hdf5File::create(path);
+    file.write<TestType>("/x/y/plain", values, {2, 3}, {.checksum = Checksum::kNone});
+    file.write<TestType>("/x/packed", values, {3, 2}, {.compression = 6});
+    file.write_scalar<TestType>("scalar", values[2]);
+    file.close();
+  }
+  const auto file = Hdf5File::open_read(path);
+  const auto plain = file.read<TestType>("/x/y/plain");
+  CHECK(plain.values == values);
+  CHECK(plain.dims == Dims{2, 3});
+  CHECK(file.read<TestType>("x/packed").values == values);
+  CHECK(file.read_scalar<TestType>("/scalar") == values[2]);
+  CHECK(file.read<TestType>("/scalar").dims.empty());
+  CHECK(file.read_slab<TestType>("/x/y/plain", {1, 1}, {1, 2}) == std::vector<TestType>{7, 8});
+}
+
+TEST_CASE("empty arrays come back empty") {
+  auto file = Hdf5File::create_in_memory("test");
+  file.write<double>("none", std::vector<double>{});
+  file.write<float>("flat", {}, {0, 4}, {.compression = 4});
+  CHECK(file.read<double>("none").values.empty());
+  CHECK(file.read<float>("flat").dims == Dims{0, 4});
+  CHECK(file.read_slab<float>("flat", {0, 0}, {0, 4}).empty());
+}
+
+TEST_CASE("strings come back") {
+  auto file = Hdf5File::create_in_memory("test");
+  const std::string text = "prüfen: ü €\nzwei";
+  const std::vector<std::string> many = {"", "a", text};
+  file.write_string("text", text, {.description = "some text"});
+  file.write_string("empty", "");
+  file.write_strings("many", many);
+  file.write_strings("nothing", {});
+  CHECK(file.read_string("text") == text);
+  CHECK(file.read_string("empty").empty());
+  CHECK(file.read_strings("many") == many);
+  CHECK(file.read_strings("nothing").empty());
+  CHECK(file.string_attribute("text", "description") == "some text");
+  CHECK_THROWS_AS(file.read<double>("text"), Error);
+  CHECK_THROWS_AS(file.read_string("many"), Error);
+  const std::string large(300'000, 'x');
+  file.write_string("large", large);
+  CHECK(file.read_string("large") == large);
+}
+
+TEST_CASE("attributes come back and can be replaced") {
+  const Scratch scratch;
+  auto file = Hdf5File::create(scratch / "a.h5");
+  file.set_attribute("/", "name", "first");
+  file.set_attribute("/", "name", "a longer second");
+  file.set_attribute("/", "empty", "");
+  file.create_group("/a/b");
+  file.set_attribute("/a/b", "int", 42);
+  file.set_attribute("/a/b", "double", 0.25);
+  file.set_attribute("/a/b", "large", std::string(100'000, 'x'));
+  CHECK(file.string_attribute("/", "name") == "a longer second");
+  CHECK(file.string_attribute("/", "empty").empty());
+  CHECK(file.int_attribute("/a/b", "int") == 42);
+  CHECK(file.double_attribute("/a/b", "double") == 0.25);
+  CHECK(file.string_attribute("/a/b", "large").size() == 100'000);
+  CHECK(file.attribute_names("/a/b") == std::vector<std::string>{"double", "int", "large"});
+  CHECK(file.has_attribute("/a/b", "int"));
+  CHECK_FALSE(file.has_attribute("/a/b", "other"));
+  CHECK_THROWS_AS(file.int_attribute("/a/b", "double"), Error);
+  CHECK_THROWS_AS(file.string_attribute("/a/b", "int"), Error);
+  CHECK_THROWS_MATCHES(file.string_attribute("/a/b", "no"), Error,
+                       MessageMatches(ContainsSubstring("no attribute no")));
+}
+
+TEST_CASE("units and description are attributes of the dataset") {
+  auto file = Hdf5File::create_in_memory("test");
+  file.write_scalar("t", 1.5, {.units = "s", .description = "time"});
+  CHECK(file.string_attribute("t", "units") == "s");
+  CHECK(file.string_attribute("t", "description") == "time");
+  CHECK_THROWS_AS(file.write_scalar("u", 1.5, {.compression = 10}), Error);
+}
+
+TEST_CASE("names and existence") {
+  auto file = Hdf5File::create_in_memory("test");
+  file.write_scalar("/b/c/d", 1);
+  file.write_scalar("/a", 1);
+  CHECK(file.names() == std::vector<std::string>{"a", "b"});
+  CHECK(file.names("/b") == std::vector<std::string>{"c"});
+  CHECK(file.datasets() == std::vector<std::string>{"/a", "/b/c/d"});
+  CHECK(file.exists("/"));
+  CHECK(file.exists("/b/c"));
+  CHECK_FALSE(file.exists("/b/x/d"));
+  CHECK_FALSE(file.exists("/a/x"));  // below a dataset
+  CHECK(file.is_group("/b"));
+  CHECK_FALSE(file.is_group("/a"));
+  CHECK_THROWS_MATCHES(file.read<int>("/b/x"), Error,
+                       MessageMatches(ContainsSubstring("no dataset /b/x")));
+  CHECK_THROWS_AS(file.read<int>("/b"), Error);
+  CHECK_THROWS_MATCHES(file.write_scalar("/a", 2), Error,
+                       MessageMatches(ContainsSubstring("already has /a")));
+}
+
+TEST_CASE("nothing is lost silently on reading") {
+  auto file = Hdf5File::create_in_memory("test");
+  file.write_scalar("double", 0.5);
+  file.write_scalar<std::int32_t>("int", -1);
+  file.write_scalar<std::uint8_t>("byte", 200);
+  CHECK_THROWS_AS(file.read_scalar<float>("double"), Error);
+  CHECK_THROWS_AS(file.read_scalar<std::int32_t>("double"), Error);
+  CHECK_THROWS_AS(file.read_scalar<std::uint64_t>("int"), Error);
+  CHECK_THROWS_AS(file.read_scalar<std::int8_t>("byte"), Error);
+  CHECK(file.read_scalar<std::int64_t>("int") == -1);
+  CHECK(file.read_scalar<std::int16_t>("byte") == 200);
+}
+
+TEST_CASE("wrong sizes are refused") {
+  auto file = Hdf5File::create_in_memory("test");
+  const std::vector<int> six(6);
+  CHECK_THROWS_MATCHES(file.write<int>("a", six, {2, 4}), Error,
+                       MessageMatches(ContainsSubstring("got 6 values")));
+  file.create_dataset<int>("b", {2, 3});
+  CHECK_THROWS_AS(file.write_part<int>("b", {0}, six, {2, 3}), Error);
+  CHECK_THROWS_AS(file.write_part<int>("b", {1, 0}, six, {2, 3}), Error);  // beyond the end
+  CHECK_THROWS_AS(file.read_slab<int>("b", {1, 0}, {2, 3}), Error);
+  CHECK_THROWS_AS(file.read_scalar<int>("b"), Error);
+}
+
+TEST_CASE("files that are absent, no HDF5 or truncated are refused by name") {
+  const Scratch scratch;
+  const auto path = scratch / "a.h5";
+  CHECK_THROWS_MATCHES(Hdf5File::open_read(path), Error,
+                       MessageMatches(ContainsSubstring("no such file")));
+  spill(path, "plain text");
+  CHECK_THROWS_MATCHES(Hdf5File::open_read(path), Error,
+                       MessageMatches(ContainsSubstring("a.h5") && ContainsSubstring("rank 0") &&
+                                      ContainsSubstring("signature")));
+  {
+    auto file = Hdf5File::create(path);
+    file.write("x", std::vector<double>(100'000, 1.0));
+  }
+  const auto whole = slurp(path);
+  spill(path, whole.substr(0, whole.size() / 2));
+  CHECK_THROWS_MATCHES(Hdf5File::open_read(path), Error,
+                       MessageMatches(ContainsSubstring("truncated")));
+  CHECK_THROWS_AS(Hdf5File::create(scratch / "no/such/dir/a.h5"), Error);
+}
+
+TEST_CASE("a flipped byte is found by the checksum") {
+  const Scratch scratch;
+  const auto path = scratch / "a.h5";
+  std::vector<std::int32_t> values(1000);
+  std::iota(values.begin(), values.end(), 1'000'000);
+  {
+    auto file = Hdf5File::create(path);
+    file.write("x", values);
+  }
+  auto bytes = slurp(path);
+  const auto at = bytes.find(std::string(reinterpret_cast<const char*>(values.data()), 400));
+  REQUIRE(at != std::string::npos);
+  bytes[at + 1] = static_cast<char>(bytes[at + 1] ^ 1);
+  spill(path, bytes);
+  const auto file = Hdf5File::open_read(path);
+  CHECK_THROWS_MATCHES(file.read<std::int32_t>("x"), Error,
+                       MessageMatches(ContainsSubstring("filter")));
+}
+
+TEST_CASE("the image of a file in memory is a file") {
+  const Scratch scratch;
+  const auto path = scratch / "a.h5";
+  auto memory = Hdf5File::create_in_memory("a.h5");
+  memory.write("x", std::vector<int>{1, 2, 3});
+  const auto bytes = memory.image();
+  taper::AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+  CHECK(Hdf5File::open_read(path).read<int>("x").values == std::vector<int>{1, 2, 3});
+  CHECK(std::distance(std::filesystem::directory_iterator(scratch.path()), {}) == 1);
+}
+
+TEST_CASE("equal content gives equal bytes") {
+  const auto make = [] {
+    auto file = Hdf5File::create_in_memory("a.h5");
+    file.write("x/y", std::vector<int>(1000, 5), {.compression = 1, .units = "1"});
+    file.set_attribute("/", "a", "b");
+    return file.image();
+  };
+  CHECK(make() == make());
+}
+
+TEST_CASE("chunks keep the trailing dimensions") {
+  using taper::detail::choose_chunk;
+  CHECK(choose_chunk({10}, 8) == Dims{10});
+  CHECK(choose_chunk({1'000'000}, 8) == Dims{32768});
+  CHECK(choose_chunk({1000, 1000}, 4) == Dims{65, 1000});
+  CHECK(choose_chunk({5, 1'000'000}, 4) == Dims{1, 65536});
+}
+
+TEST_CASE("a dimension scale is attached") {
+  auto file = Hdf5File::create_in_memory("a.h5");
+  file.write("step", std::vector<std::int64_t>{1, 2});
+  file.write("x", std::vector<double>{0.5, 1.5});
+  file.write("y", std::vector<double>{0.5, 1.5});
+  file.attach_scale("x", 0, "step", "step");
+  file.attach_scale("y", 0, "step", "step");
+  if (!file.has_attribute("x", "DIMENSION_LIST")) SKIP("HDF5 without its high-level library");
+  CHECK(file.string_attribute("step", "CLASS") == "DIMENSION_SCALE");
+  CHECK(file.has_attribute("y", "DIMENSION_LIST"));
+}

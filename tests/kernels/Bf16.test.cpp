@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/Bf16.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <limits>
+
+using namespace taper;
+
+TEST_CASE("every bf16 survives the way to float and back", "[bf16]") {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const bf16 value{static_cast<std::uint16_t>(bits)};
+    const float wide = to_float(value);
+    if (std::isnan(wide))
+      CHECK(std::isnan(to_float(to_bf16(wide))));
+    else
+      CHECK(to_bf16(wide).bits == value.bits);
+  }
+}
+
+TEST_CASE("bf16 rounds to nearest, ties to even", "[bf16]") {
+  CHECK(to_float(to_bf16(1.0f + 0x1p-8f)) == 1.0f);                // tie, down to even
+  CHECK(to_float(to_bf16(1.0f + 3 * 0x1p-8f)) == 1.0f + 0x1p-6f);  // tie, up to even
+  CHECK(to_float(to_bf16(1.0f + 0x1.1p-8f)) == 1.0f + 0x1p-7f);    // above the tie
+  CHECK(to_float(to_bf16(-1.0f - 0x0.fp-8f)) == -1.0f);            // below the tie
+  CHECK(std::isinf(to_float(to_bf16(std::numeric_limits<float>::max()))));
+  CHECK(std::isnan(to_float(to_bf16(std::numeric_limits<float>::quiet_NaN()))));
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/detail/HostOps.hpp"
+
+#include <cstdlib>
+#include <string>
+
+#include "kernels/CheckOp.hpp"
+
+using namespace taper;
+using namespace taper::test;
+
+TEST_CASE("the chosen instruction set is the one asked for, or the next that the processor has",
+          "[host_ops]") {
+  const char* wish = std::getenv("TAPER_ISA");
+  const std::string chosen = detail::host_ops().name, name = wish == nullptr ? "" : wish;
+  CHECK((chosen == "scalar" || chosen == "avx2" || chosen == "avx512"));
+  if (name == "scalar") CHECK(chosen == "scalar");
+  if (name == "avx2") CHECK(chosen != "avx512");
+#if defined(__x86_64__)
+  if (name == "avx512" && __builtin_cpu_supports("avx512vl")) CHECK(chosen == "avx512");
+  if (name == "avx2" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    CHECK(chosen == "avx2");
+#endif
+}
+
+TEST_CASE("denormals are flushed in every computing thread", "[host_ops]") {
+  flush_denormals();
+  Floats tiny(4096, 1e-30f), sums(tiny.size());
+  using Static = Kokkos::RangePolicy<HostExec, Kokkos::Schedule<Kokkos::Static>>;
+  Kokkos::parallel_for("taper::test_flush", Static(0, 4096),
+                       [&](const int i) { sums[i] = tiny[i] * tiny[i] * 1e30f; });
+  for (const float value : sums) REQUIRE(value == 0.0f);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/adamw.hpp"
+
+#include <limits>
+
+#include "kernels/CheckOp.hpp"
+#include "kernels/reference/adamw.hpp"
+
+using namespace taper;
+using namespace taper::test;
+
+TEST_CASE("adamw equals the canonical step and is close to the reference", "[adamw]") {
+  check_compare(adamw_op());
+}
+
+TEST_CASE("reference adamw by hand", "[adamw][reference]") {
+  // In the first step the corrected moments are g and g^2: the step is lr along the sign, after the
+  // decay.
+  const reference::AdamWState s =
+      reference::adamw({2.0, 0.0, 0.0}, -4.0, 1, {0.1, 0.9, 0.999, 0.0, 0.5});
+  CHECK(std::abs(s.parameter - (2.0 * 0.95 + 0.1)) < 1e-12);
+  CHECK(std::abs(s.first + 0.4) < 1e-12);
+  CHECK(std::abs(s.second - 0.016) < 1e-12);
+}
+
+TEST_CASE("a sum of squares shows what is not finite", "[adamw]") {
+  Floats x(1000, 1.0f);
+  x[777] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(std::isnan(sum_squares(HostExec(), const_view(x))));
+  x[777] = std::numeric_limits<float>::infinity();
+  CHECK(std::isinf(sum_squares(HostExec(), const_view(x))));
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention.hpp"
+
+#include <cmath>
+
+#include "kernels/CheckOp.hpp"
+#include "kernels/canonical/attention.hpp"
+#include "kernels/reference/attention.hpp"
+
+using namespace taper;
+using namespace taper::test;
+
+TEST_CASE("attention equals the canonical chunks, whole, in pieces and in company", "[attention]") {
+  check_compare(attention_op());
+}
+
+TEST_CASE("gradients of attention", "[attention]") {
+  check_gradient(attention_op());
+}
+
+TEST_CASE("reference attention by hand", "[attention][reference]") {
+  // One head of one dimension. The first query sees its own value; the second weighs two keys 1
+  // : 3.
+  const reference::AttentionHeads heads{1, 1, 1, 0, 1};
+  const double root = std::log(3.0);
+  const reference::Matrix q(2, 1, {5.0, 1.0}), k(2, 1, {0.0, root}), v(2, 1, {8.0, 4.0});
+  const reference::Matrix out = reference::attention(heads, q, k, v);
+  CHECK(out(0, 0) == 8.0);
+  CHECK(std::abs(out(1, 0) - 5.0) < 1e-12);
+  const reference::AttentionGradient g =
+      reference::attention_backward(heads, {2, 1, {1.0, 1.0}}, q, k, v);
+  CHECK(std::abs(g.dv(0, 0) - 1.25) < 1e-12);
+  CHECK(std::abs(g.dv(1, 0) - 0.75) < 1e-12);
+  CHECK(g.dq(0, 0) == 0.0);
+  CHECK(std::abs(g.dq(1, 0) - 0.75 * (4.0 - 5.0) * root) < 1e-12);
+  CHECK(std::abs(g.dk(0, 0) - 0.25 * (8.0 - 5.0)) < 1e-12);
+}
+
+TEST_CASE("query heads find their KV head across a shard boundary", "[attention][reference]") {
+  const reference::AttentionHeads heads{3, 2, 3, 1, 8};
+  CHECK(heads.kv_head(0) == 0);
+  CHECK(heads.kv_head(1) == 0);
+  CHECK(heads.kv_head(2) == 1);
+  detail::AttentionArgs args;
+  args.heads = 3;
+  args.group = 3;
+  args.head_offset = 1;
+  CHECK(detail::query_heads(args, 0).begin == 0);
+  CHECK(detail::query_heads(args, 0).end == 2);
+  CHECK(detail::query_heads(args, 1).begin == 2);
+  CHECK(detail::query_heads(args, 1).end == 3);
+}
+
+TEST_CASE("chunks are merged, not run through", "[attention][canonical]") {
+  // 257 equal keys: the second chunk has one key and a weight of its own; the mean of the values is
+  // theirs.
+  flush_denormals();
+  const Floats k(257, 0.5f), v(257, 3.0f), q = {1.0f};
+  Floats out(1);
+  const canonical::Softmax s =
+      canonical::attend(out.data(), q.data(), {k.data(), 1}, {v.data(), 1}, 257, 1);
+  CHECK(out[0] == 3.0f);
+  CHECK(s.max == 0.5f);
+  CHECK(s.sum == 257.0f);
+}

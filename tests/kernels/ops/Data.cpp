@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/ops/Data.hpp"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include "base/Random.hpp"
+
+namespace taper::test {
+
+Floats random_floats(std::int64_t n, int seed, double low, double high) {
+  RandomStream random(2024, RandomPurpose::kTest, static_cast<std::uint64_t>(n % 1000003),
+                      static_cast<std::uint64_t>(seed));
+  Floats values(static_cast<std::size_t>(n));
+  for (float& value : values) value = static_cast<float>(low + (high - low) * random.uniform());
+  return values;
+}
+
+reference::Matrix to_matrix(const Floats& values, int rows, int columns) {
+  return {rows, columns, to_doubles(values)};
+}
+
+reference::Vector to_doubles(const Floats& values) {
+  return {values.begin(), values.end()};
+}
+
+PackedWeights pack(const Floats& stored, int rows, int columns, WeightType type, PackOrder order) {
+  const bool by_rows = order == PackOrder::kRowsAreColumns;
+  PackedWeights packed;
+  packed.matrix.type = type;
+  packed.matrix.k = by_rows ? columns : rows;
+  packed.matrix.columns = round_up(by_rows ? rows : columns, kPanelColumns);
+  packed.matrix.panel_stride = std::int64_t{packed.matrix.k} * kPanelColumns;
+  packed.bytes.resize(static_cast<std::size_t>(packed.matrix.columns) * packed.matrix.k *
+                      bytes_of(type));
+  pack_panels<HostExec, float>(HostExec(), packed.bytes.data(), type,
+                               const_view(stored, rows, columns), order);
+  packed.matrix.data = packed.bytes.data();
+  return packed;
+}
+
+Floats rounded(const Floats& values, WeightType type) {
+  Floats result = values;
+  if (type == WeightType::kBf16)
+    for (float& value : result) value = to_float(to_bf16(value));
+  return result;
+}
+
+reference::Vector finite_differences(reference::Vector values,
+                                     const std::function<double(const reference::Vector&)>& f,
+                                     double step) {
+  reference::Vector slopes;
+  for (double& value : values) {
+    const double at = value;
+    value = at + step;
+    const double above = f(values);
+    value = at - step;
+    slopes.push_back((above - f(values)) / (2.0 * step));
+    value = at;
+  }
+  return slopes;
+}
+
+double dot(const reference::Vector& a, const reference::Vector& b) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+void flush_denormals() {
+#if defined(__x86_64__)
+  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+  const auto set = [] { _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero); };
+  set();
+  using Static = Kokkos::RangePolicy<HostExec, Kokkos::Schedule<Kokkos::Static>>;
+  Kokkos::parallel_for("taper::flush_denormals", Static(0, HostExec().concurrency()),
+                       [=](int) { set(); });
+#endif
+}
+
+}  // namespace taper::test

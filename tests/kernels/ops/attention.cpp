@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/canonical/attention.hpp"
+#include "kernels/ops/AttentionData.hpp"
+#include "kernels/ops/Op.hpp"
+#include "kernels/reference/attention.hpp"
+
+namespace taper::test {
+namespace {
+
+constexpr double kForwardError = 3e-6,
+                 kBackwardError = 2e-5;  // float against double, up to 600 keys
+
+// Every head layout: plain, grouped, shards that begin or end inside the group of a KV head.
+const std::vector<AttentionShape>& head_layouts() {
+  static const std::vector<AttentionShape> layouts = {
+      {2, 2, 1, 0, 0, 0}, {4, 2, 2, 0, 0, 0}, {3, 1, 3, 0, 0, 0}, {2, 1, 3, 1, 0, 0},
+      {2, 2, 3, 2, 0, 0}, {8, 1, 8, 0, 0, 0}, {5, 2, 3, 1, 0, 0}, {3, 1, 8, 4, 0, 0},
+  };
+  return layouts;
+}
+
+AttentionShape with_dim(AttentionShape shape, int head_dim) {
+  shape.head_dim = head_dim;
+  shape.head_pad = round_up(head_dim, 64);
+  return shape;
+}
+
+std::string label(const AttentionShape& s, const std::vector<int>& lengths) {
+  std::string text = "heads " + std::to_string(s.heads) + "/" + std::to_string(s.kv_heads) +
+                     " group " + std::to_string(s.group) + "+" + std::to_string(s.head_offset) +
+                     " dim " + std::to_string(s.head_dim) + " lengths";
+  for (const int n : lengths) text += " " + std::to_string(n);
+  return text;
+}
+
+// The whole batch in one launch against each sequence alone by the canonical loops and the
+// reference.
+void compare_whole(Report& report, const AttentionShape& shape, const std::vector<int>& lengths,
+                   bool with_backward) {
+  AttentionBatch batch(shape, lengths);
+  const std::string what = label(shape, lengths);
+  batch.forward(batch.whole_segments());
+  const AttentionResult wanted = canonical_forward(batch);
+  report.expect_equal("attention " + what, batch.out, wanted.out);
+  report.expect_equal("attention stats " + what, batch.stats, wanted.stats);
+  report.expect_close("attention " + what, compact(batch.out, batch.rows(), shape.heads, shape),
+                      reference_forward(batch), kForwardError);
+  if (!with_backward) return;
+  batch.backward();
+  const AttentionResult gradients = canonical_backward(batch);
+  report.expect_equal("attention dq " + what, batch.dq, gradients.dq);
+  report.expect_equal("attention dkv " + what, batch.dkv, gradients.dkv);
+  const ReferenceGradients right = reference_backward(batch);
+  report.expect_close("attention dq " + what, compact(batch.dq, batch.rows(), shape.heads, shape),
+                      right.dq, kBackwardError);
+  report.expect_close("attention dkv " + what,
+                      compact(batch.dkv, batch.rows(), 2 * shape.kv_heads, shape), right.dkv,
+                      kBackwardError);
+}
+
+// A sequence in pieces, in the company of others, equals the sequence in one pass.
+void compare_pieces(Report& report, const AttentionShape& shape) {
+  const std::vector<int> lengths = {300, 65, 130};
+  AttentionBatch whole(shape, lengths);
+  whole.forward(whole.whole_segments());
+  for (const std::vector<int>& cuts :
+       std::vector<std::vector<int>>{{1}, {63, 64, 65}, {100, 200}, {255, 256, 257}}) {
+    AttentionBatch pieces(shape, lengths);
+    int from = 0;
+    for (std::size_t i = 0; i <= cuts.size(); ++i) {
+      const int to = i < cuts.size() ? cuts[i] : 300;
+      pieces.forward(pieces.segments_between(from, to));
+      from = to;
+    }
+    report.expect_equal("attention in pieces " + label(shape, cuts), pieces.out, whole.out);
+    report.expect_equal("attention stats in pieces " + label(shape, cuts), pieces.stats,
+                        whole.stats);
+  }
+  AttentionBatch decode(shape, {70});
+  AttentionBatch prefill(shape, {70});
+  prefill.forward(prefill.whole_segments());
+  for (int t = 0; t < 70; ++t) decode.forward(decode.segments_between(t, t + 1));
+  report.expect_equal("attention token by token " + label(shape, {70}), decode.out, prefill.out);
+}
+
+void compare(Report& report) {
+  for (const AttentionShape& layout : head_layouts())
+    for (const int head_dim : {16, 24, 64, 80, 128})
+      compare_whole(report, with_dim(layout, head_dim), {1, 63, 64, 65}, true);
+  for (const int head_dim : {16, 80}) {
+    compare_whole(report, with_dim(head_layouts()[1], head_dim), {255, 256, 257, 300}, true);
+    compare_whole(report, with_dim(head_layouts()[4], head_dim), {600}, false);
+  }
+  for (const std::size_t layout : {0, 2, 4, 6})
+    compare_pieces(report, with_dim(head_layouts()[layout], 24));
+}
+
+void gradient(Report& report) {
+  const reference::AttentionHeads heads{3, 2, 2, 1, 4};
+  const int tokens = 5, width = heads.heads * heads.head_dim,
+            kv_width = heads.kv_heads * heads.head_dim;
+  const auto make = [&](int columns, int seed) {
+    return to_matrix(random_floats(tokens * columns, seed), tokens, columns);
+  };
+  const reference::Matrix q = make(width, 1), k = make(kv_width, 2), v = make(kv_width, 3),
+                          dout = make(width, 4);
+  const auto loss = [&](const reference::Vector& at_q, const reference::Vector& at_k,
+                        const reference::Vector& at_v) {
+    return dot(dout.data, reference::attention(heads, {tokens, width, at_q},
+                                               {tokens, kv_width, at_k}, {tokens, kv_width, at_v})
+                              .data);
+  };
+  const reference::AttentionGradient g = reference::attention_backward(heads, dout, q, k, v);
+  report.expect_close(
+      "reference dq", g.dq.data,
+      finite_differences(q.data, [&](const auto& at) { return loss(at, k.data, v.data); }), 1e-8);
+  report.expect_close(
+      "reference dk", g.dk.data,
+      finite_differences(k.data, [&](const auto& at) { return loss(q.data, at, v.data); }), 1e-8);
+  report.expect_close(
+      "reference dv", g.dv.data,
+      finite_differences(v.data, [&](const auto& at) { return loss(q.data, k.data, at); }), 1e-8);
+}
+
+void time(const Stopwatch& watch) {
+  const AttentionShape shape = with_dim({9, 3, 3, 0, 0, 0}, 64);
+  for (const int length : {100, 1000}) {
+    AttentionBatch batch(shape, {length});
+    const auto segments = batch.whole_segments();
+    const double pairs = 0.5 * length * (length + 1) * shape.heads;
+    const std::string name = " 9/3 heads of 64, length " + std::to_string(length);
+    watch.measure(
+        "attention" + name, [&] { batch.forward(segments); }, 0, 4.0 * pairs * shape.head_dim);
+    watch.measure(
+        "attention_backward" + name, [&] { batch.backward(); }, 0, 10.0 * pairs * shape.head_dim);
+    const auto last = batch.segments_between(length - 1, length);
+    watch.measure(
+        "attention, one token" + name, [&] { batch.forward(last); },
+        8.0 * length * shape.kv_heads * 64, 0);
+  }
+}
+
+}  // namespace
+
+Op attention_op() {
+  return {"attention", compare, gradient, time};
+}
+
+}  // namespace taper::test

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/TrainPass.hpp"
+
+#include <mpi.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "comm/Group.hpp"
+#include "model/GoldenModel.hpp"
+
+using namespace taper;
+using namespace taper::test;
+
+namespace {
+
+struct Scores {
+  std::vector<float> log_prob, entropy;
+};
+
+Scores score(GoldenModel& m, const PackedSequences& s) {
+  std::vector<int> rows;
+  std::vector<std::int32_t> targets;
+  GoldenModel::predictions(s, rows, targets);
+  Scores scores{std::vector<float>(rows.size()), std::vector<float>(rows.size())};
+  m.pass->forward(m.exec, *m.view, m.parallel, s);
+  m.pass->log_probs(m.exec, *m.view, m.parallel, rows, targets, {m.config.vocab, 1.0f}, scores.log_prob, scores.entropy);
+  return scores;
+}
+
+// Adds the gradient of minus the mean log-prob and returns that loss.
+double train(GoldenModel& m, const PackedSequences& s) {
+  std::vector<int> rows;
+  std::vector<std::int32_t> targets;
+  GoldenModel::predictions(s, rows, targets);
+  const Scores scores = score(m, s);
+  double loss = 0;
+  for (const float lp : scores.log_prob) loss -= lp;
+  const std::vector<float> slope(rows.size(), -1.0f / static_cast<float>(rows.size())), none(rows.size(), 0.0f);
+  m.pass->backward(m.exec, *m.view, m.parallel, rows, targets, {m.config.vocab, 1.0f}, slope, none, *m.gradients);
+  return loss / static_cast<double>(rows.size());
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+Group world() { return Group::world(MPI_COMM_WORLD); }
+
+}  // namespace
+
+TEST_CASE("log-probs equal those of transformers within f32 noise") {
+  for (const auto& name : kGoldenModels) {
+    INFO(name);
+    const Group self = Group::self();
+    GoldenModel m(name, self);
+    const PackedSequences s = m.sequences();
+    const Scores scores = score(m, s);
+    const auto expected = m.read<float>("log_probs");
+    std::size_t i = 0, position = 0;
+    double worst = 0;
+    for (const int length : s.lengths) {
+      for (int p = 1; p < length; ++p, ++i)
+        worst = std::max<double>(worst, std::abs(scores.log_prob[i] - expected[position + p]));
+      position += length;
+    }
+    CHECK(worst < 4e-5);
+  }
+}
+
+TEST_CASE("log-probs have the same bits for every tensor-parallel degree") {
+  const Group group = world(), self = Group::self();
+  for (const auto& name : kGoldenModels) {
+    INFO(name);
+    GoldenModel one(name, self);
+    if (group.size() > std::min(one.config.heads, one.table.mlp_blocks())) continue;
+    GoldenModel many(name, group);
+    const PackedSequences s = one.sequences();
+    const Scores a = score(one, s), b = score(many, s);
+    CHECK(same_bits(a.log_prob, b.log_prob));
+  }
+}
+
+TEST_CASE("log-probs have the same bits in any packing") {
+  const Group self = Group::self();
+  GoldenModel m("llama_b", self);
+  const PackedSequences all = m.sequences();
+  const Scores together = score(m, all);
+  std::vector<float> alone;
+  int begin = 0;
+  for (const int length : all.lengths) {
+    const PackedSequences one{{all.ids.begin() + begin, all.ids.begin() + begin + length}, {length}};
+    const Scores s = score(m, one);
+    alone.insert(alone.end(), s.log_prob.begin(), s.log_prob.end());
+    begin += length;
+  }
+  CHECK(same_bits(together.log_prob, alone));
+}
+
+TEST_CASE("loss and gradients equal those of transformers") {
+  const Group self = Group::self();
+  for (const auto& name : kGoldenModels) {
+    for (const auto checkpointing : {Checkpointing::kNo, Checkpointing::kYes}) {
+      INFO(name);
+      TrainPassOptions options;
+      options.checkpointing = checkpointing;
+      options.logit_rows = 32;
+      GoldenModel m(name, self, WeightType::kF32, options);
+      const double loss = train(m, m.sequences());
+      CHECK(std::abs(loss - m.read<float>("loss")[0]) < 1e-5);
+      // Our pieces in Hugging Face layout, through the writer that also saves checkpoints.
+      const auto file = std::filesystem::temp_directory_path() / ("taper-grad-" + std::to_string(::getpid()) + ".safetensors");
+      HuggingFaceWriter writer(file, m.table, TensorType::kF32);
+      for (const auto& piece : m.layout.pieces())
+        writer.write_piece(piece.id, {m.gradients->all().data() + piece.offset, static_cast<std::size_t>(piece.size)});
+      writer.commit();
+      const auto ours = SafetensorsFile::open(file);
+      for (const auto& tensor : hugging_face_tensors(m.table)) {
+        INFO(tensor.name);
+        const auto expected = m.read<float>("grad." + tensor.name);
+        const auto stride = m.read<std::int64_t>("grad_stride." + tensor.name)[0];
+        const auto& view = ours.tensor(tensor.name);
+        std::vector<float> got(view.bytes.size() / 4);
+        std::memcpy(got.data(), view.bytes.data(), view.bytes.size());
+        double difference = 0, norm = 0;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          difference += std::pow(double(got[i * stride]) - expected[i], 2);
+          norm += std::pow(double(expected[i]), 2);
+        }
+        CHECK(std::sqrt(difference) <= 1e-4 * std::sqrt(norm) + 1e-9);
+      }
+      std::filesystem::remove(file);
+    }
+  }
+}
