@@ -7,12 +7,13 @@
 namespace taper {
 namespace {
 
-// Rows of one task: enough to reuse a panel from L1, few enough to keep all threads busy.
-int rows_per_task(int rows, int panels, int threads) {
-  constexpr int kMost = 96;
-  int chunk = rows < kMost ? rows : kMost;
-  while (chunk > 24 && (rows + chunk - 1) / chunk * panels < 2 * threads) chunk = (chunk + 1) / 2;
-  return round_up(chunk > 0 ? chunk : 1, 6);
+// Rows of one task: enough to reuse a widened strip, few enough to keep all threads busy.
+int rows_per_task(const detail::ProductArgs& args, int panels, int threads) {
+  const int most = args.program == nullptr ? detail::kTaskRows : detail::kLeafRows;
+  const int chunks = (args.rows + most - 1) / most;
+  int chunk = (args.rows + chunks - 1) / chunks;
+  while (chunk > 24 && (args.rows + chunk - 1) / chunk * panels < 2 * threads) chunk = (chunk + 1) / 2;
+  return round_up(chunk, 6);
 }
 
 template <class E>
@@ -20,7 +21,7 @@ void launch(const char* label, const E& exec, const detail::ProductArgs& args) {
   if (args.rows == 0 || args.columns == 0) return;
   const auto task = detail::host_ops().product;
   const int panels = (args.columns + kPanelColumns - 1) / kPanelColumns;
-  const int chunk = rows_per_task(args.rows, panels, exec.concurrency());
+  const int chunk = rows_per_task(args, panels, exec.concurrency());
   const int chunks = (args.rows + chunk - 1) / chunk;
   Kokkos::parallel_for(label, Kokkos::RangePolicy<E>(exec, 0, chunks * panels), [=](const int i) {
     const int begin = i / panels * chunk;

@@ -90,8 +90,10 @@ for taper_prefix in${prefixes[*]+$(printf ' "%s"' "${prefixes[@]}")}; do
 done
 unset taper_prefix
 END
-  # CMake looks here before CMAKE_PREFIX_PATH: a shell can change between the two kinds of Kokkos.
+  # CMake looks here before CMAKE_PREFIX_PATH: a shell can change between the two kinds of Kokkos,
+  # and an unfit package in the user's path is passed over.
   is_found kokkos || printf 'export Kokkos_ROOT="%s"\n' "$kokkos_prefix"
+  is_found teuchos || printf 'export TeuchosParameterList_ROOT="%s"\n' "$teuchos_prefix"
   [[ $with_cuda == no ]] || printf 'export CUDA_ROOT="%s"\n' "$(cuda_root)"
   [[ ! -d "$python_prefix" ]] || printf 'export TAPER_PYTHON="%s/bin/python"\n' "$python_prefix"
 }

@@ -34,7 +34,16 @@ endif()
 # Not from /usr: Debian's Teuchos is linked to Open MPI.
 find_package(TeuchosParameterList QUIET NO_CMAKE_SYSTEM_PATH)
 if(TeuchosParameterList_FOUND)
-  message("TAPER_FOUND teuchos ${TeuchosParameterList_DIR}")
+  # Trilinos 13.2 has a header that C++20 refuses, see teuchos.sh.
+  get_filename_component(prefix "${TeuchosParameterList_DIR}/../../.." ABSOLUTE)
+  find_file(header Teuchos_StandardParameterEntryValidators.hpp NO_DEFAULT_PATH
+    PATHS ${prefix} PATH_SUFFIXES include include/trilinos)
+  if(header)
+    file(STRINGS "${header}" refused REGEX "^ *AbstractArrayValidator<.*>\\(\\);")
+  endif()
+  if(NOT refused)
+    message("TAPER_FOUND teuchos ${TeuchosParameterList_DIR}")
+  endif()
 endif()
 find_package(Catch2 3 QUIET)
 if(Catch2_FOUND)

@@ -51,7 +51,7 @@ print_needed_modules() {
     nlohmann-json, pcre2, utf8proc    spack: nlohmann-json pcre2 utf8proc
   and, if you do not want them built here:
     kokkos >= 4.5                     spack: kokkos@4.5:+openmp+serial cxxstd=20
-    Teuchos                           spack: trilinos+teuchos, or any Trilinos 13.2 or newer
+    Teuchos, fit for C++20            spack: trilinos+teuchos (newer than 13.2)
     Catch2 >= 3                       spack: catch2@3:
 END
 }

@@ -6,7 +6,8 @@
 namespace taper::detail {
 
 inline constexpr int kPanel = 64;          // output columns per panel of packed weights
-inline constexpr int kProductChunk = 48;   // rows per task of a product with leaves
+inline constexpr int kTaskRows = 96;      // most rows per task of a product
+inline constexpr int kLeafRows = 48;      // ... of one with leaves
 inline constexpr int kMaxTreeDepth = 24;   // partial sums that may wait while leaves are added
 
 // y = A * W by panels of 64 columns. Every output element is one chain of fused multiply-adds over ascending k within

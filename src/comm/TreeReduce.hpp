@@ -16,7 +16,7 @@ struct TreeReduceOptions {
   // Results of at least this many bytes are summed in slices, one per rank (two exchanges of 1/n of
   // the data each); smaller ones by every rank itself (one exchange of all partials). The bits are
   // the same.
-  std::int64_t slice_bytes = 128 * 1024;
+  std::int64_t slice_bytes = 32 * 1024;
 
   std::vector<std::string> problems() const;
 };

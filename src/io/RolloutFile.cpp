@@ -177,6 +177,37 @@ void write_ragged(ShareWriter& writer, const std::vector<RolloutRecord>& records
                 }));
 }
 
+// The ranks that write, as a communicator of their own; null on the others.
+class Writers {
+ public:
+  Writers(MPI_Comm all, int writer) {
+    const int color = writer >= 0 ? 0 : MPI_UNDEFINED;
+    TAPER_IO_MPI_CALL(MPI_Comm_split(all, color, writer, &comm_));
+  }
+  ~Writers() {
+    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+  }
+  Writers(const Writers&) = delete;
+  Writers& operator=(const Writers&) = delete;
+  MPI_Comm comm() const { return comm_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+// Collective over writers.
+void write_share(const std::filesystem::path& part, MPI_Comm writers,
+                 const detail::RolloutShare& share, const RolloutFileOptions& options) {
+  Hdf5File file =
+      share.writers == 1 ? Hdf5File::create(part) : Hdf5File::create_parallel(part, writers);
+  write_facts(file, options);
+  ShareWriter writer(file, writers, share, options.compression);
+  write_columns(writer);
+  writer.rewards(static_cast<std::int64_t>(options.reward_names.size()));
+  write_ragged(writer, share.records);
+  file.close();
+}
+
 // A ragged array of a file, checked, cut into rows by get(row, values of it).
 template <class T, class Put>
 void read_ragged(const Hdf5File& file, const std::string& name, std::size_t rows, std::size_t width,
@@ -209,6 +240,7 @@ std::vector<T> read_column(const Hdf5File& file, const std::string& name, std::s
 std::vector<std::string> RolloutFileOptions::problems() const {
   std::vector<std::string> found;
   if (compression < 0 || compression > 9) found.push_back("compression must be 0 to 9");
+  if (bytes_per_writer < 1) found.push_back("bytes_per_writer must be positive");
   return found;
 }
 
@@ -220,27 +252,23 @@ void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,
     if (problem.empty()) problem = problem_of(record, options.reward_names.size());
   }
   detail::throw_together(comm, problem);
-  const auto share = detail::to_global_order(comm, mine);
+  const auto share = detail::to_global_order(comm, mine, options.bytes_per_writer);
 
-  const bool first = detail::comm_rank(comm) == 0;
+  const bool first = detail::comm_rank(comm) == 0;  // always a writer
   const auto part = part_path(path);
+  const Writers writers(comm, share.writer);
   detail::do_together(comm, [&] {
     if (first && path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
   });
-  try {
-    Hdf5File file = Hdf5File::create_parallel(part, comm);
-    write_facts(file, options);
-    ShareWriter writer(file, comm, share, options.compression);
-    write_columns(writer);
-    writer.rewards(static_cast<std::int64_t>(options.reward_names.size()));
-    write_ragged(writer, share.records);
-    file.close();
-  } catch (...) {
-    std::error_code ignored;
-    if (first) std::filesystem::remove(part, ignored);
-    throw;
-  }
-  TAPER_IO_MPI_CALL(MPI_Barrier(comm));
+  detail::do_together(comm, [&] {
+    try {
+      if (share.writer >= 0) write_share(part, writers.comm(), share, options);
+    } catch (const Error&) {
+      std::error_code ignored;
+      if (first) std::filesystem::remove(part, ignored);
+      throw;
+    }
+  });
   detail::do_together(comm, [&] {
     if (first) commit_file(part, path);
   });

@@ -56,16 +56,20 @@ struct RolloutRecord {
 // The same on all ranks.
 struct RolloutFileOptions {
   std::int64_t iteration = 0;
-  std::vector<std::string> reward_names;
-  std::map<std::string, std::string> attributes;  // of the file, e.g. the model
-  int compression = 1;                            // deflate level
+  std::vector<std::string> reward_names = {};
+  std::map<std::string, std::string> attributes = {};  // of the file, e.g. the model
+  int compression = 1;                                 // deflate level
+  // Ranks that write: one for each so many bytes, all at most. A small file is written by one rank
+  // at no cost to the others but a message; collective calls of many ranks for a few kilobytes
+  // would cost far more.
+  std::int64_t bytes_per_writer = 16 << 20;
 
   std::vector<std::string> problems() const;
 };
 
 struct RolloutSet {
   std::int64_t iteration = 0;
-  std::vector<std::string> reward_names;
+  std::vector<std::string> reward_names = {};
   std::vector<RolloutRecord> records;  // by (group, sample)
 };
 

@@ -121,6 +121,8 @@ void RunFile::set_extra(const std::string& name, Dims dims, std::vector<double> 
   TAPER_VALIDATE(!dataset.starts_with("/metrics/") && !dataset.starts_with("/timing/"),
                  path_.string() << ": " << dataset
                                 << " cannot be stored (the group is a table) use another name");
+  TAPER_VALIDATE(extras_.count(dataset) > 0 || claimed_.count(dataset) == 0,
+                 path_.string() << ": " << dataset << " is taken, use another name");
   claim("", dataset.substr(1));
   describe(dataset, std::move(units), std::move(description));
   extras_[dataset] = {std::move(dims), std::move(values)};

@@ -63,4 +63,15 @@ int ParamTable::tensor_of_piece(int piece) const {
   return static_cast<int>(next - first_piece_.begin()) - 1;
 }
 
+bool ParamTable::is_padding(int tensor, int unit, int row) const {
+  switch (tensors_[tensor].kind) {
+    case ShardKind::kReplicated: return false;
+    case ShardKind::kHeads:
+    case ShardKind::kKvHeads: return row % head_pad_ >= config_.head_dim;
+    case ShardKind::kMlpBlocks: return unit * kMlpBlock + row % kMlpBlock >= config_.intermediate;
+    case ShardKind::kVocab: return unit * kVocabBlock + row >= config_.vocab;
+  }
+  return false;
+}
+
 }  // namespace taper

@@ -63,6 +63,9 @@ class ParamTable {
   int first_piece(int tensor) const { return first_piece_[tensor]; }
   int tensor_of_piece(int piece) const;
 
+  // True for a stored row that no Hugging Face tensor fills; it is zero and stays so.
+  bool is_padding(int tensor, int unit, int row) const;
+
   int head_pad() const { return head_pad_; }
   int mlp_blocks() const { return mlp_blocks_; }
   int vocab_blocks() const { return vocab_blocks_; }

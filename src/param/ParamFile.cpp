@@ -56,7 +56,9 @@ ParamFile::~ParamFile() = default;
 ParamFile::ParamFile(ParamFile&&) noexcept = default;
 ParamFile& ParamFile::operator=(ParamFile&&) noexcept = default;
 
-ParamFile ParamFile::read(const std::string& path) { return parse(read_text_file(path), path); }
+ParamFile ParamFile::read(const std::string& path) {
+  return parse(read_text_file(path), path);
+}
 
 ParamFile ParamFile::parse(const std::string& text, const std::string& name) {
   ParamFile file;
@@ -94,8 +96,8 @@ void ParamFile::set(const std::string& assignment) {
   try {
     value = read_assigned(trim(assignment.substr(equals + 1)));
   } catch (const std::invalid_argument& problem) {
-    TAPER_FAIL(ExitCode::kBadInput, "--set " << assignment << " cannot be read as YAML ("
-                                             << problem.what() << ")");
+    TAPER_FAIL(ExitCode::kBadInput,
+               "--set " << assignment << " cannot be read as YAML (" << problem.what() << ")");
   }
   Teuchos::ParameterList* list = &content_->list;
   std::size_t begin = 0;
@@ -115,9 +117,15 @@ void ParamFile::set(const std::string& assignment) {
   content_->assigned[path] = "--set " + assignment;
 }
 
-const std::string& ParamFile::name() const { return content_->name; }
-const std::string& ParamFile::text() const { return content_->text; }
-const Teuchos::ParameterList& ParamFile::list() const { return content_->list; }
+const std::string& ParamFile::name() const {
+  return content_->name;
+}
+const std::string& ParamFile::text() const {
+  return content_->text;
+}
+const Teuchos::ParameterList& ParamFile::list() const {
+  return content_->list;
+}
 
 std::string ParamFile::where(const std::string& path) const {
   if (const auto found = content_->assigned.find(path); found != content_->assigned.end())
@@ -127,7 +135,9 @@ std::string ParamFile::where(const std::string& path) const {
   return content_->name;
 }
 
-std::uint64_t ParamFile::hash() const { return fnv1a(detail::to_stable_text(content_->list)); }
+std::uint64_t ParamFile::hash() const {
+  return fnv1a(detail::to_stable_text(content_->list));
+}
 
 std::string read_text_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);

@@ -38,8 +38,8 @@ struct Tokenizer::Tables {
     for (const auto& token : added.tokens()) {
       const auto in_model = model.token_id(token.content);
       if (in_model && *in_model != token.id)
-        top.fail("added token '" + token.content + "' has id " + std::to_string(token.id) + " but id " +
-                 std::to_string(*in_model) + " in the vocabulary");
+        top.fail("added token '" + token.content + "' has id " + std::to_string(token.id) +
+                 " but id " + std::to_string(*in_model) + " in the vocabulary");
       vocab_size = std::max(vocab_size, token.id + 1);
     }
     bytes.resize(vocab_size);
@@ -63,14 +63,16 @@ struct Tokenizer::Tables {
       }
       detail::Piece piece{normal.substr(segment.span.begin, segment.span.end - segment.span.begin),
                           at_start && segment.span.begin == 0};
-      for (const auto& part : pre_tokenizer.apply(std::move(piece))) model.encode(part.text, scratch, ids);
+      for (const auto& part : pre_tokenizer.apply(std::move(piece)))
+        model.encode(part.text, scratch, ids);
     }
   }
 };
 
 Tokenizer Tokenizer::from_file(const std::filesystem::path& tokenizer_json) {
   std::ifstream file(tokenizer_json, std::ios::binary);
-  TAPER_VALIDATE(file, "cannot read tokenizer file '" << tokenizer_json.string() << "' (missing or no permission)");
+  TAPER_VALIDATE(file, "cannot read tokenizer file '" << tokenizer_json.string()
+                                                      << "' (missing or no permission)");
   std::ostringstream text;
   text << file.rdbuf();
   return from_json(text.str(), tokenizer_json.string());
@@ -78,9 +80,11 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& tokenizer_json) {
 
 Tokenizer Tokenizer::from_json(std::string_view json, const std::string& name) {
   const auto document = nlohmann::json::parse(json, nullptr, false);
-  TAPER_VALIDATE(!document.is_discarded(), name << ": not valid JSON (is it a whole tokenizer.json?)");
+  TAPER_VALIDATE(!document.is_discarded(),
+                 name << ": not valid JSON (is it a whole tokenizer.json?)");
   const detail::Component top(document, name, "");
-  if (!document.is_object() || !top.has("model")) top.fail("key 'model' is missing (not a tokenizer.json)");
+  if (!document.is_object() || !top.has("model"))
+    top.fail("key 'model' is missing (not a tokenizer.json)");
   return Tokenizer(std::make_shared<const Tables>(top));
 }
 
@@ -117,7 +121,9 @@ std::string Tokenizer::token_bytes(int id) const {
   return id >= 0 && id < tables_->vocab_size ? tables_->bytes[id] : std::string();
 }
 
-int Tokenizer::vocab_size() const { return tables_->vocab_size; }
+int Tokenizer::vocab_size() const {
+  return tables_->vocab_size;
+}
 
 std::optional<int> Tokenizer::token_id(std::string_view token) const {
   if (const auto* added = tables_->added.find(token)) return added->id;

@@ -8,7 +8,8 @@ unsigned byte_at(std::string_view text, std::size_t position) {
   return static_cast<unsigned char>(text[position]);
 }
 
-// Bytes a sequence takes by its first byte, and the allowed range of the second one (table 3-7); length 0: ill-formed.
+// Bytes a sequence takes by its first byte, and the allowed range of the second one (table 3-7);
+// length 0: ill-formed.
 struct Lead {
   std::size_t length;
   unsigned second_low, second_high;
@@ -53,7 +54,8 @@ CodePoint read_utf8(std::string_view text, std::size_t position) {
   if (first < 0x80) return {first, 1};
   const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
   char32_t value = first & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) value = (value << 6) | (byte_at(text, position + i) & 0x3F);
+  for (std::size_t i = 1; i < length; ++i)
+    value = (value << 6) | (byte_at(text, position + i) & 0x3F);
   return {value, length};
 }
 
@@ -98,7 +100,8 @@ bool is_valid_utf8(std::string_view bytes) {
 
 bool is_white_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
 }
 
 }  // namespace taper

@@ -13,14 +13,15 @@ struct CodePoint {
   std::size_t bytes = 1;
 };
 
-// The code point at text[position]; text must be valid UTF-8 and position a character border inside it.
+// The code point at text[position]; text must be valid UTF-8 and position a character border inside
+// it.
 CodePoint read_utf8(std::string_view text, std::size_t position);
 
 void append_utf8(std::string& text, char32_t code_point);
 
-// Text with every ill-formed sequence replaced by U+FFFD: one per maximal subpart of a well-formed sequence (Unicode
-// 3.9, table 3-7), as bytes.decode("utf-8", errors="replace") of Python and from_utf8_lossy of Rust do. A byte order
-// mark and U+0000 stay.
+// Text with every ill-formed sequence replaced by U+FFFD: one per maximal subpart of a well-formed
+// sequence (Unicode 3.9, table 3-7), as bytes.decode("utf-8", errors="replace") of Python and
+// from_utf8_lossy of Rust do. A byte order mark and U+0000 stay.
 std::string replace_invalid_utf8(std::string_view bytes);
 
 bool is_valid_utf8(std::string_view bytes);

@@ -31,7 +31,8 @@ void misbehave(const std::string& fault, const Group& world) {
   if (fault.starts_with("sleep")) {
     for (;;) ::pause();
   }
-  if (fault.starts_with("kill")) std::raise(SIGKILL);
+  if (fault == "kill") std::raise(SIGKILL);
+  if (fault == "freeze") std::raise(SIGSTOP);
   if (fault == "throw") TAPER_FAIL(ExitCode::kFailure, "the plan is empty");
   if (fault == "throw-bad-input") TAPER_VALIDATE(false, "Rollout/Temperature is -1");
   if (fault == "throw-unknown") throw 17;

@@ -121,7 +121,7 @@ TEST_CASE("pieces larger than a round are cut, with bounded buffers") {
   const Scene scene(world.size(), 12, 100'000, 77);
   const auto moved = check_move(world, scene, mover);
   CHECK(moved.buffer_bytes <= 2 * 4096);
-  if (world.size() > 1) CHECK(moved.rounds > 5);
+  if (world.size() > 1) CHECK(moved.rounds >= 5);
 }
 
 TEST_CASE("plans name world ranks whatever the order of the group") {

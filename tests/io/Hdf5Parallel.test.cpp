@@ -46,14 +46,11 @@ Parts uneven_parts(const std::vector<std::int64_t>& lengths) {
 }  // namespace
 
 TEST_CASE("parts of all ranks make one array, with every filter") {
-  const auto options =
-      GENERATE(DatasetOptions{.checksum = Checksum::kNone}, DatasetOptions{},
-               DatasetOptions{.compression = 4, .checksum = Checksum::kNone},
-               DatasetOptions{.compression = 4}, DatasetOptions{.compression = 4, .chunk = {1000}});
-  // Chunks shared by ranks, ranks with nothing, the last two cases with all of it on one rank, or
-  // nothing at all.
+  const auto options = GENERATE(DatasetOptions{.checksum = Checksum::kNone}, DatasetOptions{},
+                                DatasetOptions{.compression = 4, .chunk = {1000}});
+  // Chunks shared by ranks and ranks with nothing; all of it on one rank; nothing at all.
   const auto lengths =
-      GENERATE(std::vector<std::int64_t>{70'000, 0, 123'457, 1}, std::vector<std::int64_t>{0, 5},
+      GENERATE(std::vector<std::int64_t>{70'000, 0, 12'345, 1},
                std::vector<std::int64_t>{3, 0, 0, 0}, std::vector<std::int64_t>{0});
   CAPTURE(options.compression, options.chunk.size(), lengths.front());
   const Scratch scratch;

@@ -6,6 +6,8 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
+
 #include "base/Error.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5File.hpp"
@@ -77,15 +79,23 @@ std::vector<RolloutRecord> my_part(const std::vector<RolloutRecord>& all, Deal d
 
 const taper::RolloutFileOptions kOptions{
     .iteration = 7, .reward_names = {"correct", "format"}, .attributes = {{"model", "tiny"}}};
+// All ranks write.
+const taper::RolloutFileOptions kManyWriters = [] {
+  auto options = kOptions;
+  options.bytes_per_writer = 1;
+  return options;
+}();
 
 }  // namespace
 
-TEST_CASE("rollouts come back in the order of their keys, whoever brought them") {
-  const auto all = all_records(GENERATE(0, 1, 13), 3);
+TEST_CASE("rollouts come back in the order of their keys, whoever brought and wrote them") {
+  const auto groups = GENERATE(0, 1, 13);
+  const auto all = all_records(groups, 3);
   const auto deal = GENERATE(Deal::kInTurn, Deal::kLastRank, Deal::kReversedBlocks);
+  const auto& options = deal == Deal::kInTurn ? kOptions : kManyWriters;
   const Scratch scratch;
   const auto path = scratch / "rollouts/iter_000007.h5";
-  taper::write_rollouts(path, MPI_COMM_WORLD, my_part(all, deal), kOptions);
+  taper::write_rollouts(path, MPI_COMM_WORLD, my_part(all, deal), options);
   CHECK_FALSE(std::filesystem::exists(taper::part_path(path)));
   const auto set = taper::read_rollouts(path);
   CHECK(set.iteration == 7);
@@ -93,13 +103,14 @@ TEST_CASE("rollouts come back in the order of their keys, whoever brought them")
   CHECK(set.records == all);
 }
 
-TEST_CASE("equal rollouts give equal files") {
+TEST_CASE("one writer gives equal rollouts equal bytes") {
   const auto all = all_records(20, 4);
   const Scratch scratch;
   taper::write_rollouts(scratch / "a.h5", MPI_COMM_WORLD, my_part(all, Deal::kInTurn), kOptions);
   taper::write_rollouts(scratch / "b.h5", MPI_COMM_WORLD, my_part(all, Deal::kReversedBlocks),
                         kOptions);
-  CHECK(slurp(scratch / "a.h5") == slurp(scratch / "b.h5"));
+  const bool equal = slurp(scratch / "a.h5") == slurp(scratch / "b.h5");
+  CHECK(equal);
 }
 
 TEST_CASE("every dataset says what it is") {
@@ -164,7 +175,9 @@ TEST_CASE("a place that cannot be written throws on all") {
 TEST_CASE("shares are contiguous and equal to within one") {
   const auto all = all_records(5, 3);
   const auto share =
-      taper::detail::to_global_order(MPI_COMM_WORLD, my_part(all, Deal::kReversedBlocks));
+      taper::detail::to_global_order(MPI_COMM_WORLD, my_part(all, Deal::kReversedBlocks), 1);
+  CHECK(share.writers == ranks());
+  CHECK(share.writer == rank());
   CHECK(share.total_rows == 15);
   CHECK(share.first_row == rank() * 15 / ranks());
   REQUIRE(static_cast<std::int64_t>(share.records.size()) ==
@@ -172,6 +185,22 @@ TEST_CASE("shares are contiguous and equal to within one") {
   for (std::size_t i = 0; i < share.records.size(); ++i) {
     CHECK(share.records[i] == all[static_cast<std::size_t>(share.first_row) + i]);
   }
+}
+
+TEST_CASE("writers are as many as the bytes need, spread over the ranks") {
+  const auto mine = my_part(all_records(5, 3), Deal::kInTurn);
+  const auto share_at = [&](std::int64_t bytes) {
+    return taper::detail::to_global_order(MPI_COMM_WORLD, mine, bytes);
+  };
+  CHECK(share_at(1'000'000'000).writers == 1);
+  CHECK(share_at(1).writers == ranks());
+  std::int64_t bytes = 64;
+  auto share = share_at(bytes);
+  while (share.writers > 2) share = share_at(bytes += bytes / 4);
+  REQUIRE(share.writers == std::min(2, ranks()));
+  if (ranks() == 4)
+    CHECK(share.writer == std::vector<int>{0, -1, 1, -1}[static_cast<std::size_t>(rank())]);
+  if (share.writer < 0) CHECK(share.records.empty());
 }
 
 TEST_CASE("other files are refused as rollouts") {

@@ -13,7 +13,9 @@
 
 namespace taper::testing {
 
-inline std::filesystem::path golden_folder() { return std::filesystem::path(TAPER_SOURCE_DIR) / "tests/golden/text"; }
+inline std::filesystem::path golden_folder() {
+  return std::filesystem::path(TAPER_SOURCE_DIR) / "tests/golden/text";
+}
 
 inline nlohmann::json read_golden(const std::string& name) {
   std::ifstream file(golden_folder() / name);
@@ -33,6 +35,8 @@ inline std::string error_of(const std::function<void()>& action) {
   return {};
 }
 
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace taper::testing

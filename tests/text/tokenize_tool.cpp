@@ -2,8 +2,9 @@
 //
 // tokenize_tool TOKENIZER_JSON < in.jsonl > out.jsonl, for the comparison with Hugging Face
 // (tests/peers/compare_tokenizers.py). A line {"hex": "..."} (bytes of the text) becomes
-// {"ids": [...], "special_ids": [...], "text": "...", "text_without_special": "...", "bytes": "hex of all token_bytes"};
-// a line {"ids": [...]} becomes {"text": "...", "text_without_special": "..."}.
+// {"ids": [...], "special_ids": [...], "text": "...", "text_without_special": "...", "bytes": "hex
+// of all token_bytes"}; a line {"ids": [...]} becomes {"text": "...", "text_without_special":
+// "..."}.
 #include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -154,29 +154,24 @@ std::vector<std::int64_t> rank_keys(const std::vector<Key>& keys) {
   return row;
 }
 
-}  // namespace
+std::int64_t payload(const RolloutRecord& record) {
+  const auto bytes = [](const auto& values) { return values.size() * sizeof(values[0]); };
+  return static_cast<std::int64_t>(sizeof(Header) + bytes(record.tokens) + bytes(record.log_probs) +
+                                   bytes(record.kept_mass) + bytes(record.rewards) +
+                                   bytes(record.layout));
+}
 
-RolloutShare to_global_order(MPI_Comm comm, std::span<const RolloutRecord> mine) {
-  const std::int64_t ranks = comm_size(comm);
-  const std::int64_t rank = comm_rank(comm);
-  std::size_t begin = 0;
-  const auto keys = gather_keys(comm, mine, begin);
-  const auto rows = rank_keys(keys);  // throws alike on all ranks
-  const auto total = static_cast<std::int64_t>(keys.size());
-  const auto first_of = [&](std::int64_t r) { return r * total / ranks; };
+// How many ranks write.
+std::int64_t choose_writers(MPI_Comm comm, std::span<const RolloutRecord> mine,
+                            std::int64_t bytes_per_writer) {
+  std::int64_t own = 0, total = 0;
+  for (const auto& record : mine) own += payload(record);
+  TAPER_IO_MPI_CALL(MPI_Allreduce(&own, &total, 1, MPI_INT64_T, MPI_SUM, comm));
+  return std::clamp<std::int64_t>(total / bytes_per_writer, 1, comm_size(comm));
+}
 
-  std::vector<Bytes> out(static_cast<std::size_t>(ranks));
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    const auto row = rows[begin + i];
-    auto owner = total == 0 ? 0 : row * ranks / total;
-    while (first_of(owner + 1) <= row) ++owner;
-    pack(out[static_cast<std::size_t>(owner)], row, mine[i]);
-  }
-  const Bytes received = exchange(comm, out);
-
-  RolloutShare share{first_of(rank), total, {}};
-  share.records.resize(static_cast<std::size_t>(first_of(rank + 1) - first_of(rank)));
-  for (Unpacker unpacker(received); !unpacker.done();) {
+void unpack(std::span<const std::byte> bytes, RolloutShare& share) {
+  for (Unpacker unpacker(bytes); !unpacker.done();) {
     const Header header = unpacker.header();
     auto& record = share.records[static_cast<std::size_t>(header.row - share.first_row)];
     record.group = header.group;
@@ -190,6 +185,40 @@ RolloutShare to_global_order(MPI_Comm comm, std::span<const RolloutRecord> mine)
     unpacker.values(record.rewards, header.rewards);
     unpacker.values(record.layout, header.layout);
   }
+}
+
+}  // namespace
+
+RolloutShare to_global_order(MPI_Comm comm, std::span<const RolloutRecord> mine,
+                             std::int64_t bytes_per_writer) {
+  const std::int64_t ranks = comm_size(comm);
+  const std::int64_t writers = choose_writers(comm, mine, bytes_per_writer);
+  std::size_t begin = 0;
+  const auto keys = gather_keys(comm, mine, begin);
+  const auto rows = rank_keys(keys);  // throws alike on all ranks
+  const auto total = static_cast<std::int64_t>(keys.size());
+  const auto first_of = [&](std::int64_t writer) { return writer * total / writers; };
+  const auto rank_of = [&](std::int64_t writer) { return writer * ranks / writers; };
+
+  std::vector<Bytes> out(static_cast<std::size_t>(ranks));
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const auto row = rows[begin + i];
+    auto writer = row * writers / total;
+    while (first_of(writer + 1) <= row) ++writer;
+    pack(out[static_cast<std::size_t>(rank_of(writer))], row, mine[i]);
+  }
+  const Bytes received = exchange(comm, out);
+
+  RolloutShare share;
+  share.writers = static_cast<int>(writers);
+  share.total_rows = total;
+  for (std::int64_t writer = 0; writer < writers; ++writer) {
+    if (rank_of(writer) != comm_rank(comm)) continue;
+    share.writer = static_cast<int>(writer);
+    share.first_row = first_of(writer);
+    share.records.resize(static_cast<std::size_t>(first_of(writer + 1) - first_of(writer)));
+  }
+  unpack(received, share);
   return share;
 }
 

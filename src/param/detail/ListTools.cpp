@@ -35,8 +35,8 @@ void put_list(Teuchos::ParameterList& list, const std::string& name,
   };
   const auto is_integer = [](const Value& item) { return item.kind == Value::Kind::kInteger; };
   if (all_are([&](const Value& item) { return is_integer(item) && fits_int(item.integer); })) {
-    list.set(name,
-             to_array<int>(items, [](const Value& v) { return static_cast<int>(v.integer); }), doc);
+    list.set(name, to_array<int>(items, [](const Value& v) { return static_cast<int>(v.integer); }),
+             doc);
   } else if (all_are(is_integer)) {
     list.set(name, to_array<long long>(items, [](const Value& v) { return v.integer; }), doc);
   } else if (all_are([&](const Value& item) {
@@ -79,18 +79,28 @@ void collect_lines(const Teuchos::ParameterList& list, const std::string& prefix
 void put(Teuchos::ParameterList& list, const std::string& name, const Value& value,
          const std::string& doc) {
   switch (value.kind) {
-    case Value::Kind::kFlag: list.set(name, value.flag, doc); break;
+    case Value::Kind::kFlag:
+      list.set(name, value.flag, doc);
+      break;
     case Value::Kind::kInteger:
       if (fits_int(value.integer))
         list.set(name, static_cast<int>(value.integer), doc);
       else
         list.set(name, static_cast<long long>(value.integer), doc);
       break;
-    case Value::Kind::kNumber: list.set(name, value.number, doc); break;
-    case Value::Kind::kText: list.set(name, value.text, doc); break;
-    case Value::Kind::kList: put_list(list, name, value.items, doc); break;
+    case Value::Kind::kNumber:
+      list.set(name, value.number, doc);
+      break;
+    case Value::Kind::kText:
+      list.set(name, value.text, doc);
+      break;
+    case Value::Kind::kList:
+      put_list(list, name, value.items, doc);
+      break;
     case Value::Kind::kNothing:
-    case Value::Kind::kSection: list.sublist(name, false, doc); break;
+    case Value::Kind::kSection:
+      list.sublist(name, false, doc);
+      break;
   }
 }
 

@@ -115,11 +115,14 @@ Value infer_scalar(const std::string& text) {
 
 std::optional<double> to_number(const Value& value) {
   switch (value.kind) {
-    case Value::Kind::kInteger: return static_cast<double>(value.integer);
+    case Value::Kind::kInteger:
+      return static_cast<double>(value.integer);
     case Value::Kind::kNumber:
       return std::isnan(value.number) ? std::nullopt : std::optional(value.number);
-    case Value::Kind::kText: return parse_number(value.text);
-    default: return std::nullopt;
+    case Value::Kind::kText:
+      return parse_number(value.text);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -141,21 +144,26 @@ std::optional<bool> to_flag(const Value& value) {
 }
 
 bool means_none(const Value& value) {
-  return value.kind == Value::Kind::kText &&
-         any_of_words(value.text, {"none", "off", "null", "~"});
+  return value.kind == Value::Kind::kText && any_of_words(value.text, {"none", "off", "null", "~"});
 }
 
 std::string show_found(const Value& value) {
   switch (value.kind) {
-    case Value::Kind::kNothing: return "empty";
-    case Value::Kind::kFlag: return value.flag ? "true" : "false";
-    case Value::Kind::kInteger: return std::to_string(value.integer);
-    case Value::Kind::kNumber: return format_number(value.number);
-    case Value::Kind::kSection: return "a section";
+    case Value::Kind::kNothing:
+      return "empty";
+    case Value::Kind::kFlag:
+      return value.flag ? "true" : "false";
+    case Value::Kind::kInteger:
+      return std::to_string(value.integer);
+    case Value::Kind::kNumber:
+      return format_number(value.number);
+    case Value::Kind::kSection:
+      return "a section";
     case Value::Kind::kText:
       if (value.text.size() <= kLongestShown) return '"' + value.text + '"';
       return '"' + value.text.substr(0, kLongestShown) + "...\"";
-    case Value::Kind::kList: break;
+    case Value::Kind::kList:
+      break;
   }
   std::string shown = "[";
   for (const auto& item : value.items) {
@@ -168,13 +176,20 @@ std::string show_found(const Value& value) {
 
 std::string name_kind(const Value& value) {
   switch (value.kind) {
-    case Value::Kind::kNothing: return "nothing";
-    case Value::Kind::kFlag: return "a flag";
-    case Value::Kind::kInteger: return "an integer";
-    case Value::Kind::kNumber: return "a number";
-    case Value::Kind::kText: return "text";
-    case Value::Kind::kList: return "a list";
-    case Value::Kind::kSection: break;
+    case Value::Kind::kNothing:
+      return "nothing";
+    case Value::Kind::kFlag:
+      return "a flag";
+    case Value::Kind::kInteger:
+      return "an integer";
+    case Value::Kind::kNumber:
+      return "a number";
+    case Value::Kind::kText:
+      return "text";
+    case Value::Kind::kList:
+      return "a list";
+    case Value::Kind::kSection:
+      break;
   }
   return "a section";
 }

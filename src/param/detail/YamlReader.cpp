@@ -17,9 +17,13 @@ std::size_t count_indent(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
-std::string_view without_indent(std::string_view line) { return line.substr(count_indent(line)); }
+std::string_view without_indent(std::string_view line) {
+  return line.substr(count_indent(line));
+}
 
-bool starts_item(std::string_view content) { return content == "-" || content.starts_with("- "); }
+bool starts_item(std::string_view content) {
+  return content == "-" || content.starts_with("- ");
+}
 
 class YamlReader {
  public:
@@ -206,8 +210,8 @@ class YamlReader {
     return infer_scalar(std::string(text));
   }
 
-  // Texts after | keep their line ends, texts after > join their lines; a - behind it drops the last
-  // line end. The least indented line gives the margin.
+  // Texts after | keep their line ends, texts after > join their lines; a - behind it drops the
+  // last line end. The least indented line gives the margin.
   Value read_block_text(std::string_view header, std::size_t indent) {
     const bool folded = header.front() == '>';
     const std::string_view mode = header.substr(1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads the part of YAML that a run file needs: nested sections by indentation, plain, quoted and
-// block (| and >) texts, lists of scalars in both spellings, {a: 1} sections, comments, one document.
-// Teuchos' own reader is not used: it drops keys at a wrong indentation without a word, refuses
-// non-ASCII text, several top-level sections and empty lists, and keeps no line numbers.
+// block (| and >) texts, lists of scalars in both spellings, {a: 1} sections, comments, one
+// document. Teuchos' own reader is not used: it drops keys at a wrong indentation without a word,
+// refuses non-ASCII text, several top-level sections and empty lists, and keeps no line numbers.
 #pragma once
 
 #include <map>

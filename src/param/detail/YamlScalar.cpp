@@ -12,7 +12,9 @@
 namespace taper::param::detail {
 namespace {
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
 
 bool is_plain(const std::string& text) {
   if (text.empty() || text.front() == ' ' || text.back() == ' ') return false;
@@ -93,20 +95,33 @@ bool starts_value(std::string_view line, std::size_t at) {
 void read_escape(std::string_view text, std::size_t& at, std::string& result) {
   const char kind = at < text.size() ? text[at++] : '\0';
   switch (kind) {
-    case 'n': result += '\n'; break;
-    case 't': result += '\t'; break;
-    case 'r': result += '\r'; break;
-    case '0': result += '\0'; break;
+    case 'n':
+      result += '\n';
+      break;
+    case 't':
+      result += '\t';
+      break;
+    case 'r':
+      result += '\r';
+      break;
+    case '0':
+      result += '\0';
+      break;
     case '"':
     case '\\':
     case '/':
-    case ' ': result += kind; break;
-    case 'x': append_utf8(result, read_hex(text, at, 2)); break;
-    case 'u': append_utf8(result, read_hex(text, at, 4)); break;
+    case ' ':
+      result += kind;
+      break;
+    case 'x':
+      append_utf8(result, read_hex(text, at, 2));
+      break;
+    case 'u':
+      append_utf8(result, read_hex(text, at, 4));
+      break;
     default:
-      throw std::invalid_argument(
-          "the escape \\" + std::string(1, kind) +
-          " is unknown; write \\\\ for a backslash or use single quotes");
+      throw std::invalid_argument("the escape \\" + std::string(1, kind) +
+                                  " is unknown; write \\\\ for a backslash or use single quotes");
   }
 }
 
@@ -114,11 +129,16 @@ void read_escape(std::string_view text, std::size_t& at, std::string& result) {
 
 std::string format_scalar(const Value& value) {
   switch (value.kind) {
-    case Value::Kind::kFlag: return value.flag ? "true" : "false";
-    case Value::Kind::kInteger: return std::to_string(value.integer);
-    case Value::Kind::kNumber: return format_number(value.number);
-    case Value::Kind::kText: return format_text(value.text);
-    default: return "";
+    case Value::Kind::kFlag:
+      return value.flag ? "true" : "false";
+    case Value::Kind::kInteger:
+      return std::to_string(value.integer);
+    case Value::Kind::kNumber:
+      return format_number(value.number);
+    case Value::Kind::kText:
+      return format_text(value.text);
+    default:
+      return "";
   }
 }
 
@@ -129,7 +149,9 @@ std::string format_value(const Value& value) {
   return "[" + join(items) + "]";
 }
 
-std::string format_key(const std::string& name) { return format_text(name); }
+std::string format_key(const std::string& name) {
+  return format_text(name);
+}
 
 std::string read_quoted(std::string_view text, std::size_t& at) {
   const char quote = text[at++];

@@ -24,8 +24,8 @@ std::string format_key(const std::string& name);
 // Throws std::invalid_argument with the reason.
 std::string read_quoted(std::string_view text, std::size_t& at);
 
-// Length of the part of a line before its comment (# at the start or after a blank, outside quotes),
-// trailing blanks removed.
+// Length of the part of a line before its comment (# at the start or after a blank, outside
+// quotes), trailing blanks removed.
 std::size_t length_without_comment(std::string_view line);
 
 }  // namespace taper::param::detail

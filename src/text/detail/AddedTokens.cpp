@@ -10,16 +10,26 @@
 namespace taper::detail {
 namespace {
 
-// The word characters of Rust's regex crate: Alphabetic, marks, decimal digits, connectors, join controls.
+// The word characters of Rust's regex crate: Alphabetic, marks, decimal digits, connectors, join
+// controls.
 bool is_word_character(char32_t c) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
-    case UTF8PROC_CATEGORY_LU: case UTF8PROC_CATEGORY_LL: case UTF8PROC_CATEGORY_LT: case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO: case UTF8PROC_CATEGORY_MN: case UTF8PROC_CATEGORY_MC: case UTF8PROC_CATEGORY_ME:
-    case UTF8PROC_CATEGORY_ND: case UTF8PROC_CATEGORY_NL: case UTF8PROC_CATEGORY_PC:
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_PC:
       return true;
     default:
-      return c == 0x200C || c == 0x200D || (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
-             (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
+      return c == 0x200C || c == 0x200D || (c >= 0x24B6 && c <= 0x24E9) ||
+             (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) ||
+             (c >= 0x1F170 && c <= 0x1F189);
   }
 }
 
@@ -31,7 +41,8 @@ std::size_t last_character(std::string_view text, std::size_t end) {
 }
 
 bool touches_word(std::string_view text, Span span) {
-  if (span.begin > 0 && is_word_character(read_utf8(text, last_character(text, span.begin)).value)) return true;
+  if (span.begin > 0 && is_word_character(read_utf8(text, last_character(text, span.begin)).value))
+    return true;
   return span.end < text.size() && is_word_character(read_utf8(text, span.end).value);
 }
 
@@ -104,7 +115,8 @@ AddedTokens::AddedTokens(const Component& top, const Normalizer& normalizer) {
     token.rstrip = entry.flag_or("rstrip", false);
     token.normalized = entry.flag_or("normalized", !token.special);
     const int index = static_cast<int>(tokens_.size());
-    if (!by_id_.emplace(token.id, index).second) entry.fail("id " + std::to_string(token.id) + " appears twice");
+    if (!by_id_.emplace(token.id, index).second)
+      entry.fail("id " + std::to_string(token.id) + " appears twice");
     by_content_.emplace(token.content, index);
     tokens_.push_back(std::move(token));
   }

@@ -63,13 +63,15 @@ class AddedTokens {
   // Segments of raw text by the tokens that are not normalized.
   std::vector<Segment> split_raw(std::string_view text) const { return split(text, raw_); }
   // Segments of normalized text by the tokens that are.
-  std::vector<Segment> split_normalized(std::string_view text) const { return split(text, normalized_); }
+  std::vector<Segment> split_normalized(std::string_view text) const {
+    return split(text, normalized_);
+  }
 
  private:
   std::vector<Segment> split(std::string_view text, const ByteTrie& trie) const;
 
   std::vector<AddedToken> tokens_;
-  std::unordered_map<int, int> by_id_;             // id -> index
+  std::unordered_map<int, int> by_id_;               // id -> index
   std::unordered_map<std::string, int> by_content_;  // content -> index
   ByteTrie raw_, normalized_;
 };

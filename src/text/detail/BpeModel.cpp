@@ -10,10 +10,12 @@
 namespace taper::detail {
 namespace {
 
-constexpr int kMaxId = 1 << 26;  // beyond any vocabulary: a larger id is a broken file, not a reason to allocate
+constexpr int kMaxId =
+    1 << 26;  // beyond any vocabulary: a larger id is a broken file, not a reason to allocate
 
 std::uint64_t pair_key(int left, int right) {
-  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) | static_cast<std::uint32_t>(right);
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) |
+         static_cast<std::uint32_t>(right);
 }
 
 // Orders the heap so that the lowest rank, then the leftmost position, is on top.
@@ -26,7 +28,8 @@ bool comes_later(const BpeModel::Scratch::Merge& a, const BpeModel::Scratch::Mer
 BpeModel::BpeModel(const Component& component) {
   const std::string type = component.type();
   // Files of old versions have no type; only BPE has merges.
-  if (type != "BPE" && !(type.empty() && component.has("merges"))) component.fail_unsupported({"BPE"});
+  if (type != "BPE" && !(type.empty() && component.has("merges")))
+    component.fail_unsupported({"BPE"});
   if (component.has("dropout") && component.node().at("dropout") != 0)
     component.fail("dropout is not supported (the encoding would be random)");
   prefix_ = component.text_or("continuing_subword_prefix", "");
@@ -51,7 +54,8 @@ void BpeModel::read_vocabulary(const Component& component) {
       tokens_.resize(number + 1);
       has_token_.resize(number + 1);
     }
-    if (has_token_[number]) component.fail("id " + std::to_string(number) + " belongs to two tokens");
+    if (has_token_[number])
+      component.fail("id " + std::to_string(number) + " belongs to two tokens");
     tokens_[number] = token;
     has_token_[number] = true;
   }
@@ -76,18 +80,23 @@ void BpeModel::read_merges(const Component& component) {
       if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos)
         component.fail("merge '" + line + "' is not two tokens with a space between them");
       add_merge(component, line.substr(0, space), line.substr(space + 1), rank++);
-    } else if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
+    } else if (entry.is_array() && entry.size() == 2 && entry[0].is_string() &&
+               entry[1].is_string()) {
       add_merge(component, entry[0].get<std::string>(), entry[1].get<std::string>(), rank++);
     } else {
-      component.fail("merge number " + std::to_string(rank) + " is neither a string nor a pair of strings");
+      component.fail("merge number " + std::to_string(rank) +
+                     " is neither a string nor a pair of strings");
     }
   }
 }
 
-void BpeModel::add_merge(const Component& component, const std::string& left, const std::string& right, int rank) {
+void BpeModel::add_merge(const Component& component, const std::string& left,
+                         const std::string& right, int rank) {
   const auto find = [&](const std::string& token) {
     const auto id = token_id(token);
-    if (!id) component.fail("token '" + token + "' of merge number " + std::to_string(rank) + " is not in the vocabulary");
+    if (!id)
+      component.fail("token '" + token + "' of merge number " + std::to_string(rank) +
+                     " is not in the vocabulary");
     return *id;
   };
   const std::string tail = right.starts_with(prefix_) ? right.substr(prefix_.size()) : right;
@@ -123,7 +132,8 @@ bool BpeModel::add_bytes(std::string_view character, Scratch& scratch) const {
   if (byte_ids_.empty()) return false;
   for (const char b : character)
     if (byte_ids_[static_cast<unsigned char>(b)] < 0) return false;
-  for (const char b : character) scratch.symbols.push_back({byte_ids_[static_cast<unsigned char>(b)], 0, 0, true});
+  for (const char b : character)
+    scratch.symbols.push_back({byte_ids_[static_cast<unsigned char>(b)], 0, 0, true});
   return true;
 }
 
@@ -140,11 +150,13 @@ void BpeModel::split_characters(std::string_view piece, Scratch& scratch) const 
       decorated = (first ? "" : prefix_) + std::string(character) + (last ? suffix_ : "");
       character = decorated;
     }
-    const int id = plain && c.value < small_ids_.size() ? small_ids_[c.value] : token_id(character).value_or(-1);
+    const int id = plain && c.value < small_ids_.size() ? small_ids_[c.value]
+                                                        : token_id(character).value_or(-1);
     if (id < 0 && add_bytes(character, scratch)) continue;
     if (id < 0 && !unknown_) continue;  // dropped without a trace, as Hugging Face does
     // An unknown symbol stands where the next known one begins; runs are fused on demand.
-    if (unknown_pending && (id >= 0 || !fuse_unknown_)) scratch.symbols.push_back({*unknown_, 0, 0, true});
+    if (unknown_pending && (id >= 0 || !fuse_unknown_))
+      scratch.symbols.push_back({*unknown_, 0, 0, true});
     unknown_pending = id < 0;
     if (id >= 0) scratch.symbols.push_back({id, 0, 0, true});
   }
@@ -160,7 +172,8 @@ void BpeModel::push_merge(Scratch& scratch, int position) const {
   const auto& left = scratch.symbols[position];
   if (left.next < 0) return;
   const auto found = merges_.find(pair_key(left.id, scratch.symbols[left.next].id));
-  if (found != merges_.end()) scratch.heap.push_back({found->second.rank, position, found->second.id});
+  if (found != merges_.end())
+    scratch.heap.push_back({found->second.rank, position, found->second.id});
 }
 
 void BpeModel::merge_symbols(Scratch& scratch) const {
@@ -176,7 +189,8 @@ void BpeModel::merge_symbols(Scratch& scratch) const {
     auto& left = symbols[merge.position];
     if (!left.alive || left.next < 0) continue;
     const auto found = merges_.find(pair_key(left.id, symbols[left.next].id));
-    if (found == merges_.end() || found->second.id != merge.id) continue;  // a neighbour has changed since
+    if (found == merges_.end() || found->second.id != merge.id)
+      continue;  // a neighbour has changed since
     auto& right = symbols[left.next];
     left.id = merge.id;
     left.next = right.next;
@@ -185,7 +199,8 @@ void BpeModel::merge_symbols(Scratch& scratch) const {
     const std::size_t before = heap.size();
     if (left.previous >= 0) push_merge(scratch, left.previous);
     push_merge(scratch, merge.position);
-    for (std::size_t n = before + 1; n <= heap.size(); ++n) std::push_heap(heap.begin(), heap.begin() + n, comes_later);
+    for (std::size_t n = before + 1; n <= heap.size(); ++n)
+      std::push_heap(heap.begin(), heap.begin() + n, comes_later);
   }
 }
 

@@ -7,8 +7,9 @@
 
 namespace taper::detail {
 
-// The alphabet of byte-level BPE (GPT-2): each byte is one printable character. Bytes 33-126, 161-172 and 174-255 are
-// themselves as code points; the others follow from U+0100 on in ascending order.
+// The alphabet of byte-level BPE (GPT-2): each byte is one printable character. Bytes 33-126,
+// 161-172 and 174-255 are themselves as code points; the others follow from U+0100 on in ascending
+// order.
 std::string to_byte_alphabet(std::string_view bytes);
 
 // The bytes of a text in that alphabet; nothing where a character is outside it.

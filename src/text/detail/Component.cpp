@@ -9,9 +9,13 @@
 
 namespace taper::detail {
 
-bool Component::is_null() const { return node_->is_null(); }
+bool Component::is_null() const {
+  return node_->is_null();
+}
 
-std::string Component::type() const { return is_null() ? std::string() : text_or("type", ""); }
+std::string Component::type() const {
+  return is_null() ? std::string() : text_or("type", "");
+}
 
 bool Component::has(std::string_view key) const {
   if (!node_->is_object()) return false;
@@ -58,12 +62,14 @@ std::vector<Component> Component::children(std::string_view key) const {
   if (!list.is_array()) fail("key '" + std::string(key) + "' must be a list");
   std::vector<Component> components;
   for (std::size_t i = 0; i < list.size(); ++i)
-    components.emplace_back(list[i], file_, place_ + "." + std::string(key) + "[" + std::to_string(i) + "]");
+    components.emplace_back(list[i], file_,
+                            place_ + "." + std::string(key) + "[" + std::to_string(i) + "]");
   return components;
 }
 
 void Component::fail(std::string_view problem) const {
-  TAPER_FAIL(ExitCode::kBadInput, file_ << ": " << (place_.empty() ? "top level" : place_) << ": " << problem);
+  TAPER_FAIL(ExitCode::kBadInput,
+             file_ << ": " << (place_.empty() ? "top level" : place_) << ": " << problem);
 }
 
 void Component::fail_unsupported(const std::vector<std::string>& supported) const {

@@ -8,8 +8,8 @@
 
 namespace taper::detail {
 
-// One JSON object of a tokenizer file, with what an error message must name: the file and the place inside it.
-// Refers to the parsed document, which must outlive it.
+// One JSON object of a tokenizer file, with what an error message must name: the file and the place
+// inside it. Refers to the parsed document, which must outlive it.
 class Component {
  public:
   Component(const nlohmann::json& node, std::string file, std::string place)
@@ -42,7 +42,8 @@ class Component {
   std::string file_, place_;
 };
 
-// A pattern of Split or Replace, {"String": "..."} or {"Regex": "..."}, as regular expression source.
+// A pattern of Split or Replace, {"String": "..."} or {"Regex": "..."}, as regular expression
+// source.
 std::string read_pattern(const Component& component);
 
 }  // namespace taper::detail

@@ -9,7 +9,8 @@ namespace taper::detail {
 
 enum class Prepend { kNever, kFirst, kAlways };
 
-// Options of the Metaspace pre-tokenizer and decoder: a visible character (usually U+2581) stands for the space.
+// Options of the Metaspace pre-tokenizer and decoder: a visible character (usually U+2581) stands
+// for the space.
 struct Metaspace {
   std::string replacement;
   Prepend prepend = Prepend::kAlways;
@@ -17,7 +18,8 @@ struct Metaspace {
 
   // Reads the present form (prepend_scheme) and the older one (add_prefix_space).
   explicit Metaspace(const Component& component)
-      : replacement(component.text_or("replacement", "\xE2\x96\x81")), split(component.flag_or("split", true)) {
+      : replacement(component.text_or("replacement", "\xE2\x96\x81")),
+        split(component.flag_or("split", true)) {
     const std::string scheme = component.text_or("prepend_scheme", "always");
     if (scheme == "never" || !component.flag_or("add_prefix_space", true))
       prepend = Prepend::kNever;

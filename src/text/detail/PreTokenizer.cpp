@@ -76,15 +76,18 @@ SplitBehavior read_behavior(const Component& component) {
 void cut(const Piece& piece, const std::vector<Span>& spans, std::vector<Piece>& out) {
   for (const Span span : spans)
     if (span.begin != span.end)
-      out.push_back({piece.text.substr(span.begin, span.end - span.begin), piece.at_start && span.begin == 0});
+      out.push_back({piece.text.substr(span.begin, span.end - span.begin),
+                     piece.at_start && span.begin == 0});
 }
 
-std::string place_of(const Component& component) { return component.file() + ": " + component.place(); }
+std::string place_of(const Component& component) {
+  return component.file() + ": " + component.place();
+}
 
 }  // namespace
 
-std::vector<Span> split_spans(const std::vector<Span>& matches, std::size_t size, SplitBehavior behavior,
-                              bool invert) {
+std::vector<Span> split_spans(const std::vector<Span>& matches, std::size_t size,
+                              SplitBehavior behavior, bool invert) {
   auto parts = cover(matches, size);
   if (invert)
     for (auto& part : parts) part.is_match = !part.is_match;
@@ -98,7 +101,8 @@ std::vector<Span> split_spans(const std::vector<Span>& matches, std::size_t size
 }
 
 void PreTokenizer::add_split(Regex regex, SplitBehavior behavior, bool invert) {
-  steps_.emplace_back([regex = std::move(regex), behavior, invert](Piece&& piece, std::vector<Piece>& out) {
+  steps_.emplace_back([regex = std::move(regex), behavior, invert](Piece&& piece,
+                                                                   std::vector<Piece>& out) {
     cut(piece, split_spans(regex.find_all(piece.text), piece.text.size(), behavior, invert), out);
   });
 }
@@ -127,7 +131,8 @@ void PreTokenizer::add_metaspace(const Component& component) {
       else
         text += c;
     }
-    const bool wanted = meta.prepend == Prepend::kAlways || (meta.prepend == Prepend::kFirst && piece.at_start);
+    const bool wanted =
+        meta.prepend == Prepend::kAlways || (meta.prepend == Prepend::kFirst && piece.at_start);
     if (wanted && !text.starts_with(meta.replacement)) text.insert(0, meta.replacement);
     piece.text = std::move(text);
     if (!meta.split) return out.push_back(std::move(piece));
@@ -149,7 +154,8 @@ void PreTokenizer::add(const Component& component) {
               component.flag_or("invert", false));
   } else if (type == "Digits") {
     add_split(Regex("\\p{N}", place_of(component)),
-              component.flag_or("individual_digits", false) ? SplitBehavior::kIsolated : SplitBehavior::kContiguous,
+              component.flag_or("individual_digits", false) ? SplitBehavior::kIsolated
+                                                            : SplitBehavior::kContiguous,
               false);
   } else if (type == "ByteLevel") {
     add_byte_level(component);

@@ -12,16 +12,17 @@ namespace taper::detail {
 
 // A part of the text. BPE never merges over its borders.
 struct Piece {
-  std::string text;         // normalized, in the alphabet of the model, never empty
+  std::string text;       // normalized, in the alphabet of the model, never empty
   bool at_start = false;  // begins where the whole input begins
 };
 
 // What a split does with the matches of its pattern.
 enum class SplitBehavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
-// The pieces of a text of size bytes whose pattern matches at the given places, in order, as Hugging Face cuts them.
-std::vector<Span> split_spans(const std::vector<Span>& matches, std::size_t size, SplitBehavior behavior,
-                              bool invert = false);
+// The pieces of a text of size bytes whose pattern matches at the given places, in order, as
+// Hugging Face cuts them.
+std::vector<Span> split_spans(const std::vector<Span>& matches, std::size_t size,
+                              SplitBehavior behavior, bool invert = false);
 
 // Cuts text into pieces: a list of steps, each of which may cut a piece further or rewrite it.
 class PreTokenizer {

@@ -11,16 +11,20 @@
 namespace taper::detail {
 namespace {
 
-// Bodies of character classes. PCRE2's own \s has U+180E in it, and its \w changed between versions.
+// Bodies of character classes. PCRE2's own \s has U+180E in it, and its \w changed between
+// versions.
 constexpr std::string_view kSpace =
-    "\\t-\\r \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
+    "\\t-\\r "
+    "\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
 constexpr std::string_view kNotSpace =
-    "\\x{0}-\\x{8}\\x{e}-\\x{1f}!-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}"
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}!-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{"
+    "200b}-\\x{2027}"
     "\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{10ffff}";
-// Letters, marks, decimal and letter numbers, connectors, the symbols that count as alphabetic, and, as Oniguruma has
-// it, the superscripts and fractions of Latin-1.
+// Letters, marks, decimal and letter numbers, connectors, the symbols that count as alphabetic,
+// and, as Oniguruma has it, the superscripts and fractions of Latin-1.
 constexpr std::string_view kWord =
-    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}"
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}\\x{"
+    "1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}"
     "\\x{1f170}-\\x{1f189}";
 
 // Walks over an Oniguruma pattern and writes the PCRE2 one.
@@ -67,16 +71,37 @@ class Translator {
     const char c = in_[i_ + 1];
     i_ += 2;
     switch (c) {
-      case 's': return put_class(kSpace);
-      case 'S': return put_class(kNotSpace);
-      case 'w': return put_class(kWord);
-      case 'W': return put_class(kWord, true);
-      case 'h': return put_class("0-9a-fA-F");
-      case 'v': out_ += "\\x{b}"; return;
+      case 's':
+        return put_class(kSpace);
+      case 'S':
+        return put_class(kNotSpace);
+      case 'w':
+        return put_class(kWord);
+      case 'W':
+        return put_class(kWord, true);
+      case 'h':
+        return put_class("0-9a-fA-F");
+      case 'v':
+        out_ += "\\x{b}";
+        return;
       case 'p':
-      case 'P': return property(c);
-      case 'd': case 'D': case 'r': case 'n': case 't': case 'f': case 'e': case 'a': case 'x':
-      case 'b': case 'B': case 'A': case 'z': case 'Z': break;
+      case 'P':
+        return property(c);
+      case 'd':
+      case 'D':
+      case 'r':
+      case 'n':
+      case 't':
+      case 'f':
+      case 'e':
+      case 'a':
+      case 'x':
+      case 'b':
+      case 'B':
+      case 'A':
+      case 'z':
+      case 'Z':
+        break;
       default:
         if (std::isalnum(static_cast<unsigned char>(c))) refuse(std::string("the escape \\") + c);
     }
@@ -86,7 +111,8 @@ class Translator {
   // Only general categories: a script name would mean script extensions to some versions of PCRE2.
   void property(char letter) {
     const auto close = in_.find('}', i_);
-    if (i_ >= in_.size() || in_[i_] != '{' || close == std::string_view::npos) refuse("a property without braces");
+    if (i_ >= in_.size() || in_[i_] != '{' || close == std::string_view::npos)
+      refuse("a property without braces");
     const std::string_view name = in_.substr(i_ + 1, close - i_ - 1);
     const std::string_view category = name.substr(name.starts_with('^') ? 1 : 0);
     const bool known = (category.size() == 1 || category.size() == 2) &&
@@ -97,8 +123,9 @@ class Translator {
   }
 
   [[noreturn]] void refuse(const std::string& what) const {
-    TAPER_FAIL(ExitCode::kBadInput, where_ << ": " << what << " in the regular expression '" << in_
-                                           << "' is not supported (its meaning could differ from the original's)");
+    TAPER_FAIL(ExitCode::kBadInput,
+               where_ << ": " << what << " in the regular expression '" << in_
+                      << "' is not supported (its meaning could differ from the original's)");
   }
 
   std::string_view in_;
@@ -119,8 +146,9 @@ std::string error_text(int code) {
 std::string escape_regex(std::string_view text) {
   std::string pattern;
   for (const char c : text) {
-    const bool plain = static_cast<unsigned char>(c) >= 0x80 || std::isalnum(static_cast<unsigned char>(c)) ||
-                       c == ' ' || std::iscntrl(static_cast<unsigned char>(c));
+    const bool plain = static_cast<unsigned char>(c) >= 0x80 ||
+                       std::isalnum(static_cast<unsigned char>(c)) || c == ' ' ||
+                       std::iscntrl(static_cast<unsigned char>(c));
     if (!plain) pattern += '\\';
     pattern += c;
   }
@@ -136,14 +164,16 @@ Regex::Regex(std::string_view pattern, std::string where) : where_(std::move(whe
   int error = 0;
   PCRE2_SIZE offset = 0;
   // ^ and $ are line anchors in Ruby syntax.
-  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                                   PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset, nullptr);
-  TAPER_VALIDATE(code != nullptr, where_ << ": the regular expression '" << pattern << "' is not valid ("
-                                         << error_text(error) << " near character " << offset << ")");
-  code_ = std::shared_ptr<const void>(code, [](const void* p) {
-    pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(p)));
-  });
-  // Without just-in-time code (not built in, or no executable memory) the interpreter gives the same matches.
+  pcre2_code* code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset, nullptr);
+  TAPER_VALIDATE(code != nullptr, where_ << ": the regular expression '" << pattern
+                                         << "' is not valid (" << error_text(error)
+                                         << " near character " << offset << ")");
+  code_ = std::shared_ptr<const void>(
+      code, [](const void* p) { pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(p))); });
+  // Without just-in-time code (not built in, or no executable memory) the interpreter gives the
+  // same matches.
   (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
 }
 
@@ -155,12 +185,15 @@ std::vector<Span> Regex::find_all(std::string_view text) const {
   std::vector<Span> spans;
   std::size_t from = 0;
   while (from <= text.size()) {
-    int found = pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data.get(), nullptr);
+    int found =
+        pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data.get(), nullptr);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-      found = pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data.get(), nullptr);
+      found = pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+                          data.get(), nullptr);
     if (found == PCRE2_ERROR_NOMATCH) break;
-    TAPER_VALIDATE(found >= 0, where_ << ": matching the regular expression failed (" << error_text(found)
-                                      << ") in a text of " << text.size() << " bytes; shorten the text");
+    TAPER_VALIDATE(found >= 0, where_ << ": matching the regular expression failed ("
+                                      << error_text(found) << ") in a text of " << text.size()
+                                      << " bytes; shorten the text");
     const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(data.get());
     spans.push_back({ends[0], ends[1]});
     from = ends[1];

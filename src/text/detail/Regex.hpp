@@ -15,9 +15,10 @@ struct Span {
   std::size_t end = 0;
 };
 
-// Regular expression as tokenizer files mean it: Oniguruma's Ruby syntax over Unicode, run by PCRE2. Constructs whose
-// meaning differs between the two are translated (white space, word characters) or refused with an Error.
-// Classes such as \p{L} follow the Unicode version of the PCRE2 library (10.42: Unicode 14).
+// Regular expression as tokenizer files mean it: Oniguruma's Ruby syntax over Unicode, run by
+// PCRE2. Constructs whose meaning differs between the two are translated (white space, word
+// characters) or refused with an Error. Classes such as \p{L} follow the Unicode version of the
+// PCRE2 library (10.42: Unicode 14).
 class Regex {
  public:
   // where names the file and component in error messages.
@@ -34,7 +35,8 @@ class Regex {
 // The pattern that matches text literally.
 std::string escape_regex(std::string_view text);
 
-// The PCRE2 pattern with the meaning that pattern has in Oniguruma; throws Error where there is none known.
+// The PCRE2 pattern with the meaning that pattern has in Oniguruma; throws Error where there is
+// none known.
 std::string translate_regex(std::string_view pattern, const std::string& where);
 
 }  // namespace taper::detail

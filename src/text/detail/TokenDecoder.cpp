@@ -89,16 +89,20 @@ void TokenDecoder::add_metaspace(const Component& component) {
       tokens[i] = replace_text(std::move(tokens[i]), meta.replacement, drops ? "" : " ");
     }
   };
-  steps_.push_back({chain, [meta](std::string token) { return replace_text(std::move(token), meta.replacement, " "); }});
+  steps_.push_back({chain, [meta](std::string token) {
+                      return replace_text(std::move(token), meta.replacement, " ");
+                    }});
 }
 
 // Removes up to "start" leading and "stop" trailing copies of a character from each token.
 void TokenDecoder::add_strip(const Component& component) {
   const std::string content = component.text("content");
   if (content.empty()) component.fail("content must not be empty");
-  add_each([content, start = component.number("start"), stop = component.number("stop")](std::string token) {
+  add_each([content, start = component.number("start"),
+            stop = component.number("stop")](std::string token) {
     for (long i = 0; i < start && token.starts_with(content); ++i) token.erase(0, content.size());
-    for (long i = 0; i < stop && token.ends_with(content); ++i) token.erase(token.size() - content.size());
+    for (long i = 0; i < stop && token.ends_with(content); ++i)
+      token.erase(token.size() - content.size());
     return token;
   });
 }
@@ -134,11 +138,13 @@ void TokenDecoder::add(const Component& component) {
                         return byte ? std::string(1, *byte) : token;
                       }});
   } else if (type == "Fuse") {
-    steps_.push_back({[](std::vector<std::string>& tokens) { tokens = {join_all(tokens, "")}; }, nullptr});
+    steps_.push_back(
+        {[](std::vector<std::string>& tokens) { tokens = {join_all(tokens, "")}; }, nullptr});
   } else if (type == "Strip") {
     add_strip(component);
   } else {
-    component.fail_unsupported({"ByteLevel", "Metaspace", "Replace", "ByteFallback", "Fuse", "Strip", "Sequence"});
+    component.fail_unsupported(
+        {"ByteLevel", "Metaspace", "Replace", "ByteFallback", "Fuse", "Strip", "Sequence"});
   }
 }
 

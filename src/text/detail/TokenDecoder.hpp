@@ -13,20 +13,23 @@ namespace taper::detail {
 class TokenDecoder {
  public:
   TokenDecoder() = default;
-  // Null means tokens joined by spaces. Supported: ByteLevel, Metaspace, Replace, ByteFallback, Fuse, Strip, Sequence.
+  // Null means tokens joined by spaces. Supported: ByteLevel, Metaspace, Replace, ByteFallback,
+  // Fuse, Strip, Sequence.
   explicit TokenDecoder(const Component& component);
 
   // Valid UTF-8.
   std::string decode(std::vector<std::string> tokens) const;
 
-  // The bytes one token stands for inside a text: what decode() does to it before tokens are joined. What concerns
-  // the text as a whole (from Fuse on, the first token's missing space) is left out.
+  // The bytes one token stands for inside a text: what decode() does to it before tokens are
+  // joined. What concerns the text as a whole (from Fuse on, the first token's missing space) is
+  // left out.
   std::string piece_bytes(std::string token) const;
 
  private:
   struct Step {
     std::function<void(std::vector<std::string>&)> chain;
-    std::function<std::string(std::string)> piece;  // empty: ends the part that concerns single tokens
+    std::function<std::string(std::string)>
+        piece;  // empty: ends the part that concerns single tokens
   };
   void add(const Component& component);
   void add_metaspace(const Component& component);

@@ -50,7 +50,7 @@ void compare_steps(Report& report, std::int64_t n, const reference::AdamWOptions
   report.expect_close(what + " parameters", p, parameters, 1e-6);
   report.expect_close(what + " first moments", m, first, 1e-6);
   report.expect_close(what + " second moments", v, second,
-                      1e-5);  // 1 - beta2 in float is off by 1e-5
+                      3e-5);  // 1 - 0.999f is off by 1.3e-5
 }
 
 void compare(Report& report) {

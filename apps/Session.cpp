@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Session.hpp"
+
+#include <mpi.h>
+
+#include "comm/Placement.hpp"
+
+namespace taper {
+
+Session::Session(int& argc, char**& argv) : mpi_(argc, argv), runtime_(argc, argv) { mpi_.watch(progress_); }
+
+Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds, const std::string& directory) {
+  ranks_ = std::make_unique<Ranks>(MPI_COMM_WORLD, mpi_.ranks(), tp_degrees, progress_);
+  WatchdogOptions options;
+  options.hang_seconds = hang_seconds;
+  options.directory = directory;
+  watchdog_ = std::make_unique<Watchdog>(progress_, options);
+  return *ranks_;
+}
+
+}  // namespace taper

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "base/Version.hpp"
+#include "comm/Guard.hpp"
+#include "Commands.hpp"
+
+namespace {
+
+struct Command {
+  const char* name;
+  const char* purpose;
+  int (*run)(int, char**);
+};
+
+constexpr Command kCommands[] = {
+    {"train", "train a model by reinforcement learning, as a run file says", taper::run_train},
+    {"sft", "supervised fine-tuning on in-tree tasks", taper::run_sft},
+    {"generate", "generate responses to a file of prompts", taper::run_generate},
+    {"score", "log-probs of given tokens", taper::run_score},
+    {"eval", "avg@k, pass@k and maj@k of a model on a task", taper::run_eval},
+    {"inspect", "print an HDF5 file or checkpoint of Taper", taper::run_inspect},
+    {"report", "pictures and a report of one or several runs", taper::run_report},
+};
+
+void print_usage() {
+  std::printf("usage: taper COMMAND [options]; taper COMMAND --help says more\n\n");
+  for (const Command& c : kCommands) std::printf("  %-10s %s\n", c.name, c.purpose);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || std::strcmp(argv[1], "--help") == 0) {
+    print_usage();
+    return argc < 2 ? static_cast<int>(taper::ExitCode::kBadInput) : 0;
+  }
+  if (std::strcmp(argv[1], "--version") == 0) {
+    const auto build = taper::build_info();
+    std::printf("taper %s (%s, %s, %s)\n", build.version.c_str(), build.git_hash.c_str(), build.compiler.c_str(),
+                build.build_type.c_str());
+    return 0;
+  }
+  return taper::run_guarded([&] {
+    std::vector<std::string> names;
+    for (const Command& c : kCommands) {
+      if (std::strcmp(argv[1], c.name) == 0) return c.run(argc - 1, argv + 1);
+      names.emplace_back(c.name);
+    }
+    const std::string close = taper::nearest(argv[1], names);
+    TAPER_FAIL(taper::ExitCode::kBadInput, "unknown command '" << argv[1] << "' (known: " << taper::join(names) << ")"
+                                               << (close.empty() ? "" : "; did you mean '" + close + "'?"));
+  });
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "Commands.hpp"
+#include "Session.hpp"
+#include "base/Log.hpp"
+#include "driver/Options_params.hpp"
+#include "driver/TrainJob.hpp"
+#include "param/CommandLine.hpp"
+#include "param/ParamFile.hpp"
+
+namespace taper {
+
+int run_train(int argc, char** argv) {
+  std::string run_file;
+  std::vector<std::string> assignments;
+  bool dump_default = false, check = false;
+  param::CommandLine line("taper train", "Trains a model by reinforcement learning, as a run file says.");
+  line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
+  line.repeated("set", assignments, "NAME=VALUE", "overrides a value, e.g. \"Rollout/Temperature=0.8\"");
+  line.flag("dump-default", dump_default, "prints a complete run file with the default values and exits");
+  line.flag("check", check, "validates input and files, prints the memory plan and exits");
+  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
+    std::fputs(line.help().c_str(), stdout);
+    return 0;
+  }
+  RunOptions options;
+  param::Schema schema;
+  describe(schema, options);
+  if (dump_default) {
+    std::fputs(schema.defaults_yaml().c_str(), stdout);
+    return 0;
+  }
+  Session session(argc, argv);
+  param::ParamFile file = run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
+  for (const auto& assignment : assignments) file.set(assignment);
+  schema.read(file);
+  if (!check) std::filesystem::create_directories(options.output);
+  const std::string config = schema.current_yaml();
+  Ranks& ranks = session.start({options.training.tp, options.rollout.tp}, options.hang_seconds,
+                               check ? "." : options.output);
+  require_equal(ranks, "the configuration", config);
+  TrainJob job(options, config, ranks);
+  TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
+  if (!check) job.run();
+  return 0;
+}
+
+}  // namespace taper

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/IterationLog.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/Log.hpp"
+#include "comm/Collectives.hpp"
+#include "io/Json.hpp"
+
+namespace taper {
+namespace {
+
+double find(const MetricValues& values, const std::string& name) {
+  for (const auto& [key, value] : values)
+    if (key == name) return value;
+  return NAN;
+}
+
+void add_statistics(MetricValues& out, const std::string& name, const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  out.emplace_back(name + "/mean", sum / static_cast<double>(values.size()));
+  out.emplace_back(name + "/max", *std::max_element(values.begin(), values.end()));
+  out.emplace_back(name + "/min", *std::min_element(values.begin(), values.end()));
+}
+
+}  // namespace
+
+void PhaseTimer::start(const char* phase) {
+  stop();
+  progress_->set_phase(phase);
+  phase_ = phase;
+  timer_.restart();
+}
+
+void PhaseTimer::stop() {
+  if (phase_ != nullptr) seconds_.emplace_back(phase_, timer_.seconds());
+  phase_ = nullptr;
+}
+
+double PhaseTimer::total() const {
+  double sum = 0;
+  for (const auto& [phase, seconds] : seconds_) sum += seconds;
+  return sum;
+}
+
+std::vector<PhaseTiming> reduce_timing(const Group& group, const PhaseTimer& timer) {
+  std::vector<double> mine;
+  for (const auto& [phase, seconds] : timer.seconds()) mine.push_back(seconds);
+  std::vector<double> all(mine.size() * group.size());
+  all_gather(group, all, mine);
+  std::vector<PhaseTiming> timing;
+  for (std::size_t p = 0; p < mine.size(); ++p) {
+    PhaseTiming t{timer.seconds()[p].first, INFINITY, 0.0, 0.0};
+    for (int r = 0; r < group.size(); ++r) {
+      const double s = all[r * mine.size() + p];
+      t.min = std::min(t.min, s);
+      t.max = std::max(t.max, s);
+      t.mean += s / group.size();
+    }
+    timing.push_back(t);
+  }
+  return timing;
+}
+
+MetricValues rollout_metrics(const std::vector<Sample>& samples) {
+  MetricValues out;
+  std::vector<double> score, response, prompt;
+  double clipped = 0;
+  for (const Sample& s : samples) {
+    score.push_back(s.score);
+    response.push_back(static_cast<double>(s.response.size()));
+    prompt.push_back(static_cast<double>(s.prompt.size()));
+    if (s.finish == 2) clipped += 1.0;  // FinishReason::kLength
+  }
+  add_statistics(out, "critic/score", score);
+  add_statistics(out, "critic/rewards", score);
+  add_statistics(out, "response_length", response);
+  out.emplace_back("response_length/clip_ratio", clipped / static_cast<double>(samples.size()));
+  add_statistics(out, "prompt_length", prompt);
+  return out;
+}
+
+MetricValues update_metrics(const UpdateReport& r, bool with_kl) {
+  MetricValues out{{"actor/entropy", r.entropy},
+                   {"actor/pg_loss", r.policy_loss},
+                   {"actor/pg_clipfrac", r.clip_fraction},
+                   {"actor/pg_clipfrac_lower", r.dual_clip_fraction},
+                   {"actor/ppo_kl", r.ppo_kl},
+                   {"actor/grad_norm", r.grad_norm},
+                   {"actor/lr", r.learning_rate},
+                   {"actor/skipped_steps", static_cast<double>(r.skipped)},
+                   {"training/rollout_probs_diff_max", r.prob_diff_max},
+                   {"training/rollout_log_probs_diff_max", r.log_prob_diff_max}};
+  if (with_kl) out.emplace_back("actor/kl_loss", r.kl);
+  return out;
+}
+
+IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks,
+                           std::int64_t iterations)
+    : directory_(directory),
+      iterations_(iterations),
+      log_(directory / "metrics.jsonl", OpenMode::kTruncate),
+      run_file_(directory / "run.h5") {
+  run_file_.set_config(config);
+  run_file_.set_machine("ranks", std::to_string(ranks));
+  set_status("running", 0);
+}
+
+void IterationLog::add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
+                       const std::vector<Sample>& samples) {
+  std::vector<int> lengths;
+  for (const Sample& s : samples) lengths.push_back(static_cast<int>(s.response.size()));
+  for (const PhaseTiming& t : timing) {
+    metrics.emplace_back("timing_s/" + t.phase, t.max);
+    run_file_.add_timing(iteration, t);
+  }
+  log_.append(metrics, iteration);
+  run_file_.add_metrics(iteration, metrics);
+  run_file_.add_lengths(iteration, lengths);
+  run_file_.save_if_due(2.0);
+  print_line(iteration, metrics);
+  set_status("running", iteration);
+}
+
+void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
+  if ((iteration - 1) % 20 == 0)
+    TAPER_INFO(" iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s   tok/s   exact");
+  char line[200];
+  const double difference = find(m, "training/rollout_log_probs_diff_max");
+  std::snprintf(line, sizeof line, "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %7.0f  %6s",
+                static_cast<long long>(iteration), find(m, "critic/score/mean"), find(m, "actor/entropy"),
+                find(m, "response_length/mean"), find(m, "response_length/max"), find(m, "actor/grad_norm"),
+                find(m, "timing_s/gen"), find(m, "timing_s/update_actor"), find(m, "perf/time_per_step"),
+                find(m, "perf/throughput"), difference == 0.0 ? "yes" : "NO");
+  std::string text = line;
+  if (const double v = find(m, "val/score/mean"); !std::isnan(v)) {
+    std::snprintf(line, sizeof line, "   held-out %.3f", v);
+    text += line;
+  }
+  TAPER_INFO(text);
+}
+
+void IterationLog::set_status(const std::string& state, std::int64_t iteration, const std::string& why) {
+  OrderedJson status;
+  status["state"] = state;
+  status["iteration"] = iteration;
+  status["iterations"] = iterations_;
+  if (!why.empty()) status["why"] = why;
+  write_json_file(directory_ / "status.json", status);
+}
+
+void IterationLog::close() { run_file_.save(); }
+
+}  // namespace taper

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/Timer.hpp"
+#include "driver/Ranks.hpp"
+#include "io/MetricsLog.hpp"
+#include "io/RunFile.hpp"
+#include "rl/PolicyTrainer.hpp"
+#include "rl/Rollout.hpp"
+
+namespace taper {
+
+// Seconds per phase of one iteration on this rank; names as in verl ("gen", "update_actor", ...).
+class PhaseTimer {
+ public:
+  explicit PhaseTimer(Progress& progress) : progress_(&progress) {}
+
+  // Ends the phase before and starts one; name is a string literal.
+  void start(const char* phase);
+  void stop();
+  const std::vector<std::pair<std::string, double>>& seconds() const { return seconds_; }
+  double total() const;
+
+ private:
+  Progress* progress_;
+  Timer timer_;
+  const char* phase_ = nullptr;
+  std::vector<std::pair<std::string, double>> seconds_;
+};
+
+// Minimum, mean and maximum over ranks of each phase. All ranks timed the same phases. Collective over `group`.
+std::vector<PhaseTiming> reduce_timing(const Group& group, const PhaseTimer& timer);
+
+// Metrics of a rollout and of an update under the names that verl users know.
+MetricValues rollout_metrics(const std::vector<Sample>& samples);
+MetricValues update_metrics(const UpdateReport& report, bool with_kl);
+
+// The results of a run as they grow: metrics.jsonl, run.h5, the console line, status.json. Rank 0 only.
+class IterationLog {
+ public:
+  IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks, std::int64_t iterations);
+
+  void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
+           const std::vector<Sample>& samples);
+  void set_status(const std::string& state, std::int64_t iteration, const std::string& why = "");
+  void close();
+
+ private:
+  void print_line(std::int64_t iteration, const MetricValues& metrics);
+
+  std::filesystem::path directory_;
+  std::int64_t iterations_;
+  MetricsLog log_;
+  RunFile run_file_;
+};
+
+}  // namespace taper

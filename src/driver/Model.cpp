@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/Model.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+#include "model/RopeTable.hpp"
+
+namespace taper {
+
+ModelFiles::ModelFiles(const std::filesystem::path& dir)
+    : directory(dir),
+      config(read_model_config(dir)),
+      table(config),
+      tokenizer(Tokenizer::from_file(dir / "tokenizer.json")) {
+  TAPER_VALIDATE(tokenizer.vocab_size() <= config.vocab,
+                 (dir / "tokenizer.json").string()
+                     << " has ids up to " << tokenizer.vocab_size() - 1 << " (config.json says vocab_size "
+                     << config.vocab << "); tokenizer and model do not belong together");
+}
+
+int ModelFiles::valid_ids() const { return std::min(tokenizer.vocab_size(), config.vocab); }
+
+ConstFloatMatrix ModelFiles::rope_table(int positions) {
+  TAPER_VALIDATE(positions <= config.max_positions, "sequences of " << positions << " tokens (the model has "
+                                                                    << config.max_positions
+                                                                    << " positions); lower the length limits");
+  if (static_cast<int>(rope_.size()) < positions * config.head_dim) rope_ = make_rope_table(config, positions);
+  return ConstFloatMatrix(rope_.data(), positions, config.head_dim);
+}
+
+void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& packed) {
+  const HuggingFaceReader reader(files.directory, files.table);
+  const LocalLayout& layout = packed.layout();
+  std::vector<float> values;
+  std::size_t piece = 0;
+  for (int t = 0; t < static_cast<int>(files.table.tensors().size()); ++t) {
+    const std::int64_t begin = layout.offset(t), size = layout.offset(t + 1) - begin;
+    values.resize(static_cast<std::size_t>(size));
+    for (; piece < layout.pieces().size() && layout.pieces()[piece].offset < begin + size; ++piece) {
+      const auto& p = layout.pieces()[piece];
+      reader.read_piece(p.id, {values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)});
+    }
+    packed.pack(exec, t, values.data());
+  }
+}
+
+InferenceModel::InferenceModel(const ModelFiles& files, const Ranks& ranks, int tp)
+    : files_(&files),
+      parallel_(files.table, ranks.groups.tp_group(tp)),
+      layout_(files.table, parallel_.shard()) {}
+
+void InferenceModel::plan(MemoryPlan& plan, WeightType type) const {
+  PackedModel::plan(plan, layout_, type, WithBackward::kNo);
+}
+
+void InferenceModel::load(const HostExec& exec, WeightType type, Arena& arena) {
+  packed_ = std::make_unique<PackedModel>(layout_, parallel_.shard(), type, WithBackward::kNo, arena);
+  load_packed(exec, *files_, *packed_);
+  view_ = std::make_unique<ModelView>(*packed_, parallel_.shard());
+}
+
+}  // namespace taper

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/Arena.hpp"
+#include "driver/Ranks.hpp"
+#include "model/HuggingFace.hpp"
+#include "model/ModelConfig.hpp"
+#include "model/ModelParallel.hpp"
+#include "model/PackedModel.hpp"
+#include "text/Tokenizer.hpp"
+
+namespace taper {
+
+// What a Hugging Face directory says, before any weight is read.
+struct ModelFiles {
+  explicit ModelFiles(const std::filesystem::path& directory);
+
+  std::filesystem::path directory;
+  ModelConfig config;
+  ParamTable table;
+  Tokenizer tokenizer;
+
+  // Ids that can be sampled: those of the tokenizer that the model has rows for.
+  int valid_ids() const;
+  // Cosines and sines for sequences of up to `positions` tokens.
+  ConstFloatMatrix rope_table(int positions);
+
+ private:
+  std::vector<float> rope_;
+};
+
+// Reads the pieces of `layout` from the directory and packs them, tensor by tensor.
+void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& packed);
+
+// Weights for inference in one uniform layout, with all that the engine and scoring need.
+class InferenceModel {
+ public:
+  InferenceModel(const ModelFiles& files, const Ranks& ranks, int tp);
+
+  const ModelParallel& parallel() const { return parallel_; }
+  void plan(MemoryPlan& plan, WeightType type) const;
+  // Reads and packs the weights.
+  void load(const HostExec& exec, WeightType type, Arena& arena);
+  const ModelView& view() const { return *view_; }
+
+ private:
+  const ModelFiles* files_;
+  ModelParallel parallel_;
+  LocalLayout layout_;
+  std::unique_ptr<PackedModel> packed_;
+  std::unique_ptr<ModelView> view_;
+};
+
+}  // namespace taper

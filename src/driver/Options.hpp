@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver/TrainingModel.hpp"
+#include "optim/Schedule.hpp"
+#include "rl/Advantage.hpp"
+#include "rl/PolicyLoss.hpp"
+
+namespace taper {
+
+struct ModelOptions {
+  std::string directory;
+  WeightType type = WeightType::kBf16;
+
+  std::vector<std::string> problems() const;
+};
+
+enum class RewardRule { kTask, kExact, kGsm8kStrict, kGsm8kFlexible, kBoxed };
+
+struct DataOptions {
+  std::string task = "mix";  // in-tree task, used where there is no prompt file
+  std::string prompts;       // JSONL
+  RewardRule rule = RewardRule::kTask;
+
+  std::vector<std::string> problems() const;
+};
+
+struct RolloutOptions {
+  int prompts = 16;  // per iteration
+  int samples = 8;   // per prompt
+  int max_prompt_tokens = 128;
+  int max_new_tokens = 1024;
+  float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;
+  int top_k = 0;
+  std::vector<std::string> stop_strings;
+  int tp = 1;
+  int max_running = 64;
+  int step_rows = 256;
+  double kv_memory_mb = 1024.0;  // at most; less where less is needed
+
+  std::vector<std::string> problems() const;
+};
+
+struct TrainingOptions {
+  std::int64_t iterations = 45;
+  int tp = 1;
+  int mini_batches = 2;
+  int epochs = 1;
+  int max_tokens = 2048;  // per micro-batch
+  bool checkpointing = false;
+};
+
+struct EvaluationOptions {
+  int every = 0;  // iterations; 0: never
+  int prompts = 64;
+  float temperature = 0.0f;
+};
+
+struct CheckpointOptions {
+  int every = 0;  // iterations; 0: only at the end
+  int keep = 2;
+};
+
+// Everything `taper train` reads from its run file.
+struct RunOptions {
+  std::uint64_t seed = 1;
+  double hang_seconds = 600.0;
+  ModelOptions model;
+  DataOptions data;
+  RolloutOptions rollout;
+  PolicyLossOptions loss;
+  AdvantageOptions advantage;
+  TrainingOptions training;
+  AdamWOptions adamw;
+  ScheduleOptions schedule;
+  EvaluationOptions evaluation;
+  CheckpointOptions checkpoint;
+  std::string output = "taper-run";
+
+  int max_positions() const { return rollout.max_prompt_tokens + rollout.max_new_tokens; }
+};
+
+struct SftOptions {
+  std::uint64_t seed = 1;
+  double hang_seconds = 600.0;
+  ModelOptions model;          // directory: tokenizer and, for further training, weights
+  bool from_scratch = false;   // start from random weights of the directory's config.json
+  DataOptions data;
+  double direct_fraction = 0.5, slip_rate = 0.015;
+  std::int64_t steps = 1000;
+  int batch_tokens = 8192;     // per optimizer step, over all ranks
+  TrainingOptions training;
+  AdamWOptions adamw;
+  ScheduleOptions schedule;
+  std::string output = "taper-sft";
+};
+
+}  // namespace taper

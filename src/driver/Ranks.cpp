@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/Ranks.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "comm/Collectives.hpp"
+
+namespace taper {
+
+DivisorChain chain_with(int ranks, std::vector<int> degrees) {
+  degrees.push_back(1);
+  degrees.push_back(ranks);
+  std::sort(degrees.begin(), degrees.end());
+  degrees.erase(std::unique(degrees.begin(), degrees.end()), degrees.end());
+  std::vector<int> chain{1};
+  for (std::size_t i = 1; i < degrees.size(); ++i) {
+    const int from = degrees[i - 1], to = degrees[i];
+    TAPER_VALIDATE(to % from == 0 && ranks % to == 0,
+                   "tensor-parallel degree " << (ranks % to != 0 ? to : from) << " on " << ranks
+                                             << " ranks (degrees must divide the ranks and each other)");
+    const DivisorChain steps = DivisorChain::of(to / from);
+    for (std::size_t s = 1; s < steps.degrees().size(); ++s) chain.push_back(from * steps.degrees()[s]);
+  }
+  return DivisorChain(chain);
+}
+
+Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progress& shared_progress)
+    : progress(shared_progress),
+      chain(chain_with(size, tp_degrees)),
+      groups(GroupCache::for_chain(comm, chain, GroupOptions{WaitPolicy::kAuto, &shared_progress})) {}
+
+void require_equal(const Ranks& ranks, const std::string& what, const std::string& text) {
+  std::vector<std::uint64_t> hashes(ranks.size());
+  all_gather(ranks.world(), hashes, std::vector<std::uint64_t>{fnv1a(text)});
+  for (int r = 1; r < ranks.size(); ++r)
+    TAPER_VALIDATE(hashes[r] == hashes[0], what << " of rank " << r
+                                                << " differs from that of rank 0 (all ranks must read the same)");
+}
+
+}  // namespace taper

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/Group.hpp"
+#include "comm/GroupCache.hpp"
+#include "comm/Progress.hpp"
+#include "kernels/Views.hpp"
+#include "shard/RankGrid.hpp"
+
+namespace taper {
+
+// A divisor chain of `ranks` that contains all the given degrees. Throws Error where there is none: degrees must divide
+// the ranks and, sorted, each other.
+DivisorChain chain_with(int ranks, std::vector<int> degrees);
+
+// The ranks of a run: progress for the watchdog, the groups of all layouts, the execution space.
+struct Ranks {
+  // Collective over comm (MPI_COMM_WORLD).
+  Ranks(MPI_Comm comm, int ranks, const std::vector<int>& tp_degrees, Progress& progress);
+
+  int rank() const { return groups.world().rank(); }
+  int size() const { return groups.world().size(); }
+  const Group& world() const { return groups.world(); }
+
+  Progress& progress;
+  DivisorChain chain;
+  GroupCache groups;
+  HostExec exec;
+};
+
+// Fails on every rank where `text` differs between ranks; what names it. Collective over the world.
+void require_equal(const Ranks& ranks, const std::string& what, const std::string& text);
+
+}  // namespace taper

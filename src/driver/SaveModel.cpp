@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/SaveModel.hpp"
+
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "io/AtomicFile.hpp"
+#include "optim/Ownership.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+void copy_companions(const fs::path& from, const fs::path& to) {
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                           "generation_config.json", "chat_template.jinja"})
+    if (fs::exists(from / name)) fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing);
+}
+
+// All pieces to rank 0, one tensor at a time.
+void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model, HuggingFaceWriter* writer) {
+  const ParamTable& table = files.table;
+  const auto& optimizer = model.optimizer();
+  const RankGrid grid{model.train_parallel().group().size(), model.dp_group().size()};
+  const Ownership owners = owned_pieces(table, ranks.chain, grid);
+  std::vector<const float*> source(table.pieces(), nullptr);
+  for (const auto& piece : optimizer.owned())
+    source[piece.id] = optimizer.master().data() + (piece.offset - optimizer.begin());
+  PieceMover mover;
+  std::vector<std::int64_t> bytes(table.pieces(), 0);
+  std::vector<float> stage;
+  for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
+    const ParamTensor& tensor = table.tensors()[t];
+    std::vector<PieceMove> moves;
+    for (int u = 0; u < tensor.units; ++u) {
+      const int piece = table.first_piece(t) + u;
+      bytes[piece] = tensor.unit_size() * std::int64_t{sizeof(float)};
+      if (owners[piece].front() != 0) moves.push_back({piece, owners[piece].front(), 0});
+    }
+    if (ranks.rank() == 0) stage.resize(static_cast<std::size_t>(tensor.units * tensor.unit_size()));
+    const auto target = [&](int piece) { return stage.data() + (piece - table.first_piece(t)) * tensor.unit_size(); };
+    mover.move(ranks.world(), moves, bytes, [&](int piece) { return source[piece]; }, target);
+    if (writer == nullptr) continue;
+    for (int u = 0; u < tensor.units; ++u) {
+      const int piece = table.first_piece(t) + u;
+      const float* values = owners[piece].front() == 0 ? source[piece] : target(piece);
+      writer->write_piece(piece, {values, static_cast<std::size_t>(tensor.unit_size())});
+    }
+  }
+}
+
+}  // namespace
+
+void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model, const fs::path& directory) {
+  const fs::path aside = directory.string() + ".writing";
+  std::unique_ptr<HuggingFaceWriter> writer;
+  const bool bf16_file = model.weight_type() == WeightType::kBf16;
+  if (ranks.rank() == 0) {
+    fs::remove_all(aside);
+    fs::create_directories(aside);
+    copy_companions(files.directory, aside);
+    std::ofstream(aside / "config.json") << model_config_json(files.config, bf16_file ? "bfloat16" : "float32");
+    writer = std::make_unique<HuggingFaceWriter>(aside / "model.safetensors", files.table,
+                                                 bf16_file ? TensorType::kBf16 : TensorType::kF32);
+  }
+  write_weights(ranks, files, model, writer.get());
+  if (ranks.rank() == 0) {
+    writer->commit();
+    fs::remove_all(directory);
+    fs::rename(aside, directory);
+  }
+  barrier(ranks.world());
+}
+
+}  // namespace taper

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/TrainJob.hpp"
+
+#include <algorithm>
+
+#include "base/Log.hpp"
+#include "comm/Collectives.hpp"
+#include "driver/Reward.hpp"
+#include "driver/SaveModel.hpp"
+#include "io/RolloutFile.hpp"
+
+namespace taper {
+namespace {
+
+TrainPassOptions pass_options(const RunOptions& o) {
+  TrainPassOptions pass;
+  pass.max_rows = std::max(o.training.max_tokens, o.max_positions());
+  pass.checkpointing = o.training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+  return pass;
+}
+
+TrainingModelOptions model_options(const RunOptions& o) {
+  return {o.model.type, o.training.tp, o.rollout.tp, pass_options(o), o.adamw};
+}
+
+}  // namespace
+
+TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks)
+    : options_(options),
+      config_text_(config_text),
+      ranks_(ranks),
+      files_(options.model.directory),
+      prompts_(options.data, files_.tokenizer, options.seed),
+      model_(files_, ranks, model_options(options)),
+      engine_options_(engine_options(options.rollout, files_, model_.rollout_parallel())),
+      pass_options_(pass_options(options)) {
+  model_.plan(plan_);
+  if (options.loss.kl_coef > 0.0) {
+    reference_ = std::make_unique<InferenceModel>(files_, ranks, options.training.tp);
+    MemoryPlan reference;
+    reference_->plan(reference, options.model.type);
+    plan_.add("reference weights", MemoryPhase::kAlways, reference.total());
+  }
+  Engine::plan(plan_, MemoryPhase::kRollout, files_.table, model_.rollout_parallel(), engine_options_);
+}
+
+ScoreContext TrainJob::score_context(const ModelView& view) {
+  return {ranks_.exec,   view,          model_.train_parallel(),
+          model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.temperature}};
+}
+
+void TrainJob::create() {
+  arena_ = std::make_unique<Arena>(plan_);
+  const ConstFloatMatrix rope = files_.rope_table(options_.max_positions());
+  model_.create(*arena_, rope);
+  model_.load_masters();
+  if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
+  engine_ = std::make_unique<Engine>(ranks_.exec, model_.rollout_view(), model_.rollout_parallel(), engine_options_,
+                                     *arena_, MemoryPhase::kRollout, rope);
+  const PolicyTrainerOptions trainer{options_.loss, options_.schedule, options_.training.mini_batches,
+                                     options_.training.epochs};
+  trainer_ = std::make_unique<PolicyTrainer>(trainer, score_context(model_.train_view()), model_.dp_group(),
+                                             model_.gradients(), model_.optimizer(), [this] { model_.publish(); });
+  if (ranks_.rank() == 0) {
+    std::filesystem::create_directories(options_.output);
+    log_ = std::make_unique<IterationLog>(options_.output, config_text_, ranks_.size(), options_.training.iterations);
+  }
+  std::filesystem::create_directories(std::filesystem::path(options_.output) / "rollouts");
+}
+
+void TrainJob::run() {
+  ranks_.progress.set_phase("start");
+  create();
+  for (std::int64_t i = 1; i <= options_.training.iterations; ++i) iterate(i);
+  save_model(ranks_, files_, model_, std::filesystem::path(options_.output) / "model");
+  if (log_) {
+    log_->close();
+    log_->set_status("completed", options_.training.iterations);
+  }
+}
+
+void TrainJob::iterate(std::int64_t iteration) {
+  ranks_.progress.set_iteration(iteration);
+  PhaseTimer timer(ranks_.progress);
+  MetricValues metrics{{"training/global_step", static_cast<double>(iteration)}};
+  if (options_.evaluation.every > 0 && (iteration - 1) % options_.evaluation.every == 0) {
+    timer.start("testing");
+    metrics.emplace_back("val/score/mean", evaluate());
+  }
+
+  timer.start("gen");
+  SamplingOptions sampling{options_.rollout.temperature, options_.rollout.top_k, options_.rollout.top_p,
+                           options_.rollout.min_p,       options_.seed,          RandomPurpose::kSampling,
+                           static_cast<std::uint64_t>(iteration)};
+  const auto prompts = prompts_.training(iteration - 1, options_.rollout.prompts);
+  std::vector<Sample> samples = rollout(prompts, sampling, options_.rollout.samples, timer);
+
+  if (reference_) {
+    timer.start("ref");
+    score_by_reference(samples);
+  }
+  timer.start("adv");
+  set_group_advantages(samples, options_.advantage);
+
+  timer.start("update_actor");
+  const UpdateReport update = trainer_->update(samples);
+
+  timer.start("output");
+  write_rollout_file(iteration, samples);
+  timer.stop();
+
+  std::int64_t tokens = 0;
+  for (const Sample& s : samples) tokens += s.length();
+  for (auto& m : rollout_metrics(samples)) metrics.push_back(m);
+  for (auto& m : update_metrics(update, reference_ != nullptr)) metrics.push_back(m);
+  metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
+  metrics.emplace_back("perf/time_per_step", timer.total());
+  metrics.emplace_back("perf/throughput", static_cast<double>(tokens) / timer.total() / ranks_.size());
+  const auto timing = reduce_timing(ranks_.world(), timer);
+  if (log_) log_->add(iteration, metrics, timing, samples);
+}
+
+// Generates, scores where the responses were made, and brings all samples to all ranks.
+std::vector<Sample> TrainJob::rollout(const std::vector<PromptItem>& prompts, const SamplingOptions& sampling,
+                                      int samples, PhaseTimer& timer) {
+  const ModelParallel& parallel = model_.rollout_parallel();
+  std::vector<Request> requests;
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    requests.push_back({static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens, options_.rollout.max_new_tokens});
+  StopOptions stops{files_.config.eos_ids, options_.rollout.stop_strings, {}};
+  if (!stops.strings.empty())
+    for (int id = 0; id < files_.valid_ids(); ++id) stops.token_bytes.push_back(files_.tokenizer.token_bytes(id));
+  const int replicas = ranks_.size() / parallel.group().size();
+  auto completions = generate(*engine_, requests, ranks_.rank() / parallel.group().size(), replicas, sampling, stops,
+                              ranks_.progress);
+  timer.start("reward");
+  std::vector<Sample> mine;
+  for (Completion& c : completions) {
+    if (parallel.group().rank() != 0) break;  // the leader speaks for its group
+    Sample s;
+    s.ordinal = c.ordinal;
+    s.sample = c.sample;
+    s.prompt = std::move(c.prompt);
+    s.response = std::move(c.response);
+    s.log_probs = std::move(c.log_probs);
+    s.kept_mass = std::move(c.kept_mass);
+    s.finish = static_cast<std::int8_t>(c.finish);
+    const std::string text = files_.tokenizer.decode(s.response, SkipSpecial::kYes);
+    s.rewards = {static_cast<float>(score_response(options_.data.rule, prompts[s.ordinal].truth, text))};
+    s.score = s.rewards.front();
+    mine.push_back(std::move(s));
+  }
+  return gather_samples(ranks_.world(), mine);
+}
+
+void TrainJob::score_by_reference(std::vector<Sample>& samples) {
+  const auto mine = trainer_->trained_here(samples);
+  // Before the first step policy and reference are one model, and scoring has the bits of the rollout.
+  if (model_.optimizer().steps() == 0) {
+    for (const int i : mine) samples[i].ref_log_probs = samples[i].log_probs;
+    return;
+  }
+  std::vector<std::span<const std::int32_t>> prompts, responses;
+  for (const int i : mine) {
+    prompts.emplace_back(samples[i].prompt);
+    responses.emplace_back(samples[i].response);
+  }
+  auto scores = score_responses(score_context(reference_->view()), prompts, responses);
+  for (std::size_t k = 0; k < mine.size(); ++k) samples[mine[k]].ref_log_probs = std::move(scores[k]);
+}
+
+double TrainJob::evaluate() {
+  const SamplingOptions sampling{options_.evaluation.temperature, 0, 1.0f, 0.0f, options_.seed,
+                                 RandomPurpose::kEvaluation, 0};
+  PhaseTimer unused(ranks_.progress);
+  const auto samples = rollout(prompts_.evaluation(options_.evaluation.prompts), sampling, 1, unused);
+  double sum = 0;
+  for (const Sample& s : samples) sum += s.score;
+  return sum / static_cast<double>(samples.size());
+}
+
+void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples) {
+  std::vector<RolloutRecord> mine;
+  for (std::size_t i = ranks_.rank(); i < samples.size(); i += ranks_.size()) {
+    const Sample& s = samples[i];
+    RolloutRecord r;
+    r.group = s.ordinal;
+    r.sample = s.sample;
+    r.prompt_length = static_cast<std::int32_t>(s.prompt.size());
+    r.tokens = s.prompt;
+    r.log_probs = s.log_probs;
+    r.tokens.insert(r.tokens.end(), s.response.begin(), s.response.end());
+    r.kept_mass = s.kept_mass;
+    r.rewards = s.rewards;
+    r.advantage = s.advantage;
+    r.finish = static_cast<FinishCode>(s.finish);
+    mine.push_back(std::move(r));
+  }
+  RolloutFileOptions file;
+  file.iteration = iteration;
+  file.reward_names = {"score"};
+  char name[32];
+  std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
+  write_rollouts(std::filesystem::path(options_.output) / "rollouts" / name, ranks_.world().comm(), mine, file);
+}
+
+}  // namespace taper

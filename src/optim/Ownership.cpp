@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/Ownership.hpp"
+
+#include <algorithm>
+
+namespace taper {
+
+StateShards::StateShards(const LocalLayout& layout, int dp_size) {
+  offsets_.push_back(0);
+  std::size_t piece = 0;
+  const auto& pieces = layout.pieces();
+  for (int d = 1; d < dp_size; ++d) {
+    const std::int64_t target = layout.size() * d / dp_size;
+    while (piece < pieces.size() && pieces[piece].offset + pieces[piece].size / 2 < target) ++piece;
+    offsets_.push_back(std::max(offsets_.back(), piece < pieces.size() ? pieces[piece].offset : layout.size()));
+  }
+  offsets_.push_back(layout.size());
+}
+
+int StateShards::owner(std::int64_t offset) const {
+  const auto next = std::upper_bound(offsets_.begin(), offsets_.end() - 1, offset);
+  return static_cast<int>(next - offsets_.begin()) - 1;
+}
+
+Ownership owned_pieces(const ParamTable& table, const DivisorChain& chain, const RankGrid& grid) {
+  Ownership owners(table.pieces());
+  for (int rank = 0; rank < grid.ranks(); ++rank) {
+    const ModelShard shard(table, grid.tp, chain.shard_index(rank, grid.tp));
+    const LocalLayout layout(table, shard);
+    const StateShards shards(layout, grid.dp);
+    for (const auto& piece : layout.pieces())
+      if (shards.owner(piece.offset) == grid.replica_of(rank)) owners[piece.id].push_back(rank);
+  }
+  return owners;
+}
+
+Ownership held_pieces(const ParamTable& table, const DivisorChain& chain, const RankGrid& grid) {
+  Ownership holders(table.pieces());
+  for (int rank = 0; rank < grid.ranks(); ++rank) {
+    const LocalLayout layout(table, ModelShard(table, grid.tp, chain.shard_index(rank, grid.tp)));
+    for (const auto& piece : layout.pieces()) holders[piece.id].push_back(rank);
+  }
+  return holders;
+}
+
+}  // namespace taper

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace taper {
+
+// Learning rate over optimizer steps: linear warm-up, then constant or a cosine down to a share of the peak.
+struct ScheduleOptions {
+  enum class Kind { kConstant, kCosine };
+  Kind kind = Kind::kConstant;
+  double peak = 1e-6;
+  std::int64_t warmup_steps = 0;
+  std::int64_t total_steps = 0;    // where the cosine ends; needed for it only
+  double final_share = 0.1;        // of the peak, at the end of the cosine
+
+  std::vector<std::string> problems() const;
+};
+
+// The rate of step `step`, counted from 0.
+double learning_rate(const ScheduleOptions& options, std::int64_t step);
+
+}  // namespace taper

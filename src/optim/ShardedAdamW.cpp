@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/ShardedAdamW.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "kernels/adamw.hpp"
+
+namespace taper {
+namespace {
+
+constexpr const char* kMasterItem = "weights (f32 masters)";
+constexpr const char* kMomentItem = "optimizer moments";
+constexpr const char* kSummedItem = "gradients (summed shard)";
+
+}  // namespace
+
+std::vector<std::string> AdamWOptions::problems() const {
+  std::vector<std::string> list;
+  if (!(beta1 >= 0.0 && beta1 < 1.0)) list.push_back("beta1 must be in [0, 1)");
+  if (!(beta2 >= 0.0 && beta2 < 1.0)) list.push_back("beta2 must be in [0, 1)");
+  if (!(eps > 0.0)) list.push_back("eps must be positive");
+  if (!(weight_decay >= 0.0)) list.push_back("weight decay must not be negative");
+  if (!(clip_norm >= 0.0)) list.push_back("the clipping norm must not be negative (0 is off)");
+  return list;
+}
+
+void ShardedAdamW::plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group) {
+  const std::int64_t bytes = StateShards(layout, dp_group.size()).size(dp_group.rank()) * std::int64_t{sizeof(float)};
+  plan.add(kMasterItem, MemoryPhase::kAlways, bytes);
+  plan.add(kMomentItem, MemoryPhase::kAlways, arena_bytes(bytes) * 2);
+  if (dp_group.size() > 1) plan.add(kSummedItem, MemoryPhase::kTraining, bytes);
+}
+
+ShardedAdamW::ShardedAdamW(const LocalLayout& layout, const Group& tp_group, const Group& dp_group,
+                           const AdamWOptions& options, Arena& arena)
+    : layout_(&layout),
+      tp_group_(&tp_group),
+      dp_group_(&dp_group),
+      options_(options),
+      shards_(layout, dp_group.size()) {
+  master_ = arena.take<float>(kMasterItem, MemoryPhase::kAlways, size());
+  first_ = arena.take<float>(kMomentItem, MemoryPhase::kAlways, size());
+  second_ = arena.take<float>(kMomentItem, MemoryPhase::kAlways, size());
+  summed_ = dp_group.size() > 1 ? arena.take<float>(kSummedItem, MemoryPhase::kTraining, size()) : nullptr;
+}
+
+std::vector<LocalLayout::Piece> ShardedAdamW::owned() const {
+  std::vector<LocalLayout::Piece> list;
+  for (const auto& piece : layout_->pieces())
+    if (piece.offset >= begin() && piece.offset < begin() + size()) list.push_back(piece);
+  return list;
+}
+
+// Norms over heads are replicated, but each shard saw its own heads only.
+void ShardedAdamW::sum_partial_norms(const Gradients& gradients) const {
+  for (int l = 0; l < layout_->table().config().layers; ++l)
+    for (const auto role : {ParamRole::kQueryNorm, ParamRole::kKeyNorm})
+      if (const auto gradient = gradients.vector(role, l); gradient.data() != nullptr)
+        all_reduce_ordered_sum(*tp_group_, gradient);
+}
+
+// Over the whole model: replicated tensors count on the first shard only.
+double ShardedAdamW::squared_norm(const HostExec& exec, FloatVector gradient) const {
+  double sum = 0.0;
+  for (std::size_t t = 0; t < layout_->table().tensors().size(); ++t) {
+    const bool replicated = layout_->table().tensors()[t].kind == ShardKind::kReplicated;
+    if (replicated && tp_group_->rank() != 0) continue;
+    const std::int64_t from = std::max(layout_->offset(static_cast<int>(t)), begin());
+    const std::int64_t to = std::min(layout_->offset(static_cast<int>(t) + 1), begin() + size());
+    if (from < to) sum += sum_squares(exec, ConstFloatVector(gradient.data() + (from - begin()), to - from));
+  }
+  std::vector<double> total{sum};
+  all_reduce_ordered_sum(*dp_group_, total);
+  all_reduce_ordered_sum(*tp_group_, total);
+  return total.front();
+}
+
+std::string ShardedAdamW::first_bad_tensor(FloatVector gradient) const {
+  std::vector<std::int32_t> first{std::numeric_limits<std::int32_t>::max()};
+  for (const auto& piece : owned()) {
+    const float* values = gradient.data() + (piece.offset - begin());
+    if (std::all_of(values, values + piece.size, [](float v) { return std::isfinite(v); })) continue;
+    first[0] = layout_->table().tensor_of_piece(piece.id);
+    break;
+  }
+  all_reduce_min(*dp_group_, first);
+  all_reduce_min(*tp_group_, first);
+  const auto& tensors = layout_->table().tensors();
+  // A norm may overflow although every entry is finite.
+  return first[0] < static_cast<std::int32_t>(tensors.size()) ? tensors[first[0]].name : "the norm over all tensors";
+}
+
+OptimizerReport ShardedAdamW::step(const HostExec& exec, const Gradients& gradients, double learning_rate) {
+  OptimizerReport report;
+  sum_partial_norms(gradients);
+  const FloatVector all = gradients.all();
+  FloatVector mine(all.data() + begin(), size());
+  if (summed_ != nullptr) {
+    mine = FloatVector(summed_, size());
+    reduce_scatter_ordered_sum(*dp_group_, mine, all, shards_.offsets());
+  }
+  report.grad_norm = std::sqrt(squared_norm(exec, mine));
+  if (!std::isfinite(report.grad_norm)) {
+    report.skipped = true;
+    report.bad_tensor = first_bad_tensor(mine);
+    if (options_.on_non_finite == AdamWOptions::OnNonFinite::kStop)
+      TAPER_FAIL(ExitCode::kFailure, "the gradient of '" << report.bad_tensor
+                                         << "' is not finite (step " << steps_ + 1
+                                         << "); lower the learning rate, or set Optimizer/On Non Finite to skip");
+  } else {
+    ++steps_;
+    const double t = static_cast<double>(steps_);
+    AdamWStep s;
+    s.lr = static_cast<float>(learning_rate);
+    s.beta1 = static_cast<float>(options_.beta1);
+    s.beta2 = static_cast<float>(options_.beta2);
+    s.eps = static_cast<float>(options_.eps);
+    s.weight_decay = static_cast<float>(options_.weight_decay);
+    s.correction1 = static_cast<float>(1.0 - std::pow(options_.beta1, t));
+    s.sqrt_correction2 = static_cast<float>(std::sqrt(1.0 - std::pow(options_.beta2, t)));
+    if (options_.clip_norm > 0.0)
+      s.grad_scale = static_cast<float>(std::min(1.0, options_.clip_norm / (report.grad_norm + 1e-6)));
+    adamw(exec, master(), first_moment(), second_moment(), mine, s);
+  }
+  std::fill_n(all.data(), all.extent(0), 0.0f);
+  return report;
+}
+
+}  // namespace taper

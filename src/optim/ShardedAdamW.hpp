@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/Group.hpp"
+#include "device/Arena.hpp"
+#include "model/Gradients.hpp"
+#include "optim/Ownership.hpp"
+
+namespace taper {
+
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
+  double clip_norm = 1.0;  // 0: no clipping
+  enum class OnNonFinite { kStop, kSkip } on_non_finite = OnNonFinite::kStop;
+
+  std::vector<std::string> problems() const;
+};
+
+// What an optimizer step did, the same on all ranks.
+struct OptimizerReport {
+  double grad_norm = 0.0;      // 2-norm over the whole model, before clipping
+  bool skipped = false;        // a gradient was not finite
+  std::string bad_tensor;      // the first such tensor
+};
+
+// AdamW with f32 masters and moments sharded over data-parallel ranks (ZeRO stage 1).
+class ShardedAdamW {
+ public:
+  static void plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group);
+
+  // The groups must outlive this object. dp_group.rank() is the replica.
+  ShardedAdamW(const LocalLayout& layout, const Group& tp_group, const Group& dp_group, const AdamWOptions& options,
+               Arena& arena);
+
+  // One step with the gradients of this rank's micro-batches, which are summed over the replicas here. `gradients` is
+  // zero afterwards. Collective over the tensor- and the data-parallel group.
+  OptimizerReport step(const HostExec& exec, const Gradients& gradients, double learning_rate);
+
+  // The owned stretch of the flat local parameters: offset of the first element, and the state.
+  std::int64_t begin() const { return shards_.begin(dp_group_->rank()); }
+  std::int64_t size() const { return shards_.size(dp_group_->rank()); }
+  FloatVector master() const { return FloatVector(master_, size()); }
+  FloatVector first_moment() const { return FloatVector(first_, size()); }
+  FloatVector second_moment() const { return FloatVector(second_, size()); }
+  // The local pieces of that stretch.
+  std::vector<LocalLayout::Piece> owned() const;
+
+  std::int64_t steps() const { return steps_; }
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+
+ private:
+  void sum_partial_norms(const Gradients& gradients) const;
+  double squared_norm(const HostExec& exec, FloatVector gradient) const;
+  std::string first_bad_tensor(FloatVector gradient) const;
+
+  const LocalLayout* layout_;
+  const Group* tp_group_;
+  const Group* dp_group_;
+  AdamWOptions options_;
+  StateShards shards_;
+  float *master_, *first_, *second_, *summed_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace taper

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "param/Schema.hpp"
+
+#include <Teuchos_ParameterList.hpp>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "param/detail/ListTools.hpp"
+#include "param/detail/SchemaTree.hpp"
+
+namespace taper::param {
+namespace detail {
+namespace {
+
+// Walks a list beside the tree and collects what is wrong.
+class ListReader {
+ public:
+  ListReader(const ParamFile& file, const SectionNode& root) : file_(file), root_(root) {}
+
+  void read(const SectionNode& section, const Teuchos::ParameterList* list) {
+    const std::size_t problems_before = problems.size();
+    if (list != nullptr) read_entries(section, *list);
+    for (const auto& parameter : section.parameters) {
+      const bool given = list != nullptr && list->isParameter(parameter->name);
+      if (parameter->required && !given)
+        problems.push_back(file_.name() + ": " + parameter->path + " is missing (" +
+                           parameter->doc + ")");
+    }
+    for (const auto& child : section.sections) {
+      const bool given = list != nullptr && list->isParameter(child->name);
+      if (!given) read(*child, nullptr);
+    }
+    if (problems.size() > problems_before) return;
+    for (const auto& check : section.checks) {
+      for (const auto& problem : check())
+        problems.push_back(
+            file_.name() + ": " +
+            (section.path.empty() || problem.starts_with(section.path) ? "" : section.path + ": ") +
+            problem);
+    }
+  }
+
+  std::vector<std::string> problems;
+
+ private:
+  void read_entries(const SectionNode& section, const Teuchos::ParameterList& list) {
+    for (auto it = list.begin(); it != list.end(); ++it) {
+      const std::string& name = list.name(it);
+      const auto& entry = list.entry(it);
+      if (auto* parameter = section.find_parameter(name))
+        read_parameter(*parameter, entry);
+      else if (const auto* child = section.find_section(name))
+        read_child(*child, entry);
+      else
+        report(section.path_of(name), describe_unknown(section, name));
+    }
+  }
+
+  void read_parameter(ParameterNode& parameter, const Teuchos::ParameterEntry& entry) {
+    const auto refusal = parameter.binding->take(get(entry));
+    if (!refusal) return;
+    report(parameter.path,
+           refusal->at + " is " + refusal->found + " (" + refusal->reason + ")" + refusal->advice);
+  }
+
+  void read_child(const SectionNode& child, const Teuchos::ParameterEntry& entry) {
+    if (entry.isList()) {
+      read(child, &Teuchos::getValue<Teuchos::ParameterList>(entry));
+      return;
+    }
+    report(child.path, " is " + show_found(get(entry)) + " (a section with " + join(child.names()) +
+                           " is expected)");
+  }
+
+  std::string describe_unknown(const SectionNode& section, const std::string& name) const {
+    const std::string place = section.path.empty() ? "the top level" : "section " + section.path;
+    std::string text = " is unknown (" + place + " knows " + join(section.names()) + ")";
+    const std::string near = nearest(name, section.names());
+    const std::string elsewhere = find_elsewhere(root_, name);
+    if (!near.empty() && (elsewhere.empty() || equal_ignoring_case(near, name)))
+      text += "; did you mean " + near + "?";
+    else if (!elsewhere.empty())
+      text += "; did you mean " + elsewhere + "?";
+    return text;
+  }
+
+  // The path of a parameter or section with that name anywhere.
+  static std::string find_elsewhere(const SectionNode& section, const std::string& name) {
+    for (const auto& known : section.names()) {
+      if (equal_ignoring_case(known, name)) return section.path_of(known);
+    }
+    for (const auto& child : section.sections) {
+      if (const auto path = find_elsewhere(*child, name); !path.empty()) return path;
+    }
+    return "";
+  }
+
+  void report(const std::string& path, const std::string& problem) {
+    problems.push_back(file_.where(path) + ": " + path + problem);
+  }
+
+  const ParamFile& file_;
+  const SectionNode& root_;
+};
+
+void fill(const SectionNode& section, Which which, Teuchos::ParameterList& list) {
+  for (const auto& parameter : section.parameters) {
+    const Value value =
+        which == Which::kDefaults ? parameter->default_value : parameter->binding->show();
+    put(list, parameter->name, value, parameter->doc);
+  }
+  for (const auto& child : section.sections)
+    fill(*child, which, list.sublist(child->name, false, child->doc));
+}
+
+// Mistakes of a description are found at the first start of any program that has it.
+void expect_description(bool sound, const std::string& path, const char* mistake) {
+  if (!sound) TAPER_FAIL(ExitCode::kFailure, "parameter " << path << " " << mistake);
+}
+
+}  // namespace
+
+ParameterNode* SectionNode::find_parameter(const std::string& wanted) const {
+  for (const auto& parameter : parameters) {
+    if (parameter->name == wanted) return parameter.get();
+  }
+  return nullptr;
+}
+
+SectionNode* SectionNode::find_section(const std::string& wanted) const {
+  for (const auto& section : sections) {
+    if (section->name == wanted) return section.get();
+  }
+  return nullptr;
+}
+
+std::vector<std::string> SectionNode::names() const {
+  std::vector<std::string> names;
+  for (const auto& parameter : parameters) names.push_back(parameter->name);
+  for (const auto& section : sections) names.push_back(section->name);
+  return names;
+}
+
+}  // namespace detail
+
+detail::Limits& Parameter::limits() {
+  detail::expect_description(node_->binding->has_limits(), node_->path,
+                             "got limits, but is no number");
+  return node_->binding->limits;
+}
+
+Parameter& Parameter::at_least(double low) {
+  limits().low = low;
+  limits().low_allowed = true;
+  return *this;
+}
+
+Parameter& Parameter::at_most(double high) {
+  limits().high = high;
+  limits().high_allowed = true;
+  return *this;
+}
+
+Parameter& Parameter::above(double low) {
+  limits().low = low;
+  limits().low_allowed = false;
+  return *this;
+}
+
+Parameter& Parameter::below(double high) {
+  limits().high = high;
+  limits().high_allowed = false;
+  return *this;
+}
+
+Parameter& Parameter::not_empty() {
+  detail::expect_description(node_->binding->is_list() || node_->binding->expects() == "text",
+                             node_->path, "must not be empty, but is neither text nor a list");
+  node_->binding->must_hold_something = true;
+  return *this;
+}
+
+Parameter& Parameter::required() {
+  node_->required = true;
+  return *this;
+}
+
+Section Section::section(const std::string& name, const std::string& doc) {
+  detail::expect_description(node_->find_parameter(name) == nullptr, node_->path_of(name),
+                             "is described as a section too");
+  detail::SectionNode* child = node_->find_section(name);
+  if (child == nullptr) {
+    auto added = std::make_unique<detail::SectionNode>();
+    added->name = name;
+    added->path = node_->path_of(name);
+    child = added.get();
+    node_->sections.push_back(std::move(added));
+  }
+  if (child->doc.empty()) child->doc = doc;
+  return Section(*child);
+}
+
+Parameter Section::choice(const std::string& name, std::string& member, const std::string& doc,
+                          const std::vector<std::string>& options) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const auto& option : options) pairs.emplace_back(option, option);
+  return add(name, doc, detail::make_choice(member, std::move(pairs)));
+}
+
+void Section::check(std::function<std::vector<std::string>()> problems) {
+  node_->checks.push_back(std::move(problems));
+}
+
+Parameter Section::add(const std::string& name, const std::string& doc,
+                       std::unique_ptr<detail::Binding> binding) {
+  const std::string path = node_->path_of(name);
+  detail::expect_description(
+      node_->find_parameter(name) == nullptr && node_->find_section(name) == nullptr, path,
+      "is described twice");
+  detail::expect_description(!name.empty() && name.find('/') == std::string::npos, path,
+                             "has a name that cannot be part of a path");
+  auto node = std::make_unique<detail::ParameterNode>();
+  node->name = name;
+  node->path = path;
+  node->doc = doc;
+  node->default_value = binding->show();
+  node->binding = std::move(binding);
+  node_->parameters.push_back(std::move(node));
+  return Parameter(*node_->parameters.back());
+}
+
+Schema::Schema() : Schema(std::make_unique<detail::SectionNode>()) {}
+
+Schema::Schema(std::unique_ptr<detail::SectionNode> root)
+    : Section(*root), root_(std::move(root)) {}
+
+Schema::~Schema() = default;
+
+std::vector<std::string> Schema::find_problems(const ParamFile& file) {
+  detail::ListReader reader(file, *root_);
+  reader.read(*root_, &file.list());
+  return reader.problems;
+}
+
+void Schema::read(const ParamFile& file) {
+  const std::vector<std::string> problems = find_problems(file);
+  if (problems.empty()) return;
+  if (problems.size() == 1) TAPER_FAIL(ExitCode::kBadInput, problems[0]);
+  TAPER_FAIL(ExitCode::kBadInput, file.name() << " has " << problems.size() << " problems:\n  "
+                                              << join(problems, "\n  "));
+}
+
+Teuchos::ParameterList Schema::defaults() const {
+  Teuchos::ParameterList list("run");
+  detail::fill(*root_, detail::Which::kDefaults, list);
+  return list;
+}
+
+Teuchos::ParameterList Schema::current() const {
+  Teuchos::ParameterList list("run");
+  detail::fill(*root_, detail::Which::kCurrent, list);
+  return list;
+}
+
+std::string Schema::defaults_yaml() const {
+  return detail::write_yaml(*root_, detail::Which::kDefaults);
+}
+
+std::string Schema::current_yaml() const {
+  return detail::write_yaml(*root_, detail::Which::kCurrent);
+}
+
+std::uint64_t Schema::hash() const {
+  return fnv1a(detail::to_stable_text(current()));
+}
+
+}  // namespace taper::param

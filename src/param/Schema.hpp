@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Describes the parameters of options structs once; reading, checking, help and dumps follow.
+//
+//   void describe(param::Section& s, RolloutOptions& o) {
+//     auto r = s.section("Rollout", "How responses are generated");
+//     r.number("Temperature", o.temperature, "Softmax temperature; 0 is greedy").at_least(0);
+//     r.choice("Mode", o.mode, "Layout of the ranks", {{"static", Mode::kStatic}, ...});
+//     r.check([&o] { return o.problems(); });
+//   }
+//
+// A member's value at the time of its description is the default. The structs must outlive the
+// schema and stay where they are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "param/ParamFile.hpp"
+#include "param/detail/Binding.hpp"
+
+namespace taper::param {
+
+namespace detail {
+struct ParameterNode;
+struct SectionNode;
+}  // namespace detail
+
+// A parameter just described; refines what values are accepted. Limits hold for each item of a
+// list. A call that makes no sense for the kind of parameter throws.
+class Parameter {
+ public:
+  explicit Parameter(detail::ParameterNode& node) : node_(&node) {}
+
+  Parameter& at_least(double low);
+  Parameter& at_most(double high);
+  Parameter& above(double low);
+  Parameter& below(double high);
+  Parameter& between(double low, double high) { return at_least(low).at_most(high); }
+  Parameter& not_empty();  // texts and lists
+  Parameter& required();   // has no default: the file must give it
+
+ private:
+  detail::Limits& limits();
+
+  detail::ParameterNode* node_;
+};
+
+// A named group of parameters; a handle, cheap to copy.
+class Section {
+ public:
+  explicit Section(detail::SectionNode& node) : node_(&node) {}
+
+  // A name that was described before gives the same section, so that modules can share one.
+  Section section(const std::string& name, const std::string& doc = "");
+
+  // float, double or std::optional of them; an optional accepts none and off.
+  template <class T>
+  Parameter number(const std::string& name, T& member, const std::string& doc) {
+    return add(name, doc, detail::make_number(member));
+  }
+  // Any integer type or std::optional of one; 1e3 is an integer, 1.5 is not.
+  template <class T>
+  Parameter integer(const std::string& name, T& member, const std::string& doc) {
+    return add(name, doc, detail::make_integer(member));
+  }
+  // std::string or std::optional<std::string>.
+  template <class T>
+  Parameter text(const std::string& name, T& member, const std::string& doc) {
+    return add(name, doc, detail::make_text(member));
+  }
+  Parameter flag(const std::string& name, bool& member, const std::string& doc) {
+    return add(name, doc, detail::make_flag(member));
+  }
+  // std::vector of a number, an integer or a text type.
+  template <class T>
+  Parameter list(const std::string& name, std::vector<T>& member, const std::string& doc) {
+    return add(name, doc, detail::make_list(member));
+  }
+  // One of named values, mostly of an enum.
+  template <class T>
+  Parameter choice(const std::string& name, T& member, const std::string& doc,
+                   std::vector<std::pair<std::string, std::type_identity_t<T>>> options) {
+    return add(name, doc, detail::make_choice(member, std::move(options)));
+  }
+  // One of some texts.
+  Parameter choice(const std::string& name, std::string& member, const std::string& doc,
+                   const std::vector<std::string>& options);
+
+  // Called once the section was read without a problem; what it returns is reported with the rest.
+  void check(std::function<std::vector<std::string>()> problems);
+
+ private:
+  Parameter add(const std::string& name, const std::string& doc,
+                std::unique_ptr<detail::Binding> binding);
+
+  detail::SectionNode* node_;
+};
+
+class Schema : public Section {
+ public:
+  Schema();
+  ~Schema();
+  Schema(const Schema&) = delete;
+  Schema& operator=(const Schema&) = delete;
+
+  // Fills the described members; those that the file does not name keep their values. Throws one
+  // Error(kBadInput) with all problems of the file.
+  void read(const ParamFile& file);
+
+  // As read(), but returns the problems. Members with a problem keep their values.
+  std::vector<std::string> find_problems(const ParamFile& file);
+
+  // With doc strings.
+  Teuchos::ParameterList defaults() const;
+  Teuchos::ParameterList current() const;
+
+  // A complete run file: docs, kinds and limits stand as comments above each key. Required
+  // parameters are commented out in defaults_yaml().
+  std::string defaults_yaml() const;
+  std::string current_yaml() const;
+
+  // Of all values in use; equal on all ranks that read the same configuration.
+  std::uint64_t hash() const;
+
+ private:
+  explicit Schema(std::unique_ptr<detail::SectionNode> root);
+
+  std::unique_ptr<detail::SectionNode> root_;
+};
+
+}  // namespace taper::param

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/MicroBatch.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/Error.hpp"
+
+namespace taper {
+
+std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, int dp_rank) {
+  std::vector<int> order(lengths.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return lengths[a] > lengths[b]; });
+  std::vector<std::int64_t> load(dp_size, 0);
+  std::vector<int> mine;
+  for (const int i : order) {
+    const auto lightest = std::min_element(load.begin(), load.end());
+    *lightest += lengths[i];
+    if (lightest - load.begin() == dp_rank) mine.push_back(i);
+  }
+  std::sort(mine.begin(), mine.end());
+  return mine;
+}
+
+std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows, int max_sequences) {
+  std::vector<std::vector<int>> batches;
+  int rows = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    TAPER_VALIDATE(lengths[i] <= max_rows, "a sequence has " << lengths[i] << " tokens (a micro-batch holds " << max_rows
+                                                             << "); raise Training/Max Tokens");
+    const bool full = batches.empty() || rows + lengths[i] > max_rows ||
+                      static_cast<int>(batches.back().size()) == max_sequences;
+    if (full) {
+      batches.emplace_back();
+      rows = 0;
+    }
+    batches.back().push_back(static_cast<int>(i));
+    rows += lengths[i];
+  }
+  return batches;
+}
+
+void PackedSamples::add(std::span<const std::int32_t> prompt, std::span<const std::int32_t> response) {
+  TAPER_EXPECT(!prompt.empty() && !response.empty());
+  const int first = sequences.rows();
+  sequences.ids.insert(sequences.ids.end(), prompt.begin(), prompt.end());
+  sequences.ids.insert(sequences.ids.end(), response.begin(), response.end() - 1);
+  sequences.lengths.push_back(static_cast<int>(prompt.size() + response.size()) - 1);
+  for (std::size_t i = 0; i < response.size(); ++i) {
+    rows.push_back(first + static_cast<int>(prompt.size() + i) - 1);
+    targets.push_back(response[i]);
+  }
+}
+
+}  // namespace taper

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/PolicyTrainer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "comm/Collectives.hpp"
+#include "rl/MicroBatch.hpp"
+
+namespace taper {
+namespace {
+
+// Contiguous parts of the samples that keep groups whole.
+std::vector<std::vector<int>> cut_mini_batches(const std::vector<Sample>& samples, int parts) {
+  std::vector<std::int64_t> groups;
+  for (const Sample& s : samples)
+    if (groups.empty() || groups.back() != s.ordinal) groups.push_back(s.ordinal);
+  std::vector<std::vector<int>> batches(std::max(1, std::min<int>(parts, static_cast<int>(groups.size()))));
+  std::size_t group = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i].ordinal != groups[group]) ++group;
+    batches[group * batches.size() / groups.size()].push_back(static_cast<int>(i));
+  }
+  return batches;
+}
+
+}  // namespace
+
+PolicyTrainer::PolicyTrainer(const PolicyTrainerOptions& options, ScoreContext context, const Group& dp_group,
+                             const Gradients& gradients, ShardedAdamW& optimizer, std::function<void()> publish)
+    : options_(options),
+      context_(context),
+      dp_group_(&dp_group),
+      gradients_(&gradients),
+      optimizer_(&optimizer),
+      publish_(std::move(publish)) {}
+
+std::vector<int> PolicyTrainer::share(const std::vector<Sample>& samples, std::span<const int> batch) const {
+  std::vector<int> lengths, mine;
+  for (const int i : batch) lengths.push_back(samples[i].length());
+  for (const int i : assign_samples(lengths, dp_group_->size(), dp_group_->rank())) mine.push_back(batch[i]);
+  return mine;
+}
+
+std::vector<int> PolicyTrainer::trained_here(const std::vector<Sample>& samples) const {
+  std::vector<int> mine;
+  for (const auto& batch : cut_mini_batches(samples, options_.mini_batches)) {
+    const auto part = share(samples, batch);
+    mine.insert(mine.end(), part.begin(), part.end());
+  }
+  return mine;
+}
+
+UpdateReport PolicyTrainer::update(const std::vector<Sample>& samples) {
+  UpdateReport report;
+  const auto batches = cut_mini_batches(samples, options_.mini_batches);
+  for (int epoch = 0; epoch < options_.epochs; ++epoch)
+    for (const auto& batch : batches) step(samples, batch, report);
+  const double steps = std::max(1, report.steps);
+  for (double* mean : {&report.policy_loss, &report.kl, &report.entropy, &report.clip_fraction,
+                       &report.dual_clip_fraction, &report.ppo_kl, &report.grad_norm})
+    *mean /= steps;
+  return report;
+}
+
+void PolicyTrainer::step(const std::vector<Sample>& samples, std::span<const int> batch, UpdateReport& report) {
+  StepTotals totals;
+  for (const int i : batch) {
+    totals.tokens += static_cast<std::int64_t>(samples[i].response.size());
+    ++totals.sequences;
+  }
+  const std::vector<int> mine = share(samples, batch);
+
+  const FloatVector gradient = gradients_->all();
+  std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
+  const LossSums sums = accumulate(samples, mine, totals, report);
+  std::vector<double> global{sums.policy,       sums.kl,     sums.entropy, sums.clipped,
+                             sums.dual_clipped, sums.ppo_kl, sums.tokens};
+  all_reduce_ordered_sum(*dp_group_, global);
+  std::vector<double> worst{report.log_prob_diff_max, report.prob_diff_max};
+  all_reduce_max(*dp_group_, worst);
+  report.log_prob_diff_max = worst[0];
+  report.prob_diff_max = worst[1];
+
+  report.learning_rate = learning_rate(options_.schedule, optimizer_->steps());
+  const OptimizerReport optimizer = optimizer_->step(context_.exec, *gradients_, report.learning_rate);
+  publish_();
+  ++report.steps;
+  report.skipped += optimizer.skipped ? 1 : 0;
+  report.policy_loss += global[0];
+  report.kl += global[1];
+  report.entropy += global[2];
+  report.clip_fraction += global[3] / global[6];
+  report.dual_clip_fraction += global[4] / global[6];
+  report.ppo_kl += global[5] / global[6];
+  report.grad_norm += optimizer.grad_norm;
+}
+
+LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
+                                   const StepTotals& totals, UpdateReport& report) {
+  LossSums sums;
+  std::vector<int> lengths;
+  for (const int i : mine) lengths.push_back(samples[i].length() - 1);
+  for (const auto& batch : cut_micro_batches(lengths, context_.options.max_rows, context_.options.max_sequences)) {
+    PackedSamples packed;
+    for (const int b : batch) packed.add(samples[mine[b]].prompt, samples[mine[b]].response);
+    const std::size_t n = packed.rows.size();
+    std::vector<float> log_probs(n), entropy(n), by_log_prob(n), by_entropy(n);
+    auto& pass = context_.pass;
+    pass.forward(context_.exec, context_.view, context_.parallel, packed.sequences);
+    pass.log_probs(context_.exec, context_.view, context_.parallel, packed.rows, packed.targets, context_.head,
+                   log_probs, entropy);
+    std::size_t at = 0;
+    for (const int b : batch) {
+      const Sample& s = samples[mine[b]];
+      const double w = token_weight(options_.loss, totals, static_cast<int>(s.response.size()));
+      for (std::size_t t = 0; t < s.response.size(); ++t, ++at) {
+        const float ref = s.ref_log_probs.empty() ? 0.0f : s.ref_log_probs[t];
+        by_log_prob[at] = static_cast<float>(
+            add_token_loss(options_.loss, {log_probs[at], s.log_probs[t], ref, s.advantage, entropy[at]}, w, sums));
+        by_entropy[at] = static_cast<float>(-options_.loss.entropy_coef * w);
+        if (report.steps > 0) continue;  // later steps differ because the weights do
+        const double a = log_probs[at], b_ = s.log_probs[t];
+        report.log_prob_diff_max = std::max(report.log_prob_diff_max, std::abs(a - b_));
+        report.prob_diff_max = std::max(report.prob_diff_max, std::abs(std::exp(a) - std::exp(b_)));
+      }
+    }
+    pass.backward(context_.exec, context_.view, context_.parallel, packed.rows, packed.targets, context_.head,
+                  by_log_prob, by_entropy, *gradients_);
+  }
+  return sums;
+}
+
+}  // namespace taper

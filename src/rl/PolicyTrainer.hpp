@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "optim/Schedule.hpp"
+#include "optim/ShardedAdamW.hpp"
+#include "rl/PolicyLoss.hpp"
+#include "rl/Rollout.hpp"
+#include "rl/ScoreModel.hpp"
+
+namespace taper {
+
+struct PolicyTrainerOptions {
+  PolicyLossOptions loss;
+  ScheduleOptions schedule;
+  int mini_batches = 1;  // optimizer steps per epoch over a rollout
+  int epochs = 1;
+};
+
+// Figures of one iteration's update, the same on all ranks.
+struct UpdateReport {
+  double policy_loss = 0.0, kl = 0.0, entropy = 0.0, clip_fraction = 0.0, dual_clip_fraction = 0.0, ppo_kl = 0.0;
+  double grad_norm = 0.0, learning_rate = 0.0;
+  double log_prob_diff_max = 0.0;  // |rollout - training| log-prob before the first step
+  double prob_diff_max = 0.0;      // the same of probabilities
+  int steps = 0, skipped = 0;
+};
+
+// Updates the policy from samples with advantages.
+class PolicyTrainer {
+ public:
+  // `publish` is called after each optimizer step and must refresh the packed weights from the optimizer's masters.
+  PolicyTrainer(const PolicyTrainerOptions& options, ScoreContext context, const Group& dp_group,
+                const Gradients& gradients, ShardedAdamW& optimizer, std::function<void()> publish);
+
+  // The samples that this rank trains, for work that only their trainer needs (reference log-probs).
+  std::vector<int> trained_here(const std::vector<Sample>& samples) const;
+
+  // Epochs x mini-batches over the samples, which are the same on all ranks. Collective over the training layout.
+  UpdateReport update(const std::vector<Sample>& samples);
+
+ private:
+  std::vector<int> share(const std::vector<Sample>& samples, std::span<const int> batch) const;
+  void step(const std::vector<Sample>& samples, std::span<const int> batch, UpdateReport& report);
+  LossSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine, const StepTotals& totals,
+                      UpdateReport& report);
+
+  PolicyTrainerOptions options_;
+  ScoreContext context_;
+  const Group* dp_group_;
+  const Gradients* gradients_;
+  ShardedAdamW* optimizer_;
+  std::function<void()> publish_;
+};
+
+}  // namespace taper

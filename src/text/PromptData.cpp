@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/PromptData.hpp"
+
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/Error.hpp"
+
+namespace taper {
+namespace {
+
+using nlohmann::json;
+
+// One line, with what its errors must name.
+struct Line {
+  json object;
+  std::string where;  // "file:line"
+  int number = 0;
+
+  [[noreturn]] void fail(const std::string& problem) const {
+    TAPER_FAIL(ExitCode::kBadInput, where << ": " << problem);
+  }
+};
+
+const json* find(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::vector<ChatMessage> read_messages(const Line& line, const json& list, const char* key) {
+  if (!list.is_array() || list.empty())
+    line.fail(std::string("'") + key + "' must be a list of messages, not empty");
+  std::vector<ChatMessage> messages;
+  for (const auto& entry : list) {
+    const json* role = entry.is_object() ? find(entry, "role") : nullptr;
+    const json* content = entry.is_object() ? find(entry, "content") : nullptr;
+    if (!role || !content || !role->is_string() || !content->is_string())
+      line.fail("message " + std::to_string(messages.size()) + " of '" + key +
+                "' must be {\"role\": text, \"content\": text}");
+    messages.push_back({role->get<std::string>(), content->get<std::string>()});
+  }
+  return messages;
+}
+
+std::vector<int> read_tokens(const Line& line, const json& list) {
+  if (!list.is_array() || list.empty())
+    line.fail("'tokens' must be a list of token ids, not empty");
+  std::vector<int> tokens;
+  for (const auto& entry : list) {
+    const bool fine = entry.is_number_integer() && entry.get<double>() >= 0 &&
+                      entry.get<double>() <= std::numeric_limits<int>::max();
+    if (!fine)
+      line.fail("entry " + std::to_string(tokens.size()) +
+                " of 'tokens' is not a token id: " + entry.dump());
+    tokens.push_back(entry.get<int>());
+  }
+  return tokens;
+}
+
+std::string as_text(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void read_ground_truth(const Line& line, PromptItem& item) {
+  const json* truth = find(line.object, "ground_truth");
+  if (!truth) {
+    const json* model = find(line.object, "reward_model");
+    if (model && !model->is_object())
+      line.fail("'reward_model' must be an object with the key 'ground_truth'");
+    if (model) truth = find(*model, "ground_truth");
+  }
+  if (truth) item.ground_truth = as_text(*truth);
+}
+
+PromptItem read_data_line(const Line& line) {
+  PromptItem item;
+  const json* prompt = find(line.object, "prompt");
+  if (!prompt) line.fail("key 'prompt' is missing");
+  if (prompt->is_string()) {
+    item.text = prompt->get<std::string>();
+  } else {
+    item.form = PromptForm::kMessages;
+    item.messages = read_messages(line, *prompt, "prompt");
+  }
+  if (const json* source = find(line.object, "data_source")) {
+    if (!source->is_string()) line.fail("'data_source' must be a text");
+    item.data_source = source->get<std::string>();
+  }
+  read_ground_truth(line, item);
+  if (const json* extra = find(line.object, "extra_info")) item.extra_info = extra->dump();
+  return item;
+}
+
+PromptItem read_generate_line(const Line& line) {
+  const json* prompt = find(line.object, "prompt");
+  const json* messages = find(line.object, "messages");
+  const json* tokens = find(line.object, "tokens");
+  if ((prompt != nullptr) + (messages != nullptr) + (tokens != nullptr) != 1)
+    line.fail("exactly one of 'prompt', 'messages' and 'tokens' must be given");
+  PromptItem item;
+  if (prompt) {
+    if (!prompt->is_string()) line.fail("'prompt' must be a text (use 'messages' for a chat)");
+    item.text = prompt->get<std::string>();
+  } else if (messages) {
+    item.form = PromptForm::kMessages;
+    item.messages = read_messages(line, *messages, "messages");
+  } else {
+    item.form = PromptForm::kTokens;
+    item.tokens = read_tokens(line, *tokens);
+  }
+  return item;
+}
+
+std::vector<PromptItem> read_lines(const std::filesystem::path& path,
+                                   const std::function<PromptItem(const Line&)>& read) {
+  std::ifstream file(path, std::ios::binary);
+  TAPER_VALIDATE(file && !std::filesystem::is_directory(path),
+                 "cannot read prompt file '" << path.string() << "' (missing or no permission)");
+  std::vector<PromptItem> items;
+  int number = 0;
+  for (std::string text; std::getline(file, text);) {
+    Line line{nullptr, path.string() + ":" + std::to_string(++number), number};
+    if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+    line.object = json::parse(text, nullptr, false);
+    if (line.object.is_discarded())
+      line.fail("not valid JSON in UTF-8 (one object per line is expected)");
+    if (!line.object.is_object()) line.fail("not a JSON object");
+    items.push_back(read(line));
+    items.back().line = number;
+  }
+  TAPER_VALIDATE(!file.bad(),
+                 "reading prompt file '" << path.string() << "' failed behind line " << number);
+  TAPER_VALIDATE(!items.empty(), "prompt file '" << path.string() << "' has no prompts");
+  return items;
+}
+
+}  // namespace
+
+std::vector<PromptItem> read_prompt_data(const std::filesystem::path& file) {
+  return read_lines(file, read_data_line);
+}
+
+std::vector<PromptItem> read_generate_input(const std::filesystem::path& file) {
+  return read_lines(file, read_generate_line);
+}
+
+}  // namespace taper

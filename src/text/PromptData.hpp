@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "text/ChatTemplate.hpp"
+
+namespace taper {
+
+// One prompt in one of three forms: text, chat messages or token ids.
+enum class PromptForm { kText, kMessages, kTokens };
+
+struct PromptItem {
+  PromptForm form = PromptForm::kText;
+  std::string text;
+  std::vector<ChatMessage> messages;
+  std::vector<int> tokens;
+  std::string data_source;   // names the verifier; may be empty
+  std::string ground_truth;  // may be empty; a number or list keeps its JSON spelling
+  std::string extra_info;    // JSON text, "" where absent
+  int line = 0;              // in the file, from 1
+};
+
+// A prompt data set: JSONL with the fields of verl. "prompt" is a text or a list of {"role",
+// "content"}; "data_source", "ground_truth" or "reward_model": {"ground_truth": ...}, and
+// "extra_info" are optional, others are ignored. Lines of white space are skipped. Errors name file
+// and line.
+std::vector<PromptItem> read_prompt_data(const std::filesystem::path& file);
+
+// Input of `taper generate` and `taper score`: each line has exactly one of "prompt" (text),
+// "messages" or "tokens".
+std::vector<PromptItem> read_generate_input(const std::filesystem::path& file);
+
+}  // namespace taper

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "param/ParamFile.hpp"
+
+#include <unistd.h>
+
+#include <Teuchos_ParameterList.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "Messages.hpp"
+#include "param/detail/ListTools.hpp"
+
+namespace taper::param {
+namespace {
+
+using test::message_of;
+
+std::string stable(const ParamFile& file) {
+  return detail::to_stable_text(file.list());
+}
+
+ParamFile parse(const std::string& text) {
+  return ParamFile::parse(text, "run.yaml");
+}
+
+class Folder {
+ public:
+  Folder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("taper-param-" + std::to_string(getpid()))) {
+    std::filesystem::create_directory(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return (path_ / name).string();
+  }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST_CASE("files are read by their ending") {
+  const Folder folder;
+  const std::string yaml = folder.write("a.yaml", "A:\n  x: 1\n");
+  const std::string xml = folder.write(
+      "a.xml",
+      "<ParameterList name=\"r\"><ParameterList name=\"A\"><Parameter name=\"x\" type=\"int\" "
+      "value=\"1\"/></ParameterList></ParameterList>");
+  CHECK(stable(ParamFile::read(yaml)) == "A/x = 1\n");
+  CHECK(stable(ParamFile::read(xml)) == "A/x = 1\n");
+  CHECK(ParamFile::read(yaml).hash() == ParamFile::read(xml).hash());
+  CHECK(ParamFile::read(yaml).text() == "A:\n  x: 1\n");
+  CHECK(ParamFile::read(yaml).where("A/x") == yaml + " line 2");
+  CHECK(ParamFile::read(xml).where("A/x") == xml);
+  CHECK(ParamFile::read(folder.write("empty.yml", "")).list().numParams() == 0);
+}
+
+TEST_CASE("files that cannot be read are named") {
+  const Folder folder;
+  const std::string gone = folder.path() + "/gone.yaml";
+  CHECK(message_of([&] { ParamFile::read(gone); }) ==
+        gone + " cannot be opened (No such file or directory)");
+  CHECK(message_of([&] { ParamFile::read(folder.path()); }).starts_with(folder.path() + " cannot"));
+  CHECK(message_of([] { ParamFile::parse("", "run.json"); }) ==
+        "run.json has no known ending (a run file ends in .yaml, .yml or .xml)");
+}
+
+TEST_CASE("the name that Teuchos writes for an unnamed list is left out") {
+  const ParamFile file = parse("%YAML 1.1\n---\nANONYMOUS:\n  A:\n    x: 1\n...\n");
+  CHECK(stable(file) == "A/x = 1\n");
+  CHECK(file.where("A/x") == "run.yaml line 5");
+}
+
+TEST_CASE("assignments replace and add values") {
+  ParamFile file = parse("A:\n  x: 1\n  y: 2\nB:\n");
+  file.set("A/x=0.5");
+  file.set(" A/y = [1, 2] ");
+  file.set("A/z='7'");
+  file.set("B/C/d=a=b");
+  file.set("top=off");
+  file.set("empty=");
+  CHECK(stable(file) ==
+        "A/x = 0.5\nA/y = [1, 2]\nA/z = '7'\nB/C/d = 'a=b'\nempty = ''\ntop = off\n");
+  CHECK(file.where("A/x") == "--set A/x=0.5");
+  CHECK(file.where("A/other") == "run.yaml");
+  CHECK(file.text() == "A:\n  x: 1\n  y: 2\nB:\n");
+}
+
+TEST_CASE("the last assignment of a name counts") {
+  ParamFile file;
+  file.set("A/x=1");
+  file.set("A/x=text");
+  CHECK(stable(file) == "A/x = text\n");
+  CHECK(file.name() == "command line");
+}
+
+TEST_CASE("assignments that make no sense are refused") {
+  ParamFile file = parse("A:\n  x: 1\n");
+  const auto problem = [&](const std::string& text) { return message_of([&] { file.set(text); }); };
+  for (const char* text : {"A/x", "=1", "/A=1", "A/=1", "A//x=1"}) {
+    CHECK(problem(text) == std::string("--set ") + text +
+                               " is not understood (it is written --set Section/Name=value)");
+  }
+  CHECK(problem("A/x/y=1") ==
+        "--set A/x/y=1 goes into A/x (run.yaml line 2 makes it a value, no section)");
+  CHECK(problem("A=1") ==
+        "--set A=1 replaces a whole section (name the values in it: A/Name=value)");
+  CHECK(problem("A/x=[1") ==
+        "--set A/x=[1 cannot be read as YAML (a list needs , between items "
+        "and ] at its end)");
+  CHECK(problem("A/x='1") == "--set A/x='1 cannot be read as YAML (the closing ' is missing)");
+  CHECK(problem("A/x='1'2") ==
+        "--set A/x='1'2 cannot be read as YAML (nothing may follow the closing quote)");
+  CHECK(stable(file) == "A/x = 1\n");
+}
+
+TEST_CASE("the hash depends on names and values only") {
+  const auto hash = [](const std::string& text) { return parse(text).hash(); };
+  CHECK(hash("A: 1\nB:\n  c: 2\n") == hash("# c\nB: {c: 2}\nA: 1\n"));
+  CHECK(hash("A: 1\n") != hash("A: 2\n"));
+  CHECK(hash("A: 1\n") != hash("B: 1\n"));
+  CHECK(hash("A: 1\n") != hash("A: '1'\n"));
+  CHECK(hash("A:\n  b: 1\n") != hash("b: 1\n"));
+}
+
+}  // namespace
+}  // namespace taper::param

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "param/Schema.hpp"
+
+#include <Teuchos_ParameterList.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <limits>
+
+#include "Messages.hpp"
+#include "RolloutOptions.hpp"
+
+namespace taper::param {
+namespace {
+
+using test::Mode;
+using test::ModelOptions;
+using test::RolloutOptions;
+
+struct Fixture {
+  RolloutOptions options;
+  Schema schema;
+
+  Fixture() { describe(schema, options); }
+  void read(const std::string& text) { schema.read(ParamFile::parse(text, "run.yaml")); }
+  void read_rollout(const std::string& entry) { read("Rollout:\n  " + entry + "\n"); }
+};
+
+TEST_CASE("a file fills the described members and no others") {
+  Fixture f;
+  f.read(R"(
+Rollout:
+  Temperature: 0.5
+  Top P: 0.9
+  Samples: 4
+  Seed: 12345678901
+  Top K: none
+  Mode: adaptive
+  Type: f32
+  Degrees: [1, 2, 4]
+  Rates: [0.5, 0]
+  Stop: []
+  Cache:
+    Pages: 128
+)");
+  CHECK(f.options.temperature == 0.5);
+  CHECK(f.options.top_p == 0.9);
+  CHECK(f.options.samples == 4);
+  CHECK(f.options.seed == 12345678901u);
+  CHECK_FALSE(f.options.top_k.has_value());
+  CHECK(f.options.mode == Mode::kAdaptive);
+  CHECK(f.options.dtype == "f32");
+  CHECK(f.options.degrees == std::vector{1, 2, 4});
+  CHECK(f.options.rates == std::vector{0.5f, 0.0f});
+  CHECK(f.options.stop.empty());
+  CHECK(f.options.pages == 128);
+  CHECK_FALSE(f.options.greedy);
+}
+
+TEST_CASE("an empty file and empty sections keep the defaults") {
+  Fixture f;
+  f.read("Rollout:\n  Cache:\n");
+  f.schema.read(ParamFile());
+  CHECK(f.options.temperature == 1);
+  CHECK(f.options.top_k == 40);
+  CHECK(f.schema.current_yaml() == f.schema.defaults_yaml());
+}
+
+TEST_CASE("number parameters accept any spelling of a number") {
+  Fixture f;
+  const std::pair<const char*, double> spellings[] = {
+      {"1", 1},        {"1.0", 1},    {"1.", 1},
+      {"1e-6", 1e-6},  {".5", .5},    {"+2", 2},
+      {"'0.25'", .25}, {"1e3", 1000}, {".inf", std::numeric_limits<double>::infinity()}};
+  for (const auto& [text, number] : spellings) {
+    f.options.temperature = -1;
+    f.read_rollout(std::string("Temperature: ") + text);
+    CHECK(f.options.temperature == number);
+  }
+}
+
+TEST_CASE("integer parameters accept whole numbers") {
+  Fixture f;
+  for (const char* text : {"16", "16.0", "1.6e1", "+16"}) {
+    f.options.samples = 1;
+    f.read_rollout(std::string("Samples: ") + text);
+    CHECK(f.options.samples == 16);
+  }
+  f.read_rollout("Samples: 1e3");
+  CHECK(f.options.samples == 1000);
+}
+
+TEST_CASE("flags accept six words") {
+  Fixture f;
+  f.options.temperature = 0;
+  for (const char* text : {"true", "on", "yes", "True", "ON"}) {
+    f.options.greedy = false;
+    f.read_rollout(std::string("Greedy: ") + text);
+    CHECK(f.options.greedy);
+  }
+  for (const char* text : {"false", "off", "no"}) {
+    f.options.greedy = true;
+    f.read_rollout(std::string("Greedy: ") + text);
+    CHECK_FALSE(f.options.greedy);
+  }
+}
+
+TEST_CASE("optional parameters are switched off by a word") {
+  Fixture f;
+  for (const char* text : {"none", "off", "None", "null", "~", "false"}) {
+    f.options.top_k = 3;
+    f.read_rollout(std::string("Top K: ") + text);
+    CHECK_FALSE(f.options.top_k.has_value());
+  }
+  f.read_rollout("Top K: 5");
+  CHECK(f.options.top_k == 5);
+}
+
+TEST_CASE("lists accept a single item, both spellings and none") {
+  Fixture f;
+  f.read_rollout("Degrees: 4");
+  CHECK(f.options.degrees == std::vector{4});
+  f.read_rollout("Degrees:\n    - 1\n    - 2.0");
+  CHECK(f.options.degrees == std::vector{1, 2});
+  f.read_rollout("Rates: none");
+  CHECK(f.options.rates.empty());
+  f.read_rollout("Stop: 'a, b'");
+  CHECK(f.options.stop == std::vector<std::string>{"a, b"});
+}
+
+TEST_CASE("choices ignore case") {
+  Fixture f;
+  f.read_rollout("Mode: Advise");
+  CHECK(f.options.mode == Mode::kAdvise);
+  CHECK(f.schema.current().sublist("Rollout").get<std::string>("Mode") == "advise");
+}
+
+TEST_CASE("assignments win over the file") {
+  Fixture f;
+  ParamFile file = ParamFile::parse("Rollout: {Temperature: 1, Samples: 2}", "run.yaml");
+  file.set("Rollout/Temperature=0.8");
+  file.set("Rollout/Cache/Pages=9");
+  f.schema.read(file);
+  CHECK(f.options.temperature == 0.8);
+  CHECK(f.options.samples == 2);
+  CHECK(f.options.pages == 9);
+}
+
+TEST_CASE("the dump of the defaults is a documented run file") {
+  Fixture f;
+  CHECK(f.schema.defaults_yaml() == R"(# How responses are generated
+Rollout:
+  # Softmax temperature; 0 is greedy [a number, at least 0]
+  Temperature: 1.0
+  # Mass kept of the distribution [a number or none, above 0 and at most 1]
+  Top P: none
+  # Responses per prompt [an integer, between 1 and 1024]
+  Samples: 8
+  # Seed of all random numbers [an integer]
+  Seed: 7
+  # Tokens kept of the distribution [an integer or none, at least 1]
+  Top K: 40
+  # Takes the likeliest token [true or false]
+  Greedy: false
+  # Who chooses the layout [one of static, advise, adaptive]
+  Mode: static
+  # Type of weights and activations [one of f32, bf16]
+  Type: bf16
+  # Degrees of tensor parallelism [a list of integers, at least 1]
+  Degrees: [1, 2]
+  # Rates per stage [a list of numbers, below 1]
+  Rates: []
+  # Texts that end a response [a list of texts]
+  Stop: ['</s>']
+  # Memory of keys and values
+  Cache:
+    # Pages per rank [an integer, at least 1]
+    Pages: 64
+)");
+}
+
+TEST_CASE("a dump reads back as the values it was made of") {
+  Fixture f;
+  f.options.temperature = 1.0 / 3;
+  f.options.top_p = 1e-6;
+  f.options.top_k.reset();
+  f.options.seed = std::numeric_limits<std::int64_t>::max();
+  f.options.mode = Mode::kAdaptive;
+  f.options.rates = {0.1f};
+  f.options.stop = {"", "a, b", "[x]", "it's", "two\nlines", "日本", "# no", "1", "none", "true"};
+  const std::string dump = f.schema.current_yaml();
+  CHECK(dump != f.schema.defaults_yaml());
+  Fixture again;
+  again.read(dump);
+  CHECK(again.options.temperature == f.options.temperature);
+  CHECK(again.options.top_p == f.options.top_p);
+  CHECK(again.options.top_k == f.options.top_k);
+  CHECK(again.options.seed == f.options.seed);
+  CHECK(again.options.mode == f.options.mode);
+  CHECK(again.options.rates == f.options.rates);
+  CHECK(again.options.stop == f.options.stop);
+  CHECK(again.schema.current_yaml() == dump);
+  CHECK(again.schema.hash() == f.schema.hash());
+}
+
+TEST_CASE("defaults stay what they were when a file was read") {
+  Fixture f;
+  const std::string before = f.schema.defaults_yaml();
+  f.read_rollout("Temperature: 0.5");
+  CHECK(f.schema.defaults_yaml() == before);
+  CHECK(f.schema.defaults().sublist("Rollout").get<double>("Temperature") == 1);
+  const auto current = f.schema.current();
+  CHECK(current.sublist("Rollout").get<double>("Temperature") == 0.5);
+  CHECK(current.sublist("Rollout").getEntry("Temperature").docString() ==
+        "Softmax temperature; 0 is greedy");
+}
+
+TEST_CASE("the hash is that of the values in use") {
+  const auto hash = [](const std::string& text) {
+    Fixture f;
+    f.read(text);
+    return f.schema.hash();
+  };
+  CHECK(hash("") == hash("Rollout: {Temperature: 1, Samples: 8.0}"));
+  CHECK(hash("") != hash("Rollout: {Temperature: 1.0000001}"));
+  CHECK(hash("") != hash("Rollout: {Stop: []}"));
+}
+
+TEST_CASE("required parameters are commented out in the dump and must be given") {
+  ModelOptions options;
+  Schema schema;
+  describe(schema, options);
+  CHECK(schema.defaults_yaml() == R"(# What is trained
+Model:
+  # Hugging Face directory of the model [text, required]
+  # Directory:
+  # Directory of an adapter [text or none]
+  Adapter: none
+)");
+  CHECK(test::message_of([&] { schema.read(ParamFile::parse("", "run.yaml")); }) ==
+        "run.yaml: Model/Directory is missing (Hugging Face directory of the model)");
+  schema.read(ParamFile::parse("Model: {Directory: /m, Adapter: /a}", "run.yaml"));
+  CHECK(options.directory == "/m");
+  CHECK(options.adapter == "/a");
+  CHECK(schema.current_yaml().find("\n  Directory: /m\n") != std::string::npos);
+}
+
+TEST_CASE("two modules can share a section") {
+  int a = 1, b = 2;
+  Schema schema;
+  schema.section("Run", "All of it").integer("A", a, "first");
+  schema.section("Run").integer("B", b, "second");
+  schema.read(ParamFile::parse("Run: {A: 3, B: 4}", "run.yaml"));
+  CHECK(a == 3);
+  CHECK(b == 4);
+  CHECK(schema.defaults_yaml().starts_with("# All of it\nRun:\n"));
+}
+
+TEST_CASE("parameters may stand at the top level and long docs are wrapped") {
+  int a = 1;
+  Schema schema;
+  std::string doc;
+  for (int i = 0; i < 40; ++i) doc += "word ";
+  schema.integer("A", a, doc);
+  schema.read(ParamFile::parse("A: 5", "run.yaml"));
+  CHECK(a == 5);
+  std::istringstream lines(schema.current_yaml());
+  std::string line;
+  int count = 0;
+  while (std::getline(lines, line)) {
+    CHECK(line.size() <= 100);
+    ++count;
+  }
+  CHECK(count == 4);
+}
+
+}  // namespace
+}  // namespace taper::param

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/PromptData.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "Golden.hpp"
+
+namespace taper::testing {
+namespace {
+
+// A file that is removed again.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() /
+              ("taper-prompts-" + std::to_string(::getpid()) + ".jsonl")) {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string data_error(const std::string& text) {
+  const TemporaryFile file(text);
+  return error_of([&] { read_prompt_data(file.path()); });
+}
+
+std::string input_error(const std::string& text) {
+  const TemporaryFile file(text);
+  return error_of([&] { read_generate_input(file.path()); });
+}
+
+TEST_CASE("prompt data in both forms of verl") {
+  const TemporaryFile file(R"({"prompt": "1+1=", "data_source": "sum", "ground_truth": "2"}
+
+{"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "q\n"}], "data_source": "openai/gsm8k", "ability": "math", "reward_model": {"style": "rule", "ground_truth": 72}, "extra_info": {"index": 5}}
+{"prompt": "", "reward_model": null, "ground_truth": ["1", "2"]})");
+  const auto items = read_prompt_data(file.path());
+  REQUIRE(items.size() == 3);
+  CHECK(items[0].form == PromptForm::kText);
+  CHECK(items[0].text == "1+1=");
+  CHECK(items[0].data_source == "sum");
+  CHECK(items[0].ground_truth == "2");
+  CHECK(items[0].extra_info.empty());
+  CHECK(items[1].form == PromptForm::kMessages);
+  REQUIRE(items[1].messages.size() == 2);
+  CHECK(items[1].messages[1].content == "q\n");
+  CHECK(items[1].ground_truth == "72");
+  CHECK(items[1].extra_info == R"({"index":5})");
+  CHECK(items[1].line == 3);
+  CHECK(items[2].ground_truth == R"(["1","2"])");
+}
+
+TEST_CASE("input lines of generate") {
+  const TemporaryFile file(
+      "{\"prompt\": \"x\"}\r\n{\"messages\": [{\"role\": \"user\", \"content\": \"y\"}]}\n"
+      "{\"tokens\": [1, 2, 3]}\n");
+  const auto items = read_generate_input(file.path());
+  REQUIRE(items.size() == 3);
+  CHECK(items[0].text == "x");
+  CHECK(items[1].messages[0].role == "user");
+  CHECK(items[2].form == PromptForm::kTokens);
+  CHECK(items[2].tokens == std::vector<int>{1, 2, 3});
+}
+
+TEST_CASE("errors name file and line") {
+  CHECK(contains(data_error("{\"prompt\": \"a\"}\n{\"prompt\": \n"), ".jsonl:2: not valid JSON"));
+  CHECK(contains(data_error("{\"prompt\": \"\xFF\"}\n"), ".jsonl:1: not valid JSON in UTF-8"));
+  CHECK(contains(data_error("[1]\n"), ".jsonl:1: not a JSON object"));
+  CHECK(contains(data_error("{\"question\": 1}\n"), "key 'prompt' is missing"));
+  CHECK(contains(data_error("{\"prompt\": 5}\n"), "'prompt' must be a list"));
+  CHECK(contains(data_error("{\"prompt\": []}\n"), "not empty"));
+  CHECK(contains(data_error("{\"prompt\": [{\"role\": \"user\"}]}\n"), "message 0"));
+  CHECK(contains(data_error("{\"prompt\": \"a\", \"data_source\": 1}\n"), "'data_source'"));
+  CHECK(contains(data_error("{\"prompt\": \"a\", \"reward_model\": 1}\n"), "'reward_model'"));
+  CHECK(contains(data_error("\n \n"), "has no prompts"));
+  CHECK(contains(input_error("{}\n"), "exactly one"));
+  CHECK(contains(input_error("{\"prompt\": \"a\", \"tokens\": [1]}\n"), "exactly one"));
+  CHECK(contains(input_error("{\"tokens\": []}\n"), "not empty"));
+  CHECK(contains(input_error("{\"tokens\": [1, -2]}\n"), "entry 1"));
+  CHECK(contains(input_error("{\"tokens\": [1.5]}\n"), "entry 0"));
+  CHECK(contains(input_error("{\"tokens\": [4294967296]}\n"), "entry 0"));
+  CHECK(contains(error_of([] { read_prompt_data("/no/such.jsonl"); }), "/no/such.jsonl"));
+}
+
+}  // namespace
+}  // namespace taper::testing

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of a report. Each function takes the groups of runs and gives a figure, or None where no run has what
+it shows."""
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from report.curves import draw_metric, has_metric, length_quantiles
+from report.data import Group, finite_points, seed_statistics
+from report.length_histogram import draw_length_histogram
+from report.step_time import draw_step_time
+from report.style import COLOURS, MUTED, iteration_axis, new_figure, outside_legend
+from report.summary import first_reward, last_reward, reward_gain, reward_metric
+from taper_h5 import Run
+
+SCORE, REWARDS, EVALUATION = "critic/score/mean", "critic/rewards/mean", "val/score/mean"
+
+
+def is_single(groups: list[Group]) -> bool:
+    return len(groups) == 1 and len(groups[0].members) == 1
+
+
+def draw_reward(groups: list[Group]) -> Figure | None:
+    metric = reward_metric(groups[0].runs[0])
+    if not has_metric(groups, metric):
+        return None
+    figure, (ax,) = new_figure("Reward", [3.6])
+    draw_metric(ax, groups, metric, smooth=True)
+    if is_single(groups):
+        run = groups[0].runs[0]
+        if metric == SCORE and _differ(run, SCORE, REWARDS):
+            draw_metric(ax, groups, REWARDS, smooth=True, label="with KL penalty", colour=COLOURS[2], style="--")
+        ax.set_title(_reward_subtitle(run))
+    for group in groups:
+        _draw_evaluation(ax, group, COLOURS[1] if is_single(groups) else group.colour, "evaluation" if group is groups[0] else "")
+    ax.set_ylabel("mean reward of a response")
+    iteration_axis(ax)
+    ax.legend(loc="best") if is_single(groups) else outside_legend(ax)
+    return figure
+
+
+def _differ(run: Run, one: str, other: str) -> bool:
+    if not (one in run.metrics and other in run.metrics):
+        return False
+    return not np.allclose(run.metrics[one], run.metrics[other], atol=1e-9, equal_nan=True)
+
+
+def _reward_subtitle(run: Run) -> str:
+    if np.isnan(reward_gain(run)):
+        return f"{first_reward(run):.3f} in the only iteration"
+    return f"first 5 iterations {first_reward(run):.3f}, last 10 {last_reward(run):.3f}: {reward_gain(run):+.3f}"
+
+
+def _draw_evaluation(ax: Axes, group: Group, colour: str, label: str) -> None:
+    if len(group.members) > 1:
+        steps, values, _ = seed_statistics(group.runs, EVALUATION)
+    else:
+        steps, values = finite_points(group.runs[0], EVALUATION)
+    if len(steps):
+        ax.plot(steps, values, ":", color=colour, linewidth=1.0)
+        ax.plot(steps, values, "D", color=colour, markersize=6, markeredgecolor="white", label=label or None, zorder=5)
+
+
+def draw_response_length(groups: list[Group]) -> Figure | None:
+    names = ("response_length/mean", "response_length/max")
+    if not (any(has_metric(groups, name) for name in names) or any(r.lengths.size for g in groups for r in g.runs)):
+        return None
+    clipped = has_metric(groups, "response_length/clip_ratio")
+    figure, axes = new_figure("Response length", [3.6, 1.5] if clipped else [3.6])
+    ax = axes[0]
+    if is_single(groups):
+        _draw_length_bands(ax, groups[0].runs[0])
+        draw_metric(ax, groups, names[1], label="longest", colour=COLOURS[4])
+        draw_metric(ax, groups, names[0], label="mean", colour=COLOURS[0])
+    else:
+        draw_metric(ax, groups, names[1], label="longest", style="--")
+        draw_metric(ax, groups, names[0], label="mean")
+    if _spans_decades(groups):
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+    else:
+        ax.set_ylim(bottom=0)
+    ax.set_ylabel("tokens")
+    iteration_axis(ax, label=not clipped)
+    outside_legend(ax)
+    if clipped:
+        draw_metric(axes[1], groups, "response_length/clip_ratio", colour=MUTED if is_single(groups) else "")
+        axes[1].set_title("Responses cut at the length limit")
+        _share_axis(axes[1])
+        axes[1].set_ylabel("share")
+        iteration_axis(axes[1])
+    return figure
+
+
+def _draw_length_bands(ax: Axes, run: Run) -> None:
+    if run.lengths.size == 0:
+        return
+    steps = run.length_steps
+    p10, p25, p50, p75, p90, p99 = length_quantiles(run.lengths, (0.10, 0.25, 0.50, 0.75, 0.90, 0.99))
+    if len(steps) == 1:
+        bars = {"10-90 %": (p10, p90, 6, 0.2), "25-75 %": (p25, p75, 12, 0.3)}
+        for label, (low, high, width, alpha) in bars.items():
+            ax.vlines(steps, low, high, color=COLOURS[0], alpha=alpha, linewidth=width, label=label)
+    else:
+        ax.fill_between(steps, p10, p90, color=COLOURS[0], alpha=0.12, linewidth=0, label="10-90 %")
+        ax.fill_between(steps, p25, p75, color=COLOURS[0], alpha=0.2, linewidth=0, label="25-75 %")
+    mark = "o" if len(steps) <= 12 else ""
+    ax.plot(steps, p99, color=COLOURS[1], linewidth=1.4, marker=mark, markersize=4, label="99 %")
+    ax.plot(steps, p50, color=COLOURS[0], linewidth=1.2, linestyle="--", marker=mark, markersize=4, label="median")
+
+
+def _spans_decades(groups: list[Group]) -> bool:
+    low, high = np.inf, 0.0
+    for run in (run for group in groups for run in group.runs):
+        for name in ("response_length/mean", "response_length/max"):
+            values = finite_points(run, name)[1]
+            if len(values):
+                low, high = min(low, values.min()), max(high, values.max())
+    return low > 0 and high > 8 * low
+
+
+def _share_axis(ax: Axes) -> None:
+    top = ax.get_ylim()[1]
+    ax.set_ylim(0, max(top, 0.01))
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1 if top < 0.05 else 0))
+
+
+def draw_entropy(groups: list[Group]) -> Figure | None:
+    if not has_metric(groups, "actor/entropy"):
+        return None
+    figure, (ax,) = new_figure("Entropy of the policy", [3.2])
+    draw_metric(ax, groups, "actor/entropy", smooth=True)
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel("nat per token")
+    iteration_axis(ax)
+    ax.legend(loc="best") if is_single(groups) else outside_legend(ax)
+    return figure
+
+
+# Panels of the picture of the update: title, unit of the axis, metrics with their labels.
+UPDATE_PANELS = (
+    ("KL divergence", "nat per token", {"actor/ppo_kl": "to the rollout policy", "actor/kl_loss": "to the reference"}),
+    ("Ratios clipped", "share of tokens", {"actor/pg_clipfrac": ""}),
+    ("Gradient norm", "norm before clipping", {"actor/grad_norm": ""}),
+    ("Policy loss", "loss", {"actor/pg_loss": ""}),
+    ("Learning rate", "rate", {"actor/lr": ""}),
+    ("Rollout against training", "largest probability difference", {"training/rollout_probs_diff_max": ""}),
+)
+
+
+def draw_update(groups: list[Group]) -> Figure | None:
+    panels = [panel for panel in UPDATE_PANELS if any(has_metric(groups, name) for name in panel[2])]
+    if not panels:
+        return None
+    rows = (len(panels) + 1) // 2
+    figure, axes = new_figure("Policy update", [2.5] * rows, columns=2)
+    for ax, (title, unit, metrics) in zip(axes, panels):
+        present = [name for name in metrics if has_metric(groups, name)]
+        for name, style in zip(present, ("-", "--")):
+            own = COLOURS[present.index(name)] if is_single(groups) else ""
+            draw_metric(ax, groups, name, label=metrics[name], colour=own, style=style)
+        ax.set_title(title)
+        ax.set_ylabel(unit)
+        if unit.startswith("share"):
+            _share_axis(ax)
+        iteration_axis(ax)
+        if is_single(groups) and len(present) > 1:
+            ax.legend(loc="best")
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
+    if not is_single(groups):
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower left", ncols=2)
+    return figure
+
+
+def draw_throughput(groups: list[Group]) -> Figure | None:
+    panels = [
+        ("Throughput", "perf/throughput", "tokens/s"),
+        ("Memory allocated, peak", "perf/max_memory_allocated_gb", "GB"),
+        ("Sequences preempted", "rollout/preemptions", "per iteration"),
+    ]
+    panels = [panel for panel in panels if has_metric(groups, panel[1])]
+    if not panels or panels[0][1] != "perf/throughput":
+        return None
+    figure, axes = new_figure("Throughput", [3.0] + [1.5] * (len(panels) - 1))
+    for ax, (title, metric, unit) in zip(axes, panels):
+        draw_metric(ax, groups, metric, smooth=metric == "perf/throughput")
+        if metric != "perf/throughput":
+            ax.set_title(title)
+        ax.set_ylim(bottom=0)
+        ax.yaxis.set_major_formatter("{x:,g}")
+        ax.set_ylabel(unit)
+        iteration_axis(ax, label=ax is axes[len(panels) - 1])
+    axes[0].legend(loc="best") if is_single(groups) else outside_legend(axes[0])
+    return figure
+
+
+# Name of the file, heading in the report, drawing.
+FIGURES: tuple[tuple[str, str, Callable[[list[Group]], Figure | None]], ...] = (
+    ("reward", "Reward", draw_reward),
+    ("response_length", "Response length", draw_response_length),
+    ("length_histogram", "Distribution of response lengths", draw_length_histogram),
+    ("entropy", "Entropy", draw_entropy),
+    ("update", "Policy update", draw_update),
+    ("step_time", "Time of an iteration", draw_step_time),
+    ("throughput", "Throughput", draw_throughput),
+)

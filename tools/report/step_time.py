@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the time of an iteration goes."""
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from report.data import Group, NamedRun, phase_table
+from report.style import COLOURS, INK, PHASE_COLOURS, iteration_axis, new_figure, outside_legend
+
+SPREADS = 4  # phases shown in the panel of differences between ranks
+
+
+def draw_step_time(groups: list[Group]) -> Figure | None:
+    """A run: its phases stacked over iterations, and how far its ranks are apart. Several: their means side by side."""
+    runs = [named for group in groups for named in group.members if phase_table(named.run)[1]]
+    if not runs:
+        return None
+    return _draw_stack(runs[0]) if len(runs) == 1 else _draw_bars(runs)
+
+
+def _draw_stack(named: NamedRun) -> Figure:
+    steps, phases = phase_table(named.run)
+    spreads = {name: values[:, 2] - values[:, 0] for name, values in phases.items()}
+    widest = sorted((name for name in spreads if spreads[name].any()), key=lambda name: -spreads[name].sum())[:SPREADS]
+    figure, axes = new_figure("Time of an iteration by phase", [3.8, 1.7] if widest else [3.8])
+    total = sum(values[:, 1].sum() for values in phases.values())
+    edges, base = _edges(steps), np.zeros(len(steps))
+    for i, (name, values) in enumerate(phases.items()):
+        colour = _colour(name, i)
+        share = 100 * values[:, 1].sum() / total if total > 0 else 0.0
+        axes[0].stairs(base + values[:, 1], edges, baseline=base, fill=True, color=colour, label=f"{name}  {share:.1f} %")
+        base = base + values[:, 1]
+    _draw_rank_bands(axes[0], edges, phases)
+    axes[0].stairs(base, edges, color=INK, linewidth=0.9)
+    axes[0].set_ylim(0, axes[0].get_ylim()[1])
+    axes[0].set_ylabel("seconds, mean over ranks")
+    outside_legend(axes[0], reverse=True)
+    for name in widest:
+        colour = _colour(name, list(phases).index(name))
+        axes[1].stairs(spreads[name], edges, color=colour, linewidth=1.5, label=name)
+    if widest:
+        axes[1].set_title("Ranks apart: slowest minus fastest")
+        axes[1].set_ylabel("seconds")
+        axes[1].set_ylim(bottom=0)
+        outside_legend(axes[1])
+    for ax in axes:
+        iteration_axis(ax, label=ax is axes[-1])
+        ax.set_xlim(edges[0], edges[-1])
+    return figure
+
+
+def _draw_rank_bands(ax: Axes, edges: np.ndarray, phases: dict[str, np.ndarray]) -> None:
+    """From the fastest to the slowest rank, hatched around the upper edge of each phase."""
+    base, label = np.zeros(len(edges) - 1), "fastest to slowest rank"
+    for values in phases.values():
+        if (values[:, 2] > values[:, 0]).any():
+            low, high = base + values[:, 0], base + values[:, 2]
+            ax.stairs(high, edges, baseline=low, fill=True, facecolor="none", edgecolor=INK, hatch="/////", alpha=0.35,
+                      linewidth=0, label=label)
+            label = None
+        base = base + values[:, 1]
+
+
+def _draw_bars(runs: list[NamedRun]) -> Figure:
+    """One bar a run, phases stacked; the line at its end spans the fastest to the slowest rank, summed over phases."""
+    tables = [phase_table(named.run)[1] for named in runs]
+    names = list(dict.fromkeys(name for table in tables for name in table))
+    figure, (ax,) = new_figure("Time of an iteration by phase, mean over the run", [0.9 + 0.42 * len(runs)])
+    left = np.zeros(len(runs))
+    for i, name in enumerate(names):
+        width = np.array([table[name][:, 1].mean() if name in table else 0.0 for table in tables])
+        ax.barh(range(len(runs)), width, left=left, height=0.68, color=_colour(name, i), label=name)
+        left += width
+    low = [sum(values[:, 0].mean() for values in table.values()) for table in tables]
+    high = [sum(values[:, 2].mean() for values in table.values()) for table in tables]
+    ax.hlines(range(len(runs)), low, high, color=INK, linewidth=1.6, label="fastest to slowest rank")
+    for i, (end, slowest) in enumerate(zip(left, high)):
+        ax.annotate(f"{end:.3g} s", (max(end, slowest), i), xytext=(5, 0), textcoords="offset points", va="center",
+                    fontsize=8.5)
+    ax.set_yticks(range(len(runs)), [named.name for named in runs])
+    ax.invert_yaxis()
+    ax.grid(axis="y", visible=False)
+    ax.set_xlim(0, 1.12 * max(high))
+    ax.set_xlabel("seconds per iteration, mean over ranks")
+    outside_legend(ax)
+    return figure
+
+
+def _edges(steps: np.ndarray) -> np.ndarray:
+    """Borders halfway between iterations: (n) -> (n + 1)."""
+    middles = (steps[1:] + steps[:-1]) / 2
+    return np.concatenate([[steps[0] - 0.5], middles, [steps[-1] + 0.5]])
+
+
+def _colour(phase: str, index: int) -> str:
+    return PHASE_COLOURS.get(phase, COLOURS[index % len(COLOURS)])

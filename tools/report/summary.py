@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of the summary: plain numbers by name, and how they are written."""
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from report.data import Group, NamedRun, finite_points, phase_table
+from taper_h5 import Run, valid_lengths
+
+FIRST, LAST = 5, 10  # iterations at the ends of a run whose mean rewards are compared
+
+
+@dataclass(frozen=True)
+class Row:
+    key: str  # in summary.json
+    label: str
+    unit: str
+    compute: Callable[[Run], float]  # NaN: cannot be said
+    write: Callable[[float], str]
+
+
+def reward_metric(run: Run) -> str:
+    names = ("critic/score/mean", "critic/rewards/mean")
+    return next((name for name in names if len(finite_points(run, name)[1])), names[0])
+
+
+def measured(run: Run, metric: str) -> np.ndarray:
+    return finite_points(run, metric)[1]
+
+
+def _or_nan(values: np.ndarray, reduce: Callable[[np.ndarray], float]) -> float:
+    return float(reduce(values)) if len(values) else math.nan
+
+
+def first_reward(run: Run) -> float:
+    return _or_nan(measured(run, reward_metric(run))[:FIRST], np.mean)
+
+
+def last_reward(run: Run) -> float:
+    return _or_nan(measured(run, reward_metric(run))[-LAST:], np.mean)
+
+
+def reward_gain(run: Run) -> float:
+    return last_reward(run) - first_reward(run) if len(measured(run, reward_metric(run))) > 1 else math.nan
+
+
+def total_seconds(run: Run) -> float:
+    steps = measured(run, "timing_s/step")
+    if len(steps):
+        return float(steps.sum())
+    phases = phase_table(run)[1]
+    return float(sum(values[:, 1].sum() for values in phases.values())) if phases else math.nan
+
+
+def seconds_per_iteration(run: Run) -> float:
+    for metric in ("timing_s/step", "perf/time_per_step"):
+        if len(measured(run, metric)):
+            return float(np.median(measured(run, metric)))
+    return math.nan
+
+
+def response_tokens(run: Run) -> float:
+    lengths = valid_lengths(run.lengths)
+    return float(lengths.sum(dtype=np.int64)) if len(lengths) else math.nan
+
+
+def generation_speed(run: Run) -> float:
+    seconds = sum(phase_table(run)[1].get("gen", np.zeros((0, 3)))[:, 1])
+    return response_tokens(run) / seconds if seconds > 0 else math.nan
+
+
+def mean_length(run: Run) -> float:
+    lengths = valid_lengths(run.lengths)
+    return float(lengths.mean()) if len(lengths) else _or_nan(measured(run, "response_length/mean"), np.mean)
+
+
+def longest(run: Run) -> float:
+    lengths = valid_lengths(run.lengths)
+    return float(lengths.max()) if len(lengths) else _or_nan(measured(run, "response_length/max"), np.max)
+
+
+def plain(value: float) -> str:
+    """Four digits that count; whole numbers in full."""
+    if math.isnan(value):
+        return "n/a"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def signed(value: float) -> str:
+    return "n/a" if math.isnan(value) else f"{value:+.4f}"
+
+
+def fixed(value: float) -> str:
+    return "n/a" if math.isnan(value) else f"{value:.4f}"
+
+
+def percent(value: float) -> str:
+    return "n/a" if math.isnan(value) else f"{100 * value:.2f} %"
+
+
+def duration(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "n/a"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d} h" if whole >= 3600 else f"{whole // 60}:{whole % 60:02d} min"
+
+
+def exactness(value: float) -> str:
+    return "0 (exact)" if value == 0 else plain(value)
+
+
+def _of(metric: str, reduce: Callable[[np.ndarray], float]) -> Callable[[Run], float]:
+    return lambda run: _or_nan(measured(run, metric), reduce)
+
+
+def _first(values: np.ndarray) -> float:
+    return values[0]
+
+
+def _final(values: np.ndarray) -> float:
+    return values[-1]
+
+
+ROWS = (
+    Row("iterations", "iterations", "", lambda run: float(len(run.steps)), plain),
+    Row("reward_first", f"mean reward, first {FIRST} iterations", "", first_reward, fixed),
+    Row("reward_last", f"mean reward, last {LAST} iterations", "", last_reward, fixed),
+    Row("reward_gain", "difference", "", reward_gain, signed),
+    Row("evaluation_first", "evaluation score, first", "", _of("val/score/mean", _first), fixed),
+    Row("evaluation_last", "evaluation score, last", "", _of("val/score/mean", _final), fixed),
+    Row("evaluation_best", "evaluation score, best", "", _of("val/score/mean", np.max), fixed),
+    Row(
+        "probability_difference",
+        "largest difference of rollout and training probability",
+        "",
+        _of("training/rollout_probs_diff_max", np.max),
+        exactness,
+    ),
+    Row("responses", "responses", "", lambda run: float(len(valid_lengths(run.lengths)) or math.nan), plain),
+    Row("response_tokens", "response tokens", "", response_tokens, plain),
+    Row("response_length_mean", "mean response length", "tokens", mean_length, plain),
+    Row("response_length_max", "longest response", "tokens", longest, plain),
+    Row("clip_ratio", "responses cut at the limit", "", _of("response_length/clip_ratio", np.mean), percent),
+    Row("entropy_first", "entropy, first iteration", "nat", _of("actor/entropy", _first), plain),
+    Row("entropy_last", "entropy, last iteration", "nat", _of("actor/entropy", _final), plain),
+    Row("seconds", "time in iterations", "", total_seconds, duration),
+    Row("seconds_per_iteration", "time of an iteration, median", "s", seconds_per_iteration, plain),
+    Row("throughput", "throughput, mean", "tokens/s", _of("perf/throughput", np.mean), plain),
+    Row("generation_speed", "response tokens per second of generation", "tokens/s", generation_speed, plain),
+    Row("preemptions", "sequences preempted", "", _of("rollout/preemptions", np.sum), plain),
+    Row("memory_gb", "memory allocated, peak", "GB", _of("perf/max_memory_allocated_gb", np.max), plain),
+)
+
+
+def summarize(run: Run) -> dict[str, float]:
+    """All figures of one run by key; NaN where they cannot be said."""
+    return {row.key: row.compute(run) for row in ROWS}
+
+
+def summary_table(groups: list[Group]) -> list[list[str]]:
+    """Head and rows as text: a column for each run, and mean +- standard deviation after the seeds of a group."""
+    head = [""]
+    for group in groups:
+        head += [named.name for named in group.members]
+        if len(group.members) > 1:
+            head.append(f"mean of {group.label}")
+    table = [head]
+    for row in ROWS:
+        cells = [cell for group in groups for cell in _cells(row, group)]
+        if any(cell != "n/a" for cell in cells):
+            table.append([f"{row.label} ({row.unit})" if row.unit else row.label, *cells])
+    return table
+
+
+def _cells(row: Row, group: Group) -> list[str]:
+    values = [row.compute(run) for run in group.runs]
+    cells = [row.write(value) for value in values]
+    if len(values) > 1:
+        known = np.array([value for value in values if math.isfinite(value)])
+        if len(known) > 1:
+            cells.append(f"{row.write(float(known.mean()))} ± {row.write(float(known.std(ddof=1))).lstrip('+')}")
+        else:
+            cells.append("n/a")
+    return cells
+
+
+def phase_rows(named: NamedRun) -> list[list[str]]:
+    """Head and rows as text: how the time of a run was spent."""
+    phases = phase_table(named.run)[1]
+    total = sum(values[:, 1].sum() for values in phases.values())
+    table = [["phase", "total", "share", "per iteration (s)", "ranks apart"]]
+    for name, values in phases.items():
+        spent = values[:, 1].sum()
+        spread = (values[:, 2] - values[:, 0]).sum() / spent if spent > 0 else 0.0
+        apart = percent(spread) if name in named.run.timing else "n/a"
+        mean = plain(float(spent / len(values)))
+        table.append([name, duration(float(spent)), f"{100 * spent / total:.1f} %", mean, apart])
+    return table if len(table) > 1 else []
+
+
+def time_shares(run: Run) -> dict[str, float]:
+    """Phase -> share of the time in iterations."""
+    phases = phase_table(run)[1]
+    total = sum(values[:, 1].sum() for values in phases.values())
+    return {name: float(values[:, 1].sum() / total) for name, values in phases.items()} if total > 0 else {}

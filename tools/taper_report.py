@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures and a report of runs: taper report RUN_DIR [RUN_DIR ...] [--output DIR]
+
+Writes PNG pictures, index.md, index.html (one file, pictures inside) and summary.json. Several runs are drawn over one
+another; runs that differ in nothing but seeds and places of output are drawn as their mean and standard deviation.
+"""
+import argparse
+import json
+import math
+import os
+import sys
+from pathlib import Path
+
+BAD_INPUT = 2  # exit code, as of the other commands
+
+try:
+    from report.data import Group, NamedRun, differing_parameters, group_runs, load_runs
+    from report.figures import FIGURES
+    from report.pages import Page, Picture, Table, html_page, markdown_page
+    from report.style import COLOURS, render
+    from report.summary import phase_rows, summarize, summary_table, time_shares
+    from taper_h5 import ReadError
+except ModuleNotFoundError as missing:
+    sys.exit(
+        f"taper report: {missing} for {sys.executable} (h5py, numpy and matplotlib are needed) "
+        f"install them there, or name another interpreter with TAPER_PYTHON"
+    )
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="taper report", description="Pictures and a report of runs of taper train.")
+    parser.add_argument("runs", metavar="RUN_DIR", nargs="+", type=Path, help="output directory of a run")
+    parser.add_argument(
+        "--output", metavar="DIR", type=Path, help="where to write (default: RUN_DIR/report; of several runs: ./report)"
+    )
+    return parser.parse_args(arguments)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Aside, to disk, renamed: readers never find a half."""
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def draw_pictures(groups: list[Group]) -> list[Picture]:
+    pictures = []
+    for name, heading, draw in FIGURES:
+        figure = draw(groups)
+        if figure is not None:
+            pictures.append(Picture(f"{name}.png", heading, render(figure)))
+    return pictures
+
+
+def fact_rows(runs: list[NamedRun]) -> list[list[str]]:
+    """What ran where, with what came of it, a column for each run."""
+    facts = [
+        {"directory": str(named.directory.resolve())}
+        | {name: value for name, value in named.run.facts.items() if name not in ("format", "format_version")}
+        | {f"status/{name}": str(value) for name, value in named.status.items() if not isinstance(value, (dict, list))}
+        for named in runs
+    ]
+    names = list(dict.fromkeys(name for fact in facts for name in fact))
+    return [["", *(named.name for named in runs)]] + [[name, *(fact.get(name, "-") for fact in facts)] for name in names]
+
+
+def make_page(runs: list[NamedRun], groups: list[Group], pictures: list[Picture]) -> Page:
+    tables = [Table("Summary", summary_table(groups))]
+    for named in runs:
+        rows = phase_rows(named)
+        if rows:
+            tables.append(Table("Time by phase" + (f", {named.name}" if len(runs) > 1 else ""), rows))
+    if len(runs) > 1:
+        differing = differing_parameters(runs)
+        head = ["parameter", *(named.name for named in runs)]
+        if differing:
+            tables.append(Table("Parameters that differ", [head, *([k, *v] for k, v in differing.items())], False))
+    tables.append(Table("Where it ran", fact_rows(runs), False))
+    span = [f"{named.name}: iterations {named.run.steps[0]} to {named.run.steps[-1]}" for named in runs]
+    title = f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs"
+    return Page(title, "; ".join(span), tables, pictures, {named.name: named.run.config for named in runs})
+
+
+def summary_json(runs: list[NamedRun]) -> str:
+    """The figures for scripts, by run; what cannot be said is null."""
+    figures = {}
+    for named in runs:
+        values = summarize(named.run)
+        clean = {key: value if math.isfinite(value) else None for key, value in values.items()}
+        figures[named.name] = clean | {"time_shares": time_shares(named.run)}
+    return json.dumps(figures, indent=2) + "\n"
+
+
+def make_report(run_directories: list[Path], output: Path | None) -> Path:
+    runs = load_runs(run_directories)
+    if output is None:
+        output = runs[0].directory / "report" if len(runs) == 1 else Path("report")
+    groups = group_runs(runs, COLOURS)
+    pictures = draw_pictures(groups)
+    page = make_page(runs, groups, pictures)
+    output.mkdir(parents=True, exist_ok=True)
+    for picture in pictures:
+        write_whole(output / picture.file, picture.png)
+    write_whole(output / "summary.json", summary_json(runs).encode())
+    write_whole(output / "index.md", markdown_page(page).encode())
+    write_whole(output / "index.html", html_page(page).encode())
+    return output
+
+
+def main(arguments: list[str]) -> int:
+    options = parse_arguments(arguments)
+    try:
+        output = make_report(options.runs, options.output)
+    except ReadError as error:
+        print(f"taper report: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except OSError as error:
+        print(f"taper report: {error.filename}: {error.strerror}: the report cannot be written there", file=sys.stderr)
+        return 1
+    print(f"report written to {output / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
