@@ -15,12 +15,13 @@
 namespace taper {
 
 int run_train(int argc, char** argv) {
-  std::string run_file;
+  std::string run_file, resume = "auto";
   std::vector<std::string> assignments;
   bool dump_default = false, check = false;
   param::CommandLine line("taper train", "Trains a model by reinforcement learning, as a run file says.");
   line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
   line.repeated("set", assignments, "NAME=VALUE", "overrides a value, e.g. \"Rollout/Temperature=0.8\"");
+  line.text("resume", resume, "auto|none|DIR", "go on from the newest checkpoint, start afresh, or use this checkpoint");
   line.flag("dump-default", dump_default, "prints a complete run file with the default values and exits");
   line.flag("check", check, "validates input and files, prints the memory plan and exits");
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
@@ -45,7 +46,7 @@ int run_train(int argc, char** argv) {
   require_equal(ranks, "the configuration", config);
   TrainJob job(options, config, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-  if (!check) job.run();
+  if (!check) job.run(resume);
   return 0;
 }
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what `taper train` writes: run.h5, rollouts/*.h5, metrics.jsonl (schema: doc/results-schema.md).
+"""Reads what `taper train` writes: run.h5, rollouts/*.h5, metrics.jsonl.
+
+The schema is in doc/results-schema.md.
 
     from taper_h5 import read_run
     run = read_run("out/run.h5")
     print(run.steps, run.metrics["critic/score/mean"])
 
-Needs h5py and numpy. Bad files raise ReadError with the name of the file in the message. The files are replaced by
-renaming, so they can be read while the run goes on.
+Needs h5py and numpy. Bad files raise ReadError with the name of the file in the message. The files
+are replaced by renaming, so they can be read while the run goes on.
 """
 import json
 from collections.abc import Iterator
@@ -22,7 +24,7 @@ FINISH_NAMES = ("eos", "stop", "length", "abort")  # by code of Rollouts.finish
 
 
 class ReadError(Exception):
-    """"file: problem (why) what to do"."""
+    """ "file: problem (why) what to do"."""
 
 
 @dataclass(frozen=True)
@@ -31,22 +33,37 @@ class Run:
 
     path: Path
     config: str = ""  # the parameters as text (YAML or XML), defaults included
-    facts: dict[str, str] = field(default_factory=dict)  # "created", "build/compiler", "machine/host", ...
+    facts: dict[str, str] = field(
+        default_factory=dict
+    )  # "created", "build/compiler", "machine/host", ...
     steps: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (rows) of metrics
-    metrics: dict[str, np.ndarray] = field(default_factory=dict)  # name -> (rows) f64, NaN: not measured
+    metrics: dict[str, np.ndarray] = field(
+        default_factory=dict
+    )  # name -> (rows) f64, NaN: not measured
     units: dict[str, str] = field(default_factory=dict)  # full path of a dataset -> unit
-    timing_steps: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (rows) of timing
-    timing: dict[str, np.ndarray] = field(default_factory=dict)  # phase -> (rows, 3) s: min, mean, max over ranks
-    length_steps: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (rows) of lengths
-    lengths: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.int32))  # (rows, samples) tokens, -1: none
-    records: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)  # table -> column (or "step") -> (rows)
+    timing_steps: np.ndarray = field(
+        default_factory=lambda: np.empty(0, np.int64)
+    )  # (rows) of timing
+    timing: dict[str, np.ndarray] = field(
+        default_factory=dict
+    )  # phase -> (rows, 3) s: min, mean, max over ranks
+    length_steps: np.ndarray = field(
+        default_factory=lambda: np.empty(0, np.int64)
+    )  # (rows) of lengths
+    lengths: np.ndarray = field(
+        default_factory=lambda: np.empty((0, 0), np.int32)
+    )  # (rows, samples) tokens, -1: none
+    records: dict[str, dict[str, np.ndarray]] = field(
+        default_factory=dict
+    )  # table -> column (or "step") -> (rows)
 
 
 @dataclass(frozen=True)
 class Rollouts:
-    """All samples of one iteration, ordered by (group, sample). Per-token entries are lists of arrays, one a sample.
+    """All samples of one iteration, ordered by (group, sample).
 
-    tokens[i][:prompt_length[i]] is the prompt of sample i, tokens[i][prompt_length[i]:] its response.
+    Per-token entries are lists of arrays, one a sample: tokens[i][:prompt_length[i]] is the prompt
+    of sample i, tokens[i][prompt_length[i]:] its response.
     """
 
     path: Path
@@ -73,7 +90,9 @@ def read_run(path: str | Path) -> Run:
         facts = {name: _text(value) for name, value in file.attrs.items()}
         for group in ("build", "machine"):
             if group in file:
-                facts |= {f"{group}/{name}": _text(value) for name, value in file[group].attrs.items()}
+                facts |= {
+                    f"{group}/{name}": _text(value) for name, value in file[group].attrs.items()
+                }
         metrics = _read_table(file, "metrics", ())
         timing = _read_table(file, "timing", (3,))
         lengths = _read_table(file, "rollout", (-1,))
@@ -104,12 +123,24 @@ def read_rollouts(path: str | Path) -> Rollouts:
         names = [_text(name) for name in file["reward_names"][()]]
         columns = {
             name: _read_column(path, file, name, rows)
-            for name in ("group", "sample", "prompt_length", "response_length", "advantage", "finish")
+            for name in (
+                "group",
+                "sample",
+                "prompt_length",
+                "response_length",
+                "advantage",
+                "finish",
+            )
         }
         rewards = _read_column(path, file, "rewards", rows)
         if rewards.shape != (rows, len(names)):
-            raise ReadError(f"{path}: /rewards is {rewards.shape} ({rows} samples, {len(names)} names) damaged file?")
-        ragged = {name: _read_ragged(path, file, name, rows) for name in ("tokens", "log_probs", "kept_mass", "layout")}
+            raise ReadError(
+                f"{path}: /rewards is {rewards.shape} ({rows} samples, {len(names)} names) damaged file?"
+            )
+        ragged = {
+            name: _read_ragged(path, file, name, rows)
+            for name in ("tokens", "log_probs", "kept_mass", "layout")
+        }
         return Rollouts(
             path=path,
             iteration=int(file.attrs["iteration"]),
@@ -124,8 +155,8 @@ def read_rollouts(path: str | Path) -> Rollouts:
 def read_metrics_jsonl(path: str | Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Reads the log of record: (steps (rows) i64, name -> (rows) f64).
 
-    Lines of one step are merged, a later value replaces an earlier one; NaN where a step lacks a metric. A last line
-    without its newline is still being written and is left out.
+    Lines of one step are merged, a later value replaces an earlier one; NaN where a step lacks a
+    metric. A last line without its newline is still being written and is left out.
     """
     path = Path(path)
     try:
@@ -139,12 +170,15 @@ def read_metrics_jsonl(path: str | Path) -> tuple[np.ndarray, dict[str, np.ndarr
             rows.setdefault(step, {}).update(values)
     steps = sorted(rows)
     names = sorted({name for values in rows.values() for name in values})
-    columns = {name: np.array([rows[step].get(name, np.nan) for step in steps], np.float64) for name in names}
+    columns = {
+        name: np.array([rows[step].get(name, np.nan) for step in steps], np.float64)
+        for name in names
+    }
     return np.array(steps, np.int64), columns
 
 
 def valid_lengths(lengths: np.ndarray) -> np.ndarray:
-    """All response lengths of a (rows, samples) table as one flat array, without the -1 that fill its rows."""
+    """The lengths in a (rows, samples) table, flat, without the -1 that fill its rows."""
     return lengths[lengths >= 0]
 
 
@@ -161,15 +195,23 @@ def _open(path: Path, kind: str) -> Iterator[h5py.File]:
         with h5py.File(path, "r", locking=False) as file:
             found = _text(file.attrs.get("format", ""))
             if found != kind:
-                raise ReadError(f"{path} is not a {kind} file (its format attribute is {found or 'missing'})")
+                raise ReadError(
+                    f"{path} is not a {kind} file (its format attribute is {found or 'missing'})"
+                )
             version = int(file.attrs.get("format_version", 0))
             if version != FORMAT_VERSION:
-                raise ReadError(f"{path} has format version {version} (these tools read {FORMAT_VERSION})")
+                raise ReadError(
+                    f"{path} has format version {version} (these tools read {FORMAT_VERSION})"
+                )
             yield file
     except KeyError as error:
-        raise ReadError(f"{path} lacks a dataset ({error.args[0]}) damaged file, or another version?") from error
+        raise ReadError(
+            f"{path} lacks a dataset ({error.args[0]}) damaged file, or another version?"
+        ) from error
     except OSError as error:
-        raise ReadError(f"{path} cannot be read as HDF5 ({_reason(error)}) damaged or cut off?") from error
+        raise ReadError(
+            f"{path} cannot be read as HDF5 ({_reason(error)}) damaged or cut off?"
+        ) from error
 
 
 def _reason(error: Exception) -> str:
@@ -186,28 +228,43 @@ def _text(value: object) -> str:
 def _datasets(group: h5py.Group) -> dict[str, h5py.Dataset]:
     """All datasets below a group by their names relative to it ("timing_s/gen")."""
     found: dict[str, h5py.Dataset] = {}
-    group.visititems(lambda name, item: found.update({name: item}) if isinstance(item, h5py.Dataset) else None)
+    group.visititems(
+        lambda name, item: found.update({name: item}) if isinstance(item, h5py.Dataset) else None
+    )
     return found
 
 
 def _read_table(file: h5py.File, group: str, cell: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Columns of one table, "step" among them; an absent one is empty. cell: shape of one entry, -1 is any."""
+    """Columns of one table, "step" among them; empty where it is absent.
+
+    cell: shape of one entry, -1 is any.
+    """
     if group not in file:
         return {"step": np.empty(0, np.int64)}
     columns = {name: dataset[()] for name, dataset in _datasets(file[group]).items()}
     if "step" not in columns:
-        raise ReadError(f"{file.filename}: /{group} has no step (the iteration of each row) damaged file?")
+        raise ReadError(
+            f"{file.filename}: /{group} has no step (the iteration of each row) damaged file?"
+        )
     rows = len(columns["step"])
     for name, values in columns.items():
         wanted = (rows,) if name == "step" else (rows, *cell)
-        fits = len(values.shape) == len(wanted) and all(w in (-1, s) for w, s in zip(wanted, values.shape))
+        fits = len(values.shape) == len(wanted) and all(
+            w in (-1, s) for w, s in zip(wanted, values.shape)
+        )
         if not fits:
-            raise ReadError(f"{file.filename}: /{group}/{name} is {values.shape} ({wanted} expected) damaged file?")
+            raise ReadError(
+                f"{file.filename}: /{group}/{name} is {values.shape} ({wanted} expected) damaged file?"
+            )
     return columns
 
 
 def _read_units(file: h5py.File) -> dict[str, str]:
-    return {f"/{name}": _text(item.attrs["units"]) for name, item in _datasets(file).items() if "units" in item.attrs}
+    return {
+        f"/{name}": _text(item.attrs["units"])
+        for name, item in _datasets(file).items()
+        if "units" in item.attrs
+    }
 
 
 def _read_column(path: Path, file: h5py.File, name: str, rows: int) -> np.ndarray:
@@ -219,7 +276,12 @@ def _read_column(path: Path, file: h5py.File, name: str, rows: int) -> np.ndarra
 
 def _read_ragged(path: Path, file: h5py.File, name: str, rows: int) -> list[np.ndarray]:
     values, offsets = file[f"{name}/values"][()], file[f"{name}/offsets"][()]
-    fits = len(offsets) == rows + 1 and offsets[0] == 0 and offsets[-1] == len(values) and (np.diff(offsets) >= 0).all()
+    fits = (
+        len(offsets) == rows + 1
+        and offsets[0] == 0
+        and offsets[-1] == len(values)
+        and (np.diff(offsets) >= 0).all()
+    )
     if not fits:
         raise ReadError(f"{path}: /{name}/offsets do not fit /{name}/values (damaged file?)")
     return [values[begin:end] for begin, end in zip(offsets[:-1], offsets[1:])]
@@ -233,7 +295,9 @@ def _parse_line(line: str, where: str) -> tuple[int, dict[str, float]]:
     step = record.get("step") if isinstance(record, dict) else None
     if not isinstance(step, int) or isinstance(step, bool):
         raise ReadError(f'{where}: not a metrics line (an object with an integer "step" expected)')
-    return step, {name: _number(value, name, where) for name, value in record.items() if name != "step"}
+    return step, {
+        name: _number(value, name, where) for name, value in record.items() if name != "step"
+    }
 
 
 def _number(value: object, name: str, where: str) -> float:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures and a report of runs: taper report RUN_DIR [RUN_DIR ...] [--output DIR]
 
-Writes PNG pictures, index.md, index.html (one file, pictures inside) and summary.json. Several runs are drawn over one
-another; runs that differ in nothing but seeds and places of output are drawn as their mean and standard deviation.
+Writes PNG pictures, index.md, index.html (one file, pictures inside) and summary.json. Several runs
+are drawn over one another; runs that differ in nothing but seeds and places of output are drawn as
+their mean and standard deviation.
 """
 import argparse
 import json
@@ -29,10 +30,17 @@ except ModuleNotFoundError as missing:
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="taper report", description="Pictures and a report of runs of taper train.")
-    parser.add_argument("runs", metavar="RUN_DIR", nargs="+", type=Path, help="output directory of a run")
+    parser = argparse.ArgumentParser(
+        prog="taper report", description="Pictures and a report of runs of taper train."
+    )
     parser.add_argument(
-        "--output", metavar="DIR", type=Path, help="where to write (default: RUN_DIR/report; of several runs: ./report)"
+        "runs", metavar="RUN_DIR", nargs="+", type=Path, help="output directory of a run"
+    )
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        type=Path,
+        help="where to write (default: RUN_DIR/report; of several runs: ./report)",
     )
     return parser.parse_args(arguments)
 
@@ -60,12 +68,22 @@ def fact_rows(runs: list[NamedRun]) -> list[list[str]]:
     """What ran where, with what came of it, a column for each run."""
     facts = [
         {"directory": str(named.directory.resolve())}
-        | {name: value for name, value in named.run.facts.items() if name not in ("format", "format_version")}
-        | {f"status/{name}": str(value) for name, value in named.status.items() if not isinstance(value, (dict, list))}
+        | {
+            name: value
+            for name, value in named.run.facts.items()
+            if name not in ("format", "format_version")
+        }
+        | {
+            f"status/{name}": str(value)
+            for name, value in named.status.items()
+            if not isinstance(value, (dict, list))
+        }
         for named in runs
     ]
     names = list(dict.fromkeys(name for fact in facts for name in fact))
-    return [["", *(named.name for named in runs)]] + [[name, *(fact.get(name, "-") for fact in facts)] for name in names]
+    return [["", *(named.name for named in runs)]] + [
+        [name, *(fact.get(name, "-") for fact in facts)] for name in names
+    ]
 
 
 def make_page(runs: list[NamedRun], groups: list[Group], pictures: list[Picture]) -> Page:
@@ -73,16 +91,28 @@ def make_page(runs: list[NamedRun], groups: list[Group], pictures: list[Picture]
     for named in runs:
         rows = phase_rows(named)
         if rows:
-            tables.append(Table("Time by phase" + (f", {named.name}" if len(runs) > 1 else ""), rows))
+            tables.append(
+                Table("Time by phase" + (f", {named.name}" if len(runs) > 1 else ""), rows)
+            )
     if len(runs) > 1:
         differing = differing_parameters(runs)
         head = ["parameter", *(named.name for named in runs)]
         if differing:
-            tables.append(Table("Parameters that differ", [head, *([k, *v] for k, v in differing.items())], False))
+            tables.append(
+                Table(
+                    "Parameters that differ",
+                    [head, *([k, *v] for k, v in differing.items())],
+                    False,
+                )
+            )
     tables.append(Table("Where it ran", fact_rows(runs), False))
-    span = [f"{named.name}: iterations {named.run.steps[0]} to {named.run.steps[-1]}" for named in runs]
+    span = [
+        f"{named.name}: iterations {named.run.steps[0]} to {named.run.steps[-1]}" for named in runs
+    ]
     title = f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs"
-    return Page(title, "; ".join(span), tables, pictures, {named.name: named.run.config for named in runs})
+    return Page(
+        title, "; ".join(span), tables, pictures, {named.name: named.run.config for named in runs}
+    )
 
 
 def summary_json(runs: list[NamedRun]) -> str:
@@ -119,7 +149,10 @@ def main(arguments: list[str]) -> int:
         print(f"taper report: {error}", file=sys.stderr)
         return BAD_INPUT
     except OSError as error:
-        print(f"taper report: {error.filename}: {error.strerror}: the report cannot be written there", file=sys.stderr)
+        print(
+            f"taper report: {error.filename}: {error.strerror}: the report cannot be written there",
+            file=sys.stderr,
+        )
         return 1
     print(f"report written to {output / 'index.html'}")
     return 0

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/Bf16.hpp"
 #include "kernels/detail/Product.hpp"
 
 namespace taper::detail {
 
 // Chains of R rows x N vectors of columns over n values of k. `w` points at the first column.
 template <class S, int R, int N, class W>
-inline void extend_chains(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, std::int64_t w_k, int n,
+inline void extend_chains(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
                           typename S::V (&acc)[R][N]) {
   for (int k = 0; k < n; ++k) {
     typename S::V column[N];
 #pragma GCC unroll 4
-    for (int j = 0; j < N; ++j) column[j] = S::load(w + k * w_k + 16 * j);
+    for (int j = 0; j < N; ++j) column[j] = S::load(w + k * kPanel + 16 * j);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       const typename S::V x = S::set1(a[r * a_row + k * a_k]);
@@ -28,124 +32,17 @@ inline int valid_lanes(const ProductArgs& args, int column) {
   return n < 0 ? 0 : (n > 16 ? 16 : n);
 }
 
-// One leaf, no tree, weights as they lie: whole chains of R rows.
+// Extends the chains of R rows over n values of k. They wait in `top`, rows 64 apart; when a leaf is whole, `merges`
+// lower sums are added to it, `level` floats apart each, and the result stands where the last of them stood.
 template <class S, int R, int N, class W>
-inline void column_block(const ProductArgs& args, int row, int column, const W* w) {
-  typename S::V acc[R][N];
-  float* y = args.y + row * args.y_row + column;
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-    for (int j = 0; j < N; ++j)
-      acc[r][j] =
-          args.accumulate ? S::load_n(y + r * args.y_row + 16 * j, valid_lanes(args, column + 16 * j)) : S::zero();
-  extend_chains<S, R, N, W>(args.a + row * args.a_row, args.a_row, args.a_k, w, args.w_k, args.last_leaf_k, acc);
-#pragma GCC unroll 4
-  for (int j = 0; j < N; ++j) {
-    const int lanes = valid_lanes(args, column + 16 * j);
-    const typename S::V bias = args.bias != nullptr ? S::load_n(args.bias + column + 16 * j, lanes) : S::zero();
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-      S::store_n(y + r * args.y_row + 16 * j, args.bias != nullptr ? S::add(acc[r][j], bias) : acc[r][j], lanes);
-  }
-}
-
-// Leaves and their tree: partial sums wait in `stack` (depth, R, 16 N) and are stored at the end.
-template <class S, int R, int N, class W>
-inline void leaf_block(const ProductArgs& args, int row, int column, const W* w, float* stack) {
-  constexpr int kWidth = 16 * N;
-  int depth = 0;
-  for (int leaf = 0; leaf < args.leaves; ++leaf) {
-    typename S::V acc[R][N];
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-      for (int j = 0; j < N; ++j) acc[r][j] = S::zero();
-    const int n = leaf + 1 == args.leaves ? args.last_leaf_k : args.leaf_k;
-    extend_chains<S, R, N, W>(args.a + row * args.a_row + leaf * args.a_leaf, args.a_row, args.a_k,
-                              w + leaf * args.w_leaf, args.w_k, n, acc);
-    for (int merges = args.program[leaf]; merges > 0; --merges) {
-      const float* lower = stack + --depth * (R * kWidth);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-        for (int j = 0; j < N; ++j) acc[r][j] = S::add(S::load(lower + r * kWidth + 16 * j), acc[r][j]);
-    }
-    float* top = stack + depth++ * (R * kWidth);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 4
-      for (int j = 0; j < N; ++j) S::store(top + r * kWidth + 16 * j, acc[r][j]);
-  }
-  for (int partial = 0; partial < args.partials; ++partial)
-    for (int r = 0; r < R; ++r)
-      for (int j = 0; j < N; ++j)
-        S::store_n(args.y + partial * args.y_partial + (row + r) * args.y_row + column + 16 * j,
-                   S::load(stack + (partial * R + r) * kWidth + 16 * j), valid_lanes(args, column + 16 * j));
-}
-
-// Calls f.template operator()<R>(row) for blocks of rows, the largest first.
-template <class S, class F>
-inline void for_row_blocks(int begin, int end, const F& f) {
-  int row = begin;
-  if constexpr (S::kProductRows >= 6) {
-    for (; row + 6 <= end; row += 6) f.template operator()<6>(row);
-    if (row + 4 <= end) {
-      f.template operator()<4>(row);
-      row += 4;
-    }
-    if (row + 3 <= end) {
-      f.template operator()<3>(row);
-      row += 3;
-    }
-  }
-  for (; row + 2 <= end; row += 2) f.template operator()<2>(row);
-  for (; row < end; ++row) f.template operator()<1>(row);
-}
-
-// Few rows: weights are widened on the way into registers.
-template <class S, class W>
-inline void direct_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  constexpr int N = S::kProductVectors;
-  alignas(64) float stack[kMaxTreeDepth * S::kProductRows * 16 * N];
-  const W* w = static_cast<const W*>(args.w) + panel * args.w_panel;
-  for (int c = 0; c < kPanel && panel * kPanel + c < args.columns; c += 16 * N)
-    for_row_blocks<S>(row_begin, row_end, [&]<int R>(int row) {
-      if (args.program == nullptr)
-        column_block<S, R, N, W>(args, row, panel * kPanel + c, w + c);
-      else
-        leaf_block<S, R, N, W>(args, row, panel * kPanel + c, w + c, stack);
-    });
-}
-
-// From so many rows on, 64 columns x 64 values of k at a time are first widened or gathered into a contiguous strip
-// that fills half of a first-level cache; meanwhile all chains wait in memory of the task's own, not in y, whose rows
-// may lie a power of two apart.
-inline constexpr int kStripRows = 12;
-inline constexpr int kStripK = 64;
-
-// strip (n, 64) from n values of k of the first `columns` columns of a panel; zeros beyond.
-template <class S, class W>
-inline void fill_strip(float* strip, const W* w, std::int64_t w_k, int n, int columns) {
-  for (int k = 0; k < n; ++k, w += w_k, strip += kPanel) {
-    if (columns == kPanel)
-      for (int c = 0; c < kPanel; c += 16) S::store(strip + c, S::load(w + c));
-    else  // a row of a plain matrix may end here
-      for (int c = 0; c < kPanel; ++c) strip[c] = c < columns ? to_float(w[c]) : 0.0f;
-  }
-}
-
-// Extends the chains of R rows over a strip. They wait in `top`, rows 64 apart; a leaf's last strip is then added to
-// `merges` lower sums, `level` floats apart each, the result standing where the last of them stood.
-template <class S, int R, int N>
-inline void strip_block(const float* a, std::int64_t a_row, std::int64_t a_k, const float* strip, int n, bool fresh,
-                        float* top, int merges, std::int64_t level) {
+inline void extend_block(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n, bool fresh,
+                         float* top, int merges, std::int64_t level) {
   typename S::V acc[R][N];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int j = 0; j < N; ++j) acc[r][j] = fresh ? S::zero() : S::load(top + r * kPanel + 16 * j);
-  extend_chains<S, R, N, float>(a, a_row, a_k, strip, kPanel, n, acc);
+  extend_chains<S, R, N, W>(a, a_row, a_k, w, n, acc);
   for (; merges > 0; --merges) {
     top -= level;
 #pragma GCC unroll 8
@@ -157,6 +54,41 @@ inline void strip_block(const float* a, std::int64_t a_row, std::int64_t a_k, co
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int j = 0; j < N; ++j) S::store(top + r * kPanel + 16 * j, acc[r][j]);
+}
+
+// Calls f.template operator()<R>(row) for blocks of rows, the largest first.
+template <class S, class F>
+inline void for_row_blocks(int rows, const F& f) {
+  int row = 0;
+  if constexpr (S::kProductRows >= 6) {
+    for (; row + 6 <= rows; row += 6) f.template operator()<6>(row);
+    if (row + 4 <= rows) {
+      f.template operator()<4>(row);
+      row += 4;
+    }
+    if (row + 3 <= rows) {
+      f.template operator()<3>(row);
+      row += 3;
+    }
+  }
+  for (; row + 2 <= rows; row += 2) f.template operator()<2>(row);
+  for (; row < rows; ++row) f.template operator()<1>(row);
+}
+
+// Values of k that all rows of a task share before the next ones are read: packed weights stay in the second-level
+// cache meanwhile (widening them in registers costs less than a widened copy); rows of a plain matrix are copied into a
+// strip in the first-level cache, since they may lie a power of two apart and end inside the panel.
+inline constexpr int kWindowK = 1024;
+inline constexpr int kStripK = 64;
+
+// strip (n, 64) from the first `columns` columns of n rows of a plain matrix; zeros beyond.
+template <class S>
+inline void fill_strip(float* strip, const float* w, std::int64_t w_k, int n, int columns) {
+  for (int k = 0; k < n; ++k, w += w_k, strip += kPanel)
+    for (int c = 0; c < kPanel; c += 16) {
+      const int lanes = columns - c < 0 ? 0 : (columns - c < 16 ? columns - c : 16);
+      S::store(strip + c, S::load_n(w + c, lanes));
+    }
 }
 
 // Copies sums (partials, rows, 64) to y, with the bias.
@@ -172,33 +104,47 @@ inline void store_sums(const ProductArgs& args, int row_begin, int rows, int pan
       }
 }
 
+template <class S>
+inline void load_sums(const ProductArgs& args, int row_begin, int rows, int panel, float* sums) {
+  for (int r = 0; r < rows; ++r)
+    for (int c = 0; c < kPanel; c += 16) {
+      const int column = panel * kPanel + c;
+      const float* y = args.y + (row_begin + r) * args.y_row + column;
+      S::store(sums + r * kPanel + c, S::load_n(y, valid_lanes(args, column)));
+    }
+}
+
 template <class S, class W>
-inline void strip_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
+inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
   constexpr int N = S::kProductVectors;
   alignas(64) float strip[kStripK * kPanel];
-  alignas(64) float stack[kMaxTreeDepth * kLeafRows * kPanel];  // (depth, rows, 64); the deeper levels stay untouched
+  alignas(64) float stack[kMaxTreeDepth * kLeafRows * kPanel];  // (depth, rows, 64); deeper levels stay untouched
   const int rows = row_end - row_begin;
   const int columns = args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
   const std::int64_t level = std::int64_t{rows} * kPanel;
-  if (args.accumulate)
-    for (int r = 0; r < rows; ++r)
-      for (int c = 0; c < kPanel; c += 16)
-        S::store(stack + r * kPanel + c, S::load_n(args.y + (row_begin + r) * args.y_row + panel * kPanel + c,
-                                                   valid_lanes(args, panel * kPanel + c)));
+  const bool packed = args.w_k == kPanel;
+  const int window = packed ? kWindowK : kStripK;
+  if (args.accumulate) load_sums<S>(args, row_begin, rows, panel, stack);
   float* top = stack;
   for (int leaf = 0; leaf < args.leaves; ++leaf) {
     const W* w = static_cast<const W*>(args.w) + panel * args.w_panel + leaf * args.w_leaf;
     const float* a = args.a + row_begin * args.a_row + leaf * args.a_leaf;
     const int k_total = leaf + 1 == args.leaves ? args.last_leaf_k : args.leaf_k;
     const int merges = args.program == nullptr ? 0 : args.program[leaf];
-    for (int k0 = 0; k0 == 0 || k0 < k_total; k0 += kStripK) {
-      const int n = k_total - k0 < kStripK ? k_total - k0 : kStripK;
-      fill_strip<S, W>(strip, w + k0 * args.w_k, args.w_k, n, columns);
+    for (int k0 = 0; k0 == 0 || k0 < k_total; k0 += window) {
+      const int n = k_total - k0 < window ? k_total - k0 : window;
+      const W* from = w + k0 * args.w_k;
+      if constexpr (std::is_same_v<W, float>) {
+        if (!packed) {
+          fill_strip<S>(strip, from, args.w_k, n, columns);
+          from = strip;
+        }
+      }
       const bool fresh = k0 == 0 && !args.accumulate, whole = k0 + n == k_total;
       for (int c = 0; c < columns; c += 16 * N)
-        for_row_blocks<S>(0, rows, [&]<int R>(int row) {
-          strip_block<S, R, N>(a + row * args.a_row + k0 * args.a_k, args.a_row, args.a_k, strip + c, n, fresh,
-                               top + row * kPanel + c, whole ? merges : 0, level);
+        for_row_blocks<S>(rows, [&]<int R>(int row) {
+          extend_block<S, R, N, W>(a + row * args.a_row + k0 * args.a_k, args.a_row, args.a_k, from + c, n, fresh,
+                                   top + row * kPanel + c, whole ? merges : 0, level);
         });
     }
     top += (1 - merges) * level;
@@ -206,17 +152,12 @@ inline void strip_task(const ProductArgs& args, int row_begin, int row_end, int 
   store_sums<S>(args, row_begin, rows, panel, stack);
 }
 
-// One task of a product: rows [row_begin, row_end) of one panel.
+// One task of a product: rows [row_begin, row_end) of one panel, at most kTaskRows or, with leaves, kLeafRows. Weights
+// in bf16 are packed.
 template <class S>
 void product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  // A plain matrix always goes through the strip: its last columns must not be read past the row's end.
-  const bool strip_pays = row_end - row_begin >= kStripRows || args.w_k != kPanel;
-  if (strip_pays)
-    args.w_is_bf16 ? strip_task<S, bf16>(args, row_begin, row_end, panel)
-                   : strip_task<S, float>(args, row_begin, row_end, panel);
-  else
-    args.w_is_bf16 ? direct_task<S, bf16>(args, row_begin, row_end, panel)
-                   : direct_task<S, float>(args, row_begin, row_end, panel);
+  args.w_is_bf16 ? panel_task<S, bf16>(args, row_begin, row_end, panel)
+                 : panel_task<S, float>(args, row_begin, row_end, panel);
 }
 
 }  // namespace taper::detail

@@ -99,14 +99,19 @@ MetricValues update_metrics(const UpdateReport& r, bool with_kl) {
 }
 
 IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks,
-                           std::int64_t iterations)
+                           std::int64_t iterations, std::int64_t finished)
     : directory_(directory),
       iterations_(iterations),
-      log_(directory / "metrics.jsonl", OpenMode::kTruncate),
+      log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
       run_file_(directory / "run.h5") {
+  if (finished > 0) {
+    log_.truncate_after(finished);
+    run_file_ = RunFile::rebuild_from(directory / "run.h5", directory / "metrics.jsonl");
+    run_file_.truncate_after(finished);
+  }
   run_file_.set_config(config);
   run_file_.set_machine("ranks", std::to_string(ranks));
-  set_status("running", 0);
+  set_status("running", finished);
 }
 
 void IterationLog::add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,

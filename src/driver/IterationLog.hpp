@@ -43,7 +43,9 @@ MetricValues update_metrics(const UpdateReport& report, bool with_kl);
 // The results of a run as they grow: metrics.jsonl, run.h5, the console line, status.json. Rank 0 only.
 class IterationLog {
  public:
-  IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks, std::int64_t iterations);
+  // Goes on after `finished` iterations, 0 for a new run: what lies beyond in older results is dropped.
+  IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks, std::int64_t iterations,
+               std::int64_t finished);
 
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);

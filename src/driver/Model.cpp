@@ -45,17 +45,18 @@ void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& pac
   }
 }
 
-InferenceModel::InferenceModel(const ModelFiles& files, const Ranks& ranks, int tp)
-    : files_(&files),
+InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks, int tp)
+    : name_(name),
+      files_(&files),
       parallel_(files.table, ranks.groups.tp_group(tp)),
       layout_(files.table, parallel_.shard()) {}
 
 void InferenceModel::plan(MemoryPlan& plan, WeightType type) const {
-  PackedModel::plan(plan, layout_, type, WithBackward::kNo);
+  PackedModel::plan(plan, name_, layout_, type, WithBackward::kNo);
 }
 
 void InferenceModel::load(const HostExec& exec, WeightType type, Arena& arena) {
-  packed_ = std::make_unique<PackedModel>(layout_, parallel_.shard(), type, WithBackward::kNo, arena);
+  packed_ = std::make_unique<PackedModel>(name_, layout_, parallel_.shard(), type, WithBackward::kNo, arena);
   load_packed(exec, *files_, *packed_);
   view_ = std::make_unique<ModelView>(*packed_, parallel_.shard());
 }

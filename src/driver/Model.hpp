@@ -40,7 +40,8 @@ void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& pac
 // Weights for inference in one uniform layout, with all that the engine and scoring need.
 class InferenceModel {
  public:
-  InferenceModel(const ModelFiles& files, const Ranks& ranks, int tp);
+  // `name` stands in the memory plan.
+  InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks, int tp);
 
   const ModelParallel& parallel() const { return parallel_; }
   void plan(MemoryPlan& plan, WeightType type) const;
@@ -49,6 +50,7 @@ class InferenceModel {
   const ModelView& view() const { return *view_; }
 
  private:
+  std::string name_;
   const ModelFiles* files_;
   ModelParallel parallel_;
   LocalLayout layout_;

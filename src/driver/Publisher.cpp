@@ -2,34 +2,13 @@
 #include "driver/Publisher.hpp"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/Checksum.hpp"
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "optim/Ownership.hpp"
 
 namespace taper {
-namespace {
-
-// Order-dependent 64-bit checksum of f32 bits, a few cycles per eight values.
-std::uint64_t checksum(const float* values, std::int64_t count) {
-  std::uint64_t lanes[4] = {1, 2, 3, 4};
-  std::int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    std::uint64_t words[4];
-    std::memcpy(words, values + i, sizeof words);
-    for (int k = 0; k < 4; ++k) lanes[k] = (lanes[k] ^ words[k]) * 0x9E3779B97F4A7C15ull;
-  }
-  for (; i < count; ++i) {
-    std::uint32_t word;
-    std::memcpy(&word, values + i, sizeof word);
-    lanes[i % 4] = (lanes[i % 4] ^ word) * 0x9E3779B97F4A7C15ull;
-  }
-  return (lanes[0] * 3 + lanes[1]) * 5 + (lanes[2] ^ (lanes[3] >> 7)) + 1;
-}
-
-}  // namespace
-
 std::int64_t Publisher::staging_floats(const LocalLayout& layout) {
   std::int64_t largest = 0;
   for (int t = 0; t < static_cast<int>(layout.table().tensors().size()); ++t)
@@ -65,7 +44,7 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid
 std::vector<std::uint64_t> Publisher::owner_checksums() const {
   std::vector<std::uint64_t> sums(source_.size(), 0);
   for (std::size_t p = 0; p < sums.size(); ++p)
-    if (speaks_for_[p]) sums[p] = checksum(source_[p], bytes_[p] / std::int64_t{sizeof(float)});
+    if (speaks_for_[p]) sums[p] = checksum_of(std::span<const float>(source_[p], bytes_[p] / sizeof(float)));
   all_reduce_sum(ranks_->world(), sums);  // one speaker per piece
   return sums;
 }
@@ -87,7 +66,7 @@ MoveStatistics Publisher::publish() {
       const auto& piece = layout.pieces()[next];
       float* here = staging_ + (piece.offset - begin);
       if (source_[piece.id] != nullptr) std::copy_n(source_[piece.id], piece.size, here);
-      if (checksum(here, piece.size) != expected[piece.id])
+      if (checksum_of(std::span<const float>(here, piece.size)) != expected[piece.id])
         TAPER_FAIL(ExitCode::kFailure, "rank " << ranks_->rank() << ": piece " << piece.id - table_->first_piece(t)
                                                << " of '" << table_->tensors()[t].name
                                                << "' differs from its owner's after publishing (damaged in transfer, or "

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/Reward.hpp"
-#include "driver/SaveModel.hpp"
 #include "io/RolloutFile.hpp"
 
 namespace taper {
@@ -33,13 +33,12 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       prompts_(options.data, files_.tokenizer, options.seed),
       model_(files_, ranks, model_options(options)),
       engine_options_(engine_options(options.rollout, files_, model_.rollout_parallel())),
-      pass_options_(pass_options(options)) {
+      pass_options_(pass_options(options)),
+      checkpoints_(std::filesystem::path(options.output) / "checkpoints", options.checkpoint.keep) {
   model_.plan(plan_);
   if (options.loss.kl_coef > 0.0) {
-    reference_ = std::make_unique<InferenceModel>(files_, ranks, options.training.tp);
-    MemoryPlan reference;
-    reference_->plan(reference, options.model.type);
-    plan_.add("reference weights", MemoryPhase::kAlways, reference.total());
+    reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
+    reference_->plan(plan_, options.model.type);
   }
   Engine::plan(plan_, MemoryPhase::kRollout, files_.table, model_.rollout_parallel(), engine_options_);
 }
@@ -53,7 +52,6 @@ void TrainJob::create() {
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(options_.max_positions());
   model_.create(*arena_, rope);
-  model_.load_masters();
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
   engine_ = std::make_unique<Engine>(ranks_.exec, model_.rollout_view(), model_.rollout_parallel(), engine_options_,
                                      *arena_, MemoryPhase::kRollout, rope);
@@ -61,18 +59,39 @@ void TrainJob::create() {
                                      options_.training.epochs};
   trainer_ = std::make_unique<PolicyTrainer>(trainer, score_context(model_.train_view()), model_.dp_group(),
                                              model_.gradients(), model_.optimizer(), [this] { model_.publish(); });
-  if (ranks_.rank() == 0) {
-    std::filesystem::create_directories(options_.output);
-    log_ = std::make_unique<IterationLog>(options_.output, config_text_, ranks_.size(), options_.training.iterations);
-  }
-  std::filesystem::create_directories(std::filesystem::path(options_.output) / "rollouts");
 }
 
-void TrainJob::run() {
+// Weights from a checkpoint or from the model directory; the iterations already finished.
+std::int64_t TrainJob::restore(const std::string& resume) {
+  std::optional<StateInfo> state;
+  if (resume == "auto")
+    state = checkpoints_.load_newest(ranks_, files_, model_);
+  else if (resume != "none")
+    state = CheckpointStore::load(resume, ranks_, files_, model_);
+  if (!state) {
+    model_.load_masters();
+    return 0;
+  }
+  TAPER_VALIDATE(state->seed == options_.seed, "the checkpoint was made with Run/Seed " << state->seed << " (this run has "
+                                                   << options_.seed << "); use the same seed, or --resume none");
+  TAPER_INFO("resuming after iteration " << state->iteration);
+  return state->iteration;
+}
+
+void TrainJob::save_checkpoint(std::int64_t iteration) {
+  checkpoints_.save(ranks_, files_, model_, {iteration, model_.optimizer().steps(), options_.seed, config_text_});
+}
+
+void TrainJob::run(const std::string& resume) {
   ranks_.progress.set_phase("start");
   create();
-  for (std::int64_t i = 1; i <= options_.training.iterations; ++i) iterate(i);
-  save_model(ranks_, files_, model_, std::filesystem::path(options_.output) / "model");
+  const std::int64_t finished = restore(resume);
+  const std::filesystem::path output = options_.output;
+  if (ranks_.rank() == 0) {
+    std::filesystem::create_directories(output / "rollouts");
+    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), options_.training.iterations, finished);
+  }
+  for (std::int64_t i = finished + 1; i <= options_.training.iterations; ++i) iterate(i);
   if (log_) {
     log_->close();
     log_->set_status("completed", options_.training.iterations);
@@ -107,6 +126,11 @@ void TrainJob::iterate(std::int64_t iteration) {
 
   timer.start("output");
   write_rollout_file(iteration, samples);
+  const bool last = iteration == options_.training.iterations;
+  if (last || (options_.checkpoint.every > 0 && iteration % options_.checkpoint.every == 0)) {
+    timer.start("save_checkpoint");
+    save_checkpoint(iteration);
+  }
   timer.stop();
 
   std::int64_t tokens = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/Checkpoint.hpp"
 #include "driver/Generation.hpp"
 #include "driver/IterationLog.hpp"
 #include "driver/Options.hpp"
@@ -23,11 +24,14 @@ class TrainJob {
   // What each rank will hold.
   const MemoryPlan& memory_plan() const { return plan_; }
 
-  // Allocates, loads and runs all iterations.
-  void run();
+  // Allocates, loads and runs the iterations that are left. `resume` is "auto" (the newest usable checkpoint of the
+  // output directory, if there is one), "none", or a checkpoint directory.
+  void run(const std::string& resume);
 
  private:
   void create();
+  std::int64_t restore(const std::string& resume);
+  void save_checkpoint(std::int64_t iteration);
   void iterate(std::int64_t iteration);
   std::vector<Sample> rollout(const std::vector<PromptItem>& prompts, const SamplingOptions& sampling, int samples,
                               PhaseTimer& timer);
@@ -46,6 +50,7 @@ class TrainJob {
   EngineOptions engine_options_;
   TrainPassOptions pass_options_;
   MemoryPlan plan_;
+  CheckpointStore checkpoints_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<PolicyTrainer> trainer_;

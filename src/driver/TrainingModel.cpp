@@ -29,7 +29,7 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks, const 
 }
 
 void TrainingModel::plan(MemoryPlan& plan) const {
-  PackedModel::plan(plan, packed_layout_, options_.type, WithBackward::kYes);
+  PackedModel::plan(plan, "policy", packed_layout_, options_.type, WithBackward::kYes);
   ShardedAdamW::plan(plan, train_layout_, *dp_group_);
   plan.add(kGradientItem, MemoryPhase::kTraining, train_layout_.size() * std::int64_t{sizeof(float)});
   plan.add(kStagingItem, MemoryPhase::kTraining,
@@ -38,7 +38,7 @@ void TrainingModel::plan(MemoryPlan& plan) const {
 }
 
 void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
-  packed_ = std::make_unique<PackedModel>(packed_layout_, packed_shard_, options_.type, WithBackward::kYes, arena);
+  packed_ = std::make_unique<PackedModel>("policy", packed_layout_, packed_shard_, options_.type, WithBackward::kYes, arena);
   train_view_ = std::make_unique<ModelView>(*packed_, train_parallel_.shard());
   rollout_view_ = std::make_unique<ModelView>(*packed_, rollout_parallel_.shard());
   pass_ = std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena, rope_table);

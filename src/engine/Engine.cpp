@@ -67,6 +67,9 @@ void Engine::begin(const SamplingOptions& sampling, const StopOptions& stops) {
 void Engine::submit(const Request& request) {
   const int length = static_cast<int>(request.prompt.size());
   TAPER_VALIDATE(length > 0, "prompt " << request.ordinal << " is empty (a prompt needs at least one token)");
+  TAPER_VALIDATE(request.max_new_tokens > 0 && request.samples > 0,
+                 "prompt " << request.ordinal << " asks for " << request.samples << " samples of "
+                           << request.max_new_tokens << " tokens (both must be at least 1)");
   TAPER_VALIDATE(length < options_.max_positions, "prompt " << request.ordinal << " has " << length
                                                             << " tokens (the context holds " << options_.max_positions
                                                             << ", at least one must be left for the response)");

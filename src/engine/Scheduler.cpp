@@ -72,10 +72,10 @@ std::vector<Work> Scheduler::next_step() {
   admit();
   std::vector<Work> work;
   int rows = options_.max_step_rows;
-  // Oldest first, each at least its next token; whoever finds no block takes it from the youngest.
-  for (auto it = running_.begin(); it != running_.end();) {
-    const int count = std::min(it->pending(), rows);
-    if (count == 0) break;
+  // Oldest first, with a row kept for each of those behind; whoever finds no block takes it from the youngest.
+  for (auto it = running_.begin(); it != running_.end() && rows > 0;) {
+    const int behind = static_cast<int>(running_.size() - work.size()) - 1;
+    const int count = std::min(it->pending(), std::max(1, rows - behind));
     bool alive = true;
     while (!reserve(*it, count)) {
       const auto youngest = std::prev(running_.end());

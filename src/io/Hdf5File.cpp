@@ -23,8 +23,10 @@ Hdf5Id access_properties(const std::string& file) {
   Hdf5Id list(TAPER_HDF5_CALL(file, H5Pcreate(H5P_FILE_ACCESS)), H5Pclose);
   TAPER_HDF5_CALL(file, H5Pset_libver_bounds(list.get(), H5F_LIBVER_V18, H5F_LIBVER_V110));
   TAPER_HDF5_CALL(file, H5Pset_fclose_degree(list.get(), H5F_CLOSE_STRONG));
+#if H5_VERSION_GE(1, 10, 7)
   // Cluster file systems often have no locks, and a renamed file needs none.
   TAPER_HDF5_CALL(file, H5Pset_file_locking(list.get(), false, true));
+#endif
   return list;
 }
 
@@ -194,7 +196,7 @@ std::vector<std::string> Hdf5File::names(const std::string& group) const {
   hsize_t index = 0;
   TAPER_HDF5_CALL(path_, H5Literate(
                              object.get(), H5_INDEX_NAME, H5_ITER_INC, &index,
-                             [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
+                             [](hid_t, const char* name, const auto*, void* out) -> herr_t {
                                static_cast<std::vector<std::string>*>(out)->emplace_back(name);
                                return 0;
                              },

@@ -65,8 +65,7 @@ class Hdf5File {
  public:
   static Hdf5File open_read(const std::filesystem::path& path);
   static Hdf5File create(const std::filesystem::path& path);
-  // Never touches a disk; the bytes are had from image(). name is for messages. Attributes must
-  // stay below 64 KiB.
+  // Never touches a disk; the bytes are had from image(). name is for messages.
   static Hdf5File create_in_memory(const std::string& name);
   // Collective over comm.
   static Hdf5File open_read_parallel(const std::filesystem::path& path, MPI_Comm comm);

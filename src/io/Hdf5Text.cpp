@@ -91,12 +91,16 @@ Hdf5Id Hdf5File::replace_attribute(const std::string& object, const std::string&
           H5Aclose};
 }
 
+// Of variable length, unlike datasets: h5py then hands out str, not bytes.
 void Hdf5File::set_attribute(const std::string& object, const std::string& name,
                              std::string_view value) {
-  const Hdf5Id type = detail::make_string_type(path_, value.size());
+  const Hdf5Id type(TAPER_HDF5_CALL(path_, H5Tcopy(H5T_C_S1)), H5Tclose);
+  TAPER_HDF5_CALL(path_, H5Tset_size(type.get(), H5T_VARIABLE));
+  TAPER_HDF5_CALL(path_, H5Tset_cset(type.get(), H5T_CSET_UTF8));
   const Hdf5Id attribute = replace_attribute(object, name, type.get());
-  const std::string padded = value.empty() ? std::string(1, '\0') : std::string(value);
-  TAPER_HDF5_CALL(path_, H5Awrite(attribute.get(), type.get(), padded.data()));
+  const std::string terminated(value);
+  const char* pointer = terminated.c_str();
+  TAPER_HDF5_CALL(path_, H5Awrite(attribute.get(), type.get(), &pointer));
 }
 
 void Hdf5File::set_number_attribute(const std::string& object, const std::string& name,

@@ -260,16 +260,21 @@ void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,
   detail::do_together(comm, [&] {
     if (first && path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
   });
-  detail::do_together(comm, [&] {
-    try {
-      if (share.writer >= 0) write_share(part, writers.comm(), share, options);
-    } catch (const Error&) {
-      std::error_code ignored;
-      if (first) std::filesystem::remove(part, ignored);
-      throw;
-    }
+  const auto do_or_remove = [&](auto&& action) {
+    detail::do_together(comm, [&] {
+      try {
+        action();
+      } catch (const Error&) {
+        std::error_code ignored;
+        if (first) std::filesystem::remove(part, ignored);
+        throw;
+      }
+    });
+  };
+  do_or_remove([&] {
+    if (share.writer >= 0) write_share(part, writers.comm(), share, options);
   });
-  detail::do_together(comm, [&] {
+  do_or_remove([&] {
     if (first) commit_file(part, path);
   });
 }

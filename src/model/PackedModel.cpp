@@ -8,8 +8,8 @@
 namespace taper {
 namespace {
 
-constexpr const char* kPackedItem = "weights (packed)";
-constexpr const char* kTransposedItem = "weights (transposed)";
+std::string packed_item(const std::string& name) { return name + " weights (packed)"; }
+std::string transposed_item(const std::string& name) { return name + " weights (transposed)"; }
 
 bool is_vector(const ParamTensor& tensor) {
   switch (tensor.role) {
@@ -42,25 +42,26 @@ PackedMatrix make_packed(void* data, WeightType type, std::int64_t columns, std:
 
 }  // namespace
 
-void PackedModel::plan(MemoryPlan& plan, const LocalLayout& layout, WeightType type, WithBackward backward) {
+void PackedModel::plan(MemoryPlan& plan, const std::string& name, const LocalLayout& layout, WeightType type,
+                       WithBackward backward) {
   const ParamTable& table = layout.table();
   for (std::size_t t = 0; t < table.tensors().size(); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
     const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
-      plan.add(kPackedItem, MemoryPhase::kAlways, rows * columns * static_cast<std::int64_t>(sizeof(float)));
+      plan.add(packed_item(name), MemoryPhase::kAlways, rows * columns * static_cast<std::int64_t>(sizeof(float)));
       continue;
     }
     const std::int64_t by_rows = panel_bytes(rows, columns, type), by_columns = panel_bytes(columns, rows, type);
     const bool swap = rows_are_inputs(tensor.role);
-    plan.add(kPackedItem, MemoryPhase::kAlways, swap ? by_columns : by_rows);
+    plan.add(packed_item(name), MemoryPhase::kAlways, swap ? by_columns : by_rows);
     if (backward == WithBackward::kYes && needs_transposed(table, tensor))
-      plan.add(kTransposedItem, MemoryPhase::kAlways, swap ? by_rows : by_columns);
+      plan.add(transposed_item(name), MemoryPhase::kAlways, swap ? by_rows : by_columns);
   }
 }
 
-PackedModel::PackedModel(const LocalLayout& layout, const ModelShard& shard, WeightType type, WithBackward backward,
-                         Arena& arena)
+PackedModel::PackedModel(const std::string& name, const LocalLayout& layout, const ModelShard& shard, WeightType type,
+                         WithBackward backward, Arena& arena)
     : layout_(&layout), shard_(shard), type_(type) {
   const ParamTable& table = layout.table();
   const auto count = table.tensors().size();
@@ -71,16 +72,16 @@ PackedModel::PackedModel(const LocalLayout& layout, const ModelShard& shard, Wei
     const ParamTensor& tensor = table.tensors()[t];
     const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
-      vectors_[t] = FloatVector(arena.take<float>(kPackedItem, MemoryPhase::kAlways, rows * columns), rows * columns);
+      vectors_[t] = FloatVector(arena.take<float>(packed_item(name), MemoryPhase::kAlways, rows * columns), rows * columns);
       continue;
     }
-    const auto matrix = [&](const char* item, std::int64_t out, std::int64_t in) {
+    const auto matrix = [&](const std::string& item, std::int64_t out, std::int64_t in) {
       return make_packed(arena.take(item, MemoryPhase::kAlways, panel_bytes(out, in, type)), type, out, in);
     };
     const bool swap = rows_are_inputs(tensor.role);
-    forward_[t] = swap ? matrix(kPackedItem, columns, rows) : matrix(kPackedItem, rows, columns);
+    forward_[t] = swap ? matrix(packed_item(name), columns, rows) : matrix(packed_item(name), rows, columns);
     if (backward == WithBackward::kYes && needs_transposed(table, tensor))
-      backward_[t] = swap ? matrix(kTransposedItem, rows, columns) : matrix(kTransposedItem, columns, rows);
+      backward_[t] = swap ? matrix(transposed_item(name), rows, columns) : matrix(transposed_item(name), columns, rows);
   }
 }
 

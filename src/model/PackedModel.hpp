@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "device/Arena.hpp"
@@ -19,9 +20,12 @@ enum class WithBackward { kNo, kYes };
 class PackedModel {
  public:
   // Adds what the constructor will take to the plan.
-  static void plan(MemoryPlan& plan, const LocalLayout& layout, WeightType type, WithBackward backward);
+  // `name` tells models apart in the plan ("policy", "reference").
+  static void plan(MemoryPlan& plan, const std::string& name, const LocalLayout& layout, WeightType type,
+                   WithBackward backward);
 
-  PackedModel(const LocalLayout& layout, const ModelShard& shard, WeightType type, WithBackward backward, Arena& arena);
+  PackedModel(const std::string& name, const LocalLayout& layout, const ModelShard& shard, WeightType type,
+              WithBackward backward, Arena& arena);
 
   // Packs local tensor `tensor` from its stored f32 rows, rounding to the forward type.
   void pack(const HostExec& exec, int tensor, const float* values);

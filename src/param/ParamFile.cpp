@@ -4,6 +4,7 @@
 #include <Teuchos_ParameterList.hpp>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -140,12 +141,13 @@ std::uint64_t ParamFile::hash() const {
 }
 
 std::string read_text_file(const std::string& path) {
+  TAPER_VALIDATE(!std::filesystem::is_directory(path), path << " cannot be read (it is a folder)");
+  errno = 0;
   std::ifstream stream(path, std::ios::binary);
   TAPER_VALIDATE(stream, path << " cannot be opened (" << std::strerror(errno) << ")");
   std::ostringstream text;
   text << stream.rdbuf();
-  // Opening a folder succeeds, reading it does not.
-  TAPER_VALIDATE(stream && !stream.bad() && !text.bad(), path << " cannot be read");
+  TAPER_VALIDATE(!stream.bad() && !text.bad(), path << " cannot be read to its end");
   return text.str();
 }
 

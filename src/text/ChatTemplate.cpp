@@ -271,15 +271,18 @@ ChatTemplate ChatTemplate::from_options(const ChatTemplateOptions& options, std:
 ChatTemplate ChatTemplate::from_text(std::string_view jinja, std::string bos_token,
                                      const std::string& where) {
   if (jinja.ends_with('\n')) jinja.remove_suffix(1);
-  const auto found = known_templates().find(fnv1a(jinja));
-  TAPER_VALIDATE(found != known_templates().end(),
-                 where << ": the chat template is not one of those known (templates are recognised "
-                          "by their text, "
-                          "not run); "
-                       << ways_out());
   ChatTemplateOptions options;
-  options.family = found->second;
+  options.family = family_of_hash(fnv1a(jinja));
+  TAPER_VALIDATE(!options.family.empty(), where << ": the chat template is not one of those known "
+                                                   "(templates are recognised by their text, "
+                                                   "not run); "
+                                                << ways_out());
   return from_options(options, std::move(bos_token));
+}
+
+std::string ChatTemplate::family_of_hash(std::uint64_t hash) {
+  const auto found = known_templates().find(hash);
+  return found == known_templates().end() ? std::string() : found->second;
 }
 
 ChatTemplate ChatTemplate::from_model_directory(const std::filesystem::path& directory,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -46,6 +47,10 @@ class ChatTemplate {
   // A family by name, or "plain". The llama families put bos_token and eos_token into the text.
   static ChatTemplate from_options(const ChatTemplateOptions& options, std::string bos_token = "",
                                    std::string eos_token = "");
+
+  // The family of a published template by the FNV-1a hash of its text less one newline at the end;
+  // "" where unknown.
+  static std::string family_of_hash(std::uint64_t hash);
 
   std::string render(std::span<const ChatMessage> messages,
                      AddGenerationPrompt add_generation_prompt) const;

@@ -103,6 +103,8 @@ TEST_CASE("what all ranks know is written once") {
     file.create_group("group");
     file.set_attribute("/", "version", 1);
     file.set_attribute("group", "name", "value");
+    for (int i = 0; i < 40; ++i)
+      file.set_attribute("group", "text" + std::to_string(i), std::string(500, 'x'));
     file.close();
   }
   MPI_Barrier(MPI_COMM_WORLD);
@@ -114,6 +116,8 @@ TEST_CASE("what all ranks know is written once") {
   CHECK(file.read<double>("none").values.empty());
   CHECK(file.int_attribute("/", "version") == 1);
   CHECK(file.string_attribute("group", "name") == "value");
+  for (int i = 0; i < 40; ++i)
+    CHECK(file.string_attribute("group", "text" + std::to_string(i)).size() == 500);
 }
 
 TEST_CASE("a parallel file stays open while an exception passes") {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/RolloutFile.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-
-#include <algorithm>
 
 #include "base/Error.hpp"
 #include "io/AtomicFile.hpp"
@@ -92,7 +91,7 @@ TEST_CASE("rollouts come back in the order of their keys, whoever brought and wr
   const auto groups = GENERATE(0, 1, 13);
   const auto all = all_records(groups, 3);
   const auto deal = GENERATE(Deal::kInTurn, Deal::kLastRank, Deal::kReversedBlocks);
-  const auto& options = deal == Deal::kInTurn ? kOptions : kManyWriters;
+  const auto& options = deal == Deal::kReversedBlocks ? kManyWriters : kOptions;
   const Scratch scratch;
   const auto path = scratch / "rollouts/iter_000007.h5";
   taper::write_rollouts(path, MPI_COMM_WORLD, my_part(all, deal), options);

@@ -86,7 +86,7 @@ void write_samples(const std::filesystem::path& directory) {
     mine.push_back(std::move(record));
   }
   write_rollouts(directory / "rollouts.h5", MPI_COMM_WORLD, mine,
-                 {.iteration = 3, .reward_names = {"correct"}});
+                 {.iteration = 3, .reward_names = {"correct"}, .bytes_per_writer = 1});
 }
 
 }  // namespace

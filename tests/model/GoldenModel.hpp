@@ -34,11 +34,11 @@ struct GoldenModel {
         rope(make_rope_table(config, 512)) {
     set_float_mode();
     MemoryPlan plan;
-    PackedModel::plan(plan, layout, type, WithBackward::kYes);
+    PackedModel::plan(plan, "test", layout, type, WithBackward::kYes);
     TrainPass::plan(plan, table, parallel, options);
     plan.add("gradients", MemoryPhase::kAlways, layout.size() * 4);
     arena = std::make_unique<Arena>(plan);
-    packed = std::make_unique<PackedModel>(layout, parallel.shard(), type, WithBackward::kYes, *arena);
+    packed = std::make_unique<PackedModel>("test", layout, parallel.shard(), type, WithBackward::kYes, *arena);
     values.resize(layout.size());
     const HuggingFaceReader reader(golden_dir(name), table);
     for (const auto& piece : layout.pieces())

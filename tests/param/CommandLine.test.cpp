@@ -126,7 +126,7 @@ TEST_CASE("help is generated and stops everything else") {
   Fixture f;
   CHECK(f.line.parse({"--nonsense", "--help"}) == Next::kShowHelp);
   CHECK(f.line.parse({"-h"}) == Next::kShowHelp);
-  CHECK(f.line.parse({"run.yaml", "--", "-h"}) == Next::kRun);
+  CHECK(f.line.parse({"--", "-h"}) == Next::kRun);
   CHECK(f.line.help() == R"(usage: taper train RUN [options]
 
 Trains a model as a run file says.

@@ -188,6 +188,7 @@ TEST_CASE("a dump reads back as the values it was made of") {
   f.options.stop = {"", "a, b", "[x]", "it's", "two\nlines", "日本", "# no", "1", "none", "true"};
   const std::string dump = f.schema.current_yaml();
   CHECK(dump != f.schema.defaults_yaml());
+  CHECK(dump.find("Rates: [0.1]\n") != std::string::npos);
   Fixture again;
   again.read(dump);
   CHECK(again.options.temperature == f.options.temperature);

@@ -74,6 +74,13 @@ TEST_CASE("formatted numbers read back as the same number and look like one") {
   }
 }
 
+TEST_CASE("floats are shown as the decimals that they stand for") {
+  CHECK(widen(0.1f) == 0.1);
+  CHECK(widen(1e-6f) == 1e-6);
+  CHECK(widen(HUGE_VALF) == HUGE_VAL);
+  CHECK(static_cast<float>(widen(1.0f / 3)) == 1.0f / 3);
+}
+
 TEST_CASE("texts are quoted where they would read as something else") {
   CHECK(format_scalar(Value::of_text("data/x_y.h5")) == "data/x_y.h5");
   CHECK(format_scalar(Value::of_text("none")) == "none");
@@ -81,6 +88,7 @@ TEST_CASE("texts are quoted where they would read as something else") {
   CHECK(format_scalar(Value::of_text("1")) == "'1'");
   CHECK(format_scalar(Value::of_text("true")) == "'true'");
   CHECK(format_scalar(Value::of_text("no")) == "'no'");
+  CHECK(format_scalar(Value::of_text("two\nlines")) == "\"two\\nlines\"");
   CHECK(format_scalar(Value::of_text("it's")) == "'it''s'");
   CHECK(format_scalar(Value::of_text("a\n\t\"\\\x01")) == "\"a\\n\\t\\\"\\\\\\x01\"");
 }

@@ -46,6 +46,8 @@ TEST_CASE("rendered chats equal apply_chat_template of transformers") {
   CHECK(golden["templates"].size() >= 12);
   for (const auto& entry : golden["templates"]) {
     const auto chat = family(entry["family"], golden["bos_token"], golden["eos_token"]);
+    const auto hash = std::stoull(entry["hash"].get<std::string>(), nullptr, 16);
+    CHECK(ChatTemplate::family_of_hash(hash) == chat.family());
     for (std::size_t i = 0; i < golden["conversations"].size(); ++i) {
       const auto messages = read_messages(golden["conversations"][i]);
       INFO(chat.family() << ", conversation " << i);

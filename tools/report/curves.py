@@ -11,11 +11,18 @@ def has_metric(groups: list[Group], metric: str) -> bool:
 
 
 def draw_metric(
-    ax: Axes, groups: list[Group], metric: str, smooth: bool = False, label: str = "", colour: str = "", style: str = "-"
+    ax: Axes,
+    groups: list[Group],
+    metric: str,
+    smooth: bool = False,
+    label: str = "",
+    colour: str = "",
+    style: str = "-",
 ) -> None:
-    """A curve for each group, labelled with the group, and label behind it. colour: instead of that of the group.
+    """A curve for each group, labelled with the group and with label behind it.
 
-    Seeds: each faintly, their mean, a band of one standard deviation. Smoothed: the values faintly behind.
+    Seeds: each faintly, their mean, a band of one standard deviation. smooth: moving averages; of a
+    single run the values stand faintly behind. colour: instead of that of the group.
     """
     for group in groups:
         paint = colour or group.colour
@@ -27,24 +34,44 @@ def draw_metric(
 
 def _name(group: Group, groups: list[Group], label: str) -> str:
     if len(groups) == 1 and len(group.members) == 1:
-        return label or "each iteration"
+        return label
     return f"{group.label}, {label}" if label else group.label
 
 
-def _draw_run(ax: Axes, group: Group, metric: str, smooth: bool, label: str, colour: str, style: str) -> None:
+def _draw_run(
+    ax: Axes, group: Group, metric: str, smooth: bool, label: str, colour: str, style: str
+) -> None:
     steps, values = finite_points(group.runs[0], metric)
     if len(values) == 0:
         return
     window = smoothing_window(len(values)) if smooth else 1
     mark = "o" if len(values) <= 12 else ""
     if window == 1:
-        ax.plot(steps, values, style, color=colour, marker=mark, markersize=4, label=label)
+        ax.plot(
+            steps,
+            values,
+            style,
+            color=colour,
+            marker=mark,
+            markersize=4,
+            label=label or "each iteration",
+        )
         return
-    ax.plot(steps, values, style, color=colour, alpha=0.38, linewidth=1.0)
-    ax.plot(steps, moving_average(values, window), style, color=colour, label=f"{label} (mean of {window})")
+    ax.plot(
+        steps,
+        values,
+        color=colour,
+        alpha=0.38,
+        linewidth=1.0,
+        label=None if label else "each iteration",
+    )
+    smoothed = f"{label}, smoothed over {window}" if label else f"mean of {window} iterations"
+    ax.plot(steps, moving_average(values, window), style, color=colour, label=smoothed)
 
 
-def _draw_seeds(ax: Axes, group: Group, metric: str, smooth: bool, label: str, colour: str, style: str) -> None:
+def _draw_seeds(
+    ax: Axes, group: Group, metric: str, smooth: bool, label: str, colour: str, style: str
+) -> None:
     steps, mean, spread = seed_statistics(group.runs, metric)
     if len(steps) == 0:
         return
@@ -55,8 +82,16 @@ def _draw_seeds(ax: Axes, group: Group, metric: str, smooth: bool, label: str, c
     mean, spread = moving_average(mean, window), moving_average(spread, window)
     ax.fill_between(steps, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
     mark = "o" if len(steps) <= 12 else ""
-    note = f", mean of {window}" if window > 1 else ""
-    ax.plot(steps, mean, style, color=colour, marker=mark, markersize=4, label=f"{label} (mean ± std{note})")
+    note = f", smoothed over {window}" if window > 1 else ""
+    ax.plot(
+        steps,
+        mean,
+        style,
+        color=colour,
+        marker=mark,
+        markersize=4,
+        label=f"{label}, mean ± std{note}",
+    )
 
 
 def length_quantiles(run_lengths: np.ndarray, quantiles: tuple[float, ...]) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from taper_h5 import ReadError, Run, read_metrics_jsonl, read_run
 
-# What may differ between the seeds of one configuration: the last word of the key, or the section of the outputs.
+# What may differ between the seeds of one configuration: keys named after them, and the outputs.
 SEED_KEY = re.compile(r"(^|/)[^/]*seed[^/]*$|(^|/)output/", re.IGNORECASE)
 
 
@@ -47,14 +47,21 @@ def load_runs(arguments: list[Path]) -> list[NamedRun]:
 def load_run(directory: Path) -> Run:
     """run.h5, or where that is missing the metrics of the log of record."""
     if not directory.is_dir():
-        raise ReadError(f"{directory} cannot be read (no such directory) name the output directory of a run")
+        raise ReadError(
+            f"{directory} cannot be read (no such directory) name the output directory of a run"
+        )
     file, log = directory / "run.h5", directory / "metrics.jsonl"
     if not file.exists() and log.exists():
-        print(f"taper report: {file} is missing: only the metrics of {log.name} are reported", file=sys.stderr)
+        print(
+            f"taper report: {file} is missing: only the metrics of {log.name} are reported",
+            file=sys.stderr,
+        )
         steps, metrics = read_metrics_jsonl(log)
         run = Run(path=log, steps=steps, metrics=metrics)
     elif not file.exists():
-        raise ReadError(f"{directory} holds no run (neither run.h5 nor metrics.jsonl) name the output directory of one")
+        raise ReadError(
+            f"{directory} holds no run (neither run.h5 nor metrics.jsonl) name the output directory of one"
+        )
     else:
         try:
             run = read_run(file)
@@ -62,7 +69,9 @@ def load_run(directory: Path) -> Run:
             hint = f"; 'taper inspect --repair' rebuilds it from {log}" if log.exists() else ""
             raise ReadError(f"{error}{hint}") from error
     if len(run.steps) == 0:
-        raise ReadError(f"{run.path} holds no iteration yet (the first one has not ended?) try again later")
+        raise ReadError(
+            f"{run.path} holds no iteration yet (the first one has not ended?) try again later"
+        )
     return run
 
 
@@ -110,7 +119,7 @@ def _xml_entries(element: xml.Element, prefix: str) -> dict[str, str]:
 
 
 def _yaml_entries(text: str) -> dict[str, str]:
-    """The nesting is that of the indentation. Lines that are no "key: value" (lists, long texts) belong to their key."""
+    """Nesting by indentation. Lines that are no "key: value" (lists, long texts) belong to the key."""
     found: dict[str, str] = {}
     parents: list[tuple[int, str]] = []  # indentation, key
     last = ""
@@ -119,7 +128,9 @@ def _yaml_entries(text: str) -> dict[str, str]:
         if not stripped or stripped.startswith(("#", "%", "---", "...")):
             continue
         indent = len(line) - len(line.lstrip())
-        match = re.match(r"""(?:"([^"]*)"|'([^']*)'|([^\s"'\-\[{][^:]*?))\s*:(?:\s+(.*))?$""", stripped)
+        match = re.match(
+            r"""(?:"([^"]*)"|'([^']*)'|([^\s"'\-\[{][^:]*?))\s*:(?:\s+(.*))?$""", stripped
+        )
         if match is None:
             found[last] = f"{found.get(last, '')} {stripped}".strip()
             continue
@@ -136,7 +147,11 @@ def _yaml_entries(text: str) -> dict[str, str]:
 
 def essential_config(run: Run) -> dict[str, str]:
     """What makes a configuration, without seeds and places of output."""
-    return {path: value for path, value in config_entries(run.config).items() if not SEED_KEY.search(path)}
+    return {
+        path: value
+        for path, value in config_entries(run.config).items()
+        if not SEED_KEY.search(path)
+    }
 
 
 def differing_parameters(runs: list[NamedRun]) -> dict[str, list[str]]:
@@ -148,7 +163,7 @@ def differing_parameters(runs: list[NamedRun]) -> dict[str, list[str]]:
 
 
 def group_runs(runs: list[NamedRun], colours: tuple[str, ...]) -> list[Group]:
-    """Runs with the same configuration but for their seeds stand in one group; those without one stand alone."""
+    """One group for runs that differ only in seeds; runs of unknown configuration stand alone."""
     grouped: list[list[NamedRun]] = []
     for named in runs:
         config = essential_config(named.run)
@@ -159,11 +174,13 @@ def group_runs(runs: list[NamedRun], colours: tuple[str, ...]) -> list[Group]:
         else:
             grouped.append([named])
     labels = _group_labels(grouped)
-    return [Group(labels[i], colours[i % len(colours)], members) for i, members in enumerate(grouped)]
+    return [
+        Group(labels[i], colours[i % len(colours)], members) for i, members in enumerate(grouped)
+    ]
 
 
 def _group_labels(grouped: list[list[NamedRun]]) -> list[str]:
-    """The name of a single run; for seeds what sets their configuration apart, or their number alone."""
+    """The name of a single run; for seeds what sets their configuration apart, and their number."""
     varying = differing_parameters([members[0] for members in grouped])
     varying = {path: values for path, values in varying.items() if not SEED_KEY.search(path)}
     labels = []
@@ -171,8 +188,12 @@ def _group_labels(grouped: list[list[NamedRun]]) -> list[str]:
         if len(members) == 1:
             labels.append(members[0].name)
             continue
-        apart = ", ".join(f"{path.rsplit('/', 1)[-1]} {values[i]}" for path, values in varying.items())
-        told = apart if 0 < len(apart) <= 40 else "" if len(grouped) == 1 else f"{members[0].name} ..."
+        apart = ", ".join(
+            f"{path.rsplit('/', 1)[-1]} {values[i]}" for path, values in varying.items()
+        )
+        told = (
+            apart if 0 < len(apart) <= 40 else "" if len(grouped) == 1 else f"{members[0].name} ..."
+        )
         labels.append(f"{told} ({len(members)} seeds)" if told else f"{len(members)} seeds")
     return labels
 
@@ -201,7 +222,7 @@ def moving_average(values: np.ndarray, window: int) -> np.ndarray:
 
 
 def seed_statistics(runs: list[Run], metric: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(iterations, mean, standard deviation) over runs, at iterations where all of them have the metric."""
+    """(iterations, mean, standard deviation) over runs, where all that have the metric have it."""
     points = [dict(zip(*finite_points(run, metric))) for run in runs]
     points = [values for values in points if values]
     if not points:
@@ -213,21 +234,41 @@ def seed_statistics(runs: list[Run], metric: str) -> tuple[np.ndarray, np.ndarra
 
 
 PHASE_ORDER = (
-    "gen reward ref values old_log_prob adv update_critic update_actor publish testing save_checkpoint".split()
+    "gen",
+    "reward",
+    "ref",
+    "values",
+    "old_log_prob",
+    "adv",
+    "update_critic",
+    "update_actor",
+    "publish",
+    "output",
+    "testing",
+    "save_checkpoint",
 )
 
 
 def phase_table(run: Run) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """(iterations, phase -> (rows, 3) seconds min, mean, max over ranks), in the order of an iteration.
+    """(iterations, phase -> (rows, 3) seconds min, mean, max over ranks), in their usual order.
 
-    From /timing, or without it from the metrics (one value thrice). "other" is what the phases leave of timing_s/step.
+    From /timing, or without it from the metrics (one value thrice). "other" is what the phases
+    leave of timing_s/step.
     """
     prefix = "timing_s/"
     steps, table = run.timing_steps, run.timing
     if not table:
-        seconds = {name.removeprefix(prefix): v for name, v in run.metrics.items() if name.startswith(prefix)}
-        steps, table = run.steps, {name: _thrice(v) for name, v in seconds.items() if name != "step"}
-    table = {name: np.nan_to_num(values) for name, values in table.items() if "/" not in name}  # no parts of phases
+        seconds = {
+            name.removeprefix(prefix): v
+            for name, v in run.metrics.items()
+            if name.startswith(prefix)
+        }
+        steps, table = run.steps, {
+            name: _thrice(v) for name, v in seconds.items() if name != "step"
+        }
+    table = {
+        name: np.nan_to_num(values) for name, values in table.items() if "/" not in name
+    }  # no parts of phases
     names = [name for name in PHASE_ORDER if name in table] + sorted(set(table) - set(PHASE_ORDER))
     phases = {name: table[name] for name in names if table[name].any()}
     whole = dict(zip(*finite_points(run, prefix + "step")))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of a report. Each function takes the groups of runs and gives a figure, or None where no run has what
-it shows."""
+"""The pictures of a report.
+
+Each function takes the groups of runs and gives a figure, or None where no run has what it shows.
+"""
 from collections.abc import Callable
 
 import numpy as np
@@ -9,14 +11,24 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from report.curves import draw_metric, has_metric, length_quantiles
-from report.data import Group, finite_points, seed_statistics
+from report.data import Group, finite_points, moving_average, seed_statistics, smoothing_window
 from report.length_histogram import draw_length_histogram
 from report.step_time import draw_step_time
-from report.style import COLOURS, MUTED, iteration_axis, new_figure, outside_legend
-from report.summary import first_reward, last_reward, reward_gain, reward_metric
+from report.style import (
+    COLOURS,
+    MUTED,
+    from_zero,
+    iteration_axis,
+    legend_below,
+    log_tokens,
+    new_figure,
+    outside_legend,
+)
+from report.summary import FIRST, LAST, first_reward, last_reward, reward_gain, reward_metric
 from taper_h5 import Run
 
 SCORE, REWARDS, EVALUATION = "critic/score/mean", "critic/rewards/mean", "val/score/mean"
+DENSE = 100  # iterations above which the curves of single values would hide one another
 
 
 def is_single(groups: list[Group]) -> bool:
@@ -32,13 +44,26 @@ def draw_reward(groups: list[Group]) -> Figure | None:
     if is_single(groups):
         run = groups[0].runs[0]
         if metric == SCORE and _differ(run, SCORE, REWARDS):
-            draw_metric(ax, groups, REWARDS, smooth=True, label="with KL penalty", colour=COLOURS[2], style="--")
+            draw_metric(
+                ax,
+                groups,
+                REWARDS,
+                smooth=True,
+                label="with KL penalty",
+                colour=COLOURS[2],
+                style="--",
+            )
         ax.set_title(_reward_subtitle(run))
     for group in groups:
-        _draw_evaluation(ax, group, COLOURS[1] if is_single(groups) else group.colour, "evaluation" if group is groups[0] else "")
+        _draw_evaluation(
+            ax,
+            group,
+            COLOURS[1] if is_single(groups) else group.colour,
+            "evaluation" if group is groups[0] else "",
+        )
     ax.set_ylabel("mean reward of a response")
     iteration_axis(ax)
-    ax.legend(loc="best") if is_single(groups) else outside_legend(ax)
+    ax.legend(loc="best") if is_single(groups) else legend_below(figure, ax)
     return figure
 
 
@@ -51,7 +76,9 @@ def _differ(run: Run, one: str, other: str) -> bool:
 def _reward_subtitle(run: Run) -> str:
     if np.isnan(reward_gain(run)):
         return f"{first_reward(run):.3f} in the only iteration"
-    return f"first 5 iterations {first_reward(run):.3f}, last 10 {last_reward(run):.3f}: {reward_gain(run):+.3f}"
+    first, last = min(FIRST, len(run.steps)), min(LAST, len(run.steps))
+    means = f"first {first} iterations {first_reward(run):.3f}, last {last} {last_reward(run):.3f}"
+    return f"{means}, difference {reward_gain(run):+.3f}"
 
 
 def _draw_evaluation(ax: Axes, group: Group, colour: str, label: str) -> None:
@@ -61,33 +88,47 @@ def _draw_evaluation(ax: Axes, group: Group, colour: str, label: str) -> None:
         steps, values = finite_points(group.runs[0], EVALUATION)
     if len(steps):
         ax.plot(steps, values, ":", color=colour, linewidth=1.0)
-        ax.plot(steps, values, "D", color=colour, markersize=6, markeredgecolor="white", label=label or None, zorder=5)
+        ax.plot(
+            steps,
+            values,
+            "D",
+            color=colour,
+            markersize=6,
+            markeredgecolor="white",
+            label=label or None,
+            zorder=5,
+        )
 
 
 def draw_response_length(groups: list[Group]) -> Figure | None:
     names = ("response_length/mean", "response_length/max")
-    if not (any(has_metric(groups, name) for name in names) or any(r.lengths.size for g in groups for r in g.runs)):
+    if not (
+        any(has_metric(groups, name) for name in names)
+        or any(r.lengths.size for g in groups for r in g.runs)
+    ):
         return None
     clipped = has_metric(groups, "response_length/clip_ratio")
     figure, axes = new_figure("Response length", [3.6, 1.5] if clipped else [3.6])
     ax = axes[0]
     if is_single(groups):
         _draw_length_bands(ax, groups[0].runs[0])
-        draw_metric(ax, groups, names[1], label="longest", colour=COLOURS[4])
-        draw_metric(ax, groups, names[0], label="mean", colour=COLOURS[0])
+        dense = len(groups[0].runs[0].steps) > DENSE
+        draw_metric(ax, groups, names[1], smooth=dense, label="longest", colour=COLOURS[4])
+        draw_metric(ax, groups, names[0], smooth=dense, label="mean", colour=COLOURS[0])
     else:
-        draw_metric(ax, groups, names[1], label="longest", style="--")
-        draw_metric(ax, groups, names[0], label="mean")
+        draw_metric(ax, groups, names[1], smooth=True, label="longest", style="--")
+        draw_metric(ax, groups, names[0], smooth=True, label="mean length")
     if _spans_decades(groups):
         ax.set_yscale("log")
-        ax.yaxis.set_major_formatter("{x:,.0f}")
+        log_tokens(ax.yaxis)
     else:
-        ax.set_ylim(bottom=0)
+        from_zero(ax)
     ax.set_ylabel("tokens")
     iteration_axis(ax, label=not clipped)
-    outside_legend(ax)
+    outside_legend(ax) if is_single(groups) else legend_below(figure, ax)
     if clipped:
-        draw_metric(axes[1], groups, "response_length/clip_ratio", colour=MUTED if is_single(groups) else "")
+        paint = MUTED if is_single(groups) else ""
+        draw_metric(axes[1], groups, "response_length/clip_ratio", smooth=True, colour=paint)
         axes[1].set_title("Responses cut at the length limit")
         _share_axis(axes[1])
         axes[1].set_ylabel("share")
@@ -99,7 +140,9 @@ def _draw_length_bands(ax: Axes, run: Run) -> None:
     if run.lengths.size == 0:
         return
     steps = run.length_steps
-    p10, p25, p50, p75, p90, p99 = length_quantiles(run.lengths, (0.10, 0.25, 0.50, 0.75, 0.90, 0.99))
+    window = smoothing_window(len(steps)) if len(steps) > DENSE else 1
+    table = length_quantiles(run.lengths, (0.10, 0.25, 0.50, 0.75, 0.90, 0.99))
+    p10, p25, p50, p75, p90, p99 = (moving_average(row, window) for row in table)
     if len(steps) == 1:
         bars = {"10-90 %": (p10, p90, 6, 0.2), "25-75 %": (p25, p75, 12, 0.3)}
         for label, (low, high, width, alpha) in bars.items():
@@ -109,7 +152,16 @@ def _draw_length_bands(ax: Axes, run: Run) -> None:
         ax.fill_between(steps, p25, p75, color=COLOURS[0], alpha=0.2, linewidth=0, label="25-75 %")
     mark = "o" if len(steps) <= 12 else ""
     ax.plot(steps, p99, color=COLOURS[1], linewidth=1.4, marker=mark, markersize=4, label="99 %")
-    ax.plot(steps, p50, color=COLOURS[0], linewidth=1.2, linestyle="--", marker=mark, markersize=4, label="median")
+    ax.plot(
+        steps,
+        p50,
+        color=COLOURS[0],
+        linewidth=1.2,
+        linestyle="--",
+        marker=mark,
+        markersize=4,
+        label="median",
+    )
 
 
 def _spans_decades(groups: list[Group]) -> bool:
@@ -123,8 +175,8 @@ def _spans_decades(groups: list[Group]) -> bool:
 
 
 def _share_axis(ax: Axes) -> None:
-    top = ax.get_ylim()[1]
-    ax.set_ylim(0, max(top, 0.01))
+    top = max(1.08 * ax.dataLim.y1, 0.01)
+    ax.set_ylim(0, top)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1 if top < 0.05 else 0))
 
 
@@ -133,26 +185,33 @@ def draw_entropy(groups: list[Group]) -> Figure | None:
         return None
     figure, (ax,) = new_figure("Entropy of the policy", [3.2])
     draw_metric(ax, groups, "actor/entropy", smooth=True)
-    ax.set_ylim(bottom=0)
+    from_zero(ax)
     ax.set_ylabel("nat per token")
     iteration_axis(ax)
-    ax.legend(loc="best") if is_single(groups) else outside_legend(ax)
+    ax.legend(loc="best") if is_single(groups) else legend_below(figure, ax)
     return figure
 
 
+EXACTNESS = "Rollout against training probability"
 # Panels of the picture of the update: title, unit of the axis, metrics with their labels.
 UPDATE_PANELS = (
-    ("KL divergence", "nat per token", {"actor/ppo_kl": "to the rollout policy", "actor/kl_loss": "to the reference"}),
+    (
+        "KL divergence",
+        "nat per token",
+        {"actor/ppo_kl": "to the rollout policy", "actor/kl_loss": "to the reference"},
+    ),
     ("Ratios clipped", "share of tokens", {"actor/pg_clipfrac": ""}),
-    ("Gradient norm", "norm before clipping", {"actor/grad_norm": ""}),
+    ("Gradient norm", "norm", {"actor/grad_norm": ""}),
     ("Policy loss", "loss", {"actor/pg_loss": ""}),
     ("Learning rate", "rate", {"actor/lr": ""}),
-    ("Rollout against training", "largest probability difference", {"training/rollout_probs_diff_max": ""}),
+    (EXACTNESS, "largest difference", {"training/rollout_probs_diff_max": ""}),
 )
 
 
 def draw_update(groups: list[Group]) -> Figure | None:
-    panels = [panel for panel in UPDATE_PANELS if any(has_metric(groups, name) for name in panel[2])]
+    panels = [
+        panel for panel in UPDATE_PANELS if any(has_metric(groups, name) for name in panel[2])
+    ]
     if not panels:
         return None
     rows = (len(panels) + 1) // 2
@@ -161,42 +220,55 @@ def draw_update(groups: list[Group]) -> Figure | None:
         present = [name for name in metrics if has_metric(groups, name)]
         for name, style in zip(present, ("-", "--")):
             own = COLOURS[present.index(name)] if is_single(groups) else ""
-            draw_metric(ax, groups, name, label=metrics[name], colour=own, style=style)
+            noisy = name not in ("actor/lr", "training/rollout_probs_diff_max")
+            draw_metric(
+                ax, groups, name, smooth=noisy, label=metrics[name], colour=own, style=style
+            )
         ax.set_title(title)
         ax.set_ylabel(unit)
         if unit.startswith("share"):
             _share_axis(ax)
+        elif title == EXACTNESS and ax.dataLim.y1 == 0:
+            ax.set_title("Rollout and training probabilities: equal")
+            ax.set_yticks([0])
+            ax.set_ylim(-1, 1)
+        elif title == "Learning rate":
+            from_zero(ax)
+            ax.yaxis.set_major_formatter("{x:g}")
         iteration_axis(ax)
         if is_single(groups) and len(present) > 1:
             ax.legend(loc="best")
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
     if not is_single(groups):
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower left", ncols=2)
+        legend_below(figure, axes[0])
     return figure
 
 
 def draw_throughput(groups: list[Group]) -> Figure | None:
     panels = [
-        ("Throughput", "perf/throughput", "tokens/s"),
+        ("Throughput", "perf/throughput", "tokens/s per rank"),
         ("Memory allocated, peak", "perf/max_memory_allocated_gb", "GB"),
         ("Sequences preempted", "rollout/preemptions", "per iteration"),
     ]
-    panels = [panel for panel in panels if has_metric(groups, panel[1])]
-    if not panels or panels[0][1] != "perf/throughput":
+    panels = [panel for panel in panels if _ever_positive(groups, panel[1])]
+    if not panels:
         return None
-    figure, axes = new_figure("Throughput", [3.0] + [1.5] * (len(panels) - 1))
+    figure, axes = new_figure(panels[0][0], [3.0] + [1.5] * (len(panels) - 1))
     for ax, (title, metric, unit) in zip(axes, panels):
         draw_metric(ax, groups, metric, smooth=metric == "perf/throughput")
-        if metric != "perf/throughput":
+        if ax is not axes[0]:
             ax.set_title(title)
-        ax.set_ylim(bottom=0)
+        from_zero(ax)
         ax.yaxis.set_major_formatter("{x:,g}")
         ax.set_ylabel(unit)
         iteration_axis(ax, label=ax is axes[len(panels) - 1])
-    axes[0].legend(loc="best") if is_single(groups) else outside_legend(axes[0])
+    axes[0].legend(loc="best") if is_single(groups) else legend_below(figure, axes[0])
     return figure
+
+
+def _ever_positive(groups: list[Group], metric: str) -> bool:
+    return any((finite_points(run, metric)[1] > 0).any() for group in groups for run in group.runs)
 
 
 # Name of the file, heading in the report, drawing.

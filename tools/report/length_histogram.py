@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from report.data import Group
-from report.style import COLOURS, MUTED, new_figure
+from report.style import COLOURS, MUTED, log_tokens, new_figure
 from taper_h5 import Run, valid_lengths
 
 
@@ -25,27 +25,38 @@ def draw_length_histogram(groups: list[Group]) -> Figure | None:
         parts = _quarters(groups[0].runs[0])
     else:
         parts = [
-            Part(group.label, group.colour, np.concatenate([_last_quarter(run) for run in group.runs]))
+            Part(
+                group.label,
+                group.colour,
+                np.concatenate([_last_quarter(run) for run in group.runs]),
+            )
             for group in groups
         ]
     parts = [part for part in parts if len(part.lengths)]
     if not parts:
         return None
-    title = "Response lengths" if len(groups) == 1 and len(groups[0].members) == 1 else "Response lengths, last quarter"
+    title = (
+        "Response lengths"
+        if len(groups) == 1 and len(groups[0].members) == 1
+        else "Response lengths, last quarter"
+    )
     figure, (ax, strip) = new_figure(title, [3.2, 0.45 + 0.38 * len(parts)])
     bins = _log_bins(max(part.lengths.max() for part in parts))
     for part in parts:
-        counts = np.histogram(np.maximum(part.lengths, 1), bins)[0] / len(part.lengths)
-        ax.stairs(counts, bins, fill=True, color=part.colour, alpha=0.22)
-        ax.stairs(counts, bins, color=part.colour, linewidth=1.5, label=part.label)
-    ax.set_ylabel("share of responses")
+        shares = np.histogram(np.maximum(part.lengths, 1), bins)[0] / len(part.lengths)
+        density = (
+            0.1 * shares / np.diff(np.log10(bins))
+        )  # bins of short lengths are wider than others
+        ax.stairs(density, bins, fill=True, color=part.colour, alpha=0.22)
+        ax.stairs(density, bins, color=part.colour, linewidth=1.5, label=part.label)
+    ax.set_ylabel("share of responses\nper tenth of a decade")
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.legend(loc="best")
     _draw_marks(strip, parts)
     for panel in (ax, strip):
         panel.set_xscale("log")
-        panel.set_xlim(_left_edge(parts), bins[-1] * 1.35)
-        panel.xaxis.set_major_formatter("{x:,.0f}")
+        panel.set_xlim(_left_edge(parts), bins[-1] * 1.6)
+        log_tokens(panel.xaxis)
     ax.tick_params(labelbottom=False)
     strip.set_xlabel("response length (tokens)")
     return figure
@@ -54,11 +65,22 @@ def draw_length_histogram(groups: list[Group]) -> Figure | None:
 def _quarters(run: Run) -> list[Part]:
     rows = len(run.lengths)
     if rows < 2:
-        return [Part(f"iteration {run.length_steps[0]}", COLOURS[0], valid_lengths(run.lengths))] if rows else []
+        return (
+            [Part(f"iteration {run.length_steps[0]}", COLOURS[0], valid_lengths(run.lengths))]
+            if rows
+            else []
+        )
     quarter = max(1, rows // 4)
-    ends = (("first quarter", COLOURS[1], slice(0, quarter)), ("last quarter", COLOURS[0], slice(rows - quarter, rows)))
+    ends = (
+        ("first quarter", COLOURS[1], slice(0, quarter)),
+        ("last quarter", COLOURS[0], slice(rows - quarter, rows)),
+    )
     return [
-        Part(f"{label} ({_span(run.length_steps[rows_of])})", colour, valid_lengths(run.lengths[rows_of]))
+        Part(
+            f"{label} ({_span(run.length_steps[rows_of])})",
+            colour,
+            valid_lengths(run.lengths[rows_of]),
+        )
         for label, colour, rows_of in ends
     ]
 
@@ -73,9 +95,8 @@ def _last_quarter(run: Run) -> np.ndarray:
 
 
 def _log_bins(longest: int) -> np.ndarray:
-    """Edges that grow by about a tenth, between whole numbers so that no bin of short lengths stays empty for want of
-    one."""
-    edges = np.unique(np.round(np.geomspace(1, max(longest, 2) + 1, 60)))
+    """Edges about equally far apart on a logarithmic axis; every bin holds a whole number."""
+    edges = np.unique(np.round(np.geomspace(1, max(longest, 2) + 1, 45)))
     return edges - 0.5
 
 
@@ -93,9 +114,13 @@ def _draw_marks(ax: Axes, parts: list[Part]) -> None:
         ax.plot([max(p50, 1), longest], [y, y], color=part.colour, linewidth=1.4)
         ax.plot([max(p50, 1), p99, longest], [y] * 3, "o", color=part.colour, markersize=5)
         offset = {"textcoords": "offset points", "fontsize": 8.5, "color": part.colour}
-        ax.annotate(f"p50 {p50:,.0f}", (max(p50, 1), y), xytext=(-7, 0), ha="right", va="center", **offset)
+        ax.annotate(
+            f"p50 {p50:,.0f}", (max(p50, 1), y), xytext=(-7, 0), ha="right", va="center", **offset
+        )
         ax.annotate(f"p99 {p99:,.0f}", (p99, y), xytext=(0, 5), ha="center", va="bottom", **offset)
-        ax.annotate(f"max {longest:,.0f}", (longest, y), xytext=(7, 0), ha="left", va="center", **offset)
+        ax.annotate(
+            f"max {longest:,.0f}", (longest, y), xytext=(7, 0), ha="left", va="center", **offset
+        )
     ax.set_ylim(-len(parts) + 0.4, 0.9)
     ax.set_yticks([])
     ax.grid(axis="y", visible=False)

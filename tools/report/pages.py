@@ -50,7 +50,9 @@ class Page:
 
 def markdown_page(page: Page) -> str:
     parts = [f"# {page.title}", page.lead, *(_markdown_table(table) for table in page.tables[:1])]
-    parts += [f"## {picture.heading}\n\n![{picture.heading}]({picture.file})" for picture in page.pictures]
+    parts += [
+        f"## {picture.heading}\n\n![{picture.heading}]({picture.file})" for picture in page.pictures
+    ]
     parts += [_markdown_table(table) for table in page.tables[1:]]
     for name, text in page.configs.items():
         fence = "```" if "```" not in text else "~~~~"
@@ -59,7 +61,9 @@ def markdown_page(page: Page) -> str:
 
 
 def _markdown_table(table: Table) -> str:
-    head, *body = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in table.rows]
+    head, *body = [
+        [cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in table.rows
+    ]
     rule = ["---"] + ["---:" if table.numbers else "---"] * (len(head) - 1)
     lines = ["| " + " | ".join(row) + " |" for row in [head, rule, *body]]
     return f"## {table.heading}\n\n" + "\n".join(lines)

@@ -4,14 +4,23 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from report.data import Group, NamedRun, phase_table
-from report.style import COLOURS, INK, PHASE_COLOURS, iteration_axis, new_figure, outside_legend
+from report.data import Group, NamedRun, moving_average, phase_table, smoothing_window
+from report.style import (
+    COLOURS,
+    INK,
+    PHASE_COLOURS,
+    from_zero,
+    iteration_axis,
+    new_figure,
+    outside_legend,
+)
 
+DENSE = 100  # iterations above which outlines would cover the areas
 SPREADS = 4  # phases shown in the panel of differences between ranks
 
 
 def draw_step_time(groups: list[Group]) -> Figure | None:
-    """A run: its phases stacked over iterations, and how far its ranks are apart. Several: their means side by side."""
+    """A run: its phases over iterations, how far its ranks are apart. Several: their means."""
     runs = [named for group in groups for named in group.members if phase_table(named.run)[1]]
     if not runs:
         return None
@@ -21,27 +30,43 @@ def draw_step_time(groups: list[Group]) -> Figure | None:
 def _draw_stack(named: NamedRun) -> Figure:
     steps, phases = phase_table(named.run)
     spreads = {name: values[:, 2] - values[:, 0] for name, values in phases.items()}
-    widest = sorted((name for name in spreads if spreads[name].any()), key=lambda name: -spreads[name].sum())[:SPREADS]
+    widest = sorted(
+        (name for name in spreads if spreads[name].any()), key=lambda name: -spreads[name].sum()
+    )[:SPREADS]
     figure, axes = new_figure("Time of an iteration by phase", [3.8, 1.7] if widest else [3.8])
     total = sum(values[:, 1].sum() for values in phases.values())
     edges, base = _edges(steps), np.zeros(len(steps))
     for i, (name, values) in enumerate(phases.items()):
         colour = _colour(name, i)
         share = 100 * values[:, 1].sum() / total if total > 0 else 0.0
-        axes[0].stairs(base + values[:, 1], edges, baseline=base, fill=True, color=colour, label=f"{name}  {share:.1f} %")
+        axes[0].stairs(
+            base + values[:, 1],
+            edges,
+            baseline=base,
+            fill=True,
+            color=colour,
+            label=f"{name}  {share:.1f} %",
+        )
         base = base + values[:, 1]
-    _draw_rank_bands(axes[0], edges, phases)
-    axes[0].stairs(base, edges, color=INK, linewidth=0.9)
-    axes[0].set_ylim(0, axes[0].get_ylim()[1])
+    if len(steps) <= DENSE:
+        _draw_rank_bands(axes[0], edges, phases)
+        axes[0].stairs(base, edges, baseline=None, color=INK, linewidth=0.9)
+    from_zero(axes[0])
     axes[0].set_ylabel("seconds, mean over ranks")
     outside_legend(axes[0], reverse=True)
     for name in widest:
         colour = _colour(name, list(phases).index(name))
-        axes[1].stairs(spreads[name], edges, color=colour, linewidth=1.5, label=name)
+        smoothed = moving_average(spreads[name], smoothing_window(len(steps)))
+        if len(steps) <= DENSE:
+            axes[1].stairs(
+                spreads[name], edges, baseline=None, color=colour, linewidth=1.5, label=name
+            )
+        else:
+            axes[1].plot(steps, smoothed, color=colour, label=name)
     if widest:
         axes[1].set_title("Ranks apart: slowest minus fastest")
         axes[1].set_ylabel("seconds")
-        axes[1].set_ylim(bottom=0)
+        from_zero(axes[1])
         outside_legend(axes[1])
     for ax in axes:
         iteration_axis(ax, label=ax is axes[-1])
@@ -55,17 +80,29 @@ def _draw_rank_bands(ax: Axes, edges: np.ndarray, phases: dict[str, np.ndarray])
     for values in phases.values():
         if (values[:, 2] > values[:, 0]).any():
             low, high = base + values[:, 0], base + values[:, 2]
-            ax.stairs(high, edges, baseline=low, fill=True, facecolor="none", edgecolor=INK, hatch="/////", alpha=0.35,
-                      linewidth=0, label=label)
+            ax.stairs(
+                high,
+                edges,
+                baseline=low,
+                fill=True,
+                facecolor="none",
+                edgecolor=INK,
+                hatch="/////",
+                alpha=0.35,
+                linewidth=0,
+                label=label,
+            )
             label = None
         base = base + values[:, 1]
 
 
 def _draw_bars(runs: list[NamedRun]) -> Figure:
-    """One bar a run, phases stacked; the line at its end spans the fastest to the slowest rank, summed over phases."""
+    """One bar a run; the line at its end spans fastest to slowest rank, summed over phases."""
     tables = [phase_table(named.run)[1] for named in runs]
     names = list(dict.fromkeys(name for table in tables for name in table))
-    figure, (ax,) = new_figure("Time of an iteration by phase, mean over the run", [0.9 + 0.42 * len(runs)])
+    figure, (ax,) = new_figure(
+        "Time of an iteration by phase, mean over the run", [0.9 + 0.42 * len(runs)]
+    )
     left = np.zeros(len(runs))
     for i, name in enumerate(names):
         width = np.array([table[name][:, 1].mean() if name in table else 0.0 for table in tables])
@@ -73,10 +110,18 @@ def _draw_bars(runs: list[NamedRun]) -> Figure:
         left += width
     low = [sum(values[:, 0].mean() for values in table.values()) for table in tables]
     high = [sum(values[:, 2].mean() for values in table.values()) for table in tables]
-    ax.hlines(range(len(runs)), low, high, color=INK, linewidth=1.6, label="fastest to slowest rank")
+    ax.hlines(
+        range(len(runs)), low, high, color=INK, linewidth=1.6, label="fastest to slowest rank"
+    )
     for i, (end, slowest) in enumerate(zip(left, high)):
-        ax.annotate(f"{end:.3g} s", (max(end, slowest), i), xytext=(5, 0), textcoords="offset points", va="center",
-                    fontsize=8.5)
+        ax.annotate(
+            f"{end:.3g} s",
+            (max(end, slowest), i),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8.5,
+        )
     ax.set_yticks(range(len(runs)), [named.name for named in runs])
     ax.invert_yaxis()
     ax.grid(axis="y", visible=False)

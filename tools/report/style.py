@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one look of all pictures: colours, fonts, sizes, and the axes everything is drawn on."""
 import io
+import math
 
 import matplotlib
 
@@ -8,7 +9,8 @@ matplotlib.use("Agg")  # no display on compute nodes
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.ticker import MaxNLocator  # noqa: E402
+from matplotlib.axis import Axis  # noqa: E402
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter  # noqa: E402
 
 INK = "#1f2933"
 MUTED = "#6b7885"
@@ -27,6 +29,7 @@ PHASE_COLOURS = {
     "publish": "#d9691e",
     "testing": "#3f9fc0",
     "save_checkpoint": "#8a6d1b",
+    "output": "#5e4a12",
     "other": "#c3cad2",
 }
 WIDTH = 9.0  # inches
@@ -71,8 +74,10 @@ SETTINGS = {
 }
 
 
-def new_figure(title: str, heights: list[float], width: float = WIDTH, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure with rows of panels of the given heights (inches), headed by a title. The panels come row by row."""
+def new_figure(
+    title: str, heights: list[float], width: float = WIDTH, columns: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """A figure with rows of panels of the given heights (inches); the panels come row by row."""
     plt.rcParams.update(SETTINGS)
     figure, axes = plt.subplots(
         len(heights),
@@ -86,11 +91,38 @@ def new_figure(title: str, heights: list[float], width: float = WIDTH, columns: 
 
 
 def iteration_axis(ax: Axes, label: bool = True) -> None:
-    """Whole numbers below; the label only where nothing else stands below."""
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-    ax.margins(x=0.02)
+    """Whole numbers; the label only where nothing else stands below. Call it when all is drawn."""
+    first, last = ax.dataLim.intervalx
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 2.5, 5, 10], integer=True))
+    if last - first < 2:  # one iteration is a point: give it some room
+        ax.set_xlim(first - 1, last + 1)
+        ax.set_xticks(range(math.ceil(first), math.floor(last) + 1))
+    else:
+        ax.margins(x=0.02)
     if label:
         ax.set_xlabel("iteration")
+
+
+def from_zero(ax: Axes) -> None:
+    """The vertical axis from 0 to a little above the data."""
+    top = ax.dataLim.y1
+    ax.set_ylim(0, 1.08 * top if top > 0 else 1.0)
+
+
+def log_tokens(axis: Axis) -> None:
+    """Ticks of a logarithmic axis at 1, 2, 5, 10, ... After set_xscale or set_yscale."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:,.0f}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def legend_below(figure: Figure, ax: Axes) -> None:
+    """The legend of ax below all panels, in two columns if they fit; the figure grows by it."""
+    handles, labels = ax.get_legend_handles_labels()
+    columns = 2 if max(map(len, labels)) <= 60 else 1
+    rows = -(-len(labels) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.1 + 0.19 * rows)
+    figure.legend(handles, labels, loc="outside lower left", ncols=columns)
 
 
 def outside_legend(ax: Axes, **options: object) -> None:

@@ -10,6 +10,7 @@ from report.data import Group, NamedRun, finite_points, phase_table
 from taper_h5 import Run, valid_lengths
 
 FIRST, LAST = 5, 10  # iterations at the ends of a run whose mean rewards are compared
+STEP_SECONDS = ("timing_s/step", "perf/time_per_step")  # either says how long an iteration took
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,23 @@ def last_reward(run: Run) -> float:
 
 
 def reward_gain(run: Run) -> float:
-    return last_reward(run) - first_reward(run) if len(measured(run, reward_metric(run))) > 1 else math.nan
+    return (
+        last_reward(run) - first_reward(run)
+        if len(measured(run, reward_metric(run))) > 1
+        else math.nan
+    )
 
 
 def total_seconds(run: Run) -> float:
-    steps = measured(run, "timing_s/step")
-    if len(steps):
-        return float(steps.sum())
+    for metric in STEP_SECONDS:
+        if len(measured(run, metric)):
+            return float(measured(run, metric).sum())
     phases = phase_table(run)[1]
     return float(sum(values[:, 1].sum() for values in phases.values())) if phases else math.nan
 
 
 def seconds_per_iteration(run: Run) -> float:
-    for metric in ("timing_s/step", "perf/time_per_step"):
+    for metric in STEP_SECONDS:
         if len(measured(run, metric)):
             return float(np.median(measured(run, metric)))
     return math.nan
@@ -73,12 +78,20 @@ def generation_speed(run: Run) -> float:
 
 def mean_length(run: Run) -> float:
     lengths = valid_lengths(run.lengths)
-    return float(lengths.mean()) if len(lengths) else _or_nan(measured(run, "response_length/mean"), np.mean)
+    return (
+        float(lengths.mean())
+        if len(lengths)
+        else _or_nan(measured(run, "response_length/mean"), np.mean)
+    )
 
 
 def longest(run: Run) -> float:
     lengths = valid_lengths(run.lengths)
-    return float(lengths.max()) if len(lengths) else _or_nan(measured(run, "response_length/max"), np.max)
+    return (
+        float(lengths.max())
+        if len(lengths)
+        else _or_nan(measured(run, "response_length/max"), np.max)
+    )
 
 
 def plain(value: float) -> str:
@@ -112,7 +125,11 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.1f} s"
     whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d} h" if whole >= 3600 else f"{whole // 60}:{whole % 60:02d} min"
+    return (
+        f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d} h"
+        if whole >= 3600
+        else f"{whole // 60}:{whole % 60:02d} min"
+    )
 
 
 def exactness(value: float) -> str:
@@ -146,19 +163,49 @@ ROWS = (
         _of("training/rollout_probs_diff_max", np.max),
         exactness,
     ),
-    Row("responses", "responses", "", lambda run: float(len(valid_lengths(run.lengths)) or math.nan), plain),
+    Row(
+        "responses",
+        "responses",
+        "",
+        lambda run: float(len(valid_lengths(run.lengths)) or math.nan),
+        plain,
+    ),
     Row("response_tokens", "response tokens", "", response_tokens, plain),
     Row("response_length_mean", "mean response length", "tokens", mean_length, plain),
     Row("response_length_max", "longest response", "tokens", longest, plain),
-    Row("clip_ratio", "responses cut at the limit", "", _of("response_length/clip_ratio", np.mean), percent),
+    Row(
+        "clip_ratio",
+        "responses cut at the limit",
+        "",
+        _of("response_length/clip_ratio", np.mean),
+        percent,
+    ),
     Row("entropy_first", "entropy, first iteration", "nat", _of("actor/entropy", _first), plain),
     Row("entropy_last", "entropy, last iteration", "nat", _of("actor/entropy", _final), plain),
     Row("seconds", "time in iterations", "", total_seconds, duration),
     Row("seconds_per_iteration", "time of an iteration, median", "s", seconds_per_iteration, plain),
-    Row("throughput", "throughput, mean", "tokens/s", _of("perf/throughput", np.mean), plain),
-    Row("generation_speed", "response tokens per second of generation", "tokens/s", generation_speed, plain),
+    Row(
+        "throughput",
+        "throughput, mean",
+        "tokens/s per rank",
+        _of("perf/throughput", np.mean),
+        plain,
+    ),
+    Row(
+        "generation_speed",
+        "response tokens per second of generation",
+        "tokens/s",
+        generation_speed,
+        plain,
+    ),
     Row("preemptions", "sequences preempted", "", _of("rollout/preemptions", np.sum), plain),
-    Row("memory_gb", "memory allocated, peak", "GB", _of("perf/max_memory_allocated_gb", np.max), plain),
+    Row(
+        "memory_gb",
+        "memory allocated, peak",
+        "GB",
+        _of("perf/max_memory_allocated_gb", np.max),
+        plain,
+    ),
 )
 
 
@@ -168,7 +215,7 @@ def summarize(run: Run) -> dict[str, float]:
 
 
 def summary_table(groups: list[Group]) -> list[list[str]]:
-    """Head and rows as text: a column for each run, and mean +- standard deviation after the seeds of a group."""
+    """Head and rows as text: a column a run, mean and standard deviation after seeds."""
     head = [""]
     for group in groups:
         head += [named.name for named in group.members]
@@ -188,7 +235,8 @@ def _cells(row: Row, group: Group) -> list[str]:
     if len(values) > 1:
         known = np.array([value for value in values if math.isfinite(value)])
         if len(known) > 1:
-            cells.append(f"{row.write(float(known.mean()))} ± {row.write(float(known.std(ddof=1))).lstrip('+')}")
+            spread = row.write(float(known.std(ddof=1))).lstrip("+").removesuffix(" (exact)")
+            cells.append(f"{row.write(float(known.mean()))} ± {spread}")
         else:
             cells.append("n/a")
     return cells
@@ -212,4 +260,8 @@ def time_shares(run: Run) -> dict[str, float]:
     """Phase -> share of the time in iterations."""
     phases = phase_table(run)[1]
     total = sum(values[:, 1].sum() for values in phases.values())
-    return {name: float(values[:, 1].sum() / total) for name, values in phases.items()} if total > 0 else {}
+    return (
+        {name: float(values[:, 1].sum() / total) for name, values in phases.items()}
+        if total > 0
+        else {}
+    )

@@ -8,17 +8,30 @@ import h5py
 import numpy as np
 
 SAMPLES = 128
-PHASES = {"gen": 2.2, "reward": 0.06, "ref": 0.3, "adv": 0.01, "update_actor": 1.2, "publish": 0.08, "testing": 0.9}
-CONFIG = """%YAML 1.1
----
-Taper:
+PHASES = {
+    "gen": 2.2,
+    "reward": 0.06,
+    "ref": 0.3,
+    "adv": 0.01,
+    "update_actor": 1.2,
+    "publish": 0.08,
+    "testing": 0.9,
+}
+CONFIG = """# The job as a whole
+Run:
+  # Seed of all random numbers [an integer, at least 0]
   Seed: {seed}
-  Optimizer:
-    Learning Rate: {rate}
-    Betas: [0.9, 0.95]
-  Output:
-    Directory: out/seed{seed}
-...
+
+# AdamW and its learning rate
+Optimizer:
+  # Peak learning rate [a number, at least 0]
+  Learning Rate: {rate}
+  Beta1: 0.9
+
+# Where results go
+Output:
+  # run.h5, rollouts, metrics.jsonl, checkpoints [text]
+  Directory: 'out/seed{seed}'
 """
 
 
@@ -37,10 +50,17 @@ def make_numbers(iterations: int, seed: int = 1, rate: float = 2e-4) -> Syntheti
     rng = np.random.default_rng(seed)
     steps = np.arange(1, iterations + 1)
     progress = steps / max(iterations, 45)
-    lengths = np.minimum(np.exp(rng.normal(3.7 + 0.5 * progress[:, None], 0.7, (iterations, SAMPLES))), 1024).astype(np.int32) + 1
+    lengths = (
+        np.minimum(
+            np.exp(rng.normal(3.7 + 0.5 * progress[:, None], 0.7, (iterations, SAMPLES))), 1024
+        ).astype(np.int32)
+        + 1
+    )
     if iterations > 2:
         lengths[2, 100:] = -1  # an iteration with fewer samples
-    score = 0.48 + 0.4 * np.tanh(rate / 1e-4 * progress) / np.tanh(2) + rng.normal(0, 0.02, iterations)
+    score = (
+        0.48 + 0.4 * np.tanh(rate / 1e-4 * progress) / np.tanh(2) + rng.normal(0, 0.02, iterations)
+    )
     timing = {}
     for phase, seconds in PHASES.items():
         mean = seconds * (1 + 0.2 * rng.random(iterations))
@@ -82,21 +102,36 @@ def make_numbers(iterations: int, seed: int = 1, rate: float = 2e-4) -> Syntheti
 
 
 def write_run(path: Path, numbers: Synthetic) -> None:
-    """run.h5 as of src/io/RunFile.cpp: fixed-length strings, checksums, units, descriptions, scales."""
+    """run.h5 as of src/io/RunFile.cpp: fixed-length strings, checksums, units, scales."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with h5py.File(path, "w") as file:
-        _set_text(file, {"format": "taper-run", "git_hash": "0123456789ab", "created": "2030-01-02T03:04:05Z"})
+        _set_text(
+            file,
+            {"format": "taper-run", "git_hash": "0123456789ab", "created": "2030-01-02T03:04:05Z"},
+        )
         file.attrs["format_version"] = np.int64(1)
         text = numbers.config.encode()
-        config = file.create_dataset("config", data=np.array(text, dtype=h5py.string_dtype("utf-8", max(1, len(text)))))
+        config = file.create_dataset(
+            "config", data=np.array(text, dtype=h5py.string_dtype("utf-8", max(1, len(text))))
+        )
         _set_text(config, {"units": "1", "description": "parameters of the run, defaults included"})
-        _set_text(file.create_group("build"), {"version": "0.1.0", "compiler": "GCC 12.2.0", "build_type": "Release"})
-        _set_text(file.create_group("machine"), {"host": "node01", "hardware_threads": "2", "ranks": "2"})
+        _set_text(
+            file.create_group("build"),
+            {"version": "0.1.0", "compiler": "GCC 12.2.0", "build_type": "Release"},
+        )
+        _set_text(
+            file.create_group("machine"), {"host": "node01", "hardware_threads": "2", "ranks": "2"}
+        )
         _write_table(file, "metrics", numbers.steps, numbers.metrics)
         _write_table(file, "timing", numbers.steps, numbers.timing)
         if numbers.lengths.size:
             _write_table(file, "rollout", numbers.steps, {"response_length": numbers.lengths})
-        _write_table(file, "decisions", np.repeat(numbers.steps[:2], 2), {"alive": np.arange(2.0 * len(numbers.steps[:2]))})
+        _write_table(
+            file,
+            "decisions",
+            np.repeat(numbers.steps[:2], 2),
+            {"alive": np.arange(2.0 * len(numbers.steps[:2]))},
+        )
         _set_text(file["decisions"], {"kind": "records"})
 
 
@@ -104,7 +139,12 @@ def write_log(path: Path, numbers: Synthetic) -> None:
     lines = []
     for i, step in enumerate(numbers.steps):
         values = {name: float(column[i]) for name, column in numbers.metrics.items()}
-        lines.append(json.dumps({"step": int(step)} | {name: v if np.isfinite(v) else "nan" for name, v in values.items()}))
+        lines.append(
+            json.dumps(
+                {"step": int(step)}
+                | {name: v if np.isfinite(v) else "nan" for name, v in values.items()}
+            )
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
 
@@ -114,9 +154,13 @@ def write_rollouts(path: Path) -> None:
     with h5py.File(path, "w") as file:
         _set_text(file, {"format": "taper-rollouts", "git_hash": "0123456789ab", "model": "tiny"})
         file.attrs["format_version"], file.attrs["iteration"] = np.int64(1), np.int64(7)
-        file["reward_names"] = np.array([b"correct", b"length"], dtype=h5py.string_dtype("utf-8", 7))
+        file["reward_names"] = np.array(
+            [b"correct", b"length"], dtype=h5py.string_dtype("utf-8", 7)
+        )
         file["group"], file["sample"] = np.array([0, 0, 1]), np.array([0, 1, 0], np.int32)
-        file["prompt_length"], file["response_length"] = np.array([2, 2, 1], np.int32), np.array([2, 0, 3], np.int32)
+        file["prompt_length"], file["response_length"] = np.array([2, 2, 1], np.int32), np.array(
+            [2, 0, 3], np.int32
+        )
         file["advantage"], file["finish"] = np.array([1.0, -1.0, 0.0]), np.array([0, 3, 2], np.int8)
         file["rewards"] = np.array([[1, 0.5], [0, 0], [1, 0]], np.float32)
         ragged = {
@@ -129,7 +173,9 @@ def write_rollouts(path: Path) -> None:
             file[f"{name}/values"], file[f"{name}/offsets"] = values, np.array(offsets)
 
 
-def _write_table(file: h5py.File, group: str, steps: np.ndarray, columns: dict[str, np.ndarray]) -> None:
+def _write_table(
+    file: h5py.File, group: str, steps: np.ndarray, columns: dict[str, np.ndarray]
+) -> None:
     scale = file.create_dataset(f"{group}/step", data=steps.astype(np.int64), fletcher32=True)
     _set_text(scale, {"units": "1", "description": "iteration of each row"})
     scale.make_scale("step")

@@ -53,16 +53,24 @@ class Binding {
   Refusal refuse(const Value& value) const;
 };
 
-// One item: used alone and for each item of a list.
+// Reads and writes a member as the type T that bindings work with.
 template <class T>
 struct Access {
   std::function<T()> read;
   std::function<void(const T&)> write;
 };
 
+template <class T, class Member>
+T convert(const Member& member) {
+  if constexpr (std::is_same_v<Member, float>)
+    return widen(member);
+  else
+    return static_cast<T>(member);
+}
+
 template <class T>
 Access<T> access_to(auto& member) {
-  return {[&member] { return static_cast<T>(member); },
+  return {[&member] { return convert<T>(member); },
           [&member](const T& value) {
             member = static_cast<std::remove_reference_t<decltype(member)>>(value);
           }};
@@ -72,7 +80,7 @@ template <class T, class Member>
 Access<std::optional<T>> access_to_optional(std::optional<Member>& member) {
   return {[&member]() -> std::optional<T> {
             if (!member) return std::nullopt;
-            return static_cast<T>(*member);
+            return convert<T>(*member);
           },
           [&member](const std::optional<T>& value) {
             if (value)
@@ -84,7 +92,11 @@ Access<std::optional<T>> access_to_optional(std::optional<Member>& member) {
 
 template <class T, class Member>
 Access<std::vector<T>> access_to_list(std::vector<Member>& member) {
-  return {[&member] { return std::vector<T>(member.begin(), member.end()); },
+  return {[&member] {
+            std::vector<T> values;
+            for (const Member& value : member) values.push_back(convert<T>(value));
+            return values;
+          },
           [&member](const std::vector<T>& values) {
             member.clear();
             for (const T& value : values) member.push_back(static_cast<Member>(value));

@@ -194,6 +194,15 @@ std::string name_kind(const Value& value) {
   return "a section";
 }
 
+double widen(float number) {
+  if (!std::isfinite(number)) return number;
+  char digits[40];
+  const auto written = std::to_chars(digits, digits + sizeof digits, number);
+  double wide = 0;
+  std::from_chars(digits, written.ptr, wide);
+  return wide;
+}
+
 std::string format_number(double number) {
   if (std::isnan(number)) return ".nan";
   if (std::isinf(number)) return number > 0 ? ".inf" : "-.inf";

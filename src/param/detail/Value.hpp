@@ -54,6 +54,9 @@ std::string name_kind(const Value& value);
 // Shortest decimal that reads back as the same double, always recognisable as a number: "1.0".
 std::string format_number(double number);
 
+// The double with the shortest decimal that is this float: 0.1f gives 0.1, not 0.10000000149.
+double widen(float number);
+
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
 }  // namespace taper::param::detail

@@ -18,6 +18,7 @@ bool is_control(char c) {
 
 bool is_plain(const std::string& text) {
   if (text.empty() || text.front() == ' ' || text.back() == ' ') return false;
+  if (std::any_of(text.begin(), text.end(), is_control)) return false;
   if (infer_scalar(text).kind != Value::Kind::kText) return false;
   // Other YAML readers take these words for flags and nulls. "none", "on" and "off" are wanted
   // plain: our own readers give them as text.

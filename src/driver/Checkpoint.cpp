@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/Checkpoint.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <vector>
+
+#include "base/Checksum.hpp"
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "comm/Collectives.hpp"
+#include "driver/SaveModel.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/Json.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManifest = "manifest.json";
+
+std::uint64_t file_checksum(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> buffer(1 << 20);
+  Checksum64 sum;
+  while (in) {
+    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    sum.add(std::as_bytes(std::span<const char>(buffer.data(), static_cast<std::size_t>(in.gcount()))));
+  }
+  return sum.value();
+}
+
+void sync_file(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool good = descriptor >= 0 && ::fsync(descriptor) == 0;
+  if (descriptor >= 0) ::close(descriptor);
+  if (!good) TAPER_FAIL(ExitCode::kFailure, path.string() << " could not be flushed to disk");
+}
+
+// state.h5 has a checksum for each unit, which its readers check in parallel: here its size is enough.
+bool needs_checksum(const fs::path& file) { return file.filename() != "state.h5"; }
+
+void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
+  OrderedJson manifest;
+  manifest["format"] = "taper-checkpoint";
+  manifest["version"] = 1;
+  manifest["iteration"] = info.iteration;
+  for (const auto& entry : fs::directory_iterator(checkpoint)) {
+    OrderedJson file;
+    file["bytes"] = entry.file_size();
+    if (needs_checksum(entry.path())) file["checksum"] = file_checksum(entry.path());
+    manifest["files"][entry.path().filename().string()] = file;
+  }
+  write_json_file(checkpoint / kManifest, manifest);
+}
+
+// Throws Error naming what does not agree with the manifest.
+void check_manifest(const fs::path& checkpoint) {
+  const Json manifest = read_json_file(checkpoint / kManifest);
+  TAPER_VALIDATE(manifest.contains("files"), (checkpoint / kManifest).string() << " lists no files");
+  for (const auto& [name, file] : manifest["files"].items()) {
+    const fs::path path = checkpoint / name;
+    TAPER_VALIDATE(fs::exists(path), path.string() << " is missing (the manifest lists it)");
+    TAPER_VALIDATE(fs::file_size(path) == file["bytes"].get<std::uint64_t>(),
+                   path.string() << " has " << fs::file_size(path) << " bytes (the manifest says "
+                                 << file["bytes"].get<std::uint64_t>() << "; it was cut off or changed)");
+    if (file.contains("checksum"))
+      TAPER_VALIDATE(file_checksum(path) == file["checksum"].get<std::uint64_t>(),
+                     path.string() << " is damaged (its checksum differs from the manifest)");
+  }
+}
+
+// Whole checkpoints (renamed into place), newest first.
+std::vector<fs::path> list_checkpoints(const fs::path& directory) {
+  std::vector<fs::path> list;
+  if (!fs::exists(directory)) return list;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() && name.starts_with("iter_") && name.size() == 11) list.push_back(entry.path());
+  }
+  std::sort(list.rbegin(), list.rend());
+  return list;
+}
+
+// The first problem of any rank, on all ranks; empty where all are well. Collective over the world.
+std::string any_problem(const Ranks& ranks, const std::string& mine) {
+  for (const auto& text : all_gather_string(ranks.world(), mine))
+    if (!text.empty()) return text;
+  return "";
+}
+
+std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files, TrainingModel& model,
+                     StateInfo& info) {
+  std::string problem;
+  try {
+    if (ranks.rank() == 0) check_manifest(checkpoint);
+    info = read_state(checkpoint / "state.h5", files, model);
+  } catch (const std::exception& e) {
+    problem = e.what();
+  }
+  return any_problem(ranks, problem);
+}
+
+}  // namespace
+
+void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                           const StateInfo& info) {
+  char name[32];
+  std::snprintf(name, sizeof name, "iter_%06lld", static_cast<long long>(info.iteration));
+  const fs::path target = directory_ / name, aside = directory_ / (std::string(name) + ".writing");
+  save_model(ranks, files, model, aside);
+  write_state(aside / "state.h5", ranks, files, model, info);
+  barrier(ranks.world());
+  if (ranks.rank() == 0) {
+    write_manifest(aside, info);
+    for (const auto& entry : fs::directory_iterator(aside)) sync_file(entry.path());
+    sync_directory(aside);
+    fs::remove_all(target);
+    fs::rename(aside, target);
+    sync_directory(directory_);
+    const auto all = list_checkpoints(directory_);
+    for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i) fs::remove_all(all[i]);
+  }
+  barrier(ranks.world());
+}
+
+StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
+                                TrainingModel& model) {
+  StateInfo info;
+  const std::string problem = try_load(checkpoint, ranks, files, model, info);
+  TAPER_VALIDATE(problem.empty(), "checkpoint " << checkpoint.string() << " cannot be used: " << problem);
+  model.publish();
+  return info;
+}
+
+std::optional<StateInfo> CheckpointStore::load_newest(const Ranks& ranks, const ModelFiles& files,
+                                                      TrainingModel& model) const {
+  // Rank 0 looks: other ranks might see a shared folder in another state.
+  std::string names;
+  if (ranks.rank() == 0)
+    for (const auto& path : list_checkpoints(directory_)) names += path.string() + "\n";
+  names = broadcast_string(ranks.world(), names, 0);
+  std::string last_problem;
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t end = names.find('\n', at);
+    const fs::path checkpoint = names.substr(at, end - at);
+    at = end + 1;
+    StateInfo info;
+    last_problem = try_load(checkpoint, ranks, files, model, info);
+    if (last_problem.empty()) {
+      model.publish();
+      return info;
+    }
+    if (ranks.rank() == 0) TAPER_WARN("checkpoint " << checkpoint.string() << " is passed over: " << last_problem);
+  }
+  TAPER_VALIDATE(last_problem.empty(), "no checkpoint in " << directory_.string() << " can be used (last problem: "
+                                                           << last_problem << "); --resume none starts afresh");
+  return std::nullopt;
+}
+
+}  // namespace taper

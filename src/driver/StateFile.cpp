@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/StateFile.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/Checksum.hpp"
+#include "base/Error.hpp"
+#include "io/Hdf5File.hpp"
+#include "optim/Ownership.hpp"
+
+namespace taper {
+namespace {
+
+constexpr const char* kFormat = "taper-state";
+constexpr int kVersion = 1;
+constexpr std::array<const char*, 3> kKinds{"/master/", "/first/", "/second/"};
+
+std::array<const float*, 3> state_of(const ShardedAdamW& optimizer) {
+  return {optimizer.master().data(), optimizer.first_moment().data(), optimizer.second_moment().data()};
+}
+
+// The units of one tensor that this rank owns: always a contiguous range.
+struct OwnedUnits {
+  Range units;
+  std::int64_t offset = 0;  // of the first one in the optimizer's arrays
+};
+
+std::vector<OwnedUnits> owned_units(const ParamTable& table, const ShardedAdamW& optimizer) {
+  std::vector<OwnedUnits> list(table.tensors().size());
+  for (const auto& piece : optimizer.owned()) {
+    const int tensor = table.tensor_of_piece(piece.id), unit = piece.id - table.first_piece(tensor);
+    OwnedUnits& owned = list[tensor];
+    if (owned.units.empty()) owned = {{unit, unit}, piece.offset - optimizer.begin()};
+    TAPER_ENSURE(owned.units.end == unit);
+    owned.units.end = unit + 1;
+  }
+  return list;
+}
+
+std::string shape_of(const ModelConfig& c) {
+  return std::string(to_string(c.family)) + " layers " + std::to_string(c.layers) + " hidden " +
+         std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" + std::to_string(c.kv_heads) + " x " +
+         std::to_string(c.head_dim) + " mlp " + std::to_string(c.intermediate) + " vocab " + std::to_string(c.vocab) +
+         (c.tied ? " tied" : "");
+}
+
+}  // namespace
+
+void write_state(const std::filesystem::path& path, const Ranks& ranks, const ModelFiles& files,
+                 const TrainingModel& model, const StateInfo& info) {
+  const ParamTable& table = files.table;
+  const auto owned = owned_units(table, model.optimizer());
+  const auto state = state_of(model.optimizer());
+  const RankGrid grid{model.train_parallel().group().size(), model.dp_group().size()};
+  const Ownership owners = owned_pieces(table, ranks.chain, grid);
+  Hdf5File file = Hdf5File::create_parallel(path, ranks.world().comm());
+  file.set_attribute("/", "format", kFormat);
+  file.set_attribute("/", "format_version", kVersion);
+  file.set_attribute("/", "model", shape_of(files.config));
+  file.set_attribute("/", "iteration", info.iteration);
+  file.set_attribute("/", "optimizer_steps", info.optimizer_steps);
+  file.set_attribute("/", "seed", static_cast<std::int64_t>(info.seed));
+  file.write_string("/config", info.config);
+  const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
+  for (std::size_t t = 0; t < owned.size(); ++t) {
+    const ParamTensor& tensor = table.tensors()[t];
+    const std::int64_t unit = tensor.unit_size(), units = tensor.units;
+    // A replicated tensor has several owners with equal values: the first one writes.
+    const int first_piece = table.first_piece(static_cast<int>(t)) + owned[t].units.begin;
+    const bool writes = !owned[t].units.empty() && owners[first_piece].front() == ranks.rank();
+    const std::int64_t mine = writes ? owned[t].units.size() : 0, begin = writes ? owned[t].units.begin : 0;
+    std::vector<std::uint64_t> hashes(static_cast<std::size_t>(mine * 3));
+    for (std::size_t k = 0; k < kKinds.size(); ++k) {
+      const std::span<const float> values(state[k] + owned[t].offset, static_cast<std::size_t>(mine * unit));
+      file.write_slab<float>(kKinds[k] + tensor.name, {units, unit}, {begin, 0}, values, {mine, unit}, plain);
+      for (std::int64_t u = 0; u < mine; ++u) hashes[u * 3 + k] = checksum_of(values.subspan(u * unit, unit));
+    }
+    file.write_slab<std::uint64_t>("/hash/" + tensor.name, {units, 3}, {begin, 0}, hashes, {mine, 3}, plain);
+  }
+  file.close();
+}
+
+StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files, TrainingModel& model) {
+  const Hdf5File file = Hdf5File::open_read(path);
+  TAPER_VALIDATE(file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
+                 path.string() << " is no training state of Taper");
+  TAPER_VALIDATE(file.int_attribute("/", "format_version") == kVersion,
+                 path.string() << " has format version " << file.int_attribute("/", "format_version")
+                               << " (this build reads " << kVersion << ")");
+  TAPER_VALIDATE(file.string_attribute("/", "model") == shape_of(files.config),
+                 path.string() << " belongs to another model (" << file.string_attribute("/", "model") << ", not "
+                               << shape_of(files.config) << ")");
+  auto& optimizer = model.optimizer();
+  const std::array<float*, 3> state{optimizer.master().data(), optimizer.first_moment().data(),
+                                    optimizer.second_moment().data()};
+  const auto owned = owned_units(files.table, optimizer);
+  for (std::size_t t = 0; t < owned.size(); ++t) {
+    if (owned[t].units.empty()) continue;
+    const ParamTensor& tensor = files.table.tensors()[t];
+    const std::int64_t unit = tensor.unit_size(), mine = owned[t].units.size(), begin = owned[t].units.begin;
+    const auto hashes = file.read_slab<std::uint64_t>("/hash/" + tensor.name, {begin, 0}, {mine, 3});
+    for (std::size_t k = 0; k < kKinds.size(); ++k) {
+      const auto values = file.read_slab<float>(kKinds[k] + tensor.name, {begin, 0}, {mine, unit});
+      for (std::int64_t u = 0; u < mine; ++u)
+        TAPER_VALIDATE(checksum_of(std::span<const float>(values).subspan(u * unit, unit)) == hashes[u * 3 + k],
+                       path.string() << ": unit " << begin + u << " of '" << kKinds[k] + 1 << tensor.name
+                                     << "' is damaged (its checksum differs)");
+      std::copy(values.begin(), values.end(), state[k] + owned[t].offset);
+    }
+  }
+  optimizer.set_steps(file.int_attribute("/", "optimizer_steps"));
+  return {file.int_attribute("/", "iteration"), file.int_attribute("/", "optimizer_steps"),
+          static_cast<std::uint64_t>(file.int_attribute("/", "seed")), file.read_string("/config")};
+}
+
+}  // namespace taper

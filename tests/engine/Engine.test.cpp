@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/Engine.hpp"
+
+#include <mpi.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <limits>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "engine/EngineRun.hpp"
+
+using namespace taper;
+using namespace taper::test;
+
+namespace {
+
+Group world() {
+  return Group::world(MPI_COMM_WORLD);
+}
+
+bool fits(const std::string& name, const Group& group) {
+  const ParamTable table(read_model_config(golden_dir(name)));
+  return group.size() <= std::min({table.config().heads, table.mlp_blocks(), table.vocab_blocks()});
+}
+
+SamplingOptions greedy() {
+  SamplingOptions o;
+  o.temperature = 0.0f;
+  return o;
+}
+
+Request request(std::vector<std::int32_t> prompt, int max_new_tokens, std::int64_t ordinal = 0,
+                int samples = 1) {
+  return {ordinal, 0, samples, std::move(prompt), max_new_tokens};
+}
+
+// The message of the Error that f throws, with its exit code in front; empty where it throws none.
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return std::to_string(static_cast<int>(e.code())) + ": " + e.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("greedy responses equal those of transformers") {
+  const Group group = world();
+  for (const auto& name : kGoldenModels) {
+    if (!fits(name, group)) continue;
+    INFO(name);
+    GoldenModel m(name, group);
+    const PackedSequences s = m.sequences();
+    std::vector<std::int32_t> expected;
+    for (const auto id : m.read<std::int64_t>("greedy"))
+      expected.push_back(static_cast<std::int32_t>(id));
+    const std::vector<std::int32_t> prompt(s.ids.begin(), s.ids.begin() + s.lengths[0]);
+    const StopOptions stops{{m.config.eos_ids.begin(), m.config.eos_ids.end()}, {}, {}};
+    const Generation g = generate(m, roomy(m), greedy(), stops,
+                                  {request(prompt, static_cast<int>(expected.size()), 0, 3)});
+    REQUIRE(g.responses.size() == 3);
+    for (const auto& [key, c] : g.responses) {
+      CHECK(c.response == expected);
+      CHECK(c.finish == FinishReason::kLength);
+    }
+  }
+}
+
+TEST_CASE("samples depend on their key only") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  const auto prompt = random_prompt(0, 20, m.config.vocab);
+  const auto run = [&](const SamplingOptions& o, const std::vector<Request>& requests) {
+    return generate(m, roomy(m), o, {}, requests);
+  };
+  SamplingOptions o;
+  o.seed = 5;
+  const Generation twice = run(o, {request(prompt, 24, 0, 2), request(prompt, 24, 1, 2)});
+  std::set<std::vector<std::int32_t>> distinct;
+  for (const auto& [key, c] : twice.responses) distinct.insert(c.response);
+  CHECK(distinct.size() == 4);  // neither samples nor ordinals repeat
+  CHECK(difference(twice, run(o, {request(prompt, 24, 1, 2), request(prompt, 24, 0, 2)})).empty());
+  SamplingOptions seed = o, iteration = o, evaluation = o;
+  seed.seed = 6;
+  iteration.iteration = 1;
+  evaluation.purpose = RandomPurpose::kEvaluation;
+  for (const auto& other : {seed, iteration, evaluation})
+    CHECK(run(other, {request(prompt, 24)}).responses.at({0, 0}).response !=
+          twice.responses.at({0, 0}).response);
+}
+
+TEST_CASE("responses end by id, by string, or at their limit") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  const auto prompt = random_prompt(1, 9, m.config.vocab);
+  const auto response = [&](const StopOptions& stops, int limit) {
+    return generate(m, roomy(m), greedy(), stops, {request(prompt, limit)}).responses.at({0, 0});
+  };
+  const Completion full = response({}, 20);
+  CHECK(full.finish == FinishReason::kLength);
+  REQUIRE(full.response.size() == 20);
+  CHECK(full.log_probs.size() == 20);
+  CHECK(full.kept_mass == std::vector<float>(20, 1.0f));
+  CHECK(full.prompt == prompt);
+  CHECK(response({}, 1).response == std::vector<std::int32_t>{full.response[0]});
+
+  const std::int32_t id = full.response[7];
+  const auto first =
+      std::find(full.response.begin(), full.response.end(), id) - full.response.begin() + 1;
+  const Completion by_id = response({{id}, {}, {}}, 20);
+  CHECK(by_id.finish == FinishReason::kEos);
+  CHECK(by_id.response ==
+        std::vector<std::int32_t>(full.response.begin(), full.response.begin() + first));
+
+  StopOptions strings;
+  for (int i = 0; i < m.config.vocab; ++i)
+    strings.token_bytes.push_back("<" + std::to_string(i) + ">");
+  strings.strings = {"never", ">" + strings.token_bytes[full.response[5]].substr(0, 3)};
+  const Completion by_string = response(strings, 20);
+  CHECK(by_string.finish == FinishReason::kStop);
+  CHECK(by_string.response.size() >= 2);
+  CHECK(by_string.response.size() <= 6);
+  CHECK(std::equal(by_string.response.begin(), by_string.response.end(), full.response.begin()));
+
+  // At the end of the context, whatever was asked for.
+  EngineOptions o = roomy(m);
+  o.max_positions = 16;
+  const Completion cut = generate(m, o, greedy(), {}, {request(prompt, 100)}).responses.at({0, 0});
+  CHECK(cut.response.size() == 16 - prompt.size());
+  CHECK(cut.finish == FinishReason::kLength);
+}
+
+TEST_CASE("samples that end at their first token leave nothing behind") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  TestEngine test(m, roomy(m));
+  test.engine.begin({}, {});
+  test.engine.submit(request(random_prompt(2, 70, m.config.vocab), 1, 7, 5));
+  const Generation g = drain(test.engine);
+  CHECK(g.responses.size() == 5);
+  CHECK(g.steps == 1);
+  CHECK(test.engine.snapshot().free_blocks == roomy(m).kv_blocks);
+}
+
+TEST_CASE("snapshots and reports count what is there") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  EngineOptions o = roomy(m);
+  o.scheduler.max_running = 3;
+  TestEngine test(m, o);
+  test.engine.begin({}, {});
+  CHECK(test.engine.idle());
+  for (int i = 0; i < 3; ++i)
+    test.engine.submit(request(random_prompt(i, 10, m.config.vocab), 20 + i, i, 2));
+  EngineSnapshot s = test.engine.snapshot();
+  CHECK(s.alive == 0);
+  CHECK(s.waiting == 6);
+  CHECK(s.lengths[0] == 6);
+  const StepReport first = test.engine.step();
+  CHECK(first.prefill_rows == 10);
+  CHECK(first.decode_rows == 0);
+  CHECK(first.running == 2);
+  CHECK(first.waiting == 4);
+  CHECK(first.context == 20);
+  for (int i = 0; i < 7; ++i) CHECK(test.engine.step().decode_rows == 2);
+  s = test.engine.snapshot();
+  CHECK(s.alive == 2);
+  CHECK(s.longest == 18);
+  CHECK(s.context == 34);
+  CHECK(s.lengths[3] == 2);  // 8 tokens each
+  CHECK(s.free_blocks == o.kv_blocks - 2);
+  drain(test.engine);
+  CHECK(test.engine.snapshot().free_blocks == o.kv_blocks);
+  CHECK(test.engine.idle());
+  // A second generation with the same engine.
+  test.engine.begin(greedy(), {});
+  test.engine.submit(request(random_prompt(0, 10, m.config.vocab), 5));
+  CHECK(drain(test.engine).responses.size() == 1);
+}
+
+TEST_CASE("the word of rank 0 comes back on all ranks at the same step") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  TestEngine test(m, roomy(m));
+  test.engine.begin({}, some_stops());
+  for (const Request& r : mixed_requests(m, 6, 20)) test.engine.submit(r);
+  std::uint64_t step = 0;
+  for (int idle_steps = 0; idle_steps < 3; ++step) {
+    idle_steps += test.engine.idle();  // a group without work still hears its leader
+    const StepReport report =
+        test.engine.step((step << 40) | static_cast<std::uint64_t>(group.rank()));
+    CHECK(report.control == step << 40);
+    const std::vector<std::int64_t> mine{report.decode_rows, report.prefill_rows, report.context,
+                                         report.running, report.waiting};
+    std::vector<std::int64_t> all(mine.size() * group.size());
+    all_gather(group, all, mine);
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == mine[i % mine.size()]);
+  }
+  CHECK(step > 10);
+}
+
+TEST_CASE("bad requests are refused and named") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  EngineOptions o = roomy(m);
+  o.max_positions = 200;
+  o.kv_blocks = 2;
+  o.valid_ids = 300;
+  TestEngine test(m, o);
+  test.engine.begin({}, {});
+  const auto refusal = [&](const Request& r) { return error_of([&] { test.engine.submit(r); }); };
+  CHECK(contains(refusal(request({}, 5, 17)), "2: prompt 17 is empty"));
+  CHECK(contains(refusal(request({1, 2, 300}, 5, 18)),
+                 "2: prompt 18 has token id 300 (ids of this tokenizer are below 300)"));
+  CHECK(contains(refusal(request({-1}, 5, 19)), "2: prompt 19 has token id -1"));
+  CHECK(contains(refusal(request(random_prompt(0, 200, 300), 5, 20)),
+                 "2: prompt 20 has 200 tokens (the context holds 200"));
+  CHECK(contains(refusal(request(random_prompt(0, 100, 300), 29, 21)),
+                 "100 + 29 tokens needs 3 KV blocks (the cache has 2)"));
+  CHECK(contains(refusal(request({1}, 0, 22)), "2: prompt 22 "));
+  CHECK(contains(refusal(request({1}, -3, 23)), "2: prompt 23 "));
+  CHECK(contains(refusal(request({1}, 5, 24, 0)), "2: prompt 24 "));
+  CHECK(refusal(request(random_prompt(0, 100, 300), 28, 25)).empty());
+  CHECK(drain(test.engine).responses.size() == 1);  // the engine goes on after refusals
+}
+
+TEST_CASE("bad sampling options are refused with the reason") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  TestEngine test(m, roomy(m));
+  const auto refusal = [&](auto change) {
+    SamplingOptions o;
+    change(o);
+    return error_of([&] { test.engine.begin(o, {}); });
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  CHECK(contains(refusal([](auto& o) { o.temperature = -0.1f; }), "2: sampling: temperature"));
+  CHECK(contains(refusal([&](auto& o) { o.temperature = nan; }), "2: sampling: temperature"));
+  CHECK(contains(refusal([](auto& o) { o.top_k = -1; }), "2: sampling: top_k"));
+  CHECK(contains(refusal([](auto& o) { o.top_p = 0.0f; }), "2: sampling: top_p"));
+  CHECK(contains(refusal([](auto& o) { o.top_p = 1.5f; }), "2: sampling: top_p"));
+  CHECK(contains(refusal([&](auto& o) { o.top_p = nan; }), "2: sampling: top_p"));
+  CHECK(contains(refusal([](auto& o) { o.min_p = 1.0f; }), "2: sampling: min_p"));
+  CHECK(contains(refusal([](auto& o) { o.min_p = -0.5f; }), "2: sampling: min_p"));
+  CHECK(refusal([](auto&) {}).empty());
+}
+
+TEST_CASE("weights that are not finite are noticed on all ranks, with the row") {
+  const Group group = world();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  struct Damage {
+    ParamRole role;
+    int layer;
+    float value;
+    std::vector<int> pieces;  // units in which one value is damaged
+  };
+  for (const Damage& d :
+       {Damage{ParamRole::kFinalNorm, -1, nan, {0}}, Damage{ParamRole::kDown, 1, nan, {3}},
+        Damage{ParamRole::kQuery, 0, nan, {2}}, Damage{ParamRole::kHead, -1, nan, {1}},
+        Damage{ParamRole::kHead, -1, nan, {1, 3}}, Damage{ParamRole::kHead, -1, INFINITY, {2}}}) {
+    GoldenModel m("llama_b", group);
+    const int tensor = m.table.index_of(d.role, d.layer);
+    for (const auto& piece : m.layout.pieces())
+      for (const int unit : d.pieces)
+        if (piece.id == m.table.first_piece(tensor) + unit) m.values[piece.offset] = d.value;
+    m.pack();
+    TestEngine test(m, roomy(m));
+    test.engine.begin({}, {});
+    test.engine.submit(request({1, 5, 9}, 10));
+    const std::string error = error_of([&] { drain(test.engine); });
+    INFO(m.table.tensors()[tensor].name << ", " << d.value << ": " << error);
+    CHECK(contains(error, "not finite (row 2"));
+  }
+}

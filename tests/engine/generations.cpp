@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes tokens and log-probs of some generations to the file that TAPER_GENERATIONS names: for
+// comparisons between processes (CompareThreads.cmake).
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "engine/EngineRun.hpp"
+
+using namespace taper;
+using namespace taper::test;
+
+namespace {
+
+template <class T>
+void write(std::ofstream& out, const std::vector<T>& values) {
+  out.write(reinterpret_cast<const char*>(values.data()),
+            static_cast<std::streamsize>(values.size() * sizeof(T)));
+}
+
+}  // namespace
+
+TEST_CASE("generations to a file") {
+  const char* const file = std::getenv("TAPER_GENERATIONS");
+  REQUIRE(file != nullptr);
+  std::cout << "threads: " << HostExec().concurrency() << std::endl;
+  std::ofstream out(file, std::ios::binary);
+  const Group self = Group::self();
+  for (const auto& name : kGoldenModels) {
+    for (const auto type : {WeightType::kF32, WeightType::kBf16}) {
+      GoldenModel m(name, self, type);
+      for (const int top_k : {0, 30}) {
+        SamplingOptions o;
+        o.temperature = 0.8f;
+        o.top_k = top_k;
+        const Generation g = generate(m, roomy(m), o, some_stops(), mixed_requests(m, 13, 30));
+        for (const auto& [key, c] : g.responses) {
+          write(out, c.response);
+          write(out, c.log_probs);
+          write(out, c.kept_mass);
+        }
+      }
+    }
+  }
+  out.flush();
+  CHECK(out.good());
+}
