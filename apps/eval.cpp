@@ -1,6 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "Arguments.hpp"
 #include "Commands.hpp"
+#include "Session.hpp"
 #include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "driver/EvalJob.hpp"
+#include "driver/OutputLines.hpp"
+#include "driver/PromptEncoder.hpp"
+#include "io/AtomicFile.hpp"
+
 namespace taper {
-int run_eval(int, char**) { TAPER_FAIL(ExitCode::kFailure, "not built yet"); }
+namespace {
+
+struct EvalArguments {
+  DataOptions data;
+  int count = 0;
+  std::string output;
+
+  void declare(param::CommandLine& line) {
+    line.text("task", data.task, "NAME", "held-out items of an in-tree task: mix, sum, gcd or collatz");
+    line.text("prompts", data.evaluation_prompts, "FILE", "JSON lines of prompts with ground truths, instead of a task");
+    line.choice("rule", data.rule, "how responses to --prompts are judged",
+                {{"task", RewardRule::kTask},
+                 {"exact", RewardRule::kExact},
+                 {"gsm8k-strict", RewardRule::kGsm8kStrict},
+                 {"gsm8k-flexible", RewardRule::kGsm8kFlexible},
+                 {"boxed", RewardRule::kBoxed}});
+    line.text("chat-template", data.chat_template, "FAMILY", "how messages become text: auto (the model's own) or a family");
+    line.integer("count", count, "N", "prompts; 0: all of a file, 256 of a task").at_least(0);
+    line.text("output", output, "FILE", "the figures as JSON");
+  }
+
+  void check(const param::CommandLine& line) const {
+    const bool file = !data.evaluation_prompts.empty();
+    TAPER_VALIDATE(!(file && line.given("task")), "--task and --prompts are both given (choose one)");
+    TAPER_VALIDATE(file == (data.rule != RewardRule::kTask),
+                   (file ? "--prompts needs --rule exact, gsm8k-strict, gsm8k-flexible or boxed"
+                         : "--rule is for --prompts (in-tree tasks have their own)"));
+  }
+};
+
+}  // namespace
+
+int run_eval(int argc, char** argv) {
+  EvalArguments eval;
+  ModelArguments arguments;
+  GenerateOptions options;
+  options.max_new_tokens = 1024;
+  options.sampling.temperature = 0.0f;
+  options.sampling.purpose = RandomPurpose::kEvaluation;
+  param::CommandLine line("taper eval", "Accuracy of a model on a task: avg@k, pass@k and maj@k over k samples.");
+  arguments.declare(line);
+  eval.declare(line);
+  declare_sampling(line, options);
+  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
+    std::fputs(line.help().c_str(), stdout);
+    return 0;
+  }
+  eval.check(line);
+  Session session(argc, argv);
+  options.type = arguments.type;
+  options.tp = arguments.grid(session.size()).tp;
+  ModelFiles files(arguments.model);
+  const PromptSource source(eval.data, files, files.config.max_positions - 1, options.sampling.seed);
+  const int all = eval.data.evaluation_prompts.empty() ? 256 : std::numeric_limits<int>::max();
+  const std::vector<Prompt> prompts = source.evaluation(eval.count > 0 ? eval.count : all);
+  if (session.rank() == 0 && !eval.output.empty()) require_writable(eval.output);
+  Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
+  std::vector<std::vector<std::int32_t>> tokens;
+  for (const Prompt& p : prompts) tokens.push_back(p.tokens);
+  require_equal(ranks, "the prompts", hash_text(tokens));
+  EvalJob job(options, eval.data.rule, files, prompts, ranks);
+  TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
+  const EvalResult result = job.run();
+  if (session.rank() == 0) {
+    std::fputs(to_table(result).c_str(), stdout);
+    if (!eval.output.empty()) write_file_atomically(eval.output, to_json(result));
+  }
+  return 0;
+}
+
 }  // namespace taper

@@ -42,9 +42,6 @@ void sync_file(const fs::path& path) {
   if (!good) TAPER_FAIL(ExitCode::kFailure, path.string() << " could not be flushed to disk");
 }
 
-// state.h5 has a checksum for each unit, which its readers check in parallel: here its size is enough.
-bool needs_checksum(const fs::path& file) { return file.filename() != "state.h5"; }
-
 void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
   OrderedJson manifest;
   manifest["format"] = "taper-checkpoint";
@@ -53,7 +50,7 @@ void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
   for (const auto& entry : fs::directory_iterator(checkpoint)) {
     OrderedJson file;
     file["bytes"] = entry.file_size();
-    if (needs_checksum(entry.path())) file["checksum"] = file_checksum(entry.path());
+    file["checksum"] = file_checksum(entry.path());
     manifest["files"][entry.path().filename().string()] = file;
   }
   write_json_file(checkpoint / kManifest, manifest);
@@ -69,9 +66,8 @@ void check_manifest(const fs::path& checkpoint) {
     TAPER_VALIDATE(fs::file_size(path) == file["bytes"].get<std::uint64_t>(),
                    path.string() << " has " << fs::file_size(path) << " bytes (the manifest says "
                                  << file["bytes"].get<std::uint64_t>() << "; it was cut off or changed)");
-    if (file.contains("checksum"))
-      TAPER_VALIDATE(file_checksum(path) == file["checksum"].get<std::uint64_t>(),
-                     path.string() << " is damaged (its checksum differs from the manifest)");
+    TAPER_VALIDATE(file_checksum(path) == file["checksum"].get<std::uint64_t>(),
+                   path.string() << " is damaged (its checksum differs from the manifest)");
   }
 }
 

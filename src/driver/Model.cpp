@@ -11,15 +11,23 @@ namespace taper {
 ModelFiles::ModelFiles(const std::filesystem::path& dir)
     : directory(dir),
       config(read_model_config(dir)),
-      table(config),
-      tokenizer(Tokenizer::from_file(dir / "tokenizer.json")) {
-  TAPER_VALIDATE(tokenizer.vocab_size() <= config.vocab,
-                 (dir / "tokenizer.json").string()
-                     << " has ids up to " << tokenizer.vocab_size() - 1 << " (config.json says vocab_size "
+      table(config) {
+  const auto file = dir / "tokenizer.json";
+  if (!std::filesystem::exists(file)) return;
+  tokenizer_ = Tokenizer::from_file(file);
+  TAPER_VALIDATE(tokenizer_->vocab_size() <= config.vocab,
+                 file.string()
+                     << " has ids up to " << tokenizer_->vocab_size() - 1 << " (config.json says vocab_size "
                      << config.vocab << "); tokenizer and model do not belong together");
 }
 
-int ModelFiles::valid_ids() const { return std::min(tokenizer.vocab_size(), config.vocab); }
+const Tokenizer& ModelFiles::tokenizer() const {
+  TAPER_VALIDATE(tokenizer_, directory.string() << " has no tokenizer.json (needed where there is text); add it, or give "
+                                                << "prompts as {\"tokens\": [ids]}");
+  return *tokenizer_;
+}
+
+int ModelFiles::valid_ids() const { return tokenizer_ ? std::min(tokenizer_->vocab_size(), config.vocab) : config.vocab; }
 
 ConstFloatMatrix ModelFiles::rope_table(int positions) {
   TAPER_VALIDATE(positions <= config.max_positions, "sequences of " << positions << " tokens (the model has "

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,14 +24,17 @@ struct ModelFiles {
   std::filesystem::path directory;
   ModelConfig config;
   ParamTable table;
-  Tokenizer tokenizer;
 
-  // Ids that can be sampled: those of the tokenizer that the model has rows for.
+  // Throws Error where the directory has no tokenizer.json: such a model takes and gives token ids only.
+  const Tokenizer& tokenizer() const;
+  bool has_tokenizer() const { return tokenizer_.has_value(); }
+  // Ids that can be sampled: those of the tokenizer that the model has rows for; all rows without a tokenizer.
   int valid_ids() const;
   // Cosines and sines for sequences of up to `positions` tokens.
   ConstFloatMatrix rope_table(int positions);
 
  private:
+  std::optional<Tokenizer> tokenizer_;
   std::vector<float> rope_;
 };
 

@@ -24,6 +24,8 @@ enum class RewardRule { kTask, kExact, kGsm8kStrict, kGsm8kFlexible, kBoxed };
 struct DataOptions {
   std::string task = "mix";  // in-tree task, used where there is no prompt file
   std::string prompts;       // JSONL
+  std::string evaluation_prompts;        // JSONL, held out; needed for evaluations where there is a prompt file
+  std::string chat_template = "auto";    // family, ChatTemplate.hpp
   RewardRule rule = RewardRule::kTask;
 
   std::vector<std::string> problems() const;

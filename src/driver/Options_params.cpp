@@ -16,6 +16,8 @@ void describe_data(param::Section& schema, DataOptions& o) {
   auto s = schema.section("Data", "Prompts and how answers are judged");
   s.text("Task", o.task, "In-tree task where no prompt file is given: mix, sum, gcd or collatz");
   s.text("Prompts", o.prompts, "JSONL file of prompts with ground truths; empty: the in-tree task");
+  s.text("Evaluation Prompts", o.evaluation_prompts, "JSONL file of held-out prompts, for evaluations beside a prompt file");
+  s.text("Chat Template", o.chat_template, "How messages become text: auto (the model's own, recognised) or a family");
   s.choice("Reward Rule", o.rule, "How a response is scored",
            {{"task", RewardRule::kTask},
             {"exact", RewardRule::kExact},

@@ -5,32 +5,43 @@
 #include <string>
 #include <vector>
 
+#include "driver/Model.hpp"
 #include "driver/Options.hpp"
 #include "text/Tasks.hpp"
-#include "text/Tokenizer.hpp"
 
 namespace taper {
 
-struct PromptItem {
+struct Prompt {
   std::vector<std::int32_t> tokens;
   std::string truth;
+  std::string source;  // the task, or data_source of a prompt file
 };
 
 // The prompts of an iteration as a pure function of (seed, iteration): nothing but the iteration is needed to resume.
+// Prompt files are read in a new order in each pass over them.
 class PromptSource {
  public:
-  PromptSource(const DataOptions& options, const Tokenizer& tokenizer, std::uint64_t seed);
+  // Prompts of files with more than max_tokens tokens are left out.
+  PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens, std::uint64_t seed);
 
-  std::vector<PromptItem> training(std::int64_t iteration, int count) const;
-  // Held-out prompts, the same in every iteration.
-  std::vector<PromptItem> evaluation(int count) const;
+  std::vector<Prompt> training(std::int64_t iteration, int count) const;
+  // Held-out prompts, the same in every iteration: of the in-tree task, or the first ones of the evaluation file. Throws
+  // Error where there is a prompt file but no evaluation file.
+  std::vector<Prompt> evaluation(int count) const;
+
+  // Prompts that were too long.
+  int left_out() const { return left_out_; }
 
  private:
-  std::vector<PromptItem> items(std::uint64_t seed, std::uint64_t first, int count) const;
+  std::vector<Prompt> items(std::uint64_t seed, std::uint64_t first, int count) const;
+  std::vector<Prompt> read(const DataOptions& options, const std::string& file, int max_tokens);
 
-  const Tokenizer* tokenizer_;
+  const ModelFiles* files_;
   TaskMix mix_;
   std::uint64_t seed_;
+  bool from_file_;
+  int left_out_ = 0;
+  std::vector<Prompt> training_, evaluation_;  // of files
 };
 
 }  // namespace taper

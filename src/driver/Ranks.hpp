@@ -7,6 +7,7 @@
 #include "comm/Group.hpp"
 #include "comm/GroupCache.hpp"
 #include "comm/Progress.hpp"
+#include "device/Arena.hpp"
 #include "kernels/Views.hpp"
 #include "shard/RankGrid.hpp"
 
@@ -29,7 +30,12 @@ struct Ranks {
   DivisorChain chain;
   GroupCache groups;
   HostExec exec;
+  int ranks_on_host = 1;  // of this rank's host, itself included
 };
+
+// Throws Error where the plans of all ranks of a host exceed the memory that the host has left. Collective over the
+// world.
+void require_memory(const Ranks& ranks, const MemoryPlan& plan);
 
 // Fails on every rank where `text` differs between ranks; what names it. Collective over the world.
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text);

@@ -39,8 +39,8 @@ std::vector<SftJob::Example> SftJob::next_batch(std::uint64_t& next) const {
   const std::int32_t eos = files_.config.eos_ids.front();
   for (int tokens = 0; tokens < options_.batch_tokens; ++next) {
     const SftExample text = make_sft_example(mix_, options_.seed, next, {options_.direct_fraction, options_.slip_rate});
-    const auto prompt = files_.tokenizer.encode(text.prompt, AddSpecial::kYes);
-    const auto response = files_.tokenizer.encode(text.response, AddSpecial::kNo);
+    const auto prompt = files_.tokenizer().encode(text.prompt, AddSpecial::kYes);
+    const auto response = files_.tokenizer().encode(text.response, AddSpecial::kNo);
     Example e{{prompt.begin(), prompt.end()}, {response.begin(), response.end()}};
     e.response.push_back(eos);
     if (e.length() > pass_options_.max_rows) continue;
@@ -109,6 +109,7 @@ void SftJob::start_from_random() {
 }
 
 void SftJob::run() {
+  require_memory(ranks_, plan_);
   Arena arena(plan_);
   model_.create(arena, files_.rope_table(pass_options_.max_rows));
   options_.from_scratch ? start_from_random() : model_.load_masters();

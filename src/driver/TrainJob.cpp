@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/TrainJob.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
 #include "base/Error.hpp"
@@ -19,6 +21,13 @@ TrainPassOptions pass_options(const RunOptions& o) {
   return pass;
 }
 
+// The largest resident size of this process so far.
+double peak_memory_gb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / (1024.0 * 1024.0);
+}
+
 TrainingModelOptions model_options(const RunOptions& o) {
   return {o.model.type, o.training.tp, o.rollout.tp, pass_options(o), o.adamw};
 }
@@ -30,7 +39,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       config_text_(config_text),
       ranks_(ranks),
       files_(options.model.directory),
-      prompts_(options.data, files_.tokenizer, options.seed),
+      prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
       model_(files_, ranks, model_options(options)),
       engine_options_(engine_options(options.rollout, files_, model_.rollout_parallel())),
       pass_options_(pass_options(options)),
@@ -49,6 +58,7 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
 }
 
 void TrainJob::create() {
+  require_memory(ranks_, plan_);
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(options_.max_positions());
   model_.create(*arena_, rope);
@@ -140,12 +150,16 @@ void TrainJob::iterate(std::int64_t iteration) {
   metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
   metrics.emplace_back("perf/time_per_step", timer.total());
   metrics.emplace_back("perf/throughput", static_cast<double>(tokens) / timer.total() / ranks_.size());
+  std::vector<double> memory{peak_memory_gb()};
+  all_reduce_max(ranks_.world(), memory);
+  metrics.emplace_back("perf/max_memory_allocated_gb", memory.front());
+  metrics.emplace_back("rollout/preemptions", static_cast<double>(engine_->preemptions()));
   const auto timing = reduce_timing(ranks_.world(), timer);
   if (log_) log_->add(iteration, metrics, timing, samples);
 }
 
 // Generates, scores where the responses were made, and brings all samples to all ranks.
-std::vector<Sample> TrainJob::rollout(const std::vector<PromptItem>& prompts, const SamplingOptions& sampling,
+std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts, const SamplingOptions& sampling,
                                       int samples, PhaseTimer& timer) {
   const ModelParallel& parallel = model_.rollout_parallel();
   std::vector<Request> requests;
@@ -153,7 +167,7 @@ std::vector<Sample> TrainJob::rollout(const std::vector<PromptItem>& prompts, co
     requests.push_back({static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens, options_.rollout.max_new_tokens});
   StopOptions stops{files_.config.eos_ids, options_.rollout.stop_strings, {}};
   if (!stops.strings.empty())
-    for (int id = 0; id < files_.valid_ids(); ++id) stops.token_bytes.push_back(files_.tokenizer.token_bytes(id));
+    for (int id = 0; id < files_.valid_ids(); ++id) stops.token_bytes.push_back(files_.tokenizer().token_bytes(id));
   const int replicas = ranks_.size() / parallel.group().size();
   auto completions = generate(*engine_, requests, ranks_.rank() / parallel.group().size(), replicas, sampling, stops,
                               ranks_.progress);
@@ -169,7 +183,7 @@ std::vector<Sample> TrainJob::rollout(const std::vector<PromptItem>& prompts, co
     s.log_probs = std::move(c.log_probs);
     s.kept_mass = std::move(c.kept_mass);
     s.finish = static_cast<std::int8_t>(c.finish);
-    const std::string text = files_.tokenizer.decode(s.response, SkipSpecial::kYes);
+    const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
     s.rewards = {static_cast<float>(score_response(options_.data.rule, prompts[s.ordinal].truth, text))};
     s.score = s.rewards.front();
     mine.push_back(std::move(s));

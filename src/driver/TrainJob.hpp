@@ -33,7 +33,7 @@ class TrainJob {
   std::int64_t restore(const std::string& resume);
   void save_checkpoint(std::int64_t iteration);
   void iterate(std::int64_t iteration);
-  std::vector<Sample> rollout(const std::vector<PromptItem>& prompts, const SamplingOptions& sampling, int samples,
+  std::vector<Sample> rollout(const std::vector<Prompt>& prompts, const SamplingOptions& sampling, int samples,
                               PhaseTimer& timer);
   void score_by_reference(std::vector<Sample>& samples);
   double evaluate();

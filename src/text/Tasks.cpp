@@ -23,6 +23,15 @@ std::vector<long> read_numbers(std::string_view prompt) {
   return numbers;
 }
 
+// a, separator, b appended to text.
+void append_pair(std::string& text, long a, char separator, long b) {
+  text.append(std::to_string(a)).append(1, separator).append(std::to_string(b));
+}
+
+std::string with_answer(std::string text, long answer) {
+  return text.append("#").append(std::to_string(answer));
+}
+
 // Result of one step: what it should be in, what is written out.
 using Step = std::function<long(long)>;
 
@@ -31,26 +40,31 @@ std::string work_sum(const std::vector<long>& terms, const Step& step) {
   std::string text = std::to_string(total);
   for (std::size_t i = 1; i < terms.size(); ++i) {
     total = step(total + terms[i]);
-    text += "+" + std::to_string(terms[i]) + "=" + std::to_string(total);
+    text += '+';
+    append_pair(text, terms[i], '=', total);
   }
-  return text + "#" + std::to_string(total);
+  return with_answer(std::move(text), total);
 }
 
 // Stops early, without an answer, behind the limit: wrong numbers can take very long.
 std::string work_gcd(const std::vector<long>& pair, const Step& step) {
   long a = pair.at(0), b = pair.at(1);
-  std::string text = std::to_string(a) + "," + std::to_string(b);
+  std::string text;
+  append_pair(text, a, ',', b);
   while (a != b && text.size() <= kTaskResponseLimit) {
     long& larger = a > b ? a : b;
     larger = step(a > b ? a - b : b - a);
-    text += " " + std::to_string(a) + "," + std::to_string(b);
+    text += ' ';
+    append_pair(text, a, ',', b);
   }
-  return text + "#" + std::to_string(a);
+  return with_answer(std::move(text), a);
 }
 
-std::string count_mark(long steps) {
-  if (steps % 10 == 0) return "(" + std::to_string(steps) + ")";
-  return std::string(1, static_cast<char>('a' + steps % 10 - 1));
+void append_count(std::string& text, long steps) {
+  if (steps % 10 == 0)
+    text.append("(").append(std::to_string(steps)).append(")");
+  else
+    text += static_cast<char>('a' + steps % 10 - 1);
 }
 
 std::string work_collatz(const std::vector<long>& start, const Step& step) {
@@ -58,9 +72,10 @@ std::string work_collatz(const std::vector<long>& start, const Step& step) {
   std::string text = std::to_string(n);
   while (n != 1 && text.size() <= kTaskResponseLimit) {
     n = step(n % 2 == 0 ? n / 2 : 3 * n + 1);
-    text += count_mark(++steps) + std::to_string(n);
+    append_count(text, ++steps);
+    text += std::to_string(n);
   }
-  return text + "#" + std::to_string(steps);
+  return with_answer(std::move(text), steps);
 }
 
 std::string work(std::string_view task, const std::vector<long>& numbers, const Step& step) {
@@ -75,7 +90,8 @@ TaskItem make_sum(RandomStream& random) {
   long total = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const long term = random.between(10, 99);
-    item.prompt += (i > 0 ? "+" : "") + std::to_string(term);
+    if (i > 0) item.prompt += '+';
+    item.prompt += std::to_string(term);
     total += term;
   }
   item.prompt += "=";
@@ -152,7 +168,7 @@ TaskItem make_task_item(const TaskMix& mix, std::uint64_t seed, std::uint64_t in
                                   : make_collatz(random);
   item.task = task;
   item.worked = work(task, read_numbers(item.prompt), [](long right) { return right; });
-  item.direct = "#" + item.answer;
+  item.direct = '#' + item.answer;
   TAPER_ENSURE(item.worked.size() <= kTaskResponseLimit && item.worked.ends_with(item.direct));
   return item;
 }

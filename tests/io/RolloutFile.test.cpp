@@ -164,11 +164,18 @@ TEST_CASE("a key brought twice throws on all") {
 
 TEST_CASE("a place that cannot be written throws on all") {
   const Scratch scratch;
-  if (rank() == 0) taper::test::spill(scratch / "plain", "");
+  if (rank() == 0) {
+    taper::test::spill(scratch / "plain", "");
+    std::filesystem::create_directories(scratch / "full/inner");
+  }
   MPI_Barrier(MPI_COMM_WORLD);
   const auto mine = my_part(all_records(4, 1), Deal::kInTurn);
-  CHECK_THROWS_AS(taper::write_rollouts(scratch / "plain/a.h5", MPI_COMM_WORLD, mine, kOptions),
-                  Error);
+  const auto write = [&](const std::string& name) {
+    taper::write_rollouts(scratch / name, MPI_COMM_WORLD, mine, kOptions);
+  };
+  CHECK_THROWS_AS(write("plain/a.h5"), Error);
+  CHECK_THROWS_AS(write("full"), Error);  // a directory
+  CHECK_FALSE(std::filesystem::exists(scratch / "full.part"));
 }
 
 TEST_CASE("shares are contiguous and equal to within one") {

@@ -119,7 +119,7 @@ def _xml_entries(element: xml.Element, prefix: str) -> dict[str, str]:
 
 
 def _yaml_entries(text: str) -> dict[str, str]:
-    """Nesting by indentation. Lines that are no "key: value" (lists, long texts) belong to the key."""
+    """Nesting by indentation. Lines that are no "key: value" (lists, texts) belong to the key."""
     found: dict[str, str] = {}
     parents: list[tuple[int, str]] = []  # indentation, key
     last = ""

@@ -164,6 +164,13 @@ ROWS = (
         exactness,
     ),
     Row(
+        "log_prob_difference",
+        "largest difference of rollout and training log-prob",
+        "nat",
+        _of("training/rollout_log_probs_diff_max", np.max),
+        exactness,
+    ),
+    Row(
         "responses",
         "responses",
         "",

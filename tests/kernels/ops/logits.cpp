@@ -89,6 +89,21 @@ Data scale_and_sum(Report& report, const Vocabulary& v, int rows, float temperat
   return d;
 }
 
+// The masses of single ids.
+void compare_lists(Report& report, const Data& d) {
+  const Vocabulary& v = d.vocabulary;
+  for (int s = 0; s < v.shards; ++s) {
+    const int n = v.valid_in(s);
+    std::vector<std::int64_t> masses(static_cast<std::size_t>(d.rows) * n, -1), wanted;
+    list_masses(HostExec(), view(masses, d.rows, n), const_view(d.scaled[s], d.rows, v.width),
+                const_view(d.max), n);
+    for (int r = 0; r < d.rows; ++r)
+      for (int c = 0; c < n; ++c)
+        wanted.push_back(canonical::mass(d.scaled[s][r * v.width + c], d.max[r]));
+    report.expect_equal("listed masses " + label(d), masses, wanted);
+  }
+}
+
 // Samples by masses: shard by shard, with the masses before a shard taken off the target.
 void compare_samples(Report& report, const Data& d) {
   const Vocabulary& v = d.vocabulary;
@@ -180,6 +195,7 @@ void compare(Report& report) {
                                                      {4, 256, 1024}})
     for (const float temperature : {1.0f, 0.7f}) {
       const Data d = scale_and_sum(report, v, 5, temperature);
+      compare_lists(report, d);
       compare_samples(report, d);
       compare_gradients(report, d);
     }

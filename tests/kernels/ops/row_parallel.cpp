@@ -128,6 +128,7 @@ void compare(Report& report) {
   for (const int rows : {1, 2, 3, 6, 7, 12, 47, 48, 49, 100})
     compare_tree(report, {rows, 128, 64, 64, 64, WeightType::kBf16}, 3, 3);
   compare_tree(report, {30, 64, 128, 80, 80, WeightType::kF32}, 5, 1);
+  compare_tree(report, {5, 64, 1100, 1100, 1030, WeightType::kBf16}, 3, 1);
   for (int rows = 1; rows <= 70; ++rows)
     compare_tree(report, {rows, 64, 16, 16, 16, WeightType::kBf16}, 6, 1);
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "driver/GenerateJob.hpp"
+#include "param/CommandLine.hpp"
+#include "shard/RankGrid.hpp"
+
+namespace taper {
+
+// What the commands on a fixed model have in common.
+struct ModelArguments {
+  std::string model, layout;
+  WeightType type = WeightType::kBf16;
+  double hang_seconds = 600.0;
+
+  void declare(param::CommandLine& line);
+  // The layout asked for, else one rank per replica. Throws Error where it is not one of `ranks` ranks.
+  RankGrid grid(int ranks) const;
+};
+
+// How responses are drawn.
+void declare_sampling(param::CommandLine& line, GenerateOptions& options);
+
+}  // namespace taper

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/EvalJob.hpp"
+
+#include <cstdio>
+
+#include "driver/Reward.hpp"
+#include "io/Json.hpp"
+
+namespace taper {
+namespace {
+
+std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prompts) {
+  std::vector<std::vector<std::int32_t>> tokens;
+  for (const Prompt& p : prompts) tokens.push_back(p.tokens);
+  return tokens;
+}
+
+}  // namespace
+
+EvalJob::EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& files, const std::vector<Prompt>& prompts,
+                 const Ranks& ranks)
+    : rule_(rule),
+      files_(files),
+      prompts_(prompts),
+      tokens_(tokens_of(prompts)),
+      generation_(options, files, tokens_, ranks) {}
+
+EvalResult EvalJob::run() {
+  EvalResult result;
+  const auto samples = generation_.run();
+  std::vector<JudgedPrompt> judged(prompts_.size());
+  for (const Sample& s : samples) {
+    const Prompt& prompt = prompts_[s.ordinal];
+    const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
+    judged[s.ordinal].source = prompt.source.empty() ? "all" : prompt.source;
+    judged[s.ordinal].scores.push_back(score_response(rule_, prompt.truth, text));
+    judged[s.ordinal].answers.push_back(extract_answer(rule_, text));
+    result.mean_length += static_cast<double>(s.response.size()) / static_cast<double>(samples.size());
+    if (static_cast<FinishReason>(s.finish) == FinishReason::kLength) ++result.truncated;
+  }
+  std::map<std::string, std::vector<JudgedPrompt>> groups;
+  for (const JudgedPrompt& p : judged) groups[p.source].push_back(p);
+  for (const auto& [source, list] : groups) result.groups[source] = summarize(list);
+  if (groups.size() > 1) result.groups["all"] = summarize(judged);
+  return result;
+}
+
+std::string to_table(const EvalResult& result) {
+  const auto& first = result.groups.begin()->second;
+  const int samples = first.pass.rbegin()->first;
+  char cell[160];
+  std::snprintf(cell, sizeof cell, "%-16s %8s %9s", "task", "prompts", ("avg@" + std::to_string(samples)).c_str());
+  std::string table = cell;
+  for (const auto& [k, unused] : first.pass) {
+    std::snprintf(cell, sizeof cell, " %9s", ("pass@" + std::to_string(k)).c_str());
+    table += cell;
+  }
+  std::snprintf(cell, sizeof cell, " %9s\n", ("maj@" + std::to_string(samples)).c_str());
+  table += cell;
+  for (const auto& [source, scores] : result.groups) {
+    std::snprintf(cell, sizeof cell, "%-16s %8d %9.4f", source.c_str(), scores.prompts, scores.avg);
+    table += cell;
+    for (const auto& [k, value] : scores.pass) {
+      std::snprintf(cell, sizeof cell, " %9.4f", value);
+      table += cell;
+    }
+    std::snprintf(cell, sizeof cell, " %9.4f\n", scores.maj);
+    table += cell;
+  }
+  std::snprintf(cell, sizeof cell, "mean response length %.1f tokens, %d at the length limit\n", result.mean_length,
+                result.truncated);
+  return table + cell;
+}
+
+std::string to_json(const EvalResult& result) {
+  OrderedJson json;
+  for (const auto& [source, scores] : result.groups) {
+    OrderedJson group;
+    const std::string samples = std::to_string(scores.pass.rbegin()->first);
+    group["prompts"] = scores.prompts;
+    group["avg@" + samples] = scores.avg;
+    for (const auto& [k, value] : scores.pass) group["pass@" + std::to_string(k)] = value;
+    group["maj@" + samples] = scores.maj;
+    json["tasks"][source] = group;
+  }
+  json["response_length/mean"] = result.mean_length;
+  json["truncated"] = result.truncated;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace taper

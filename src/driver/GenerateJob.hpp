@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver/Generation.hpp"
+#include "rl/Rollout.hpp"
+
+namespace taper {
+
+struct GenerateOptions {
+  WeightType type = WeightType::kBf16;
+  int tp = 1;
+  int samples = 1;  // per prompt
+  int max_new_tokens = 256;
+  SamplingOptions sampling;
+  std::vector<std::string> stop_strings;
+  int max_running = 64;          // sequences in flight per replica
+  int step_rows = 256;           // tokens per step, decode and prefill together
+  double kv_memory_mb = 4096.0;  // at most; less where less is needed
+};
+
+// Responses of a model to prompts given as token ids. The tokens do not depend on layout or ranks.
+class GenerateJob {
+ public:
+  // Every rank gives the same prompts, within the model's ids and context. The job refers to all arguments.
+  GenerateJob(const GenerateOptions& options, ModelFiles& files, const std::vector<std::vector<std::int32_t>>& prompts,
+              const Ranks& ranks);
+
+  const MemoryPlan& memory_plan() const { return plan_; }
+
+  // All responses in the order of prompt and sample, on every rank. Collective over the world.
+  std::vector<Sample> run();
+  // Of the generation alone, without loading.
+  double seconds() const { return seconds_; }
+
+ private:
+  std::vector<Request> requests() const;
+
+  GenerateOptions options_;
+  ModelFiles& files_;
+  const std::vector<std::vector<std::int32_t>>& prompts_;
+  const Ranks& ranks_;
+  InferenceModel model_;
+  EngineOptions engine_options_;
+  MemoryPlan plan_;
+  double seconds_ = 0;
+};
+
+// One line of output: {"index", "sample", "tokens", "log_probs", "text", "finish"}; text is null without a tokenizer.
+std::string response_line(const Sample& sample, const ModelFiles& files);
+
+}  // namespace taper

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace taper {
+
+// Throws Error where the file could not be written once the work is done: a directory of that name, or no permission.
+void require_writable(const std::filesystem::path& file);
+
+// The fewest digits that give the same f32 back. Throws Error for what JSON cannot hold (nan, infinities).
+std::string shortest_number(float value);
+
+}  // namespace taper

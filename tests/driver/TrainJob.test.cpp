@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/TrainJob.hpp"
+
+#include <mpi.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "device/Runtime.hpp"
+#include "driver/SftJob.hpp"
+#include "io/RolloutFile.hpp"
+
+using namespace taper;
+namespace fs = std::filesystem;
+
+namespace {
+
+int world_size() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+// A folder that all ranks share, removed at the end.
+class Scratch {
+ public:
+  explicit Scratch(const Group& world) : world_(world) {
+    path_ = broadcast_string(world, (fs::temp_directory_path() / ("taper-train-" + std::to_string(::getpid()))).string(), 0);
+    if (world.rank() == 0) fs::create_directories(path_);
+    barrier(world);
+  }
+  ~Scratch() {
+    barrier(world_);
+    if (world_.rank() == 0) fs::remove_all(path_);
+  }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  const Group& world_;
+  fs::path path_;
+};
+
+// The shape of the embedded model with random weights, two optimizer steps old.
+void make_model(const Ranks& ranks, const std::string& directory) {
+  SftOptions options;
+  options.model.directory = TAPER_DATA_DIR "/model";
+  options.from_scratch = true;
+  options.steps = 2;
+  options.batch_tokens = 512;
+  options.training.max_tokens = 512;
+  options.schedule.peak = 1e-3;
+  options.output = directory;
+  SftJob(options, ranks).run();
+}
+
+RunOptions small_run(const std::string& model, const std::string& output) {
+  RunOptions options;
+  options.model.directory = model;
+  options.rollout.prompts = 4;
+  options.rollout.samples = 4;
+  options.rollout.max_new_tokens = 24;
+  options.rollout.kv_memory_mb = 64;
+  options.training.iterations = 2;
+  options.training.max_tokens = 256;
+  options.schedule.peak = 1e-3;
+  options.loss.entropy_coef = 0.05;  // random weights earn no reward: something must move them
+  options.checkpoint.every = 1;
+  options.checkpoint.keep = 8;
+  options.output = output;
+  return options;
+}
+
+void run(const Ranks& ranks, const RunOptions& options, const std::string& resume = "none") {
+  TrainJob(options, "test", ranks).run(resume);
+}
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct Fixture {
+  Fixture() : ranks(MPI_COMM_WORLD, world_size(), {1}, progress), scratch(ranks.world()) { set_float_mode(); }
+  Progress progress;
+  Ranks ranks;
+  Scratch scratch;
+};
+
+}  // namespace
+
+TEST_CASE("rollouts have the same bits for every layout of generation and training") {
+  Fixture f;
+  make_model(f.ranks, f.scratch / "model");
+  std::vector<RolloutRecord> first;
+  for (const int rollout_tp : {1, world_size()})
+    for (const int train_tp : {1, world_size()}) {
+      RunOptions options = small_run(f.scratch / "model", f.scratch / "run");
+      options.rollout.tp = rollout_tp;
+      options.training.tp = train_tp;
+      options.training.iterations = 1;
+      run(f.ranks, options);
+      const auto records = read_rollouts(f.scratch / "run" + "/rollouts/iter_000001.h5").records;
+      REQUIRE(records.size() == 16);
+      if (first.empty()) first = records;
+      CHECK(records == first);
+    }
+}
+
+TEST_CASE("training log-probs equal those of the rollout, and the KL to itself is zero") {
+  Fixture f;
+  make_model(f.ranks, f.scratch / "model");
+  RunOptions options = small_run(f.scratch / "model", f.scratch / "run");
+  options.loss.kl_coef = 0.1;
+  options.rollout.temperature = 0.8f;
+  run(f.ranks, options);
+  if (f.ranks.rank() != 0) return;
+  for (const auto& record : read_metrics_log(f.scratch / "run" + "/metrics.jsonl"))
+    for (const auto& [name, value] : record.values) {
+      if (name == "training/rollout_log_probs_diff_max") CHECK(value == 0.0);
+      if (name == "actor/kl_loss" && record.iteration == 1) CHECK(value < 1e-3);
+      if (name == "actor/kl_loss" && record.iteration == 2) CHECK(value > 0.0);
+    }
+}
+
+TEST_CASE("a resumed run has the bits of a straight one") {
+  Fixture f;
+  make_model(f.ranks, f.scratch / "model");
+  RunOptions straight = small_run(f.scratch / "model", f.scratch / "straight");
+  straight.training.iterations = 3;
+  run(f.ranks, straight);
+  RunOptions parts = small_run(f.scratch / "model", f.scratch / "parts");
+  for (int until = 1; until <= 3; ++until) {
+    parts.training.iterations = until;
+    run(f.ranks, parts, "auto");
+  }
+  const std::string weights = "/checkpoints/iter_000003/model.safetensors", rollouts = "/rollouts/iter_000003.h5";
+  const bool same_weights = bytes_of(f.scratch / "straight" + weights) == bytes_of(f.scratch / "parts" + weights);
+  const bool moved = bytes_of(f.scratch / "straight" + weights) != bytes_of(f.scratch / "model" + "/model.safetensors");
+  CHECK(same_weights);
+  CHECK(moved);
+  CHECK(read_rollouts(f.scratch / "straight" + rollouts).records == read_rollouts(f.scratch / "parts" + rollouts).records);
+  if (f.ranks.rank() == 0) CHECK(read_metrics_log(f.scratch / "parts" + "/metrics.jsonl").size() == 3);
+}
+
+TEST_CASE("a damaged checkpoint is passed over for the one before") {
+  Fixture f;
+  make_model(f.ranks, f.scratch / "model");
+  const RunOptions options = small_run(f.scratch / "model", f.scratch / "run");
+  run(f.ranks, options);
+  const fs::path newest = f.scratch / "run" + "/checkpoints/iter_000002";
+  const auto damage = [&](const char* file, bool cut) {
+    if (f.ranks.rank() == 0) {
+      std::string data = bytes_of(newest / file);
+      if (cut)
+        data.resize(data.size() / 2);
+      else
+        data[data.size() - 100] ^= 0x10;
+      std::ofstream(newest / file, std::ios::binary) << data;
+    }
+    barrier(f.ranks.world());
+  };
+  for (const char* file : {"state.h5", "model.safetensors"})
+    for (const bool cut : {false, true}) {
+      INFO(file << (cut ? " cut" : " flipped"));
+      damage(file, cut);
+      CHECK_THROWS_AS(run(f.ranks, options, newest.string()), Error);
+      RunOptions on = options;
+      on.training.iterations = 2;
+      run(f.ranks, on, "auto");  // repeats iteration 2 from checkpoint 1, and writes checkpoint 2 anew
+      CHECK_NOTHROW(run(f.ranks, on, newest.string()));
+    }
+}
