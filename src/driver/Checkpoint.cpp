@@ -63,10 +63,10 @@ void check_manifest(const fs::path& checkpoint) {
   for (const auto& [name, file] : manifest["files"].items()) {
     const fs::path path = checkpoint / name;
     TAPER_VALIDATE(fs::exists(path), path.string() << " is missing (the manifest lists it)");
-    TAPER_VALIDATE(fs::file_size(path) == file["bytes"].get<std::uint64_t>(),
+    TAPER_VALIDATE(fs::file_size(path) == file.at("bytes").get<std::uint64_t>(),
                    path.string() << " has " << fs::file_size(path) << " bytes (the manifest says "
-                                 << file["bytes"].get<std::uint64_t>() << "; it was cut off or changed)");
-    TAPER_VALIDATE(file_checksum(path) == file["checksum"].get<std::uint64_t>(),
+                                 << file.at("bytes").get<std::uint64_t>() << "; it was cut off or changed)");
+    TAPER_VALIDATE(file_checksum(path) == file.at("checksum").get<std::uint64_t>(),
                    path.string() << " is damaged (its checksum differs from the manifest)");
   }
 }
@@ -132,6 +132,14 @@ StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks, 
   TAPER_VALIDATE(problem.empty(), "checkpoint " << checkpoint.string() << " cannot be used: " << problem);
   model.publish();
   return info;
+}
+
+void CheckpointStore::check(const fs::path& checkpoint) {
+  try {
+    check_manifest(checkpoint);
+  } catch (const Json::exception& e) {
+    TAPER_FAIL(ExitCode::kBadInput, (checkpoint / kManifest).string() << " is not a manifest (" << e.what() << ")");
+  }
 }
 
 std::optional<StateInfo> CheckpointStore::load_newest(const Ranks& ranks, const ModelFiles& files,

@@ -26,6 +26,9 @@ class CheckpointStore {
   static StateInfo load(const std::filesystem::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
                         TrainingModel& model);
 
+  // Compares all files of a checkpoint directory with its manifest. Throws Error naming what does not agree.
+  static void check(const std::filesystem::path& checkpoint);
+
  private:
   std::filesystem::path directory_;
   int keep_;

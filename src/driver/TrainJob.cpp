@@ -68,7 +68,11 @@ void TrainJob::create() {
   const PolicyTrainerOptions trainer{options_.loss, options_.schedule, options_.training.mini_batches,
                                      options_.training.epochs};
   trainer_ = std::make_unique<PolicyTrainer>(trainer, score_context(model_.train_view()), model_.dp_group(),
-                                             model_.gradients(), model_.optimizer(), [this] { model_.publish(); });
+                                             model_.gradients(), model_.optimizer(), [this] {
+                                               const Timer timer;
+                                               model_.publish();
+                                               publish_seconds_ += timer.seconds();
+                                             });
 }
 
 // Weights from a checkpoint or from the model directory; the iterations already finished.
@@ -132,6 +136,7 @@ void TrainJob::iterate(std::int64_t iteration) {
   set_group_advantages(samples, options_.advantage);
 
   timer.start("update_actor");
+  publish_seconds_ = 0.0;
   const UpdateReport update = trainer_->update(samples);
 
   timer.start("output");
@@ -148,6 +153,8 @@ void TrainJob::iterate(std::int64_t iteration) {
   for (auto& m : rollout_metrics(samples)) metrics.push_back(m);
   for (auto& m : update_metrics(update, reference_ != nullptr)) metrics.push_back(m);
   metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
+  metrics.emplace_back("timing_s/publish", publish_seconds_);  // a part of update_actor
+  metrics.emplace_back("timing_s/step", timer.total());
   metrics.emplace_back("perf/time_per_step", timer.total());
   metrics.emplace_back("perf/throughput", static_cast<double>(tokens) / timer.total() / ranks_.size());
   std::vector<double> memory{peak_memory_gb()};

@@ -55,6 +55,7 @@ class TrainJob {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<PolicyTrainer> trainer_;
   std::unique_ptr<IterationLog> log_;
+  double publish_seconds_ = 0.0;  // of the current iteration, on this rank
 };
 
 }  // namespace taper

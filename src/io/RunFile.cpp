@@ -35,7 +35,8 @@ std::string host_name() {
 // Units of the metric names that verl's users know; a plain number otherwise.
 std::string units_of(const std::string& dataset) {
   const auto has = [&](const char* part) { return dataset.find(part) != std::string::npos; };
-  if (dataset.starts_with("/timing/") || has("timing_s/")) return "s";
+  if (dataset.starts_with("/timing/") || has("timing_s/") || has("time_per_step")) return "s";
+  if (has("_gb")) return "GB";
   if (has("timing_per_token_ms/")) return "ms";
   if (has("/throughput")) return "token/s";
   if (has("response_length") || has("prompt_length") || has("num_tokens")) return "token";

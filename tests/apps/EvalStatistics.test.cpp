@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/EvalStatistics.hpp"
+
+#include <bit>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace taper;
+using Catch::Approx;
+
+TEST_CASE("pass@k is the share of subsets with a right sample") {
+  for (int n = 1; n <= 8; ++n)
+    for (int right = 0; right <= n; ++right)
+      for (int k = 1; k <= n; ++k) {
+        int subsets = 0, passing = 0;
+        for (unsigned subset = 0; subset < (1u << n); ++subset) {
+          if (std::popcount(subset) != k) continue;
+          ++subsets;
+          if ((subset & ((1u << right) - 1)) != 0) ++passing;  // the first `right` samples are right
+        }
+        CHECK(pass_at(n, right, k) == Approx(static_cast<double>(passing) / subsets).margin(1e-12));
+      }
+  CHECK(pass_at(1000, 1, 500) == Approx(0.5));
+}
+
+TEST_CASE("the majority's answer counts") {
+  CHECK(majority_score({"", {0, 1, 1}, {"3", "4", "4"}}) == 1.0);
+  CHECK(majority_score({"", {0, 0, 1}, {"3", "3", "4"}}) == 0.0);
+  CHECK(majority_score({"", {0, 1}, {"3", "4"}}) == 0.0);  // the earlier among equals
+  CHECK(majority_score({"", {1, 0}, {"4", "3"}}) == 1.0);
+  CHECK(majority_score({"", {0, 0, 0, 1}, {std::nullopt, std::nullopt, std::nullopt, "4"}}) == 1.0);
+  CHECK(majority_score({"", {0}, {std::nullopt}}) == 0.0);
+}
+
+TEST_CASE("figures of a group") {
+  const EvalScores s = summarize({{"", {1, 0, 0, 0}, {"1", "2", "2", "3"}}, {"", {1, 1, 0, 1}, {"5", "5", "6", "5"}}});
+  CHECK(s.prompts == 2);
+  CHECK(s.avg == Approx(0.5));
+  CHECK(s.pass.size() == 3);
+  CHECK(s.pass.at(1) == Approx(s.avg));
+  CHECK(s.pass.at(2) == Approx((0.5 + 1.0) / 2));
+  CHECK(s.pass.at(4) == Approx(1.0));
+  CHECK(s.maj == Approx(0.5));
+}

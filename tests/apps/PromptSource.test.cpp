@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/PromptSource.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "base/Error.hpp"
+#include "driver/Reward.hpp"
+
+using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+class TextFile {
+ public:
+  explicit TextFile(const std::string& text)
+      : path_((std::filesystem::temp_directory_path() / ("taper-prompts-" + std::to_string(::getpid()))).string()) {
+    std::ofstream(path_) << text;
+  }
+  ~TextFile() { std::filesystem::remove(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string ten_lines() {
+  std::string text;
+  for (int i = 0; i < 10; ++i)
+    text += R"({"prompt": "item )" + std::to_string(i) + R"(", "data_source": "src", "ground_truth": )" +
+            std::to_string(i) + "}\n";
+  return text;
+}
+
+const ModelFiles& model() {
+  static const ModelFiles files(TAPER_DATA_DIR "/model");
+  return files;
+}
+
+DataOptions from_file(const std::string& path) {
+  DataOptions options;
+  options.prompts = path;
+  options.rule = RewardRule::kExact;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("each pass over a file meets every prompt once, in an order of its own") {
+  const TextFile file(ten_lines());
+  const PromptSource source(from_file(file.path()), model(), 100, 5);
+  std::vector<std::vector<std::string>> passes(3);
+  for (int iteration = 0; iteration < 6; ++iteration)
+    for (const Prompt& p : source.training(iteration, 5)) passes[iteration / 2].push_back(p.truth);
+  for (const auto& pass : passes) CHECK(std::set<std::string>(pass.begin(), pass.end()).size() == 10);
+  CHECK(passes[0] != passes[1]);
+  CHECK(passes[1] != passes[2]);
+
+  std::vector<std::string> across;  // a batch that begins in one pass and ends in the next
+  for (const Prompt& p : source.training(1, 8)) across.push_back(p.truth);
+  std::vector<std::string> expected(passes[0].begin() + 8, passes[0].end());
+  expected.insert(expected.end(), passes[1].begin(), passes[1].begin() + 6);
+  CHECK(across == expected);
+
+  const PromptSource again(from_file(file.path()), model(), 100, 5), other(from_file(file.path()), model(), 100, 6);
+  const auto truths = [](const PromptSource& s) {
+    std::vector<std::string> list;
+    for (const Prompt& p : s.training(0, 10)) list.push_back(p.truth);
+    return list;
+  };
+  CHECK(truths(again) == passes[0]);
+  CHECK(truths(other) != passes[0]);
+}
+
+TEST_CASE("prompts that are too long are left out and counted") {
+  const std::string line = R"({"prompt": ")" + std::string(50, 'x') + R"(", "ground_truth": "long"})";
+  const TextFile file(ten_lines() + line + "\n");
+  const PromptSource source(from_file(file.path()), model(), 20, 1);
+  CHECK(source.left_out() == 1);
+  for (const Prompt& p : source.training(0, 30)) CHECK(p.truth != "long");
+  CHECK_THROWS_WITH(PromptSource(from_file(file.path()), model(), 2, 1), ContainsSubstring("all prompts are longer"));
+}
+
+TEST_CASE("chats are rendered, and what is missing is named") {
+  {
+    const TextFile file(R"({"prompt": [{"role": "user", "content": "1+1="}], "ground_truth": "2"})");
+    DataOptions options = from_file(file.path());
+    options.chat_template = "chatml";
+    const auto prompts = PromptSource(options, model(), 200, 1).training(0, 1);
+    const std::string text = model().tokenizer().decode(prompts[0].tokens, SkipSpecial::kNo);
+    CHECK_THAT(text, ContainsSubstring("user\n1+1="));
+  }
+  {
+    const TextFile file(R"({"prompt": "1+1="})");
+    CHECK_THROWS_WITH(PromptSource(from_file(file.path()), model(), 200, 1),
+                      ContainsSubstring(file.path() + ":1") && ContainsSubstring("ground_truth"));
+  }
+}
+
+TEST_CASE("held-out prompts come from their own file") {
+  const TextFile file(ten_lines());
+  DataOptions options = from_file(file.path());
+  CHECK_THROWS_WITH(PromptSource(options, model(), 100, 1).evaluation(3), ContainsSubstring("Data/Evaluation Prompts"));
+  options.evaluation_prompts = file.path();
+  const PromptSource source(options, model(), 100, 1);
+  const auto prompts = source.evaluation(3);
+  REQUIRE(prompts.size() == 3);
+  CHECK(prompts[2].truth == "2");
+  CHECK(prompts[2].source == "src");
+  CHECK(source.evaluation(99).size() == 10);
+  CHECK(PromptSource(DataOptions(), model(), 100, 1).evaluation(4).size() == 4);
+}
+
+TEST_CASE("answers are taken out of responses by rule") {
+  CHECK(extract_answer(RewardRule::kTask, "1+1=2#2") == "2");
+  CHECK(extract_answer(RewardRule::kExact, " a b \n") == "a b");
+  CHECK(!extract_answer(RewardRule::kExact, " \n"));
+  CHECK(extract_answer(RewardRule::kGsm8kStrict, "so #### 1,234") == "1234");
+  CHECK(extract_answer(RewardRule::kBoxed, "is \\boxed{7}") == "7");
+  CHECK(!extract_answer(RewardRule::kBoxed, "is 7"));
+}
