@@ -6,34 +6,43 @@
 namespace taper {
 
 void ModelArguments::declare(param::CommandLine& line) {
-  line.text("model", model, "DIR", "Hugging Face directory: config.json, *.safetensors, tokenizer.json").required();
-  line.text("layout", layout, "TPxDP", "tensor-parallel degree and replicas, 2x4 on 8 ranks; default: TP 1");
-  line.choice("dtype", type, "type of the forward weights", {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
-  line.number("hang-seconds", hang_seconds, "S", "a rank that waits longer for the others ends the job with a report")
+  line.text("model", model, "DIR",
+            "Hugging Face directory: config.json, *.safetensors, tokenizer.json")
+      .required();
+  line.text("layout", layout, "TPxDP",
+            "tensor-parallel degree and replicas, 2x4 on 8 ranks; default: TP 1");
+  line.choice("dtype", type, "type of the forward weights",
+              {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+  line.number("hang-seconds", hang_seconds, "S",
+              "a rank that waits longer for the others ends the job with a report")
       .above(0);
 }
 
 RankGrid ModelArguments::grid(int ranks) const {
   if (layout.empty()) return {1, ranks};
   const RankGrid grid = parse_rank_grid(layout);
-  TAPER_VALIDATE(grid.ranks() == ranks, "--layout " << layout << " is for " << grid.ranks() << " ranks (there are "
-                                                    << ranks << "); start so many, or choose another layout");
+  TAPER_VALIDATE(grid.ranks() == ranks,
+                 "--layout " << layout << " is for " << grid.ranks() << " ranks (there are "
+                             << ranks << "); start so many, or choose another layout");
   return grid;
 }
 
 void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
   line.integer("max-new-tokens", o.max_new_tokens, "N", "longest response").at_least(1);
-  line.number("temperature", o.sampling.temperature, "T", "softmax temperature; 0 is greedy").at_least(0);
+  line.number("temperature", o.sampling.temperature, "T", "softmax temperature; 0 is greedy")
+      .at_least(0);
   line.number("top-p", o.sampling.top_p, "P", "nucleus sampling; 1 is off").above(0).at_most(1);
   line.integer("top-k", o.sampling.top_k, "K", "keep the K likeliest ids; 0 is off").at_least(0);
-  line.number("min-p", o.sampling.min_p, "P", "keep ids of at least this share of the largest probability; 0 is off")
+  line.number("min-p", o.sampling.min_p, "P",
+              "keep ids of at least this share of the largest probability; 0 is off")
       .at_least(0)
       .at_most(1);
   line.integer("seed", o.sampling.seed, "S", "seed of all random numbers").at_least(0);
   line.integer("samples", o.samples, "N", "responses per prompt").at_least(1).at_most(65535);
   line.repeated("stop", o.stop_strings, "TEXT", "text that ends a response");
   line.integer("max-running", o.max_running, "N", "sequences in flight per replica").at_least(1);
-  line.integer("step-rows", o.step_rows, "N", "tokens per step, decode and prefill together").at_least(1);
+  line.integer("step-rows", o.step_rows, "N", "tokens per step, decode and prefill together")
+      .at_least(1);
   line.number("kv-memory-mb", o.kv_memory_mb, "MB", "largest KV cache per rank").above(0);
 }
 

@@ -16,7 +16,8 @@ struct ModelArguments {
   double hang_seconds = 600.0;
 
   void declare(param::CommandLine& line);
-  // The layout asked for, else one rank per replica. Throws Error where it is not one of `ranks` ranks.
+  // The layout asked for, else one rank per replica. Throws Error where it is not one of `ranks`
+  // ranks.
   RankGrid grid(int ranks) const;
 };
 

@@ -22,7 +22,8 @@ class Session {
   int size() const { return mpi_.ranks(); }
 
   // Groups for the given tensor-parallel degrees, and a watchdog that reports into `directory`.
-  Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds, const std::string& directory);
+  Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds,
+               const std::string& directory);
 
  private:
   Progress progress_;

@@ -23,22 +23,26 @@ struct EvalArguments {
   std::string output;
 
   void declare(param::CommandLine& line) {
-    line.text("task", data.task, "NAME", "held-out items of an in-tree task: mix, sum, gcd or collatz");
-    line.text("prompts", data.evaluation_prompts, "FILE", "JSON lines of prompts with ground truths, instead of a task");
+    line.text("task", data.task, "NAME",
+              "held-out items of an in-tree task: mix, sum, gcd or collatz");
+    line.text("prompts", data.evaluation_prompts, "FILE",
+              "JSON lines of prompts with ground truths, instead of a task");
     line.choice("rule", data.rule, "how responses to --prompts are judged",
                 {{"task", RewardRule::kTask},
                  {"exact", RewardRule::kExact},
                  {"gsm8k-strict", RewardRule::kGsm8kStrict},
                  {"gsm8k-flexible", RewardRule::kGsm8kFlexible},
                  {"boxed", RewardRule::kBoxed}});
-    line.text("chat-template", data.chat_template, "FAMILY", "how messages become text: auto (the model's own) or a family");
+    line.text("chat-template", data.chat_template, "FAMILY",
+              "how messages become text: auto (the model's own) or a family");
     line.integer("count", count, "N", "prompts; 0: all of a file, 256 of a task").at_least(0);
     line.text("output", output, "FILE", "the figures as JSON");
   }
 
   void check(const param::CommandLine& line) const {
     const bool file = !data.evaluation_prompts.empty();
-    TAPER_VALIDATE(!(file && line.given("task")), "--task and --prompts are both given (choose one)");
+    TAPER_VALIDATE(!(file && line.given("task")),
+                   "--task and --prompts are both given (choose one)");
     TAPER_VALIDATE(file == (data.rule != RewardRule::kTask),
                    (file ? "--prompts needs --rule exact, gsm8k-strict, gsm8k-flexible or boxed"
                          : "--rule is for --prompts (in-tree tasks have their own)"));
@@ -54,7 +58,8 @@ int run_eval(int argc, char** argv) {
   options.max_new_tokens = 1024;
   options.sampling.temperature = 0.0f;
   options.sampling.purpose = RandomPurpose::kEvaluation;
-  param::CommandLine line("taper eval", "Accuracy of a model on a task: avg@k, pass@k and maj@k over k samples.");
+  param::CommandLine line("taper eval",
+                          "Accuracy of a model on a task: avg@k, pass@k and maj@k over k samples.");
   arguments.declare(line);
   eval.declare(line);
   declare_sampling(line, options);
@@ -67,7 +72,8 @@ int run_eval(int argc, char** argv) {
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;
   ModelFiles files(arguments.model);
-  const PromptSource source(eval.data, files, files.config.max_positions - 1, options.sampling.seed);
+  const PromptSource source(eval.data, files, files.config.max_positions - 1,
+                            options.sampling.seed);
   const int all = eval.data.evaluation_prompts.empty() ? 256 : std::numeric_limits<int>::max();
   const std::vector<Prompt> prompts = source.evaluation(eval.count > 0 ? eval.count : all);
   if (session.rank() == 0 && !eval.output.empty()) require_writable(eval.output);

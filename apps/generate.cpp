@@ -22,7 +22,8 @@ void report_speed(const std::vector<Sample>& samples, double seconds, int ranks)
   for (const Sample& s : samples) tokens += static_cast<std::int64_t>(s.response.size());
   char line[160];
   std::snprintf(line, sizeof line, "%lld tokens in %.2f s: %.1f tokens/s (%zu responses, %d ranks)",
-                static_cast<long long>(tokens), seconds, static_cast<double>(tokens) / seconds, samples.size(), ranks);
+                static_cast<long long>(tokens), seconds, static_cast<double>(tokens) / seconds,
+                samples.size(), ranks);
   TAPER_INFO(line);
 }
 
@@ -33,14 +34,17 @@ int run_generate(int argc, char** argv) {
   ModelArguments arguments;
   GenerateOptions options;
   Mode mode = Mode::kStatic;
-  param::CommandLine line("taper generate",
-                          "Generates responses to prompts: JSON lines with \"prompt\", \"messages\" or \"tokens\".");
+  param::CommandLine line(
+      "taper generate",
+      "Generates responses to prompts: JSON lines with \"prompt\", \"messages\" or \"tokens\".");
   arguments.declare(line);
   line.text("prompts", prompts_file, "FILE", "the prompts, JSON lines").required();
-  line.text("output", output, "FILE", "the responses, JSON lines; written when all are done").required();
+  line.text("output", output, "FILE", "the responses, JSON lines; written when all are done")
+      .required();
   declare_sampling(line, options);
   line.choice("mode", mode, "whether the layout changes meanwhile", {{"static", Mode::kStatic}});
-  line.text("chat-template", chat_template, "FAMILY", "how messages become text: auto (the model's own) or a family");
+  line.text("chat-template", chat_template, "FAMILY",
+            "how messages become text: auto (the model's own) or a family");
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
     std::fputs(line.help().c_str(), stdout);
     return 0;

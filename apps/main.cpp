@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "Commands.hpp"
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "base/Version.hpp"
 #include "comm/Guard.hpp"
-#include "Commands.hpp"
 
 namespace {
 
@@ -42,8 +42,8 @@ int main(int argc, char** argv) {
   }
   if (std::strcmp(argv[1], "--version") == 0) {
     const auto build = taper::build_info();
-    std::printf("taper %s (%s, %s, %s)\n", build.version.c_str(), build.git_hash.c_str(), build.compiler.c_str(),
-                build.build_type.c_str());
+    std::printf("taper %s (%s, %s, %s)\n", build.version.c_str(), build.git_hash.c_str(),
+                build.compiler.c_str(), build.build_type.c_str());
     return 0;
   }
   return taper::run_guarded([&] {
@@ -53,7 +53,8 @@ int main(int argc, char** argv) {
       names.emplace_back(c.name);
     }
     const std::string close = taper::nearest(argv[1], names);
-    TAPER_FAIL(taper::ExitCode::kBadInput, "unknown command '" << argv[1] << "' (known: " << taper::join(names) << ")"
-                                               << (close.empty() ? "" : "; did you mean '" + close + "'?"));
+    TAPER_FAIL(taper::ExitCode::kBadInput,
+               "unknown command '" << argv[1] << "' (known: " << taper::join(names) << ")"
+                                   << (close.empty() ? "" : "; did you mean '" + close + "'?"));
   });
 }

@@ -16,16 +16,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside an installed executable (PREFIX/bin, PREFIX/share/taper/tools), else in the source tree it was built from.
+// Beside an installed executable (PREFIX/bin, PREFIX/share/taper/tools), else in the source tree it
+// was built from.
 fs::path find_script() {
   std::error_code none;
   const fs::path executable = fs::read_symlink("/proc/self/exe", none);
-  const fs::path installed = executable.parent_path().parent_path() / "share/taper/tools/taper_report.py";
+  const fs::path installed =
+      executable.parent_path().parent_path() / "share/taper/tools/taper_report.py";
   const fs::path source = fs::path(TAPER_SOURCE_TOOLS) / "taper_report.py";
   for (const fs::path& script : {installed, source})
     if (fs::exists(script)) return script;
-  TAPER_FAIL(ExitCode::kFailure, "taper_report.py is missing (neither " << installed.string() << " nor " << source.string()
-                                                                        << "); install Taper anew");
+  TAPER_FAIL(ExitCode::kFailure, "taper_report.py is missing (neither "
+                                     << installed.string() << " nor " << source.string()
+                                     << "); install Taper anew");
 }
 
 }  // namespace
@@ -38,9 +41,11 @@ int run_report(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) words.push_back(argv[i]);
   words.push_back(nullptr);
   ::execvp(words[0], words.data());  // comes back only where it failed
-  TAPER_FAIL(ExitCode::kFailure, "cannot start " << python << " (" << std::strerror(errno)
-                                                 << "); taper report needs Python with h5py, numpy and matplotlib: name "
-                                                    "it with TAPER_PYTHON");
+  TAPER_FAIL(
+      ExitCode::kFailure,
+      "cannot start " << python << " (" << std::strerror(errno)
+                      << "); taper report needs Python with h5py, numpy and matplotlib: name "
+                         "it with TAPER_PYTHON");
 }
 
 }  // namespace taper

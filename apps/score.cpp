@@ -18,13 +18,17 @@ int run_score(int argc, char** argv) {
   ModelArguments arguments;
   arguments.type = WeightType::kF32;
   ScoreOptions options;
-  param::CommandLine line("taper score",
-                          "Log-probs of given token ids at temperature 1: {\"tokens\": [...]} becomes "
-                          "{\"log_probs\": [null, ...]}, line by line.");
+  param::CommandLine line(
+      "taper score",
+      "Log-probs of given token ids at temperature 1: {\"tokens\": [...]} becomes "
+      "{\"log_probs\": [null, ...]}, line by line.");
   arguments.declare(line);
   line.text("input", input, "FILE", "token ids, JSON lines").required();
-  line.text("output", output, "FILE", "log-probs, JSON lines; written when all are done").required();
-  line.integer("max-tokens", options.max_tokens, "N", "tokens per micro-batch; longer sequences stand alone").at_least(1);
+  line.text("output", output, "FILE", "log-probs, JSON lines; written when all are done")
+      .required();
+  line.integer("max-tokens", options.max_tokens, "N",
+               "tokens per micro-batch; longer sequences stand alone")
+      .at_least(1);
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
     std::fputs(line.help().c_str(), stdout);
     return 0;

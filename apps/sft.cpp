@@ -17,10 +17,12 @@ int run_sft(int argc, char** argv) {
   std::string run_file;
   std::vector<std::string> assignments;
   bool dump_default = false, check = false;
-  param::CommandLine line("taper sft", "Supervised fine-tuning on in-tree tasks, as a run file says.");
+  param::CommandLine line("taper sft",
+                          "Supervised fine-tuning on in-tree tasks, as a run file says.");
   line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
   line.repeated("set", assignments, "NAME=VALUE", "overrides a value, e.g. \"Training/Steps=100\"");
-  line.flag("dump-default", dump_default, "prints a complete run file with the default values and exits");
+  line.flag("dump-default", dump_default,
+            "prints a complete run file with the default values and exits");
   line.flag("check", check, "validates input and files, prints the memory plan and exits");
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
     std::fputs(line.help().c_str(), stdout);

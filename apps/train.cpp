@@ -18,11 +18,15 @@ int run_train(int argc, char** argv) {
   std::string run_file, resume = "auto";
   std::vector<std::string> assignments;
   bool dump_default = false, check = false;
-  param::CommandLine line("taper train", "Trains a model by reinforcement learning, as a run file says.");
+  param::CommandLine line("taper train",
+                          "Trains a model by reinforcement learning, as a run file says.");
   line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
-  line.repeated("set", assignments, "NAME=VALUE", "overrides a value, e.g. \"Rollout/Temperature=0.8\"");
-  line.text("resume", resume, "auto|none|DIR", "go on from the newest checkpoint, start afresh, or use this checkpoint");
-  line.flag("dump-default", dump_default, "prints a complete run file with the default values and exits");
+  line.repeated("set", assignments, "NAME=VALUE",
+                "overrides a value, e.g. \"Rollout/Temperature=0.8\"");
+  line.text("resume", resume, "auto|none|DIR",
+            "go on from the newest checkpoint, start afresh, or use this checkpoint");
+  line.flag("dump-default", dump_default,
+            "prints a complete run file with the default values and exits");
   line.flag("check", check, "validates input and files, prints the memory plan and exits");
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
     std::fputs(line.help().c_str(), stdout);

@@ -12,8 +12,12 @@ struct bf16 {
 };
 
 // Exact.
-constexpr float to_float(bf16 value) { return std::bit_cast<float>(std::uint32_t{value.bits} << 16); }
-constexpr float to_float(float value) { return value; }
+constexpr float to_float(bf16 value) {
+  return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
+}
+constexpr float to_float(float value) {
+  return value;
+}
 
 // Round to nearest, ties to even; NaN stays NaN.
 constexpr bf16 to_bf16(float value) {

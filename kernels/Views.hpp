@@ -8,11 +8,11 @@ namespace taper {
 
 // Unmanaged, contiguous, row-major views of arena memory that execution space E can reach.
 template <class T, class E>
-using VectorView =
-    Kokkos::View<T*, Kokkos::LayoutRight, typename E::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+using VectorView = Kokkos::View<T*, Kokkos::LayoutRight, typename E::memory_space,
+                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 template <class T, class E>
-using MatrixView =
-    Kokkos::View<T**, Kokkos::LayoutRight, typename E::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+using MatrixView = Kokkos::View<T**, Kokkos::LayoutRight, typename E::memory_space,
+                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 using HostExec = Kokkos::DefaultHostExecutionSpace;
 using FloatVector = VectorView<float, HostExec>;

@@ -11,10 +11,11 @@ void swiglu(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> ga
   TAPER_EXPECT(gate_up.extent(1) == 2 * y.extent(1) && y.extent(1) % 64 == 0);
   const auto task = detail::host_ops().swiglu;
   const int blocks = y.extent_int(1) / 64;
-  Kokkos::parallel_for("taper::swiglu", Kokkos::RangePolicy<E>(exec, 0, y.extent_int(0) * blocks), [=](const int i) {
-    const float* gate = &gate_up(i / blocks, i % blocks * 128);
-    task(&y(i / blocks, i % blocks * 64), gate, gate + 64, 64);
-  });
+  Kokkos::parallel_for("taper::swiglu", Kokkos::RangePolicy<E>(exec, 0, y.extent_int(0) * blocks),
+                       [=](const int i) {
+                         const float* gate = &gate_up(i / blocks, i % blocks * 128);
+                         task(&y(i / blocks, i % blocks * 64), gate, gate + 64, 64);
+                       });
 }
 
 template <class E>
@@ -22,7 +23,8 @@ void swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up, MatrixView<c
                      MatrixView<const float, E> gate_up) {
   const auto task = detail::host_ops().swiglu_backward;
   const int blocks = dy.extent_int(1) / 64;
-  Kokkos::parallel_for("taper::swiglu_backward", Kokkos::RangePolicy<E>(exec, 0, dy.extent_int(0) * blocks),
+  Kokkos::parallel_for("taper::swiglu_backward",
+                       Kokkos::RangePolicy<E>(exec, 0, dy.extent_int(0) * blocks),
                        [=](const int i) {
                          const int row = i / blocks, column = i % blocks * 128;
                          const float* gate = &gate_up(row, column);
@@ -32,33 +34,39 @@ void swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up, MatrixView<c
 }
 
 template <class E>
-void add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a, VectorView<const float, E> b) {
+void add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
+         VectorView<const float, E> b) {
   constexpr std::int64_t kPart = 8192;
   const auto task = detail::host_ops().add;
   const std::int64_t n = y.extent(0);
   Kokkos::parallel_for("taper::add", Kokkos::RangePolicy<E>(exec, 0, (n + kPart - 1) / kPart),
                        [=](const std::int64_t i) {
-                         const std::int64_t begin = i * kPart, size = n - begin < kPart ? n - begin : kPart;
+                         const std::int64_t begin = i * kPart,
+                                            size = n - begin < kPart ? n - begin : kPart;
                          task(y.data() + begin, a.data() + begin, b.data() + begin, size);
                        });
 }
 
 template <class E>
-void accumulate_bias(const E& exec, VectorView<float, E> bias_gradient, MatrixView<const float, E> dy) {
+void accumulate_bias(const E& exec, VectorView<float, E> bias_gradient,
+                     MatrixView<const float, E> dy) {
   const auto task = detail::host_ops().column_sums;
   const int columns = dy.extent_int(1), rows = dy.extent_int(0);
-  Kokkos::parallel_for("taper::accumulate_bias", Kokkos::RangePolicy<E>(exec, 0, (columns + 15) / 16),
-                       [=](const int s) {
+  Kokkos::parallel_for("taper::accumulate_bias",
+                       Kokkos::RangePolicy<E>(exec, 0, (columns + 15) / 16), [=](const int s) {
                          const int width = columns - 16 * s < 16 ? columns - 16 * s : 16;
-                         task(bias_gradient.data() + 16 * s, dy.data() + 16 * s, nullptr, nullptr, columns, rows, width);
+                         task(bias_gradient.data() + 16 * s, dy.data() + 16 * s, nullptr, nullptr,
+                              columns, rows, width);
                        });
 }
 
-template void swiglu<HostExec>(const HostExec&, MatrixView<float, HostExec>, MatrixView<const float, HostExec>);
-template void swiglu_backward<HostExec>(const HostExec&, MatrixView<float, HostExec>, MatrixView<const float, HostExec>,
+template void swiglu<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                               MatrixView<const float, HostExec>);
+template void swiglu_backward<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                                        MatrixView<const float, HostExec>,
                                         MatrixView<const float, HostExec>);
-template void add<HostExec>(const HostExec&, VectorView<float, HostExec>, VectorView<const float, HostExec>,
-                            VectorView<const float, HostExec>);
+template void add<HostExec>(const HostExec&, VectorView<float, HostExec>,
+                            VectorView<const float, HostExec>, VectorView<const float, HostExec>);
 template void accumulate_bias<HostExec>(const HostExec&, VectorView<float, HostExec>,
                                         MatrixView<const float, HostExec>);
 

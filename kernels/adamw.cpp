@@ -9,8 +9,9 @@
 namespace taper {
 
 template <class E>
-void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> first, VectorView<float, E> second,
-           VectorView<const float, E> gradients, const AdamWStep& step) {
+void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> first,
+           VectorView<float, E> second, VectorView<const float, E> gradients,
+           const AdamWStep& step) {
   TAPER_EXPECT(parameters.extent(0) == gradients.extent(0) && first.extent(0) == second.extent(0));
   constexpr std::int64_t kPart = 16384;
   const auto task = detail::host_ops().adamw;
@@ -18,8 +19,8 @@ void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> 
   Kokkos::parallel_for("taper::adamw", Kokkos::RangePolicy<E>(exec, 0, (n + kPart - 1) / kPart),
                        [=](const std::int64_t i) {
                          const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
-                         task(parameters.data() + at, first.data() + at, second.data() + at, gradients.data() + at,
-                              size, step);
+                         task(parameters.data() + at, first.data() + at, second.data() + at,
+                              gradients.data() + at, size, step);
                        });
 }
 
@@ -32,17 +33,20 @@ double sum_squares(const E& exec, VectorView<const float, E> x) {
   const auto task = detail::host_ops().sum_squares;
   const std::int64_t n = x.extent(0), part = (n + kParts - 1) / kParts;
   const float* data = x.data();
-  Kokkos::parallel_for("taper::sum_squares", Kokkos::RangePolicy<E>(exec, 0, kParts), [=](const std::int64_t i) {
-    const std::int64_t begin = i * part < n ? i * part : n, end = begin + part < n ? begin + part : n;
-    out[i] = task(data + begin, end - begin);
-  });
+  Kokkos::parallel_for("taper::sum_squares", Kokkos::RangePolicy<E>(exec, 0, kParts),
+                       [=](const std::int64_t i) {
+                         const std::int64_t begin = i * part < n ? i * part : n,
+                                            end = begin + part < n ? begin + part : n;
+                         out[i] = task(data + begin, end - begin);
+                       });
   double total = 0.0;
   for (const double sum : sums) total += sum;
   return total;
 }
 
-template void adamw<HostExec>(const HostExec&, VectorView<float, HostExec>, VectorView<float, HostExec>,
-                              VectorView<float, HostExec>, VectorView<const float, HostExec>, const AdamWStep&);
+template void adamw<HostExec>(const HostExec&, VectorView<float, HostExec>,
+                              VectorView<float, HostExec>, VectorView<float, HostExec>,
+                              VectorView<const float, HostExec>, const AdamWStep&);
 template double sum_squares<HostExec>(const HostExec&, VectorView<const float, HostExec>);
 
 }  // namespace taper

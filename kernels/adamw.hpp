@@ -6,12 +6,15 @@
 
 namespace taper {
 
-// One AdamW step on equally long vectors of parameters, first and second moments and gradients (scalars: AdamWStep).
+// One AdamW step on equally long vectors of parameters, first and second moments and gradients
+// (scalars: AdamWStep).
 template <class E>
-void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> first, VectorView<float, E> second,
-           VectorView<const float, E> gradients, const AdamWStep& step);
+void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> first,
+           VectorView<float, E> second, VectorView<const float, E> gradients,
+           const AdamWStep& step);
 
-// Sum of squares in double, in one fixed order whatever the number of threads. NaN or inf where x has one.
+// Sum of squares in double, in one fixed order whatever the number of threads. NaN or inf where x
+// has one.
 template <class E>
 double sum_squares(const E& exec, VectorView<const float, E> x);
 

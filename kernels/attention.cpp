@@ -15,8 +15,9 @@ template <class E>
 using Dynamic = Kokkos::RangePolicy<E, Kokkos::Schedule<Kokkos::Dynamic>>;
 
 template <class E>
-detail::AttentionArgs make_args(MatrixView<float, E> out, MatrixView<float, E> stats, MatrixView<const float, E> q,
-                                const LayerPages& pages, const AttentionShape& shape) {
+detail::AttentionArgs make_args(MatrixView<float, E> out, MatrixView<float, E> stats,
+                                MatrixView<const float, E> q, const LayerPages& pages,
+                                const AttentionShape& shape) {
   detail::AttentionArgs args;
   args.pages = pages;
   args.q = q.data();
@@ -44,8 +45,11 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
     const int head = i % shape.kv_heads;
     for (int t = 0; t < segment.count; ++t) {
       const int position = segment.start + t, slot = position % kPage;
-      float* page = pages.kv + segment.blocks[position / kPage] * pages.block_stride + head * pages.head_stride;
-      const float* k = source + (static_cast<std::int64_t>(segment.row + t) * shape.kv_heads + head) * 2 * shape.head_pad;
+      float* page = pages.kv + segment.blocks[position / kPage] * pages.block_stride +
+                    head * pages.head_stride;
+      const float* k =
+          source +
+          (static_cast<std::int64_t>(segment.row + t) * shape.kv_heads + head) * 2 * shape.head_pad;
       for (int d = 0; d < pages.head_dim; ++d) page[d * kPage + slot] = k[d];
       float* v = page + static_cast<std::int64_t>(pages.head_dim) * kPage + slot * pages.v_stride;
       for (int d = 0; d < pages.v_stride; ++d) v[d] = k[shape.head_pad + d];
@@ -54,13 +58,15 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
 }
 
 template <class E>
-void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats, MatrixView<const float, E> q,
-               const LayerPages& pages, VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
+void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats,
+               MatrixView<const float, E> q, const LayerPages& pages,
+               VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
   const detail::AttentionArgs args = make_args<E>(out, stats, q, pages, shape);
   const auto task = detail::host_ops().attention;
   const AttentionSegment* list = segments.data();
   int longest = 0;
-  for (std::size_t s = 0; s < segments.extent(0); ++s) longest = list[s].count > longest ? list[s].count : longest;
+  for (std::size_t s = 0; s < segments.extent(0); ++s)
+    longest = list[s].count > longest ? list[s].count : longest;
   const int parts = (longest + kTokensPerTask - 1) / kTokensPerTask;
   const int n = segments.extent_int(0) * shape.kv_heads * parts;
   Kokkos::parallel_for("taper::attention", Dynamic<E>(exec, 0, n), [=](const int i) {
@@ -74,13 +80,16 @@ void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> sta
 template <class E>
 void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float, E> dkv,
                         MatrixView<const float, E> dout, MatrixView<const float, E> out,
-                        MatrixView<const float, E> stats, MatrixView<const float, E> q, const LayerPages& pages,
-                        VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
+                        MatrixView<const float, E> stats, MatrixView<const float, E> q,
+                        const LayerPages& pages, VectorView<const AttentionSegment, E> segments,
+                        const AttentionShape& shape) {
   detail::AttentionBackwardArgs args;
-  // The task only reads out and stats; the forward arguments are shared with the pass that writes them.
-  args.forward = make_args<E>(MatrixView<float, E>(const_cast<float*>(out.data()), out.extent(0), out.extent(1)),
-                              MatrixView<float, E>(const_cast<float*>(stats.data()), stats.extent(0), stats.extent(1)),
-                              q, pages, shape);
+  // The task only reads out and stats; the forward arguments are shared with the pass that writes
+  // them.
+  args.forward = make_args<E>(
+      MatrixView<float, E>(const_cast<float*>(out.data()), out.extent(0), out.extent(1)),
+      MatrixView<float, E>(const_cast<float*>(stats.data()), stats.extent(0), stats.extent(1)), q,
+      pages, shape);
   args.dout = dout.data();
   args.dq = dq.data();
   args.dkv = dkv.data();
@@ -93,15 +102,18 @@ void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float
   });
 }
 
-template void write_pages<HostExec>(const HostExec&, const LayerPages&, MatrixView<const float, HostExec>,
-                                    VectorView<const AttentionSegment, HostExec>, const AttentionShape&);
-template void attention<HostExec>(const HostExec&, MatrixView<float, HostExec>, MatrixView<float, HostExec>,
-                                  MatrixView<const float, HostExec>, const LayerPages&,
-                                  VectorView<const AttentionSegment, HostExec>, const AttentionShape&);
-template void attention_backward<HostExec>(const HostExec&, MatrixView<float, HostExec>, MatrixView<float, HostExec>,
-                                           MatrixView<const float, HostExec>, MatrixView<const float, HostExec>,
-                                           MatrixView<const float, HostExec>, MatrixView<const float, HostExec>,
-                                           const LayerPages&, VectorView<const AttentionSegment, HostExec>,
-                                           const AttentionShape&);
+template void write_pages<HostExec>(const HostExec&, const LayerPages&,
+                                    MatrixView<const float, HostExec>,
+                                    VectorView<const AttentionSegment, HostExec>,
+                                    const AttentionShape&);
+template void attention<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                                  MatrixView<float, HostExec>, MatrixView<const float, HostExec>,
+                                  const LayerPages&, VectorView<const AttentionSegment, HostExec>,
+                                  const AttentionShape&);
+template void attention_backward<HostExec>(
+    const HostExec&, MatrixView<float, HostExec>, MatrixView<float, HostExec>,
+    MatrixView<const float, HostExec>, MatrixView<const float, HostExec>,
+    MatrixView<const float, HostExec>, MatrixView<const float, HostExec>, const LayerPages&,
+    VectorView<const AttentionSegment, HostExec>, const AttentionShape&);
 
 }  // namespace taper

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Causal attention over paged keys and values: one routine for decode, prefill and training. Keys are taken in chunks
-// of 256 positions of their sequence, each chunk yields its own (max, sum, values), chunks are merged in ascending
-// order; a query's result depends on its sequence alone.
+// Causal attention over paged keys and values: one routine for decode, prefill and training. Keys
+// are taken in chunks of 256 positions of their sequence, each chunk yields its own (max, sum,
+// values), chunks are merged in ascending order; a query's result depends on its sequence alone.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace taper {
 
 using detail::kPage;  // positions per page
 
-// Consecutive new tokens of one sequence: positions [start, start + count) stand in rows [row, row + count); the page
-// of position p is blocks[p / kPage].
+// Consecutive new tokens of one sequence: positions [start, start + count) stand in rows [row, row
+// + count); the page of position p is blocks[p / kPage].
 using AttentionSegment = detail::SegmentArgs;
 
-// The pages of one layer: page (block, local KV head) starts at kv + block * block_stride + head * head_stride, first K
-// as (head_dim, kPage), then V as (kPage, v_stride).
+// The pages of one layer: page (block, local KV head) starts at kv + block * block_stride + head *
+// head_stride, first K as (head_dim, kPage), then V as (kPage, v_stride).
 using LayerPages = detail::PageArgs;
 
 // Floats of one page of one KV head.
@@ -40,30 +40,35 @@ struct PagedLayers {
 };
 
 struct AttentionShape {
-  int heads = 0;        // local query heads
-  int kv_heads = 0;     // local KV heads
-  int group = 1;        // query heads per KV head
-  int head_offset = 0;  // first local query head, counted from the first query head of the first local KV head
+  int heads = 0;     // local query heads
+  int kv_heads = 0;  // local KV heads
+  int group = 1;     // query heads per KV head
+  int head_offset =
+      0;  // first local query head, counted from the first query head of the first local KV head
   int head_dim = 0;
-  int head_pad = 0;     // stride of a head in activations, a multiple of 64
+  int head_pad = 0;  // stride of a head in activations, a multiple of 64
 };
 
-// Writes K (after rope) and V of new tokens into their pages. kv: (rows, kv_heads * 2 * head_pad), K then V per head.
+// Writes K (after rope) and V of new tokens into their pages. kv: (rows, kv_heads * 2 * head_pad),
+// K then V per head.
 template <class E>
 void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
                  VectorView<const AttentionSegment, E> segments, const AttentionShape& shape);
 
-// out (rows, heads * head_pad) from q (same shape, after rope) and the pages. stats (rows, heads * 2), max and sum of
-// each softmax, is written where it is not empty. Padding columns of out are not written.
+// out (rows, heads * head_pad) from q (same shape, after rope) and the pages. stats (rows, heads *
+// 2), max and sum of each softmax, is written where it is not empty. Padding columns of out are not
+// written.
 template <class E>
-void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats, MatrixView<const float, E> q,
-               const LayerPages& pages, VectorView<const AttentionSegment, E> segments, const AttentionShape& shape);
+void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats,
+               MatrixView<const float, E> q, const LayerPages& pages,
+               VectorView<const AttentionSegment, E> segments, const AttentionShape& shape);
 
 // dq (like q) and dkv (rows, kv_heads * 2 * head_pad) from dout; segments must start at position 0.
 template <class E>
 void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float, E> dkv,
                         MatrixView<const float, E> dout, MatrixView<const float, E> out,
-                        MatrixView<const float, E> stats, MatrixView<const float, E> q, const LayerPages& pages,
-                        VectorView<const AttentionSegment, E> segments, const AttentionShape& shape);
+                        MatrixView<const float, E> stats, MatrixView<const float, E> q,
+                        const LayerPages& pages, VectorView<const AttentionSegment, E> segments,
+                        const AttentionShape& shape);
 
 }  // namespace taper

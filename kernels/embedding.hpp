@@ -8,11 +8,12 @@
 
 namespace taper {
 
-// y (rows, h) = rows of the embedding table for ids in [vocab_begin, vocab_begin + table.columns); other rows are left
-// alone. The table is packed as output columns (the vocabulary) of k = h inputs, like the output head it may be tied to.
+// y (rows, h) = rows of the embedding table for ids in [vocab_begin, vocab_begin + table.columns);
+// other rows are left alone. The table is packed as output columns (the vocabulary) of k = h
+// inputs, like the output head it may be tied to.
 template <class E>
-void embed(const E& exec, MatrixView<float, E> y, VectorView<const std::int32_t, E> ids, const PackedMatrix& table,
-           std::int32_t vocab_begin);
+void embed(const E& exec, MatrixView<float, E> y, VectorView<const std::int32_t, E> ids,
+           const PackedMatrix& table, std::int32_t vocab_begin);
 
 // gradient (vocab rows, h) += dy for each row whose id is local, in ascending order of rows.
 template <class E>

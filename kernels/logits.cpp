@@ -9,12 +9,15 @@
 namespace taper {
 
 template <class E>
-void scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<float, E> max, int valid, float temperature) {
+void scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<float, E> max, int valid,
+                  float temperature) {
   const auto task = detail::host_ops().scale_and_max;
-  Kokkos::parallel_for("taper::scale_logits", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)), [=](const int r) {
-    max(r) = task(&logits(r, 0), valid, temperature);
-    for (int c = valid; c < logits.extent_int(1); ++c) logits(r, c) = -std::numeric_limits<float>::infinity();
-  });
+  Kokkos::parallel_for("taper::scale_logits", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
+                       [=](const int r) {
+                         max(r) = task(&logits(r, 0), valid, temperature);
+                         for (int c = valid; c < logits.extent_int(1); ++c)
+                           logits(r, c) = -std::numeric_limits<float>::infinity();
+                       });
 }
 
 template <class E>
@@ -26,45 +29,51 @@ void sum_masses(const E& exec, VectorView<std::int64_t, E> mass, MatrixView<cons
 }
 
 template <class E>
-void sum_weighted_logits(const E& exec, VectorView<double, E> weighted, MatrixView<const float, E> logits,
-                         VectorView<const float, E> max, int valid) {
+void sum_weighted_logits(const E& exec, VectorView<double, E> weighted,
+                         MatrixView<const float, E> logits, VectorView<const float, E> max,
+                         int valid) {
   const auto task = detail::host_ops().weighted_logit;
-  Kokkos::parallel_for("taper::sum_weighted_logits", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
+  Kokkos::parallel_for("taper::sum_weighted_logits",
+                       Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
                        [=](const int r) { weighted(r) = task(&logits(r, 0), valid, max(r)); });
 }
 
 template <class E>
-void list_masses(const E& exec, MatrixView<std::int64_t, E> masses, MatrixView<const float, E> logits,
-                 VectorView<const float, E> max, int valid) {
+void list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
+                 MatrixView<const float, E> logits, VectorView<const float, E> max, int valid) {
   const auto task = detail::host_ops().masses;
   Kokkos::parallel_for("taper::list_masses", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
                        [=](const int r) { task(&masses(r, 0), &logits(r, 0), valid, max(r)); });
 }
 
 template <class E>
-void find_masses(const E& exec, VectorView<std::int32_t, E> choice, MatrixView<const float, E> logits,
-                 VectorView<const float, E> max, VectorView<const std::int64_t, E> target, int valid) {
+void find_masses(const E& exec, VectorView<std::int32_t, E> choice,
+                 MatrixView<const float, E> logits, VectorView<const float, E> max,
+                 VectorView<const std::int64_t, E> target, int valid) {
   const auto task = detail::host_ops().find_mass;
-  Kokkos::parallel_for("taper::find_masses", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)), [=](const int r) {
-    choice(r) = -1;
-    if (target(r) < 0) return;
-    const int found = task(&logits(r, 0), valid, max(r), target(r));
-    if (found < valid) choice(r) = found;
-  });
+  Kokkos::parallel_for("taper::find_masses", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
+                       [=](const int r) {
+                         choice(r) = -1;
+                         if (target(r) < 0) return;
+                         const int found = task(&logits(r, 0), valid, max(r), target(r));
+                         if (found < valid) choice(r) = found;
+                       });
 }
 
 template <class E>
-void logit_gradients(const E& exec, MatrixView<float, E> logits, VectorView<const LogitSlope, E> slopes,
+void logit_gradients(const E& exec, MatrixView<float, E> logits,
+                     VectorView<const LogitSlope, E> slopes,
                      VectorView<const std::int32_t, E> target, int valid, float temperature) {
   const auto task = detail::host_ops().logit_gradient;
   const float inverse = 1.0f / temperature;
-  Kokkos::parallel_for(
-      "taper::logit_gradients", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)), [=](const int r) {
-        const LogitSlope& s = slopes(r);
-        task(&logits(r, 0), valid, s.lse, s.entropy, s.by_log_prob, s.by_entropy, inverse);
-        for (int c = valid; c < logits.extent_int(1); ++c) logits(r, c) = 0.0f;
-        if (target(r) >= 0) logits(r, target(r)) += s.by_log_prob * inverse;
-      });
+  Kokkos::parallel_for("taper::logit_gradients",
+                       Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)), [=](const int r) {
+                         const LogitSlope& s = slopes(r);
+                         task(&logits(r, 0), valid, s.lse, s.entropy, s.by_log_prob, s.by_entropy,
+                              inverse);
+                         for (int c = valid; c < logits.extent_int(1); ++c) logits(r, c) = 0.0f;
+                         if (target(r) >= 0) logits(r, target(r)) += s.by_log_prob * inverse;
+                       });
 }
 
 float log_sum_exp(float max, std::int64_t total_mass) {
@@ -72,19 +81,24 @@ float log_sum_exp(float max, std::int64_t total_mass) {
 }
 
 float log_prob(float logit, float max, std::int64_t total_mass) {
-  return static_cast<float>((static_cast<double>(logit) - max) - std::log(static_cast<double>(total_mass) * 0x1p-40));
+  return static_cast<float>((static_cast<double>(logit) - max) -
+                            std::log(static_cast<double>(total_mass) * 0x1p-40));
 }
 
-template void scale_logits<HostExec>(const HostExec&, MatrixView<float, HostExec>, VectorView<float, HostExec>, int,
-                                     float);
+template void scale_logits<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                                     VectorView<float, HostExec>, int, float);
 template void sum_masses<HostExec>(const HostExec&, VectorView<std::int64_t, HostExec>,
-                                   MatrixView<const float, HostExec>, VectorView<const float, HostExec>, int);
+                                   MatrixView<const float, HostExec>,
+                                   VectorView<const float, HostExec>, int);
 template void sum_weighted_logits<HostExec>(const HostExec&, VectorView<double, HostExec>,
-                                            MatrixView<const float, HostExec>, VectorView<const float, HostExec>, int);
+                                            MatrixView<const float, HostExec>,
+                                            VectorView<const float, HostExec>, int);
 template void list_masses<HostExec>(const HostExec&, MatrixView<std::int64_t, HostExec>,
-                                    MatrixView<const float, HostExec>, VectorView<const float, HostExec>, int);
+                                    MatrixView<const float, HostExec>,
+                                    VectorView<const float, HostExec>, int);
 template void find_masses<HostExec>(const HostExec&, VectorView<std::int32_t, HostExec>,
-                                    MatrixView<const float, HostExec>, VectorView<const float, HostExec>,
+                                    MatrixView<const float, HostExec>,
+                                    VectorView<const float, HostExec>,
                                     VectorView<const std::int64_t, HostExec>, int);
 template void logit_gradients<HostExec>(const HostExec&, MatrixView<float, HostExec>,
                                         VectorView<const LogitSlope, HostExec>,

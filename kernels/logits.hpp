@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Statistics of rows of logits over one shard of the vocabulary. The weight of an id is the integer
-// round(2^40 * exp(logit - max)): sums of weights are exact in any order, so log-probs and samples have the same bits
-// for any tensor-parallel degree.
+// round(2^40 * exp(logit - max)): sums of weights are exact in any order, so log-probs and samples
+// have the same bits for any tensor-parallel degree.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace taper {
 
 // logits /= temperature in place (ids from `valid` on become -inf); max (rows) of each row.
 template <class E>
-void scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<float, E> max, int valid, float temperature);
+void scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<float, E> max, int valid,
+                  float temperature);
 
 // mass (rows): summed integer weights of the valid columns relative to max.
 template <class E>
@@ -22,21 +23,24 @@ void sum_masses(const E& exec, VectorView<std::int64_t, E> mass, MatrixView<cons
 
 // weighted (rows): sum of exp(l - max) (l - max), from which the entropy follows.
 template <class E>
-void sum_weighted_logits(const E& exec, VectorView<double, E> weighted, MatrixView<const float, E> logits,
-                         VectorView<const float, E> max, int valid);
+void sum_weighted_logits(const E& exec, VectorView<double, E> weighted,
+                         MatrixView<const float, E> logits, VectorView<const float, E> max,
+                         int valid);
 
 // masses (rows, valid) of each id.
 template <class E>
-void list_masses(const E& exec, MatrixView<std::int64_t, E> masses, MatrixView<const float, E> logits,
-                 VectorView<const float, E> max, int valid);
+void list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
+                 MatrixView<const float, E> logits, VectorView<const float, E> max, int valid);
 
-// choice (rows): for each row with 0 <= target < its local mass, the first column at which the running sum of weights
-// passes target; -1 elsewhere.
+// choice (rows): for each row with 0 <= target < its local mass, the first column at which the
+// running sum of weights passes target; -1 elsewhere.
 template <class E>
-void find_masses(const E& exec, VectorView<std::int32_t, E> choice, MatrixView<const float, E> logits,
-                 VectorView<const float, E> max, VectorView<const std::int64_t, E> target, int valid);
+void find_masses(const E& exec, VectorView<std::int32_t, E> choice,
+                 MatrixView<const float, E> logits, VectorView<const float, E> max,
+                 VectorView<const std::int64_t, E> target, int valid);
 
-// The slopes of a loss by log-prob of the target token and by entropy, and the row's log-sum-exp and entropy.
+// The slopes of a loss by log-prob of the target token and by entropy, and the row's log-sum-exp
+// and entropy.
 struct LogitSlope {
   float lse = 0.0f;
   float entropy = 0.0f;
@@ -44,10 +48,11 @@ struct LogitSlope {
   float by_entropy = 0.0f;
 };
 
-// In place: logits (already divided by the temperature) -> gradient of the loss by the raw logits. target (rows): local
-// column of the target token, or -1 where another shard owns it.
+// In place: logits (already divided by the temperature) -> gradient of the loss by the raw logits.
+// target (rows): local column of the target token, or -1 where another shard owns it.
 template <class E>
-void logit_gradients(const E& exec, MatrixView<float, E> logits, VectorView<const LogitSlope, E> slopes,
+void logit_gradients(const E& exec, MatrixView<float, E> logits,
+                     VectorView<const LogitSlope, E> slopes,
                      VectorView<const std::int32_t, E> target, int valid, float temperature);
 
 // log(sum of exp) of a row from its maximum and its total mass over all shards.

@@ -7,42 +7,52 @@
 namespace taper {
 
 template <class E>
-void rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> inv, VectorView<const float, E> x,
-             VectorView<const float, E> gain, const NormShape& shape) {
+void rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> inv,
+             VectorView<const float, E> x, VectorView<const float, E> gain,
+             const NormShape& shape) {
   TAPER_EXPECT(gain.extent_int(0) == shape.width && x.extent(0) % shape.stride == 0);
   const auto task = detail::host_ops().rmsnorm;
   const int n = static_cast<int>(x.extent(0) / shape.stride);
-  Kokkos::parallel_for("taper::rmsnorm", Kokkos::RangePolicy<E>(exec, 0, n), [=](const std::int64_t i) {
-    const float value =
-        task(y.data() + i * shape.stride, x.data() + i * shape.stride, gain.data(), shape.width, shape.eps);
-    if (inv.data() != nullptr) inv(i) = value;
-  });
+  Kokkos::parallel_for(
+      "taper::rmsnorm", Kokkos::RangePolicy<E>(exec, 0, n), [=](const std::int64_t i) {
+        const float value = task(y.data() + i * shape.stride, x.data() + i * shape.stride,
+                                 gain.data(), shape.width, shape.eps);
+        if (inv.data() != nullptr) inv(i) = value;
+      });
 }
 
 template <class E>
-void rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<float, E> dgain, VectorView<const float, E> dy,
-                      VectorView<const float, E> x, VectorView<const float, E> inv, VectorView<const float, E> gain,
+void rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<float, E> dgain,
+                      VectorView<const float, E> dy, VectorView<const float, E> x,
+                      VectorView<const float, E> inv, VectorView<const float, E> gain,
                       const NormShape& shape, Accumulate accumulate) {
   const auto& ops = detail::host_ops();
   const int n = static_cast<int>(x.extent(0) / shape.stride);
   const int strips = (shape.width + 15) / 16;
   // dgain first: dx may overwrite dy.
-  Kokkos::parallel_for("taper::rmsnorm_dgain", Kokkos::RangePolicy<E>(exec, 0, strips), [=](const int s) {
-    const int columns = shape.width - 16 * s < 16 ? shape.width - 16 * s : 16;
-    ops.column_sums(dgain.data() + 16 * s, dy.data() + 16 * s, x.data() + 16 * s, inv.data(), shape.stride, n, columns);
-  });
-  Kokkos::parallel_for("taper::rmsnorm_backward", Kokkos::RangePolicy<E>(exec, 0, n), [=](const std::int64_t i) {
-    ops.rmsnorm_backward(dx.data() + i * shape.stride, dy.data() + i * shape.stride, x.data() + i * shape.stride,
-                         gain.data(), shape.width, inv(i), accumulate == Accumulate::kYes);
-  });
+  Kokkos::parallel_for("taper::rmsnorm_dgain", Kokkos::RangePolicy<E>(exec, 0, strips),
+                       [=](const int s) {
+                         const int columns = shape.width - 16 * s < 16 ? shape.width - 16 * s : 16;
+                         ops.column_sums(dgain.data() + 16 * s, dy.data() + 16 * s,
+                                         x.data() + 16 * s, inv.data(), shape.stride, n, columns);
+                       });
+  Kokkos::parallel_for(
+      "taper::rmsnorm_backward", Kokkos::RangePolicy<E>(exec, 0, n), [=](const std::int64_t i) {
+        ops.rmsnorm_backward(dx.data() + i * shape.stride, dy.data() + i * shape.stride,
+                             x.data() + i * shape.stride, gain.data(), shape.width, inv(i),
+                             accumulate == Accumulate::kYes);
+      });
 }
 
-template void rmsnorm<HostExec>(const HostExec&, VectorView<float, HostExec>, VectorView<float, HostExec>,
-                                VectorView<const float, HostExec>, VectorView<const float, HostExec>,
-                                const NormShape&);
-template void rmsnorm_backward<HostExec>(const HostExec&, VectorView<float, HostExec>, VectorView<float, HostExec>,
-                                         VectorView<const float, HostExec>, VectorView<const float, HostExec>,
-                                         VectorView<const float, HostExec>, VectorView<const float, HostExec>,
-                                         const NormShape&, Accumulate);
+template void rmsnorm<HostExec>(const HostExec&, VectorView<float, HostExec>,
+                                VectorView<float, HostExec>, VectorView<const float, HostExec>,
+                                VectorView<const float, HostExec>, const NormShape&);
+template void rmsnorm_backward<HostExec>(const HostExec&, VectorView<float, HostExec>,
+                                         VectorView<float, HostExec>,
+                                         VectorView<const float, HostExec>,
+                                         VectorView<const float, HostExec>,
+                                         VectorView<const float, HostExec>,
+                                         VectorView<const float, HostExec>, const NormShape&,
+                                         Accumulate);
 
 }  // namespace taper

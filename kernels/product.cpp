@@ -12,7 +12,8 @@ int rows_per_task(const detail::ProductArgs& args, int panels, int threads) {
   const int most = args.program == nullptr ? detail::kTaskRows : detail::kLeafRows;
   const int chunks = (args.rows + most - 1) / most;
   int chunk = (args.rows + chunks - 1) / chunks;
-  while (chunk > 24 && (args.rows + chunk - 1) / chunk * panels < 2 * threads) chunk = (chunk + 1) / 2;
+  while (chunk > 24 && (args.rows + chunk - 1) / chunk * panels < 2 * threads)
+    chunk = (chunk + 1) / 2;
   return round_up(chunk, 6);
 }
 
@@ -45,7 +46,8 @@ detail::ProductArgs args_of(const PackedMatrix& w) {
 PackedMatrix PackedMatrix::column_slice(int begin, int end) const {
   TAPER_EXPECT(begin % kPanelColumns == 0 && end % kPanelColumns == 0 && end <= columns);
   PackedMatrix slice = *this;
-  slice.data = static_cast<const char*>(data) + begin / kPanelColumns * panel_stride * bytes_of(type);
+  slice.data =
+      static_cast<const char*>(data) + begin / kPanelColumns * panel_stride * bytes_of(type);
   slice.columns = end - begin;
   return slice;
 }
@@ -53,15 +55,17 @@ PackedMatrix PackedMatrix::column_slice(int begin, int end) const {
 PackedMatrix PackedMatrix::k_slice(int begin, int end) const {
   TAPER_EXPECT(0 <= begin && begin <= end && end <= k);
   PackedMatrix slice = *this;
-  slice.data = static_cast<const char*>(data) + std::int64_t{begin} * kPanelColumns * bytes_of(type);
+  slice.data =
+      static_cast<const char*>(data) + std::int64_t{begin} * kPanelColumns * bytes_of(type);
   slice.k = end - begin;
   return slice;
 }
 
 template <class E>
-void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x, const PackedMatrix& w,
-              VectorView<const float, E> bias) {
-  TAPER_EXPECT(y.extent_int(0) == x.extent_int(0) && y.extent_int(1) == w.columns && x.extent_int(1) == w.k);
+void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+              const PackedMatrix& w, VectorView<const float, E> bias) {
+  TAPER_EXPECT(y.extent_int(0) == x.extent_int(0) && y.extent_int(1) == w.columns &&
+               x.extent_int(1) == w.k);
   detail::ProductArgs args = args_of(w);
   args.a = x.data();
   args.a_row = x.extent(1);
@@ -73,8 +77,10 @@ void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> 
 }
 
 template <class E>
-void multiply_add(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x, const PackedMatrix& w) {
-  TAPER_EXPECT(y.extent_int(0) == x.extent_int(0) && y.extent_int(1) == w.columns && x.extent_int(1) == w.k);
+void multiply_add(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+                  const PackedMatrix& w) {
+  TAPER_EXPECT(y.extent_int(0) == x.extent_int(0) && y.extent_int(1) == w.columns &&
+               x.extent_int(1) == w.k);
   detail::ProductArgs args = args_of(w);
   args.a = x.data();
   args.a_row = x.extent(1);
@@ -86,8 +92,8 @@ void multiply_add(const E& exec, MatrixView<float, E> y, MatrixView<const float,
 }
 
 template <class E>
-void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x, const PackedMatrix& w,
-                     const LeafOrder& leaves) {
+void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+                     const PackedMatrix& w, const LeafOrder& leaves) {
   const int rows = x.extent_int(0);
   TAPER_EXPECT(y.extent_int(0) == leaves.partials * rows && y.extent_int(1) == w.columns);
   TAPER_EXPECT(x.extent_int(1) == leaves.leaves * leaves.x_stride && x.extent_int(1) == w.k);
@@ -111,7 +117,8 @@ void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const flo
 template <class E>
 void accumulate_outer(const E& exec, MatrixView<float, E> gradient, MatrixView<const float, E> a,
                       MatrixView<const float, E> b) {
-  TAPER_EXPECT(a.extent(0) == b.extent(0) && gradient.extent(0) == a.extent(1) && gradient.extent(1) == b.extent(1));
+  TAPER_EXPECT(a.extent(0) == b.extent(0) && gradient.extent(0) == a.extent(1) &&
+               gradient.extent(1) == b.extent(1));
   detail::ProductArgs args;
   args.a = a.data();
   args.a_row = 1;
@@ -131,7 +138,8 @@ void accumulate_outer(const E& exec, MatrixView<float, E> gradient, MatrixView<c
 namespace {
 
 template <class Out, class T>
-void pack_panel(Out* panel, const T* stored, int columns, int k_total, std::int64_t column_step, std::int64_t k_step) {
+void pack_panel(Out* panel, const T* stored, int columns, int k_total, std::int64_t column_step,
+                std::int64_t k_step) {
   for (int k = 0; k < k_total; ++k)
     for (int c = 0; c < kPanelColumns; ++c) {
       const float value = c < columns ? to_float(stored[c * column_step + k * k_step]) : 0.0f;
@@ -145,7 +153,8 @@ void pack_panel(Out* panel, const T* stored, int columns, int k_total, std::int6
 }  // namespace
 
 template <class E, class T>
-void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const T, E> stored, PackOrder order) {
+void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const T, E> stored,
+                 PackOrder order) {
   const bool by_rows = order == PackOrder::kRowsAreColumns;
   const int columns = by_rows ? stored.extent_int(0) : stored.extent_int(1);
   const int k = by_rows ? stored.extent_int(1) : stored.extent_int(0);
@@ -153,28 +162,34 @@ void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const 
   const std::int64_t column_step = by_rows ? ld : 1, k_step = by_rows ? 1 : ld;
   const T* source = stored.data();
   const int panels = (columns + kPanelColumns - 1) / kPanelColumns;
-  Kokkos::parallel_for("taper::pack_panels", Kokkos::RangePolicy<E>(exec, 0, panels), [=](const int p) {
-    const int first = p * kPanelColumns;
-    const int valid = columns - first < kPanelColumns ? columns - first : kPanelColumns;
-    const std::int64_t offset = static_cast<std::int64_t>(p) * k * kPanelColumns;
-    if (type == WeightType::kBf16)
-      pack_panel(static_cast<bf16*>(packed) + offset, source + first * column_step, valid, k, column_step, k_step);
-    else
-      pack_panel(static_cast<float*>(packed) + offset, source + first * column_step, valid, k, column_step, k_step);
-  });
+  Kokkos::parallel_for(
+      "taper::pack_panels", Kokkos::RangePolicy<E>(exec, 0, panels), [=](const int p) {
+        const int first = p * kPanelColumns;
+        const int valid = columns - first < kPanelColumns ? columns - first : kPanelColumns;
+        const std::int64_t offset = static_cast<std::int64_t>(p) * k * kPanelColumns;
+        if (type == WeightType::kBf16)
+          pack_panel(static_cast<bf16*>(packed) + offset, source + first * column_step, valid, k,
+                     column_step, k_step);
+        else
+          pack_panel(static_cast<float*>(packed) + offset, source + first * column_step, valid, k,
+                     column_step, k_step);
+      });
 }
 
-template void multiply<HostExec>(const HostExec&, MatrixView<float, HostExec>, MatrixView<const float, HostExec>,
-                                 const PackedMatrix&, VectorView<const float, HostExec>);
-template void multiply_add<HostExec>(const HostExec&, MatrixView<float, HostExec>, MatrixView<const float, HostExec>,
-                                     const PackedMatrix&);
+template void multiply<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                                 MatrixView<const float, HostExec>, const PackedMatrix&,
+                                 VectorView<const float, HostExec>);
+template void multiply_add<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                                     MatrixView<const float, HostExec>, const PackedMatrix&);
 template void multiply_leaves<HostExec>(const HostExec&, MatrixView<float, HostExec>,
-                                        MatrixView<const float, HostExec>, const PackedMatrix&, const LeafOrder&);
+                                        MatrixView<const float, HostExec>, const PackedMatrix&,
+                                        const LeafOrder&);
 template void accumulate_outer<HostExec>(const HostExec&, MatrixView<float, HostExec>,
-                                         MatrixView<const float, HostExec>, MatrixView<const float, HostExec>);
-template void pack_panels<HostExec, float>(const HostExec&, void*, WeightType, MatrixView<const float, HostExec>,
-                                           PackOrder);
-template void pack_panels<HostExec, bf16>(const HostExec&, void*, WeightType, MatrixView<const bf16, HostExec>,
-                                          PackOrder);
+                                         MatrixView<const float, HostExec>,
+                                         MatrixView<const float, HostExec>);
+template void pack_panels<HostExec, float>(const HostExec&, void*, WeightType,
+                                           MatrixView<const float, HostExec>, PackOrder);
+template void pack_panels<HostExec, bf16>(const HostExec&, void*, WeightType,
+                                          MatrixView<const bf16, HostExec>, PackOrder);
 
 }  // namespace taper

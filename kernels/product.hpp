@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with packed weights. Every output element is one chain of fused multiply-adds over ascending k within a
-// leaf, so its bits do not depend on the other rows, on threads, or on how columns are sharded.
+// Products with packed weights. Every output element is one chain of fused multiply-adds over
+// ascending k within a leaf, so its bits do not depend on the other rows, on threads, or on how
+// columns are sharded.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,21 @@
 namespace taper {
 
 enum class WeightType { kF32, kBf16 };
-constexpr std::int64_t bytes_of(WeightType type) { return type == WeightType::kBf16 ? 2 : 4; }
+constexpr std::int64_t bytes_of(WeightType type) {
+  return type == WeightType::kBf16 ? 2 : 4;
+}
 
 inline constexpr int kPanelColumns = 64;
-constexpr int round_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
+constexpr int round_up(int n, int multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
-// Weights as panels of 64 output columns: column 64 p + c of input k stands at data[p * panel_stride + k * 64 + c].
+// Weights as panels of 64 output columns: column 64 p + c of input k stands at data[p *
+// panel_stride + k * 64 + c].
 struct PackedMatrix {
   const void* data = nullptr;
   WeightType type = WeightType::kF32;
-  int columns = 0;                // the last panel is padded with zero weights
+  int columns = 0;  // the last panel is padded with zero weights
   int k = 0;
   std::int64_t panel_stride = 0;  // elements
 
@@ -31,9 +37,9 @@ struct PackedMatrix {
   PackedMatrix k_slice(int begin, int end) const;
 };
 
-// How the inputs of a row-parallel product are cut into leaves and in which order leaf sums are added (see
-// shard/ReductionTree.hpp for the program). Leaf l reads x columns [l * x_stride, l * x_stride + size) and inputs k from
-// l * x_stride on; sizes are leaf_k, the last one last_leaf_k.
+// How the inputs of a row-parallel product are cut into leaves and in which order leaf sums are
+// added (see shard/ReductionTree.hpp for the program). Leaf l reads x columns [l * x_stride, l *
+// x_stride + size) and inputs k from l * x_stride on; sizes are leaf_k, the last one last_leaf_k.
 struct LeafOrder {
   int leaves = 0;
   int x_stride = 0;
@@ -45,19 +51,22 @@ struct LeafOrder {
 
 // y = x W (+ bias): y (rows, w.columns), x (rows, w.k), bias (w.columns) or empty.
 template <class E>
-void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x, const PackedMatrix& w,
-              VectorView<const float, E> bias = {});
+void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+              const PackedMatrix& w, VectorView<const float, E> bias = {});
 
 // y += x W; the chain goes on from y.
 template <class E>
-void multiply_add(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x, const PackedMatrix& w);
+void multiply_add(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+                  const PackedMatrix& w);
 
-// Partial sums of y = x W over the leaves of this shard: y (partials * rows, w.columns), partial-major; x (rows, w.k).
+// Partial sums of y = x W over the leaves of this shard: y (partials * rows, w.columns),
+// partial-major; x (rows, w.k).
 template <class E>
-void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x, const PackedMatrix& w,
-                     const LeafOrder& leaves);
+void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+                     const PackedMatrix& w, const LeafOrder& leaves);
 
-// gradient += a^T b: gradient (n, m), a (rows, n), b (rows, m); each element is a chain over ascending rows.
+// gradient += a^T b: gradient (n, m), a (rows, n), b (rows, m); each element is a chain over
+// ascending rows.
 template <class E>
 void accumulate_outer(const E& exec, MatrixView<float, E> gradient, MatrixView<const float, E> a,
                       MatrixView<const float, E> b);
@@ -67,9 +76,10 @@ enum class PackOrder {
   kRowsAreInputs,   // stored (k, columns)
 };
 
-// Packs `stored` (rows, row-major, T = float or bf16) into panels at `packed` (capacity packed_elements), converting to
-// `type`. Output columns are padded to a multiple of 64 with zeros.
+// Packs `stored` (rows, row-major, T = float or bf16) into panels at `packed` (capacity
+// packed_elements), converting to `type`. Output columns are padded to a multiple of 64 with zeros.
 template <class E, class T>
-void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const T, E> stored, PackOrder order);
+void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const T, E> stored,
+                 PackOrder order);
 
 }  // namespace taper

@@ -20,7 +20,8 @@ void rope(const E& exec, MatrixView<float, E> x, VectorView<const std::int32_t, 
   });
 }
 
-template void rope<HostExec>(const HostExec&, MatrixView<float, HostExec>, VectorView<const std::int32_t, HostExec>,
+template void rope<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                             VectorView<const std::int32_t, HostExec>,
                              MatrixView<const float, HostExec>, const RopeShape&, RopeDirection);
 
 }  // namespace taper

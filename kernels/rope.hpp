@@ -16,8 +16,9 @@ struct RopeShape {
   int head_dim = 0;
 };
 
-// Rotates each head of each row, pairs (i, i + head_dim/2), by the angle of its position; kBackward rotates back, which
-// is the gradient. x: (rows, width); positions: (rows); table: (positions, head_dim), cosines then sines.
+// Rotates each head of each row, pairs (i, i + head_dim/2), by the angle of its position; kBackward
+// rotates back, which is the gradient. x: (rows, width); positions: (rows); table: (positions,
+// head_dim), cosines then sines.
 template <class E>
 void rope(const E& exec, MatrixView<float, E> x, VectorView<const std::int32_t, E> positions,
           MatrixView<const float, E> table, const RopeShape& shape, RopeDirection direction);

@@ -11,8 +11,8 @@ namespace taper::canonical {
 
 inline void adamw(float& p, float& m, float& v, float gradient, const AdamWStep& s) {
   const float g = gradient * s.grad_scale;
-  m = s.beta1 * m + (1.0f - s.beta1) * g;
-  v = s.beta2 * v + (1.0f - s.beta2) * g * g;
+  m = s.beta1 * m + s.rest1 * g;
+  v = s.beta2 * v + s.rest2 * g * g;
   const float root = std::sqrt(v) / s.sqrt_correction2 + s.eps;
   p = p * (1.0f - s.lr * s.weight_decay) - s.lr / s.correction1 * (m / root);
 }

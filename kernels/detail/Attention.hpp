@@ -5,11 +5,12 @@
 
 namespace taper::detail {
 
-inline constexpr int kPage = 64;          // positions per KV page
+inline constexpr int kPage = 64;             // positions per KV page
 inline constexpr int kAttentionChunk = 256;  // positions per softmax chunk, a multiple of the page
-inline constexpr int kQueryBlock = 4;     // query vectors that share the loads of a page
+inline constexpr int kQueryBlock = 4;        // query vectors that share the loads of a page
 
-// Consecutive new tokens of one sequence: positions [start, start + count) stand in rows [row, row + count).
+// Consecutive new tokens of one sequence: positions [start, start + count) stand in rows [row, row
+// + count).
 struct SegmentArgs {
   const std::int32_t* blocks = nullptr;  // block of position p is blocks[p / kPage]
   int start = 0;
@@ -17,8 +18,8 @@ struct SegmentArgs {
   int row = 0;
 };
 
-// Where pages lie: page (block, head) of this layer starts at kv + block * block_stride + head * head_stride, first K as
-// (head_dim, kPage), then V as (kPage, v_stride).
+// Where pages lie: page (block, head) of this layer starts at kv + block * block_stride + head *
+// head_stride, first K as (head_dim, kPage), then V as (kPage, v_stride).
 struct PageArgs {
   float* kv = nullptr;
   std::int64_t block_stride = 0, head_stride = 0;
@@ -28,20 +29,21 @@ struct PageArgs {
 
 struct AttentionArgs {
   PageArgs pages;
-  // (rows, heads, head_pad). Local query head h reads local KV head (h + head_offset) / group: the offset is not zero
-  // where a shard begins inside the group of a KV head.
+  // (rows, heads, head_pad). Local query head h reads local KV head (h + head_offset) / group: the
+  // offset is not zero where a shard begins inside the group of a KV head.
   const float* q = nullptr;
-  float* out = nullptr;      // like q
-  float* stats = nullptr;    // (rows, heads, 2): max of scaled scores and sum of exponentials; null: not wanted
+  float* out = nullptr;  // like q
+  float* stats =
+      nullptr;  // (rows, heads, 2): max of scaled scores and sum of exponentials; null: not wanted
   int heads = 0, kv_heads = 0, group = 1, head_offset = 0, head_pad = 0;
   float scale = 1.0f;
 };
 
 struct AttentionBackwardArgs {
-  AttentionArgs forward;           // q, out and stats as the forward pass left them
-  const float* dout = nullptr;     // like q
-  float* dq = nullptr;             // like q, written
-  float* dkv = nullptr;            // (rows, kv heads, 2, head_pad), written: dK then dV
+  AttentionArgs forward;        // q, out and stats as the forward pass left them
+  const float* dout = nullptr;  // like q
+  float* dq = nullptr;          // like q, written
+  float* dkv = nullptr;         // (rows, kv heads, 2, head_pad), written: dK then dV
 };
 
 // Local query heads that read local KV head `kv_head`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The vectorised host operations of one instruction set, as a table of plain functions on one thread's task. The
-// launchers in kernels/*.cpp split the work; all sets give the same bits.
+// The vectorised host operations of one instruction set, as a table of plain functions on one
+// thread's task. The launchers in kernels/*.cpp split the work; all sets give the same bits.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,29 @@ namespace taper::detail {
 struct HostOps {
   const char* name;
   void (*product)(const ProductArgs&, int row_begin, int row_end, int panel);
-  void (*attention)(const AttentionArgs&, const SegmentArgs&, int kv_head, int token_begin, int token_end);
+  void (*attention)(const AttentionArgs&, const SegmentArgs&, int kv_head, int token_begin,
+                    int token_end);
   void (*attention_backward)(const AttentionBackwardArgs&, const SegmentArgs&, int kv_head);
   float (*rmsnorm)(float* y, const float* x, const float* gain, int n, float eps);
-  void (*rmsnorm_backward)(float* dx, const float* dy, const float* x, const float* gain, int n, float inv,
-                           bool accumulate);
-  void (*column_sums)(float* sum, const float* a, const float* b, const float* scale, std::int64_t stride, int rows,
-                      int columns);
-  void (*rope)(float* y, const float* x, const float* cosine, const float* sine, int head_dim, float direction);
+  void (*rmsnorm_backward)(float* dx, const float* dy, const float* x, const float* gain, int n,
+                           float inv, bool accumulate);
+  void (*column_sums)(float* sum, const float* a, const float* b, const float* scale,
+                      std::int64_t stride, int rows, int columns);
+  void (*rope)(float* y, const float* x, const float* cosine, const float* sine, int head_dim,
+               float direction);
   void (*swiglu)(float* y, const float* gate, const float* up, int n);
-  void (*swiglu_backward)(float* dgate, float* dup, const float* dy, const float* gate, const float* up, int n);
+  void (*swiglu_backward)(float* dgate, float* dup, const float* dy, const float* gate,
+                          const float* up, int n);
   void (*add)(float* y, const float* a, const float* b, std::int64_t n);
   float (*scale_and_max)(float* x, int n, float divisor);
   std::int64_t (*mass)(const float* logits, int n, float max);
   void (*masses)(std::int64_t* out, const float* logits, int n, float max);
   int (*find_mass)(const float* logits, int n, float max, std::int64_t target);
   double (*weighted_logit)(const float* logits, int n, float max);
-  void (*logit_gradient)(float* logits, int n, float lse, float entropy, float c_logp, float c_entropy,
-                         float inverse_temperature);
-  void (*adamw)(float* p, float* m, float* v, const float* g, std::int64_t n, const AdamWStep& step);
+  void (*logit_gradient)(float* logits, int n, float lse, float entropy, float c_logp,
+                         float c_entropy, float inverse_temperature);
+  void (*adamw)(float* p, float* m, float* v, const float* g, std::int64_t n,
+                const AdamWStep& step);
   double (*sum_squares)(const float* x, std::int64_t n);
 };
 
@@ -41,7 +45,8 @@ extern const HostOps kScalarOps;
 extern const HostOps kAvx2Ops;
 extern const HostOps kAvx512Ops;
 
-// The widest set that this processor has; TAPER_ISA=scalar|avx2|avx512 in the environment asks for a narrower one.
+// The widest set that this processor has; TAPER_ISA=scalar|avx2|avx512 in the environment asks for
+// a narrower one.
 const HostOps& host_ops();
 
 }  // namespace taper::detail

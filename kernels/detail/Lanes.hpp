@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every vectorised operation is built of: sums over lanes in one fixed order and one exponential for all paths.
+// What every vectorised operation is built of: sums over lanes in one fixed order and one
+// exponential for all paths.
 #pragma once
 
 namespace taper::detail {
@@ -26,8 +27,9 @@ inline float max_lanes(typename S::V v) {
   return best;
 }
 
-// e^x in float, about 1 ulp; 0 below -87.3, held at e^88 above 88, NaN for NaN. exp(0) is exactly 1.
-// Cody-Waite reduction to |r| <= ln2/2, Taylor polynomial of degree 7 by Horner with fused multiply-adds.
+// e^x in float, about 1 ulp; 0 below -87.3, held at e^88 above 88, NaN for NaN. exp(0) is
+// exactly 1. Cody-Waite reduction to |r| <= ln2/2, Taylor polynomial of degree 7 by Horner with
+// fused multiply-adds.
 template <class S>
 inline typename S::V exp(typename S::V x) {
   using V = typename S::V;
@@ -45,7 +47,8 @@ inline typename S::V exp(typename S::V x) {
   p = S::fma(p, r, S::set1(1.0f));
   p = S::fma(p, r, S::set1(1.0f));
   const V result = S::scale(p, n);
-  // -inf and other far negative values give an exact zero; the comparison is false for NaN, which stays.
+  // -inf and other far negative values give an exact zero; the comparison is false for NaN, which
+  // stays.
   return S::where_ge(lowest, x, S::zero(), result);
 }
 

@@ -5,25 +5,26 @@
 
 namespace taper::detail {
 
-inline constexpr int kPanel = 64;          // output columns per panel of packed weights
+inline constexpr int kPanel = 64;         // output columns per panel of packed weights
 inline constexpr int kTaskRows = 96;      // most rows per task of a product
 inline constexpr int kLeafRows = 48;      // ... of one with leaves
-inline constexpr int kMaxTreeDepth = 24;   // partial sums that may wait while leaves are added
+inline constexpr int kMaxTreeDepth = 24;  // partial sums that may wait while leaves are added
 
-// y = A * W by panels of 64 columns. Every output element is one chain of fused multiply-adds over ascending k within
-// a leaf; where there is a program, leaf sums are added in the order of a ReductionTree and the remaining partial sums
-// are stored one after another.
+// y = A * W by panels of 64 columns. Every output element is one chain of fused multiply-adds over
+// ascending k within a leaf; where there is a program, leaf sums are added in the order of a
+// ReductionTree and the remaining partial sums are stored one after another.
 struct ProductArgs {
   // A: element (row, leaf, k) at a[row * a_row + leaf * a_leaf + k * a_k].
   const float* a = nullptr;
   std::int64_t a_row = 0, a_leaf = 0, a_k = 1;
-  // W: 64 columns of (panel, leaf, k) start at w + panel * w_panel + leaf * w_leaf + k * w_k, in elements.
+  // W: 64 columns of (panel, leaf, k) start at w + panel * w_panel + leaf * w_leaf + k * w_k, in
+  // elements.
   const void* w = nullptr;
   bool w_is_bf16 = false;
   std::int64_t w_panel = 0, w_leaf = 0, w_k = kPanel;
   int leaves = 1;
-  int leaf_k = 0;       // length of a leaf
-  int last_leaf_k = 0;  // length of the last one
+  int leaf_k = 0;                // length of a leaf
+  int last_leaf_k = 0;           // length of the last one
   const int* program = nullptr;  // additions after each leaf; null: one leaf, no tree
   int partials = 1;
   // Y: element (partial, row, column) at y[partial * y_partial + row * y_row + column].

@@ -4,12 +4,14 @@
 namespace taper {
 
 // The scalars of one AdamW step (Loshchilov and Hutter, 2019), with t the step counted from 1:
-// p = p (1 - lr wd); m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; p -= lr / correction1 * m / (sqrt(v) /
-// sqrt_correction2 + eps), g being grad_scale times the gradient.
+// p = p (1 - lr wd); m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; p -= lr / correction1 * m /
+// (sqrt(v) / sqrt_correction2 + eps), g being grad_scale times the gradient.
 struct AdamWStep {
   float lr = 0.0f;
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f, weight_decay = 0.0f;
-  float correction1 = 1.0f;       // 1 - b1^t
+  float rest1 = 0.1f,
+        rest2 = 0.001f;      // 1 - b1 and 1 - b2, rounded once: 1.0f - 0.999f would be off by 1e-5
+  float correction1 = 1.0f;  // 1 - b1^t
   float sqrt_correction2 = 1.0f;  // sqrt(1 - b2^t)
   float grad_scale = 1.0f;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen float lanes on AVX-512 (F, BW, DQ, VL). All instruction sets offer the same sixteen lanes, so that sums over
-// lanes have the same bits everywhere. Included only by translation units compiled for this instruction set.
+// Sixteen float lanes on AVX-512 (F, BW, DQ, VL). All instruction sets offer the same sixteen
+// lanes, so that sums over lanes have the same bits everywhere. Included only by translation units
+// compiled for this instruction set.
 #pragma once
 
 #include <immintrin.h>
@@ -42,14 +43,19 @@ struct Avx512 {
   static V max(V a, V b) { return _mm512_max_ps(a, b); }
   static V min(V a, V b) { return _mm512_min_ps(a, b); }
   // To the nearest integer, ties to even.
-  static V round(V a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  static V round(V a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  }
   // a * 2^n for integer-valued n in [-126, 127].
   static V scale(V a, V n) {
-    const __m512i bits = _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23);
+    const __m512i bits =
+        _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23);
     return _mm512_mul_ps(a, _mm512_castsi512_ps(bits));
   }
   // a where x >= y, else b.
-  static V where_ge(V x, V y, V a, V b) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_GE_OQ), b, a); }
+  static V where_ge(V x, V y, V a, V b) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_GE_OQ), b, a);
+  }
   // Sum over lanes of the integers nearest to each lane (ties to even).
   static std::int64_t sum_rounded(V x) {
     const __m512i low = _mm512_cvtps_epi64(_mm512_castps512_ps256(x));

@@ -75,7 +75,8 @@ struct Scalar {
   }
   static V scale(V a, V n) {
     return make([&](int i) {
-      const auto exponent = static_cast<std::uint32_t>(static_cast<std::int32_t>(n.lane[i]) + 127) << 23;
+      const auto exponent = static_cast<std::uint32_t>(static_cast<std::int32_t>(n.lane[i]) + 127)
+                            << 23;
       return a.lane[i] * __builtin_bit_cast(float, exponent);
     });
   }

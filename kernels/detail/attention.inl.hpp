@@ -20,7 +20,8 @@ struct QueryState {
 
 // scores[j] = sum over d (ascending, fused) of q[d] * K[d][j] for one page and NQ queries.
 template <class S, int NQ>
-inline void page_scores(const QueryState* query, const float* k_page, int head_dim, float* const* scores) {
+inline void page_scores(const QueryState* query, const float* k_page, int head_dim,
+                        float* const* scores) {
   constexpr int N = S::kProductVectors;
   for (int j0 = 0; j0 < kPage; j0 += 16 * N) {
     typename S::V acc[NQ][N];
@@ -46,7 +47,8 @@ inline void page_scores(const QueryState* query, const float* k_page, int head_d
   }
 }
 
-// Turns the scores of one chunk into exponentials relative to the chunk's maximum; keys from n on are skipped.
+// Turns the scores of one chunk into exponentials relative to the chunk's maximum; keys from n on
+// are skipped.
 template <class S>
 inline void chunk_softmax(float* scores, int n, float scale, float& max, float& sum) {
   using V = typename S::V;
@@ -70,20 +72,24 @@ inline void chunk_softmax(float* scores, int n, float scale, float& max, float& 
 }
 
 // The V page of position p (within the sequence).
-inline const float* v_page(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int position) {
-  return pages.kv + segment.blocks[position / kPage] * pages.block_stride + kv_head * pages.head_stride +
-         static_cast<std::int64_t>(pages.head_dim) * kPage;
+inline const float* v_page(const PageArgs& pages, const SegmentArgs& segment, int kv_head,
+                           int position) {
+  return pages.kv + segment.blocks[position / kPage] * pages.block_stride +
+         kv_head * pages.head_stride + static_cast<std::int64_t>(pages.head_dim) * kPage;
 }
 
-// out[i][d] += chain over keys [begin, end) of the chunk at `base`: e[i][j] * V[j][d], for N vectors of d from d0.
+// out[i][d] += chain over keys [begin, end) of the chunk at `base`: e[i][j] * V[j][d], for N
+// vectors of d from d0.
 template <class S, int NQ, int N>
-inline void extend_values(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int base, int begin, int end,
-                          const float* const* e, int d0, typename S::V (&acc)[NQ][N]) {
+inline void extend_values(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int base,
+                          int begin, int end, const float* const* e, int d0,
+                          typename S::V (&acc)[NQ][N]) {
   for (int j = begin; j < end;) {
     const float* page = v_page(pages, segment, kv_head, base + j) + d0;
     const int in_page = (base + j) % kPage;
     const int stop = j + kPage - in_page < end ? j + kPage - in_page : end;
-    for (const float* value = page + in_page * pages.v_stride; j < stop; ++j, value += pages.v_stride) {
+    for (const float* value = page + in_page * pages.v_stride; j < stop;
+         ++j, value += pages.v_stride) {
       typename S::V x[N];
 #pragma GCC unroll 4
       for (int v = 0; v < N; ++v) x[v] = S::load(value + 16 * v);
@@ -97,11 +103,13 @@ inline void extend_values(const PageArgs& pages, const SegmentArgs& segment, int
   }
 }
 
-// The weighted sum of values of one chunk for NQ queries, N vectors of the head at d0, into values[i] + d0. Keys that all
-// queries see are read once for all; the rest of each query follows alone, so its chain is the same in any company.
+// The weighted sum of values of one chunk for NQ queries, N vectors of the head at d0, into
+// values[i] + d0. Keys that all queries see are read once for all; the rest of each query follows
+// alone, so its chain is the same in any company.
 template <class S, int NQ, int N>
-inline void chunk_values(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int base, const int* n,
-                         const float* const* e, int d0, float (*values)[kMaxHeadDim]) {
+inline void chunk_values(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int base,
+                         const int* n, const float* const* e, int d0,
+                         float (*values)[kMaxHeadDim]) {
   int common = n[0];
   for (int i = 1; i < NQ; ++i) common = n[i] < common ? n[i] : common;
   typename S::V acc[NQ][N];
@@ -120,7 +128,8 @@ inline void chunk_values(const PageArgs& pages, const SegmentArgs& segment, int 
 
 // Merges a chunk (max, sum, values) into the running state; `first` starts it.
 template <class S>
-inline void merge_chunk(QueryState& query, float max, float sum, const float* values, int head_dim, bool first) {
+inline void merge_chunk(QueryState& query, float max, float sum, const float* values, int head_dim,
+                        bool first) {
   using V = typename S::V;
   if (first) {
     query.max = max;
@@ -137,12 +146,14 @@ inline void merge_chunk(QueryState& query, float max, float sum, const float* va
   for (int d = 0; d < head_dim; d += 16) {
     const int lanes = head_dim - d < 16 ? head_dim - d : 16;
     const V old_part = S::mul(S::load_n(query.out + d, lanes), S::set1(old_factor));
-    S::store_n(query.out + d, S::add(old_part, S::mul(S::load(values + d), S::set1(new_factor))), lanes);
+    S::store_n(query.out + d, S::add(old_part, S::mul(S::load(values + d), S::set1(new_factor))),
+               lanes);
   }
 }
 
 template <class S, int NQ>
-inline void attend_block(const AttentionArgs& args, const SegmentArgs& segment, int kv_head, QueryState* query) {
+inline void attend_block(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
+                         QueryState* query) {
   const PageArgs& pages = args.pages;
   alignas(64) float scores[NQ][kAttentionChunk];
   alignas(64) float values[NQ][kMaxHeadDim];
@@ -151,7 +162,8 @@ inline void attend_block(const AttentionArgs& args, const SegmentArgs& segment, 
   for (int base = 0; base < limit; base += kAttentionChunk) {
     const int end = limit < base + kAttentionChunk ? limit : base + kAttentionChunk;
     for (int p = base; p < end; p += kPage) {
-      const float* k_page = pages.kv + segment.blocks[p / kPage] * pages.block_stride + kv_head * pages.head_stride;
+      const float* k_page =
+          pages.kv + segment.blocks[p / kPage] * pages.block_stride + kv_head * pages.head_stride;
       float* page_rows[NQ];
       for (int i = 0; i < NQ; ++i) page_rows[i] = scores[i] + (p - base);
       page_scores<S, NQ>(query, k_page, pages.head_dim, page_rows);
@@ -169,7 +181,8 @@ inline void attend_block(const AttentionArgs& args, const SegmentArgs& segment, 
     int d0 = 0;
     for (; d0 + 16 * N <= pages.v_stride; d0 += 16 * N)
       chunk_values<S, NQ, N>(pages, segment, kv_head, base, n, e, d0, values);
-    for (; d0 < pages.v_stride; d0 += 16) chunk_values<S, NQ, 1>(pages, segment, kv_head, base, n, e, d0, values);
+    for (; d0 < pages.v_stride; d0 += 16)
+      chunk_values<S, NQ, 1>(pages, segment, kv_head, base, n, e, d0, values);
     for (int i = 0; i < NQ; ++i)
       if (n[i] > 0) merge_chunk<S>(query[i], max[i], sum[i], values[i], pages.head_dim, base == 0);
   }
@@ -188,8 +201,8 @@ inline void attend_block(const AttentionArgs& args, const SegmentArgs& segment, 
 
 // One task: new tokens [token_begin, token_end) of a segment, all query heads of one KV head.
 template <class S>
-void attention_task(const AttentionArgs& args, const SegmentArgs& segment, int kv_head, int token_begin,
-                    int token_end) {
+void attention_task(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
+                    int token_begin, int token_end) {
   const HeadRange heads = query_heads(args, kv_head);
   QueryState block[kQueryBlock];
   int filled = 0;

@@ -10,7 +10,7 @@ namespace taper::detail {
 // One page of keys and values in both orders, and the gradients that are gathered for it.
 template <int kDim>
 struct PageGradient {
-  alignas(64) float k_rows[kPage][kDim];    // token-major K
+  alignas(64) float k_rows[kPage][kDim];     // token-major K
   alignas(64) float v_columns[kDim][kPage];  // d-major V
   alignas(64) float dk_columns[kDim][kPage];
   alignas(64) float dv_rows[kPage][kDim];
@@ -28,7 +28,8 @@ struct BackwardQuery {
 
 // out[i][j] = sum over d of x[i][d] * columns[d][j]
 template <class S, int NQ>
-inline void times_columns(const float* const (&x)[NQ], const float* columns, int head_dim, float (*out)[kPage]) {
+inline void times_columns(const float* const (&x)[NQ], const float* columns, int head_dim,
+                          float (*out)[kPage]) {
   constexpr int N = S::kProductVectors;
   for (int j = 0; j < kPage; j += 16 * N) {
     typename S::V acc[NQ][N];
@@ -54,7 +55,8 @@ inline void times_columns(const float* const (&x)[NQ], const float* columns, int
   }
 }
 
-// p: scores -> weights; ds: gradients by weight -> gradients by score. Zero where the key is not visible.
+// p: scores -> weights; ds: gradients by weight -> gradients by score. Zero where the key is not
+// visible.
 template <class S>
 inline void score_gradients(const BackwardQuery& query, float scale, float* p, float* ds) {
   using V = typename S::V;
@@ -70,8 +72,8 @@ inline void score_gradients(const BackwardQuery& query, float scale, float* p, f
 
 // dk[d][j] += q[i][d] * ds[i][j], queries in ascending order.
 template <class S, int NQ>
-inline void add_key_gradients(const BackwardQuery (&query)[NQ], const float (*ds)[kPage], int head_dim,
-                              float* dk_columns) {
+inline void add_key_gradients(const BackwardQuery (&query)[NQ], const float (*ds)[kPage],
+                              int head_dim, float* dk_columns) {
   using V = typename S::V;
   for (int j = 0; j < kPage; j += 16) {
     V slope[NQ];
@@ -87,11 +89,12 @@ inline void add_key_gradients(const BackwardQuery (&query)[NQ], const float (*ds
   }
 }
 
-// dv[j][d] += p[i][j] * dout[i][d] for N vectors of d from d0, queries in ascending order. Queries that do not see a key
-// have weight zero and come first, while the sum is still zero: they leave no trace.
+// dv[j][d] += p[i][j] * dout[i][d] for N vectors of d from d0, queries in ascending order. Queries
+// that do not see a key have weight zero and come first, while the sum is still zero: they leave no
+// trace.
 template <class S, int NQ, int N, int kDim>
-inline void add_value_gradients(const BackwardQuery (&query)[NQ], const float (*p)[kPage], int head_dim, int d0,
-                                float (*dv_rows)[kDim]) {
+inline void add_value_gradients(const BackwardQuery (&query)[NQ], const float (*p)[kPage],
+                                int head_dim, int d0, float (*dv_rows)[kDim]) {
   using V = typename S::V;
   V upstream[NQ][N];
   int keys = 0;
@@ -121,10 +124,12 @@ inline void add_value_gradients(const BackwardQuery (&query)[NQ], const float (*
 
 // dq[i][d] += ds[i][j] * k[j][d] over visible keys in ascending order, for N vectors of d from d0.
 template <class S, int NQ, int N, int kDim>
-inline void add_query_gradients(const BackwardQuery (&query)[NQ], const float (*ds)[kPage], int head_dim, int d0,
-                                const float (*k_rows)[kDim]) {
+inline void add_query_gradients(const BackwardQuery (&query)[NQ], const float (*ds)[kPage],
+                                int head_dim, int d0, const float (*k_rows)[kDim]) {
   using V = typename S::V;
-  const auto lanes = [&](int v) { return head_dim - d0 - 16 * v < 16 ? head_dim - d0 - 16 * v : 16; };
+  const auto lanes = [&](int v) {
+    return head_dim - d0 - 16 * v < 16 ? head_dim - d0 - 16 * v : 16;
+  };
   V acc[NQ][N];
   int common = query[0].n;
 #pragma GCC unroll 4
@@ -192,12 +197,18 @@ inline BackwardQuery backward_query(const AttentionBackwardArgs& args, std::int6
     const int lanes = f.pages.head_dim - d < 16 ? f.pages.head_dim - d : 16;
     product = S::fma(S::load_n(out + d, lanes), S::load_n(dout + d, lanes), product);
   }
-  return {f.q + slot * f.head_pad, dout, args.dq + slot * f.head_pad, f.stats[2 * slot], 1.0f / f.stats[2 * slot + 1],
-          sum_lanes<S>(product), n};
+  return {f.q + slot * f.head_pad,
+          dout,
+          args.dq + slot * f.head_pad,
+          f.stats[2 * slot],
+          1.0f / f.stats[2 * slot + 1],
+          sum_lanes<S>(product),
+          n};
 }
 
 template <class S, int kDim>
-void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArgs& segment, int kv_head) {
+void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArgs& segment,
+                             int kv_head) {
   const AttentionArgs& f = args.forward;
   const PageArgs& pages = f.pages;
   const HeadRange heads = query_heads(f, kv_head);
@@ -210,7 +221,8 @@ void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArg
       for (int d = 0; d < f.head_pad; ++d) args.dq[slot_of(token, head) * f.head_pad + d] = 0.0f;
   for (int base = 0; base < segment.count; base += kPage) {
     const int keys = segment.count - base < kPage ? segment.count - base : kPage;
-    const float* k_page = pages.kv + segment.blocks[base / kPage] * pages.block_stride + kv_head * pages.head_stride;
+    const float* k_page =
+        pages.kv + segment.blocks[base / kPage] * pages.block_stride + kv_head * pages.head_stride;
     const float* v_rows = k_page + static_cast<std::int64_t>(pages.head_dim) * kPage;
     for (int d = 0; d < kDim; ++d)
       for (int j = 0; j < kPage; ++j) {
@@ -238,7 +250,8 @@ void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArg
     flush();
     for (int j = 0; j < keys; ++j) {
       float* dk =
-          args.dkv + (static_cast<std::int64_t>(segment.row + base + j) * f.kv_heads + kv_head) * 2 * f.head_pad;
+          args.dkv + (static_cast<std::int64_t>(segment.row + base + j) * f.kv_heads + kv_head) *
+                         2 * f.head_pad;
       float* dv = dk + f.head_pad;
       for (int d = 0; d < f.head_pad; ++d) {
         dk[d] = d < pages.head_dim ? page.dk_columns[d][j] : 0.0f;
@@ -250,7 +263,8 @@ void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArg
 
 // One task: all tokens of a segment that starts at position 0, one KV head.
 template <class S>
-void attention_backward_task(const AttentionBackwardArgs& args, const SegmentArgs& segment, int kv_head) {
+void attention_backward_task(const AttentionBackwardArgs& args, const SegmentArgs& segment,
+                             int kv_head) {
   if (args.forward.pages.head_dim <= 64)
     attention_backward_head<S, 64>(args, segment, kv_head);
   else if (args.forward.pages.head_dim <= 128)

@@ -32,11 +32,12 @@ inline int valid_lanes(const ProductArgs& args, int column) {
   return n < 0 ? 0 : (n > 16 ? 16 : n);
 }
 
-// Extends the chains of R rows over n values of k. They wait in `top`, rows 64 apart; when a leaf is whole, `merges`
-// lower sums are added to it, `level` floats apart each, and the result stands where the last of them stood.
+// Extends the chains of R rows over n values of k. They wait in `top`, rows 64 apart; when a leaf
+// is whole, `merges` lower sums are added to it, `level` floats apart each, and the result stands
+// where the last of them stood.
 template <class S, int R, int N, class W>
-inline void extend_block(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n, bool fresh,
-                         float* top, int merges, std::int64_t level) {
+inline void extend_block(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
+                         bool fresh, float* top, int merges, std::int64_t level) {
   typename S::V acc[R][N];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
@@ -75,32 +76,41 @@ inline void for_row_blocks(int rows, const F& f) {
   for (; row < rows; ++row) f.template operator()<1>(row);
 }
 
-// Values of k that all rows of a task share before the next ones are read: packed weights stay in the second-level
-// cache meanwhile (widening them in registers costs less than a widened copy); rows of a plain matrix are copied into a
-// strip in the first-level cache, since they may lie a power of two apart and end inside the panel.
+// Values of k that all rows of a task share before the next ones are read: packed weights stay in
+// the second-level cache meanwhile (widening them in registers costs less than a widened copy);
+// rows of a plain matrix are copied into a strip in the first-level cache, since they may lie a
+// power of two apart and end inside the panel.
 inline constexpr int kWindowK = 1024;
 inline constexpr int kStripK = 64;
 
 // strip (n, 64) from the first `columns` columns of n rows of a plain matrix; zeros beyond.
 template <class S>
 inline void fill_strip(float* strip, const float* w, std::int64_t w_k, int n, int columns) {
-  for (int k = 0; k < n; ++k, w += w_k, strip += kPanel)
-    for (int c = 0; c < kPanel; c += 16) {
-      const int lanes = columns - c < 0 ? 0 : (columns - c < 16 ? columns - c : 16);
-      S::store(strip + c, S::load_n(w + c, lanes));
+  constexpr int kAhead = 24;  // rows: processors do not foresee steps as long as a row
+  for (int k = 0; k < n; ++k, w += w_k, strip += kPanel) {
+    if (columns == kPanel) {
+      for (int c = 0; c < kPanel; c += 16) {
+        __builtin_prefetch(w + kAhead * w_k + c);
+        S::store(strip + c, S::load(w + c));
+      }
+    } else {
+      for (int c = 0; c < kPanel; ++c) strip[c] = c < columns ? w[c] : 0.0f;
     }
+  }
 }
 
 // Copies sums (partials, rows, 64) to y, with the bias.
 template <class S>
-inline void store_sums(const ProductArgs& args, int row_begin, int rows, int panel, const float* sums) {
+inline void store_sums(const ProductArgs& args, int row_begin, int rows, int panel,
+                       const float* sums) {
   for (int partial = 0; partial < args.partials; ++partial)
     for (int r = 0; r < rows; ++r, sums += kPanel)
       for (int c = 0; c < kPanel; c += 16) {
         const int column = panel * kPanel + c, lanes = valid_lanes(args, column);
         typename S::V sum = S::load(sums + c);
         if (args.bias != nullptr) sum = S::add(sum, S::load_n(args.bias + column, lanes));
-        S::store_n(args.y + partial * args.y_partial + (row_begin + r) * args.y_row + column, sum, lanes);
+        S::store_n(args.y + partial * args.y_partial + (row_begin + r) * args.y_row + column, sum,
+                   lanes);
       }
 }
 
@@ -118,9 +128,11 @@ template <class S, class W>
 inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
   constexpr int N = S::kProductVectors;
   alignas(64) float strip[kStripK * kPanel];
-  alignas(64) float stack[kMaxTreeDepth * kLeafRows * kPanel];  // (depth, rows, 64); deeper levels stay untouched
+  alignas(64) float
+      stack[kMaxTreeDepth * kLeafRows * kPanel];  // (depth, rows, 64); deeper levels stay untouched
   const int rows = row_end - row_begin;
-  const int columns = args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
+  const int columns =
+      args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
   const std::int64_t level = std::int64_t{rows} * kPanel;
   const bool packed = args.w_k == kPanel;
   const int window = packed ? kWindowK : kStripK;
@@ -143,8 +155,9 @@ inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int 
       const bool fresh = k0 == 0 && !args.accumulate, whole = k0 + n == k_total;
       for (int c = 0; c < columns; c += 16 * N)
         for_row_blocks<S>(rows, [&]<int R>(int row) {
-          extend_block<S, R, N, W>(a + row * args.a_row + k0 * args.a_k, args.a_row, args.a_k, from + c, n, fresh,
-                                   top + row * kPanel + c, whole ? merges : 0, level);
+          extend_block<S, R, N, W>(a + row * args.a_row + k0 * args.a_k, args.a_row, args.a_k,
+                                   from + c, n, fresh, top + row * kPanel + c, whole ? merges : 0,
+                                   level);
         });
     }
     top += (1 - merges) * level;
@@ -152,8 +165,8 @@ inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int 
   store_sums<S>(args, row_begin, rows, panel, stack);
 }
 
-// One task of a product: rows [row_begin, row_end) of one panel, at most kTaskRows or, with leaves, kLeafRows. Weights
-// in bf16 are packed.
+// One task of a product: rows [row_begin, row_end) of one panel, at most kTaskRows or, with leaves,
+// kLeafRows. Weights in bf16 are packed.
 template <class S>
 void product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
   args.w_is_bf16 ? panel_task<S, bf16>(args, row_begin, row_end, panel)

@@ -10,7 +10,9 @@
 
 namespace taper::detail {
 
-inline int lanes_left(std::int64_t n, std::int64_t i) { return n - i < 16 ? static_cast<int>(n - i) : 16; }
+inline int lanes_left(std::int64_t n, std::int64_t i) {
+  return n - i < 16 ? static_cast<int>(n - i) : 16;
+}
 
 // y = (x * inv) * gain with inv = 1 / sqrt(mean(x^2) + eps). Returns inv.
 template <class S>
@@ -25,15 +27,17 @@ float rmsnorm_row(float* y, const float* x, const float* gain, int n, float eps)
   const float inv = 1.0f / __builtin_sqrtf(mean + eps);
   for (int i = 0; i < n; i += 16) {
     const int lanes = lanes_left(n, i);
-    S::store_n(y + i, S::mul(S::mul(S::load_n(x + i, lanes), S::set1(inv)), S::load_n(gain + i, lanes)), lanes);
+    S::store_n(y + i,
+               S::mul(S::mul(S::load_n(x + i, lanes), S::set1(inv)), S::load_n(gain + i, lanes)),
+               lanes);
   }
   return inv;
 }
 
 // dx (+)= inv * (dy * gain) - x * inv^3 / n * sum(dy * gain * x)
 template <class S>
-void rmsnorm_backward_row(float* dx, const float* dy, const float* x, const float* gain, int n, float inv,
-                          bool accumulate) {
+void rmsnorm_backward_row(float* dx, const float* dy, const float* x, const float* gain, int n,
+                          float inv, bool accumulate) {
   using V = typename S::V;
   V product = S::zero();
   for (int i = 0; i < n; i += 16) {
@@ -50,10 +54,11 @@ void rmsnorm_backward_row(float* dx, const float* dy, const float* x, const floa
   }
 }
 
-// sum[c] += sum over rows (ascending) of a[r][c] * b[r][c] * scale[r], for up to 16 columns; null b or scale count as 1.
+// sum[c] += sum over rows (ascending) of a[r][c] * b[r][c] * scale[r], for up to 16 columns; null b
+// or scale count as 1.
 template <class S>
-void column_sums(float* sum, const float* a, const float* b, const float* scale, std::int64_t stride, int rows,
-                 int columns) {
+void column_sums(float* sum, const float* a, const float* b, const float* scale,
+                 std::int64_t stride, int rows, int columns) {
   typename S::V acc = S::load_n(sum, columns);
   for (int r = 0; r < rows; ++r) {
     typename S::V value = S::load_n(a + r * stride, columns);
@@ -66,7 +71,8 @@ void column_sums(float* sum, const float* a, const float* b, const float* scale,
 
 // Rotates the pairs (i, i + n/2) of one head by +angle (direction 1) or -angle (direction -1).
 template <class S>
-void rope_head(float* y, const float* x, const float* cosine, const float* sine, int head_dim, float direction) {
+void rope_head(float* y, const float* x, const float* cosine, const float* sine, int head_dim,
+               float direction) {
   using V = typename S::V;
   const int half = head_dim / 2;
   const V sign = S::set1(direction);
@@ -95,12 +101,14 @@ void swiglu_row(float* y, const float* gate, const float* up, int n) {
 
 // dgate, dup from dy; may stand in the memory of gate and up.
 template <class S>
-void swiglu_backward_row(float* dgate, float* dup, const float* dy, const float* gate, const float* up, int n) {
+void swiglu_backward_row(float* dgate, float* dup, const float* dy, const float* gate,
+                         const float* up, int n) {
   using V = typename S::V;
   const V one = S::set1(1.0f);
   for (int i = 0; i < n; i += 16) {
     const int lanes = lanes_left(n, i);
-    const V g = S::load_n(gate + i, lanes), u = S::load_n(up + i, lanes), d = S::load_n(dy + i, lanes);
+    const V g = S::load_n(gate + i, lanes), u = S::load_n(up + i, lanes),
+            d = S::load_n(dy + i, lanes);
     const V sigmoid = S::div(one, S::add(one, exp<S>(S::sub(S::zero(), g))));
     const V slope = S::mul(sigmoid, S::fma(g, S::sub(one, sigmoid), one));
     S::store_n(dgate + i, S::mul(S::mul(d, u), slope), lanes);
@@ -141,7 +149,8 @@ inline typename S::V scaled_exp(const float* logits, float max, int lanes) {
 template <class S>
 std::int64_t mass_row(const float* logits, int n, float max) {
   std::int64_t sum = 0;
-  for (int i = 0; i < n; i += 16) sum += S::sum_rounded(scaled_exp<S>(logits + i, max, lanes_left(n, i)));
+  for (int i = 0; i < n; i += 16)
+    sum += S::sum_rounded(scaled_exp<S>(logits + i, max, lanes_left(n, i)));
   return sum;
 }
 
@@ -180,43 +189,49 @@ double weighted_logit_row(const float* logits, int n, float max) {
   double sum = 0.0;
   for (int i = 0; i < n; i += 16) {
     const int lanes = lanes_left(n, i);
-    // A logit of -inf (an id beyond the tokenizer) has no weight; the bound keeps 0 * inf out of the sum.
+    // A logit of -inf (an id beyond the tokenizer) has no weight; the bound keeps 0 * inf out of
+    // the sum.
     const V centred = S::max(S::set1(-200.0f), S::sub(S::load_n(logits + i, lanes), S::set1(max)));
     sum += sum_lanes<S>(S::keep_first(S::mul(exp<S>(centred), centred), lanes, S::zero()));
   }
   return sum;
 }
 
-// In place: l -> d(loss)/d(raw logit) where the loss has slope c_logp by log-prob of the target and c_entropy by
-// entropy, p = exp(l - lse). The one-hot part of the target is added by the caller.
+// In place: l -> d(loss)/d(raw logit) where the loss has slope c_logp by log-prob of the target and
+// c_entropy by entropy, p = exp(l - lse). The one-hot part of the target is added by the caller.
 template <class S>
-void logit_gradient_row(float* logits, int n, float lse, float entropy, float c_logp, float c_entropy,
-                        float inverse_temperature) {
+void logit_gradient_row(float* logits, int n, float lse, float entropy, float c_logp,
+                        float c_entropy, float inverse_temperature) {
   using V = typename S::V;
   for (int i = 0; i < n; i += 16) {
     const int lanes = lanes_left(n, i);
     const V centred = S::max(S::set1(-200.0f), S::sub(S::load_n(logits + i, lanes), S::set1(lse)));
     const V p = exp<S>(centred);
     // dH/dl = -p (log p + H)
-    const V slope = S::fma(S::set1(-c_entropy), S::add(centred, S::set1(entropy)), S::set1(-c_logp));
+    const V slope =
+        S::fma(S::set1(-c_entropy), S::add(centred, S::set1(entropy)), S::set1(-c_logp));
     S::store_n(logits + i, S::mul(S::mul(p, slope), S::set1(inverse_temperature)), lanes);
   }
 }
 
 // AdamW with decoupled decay; see AdamWStep for the scalars.
 template <class S>
-void adamw_row(float* p, float* m, float* v, const float* g, std::int64_t n, const AdamWStep& step) {
+void adamw_row(float* p, float* m, float* v, const float* g, std::int64_t n,
+               const AdamWStep& step) {
   using V = typename S::V;
   for (std::int64_t i = 0; i < n; i += 16) {
     const int lanes = lanes_left(n, i);
     const V grad = S::mul(S::load_n(g + i, lanes), S::set1(step.grad_scale));
     const V first = S::add(S::mul(S::set1(step.beta1), S::load_n(m + i, lanes)),
-                           S::mul(S::set1(1.0f - step.beta1), grad));
+                           S::mul(S::set1(step.rest1), grad));
     const V second = S::add(S::mul(S::set1(step.beta2), S::load_n(v + i, lanes)),
-                            S::mul(S::mul(S::set1(1.0f - step.beta2), grad), grad));
+                            S::mul(S::mul(S::set1(step.rest2), grad), grad));
     const V decayed = S::mul(S::load_n(p + i, lanes), S::set1(1.0f - step.lr * step.weight_decay));
-    const V root = S::add(S::div(S::sqrt(second), S::set1(step.sqrt_correction2)), S::set1(step.eps));
-    S::store_n(p + i, S::sub(decayed, S::mul(S::set1(step.lr / step.correction1), S::div(first, root))), lanes);
+    const V root =
+        S::add(S::div(S::sqrt(second), S::set1(step.sqrt_correction2)), S::set1(step.eps));
+    S::store_n(p + i,
+               S::sub(decayed, S::mul(S::set1(step.lr / step.correction1), S::div(first, root))),
+               lanes);
     S::store_n(m + i, first, lanes);
     S::store_n(v + i, second, lanes);
   }

@@ -7,8 +7,8 @@
 
 namespace taper {
 
-// A 64-bit checksum of bytes in order, against damage, not against malice: four lanes of multiply and xor, some bytes
-// per cycle. The length counts.
+// A 64-bit checksum of bytes in order, against damage, not against malice: four lanes of multiply
+// and xor, some bytes per cycle. The length counts.
 class Checksum64 {
  public:
   void add(std::span<const std::byte> bytes);

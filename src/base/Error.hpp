@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors in four words: EXPECT and ENSURE check the programmer (debug and audit builds only), VALIDATE checks the
-// world outside (always), and each module that calls a C library has a CALL wrapper (MPI, HDF5, CUDA) on top of these.
+// Errors in four words: EXPECT and ENSURE check the programmer (debug and audit builds only),
+// VALIDATE checks the world outside (always), and each module that calls a C library has a CALL
+// wrapper (MPI, HDF5, CUDA) on top of these.
 #pragma once
 
 #include <sstream>
@@ -29,16 +30,17 @@ class Error : public std::runtime_error {
 };
 
 namespace detail {
-[[noreturn]] void throw_broken_contract(const char* kind, const char* condition, const char* file, int line);
+[[noreturn]] void throw_broken_contract(const char* kind, const char* condition, const char* file,
+                                        int line);
 }
 
 }  // namespace taper
 
 #ifdef TAPER_ASSERTIONS
-#define TAPER_CHECK_CONTRACT_(kind, condition)                                        \
-  do {                                                                                \
-    if (!(condition))                                                                 \
-      ::taper::detail::throw_broken_contract(kind, #condition, __FILE__, __LINE__);   \
+#define TAPER_CHECK_CONTRACT_(kind, condition)                                      \
+  do {                                                                              \
+    if (!(condition))                                                               \
+      ::taper::detail::throw_broken_contract(kind, #condition, __FILE__, __LINE__); \
   } while (false)
 #else
 #define TAPER_CHECK_CONTRACT_(kind, condition) \
@@ -53,15 +55,16 @@ namespace detail {
 #define TAPER_ENSURE(condition) TAPER_CHECK_CONTRACT_("ENSURE", condition)
 
 // Throws Error(code, streamed message), always compiled in.
-#define TAPER_FAIL(code, message)                    \
-  do {                                               \
-    std::ostringstream taper_message_;               \
-    taper_message_ << message;                       \
+#define TAPER_FAIL(code, message)                     \
+  do {                                                \
+    std::ostringstream taper_message_;                \
+    taper_message_ << message;                        \
     throw ::taper::Error(code, taper_message_.str()); \
   } while (false)
 
-// Input from outside: TAPER_VALIDATE(t >= 0, "Rollout/Temperature is " << t << " (must not be negative); 0 is greedy").
-#define TAPER_VALIDATE(condition, message)                                   \
-  do {                                                                       \
-    if (!(condition)) TAPER_FAIL(::taper::ExitCode::kBadInput, message);     \
+// Input from outside: TAPER_VALIDATE(t >= 0, "Rollout/Temperature is " << t << " (must not be
+// negative); 0 is greedy").
+#define TAPER_VALIDATE(condition, message)                               \
+  do {                                                                   \
+    if (!(condition)) TAPER_FAIL(::taper::ExitCode::kBadInput, message); \
   } while (false)

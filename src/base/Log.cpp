@@ -6,7 +6,8 @@
 namespace taper {
 namespace {
 
-// The listed exception to "no mutable namespace-scope variable": a log line must be possible from anywhere.
+// The listed exception to "no mutable namespace-scope variable": a log line must be possible from
+// anywhere.
 struct LogState {
   int rank = 0;
   int ranks = 1;
@@ -24,9 +25,13 @@ void set_log_rank(int rank, int ranks) {
   state().ranks = ranks;
 }
 
-void set_log_level(LogLevel level) { state().level = level; }
+void set_log_level(LogLevel level) {
+  state().level = level;
+}
 
-int log_rank() { return state().rank; }
+int log_rank() {
+  return state().rank;
+}
 
 void log_line(LogLevel level, const std::string& text) {
   const auto& s = state();
@@ -35,7 +40,8 @@ void log_line(LogLevel level, const std::string& text) {
   std::string line;
   if (level == LogLevel::kWarning) line = "warning: ";
   if (level == LogLevel::kError) line = "error: ";
-  if (s.ranks > 1 && level > LogLevel::kInfo) line = "[rank " + std::to_string(s.rank) + "] " + line;
+  if (s.ranks > 1 && level > LogLevel::kInfo)
+    line = "[rank " + std::to_string(s.rank) + "] " + line;
   line += text;
   line += '\n';
   // One write keeps the line whole between ranks; a failing stderr leaves nothing sensible to do.

@@ -8,23 +8,23 @@ namespace taper {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// Sets the rank that stands before each line, and whether info lines of this process are shown (rank 0 only, usually).
-// The one mutable process-wide state of the project.
+// Sets the rank that stands before each line, and whether info lines of this process are shown
+// (rank 0 only, usually). The one mutable process-wide state of the project.
 void set_log_rank(int rank, int ranks);
 void set_log_level(LogLevel level);
 int log_rank();
 
-// Writes one line to stderr in one write, so that lines of ranks do not mix. Info lines come from rank 0 only;
-// warnings and errors come from every rank, with the rank in front.
+// Writes one line to stderr in one write, so that lines of ranks do not mix. Info lines come from
+// rank 0 only; warnings and errors come from every rank, with the rank in front.
 void log_line(LogLevel level, const std::string& text);
 
 }  // namespace taper
 
-#define TAPER_LOG_(level, message)                  \
-  do {                                              \
-    std::ostringstream taper_line_;                 \
-    taper_line_ << message;                         \
-    ::taper::log_line(level, taper_line_.str());    \
+#define TAPER_LOG_(level, message)               \
+  do {                                           \
+    std::ostringstream taper_line_;              \
+    taper_line_ << message;                      \
+    ::taper::log_line(level, taper_line_.str()); \
   } while (false)
 #define TAPER_DEBUG(message) TAPER_LOG_(::taper::LogLevel::kDebug, message)
 #define TAPER_INFO(message) TAPER_LOG_(::taper::LogLevel::kInfo, message)

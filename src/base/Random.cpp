@@ -17,7 +17,8 @@ void check_width(std::uint64_t value, int bits, const char* field) {
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) {
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c,
+                                        std::array<std::uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c[0];
     const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c[2];
@@ -38,9 +39,10 @@ std::uint64_t CounterRandom::bits(const RandomKey& key) const {
   const std::uint64_t purpose = static_cast<std::uint8_t>(key.purpose);
   const std::uint64_t low = (purpose << 56) | (key.iteration << 32) | key.ordinal;
   const std::uint64_t high = (key.sample << 48) | (key.position << 24) | key.item;
-  const auto r = philox4x32({static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
-                             static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)},
-                            {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
+  const auto r =
+      philox4x32({static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
+                  static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)},
+                 {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
   return (std::uint64_t{r[1]} << 32) | r[0];
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counter-based random numbers: a value is a pure function of its key, never of a rank, a batch slot or a call order.
-// Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+// Counter-based random numbers: a value is a pure function of its key, never of a rank, a batch
+// slot or a call order. Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2,
+// 3", SC 2011.
 #pragma once
 
 #include <array>
@@ -20,14 +21,15 @@ enum class RandomPurpose : std::uint8_t {
   kTest = 7,
 };
 
-// The counter of one number. Field widths (bits) fill Philox's 128-bit counter; at() refuses what does not fit.
+// The counter of one number. Field widths (bits) fill Philox's 128-bit counter; at() refuses what
+// does not fit.
 struct RandomKey {
   RandomPurpose purpose = RandomPurpose::kTest;  // 8
   std::uint64_t iteration = 0;                   // 24
-  std::uint64_t ordinal = 0;                     // 32: request ordinal (incl. refills), item index, ...
-  std::uint64_t sample = 0;                      // 16
-  std::uint64_t position = 0;                    // 24
-  std::uint64_t item = 0;                        // 24: token id or any last index
+  std::uint64_t ordinal = 0;   // 32: request ordinal (incl. refills), item index, ...
+  std::uint64_t sample = 0;    // 16
+  std::uint64_t position = 0;  // 24
+  std::uint64_t item = 0;      // 24: token id or any last index
 };
 
 // Random numbers of one seed.
@@ -49,13 +51,15 @@ class CounterRandom {
 };
 
 // The raw generator, for tests against the published vectors.
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key);
 
-// Sequential numbers for code that walks (task generators, shuffles): the position of the key counts up.
+// Sequential numbers for code that walks (task generators, shuffles): the position of the key
+// counts up.
 class RandomStream {
  public:
-  RandomStream(std::uint64_t seed, RandomPurpose purpose, std::uint64_t iteration, std::uint64_t ordinal,
-               std::uint64_t sample = 0)
+  RandomStream(std::uint64_t seed, RandomPurpose purpose, std::uint64_t iteration,
+               std::uint64_t ordinal, std::uint64_t sample = 0)
       : random_(seed), key_{purpose, iteration, ordinal, sample, 0, 0} {}
 
   double uniform() { return random_.uniform(next()); }

@@ -19,13 +19,16 @@ struct StrongId {
   friend std::ostream& operator<<(std::ostream& out, StrongId id) { return out << id.value; }
 };
 
-using Rank = StrongId<struct RankTag>;                    // rank within the world
-using SeqId = StrongId<struct SeqTag, std::int64_t>;      // sequence within one generation: request * samples + sample
-using BlockId = StrongId<struct BlockTag>;                // page-table entry of the KV cache
+using Rank = StrongId<struct RankTag>;  // rank within the world
+using SeqId = StrongId<struct SeqTag,
+                       std::int64_t>;  // sequence within one generation: request * samples + sample
+using BlockId = StrongId<struct BlockTag>;  // page-table entry of the KV cache
 
 }  // namespace taper
 
 template <class Tag, class Int>
 struct std::hash<taper::StrongId<Tag, Int>> {
-  std::size_t operator()(taper::StrongId<Tag, Int> id) const noexcept { return std::hash<Int>{}(id.value); }
+  std::size_t operator()(taper::StrongId<Tag, Int> id) const noexcept {
+    return std::hash<Int>{}(id.value);
+  }
 };

@@ -8,7 +8,8 @@
 
 namespace taper {
 
-// The entry of known nearest to word by edit distance; empty where nothing is similar. For "did you mean".
+// The entry of known nearest to word by edit distance; empty where nothing is similar. For "did you
+// mean".
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
 // "a, b, c"

@@ -17,9 +17,12 @@ constexpr std::int64_t kLargePage = std::int64_t{2} << 20;
 
 const char* phase_name(MemoryPhase phase) {
   switch (phase) {
-    case MemoryPhase::kAlways: return "always";
-    case MemoryPhase::kRollout: return "rollout";
-    case MemoryPhase::kTraining: return "training";
+    case MemoryPhase::kAlways:
+      return "always";
+    case MemoryPhase::kRollout:
+      return "rollout";
+    case MemoryPhase::kTraining:
+      return "training";
   }
   return "";
 }
@@ -44,27 +47,31 @@ std::int64_t MemoryPlan::bytes(MemoryPhase phase) const {
 }
 
 std::int64_t MemoryPlan::total() const {
-  return bytes(MemoryPhase::kAlways) + std::max(bytes(MemoryPhase::kRollout), bytes(MemoryPhase::kTraining));
+  return bytes(MemoryPhase::kAlways) +
+         std::max(bytes(MemoryPhase::kRollout), bytes(MemoryPhase::kTraining));
 }
 
 std::string MemoryPlan::table() const {
   std::string text;
   char line[160];
   for (const Item& item : items_) {
-    std::snprintf(line, sizeof line, "  %-28s %-9s %12s\n", item.name.c_str(), phase_name(item.phase),
-                  format_bytes(static_cast<double>(item.bytes)).c_str());
+    std::snprintf(line, sizeof line, "  %-28s %-9s %12s\n", item.name.c_str(),
+                  phase_name(item.phase), format_bytes(static_cast<double>(item.bytes)).c_str());
     text += line;
   }
-  std::snprintf(line, sizeof line, "  %-28s %-9s %12s\n", "total", "", format_bytes(static_cast<double>(total())).c_str());
+  std::snprintf(line, sizeof line, "  %-28s %-9s %12s\n", "total", "",
+                format_bytes(static_cast<double>(total())).c_str());
   return text + line;
 }
 
 Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
-  void* memory = ::mmap(nullptr, static_cast<std::size_t>(std::max<std::int64_t>(total_, 1) + kLargePage),
-                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  TAPER_VALIDATE(memory != MAP_FAILED, "no memory for " << format_bytes(static_cast<double>(total_))
-                                                        << " on this rank (see the memory plan above); use more ranks, a "
-                                                        << "smaller batch or activation checkpointing");
+  void* memory =
+      ::mmap(nullptr, static_cast<std::size_t>(std::max<std::int64_t>(total_, 1) + kLargePage),
+             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  TAPER_VALIDATE(memory != MAP_FAILED,
+                 "no memory for " << format_bytes(static_cast<double>(total_))
+                                  << " on this rank (see the memory plan above); use more ranks, a "
+                                  << "smaller batch or activation checkpointing");
   base_ = static_cast<char*>(memory);
   // Only a wish: small pages give the same results more slowly.
   ::madvise(memory, static_cast<std::size_t>(total_), MADV_HUGEPAGE);
@@ -78,21 +85,25 @@ Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
 }
 
 Arena::~Arena() {
-  if (base_ != nullptr) ::munmap(base_, static_cast<std::size_t>(std::max<std::int64_t>(total_, 1) + kLargePage));
+  if (base_ != nullptr)
+    ::munmap(base_, static_cast<std::size_t>(std::max<std::int64_t>(total_, 1) + kLargePage));
 }
 
 void* Arena::take(const std::string& name, MemoryPhase phase, std::int64_t bytes) {
   for (Region& region : regions_) {
     if (region.name != name || region.phase != phase) continue;
     if (region.next + arena_bytes(bytes) > region.end)
-      TAPER_FAIL(ExitCode::kFailure, "memory item '" << name << "' has " << region.end - region.next << " bytes left of "
-                                                     << region.end - region.begin << ", " << bytes
-                                                     << " are asked for (the plan and its use disagree: a bug in Taper)");
+      TAPER_FAIL(
+          ExitCode::kFailure,
+          "memory item '" << name << "' has " << region.end - region.next << " bytes left of "
+                          << region.end - region.begin << ", " << bytes
+                          << " are asked for (the plan and its use disagree: a bug in Taper)");
     void* taken = base_ + region.next;
     region.next += arena_bytes(bytes);
     return taken;
   }
-  TAPER_FAIL(ExitCode::kFailure, "memory item '" << name << "' is not in the plan (a bug in Taper)");
+  TAPER_FAIL(ExitCode::kFailure,
+             "memory item '" << name << "' is not in the plan (a bug in Taper)");
 }
 
 std::int64_t available_memory() {

@@ -8,7 +8,8 @@
 
 namespace taper {
 
-// When an item of the memory plan is in use. Items of the rollout and of training share their addresses.
+// When an item of the memory plan is in use. Items of the rollout and of training share their
+// addresses.
 enum class MemoryPhase { kAlways, kRollout, kTraining };
 
 // What one rank will hold, item by item, known before anything is allocated.
@@ -34,8 +35,8 @@ class MemoryPlan {
   std::vector<Item> items_;
 };
 
-// The memory of one rank in one piece, on large pages where the system offers them. Each item of the plan is a region at
-// a fixed address; take() hands out parts of it.
+// The memory of one rank in one piece, on large pages where the system offers them. Each item of
+// the plan is a region at a fixed address; take() hands out parts of it.
 class Arena {
  public:
   explicit Arena(const MemoryPlan& plan);
@@ -43,7 +44,8 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
   ~Arena();
 
-  // The next `bytes` of the item's region, aligned to 64 bytes and zeroed at start. Throws Error where the plan had less.
+  // The next `bytes` of the item's region, aligned to 64 bytes and zeroed at start. Throws Error
+  // where the plan had less.
   void* take(const std::string& name, MemoryPhase phase, std::int64_t bytes);
 
   template <class T>
@@ -69,6 +71,8 @@ class Arena {
 std::int64_t available_memory();
 
 // Bytes that an allocation of `bytes` takes in a region.
-constexpr std::int64_t arena_bytes(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+constexpr std::int64_t arena_bytes(std::int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 }  // namespace taper

@@ -12,8 +12,12 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr unsigned kFlushAndDenormals = 0x8000u | 0x0040u;  // FTZ | DAZ in MXCSR
-void set_on_this_thread() { _mm_setcsr(_mm_getcsr() | kFlushAndDenormals); }
-bool has_on_this_thread() { return (_mm_getcsr() & kFlushAndDenormals) == kFlushAndDenormals; }
+void set_on_this_thread() {
+  _mm_setcsr(_mm_getcsr() | kFlushAndDenormals);
+}
+bool has_on_this_thread() {
+  return (_mm_getcsr() & kFlushAndDenormals) == kFlushAndDenormals;
+}
 #elif defined(__aarch64__)
 constexpr unsigned long kFlush = 1ul << 24;  // FZ in FPCR covers inputs and results
 void set_on_this_thread() {

@@ -5,8 +5,9 @@
 
 namespace taper {
 
-// Starts Kokkos and ends it, and puts every computing thread into the floating-point mode of the exactness contract:
-// flush-to-zero and denormals-are-zero. One per process; all Views must be gone before it.
+// Starts Kokkos and ends it, and puts every computing thread into the floating-point mode of the
+// exactness contract: flush-to-zero and denormals-are-zero. One per process; all Views must be gone
+// before it.
 class Runtime {
  public:
   Runtime(int& argc, char** argv);
@@ -19,7 +20,8 @@ class Runtime {
   bool owns_kokkos_ = false;
 };
 
-// Sets flush-to-zero and denormals-are-zero on the calling thread and on all threads of the host execution space.
+// Sets flush-to-zero and denormals-are-zero on the calling thread and on all threads of the host
+// execution space.
 void set_float_mode();
 // True where all threads of the host execution space have it.
 bool has_float_mode();

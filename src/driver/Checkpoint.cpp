@@ -30,7 +30,8 @@ std::uint64_t file_checksum(const fs::path& path) {
   Checksum64 sum;
   while (in) {
     in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    sum.add(std::as_bytes(std::span<const char>(buffer.data(), static_cast<std::size_t>(in.gcount()))));
+    sum.add(
+        std::as_bytes(std::span<const char>(buffer.data(), static_cast<std::size_t>(in.gcount()))));
   }
   return sum.value();
 }
@@ -59,13 +60,15 @@ void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
 // Throws Error naming what does not agree with the manifest.
 void check_manifest(const fs::path& checkpoint) {
   const Json manifest = read_json_file(checkpoint / kManifest);
-  TAPER_VALIDATE(manifest.contains("files"), (checkpoint / kManifest).string() << " lists no files");
+  TAPER_VALIDATE(manifest.contains("files"), (checkpoint / kManifest).string()
+                                                 << " lists no files");
   for (const auto& [name, file] : manifest["files"].items()) {
     const fs::path path = checkpoint / name;
     TAPER_VALIDATE(fs::exists(path), path.string() << " is missing (the manifest lists it)");
     TAPER_VALIDATE(fs::file_size(path) == file.at("bytes").get<std::uint64_t>(),
                    path.string() << " has " << fs::file_size(path) << " bytes (the manifest says "
-                                 << file.at("bytes").get<std::uint64_t>() << "; it was cut off or changed)");
+                                 << file.at("bytes").get<std::uint64_t>()
+                                 << "; it was cut off or changed)");
     TAPER_VALIDATE(file_checksum(path) == file.at("checksum").get<std::uint64_t>(),
                    path.string() << " is damaged (its checksum differs from the manifest)");
   }
@@ -77,7 +80,8 @@ std::vector<fs::path> list_checkpoints(const fs::path& directory) {
   if (!fs::exists(directory)) return list;
   for (const auto& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.starts_with("iter_") && name.size() == 11) list.push_back(entry.path());
+    if (entry.is_directory() && name.starts_with("iter_") && name.size() == 11)
+      list.push_back(entry.path());
   }
   std::sort(list.rbegin(), list.rend());
   return list;
@@ -90,8 +94,8 @@ std::string any_problem(const Ranks& ranks, const std::string& mine) {
   return "";
 }
 
-std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files, TrainingModel& model,
-                     StateInfo& info) {
+std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
+                     TrainingModel& model, StateInfo& info) {
   std::string problem;
   try {
     if (ranks.rank() == 0) check_manifest(checkpoint);
@@ -120,16 +124,18 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
     fs::rename(aside, target);
     sync_directory(directory_);
     const auto all = list_checkpoints(directory_);
-    for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i) fs::remove_all(all[i]);
+    for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i)
+      fs::remove_all(all[i]);
   }
   barrier(ranks.world());
 }
 
-StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
-                                TrainingModel& model) {
+StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
+                                const ModelFiles& files, TrainingModel& model) {
   StateInfo info;
   const std::string problem = try_load(checkpoint, ranks, files, model, info);
-  TAPER_VALIDATE(problem.empty(), "checkpoint " << checkpoint.string() << " cannot be used: " << problem);
+  TAPER_VALIDATE(problem.empty(),
+                 "checkpoint " << checkpoint.string() << " cannot be used: " << problem);
   model.publish();
   return info;
 }
@@ -138,7 +144,8 @@ void CheckpointStore::check(const fs::path& checkpoint) {
   try {
     check_manifest(checkpoint);
   } catch (const Json::exception& e) {
-    TAPER_FAIL(ExitCode::kBadInput, (checkpoint / kManifest).string() << " is not a manifest (" << e.what() << ")");
+    TAPER_FAIL(ExitCode::kBadInput, (checkpoint / kManifest).string()
+                                        << " is not a manifest (" << e.what() << ")");
   }
 }
 
@@ -160,10 +167,12 @@ std::optional<StateInfo> CheckpointStore::load_newest(const Ranks& ranks, const 
       model.publish();
       return info;
     }
-    if (ranks.rank() == 0) TAPER_WARN("checkpoint " << checkpoint.string() << " is passed over: " << last_problem);
+    if (ranks.rank() == 0)
+      TAPER_WARN("checkpoint " << checkpoint.string() << " is passed over: " << last_problem);
   }
-  TAPER_VALIDATE(last_problem.empty(), "no checkpoint in " << directory_.string() << " can be used (last problem: "
-                                                           << last_problem << "); --resume none starts afresh");
+  TAPER_VALIDATE(last_problem.empty(), "no checkpoint in "
+                                           << directory_.string() << " can be used (last problem: "
+                                           << last_problem << "); --resume none starts afresh");
   return std::nullopt;
 }
 

@@ -9,24 +9,31 @@
 
 namespace taper {
 
-// The checkpoints of a run: DIR/iter_NNNNNN, each a Hugging Face directory with state.h5 and manifest.json. A checkpoint
-// is written aside and renamed when it is complete, so a killed run never damages an older one.
+// The checkpoints of a run: DIR/iter_NNNNNN, each a Hugging Face directory with state.h5 and
+// manifest.json. A checkpoint is written aside and renamed when it is complete, so a killed run
+// never damages an older one.
 class CheckpointStore {
  public:
-  CheckpointStore(std::filesystem::path directory, int keep) : directory_(std::move(directory)), keep_(keep) {}
+  CheckpointStore(std::filesystem::path directory, int keep)
+      : directory_(std::move(directory)), keep_(keep) {}
 
-  // Saves the state after info.iteration and removes the oldest beyond `keep`. Collective over the world.
-  void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model, const StateInfo& info);
+  // Saves the state after info.iteration and removes the oldest beyond `keep`. Collective over the
+  // world.
+  void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+            const StateInfo& info);
 
-  // Fills the model from the newest checkpoint that is whole; a damaged one is named in a warning and the one before is
-  // tried. Nothing where there is none. Throws Error where there are some and none is usable. Collective over the world.
-  std::optional<StateInfo> load_newest(const Ranks& ranks, const ModelFiles& files, TrainingModel& model) const;
+  // Fills the model from the newest checkpoint that is whole; a damaged one is named in a warning
+  // and the one before is tried. Nothing where there is none. Throws Error where there are some and
+  // none is usable. Collective over the world.
+  std::optional<StateInfo> load_newest(const Ranks& ranks, const ModelFiles& files,
+                                       TrainingModel& model) const;
 
   // Fills the model from one checkpoint directory. Collective over the world.
-  static StateInfo load(const std::filesystem::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
-                        TrainingModel& model);
+  static StateInfo load(const std::filesystem::path& checkpoint, const Ranks& ranks,
+                        const ModelFiles& files, TrainingModel& model);
 
-  // Compares all files of a checkpoint directory with its manifest. Throws Error naming what does not agree.
+  // Compares all files of a checkpoint directory with its manifest. Throws Error naming what does
+  // not agree.
   static void check(const std::filesystem::path& checkpoint);
 
  private:

@@ -17,8 +17,8 @@ std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prom
 
 }  // namespace
 
-EvalJob::EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& files, const std::vector<Prompt>& prompts,
-                 const Ranks& ranks)
+EvalJob::EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& files,
+                 const std::vector<Prompt>& prompts, const Ranks& ranks)
     : rule_(rule),
       files_(files),
       prompts_(prompts),
@@ -35,7 +35,8 @@ EvalResult EvalJob::run() {
     judged[s.ordinal].source = prompt.source.empty() ? "all" : prompt.source;
     judged[s.ordinal].scores.push_back(score_response(rule_, prompt.truth, text));
     judged[s.ordinal].answers.push_back(extract_answer(rule_, text));
-    result.mean_length += static_cast<double>(s.response.size()) / static_cast<double>(samples.size());
+    result.mean_length +=
+        static_cast<double>(s.response.size()) / static_cast<double>(samples.size());
     if (static_cast<FinishReason>(s.finish) == FinishReason::kLength) ++result.truncated;
   }
   std::map<std::string, std::vector<JudgedPrompt>> groups;
@@ -49,7 +50,8 @@ std::string to_table(const EvalResult& result) {
   const auto& first = result.groups.begin()->second;
   const int samples = first.pass.rbegin()->first;
   char cell[160];
-  std::snprintf(cell, sizeof cell, "%-16s %8s %9s", "task", "prompts", ("avg@" + std::to_string(samples)).c_str());
+  std::snprintf(cell, sizeof cell, "%-16s %8s %9s", "task", "prompts",
+                ("avg@" + std::to_string(samples)).c_str());
   std::string table = cell;
   for (const auto& [k, unused] : first.pass) {
     std::snprintf(cell, sizeof cell, " %9s", ("pass@" + std::to_string(k)).c_str());
@@ -67,8 +69,8 @@ std::string to_table(const EvalResult& result) {
     std::snprintf(cell, sizeof cell, " %9.4f\n", scores.maj);
     table += cell;
   }
-  std::snprintf(cell, sizeof cell, "mean response length %.1f tokens, %d at the length limit\n", result.mean_length,
-                result.truncated);
+  std::snprintf(cell, sizeof cell, "mean response length %.1f tokens, %d at the length limit\n",
+                result.mean_length, result.truncated);
   return table + cell;
 }
 

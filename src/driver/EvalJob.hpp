@@ -11,17 +11,18 @@
 namespace taper {
 
 struct EvalResult {
-  std::map<std::string, EvalScores> groups;  // by task or data source; "all" where there is more than one
-  double mean_length = 0;                    // tokens per response
-  int truncated = 0;                         // responses that reached the length limit
+  std::map<std::string, EvalScores>
+      groups;              // by task or data source; "all" where there is more than one
+  double mean_length = 0;  // tokens per response
+  int truncated = 0;       // responses that reached the length limit
 };
 
 // Responses to held-out prompts, judged.
 class EvalJob {
  public:
   // Every rank gives the same prompts. The job refers to all arguments.
-  EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& files, const std::vector<Prompt>& prompts,
-          const Ranks& ranks);
+  EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& files,
+          const std::vector<Prompt>& prompts, const Ranks& ranks);
 
   const MemoryPlan& memory_plan() const { return generation_.memory_plan(); }
 

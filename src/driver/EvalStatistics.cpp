@@ -7,7 +7,8 @@
 
 namespace taper {
 
-// As a product, so that no binomial overflows: prod over i in (samples - right, samples] of 1 - k / i.
+// As a product, so that no binomial overflows: prod over i in (samples - right, samples] of 1 - k /
+// i.
 double pass_at(int samples, int right, int k) {
   TAPER_EXPECT(1 <= k && k <= samples && 0 <= right && right <= samples);
   if (samples - right < k) return 1.0;
@@ -35,9 +36,11 @@ EvalScores summarize(const std::vector<JudgedPrompt>& prompts) {
   total.prompts = static_cast<int>(prompts.size());
   for (const JudgedPrompt& p : prompts) {
     const int samples = static_cast<int>(p.scores.size());
-    const int right = static_cast<int>(std::count_if(p.scores.begin(), p.scores.end(), [](double s) { return s > 0.5; }));
+    const int right = static_cast<int>(
+        std::count_if(p.scores.begin(), p.scores.end(), [](double s) { return s > 0.5; }));
     for (const double s : p.scores) total.avg += s / samples / total.prompts;
-    for (int j = 1; j < samples; j *= 2) total.pass[j] += pass_at(samples, right, j) / total.prompts;
+    for (int j = 1; j < samples; j *= 2)
+      total.pass[j] += pass_at(samples, right, j) / total.prompts;
     total.pass[samples] += pass_at(samples, right, samples) / total.prompts;
     total.maj += majority_score(p) / total.prompts;
   }

@@ -10,24 +10,27 @@ namespace taper {
 
 // The judged responses to one prompt.
 struct JudgedPrompt {
-  std::string source;                               // task or data source, by which results are grouped
-  std::vector<double> scores;                       // per sample: 1 right, 0 wrong
+  std::string source;          // task or data source, by which results are grouped
+  std::vector<double> scores;  // per sample: 1 right, 0 wrong
   std::vector<std::optional<std::string>> answers;  // per sample, in comparable form
 };
 
 // Figures over the prompts of a group, in [0, 1].
 struct EvalScores {
   int prompts = 0;
-  double avg = 0;              // avg@k: mean score
-  std::map<int, double> pass;  // pass@j for j = 1, 2, 4, ... and k: at least one of j samples is right
-  double maj = 0;              // maj@k: the most frequent answer is right
+  double avg = 0;  // avg@k: mean score
+  std::map<int, double>
+      pass;        // pass@j for j = 1, 2, 4, ... and k: at least one of j samples is right
+  double maj = 0;  // maj@k: the most frequent answer is right
 };
 
-// The unbiased estimate of pass@k from `right` of `samples` right ones: 1 - C(samples - right, k) / C(samples, k)
-// (Chen et al., "Evaluating large language models trained on code", 2021). 1 <= k <= samples.
+// The unbiased estimate of pass@k from `right` of `samples` right ones: 1 - C(samples - right, k) /
+// C(samples, k) (Chen et al., "Evaluating large language models trained on code", 2021). 1 <= k <=
+// samples.
 double pass_at(int samples, int right, int k);
 
-// The score of the most frequent answer, of the earliest sample among equals; 0 where no sample gives an answer.
+// The score of the most frequent answer, of the earliest sample among equals; 0 where no sample
+// gives an answer.
 double majority_score(const JudgedPrompt& prompt);
 
 // All prompts have the same number of samples, at least one.

@@ -12,14 +12,16 @@ namespace taper {
 namespace {
 
 RolloutOptions rollout_options(const GenerateOptions& o, const ModelFiles& files,
-                               const std::vector<std::vector<std::int32_t>>& prompts, int replicas) {
+                               const std::vector<std::vector<std::int32_t>>& prompts,
+                               int replicas) {
   std::size_t longest = 1;
   for (const auto& p : prompts) longest = std::max(longest, p.size());
   RolloutOptions r;
   r.max_prompt_tokens = static_cast<int>(longest);
   r.max_new_tokens = std::min(o.max_new_tokens, files.config.max_positions - r.max_prompt_tokens);
   const std::int64_t responses = static_cast<std::int64_t>(prompts.size()) * o.samples;
-  r.max_running = static_cast<int>(std::min<std::int64_t>(o.max_running, (responses + replicas - 1) / replicas));
+  r.max_running = static_cast<int>(
+      std::min<std::int64_t>(o.max_running, (responses + replicas - 1) / replicas));
   r.step_rows = std::max(o.step_rows, r.max_running);
   r.kv_memory_mb = o.kv_memory_mb;
   return r;
@@ -44,8 +46,9 @@ GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
       prompts_(prompts),
       ranks_(ranks),
       model_("model", files, ranks, options.tp),
-      engine_options_(engine_options(rollout_options(options, files, prompts, ranks.size() / options.tp), files,
-                                     model_.parallel())) {
+      engine_options_(
+          engine_options(rollout_options(options, files, prompts, ranks.size() / options.tp), files,
+                         model_.parallel())) {
   model_.plan(plan_, options.type);
   Engine::plan(plan_, MemoryPhase::kRollout, files.table, model_.parallel(), engine_options_);
 }
@@ -58,25 +61,28 @@ std::vector<Request> GenerateJob::requests() const {
   std::vector<Request> list;
   for (int i = 0; i < prompts; ++i)
     for (int first = 0; first < options_.samples; first += share)
-      list.push_back({i, first, std::min(share, options_.samples - first), prompts_[i], options_.max_new_tokens});
+      list.push_back({i, first, std::min(share, options_.samples - first), prompts_[i],
+                      options_.max_new_tokens});
   return list;
 }
 
 std::vector<Sample> GenerateJob::run() {
   StopOptions stops{files_.config.eos_ids, options_.stop_strings, {}};
   if (!stops.strings.empty())
-    for (int id = 0; id < files_.valid_ids(); ++id) stops.token_bytes.push_back(files_.tokenizer().token_bytes(id));
+    for (int id = 0; id < files_.valid_ids(); ++id)
+      stops.token_bytes.push_back(files_.tokenizer().token_bytes(id));
   require_memory(ranks_, plan_);
   ranks_.progress.set_phase("gen");
   Arena arena(plan_);
   model_.load(ranks_.exec, options_.type, arena);
-  Engine engine(ranks_.exec, model_.view(), model_.parallel(), engine_options_, arena, MemoryPhase::kRollout,
-                files_.rope_table(engine_options_.max_positions));
+  Engine engine(ranks_.exec, model_.view(), model_.parallel(), engine_options_, arena,
+                MemoryPhase::kRollout, files_.rope_table(engine_options_.max_positions));
   barrier(ranks_.world());
   const Timer timer;
   const Group& group = model_.parallel().group();
-  auto completions = generate(engine, requests(), ranks_.rank() / group.size(), ranks_.size() / group.size(),
-                              options_.sampling, stops, ranks_.progress);
+  auto completions =
+      generate(engine, requests(), ranks_.rank() / group.size(), ranks_.size() / group.size(),
+               options_.sampling, stops, ranks_.progress);
   std::vector<Sample> mine;
   if (group.rank() == 0)  // the leader speaks for its group
     for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
@@ -92,11 +98,12 @@ std::string response_line(const Sample& s, const ModelFiles& files) {
     return "[" + text + "]";
   };
   const std::string text =
-      files.has_tokenizer() ? Json(files.tokenizer().decode(s.response, SkipSpecial::kYes)).dump() : "null";
+      files.has_tokenizer() ? Json(files.tokenizer().decode(s.response, SkipSpecial::kYes)).dump()
+                            : "null";
   return "{\"index\": " + std::to_string(s.ordinal) + ", \"sample\": " + std::to_string(s.sample) +
          ", \"tokens\": " + list(s.response, [](std::int32_t id) { return std::to_string(id); }) +
-         ", \"log_probs\": " + list(s.log_probs, shortest_number) + ", \"text\": " + text + ", \"finish\": \"" +
-         to_string(static_cast<FinishReason>(s.finish)) + "\"}\n";
+         ", \"log_probs\": " + list(s.log_probs, shortest_number) + ", \"text\": " + text +
+         ", \"finish\": \"" + to_string(static_cast<FinishReason>(s.finish)) + "\"}\n";
 }
 
 }  // namespace taper

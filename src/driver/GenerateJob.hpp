@@ -25,9 +25,10 @@ struct GenerateOptions {
 // Responses of a model to prompts given as token ids. The tokens do not depend on layout or ranks.
 class GenerateJob {
  public:
-  // Every rank gives the same prompts, within the model's ids and context. The job refers to all arguments.
-  GenerateJob(const GenerateOptions& options, ModelFiles& files, const std::vector<std::vector<std::int32_t>>& prompts,
-              const Ranks& ranks);
+  // Every rank gives the same prompts, within the model's ids and context. The job refers to all
+  // arguments.
+  GenerateJob(const GenerateOptions& options, ModelFiles& files,
+              const std::vector<std::vector<std::int32_t>>& prompts, const Ranks& ranks);
 
   const MemoryPlan& memory_plan() const { return plan_; }
 
@@ -49,7 +50,8 @@ class GenerateJob {
   double seconds_ = 0;
 };
 
-// One line of output: {"index", "sample", "tokens", "log_probs", "text", "finish"}; text is null without a tokenizer.
+// One line of output: {"index", "sample", "tokens", "log_probs", "text", "finish"}; text is null
+// without a tokenizer.
 std::string response_line(const Sample& sample, const ModelFiles& files);
 
 }  // namespace taper

@@ -8,27 +8,32 @@
 
 namespace taper {
 
-EngineOptions engine_options(const RolloutOptions& o, const ModelFiles& files, const ModelParallel& parallel) {
+EngineOptions engine_options(const RolloutOptions& o, const ModelFiles& files,
+                             const ModelParallel& parallel) {
   EngineOptions engine;
   engine.scheduler = {o.max_running, o.step_rows, kPage};
   engine.max_positions = o.max_prompt_tokens + o.max_new_tokens;
   engine.valid_ids = files.valid_ids();
   engine.logit_rows = std::min(o.max_running, 64);
-  const BlockShape shape{files.config.layers, parallel.shard().kv_heads().size(), files.config.head_dim};
+  const BlockShape shape{files.config.layers, parallel.shard().kv_heads().size(),
+                         files.config.head_dim};
   const std::int64_t per_sequence = (engine.max_positions + kPage - 1) / kPage;
   const std::int64_t wanted = per_sequence * o.max_running + 1;
-  const std::int64_t affordable = static_cast<std::int64_t>(o.kv_memory_mb * 1048576.0) / shape.bytes();
+  const std::int64_t affordable =
+      static_cast<std::int64_t>(o.kv_memory_mb * 1048576.0) / shape.bytes();
   engine.kv_blocks = static_cast<int>(std::min(wanted, affordable));
   TAPER_VALIDATE(engine.kv_blocks > per_sequence,
-                 "Rollout/KV Memory MB is " << o.kv_memory_mb << " (one sequence of " << engine.max_positions
-                                            << " tokens needs "
-                                            << format_bytes(static_cast<double>((per_sequence + 1) * shape.bytes()))
-                                            << "); raise it or lower the length limits");
+                 "Rollout/KV Memory MB is "
+                     << o.kv_memory_mb << " (one sequence of " << engine.max_positions
+                     << " tokens needs "
+                     << format_bytes(static_cast<double>((per_sequence + 1) * shape.bytes()))
+                     << "); raise it or lower the length limits");
   return engine;
 }
 
-std::vector<Completion> generate(Engine& engine, const std::vector<Request>& requests, int replica, int replicas,
-                                 const SamplingOptions& sampling, const StopOptions& stops, Progress& progress) {
+std::vector<Completion> generate(Engine& engine, const std::vector<Request>& requests, int replica,
+                                 int replicas, const SamplingOptions& sampling,
+                                 const StopOptions& stops, Progress& progress) {
   engine.begin(sampling, stops);
   for (std::size_t i = 0; i < requests.size(); ++i)
     if (static_cast<int>(i % replicas) == replica) engine.submit(requests[i]);

@@ -9,13 +9,15 @@
 
 namespace taper {
 
-// Engine settings for rollouts of the given options on this model: KV blocks for what can be in flight, within the
-// memory allowed. Throws Error where not even one sequence fits.
-EngineOptions engine_options(const RolloutOptions& options, const ModelFiles& files, const ModelParallel& parallel);
+// Engine settings for rollouts of the given options on this model: KV blocks for what can be in
+// flight, within the memory allowed. Throws Error where not even one sequence fits.
+EngineOptions engine_options(const RolloutOptions& options, const ModelFiles& files,
+                             const ModelParallel& parallel);
 
-// Generates the responses to this replica's share of the requests (request i belongs to replica i mod replicas).
-// Collective over the replica's group; replicas do not wait for each other.
-std::vector<Completion> generate(Engine& engine, const std::vector<Request>& requests, int replica, int replicas,
-                                 const SamplingOptions& sampling, const StopOptions& stops, Progress& progress);
+// Generates the responses to this replica's share of the requests (request i belongs to replica i
+// mod replicas). Collective over the replica's group; replicas do not wait for each other.
+std::vector<Completion> generate(Engine& engine, const std::vector<Request>& requests, int replica,
+                                 int replicas, const SamplingOptions& sampling,
+                                 const StopOptions& stops, Progress& progress);
 
 }  // namespace taper

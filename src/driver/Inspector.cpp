@@ -27,8 +27,12 @@ std::string show(double value) {
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
 }
-std::string show(std::int64_t value) { return std::to_string(value); }
-std::string show(std::uint64_t value) { return std::to_string(value); }
+std::string show(std::int64_t value) {
+  return std::to_string(value);
+}
+std::string show(std::uint64_t value) {
+  return std::to_string(value);
+}
 
 // The first line, cut; quoted as in JSON.
 std::string show(const std::string& text) {
@@ -40,32 +44,42 @@ std::string show(const std::string& text) {
 template <class T>
 std::string show_values(const std::vector<T>& values) {
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < std::min(values.size(), kShownValues); ++i) words.push_back(show(values[i]));
+  for (std::size_t i = 0; i < std::min(values.size(), kShownValues); ++i)
+    words.push_back(show(values[i]));
   if (values.size() > kShownValues) words.push_back("...");
   return join(words);
 }
 
 // The stored type is not asked for: the first kind that holds it without loss is the right one.
 template <class T>
-bool try_numbers(const Hdf5File& file, const std::string& name, std::string& text) {
+bool try_numbers(const Hdf5File& file, const std::string& name, std::string& text,
+                 std::vector<std::string>& problems) {
   try {
     text = show_values(file.read<T>(name).values);
     return true;
-  } catch (const Error&) {
+  } catch (const Error& e) {
+    problems.emplace_back(e.what());
     return false;
   }
 }
 
 std::string show_dataset(const Hdf5File& file, const std::string& name, const Dims& dims) {
   std::string text;
-  if (try_numbers<double>(file, name, text) || try_numbers<std::int64_t>(file, name, text) ||
-      try_numbers<std::uint64_t>(file, name, text))
+  std::vector<std::string> problems;
+  if (try_numbers<double>(file, name, text, problems) ||
+      try_numbers<std::int64_t>(file, name, text, problems) ||
+      try_numbers<std::uint64_t>(file, name, text, problems))
     return text;
-  if (dims.empty()) return show(file.read_string(name));
-  return show_values(file.read_strings(name));
+  try {
+    return dims.empty() ? show(file.read_string(name)) : show_values(file.read_strings(name));
+  } catch (const Error& e) {
+    problems.emplace_back(e.what());
+  }
+  TAPER_FAIL(ExitCode::kBadInput, name << " cannot be read: " << join(problems, "; "));
 }
 
-std::string show_attribute(const Hdf5File& file, const std::string& object, const std::string& name) {
+std::string show_attribute(const Hdf5File& file, const std::string& object,
+                           const std::string& name) {
   try {
     return show(file.string_attribute(object, name));
   } catch (const Error&) {
@@ -79,11 +93,12 @@ std::string show_attribute(const Hdf5File& file, const std::string& object, cons
 
 // HDF5's own attributes of dimension scales say nothing to people.
 bool is_bookkeeping(const std::string& attribute) {
-  return attribute == "CLASS" || attribute == "NAME" || attribute == "REFERENCE_LIST" || attribute == "DIMENSION_LIST" ||
-         attribute.starts_with("DIMENSION_LABELS");
+  return attribute == "CLASS" || attribute == "NAME" || attribute == "REFERENCE_LIST" ||
+         attribute == "DIMENSION_LIST" || attribute.starts_with("DIMENSION_LABELS");
 }
 
-void show_attributes(std::ostream& out, const Hdf5File& file, const std::string& object, const std::string& indent) {
+void show_attributes(std::ostream& out, const Hdf5File& file, const std::string& object,
+                     const std::string& indent) {
   for (const auto& name : file.attribute_names(object)) {
     if (is_bookkeeping(name) || name == "units" || name == "description") continue;
     out << indent << "@" << name << ": ";
@@ -109,7 +124,8 @@ void show_group(std::ostream& out, const Hdf5File& file, const std::string& grou
     std::vector<std::string> sizes;
     for (const auto d : dims) sizes.push_back(std::to_string(d));
     out << indent << name << " (" << join(sizes) << ")";
-    if (file.has_attribute(path, "units")) out << " [" << file.string_attribute(path, "units") << "]";
+    if (file.has_attribute(path, "units"))
+      out << " [" << file.string_attribute(path, "units") << "]";
     out << ": " << show_dataset(file, path, dims) << '\n';
     if (file.has_attribute(path, "description"))
       out << indent << "    " << file.string_attribute(path, "description") << '\n';
@@ -123,16 +139,19 @@ void list_files(std::ostream& out, const fs::path& directory, const std::string&
   std::sort(entries.begin(), entries.end());
   for (const auto& path : entries) {
     if (fs::is_directory(path))
-      out << indent << path.filename().string() << "/ (" << std::distance(fs::directory_iterator(path), {}) << " entries)\n";
+      out << indent << path.filename().string() << "/ ("
+          << std::distance(fs::directory_iterator(path), {}) << " entries)\n";
     else
-      out << indent << path.filename().string() << " (" << format_bytes(static_cast<double>(fs::file_size(path))) << ")\n";
+      out << indent << path.filename().string() << " ("
+          << format_bytes(static_cast<double>(fs::file_size(path))) << ")\n";
   }
 }
 
 std::string inspect_checkpoint(const fs::path& directory) {
   CheckpointStore::check(directory);
+  const Json manifest = read_json_file(directory / "manifest.json");
   std::ostringstream out;
-  out << "checkpoint after iteration " << read_json_file(directory / "manifest.json").value("iteration", std::int64_t{-1})
+  out << "checkpoint after iteration " << manifest.at("iteration").get<std::int64_t>()
       << "; all files agree with the manifest\n";
   list_files(out, directory, "  ");
   return out.str();
@@ -140,9 +159,10 @@ std::string inspect_checkpoint(const fs::path& directory) {
 
 std::string inspect_run(const fs::path& directory) {
   std::ostringstream out;
-  if (fs::exists(directory / "status.json"))
-    for (const auto& [key, value] : read_json_file(directory / "status.json").items())
-      out << key << ": " << value.dump() << '\n';
+  if (fs::exists(directory / "status.json")) {
+    const Json status = read_json_file(directory / "status.json");
+    for (const auto& [key, value] : status.items()) out << key << ": " << value.dump() << '\n';
+  }
   if (fs::exists(directory / "metrics.jsonl")) {
     const auto records = read_metrics_log(directory / "metrics.jsonl");
     out << "metrics.jsonl: " << records.size() << " lines";
@@ -166,10 +186,11 @@ std::string inspect_model(const fs::path& directory) {
   const ParamTable table(config);
   HuggingFaceReader(directory, table);  // names and shapes of all tensors
   std::ostringstream out;
-  out << "model of the family " << to_string(config.family) << ": " << config.parameters() << " parameters, "
-      << config.layers << " layers, hidden size " << config.hidden << ", " << config.heads << " query and "
-      << config.kv_heads << " KV heads of " << config.head_dim << ", MLP " << config.intermediate << ", vocabulary "
-      << config.vocab << (config.tied ? " (tied)" : "") << ", context " << config.max_positions << '\n';
+  out << "model of the family " << to_string(config.family) << ": " << config.parameters()
+      << " parameters, " << config.layers << " layers, hidden size " << config.hidden << ", "
+      << config.heads << " query and " << config.kv_heads << " KV heads of " << config.head_dim
+      << ", MLP " << config.intermediate << ", vocabulary " << config.vocab
+      << (config.tied ? " (tied)" : "") << ", context " << config.max_positions << '\n';
   list_files(out, directory, "  ");
   return out.str();
 }
@@ -181,7 +202,8 @@ std::string inspect_hdf5(const fs::path& file) {
   try {
     show_group(out, Hdf5File::open_read(file), "/", 1);
   } catch (const Error& e) {
-    TAPER_FAIL(ExitCode::kBadInput, file.string() << " is damaged or no HDF5 file (" << e.what() << ")");
+    TAPER_FAIL(ExitCode::kBadInput, file.string()
+                                        << " is damaged or no HDF5 file (" << e.what() << ")");
   }
   return out.str();
 }
@@ -192,8 +214,10 @@ std::string inspect(const fs::path& path) {
   if (fs::exists(path / "manifest.json")) return inspect_checkpoint(path);
   for (const char* file : {"run.h5", "metrics.jsonl", "status.json"})
     if (fs::exists(path / file)) return inspect_run(path);
-  TAPER_VALIDATE(fs::exists(path / "config.json"),
-                 path.string() << " is no directory of Taper's (no run.h5, manifest.json or config.json in it)");
+  TAPER_VALIDATE(
+      fs::exists(path / "config.json"),
+      path.string()
+          << " is no directory of Taper's (no run.h5, manifest.json or config.json in it)");
   return inspect_model(path);
 }
 

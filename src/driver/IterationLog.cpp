@@ -98,8 +98,8 @@ MetricValues update_metrics(const UpdateReport& r, bool with_kl) {
   return out;
 }
 
-IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks,
-                           std::int64_t iterations, std::int64_t finished)
+IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,
+                           int ranks, std::int64_t iterations, std::int64_t finished)
     : directory_(directory),
       iterations_(iterations),
       log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
@@ -114,8 +114,8 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
   set_status("running", finished);
 }
 
-void IterationLog::add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
-                       const std::vector<Sample>& samples) {
+void IterationLog::add(std::int64_t iteration, MetricValues metrics,
+                       const std::vector<PhaseTiming>& timing, const std::vector<Sample>& samples) {
   std::vector<int> lengths;
   for (const Sample& s : samples) lengths.push_back(static_cast<int>(s.response.size()));
   for (const PhaseTiming& t : timing) {
@@ -132,14 +132,17 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics, const std::
 
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   if ((iteration - 1) % 20 == 0)
-    TAPER_INFO(" iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s   tok/s   exact");
+    TAPER_INFO(
+        " iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s   tok/s  "
+        " exact");
   char line[200];
   const double difference = find(m, "training/rollout_log_probs_diff_max");
-  std::snprintf(line, sizeof line, "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %7.0f  %6s",
-                static_cast<long long>(iteration), find(m, "critic/score/mean"), find(m, "actor/entropy"),
-                find(m, "response_length/mean"), find(m, "response_length/max"), find(m, "actor/grad_norm"),
-                find(m, "timing_s/gen"), find(m, "timing_s/update_actor"), find(m, "perf/time_per_step"),
-                find(m, "perf/throughput"), difference == 0.0 ? "yes" : "NO");
+  std::snprintf(
+      line, sizeof line, "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %7.0f  %6s",
+      static_cast<long long>(iteration), find(m, "critic/score/mean"), find(m, "actor/entropy"),
+      find(m, "response_length/mean"), find(m, "response_length/max"), find(m, "actor/grad_norm"),
+      find(m, "timing_s/gen"), find(m, "timing_s/update_actor"), find(m, "perf/time_per_step"),
+      find(m, "perf/throughput"), difference == 0.0 ? "yes" : "NO");
   std::string text = line;
   if (const double v = find(m, "val/score/mean"); !std::isnan(v)) {
     std::snprintf(line, sizeof line, "   held-out %.3f", v);
@@ -148,7 +151,8 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   TAPER_INFO(text);
 }
 
-void IterationLog::set_status(const std::string& state, std::int64_t iteration, const std::string& why) {
+void IterationLog::set_status(const std::string& state, std::int64_t iteration,
+                              const std::string& why) {
   OrderedJson status;
   status["state"] = state;
   status["iteration"] = iteration;
@@ -157,6 +161,8 @@ void IterationLog::set_status(const std::string& state, std::int64_t iteration, 
   write_json_file(directory_ / "status.json", status);
 }
 
-void IterationLog::close() { run_file_.save(); }
+void IterationLog::close() {
+  run_file_.save();
+}
 
 }  // namespace taper

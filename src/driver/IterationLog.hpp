@@ -33,19 +33,22 @@ class PhaseTimer {
   std::vector<std::pair<std::string, double>> seconds_;
 };
 
-// Minimum, mean and maximum over ranks of each phase. All ranks timed the same phases. Collective over `group`.
+// Minimum, mean and maximum over ranks of each phase. All ranks timed the same phases. Collective
+// over `group`.
 std::vector<PhaseTiming> reduce_timing(const Group& group, const PhaseTimer& timer);
 
 // Metrics of a rollout and of an update under the names that verl users know.
 MetricValues rollout_metrics(const std::vector<Sample>& samples);
 MetricValues update_metrics(const UpdateReport& report, bool with_kl);
 
-// The results of a run as they grow: metrics.jsonl, run.h5, the console line, status.json. Rank 0 only.
+// The results of a run as they grow: metrics.jsonl, run.h5, the console line, status.json. Rank 0
+// only.
 class IterationLog {
  public:
-  // Goes on after `finished` iterations, 0 for a new run: what lies beyond in older results is dropped.
-  IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks, std::int64_t iterations,
-               std::int64_t finished);
+  // Goes on after `finished` iterations, 0 for a new run: what lies beyond in older results is
+  // dropped.
+  IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks,
+               std::int64_t iterations, std::int64_t finished);
 
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);

@@ -9,31 +9,34 @@
 namespace taper {
 
 ModelFiles::ModelFiles(const std::filesystem::path& dir)
-    : directory(dir),
-      config(read_model_config(dir)),
-      table(config) {
+    : directory(dir), config(read_model_config(dir)), table(config) {
   const auto file = dir / "tokenizer.json";
   if (!std::filesystem::exists(file)) return;
   tokenizer_ = Tokenizer::from_file(file);
   TAPER_VALIDATE(tokenizer_->vocab_size() <= config.vocab,
-                 file.string()
-                     << " has ids up to " << tokenizer_->vocab_size() - 1 << " (config.json says vocab_size "
-                     << config.vocab << "); tokenizer and model do not belong together");
+                 file.string() << " has ids up to " << tokenizer_->vocab_size() - 1
+                               << " (config.json says vocab_size " << config.vocab
+                               << "); tokenizer and model do not belong together");
 }
 
 const Tokenizer& ModelFiles::tokenizer() const {
-  TAPER_VALIDATE(tokenizer_, directory.string() << " has no tokenizer.json (needed where there is text); add it, or give "
-                                                << "prompts as {\"tokens\": [ids]}");
+  TAPER_VALIDATE(tokenizer_,
+                 directory.string()
+                     << " has no tokenizer.json (needed where there is text); add it, or give "
+                     << "prompts as {\"tokens\": [ids]}");
   return *tokenizer_;
 }
 
-int ModelFiles::valid_ids() const { return tokenizer_ ? std::min(tokenizer_->vocab_size(), config.vocab) : config.vocab; }
+int ModelFiles::valid_ids() const {
+  return tokenizer_ ? std::min(tokenizer_->vocab_size(), config.vocab) : config.vocab;
+}
 
 ConstFloatMatrix ModelFiles::rope_table(int positions) {
-  TAPER_VALIDATE(positions <= config.max_positions, "sequences of " << positions << " tokens (the model has "
-                                                                    << config.max_positions
-                                                                    << " positions); lower the length limits");
-  if (static_cast<int>(rope_.size()) < positions * config.head_dim) rope_ = make_rope_table(config, positions);
+  TAPER_VALIDATE(positions <= config.max_positions,
+                 "sequences of " << positions << " tokens (the model has " << config.max_positions
+                                 << " positions); lower the length limits");
+  if (static_cast<int>(rope_.size()) < positions * config.head_dim)
+    rope_ = make_rope_table(config, positions);
   return ConstFloatMatrix(rope_.data(), positions, config.head_dim);
 }
 
@@ -45,15 +48,18 @@ void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& pac
   for (int t = 0; t < static_cast<int>(files.table.tensors().size()); ++t) {
     const std::int64_t begin = layout.offset(t), size = layout.offset(t + 1) - begin;
     values.resize(static_cast<std::size_t>(size));
-    for (; piece < layout.pieces().size() && layout.pieces()[piece].offset < begin + size; ++piece) {
+    for (; piece < layout.pieces().size() && layout.pieces()[piece].offset < begin + size;
+         ++piece) {
       const auto& p = layout.pieces()[piece];
-      reader.read_piece(p.id, {values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)});
+      reader.read_piece(p.id,
+                        {values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)});
     }
     packed.pack(exec, t, values.data());
   }
 }
 
-InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks, int tp)
+InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks,
+                               int tp)
     : name_(name),
       files_(&files),
       parallel_(files.table, ranks.groups.tp_group(tp)),
@@ -64,7 +70,8 @@ void InferenceModel::plan(MemoryPlan& plan, WeightType type) const {
 }
 
 void InferenceModel::load(const HostExec& exec, WeightType type, Arena& arena) {
-  packed_ = std::make_unique<PackedModel>(name_, layout_, parallel_.shard(), type, WithBackward::kNo, arena);
+  packed_ = std::make_unique<PackedModel>(name_, layout_, parallel_.shard(), type,
+                                          WithBackward::kNo, arena);
   load_packed(exec, *files_, *packed_);
   view_ = std::make_unique<ModelView>(*packed_, parallel_.shard());
 }

@@ -25,10 +25,12 @@ struct ModelFiles {
   ModelConfig config;
   ParamTable table;
 
-  // Throws Error where the directory has no tokenizer.json: such a model takes and gives token ids only.
+  // Throws Error where the directory has no tokenizer.json: such a model takes and gives token ids
+  // only.
   const Tokenizer& tokenizer() const;
   bool has_tokenizer() const { return tokenizer_.has_value(); }
-  // Ids that can be sampled: those of the tokenizer that the model has rows for; all rows without a tokenizer.
+  // Ids that can be sampled: those of the tokenizer that the model has rows for; all rows without a
+  // tokenizer.
   int valid_ids() const;
   // Cosines and sines for sequences of up to `positions` tokens.
   ConstFloatMatrix rope_table(int positions);

@@ -4,7 +4,8 @@
 namespace taper {
 
 std::vector<std::string> ModelOptions::problems() const {
-  if (directory.empty()) return {"Model/Directory is not set (a Hugging Face directory, e.g. data/model)"};
+  if (directory.empty())
+    return {"Model/Directory is not set (a Hugging Face directory, e.g. data/model)"};
   return {};
 }
 
@@ -16,9 +17,11 @@ std::vector<std::string> DataOptions::problems() const {
 
 std::vector<std::string> RolloutOptions::problems() const {
   std::vector<std::string> list;
-  if (step_rows < max_running) list.push_back("Rollout/Step Rows must be at least Rollout/Max Running");
+  if (step_rows < max_running)
+    list.push_back("Rollout/Step Rows must be at least Rollout/Max Running");
   if (temperature == 0.0f && samples > 1)
-    list.push_back("Rollout/Temperature 0 makes all samples of a prompt equal (set Samples Per Prompt to 1)");
+    list.push_back(
+        "Rollout/Temperature 0 makes all samples of a prompt equal (set Samples Per Prompt to 1)");
   return list;
 }
 

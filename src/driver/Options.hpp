@@ -24,8 +24,9 @@ enum class RewardRule { kTask, kExact, kGsm8kStrict, kGsm8kFlexible, kBoxed };
 struct DataOptions {
   std::string task = "mix";  // in-tree task, used where there is no prompt file
   std::string prompts;       // JSONL
-  std::string evaluation_prompts;        // JSONL, held out; needed for evaluations where there is a prompt file
-  std::string chat_template = "auto";    // family, ChatTemplate.hpp
+  std::string
+      evaluation_prompts;  // JSONL, held out; needed for evaluations where there is a prompt file
+  std::string chat_template = "auto";  // family, ChatTemplate.hpp
   RewardRule rule = RewardRule::kTask;
 
   std::vector<std::string> problems() const;
@@ -89,12 +90,12 @@ struct RunOptions {
 struct SftOptions {
   std::uint64_t seed = 1;
   double hang_seconds = 600.0;
-  ModelOptions model;          // directory: tokenizer and, for further training, weights
-  bool from_scratch = false;   // start from random weights of the directory's config.json
+  ModelOptions model;         // directory: tokenizer and, for further training, weights
+  bool from_scratch = false;  // start from random weights of the directory's config.json
   DataOptions data;
   double direct_fraction = 0.5, slip_rate = 0.015;
   std::int64_t steps = 1000;
-  int batch_tokens = 8192;     // per optimizer step, over all ranks
+  int batch_tokens = 8192;  // per optimizer step, over all ranks
   TrainingOptions training;
   AdamWOptions adamw;
   ScheduleOptions schedule;

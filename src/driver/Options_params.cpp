@@ -6,7 +6,8 @@ namespace {
 
 void describe_model(param::Section& schema, ModelOptions& o) {
   auto s = schema.section("Model", "The model to train");
-  s.text("Directory", o.directory, "Hugging Face directory: config.json, *.safetensors, tokenizer.json");
+  s.text("Directory", o.directory,
+         "Hugging Face directory: config.json, *.safetensors, tokenizer.json");
   s.choice("Weight Type", o.type, "Type of the forward weights; masters are always f32",
            {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   s.check([&o] { return o.problems(); });
@@ -16,8 +17,10 @@ void describe_data(param::Section& schema, DataOptions& o) {
   auto s = schema.section("Data", "Prompts and how answers are judged");
   s.text("Task", o.task, "In-tree task where no prompt file is given: mix, sum, gcd or collatz");
   s.text("Prompts", o.prompts, "JSONL file of prompts with ground truths; empty: the in-tree task");
-  s.text("Evaluation Prompts", o.evaluation_prompts, "JSONL file of held-out prompts, for evaluations beside a prompt file");
-  s.text("Chat Template", o.chat_template, "How messages become text: auto (the model's own, recognised) or a family");
+  s.text("Evaluation Prompts", o.evaluation_prompts,
+         "JSONL file of held-out prompts, for evaluations beside a prompt file");
+  s.text("Chat Template", o.chat_template,
+         "How messages become text: auto (the model's own, recognised) or a family");
   s.choice("Reward Rule", o.rule, "How a response is scored",
            {{"task", RewardRule::kTask},
             {"exact", RewardRule::kExact},
@@ -36,7 +39,9 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   s.number("Temperature", o.temperature, "Softmax temperature; 0 is greedy").at_least(0);
   s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
   s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
-  s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off").at_least(0).below(1);
+  s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
+      .at_least(0)
+      .below(1);
   s.list("Stop Strings", o.stop_strings, "Texts that end a response");
   s.integer("Tensor Parallel", o.tp, "Ranks per replica during generation").at_least(1);
   s.integer("Max Running", o.max_running, "Sequences in flight per replica").at_least(1);
@@ -47,11 +52,17 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
 
 void describe_algorithm(param::Section& schema, PolicyLossOptions& o, AdvantageOptions& a) {
   auto s = schema.section("Algorithm", "GRPO and its loss");
-  s.flag("Divide By Std", a.divide_by_std, "Divide group advantages by the group's standard deviation");
-  s.number("Clip Low", o.clip_low, "Probability ratios are clipped below 1 - this").at_least(0).below(1);
+  s.flag("Divide By Std", a.divide_by_std,
+         "Divide group advantages by the group's standard deviation");
+  s.number("Clip Low", o.clip_low, "Probability ratios are clipped below 1 - this")
+      .at_least(0)
+      .below(1);
   s.number("Clip High", o.clip_high, "Probability ratios are clipped above 1 + this").at_least(0);
-  s.number("Dual Clip", o.dual_clip, "Bound of the loss for negative advantages; 0 is off").at_least(0);
-  s.number("KL Coefficient", o.kl_coef, "Weight of the KL to the reference model in the loss; 0: no reference").at_least(0);
+  s.number("Dual Clip", o.dual_clip, "Bound of the loss for negative advantages; 0 is off")
+      .at_least(0);
+  s.number("KL Coefficient", o.kl_coef,
+           "Weight of the KL to the reference model in the loss; 0: no reference")
+      .at_least(0);
   s.choice("KL Estimator", o.kl, "Per-token KL estimate",
            {{"k1", KlEstimator::kK1}, {"k2", KlEstimator::kK2}, {"k3", KlEstimator::kK3}});
   s.number("Entropy Coefficient", o.entropy_coef, "Weight of the entropy bonus").at_least(0);
@@ -67,31 +78,37 @@ void describe_algorithm(param::Section& schema, PolicyLossOptions& o, AdvantageO
 void describe_passes(param::Section& s, TrainingOptions& o) {
   s.integer("Tensor Parallel", o.tp, "Ranks per replica during training").at_least(1);
   s.integer("Max Tokens", o.max_tokens, "Tokens per micro-batch").at_least(1);
-  s.flag("Activation Checkpointing", o.checkpointing, "Recompute layers in the backward pass instead of keeping them");
+  s.flag("Activation Checkpointing", o.checkpointing,
+         "Recompute layers in the backward pass instead of keeping them");
 }
 
 void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions& lr) {
   auto s = schema.section("Optimizer", "AdamW and its learning rate");
   s.number("Learning Rate", lr.peak, "Peak learning rate").at_least(0);
-  s.choice("Schedule", lr.kind, "After warm-up",
-           {{"constant", ScheduleOptions::Kind::kConstant}, {"cosine", ScheduleOptions::Kind::kCosine}});
+  s.choice(
+      "Schedule", lr.kind, "After warm-up",
+      {{"constant", ScheduleOptions::Kind::kConstant}, {"cosine", ScheduleOptions::Kind::kCosine}});
   s.integer("Warmup Steps", lr.warmup_steps, "Optimizer steps of linear warm-up").at_least(0);
   s.integer("Total Steps", lr.total_steps, "Optimizer steps at which the cosine ends").at_least(0);
-  s.number("Final Share", lr.final_share, "Share of the peak at the end of the cosine").between(0, 1);
+  s.number("Final Share", lr.final_share, "Share of the peak at the end of the cosine")
+      .between(0, 1);
   s.number("Beta1", o.beta1, "Decay of the first moment").at_least(0).below(1);
   s.number("Beta2", o.beta2, "Decay of the second moment").at_least(0).below(1);
   s.number("Epsilon", o.eps, "Added to the root of the second moment").above(0);
   s.number("Weight Decay", o.weight_decay, "Decoupled weight decay").at_least(0);
   s.number("Clip Norm", o.clip_norm, "Largest gradient norm; 0 is off").at_least(0);
-  s.choice("On Non Finite", o.on_non_finite, "What to do with a gradient that is not finite",
-           {{"stop", AdamWOptions::OnNonFinite::kStop}, {"skip", AdamWOptions::OnNonFinite::kSkip}});
+  s.choice(
+      "On Non Finite", o.on_non_finite, "What to do with a gradient that is not finite",
+      {{"stop", AdamWOptions::OnNonFinite::kStop}, {"skip", AdamWOptions::OnNonFinite::kSkip}});
   s.check([&lr] { return lr.problems(); });
 }
 
 void describe_run(param::Section& schema, std::uint64_t& seed, double& hang_seconds) {
   auto s = schema.section("Run", "The job as a whole");
   s.integer("Seed", seed, "Seed of all random numbers").at_least(0);
-  s.number("Hang Seconds", hang_seconds, "A rank that waits longer for the others ends the job with a report").above(0);
+  s.number("Hang Seconds", hang_seconds,
+           "A rank that waits longer for the others ends the job with a report")
+      .above(0);
 }
 
 }  // namespace
@@ -104,7 +121,8 @@ void describe(param::Section& schema, RunOptions& o) {
   describe_algorithm(schema, o.loss, o.advantage);
   auto t = schema.section("Training", "The update of the weights");
   t.integer("Iterations", o.training.iterations, "Iterations of the run").at_least(1);
-  t.integer("Mini Batches", o.training.mini_batches, "Optimizer steps per epoch over a rollout").at_least(1);
+  t.integer("Mini Batches", o.training.mini_batches, "Optimizer steps per epoch over a rollout")
+      .at_least(1);
   t.integer("Epochs", o.training.epochs, "Passes over a rollout").at_least(1);
   describe_passes(t, o.training);
   describe_optimizer(schema, o.adamw, o.schedule);
@@ -113,7 +131,8 @@ void describe(param::Section& schema, RunOptions& o) {
   e.integer("Prompts", o.evaluation.prompts, "Held-out prompts").at_least(1);
   e.number("Temperature", o.evaluation.temperature, "0 is greedy").at_least(0);
   auto c = schema.section("Checkpoint", "Saved states");
-  c.integer("Every", o.checkpoint.every, "Iterations between checkpoints; 0: only at the end").at_least(0);
+  c.integer("Every", o.checkpoint.every, "Iterations between checkpoints; 0: only at the end")
+      .at_least(0);
   c.integer("Keep", o.checkpoint.keep, "Newest checkpoints that are kept").at_least(1);
   auto out = schema.section("Output", "Where results go");
   out.text("Directory", o.output, "run.h5, rollouts, metrics.jsonl, checkpoints").not_empty();
@@ -124,12 +143,17 @@ void describe(param::Section& schema, SftOptions& o) {
   describe_model(schema, o.model);
   auto d = schema.section("Data", "Examples");
   d.text("Task", o.data.task, "In-tree task: mix, sum, gcd or collatz");
-  d.number("Direct Fraction", o.direct_fraction, "Share of examples that give the answer without work").between(0, 1);
-  d.number("Slip Rate", o.slip_rate, "Probability of a wrong step in worked examples").between(0, 1);
+  d.number("Direct Fraction", o.direct_fraction,
+           "Share of examples that give the answer without work")
+      .between(0, 1);
+  d.number("Slip Rate", o.slip_rate, "Probability of a wrong step in worked examples")
+      .between(0, 1);
   auto t = schema.section("Training", "The update of the weights");
   t.integer("Steps", o.steps, "Optimizer steps").at_least(1);
-  t.integer("Batch Tokens", o.batch_tokens, "Tokens per optimizer step, over all ranks").at_least(1);
-  t.flag("From Scratch", o.from_scratch, "Start from random weights of the directory's config.json");
+  t.integer("Batch Tokens", o.batch_tokens, "Tokens per optimizer step, over all ranks")
+      .at_least(1);
+  t.flag("From Scratch", o.from_scratch,
+         "Start from random weights of the directory's config.json");
   describe_passes(t, o.training);
   describe_optimizer(schema, o.adamw, o.schedule);
   auto out = schema.section("Output", "Where results go");

@@ -6,10 +6,12 @@
 
 namespace taper {
 
-// Throws Error where the file could not be written once the work is done: a directory of that name, or no permission.
+// Throws Error where the file could not be written once the work is done: a directory of that name,
+// or no permission.
 void require_writable(const std::filesystem::path& file);
 
-// The fewest digits that give the same f32 back. Throws Error for what JSON cannot hold (nan, infinities).
+// The fewest digits that give the same f32 back. Throws Error for what JSON cannot hold (nan,
+// infinities).
 std::string shortest_number(float value);
 
 }  // namespace taper

@@ -23,39 +23,46 @@ std::vector<std::int32_t> PromptEncoder::encode(const PromptItem& item, const st
       options.family = chat_template_;
       template_ = ChatTemplate::from_model_directory(files_->directory, options);
     }
-    ids = files_->tokenizer().encode(template_->render(item.messages, AddGenerationPrompt::kYes), AddSpecial::kNo);
+    ids = files_->tokenizer().encode(template_->render(item.messages, AddGenerationPrompt::kYes),
+                                     AddSpecial::kNo);
   }
   TAPER_VALIDATE(!ids.empty(), where << ": the prompt has no tokens (a model needs at least one)");
   for (const int id : ids)
-    TAPER_VALIDATE(id >= 0 && id < files_->valid_ids(), where << ": token id " << id << " is unknown (ids of "
-                                                              << files_->directory.string() << " are below "
-                                                              << files_->valid_ids() << ")");
+    TAPER_VALIDATE(id >= 0 && id < files_->valid_ids(),
+                   where << ": token id " << id << " is unknown (ids of "
+                         << files_->directory.string() << " are below " << files_->valid_ids()
+                         << ")");
   return {ids.begin(), ids.end()};
 }
 
-std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem::path& file, const ModelFiles& files,
+std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem::path& file,
+                                                          const ModelFiles& files,
                                                           const std::string& chat_template) {
   PromptEncoder encoder(files, chat_template);
   std::vector<std::vector<std::int32_t>> prompts;
   for (const PromptItem& item : read_generate_input(file)) {
     prompts.push_back(encoder.encode(item, place(file, item)));
     TAPER_VALIDATE(static_cast<int>(prompts.back().size()) < files.config.max_positions,
-                   place(file, item) << ": the prompt has " << prompts.back().size() << " tokens (the context of "
-                                     << files.directory.string() << " holds " << files.config.max_positions
-                                     << ", one must be left for the response); shorten it");
+                   place(file, item)
+                       << ": the prompt has " << prompts.back().size() << " tokens (the context of "
+                       << files.directory.string() << " holds " << files.config.max_positions
+                       << ", one must be left for the response); shorten it");
   }
   return prompts;
 }
 
-std::vector<std::vector<std::int32_t>> read_token_file(const std::filesystem::path& file, const ModelFiles& files) {
+std::vector<std::vector<std::int32_t>> read_token_file(const std::filesystem::path& file,
+                                                       const ModelFiles& files) {
   PromptEncoder encoder(files, "auto");
   std::vector<std::vector<std::int32_t>> sequences;
   for (const PromptItem& item : read_generate_input(file)) {
-    TAPER_VALIDATE(item.form == PromptForm::kTokens, place(file, item) << ": no 'tokens' (only token ids are scored)");
+    TAPER_VALIDATE(item.form == PromptForm::kTokens,
+                   place(file, item) << ": no 'tokens' (only token ids are scored)");
     sequences.push_back(encoder.encode(item, place(file, item)));
     TAPER_VALIDATE(static_cast<int>(sequences.back().size()) <= files.config.max_positions,
-                   place(file, item) << ": " << sequences.back().size() << " tokens (the context of "
-                                     << files.directory.string() << " holds " << files.config.max_positions << ")");
+                   place(file, item) << ": " << sequences.back().size()
+                                     << " tokens (the context of " << files.directory.string()
+                                     << " holds " << files.config.max_positions << ")");
   }
   return sequences;
 }

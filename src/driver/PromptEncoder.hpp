@@ -19,7 +19,8 @@ class PromptEncoder {
   PromptEncoder(const ModelFiles& files, std::string chat_template)
       : files_(&files), chat_template_(std::move(chat_template)) {}
 
-  // `where` names the prompt in errors. Throws Error for ids that the model does not have, and where nothing is left.
+  // `where` names the prompt in errors. Throws Error for ids that the model does not have, and
+  // where nothing is left.
   std::vector<std::int32_t> encode(const PromptItem& item, const std::string& where);
 
  private:
@@ -28,13 +29,15 @@ class PromptEncoder {
   std::optional<ChatTemplate> template_;
 };
 
-// The prompts of a file for `taper generate`. Throws Error naming file and line of a prompt that leaves no room for a
-// response in the model's context.
-std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem::path& file, const ModelFiles& files,
+// The prompts of a file for `taper generate`. Throws Error naming file and line of a prompt that
+// leaves no room for a response in the model's context.
+std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem::path& file,
+                                                          const ModelFiles& files,
                                                           const std::string& chat_template);
 
 // The sequences of a file for `taper score`: lines of {"tokens": [ids]}.
-std::vector<std::vector<std::int32_t>> read_token_file(const std::filesystem::path& file, const ModelFiles& files);
+std::vector<std::vector<std::int32_t>> read_token_file(const std::filesystem::path& file,
+                                                       const ModelFiles& files);
 
 // For comparing sequences between ranks: equal texts for equal sequences.
 std::string hash_text(const std::vector<std::vector<std::int32_t>>& sequences);

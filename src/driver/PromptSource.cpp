@@ -12,7 +12,8 @@
 namespace taper {
 namespace {
 
-// Evaluation items come from another seed: never seen in training, whatever the number of iterations.
+// Evaluation items come from another seed: never seen in training, whatever the number of
+// iterations.
 constexpr std::uint64_t kHeldOut = 0x5EED0E7A1ull << 20;
 
 // The order in which pass `pass` visits `count` prompts.
@@ -20,26 +21,34 @@ std::vector<int> shuffled(int count, std::uint64_t seed, std::uint64_t pass) {
   std::vector<int> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   RandomStream random(seed, RandomPurpose::kData, 0, pass);
-  for (int i = count - 1; i > 0; --i) std::swap(order[i], order[random.below(static_cast<std::uint64_t>(i) + 1)]);
+  for (int i = count - 1; i > 0; --i)
+    std::swap(order[i], order[random.below(static_cast<std::uint64_t>(i) + 1)]);
   return order;
 }
 
 }  // namespace
 
-PromptSource::PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens, std::uint64_t seed)
-    : files_(&files), mix_(TaskMix::from_name(options.task)), seed_(seed), from_file_(!options.prompts.empty()) {
+PromptSource::PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens,
+                           std::uint64_t seed)
+    : files_(&files),
+      mix_(TaskMix::from_name(options.task)),
+      seed_(seed),
+      from_file_(!options.prompts.empty()) {
   if (from_file_) training_ = read(options, options.prompts, max_tokens);
-  if (!options.evaluation_prompts.empty()) evaluation_ = read(options, options.evaluation_prompts, max_tokens);
+  if (!options.evaluation_prompts.empty())
+    evaluation_ = read(options, options.evaluation_prompts, max_tokens);
 }
 
-std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::string& file, int max_tokens) {
+std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::string& file,
+                                       int max_tokens) {
   PromptEncoder encoder(*files_, options.chat_template);
   std::vector<Prompt> prompts;
   int too_long = 0;
   for (const PromptItem& item : read_prompt_data(file)) {
     const std::string where = file + ":" + std::to_string(item.line);
-    TAPER_VALIDATE(!item.ground_truth.empty(),
-                   where << " has no 'ground_truth' (without it every response would count as wrong)");
+    TAPER_VALIDATE(
+        !item.ground_truth.empty(),
+        where << " has no 'ground_truth' (without it every response would count as wrong)");
     Prompt prompt{encoder.encode(item, where), item.ground_truth, item.data_source};
     if (static_cast<int>(prompt.tokens.size()) > max_tokens)
       ++too_long;
@@ -47,9 +56,10 @@ std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::st
       prompts.push_back(std::move(prompt));
   }
   if (too_long > 0)
-    TAPER_INFO(file << ": " << too_long << " of " << too_long + prompts.size() << " prompts are left out (longer than "
-                    << max_tokens << " tokens)");
-  TAPER_VALIDATE(!prompts.empty(), file << ": all prompts are longer than " << max_tokens << " tokens; raise the limit");
+    TAPER_INFO(file << ": " << too_long << " of " << too_long + prompts.size()
+                    << " prompts are left out (longer than " << max_tokens << " tokens)");
+  TAPER_VALIDATE(!prompts.empty(), file << ": all prompts are longer than " << max_tokens
+                                        << " tokens; raise the limit");
   left_out_ += too_long;
   return prompts;
 }
@@ -65,7 +75,8 @@ std::vector<Prompt> PromptSource::items(std::uint64_t seed, std::uint64_t first,
 }
 
 std::vector<Prompt> PromptSource::training(std::int64_t iteration, int count) const {
-  const std::uint64_t first = static_cast<std::uint64_t>(iteration) * static_cast<std::uint64_t>(count);
+  const std::uint64_t first =
+      static_cast<std::uint64_t>(iteration) * static_cast<std::uint64_t>(count);
   if (!from_file_) return items(seed_, first, count);
   const std::uint64_t size = training_.size();
   std::vector<Prompt> list;
@@ -79,9 +90,11 @@ std::vector<Prompt> PromptSource::training(std::int64_t iteration, int count) co
 
 std::vector<Prompt> PromptSource::evaluation(int count) const {
   if (!evaluation_.empty())
-    return {evaluation_.begin(), evaluation_.begin() + std::min<std::ptrdiff_t>(count, std::ssize(evaluation_))};
+    return {evaluation_.begin(),
+            evaluation_.begin() + std::min<std::ptrdiff_t>(count, std::ssize(evaluation_))};
   TAPER_VALIDATE(!from_file_,
-                 "Data/Evaluation Prompts is not set (evaluations need held-out prompts beside Data/Prompts); set it, or "
+                 "Data/Evaluation Prompts is not set (evaluations need held-out prompts beside "
+                 "Data/Prompts); set it, or "
                  "Evaluation/Every to 0");
   return items(seed_ ^ kHeldOut, 0, count);
 }

@@ -17,16 +17,17 @@ struct Prompt {
   std::string source;  // the task, or data_source of a prompt file
 };
 
-// The prompts of an iteration as a pure function of (seed, iteration): nothing but the iteration is needed to resume.
-// Prompt files are read in a new order in each pass over them.
+// The prompts of an iteration as a pure function of (seed, iteration): nothing but the iteration is
+// needed to resume. Prompt files are read in a new order in each pass over them.
 class PromptSource {
  public:
   // Prompts of files with more than max_tokens tokens are left out.
-  PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens, std::uint64_t seed);
+  PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens,
+               std::uint64_t seed);
 
   std::vector<Prompt> training(std::int64_t iteration, int count) const;
-  // Held-out prompts, the same in every iteration: of the in-tree task, or the first ones of the evaluation file. Throws
-  // Error where there is a prompt file but no evaluation file.
+  // Held-out prompts, the same in every iteration: of the in-tree task, or the first ones of the
+  // evaluation file. Throws Error where there is a prompt file but no evaluation file.
   std::vector<Prompt> evaluation(int count) const;
 
   // Prompts that were too long.

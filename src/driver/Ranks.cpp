@@ -18,10 +18,12 @@ DivisorChain chain_with(int ranks, std::vector<int> degrees) {
   for (std::size_t i = 1; i < degrees.size(); ++i) {
     const int from = degrees[i - 1], to = degrees[i];
     TAPER_VALIDATE(to % from == 0 && ranks % to == 0,
-                   "tensor-parallel degree " << (ranks % to != 0 ? to : from) << " on " << ranks
-                                             << " ranks (degrees must divide the ranks and each other)");
+                   "tensor-parallel degree "
+                       << (ranks % to != 0 ? to : from) << " on " << ranks
+                       << " ranks (degrees must divide the ranks and each other)");
     const DivisorChain steps = DivisorChain::of(to / from);
-    for (std::size_t s = 1; s < steps.degrees().size(); ++s) chain.push_back(from * steps.degrees()[s]);
+    for (std::size_t s = 1; s < steps.degrees().size(); ++s)
+      chain.push_back(from * steps.degrees()[s]);
   }
   return DivisorChain(chain);
 }
@@ -29,25 +31,30 @@ DivisorChain chain_with(int ranks, std::vector<int> degrees) {
 Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progress& shared_progress)
     : progress(shared_progress),
       chain(chain_with(size, tp_degrees)),
-      groups(GroupCache::for_chain(comm, chain, GroupOptions{WaitPolicy::kAuto, &shared_progress})) {}
+      groups(
+          GroupCache::for_chain(comm, chain, GroupOptions{WaitPolicy::kAuto, &shared_progress})) {}
 
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text) {
   std::vector<std::uint64_t> hashes(ranks.size());
   all_gather(ranks.world(), hashes, std::vector<std::uint64_t>{fnv1a(text)});
   for (int r = 1; r < ranks.size(); ++r)
-    TAPER_VALIDATE(hashes[r] == hashes[0], what << " of rank " << r
-                                                << " differs from that of rank 0 (all ranks must read the same)");
+    TAPER_VALIDATE(
+        hashes[r] == hashes[0],
+        what << " of rank " << r << " differs from that of rank 0 (all ranks must read the same)");
 }
 
 void require_memory(const Ranks& ranks, const MemoryPlan& plan) {
   const std::int64_t available = available_memory();
-  std::vector<std::int64_t> need{available > 0 && plan.total() * ranks.ranks_on_host > available ? 1 : 0};
+  std::vector<std::int64_t> need{
+      available > 0 && plan.total() * ranks.ranks_on_host > available ? 1 : 0};
   all_reduce_max(ranks.world(), need);
-  TAPER_VALIDATE(need[0] == 0, "the memory plan needs " << format_bytes(static_cast<double>(plan.total())) << " on each of "
-                                                        << ranks.ranks_on_host << " ranks of this host (it has "
-                                                        << format_bytes(static_cast<double>(available))
-                                                        << " left); lower Rollout/KV Memory MB or Training/Max Tokens, set "
-                                                        << "Training/Activation Checkpointing, or use more hosts");
+  TAPER_VALIDATE(need[0] == 0,
+                 "the memory plan needs "
+                     << format_bytes(static_cast<double>(plan.total())) << " on each of "
+                     << ranks.ranks_on_host << " ranks of this host (it has "
+                     << format_bytes(static_cast<double>(available))
+                     << " left); lower Rollout/KV Memory MB or Training/Max Tokens, set "
+                     << "Training/Activation Checkpointing, or use more hosts");
 }
 
 }  // namespace taper

@@ -13,8 +13,8 @@
 
 namespace taper {
 
-// A divisor chain of `ranks` that contains all the given degrees. Throws Error where there is none: degrees must divide
-// the ranks and, sorted, each other.
+// A divisor chain of `ranks` that contains all the given degrees. Throws Error where there is none:
+// degrees must divide the ranks and, sorted, each other.
 DivisorChain chain_with(int ranks, std::vector<int> degrees);
 
 // The ranks of a run: progress for the watchdog, the groups of all layouts, the execution space.
@@ -33,8 +33,8 @@ struct Ranks {
   int ranks_on_host = 1;  // of this rank's host, itself included
 };
 
-// Throws Error where the plans of all ranks of a host exceed the memory that the host has left. Collective over the
-// world.
+// Throws Error where the plans of all ranks of a host exceed the memory that the host has left.
+// Collective over the world.
 void require_memory(const Ranks& ranks, const MemoryPlan& plan);
 
 // Fails on every rank where `text` differs between ranks; what names it. Collective over the world.

@@ -7,26 +7,34 @@ namespace taper {
 
 double score_response(RewardRule rule, const std::string& truth, const std::string& response) {
   switch (rule) {
-    case RewardRule::kTask: return score_task_answer(truth, response);
-    case RewardRule::kExact: return score_exact_match(truth, response);
-    case RewardRule::kGsm8kStrict: return score_gsm8k(truth, response, Gsm8kRule::kStrict);
-    case RewardRule::kGsm8kFlexible: return score_gsm8k(truth, response, Gsm8kRule::kFlexible);
-    case RewardRule::kBoxed: return score_boxed_math(truth, response);
+    case RewardRule::kTask:
+      return score_task_answer(truth, response);
+    case RewardRule::kExact:
+      return score_exact_match(truth, response);
+    case RewardRule::kGsm8kStrict:
+      return score_gsm8k(truth, response, Gsm8kRule::kStrict);
+    case RewardRule::kGsm8kFlexible:
+      return score_gsm8k(truth, response, Gsm8kRule::kFlexible);
+    case RewardRule::kBoxed:
+      return score_boxed_math(truth, response);
   }
   return 0.0;
 }
 
 std::optional<std::string> extract_answer(RewardRule rule, const std::string& response) {
   switch (rule) {
-    case RewardRule::kTask: return extract_task_answer(response);
+    case RewardRule::kTask:
+      return extract_task_answer(response);
     case RewardRule::kExact: {
       const char* space = " \t\r\n\f\v";
       const auto begin = response.find_first_not_of(space);
       if (begin == std::string::npos) return std::nullopt;
       return response.substr(begin, response.find_last_not_of(space) - begin + 1);
     }
-    case RewardRule::kGsm8kStrict: return extract_gsm8k_answer(response, Gsm8kRule::kStrict);
-    case RewardRule::kGsm8kFlexible: return extract_gsm8k_answer(response, Gsm8kRule::kFlexible);
+    case RewardRule::kGsm8kStrict:
+      return extract_gsm8k_answer(response, Gsm8kRule::kStrict);
+    case RewardRule::kGsm8kFlexible:
+      return extract_gsm8k_answer(response, Gsm8kRule::kFlexible);
     case RewardRule::kBoxed: {
       const auto boxed = extract_boxed_answer(response);
       return boxed ? std::optional(normalize_math(*boxed)) : std::nullopt;

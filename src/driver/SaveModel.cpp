@@ -18,11 +18,13 @@ namespace fs = std::filesystem;
 void copy_companions(const fs::path& from, const fs::path& to) {
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
                            "generation_config.json", "chat_template.jinja"})
-    if (fs::exists(from / name)) fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing);
+    if (fs::exists(from / name))
+      fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing);
 }
 
 // All pieces to rank 0, one tensor at a time.
-void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model, HuggingFaceWriter* writer) {
+void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                   HuggingFaceWriter* writer) {
   const ParamTable& table = files.table;
   const auto& optimizer = model.optimizer();
   const RankGrid grid{model.train_parallel().group().size(), model.dp_group().size()};
@@ -41,9 +43,13 @@ void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingMo
       bytes[piece] = tensor.unit_size() * std::int64_t{sizeof(float)};
       if (owners[piece].front() != 0) moves.push_back({piece, owners[piece].front(), 0});
     }
-    if (ranks.rank() == 0) stage.resize(static_cast<std::size_t>(tensor.units * tensor.unit_size()));
-    const auto target = [&](int piece) { return stage.data() + (piece - table.first_piece(t)) * tensor.unit_size(); };
-    mover.move(ranks.world(), moves, bytes, [&](int piece) { return source[piece]; }, target);
+    if (ranks.rank() == 0)
+      stage.resize(static_cast<std::size_t>(tensor.units * tensor.unit_size()));
+    const auto target = [&](int piece) {
+      return stage.data() + (piece - table.first_piece(t)) * tensor.unit_size();
+    };
+    mover.move(
+        ranks.world(), moves, bytes, [&](int piece) { return source[piece]; }, target);
     if (writer == nullptr) continue;
     for (int u = 0; u < tensor.units; ++u) {
       const int piece = table.first_piece(t) + u;
@@ -55,7 +61,8 @@ void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingMo
 
 }  // namespace
 
-void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model, const fs::path& directory) {
+void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                const fs::path& directory) {
   const fs::path aside = directory.string() + ".writing";
   std::unique_ptr<HuggingFaceWriter> writer;
   const bool bf16_file = model.weight_type() == WeightType::kBf16;
@@ -63,7 +70,8 @@ void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel
     fs::remove_all(aside);
     fs::create_directories(aside);
     copy_companions(files.directory, aside);
-    std::ofstream(aside / "config.json") << model_config_json(files.config, bf16_file ? "bfloat16" : "float32");
+    std::ofstream(aside / "config.json")
+        << model_config_json(files.config, bf16_file ? "bfloat16" : "float32");
     writer = std::make_unique<HuggingFaceWriter>(aside / "model.safetensors", files.table,
                                                  bf16_file ? TensorType::kBf16 : TensorType::kF32);
   }

@@ -27,7 +27,8 @@ ScoreJob::ScoreJob(const ScoreOptions& options, ModelFiles& files,
       longest_(longest(sequences)),
       model_("model", files, ranks, options.tp) {
   int tokens = 0;
-  for (const auto& s : sequences) tokens = std::min(options.max_tokens, tokens + static_cast<int>(s.size()));
+  for (const auto& s : sequences)
+    tokens = std::min(options.max_tokens, tokens + static_cast<int>(s.size()));
   pass_.max_rows = std::max(tokens, longest_);
   pass_.checkpointing = Checkpointing::kYes;
   model_.plan(plan_, options.type);
@@ -44,7 +45,8 @@ std::vector<std::vector<float>> ScoreJob::run() {
   std::vector<int> lengths;
   for (const auto& s : sequences_) lengths.push_back(static_cast<int>(s.size()));
   const Group& group = model_.parallel().group();
-  const auto mine = assign_samples(lengths, ranks_.size() / group.size(), ranks_.rank() / group.size());
+  const auto mine =
+      assign_samples(lengths, ranks_.size() / group.size(), ranks_.rank() / group.size());
   std::vector<std::span<const std::int32_t>> prompts, responses;
   for (const int i : mine) {
     const std::span<const std::int32_t> all(sequences_[i]);
@@ -52,7 +54,8 @@ std::vector<std::vector<float>> ScoreJob::run() {
     responses.push_back(all.subspan(1));
   }
   auto scores = score_responses(
-      {ranks_.exec, model_.view(), model_.parallel(), pass, pass_, {files_.valid_ids(), 1.0f}}, prompts, responses);
+      {ranks_.exec, model_.view(), model_.parallel(), pass, pass_, {files_.valid_ids(), 1.0f}},
+      prompts, responses);
 
   std::vector<Sample> samples;
   for (std::size_t k = 0; k < mine.size() && group.rank() == 0; ++k) {
@@ -61,7 +64,8 @@ std::vector<std::vector<float>> ScoreJob::run() {
     samples.back().log_probs = std::move(scores[k]);
   }
   std::vector<std::vector<float>> result;
-  for (Sample& s : gather_samples(ranks_.world(), samples)) result.push_back(std::move(s.log_probs));
+  for (Sample& s : gather_samples(ranks_.world(), samples))
+    result.push_back(std::move(s.log_probs));
   return result;
 }
 

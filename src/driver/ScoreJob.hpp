@@ -20,12 +20,13 @@ struct ScoreOptions {
 class ScoreJob {
  public:
   // Every rank gives the same sequences of at least one token, within the model's ids and context.
-  ScoreJob(const ScoreOptions& options, ModelFiles& files, const std::vector<std::vector<std::int32_t>>& sequences,
-           const Ranks& ranks);
+  ScoreJob(const ScoreOptions& options, ModelFiles& files,
+           const std::vector<std::vector<std::int32_t>>& sequences, const Ranks& ranks);
 
   const MemoryPlan& memory_plan() const { return plan_; }
 
-  // For each sequence the log-probs of all tokens but the first, on every rank. Collective over the world.
+  // For each sequence the log-probs of all tokens but the first, on every rank. Collective over the
+  // world.
   std::vector<std::vector<float>> run();
 
  private:
@@ -39,7 +40,8 @@ class ScoreJob {
   MemoryPlan plan_;
 };
 
-// {"log_probs": [null, -1.25, ...]}, digits enough to give the same f32 back. Throws Error where one is not finite.
+// {"log_probs": [null, -1.25, ...]}, digits enough to give the same f32 back. Throws Error where
+// one is not finite.
 std::string score_line(const std::vector<float>& log_probs);
 
 }  // namespace taper

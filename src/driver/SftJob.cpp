@@ -29,7 +29,9 @@ SftJob::SftJob(const SftOptions& options, const Ranks& ranks)
       ranks_(ranks),
       files_(options.model.directory),
       pass_options_(pass_options(options)),
-      model_(files_, ranks, {options.model.type, options.training.tp, options.training.tp, pass_options_, options.adamw}),
+      model_(files_, ranks,
+             {options.model.type, options.training.tp, options.training.tp, pass_options_,
+              options.adamw}),
       mix_(TaskMix::from_name(options.data.task)) {
   model_.plan(plan_);
 }
@@ -38,7 +40,8 @@ std::vector<SftJob::Example> SftJob::next_batch(std::uint64_t& next) const {
   std::vector<Example> batch;
   const std::int32_t eos = files_.config.eos_ids.front();
   for (int tokens = 0; tokens < options_.batch_tokens; ++next) {
-    const SftExample text = make_sft_example(mix_, options_.seed, next, {options_.direct_fraction, options_.slip_rate});
+    const SftExample text =
+        make_sft_example(mix_, options_.seed, next, {options_.direct_fraction, options_.slip_rate});
     const auto prompt = files_.tokenizer().encode(text.prompt, AddSpecial::kYes);
     const auto response = files_.tokenizer().encode(text.response, AddSpecial::kNo);
     Example e{{prompt.begin(), prompt.end()}, {response.begin(), response.end()}};
@@ -64,17 +67,19 @@ double SftJob::step(const std::vector<Example>& batch, double& grad_norm) {
   const FloatVector gradient = model_.gradients().all();
   std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
   double loss = 0;
-  for (const auto& part : cut_micro_batches(my_lengths, pass_options_.max_rows, pass_options_.max_sequences)) {
+  for (const auto& part :
+       cut_micro_batches(my_lengths, pass_options_.max_rows, pass_options_.max_sequences)) {
     PackedSamples packed;
     for (const int b : part) packed.add(batch[mine[b]].prompt, batch[mine[b]].response);
     std::vector<float> log_probs(packed.rows.size()), none(packed.rows.size(), 0.0f);
     const std::vector<float> slope(packed.rows.size(), -1.0f / static_cast<float>(tokens));
     const auto& parallel = model_.train_parallel();
     model_.pass().forward(ranks_.exec, model_.train_view(), parallel, packed.sequences);
-    model_.pass().log_probs(ranks_.exec, model_.train_view(), parallel, packed.rows, packed.targets, head, log_probs, {});
+    model_.pass().log_probs(ranks_.exec, model_.train_view(), parallel, packed.rows, packed.targets,
+                            head, log_probs, {});
     for (const float lp : log_probs) loss -= lp;
-    model_.pass().backward(ranks_.exec, model_.train_view(), parallel, packed.rows, packed.targets, head, slope, none,
-                           model_.gradients());
+    model_.pass().backward(ranks_.exec, model_.train_view(), parallel, packed.rows, packed.targets,
+                           head, slope, none, model_.gradients());
   }
   std::vector<double> total{loss};
   all_reduce_ordered_sum(model_.dp_group(), total);
@@ -84,8 +89,8 @@ double SftJob::step(const std::vector<Example>& batch, double& grad_norm) {
   return total.front() / static_cast<double>(tokens);
 }
 
-// Normal weights of deviation 0.02, scaled down where a layer adds to the residual stream; norms are one. A pure function
-// of seed and piece, so the same for any number of ranks.
+// Normal weights of deviation 0.02, scaled down where a layer adds to the residual stream; norms
+// are one. A pure function of seed and piece, so the same for any number of ranks.
 void SftJob::start_from_random() {
   const CounterRandom random(options_.seed);
   const ParamTable& table = files_.table;
@@ -97,7 +102,7 @@ void SftJob::start_from_random() {
     const ParamTensor& tensor = table.tensors()[index];
     const bool adds = tensor.role == ParamRole::kOutput || tensor.role == ParamRole::kDown;
     for (std::int64_t i = 0; i < piece.size; ++i) {
-      const RandomKey key{RandomPurpose::kInit, 0, static_cast<std::uint64_t>(piece.id), 0,
+      const RandomKey key{RandomPurpose::kInit,          0, static_cast<std::uint64_t>(piece.id), 0,
                           static_cast<std::uint64_t>(i), 0};
       const bool norm = tensor.kind == ShardKind::kReplicated;
       const bool padding = table.is_padding(index, unit, static_cast<int>(i / tensor.columns));
@@ -124,9 +129,10 @@ void SftJob::run() {
     const double loss = step(batch, grad_norm);
     if (s % 20 == 0 || s == 1 || s == options_.steps) {
       char line[160];
-      std::snprintf(line, sizeof line, "step %6lld / %lld   loss %.4f   grad norm %.3f   %.0f tokens/s",
-                    static_cast<long long>(s), static_cast<long long>(options_.steps), loss, grad_norm,
-                    static_cast<double>(tokens) / timer.seconds());
+      std::snprintf(line, sizeof line,
+                    "step %6lld / %lld   loss %.4f   grad norm %.3f   %.0f tokens/s",
+                    static_cast<long long>(s), static_cast<long long>(options_.steps), loss,
+                    grad_norm, static_cast<double>(tokens) / timer.seconds());
       TAPER_INFO(line);
     }
   }

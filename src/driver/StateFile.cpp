@@ -17,7 +17,8 @@ constexpr int kVersion = 1;
 constexpr std::array<const char*, 3> kKinds{"/master/", "/first/", "/second/"};
 
 std::array<const float*, 3> state_of(const ShardedAdamW& optimizer) {
-  return {optimizer.master().data(), optimizer.first_moment().data(), optimizer.second_moment().data()};
+  return {optimizer.master().data(), optimizer.first_moment().data(),
+          optimizer.second_moment().data()};
 }
 
 // The units of one tensor that this rank owns: always a contiguous range.
@@ -40,8 +41,9 @@ std::vector<OwnedUnits> owned_units(const ParamTable& table, const ShardedAdamW&
 
 std::string shape_of(const ModelConfig& c) {
   return std::string(to_string(c.family)) + " layers " + std::to_string(c.layers) + " hidden " +
-         std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" + std::to_string(c.kv_heads) + " x " +
-         std::to_string(c.head_dim) + " mlp " + std::to_string(c.intermediate) + " vocab " + std::to_string(c.vocab) +
+         std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" +
+         std::to_string(c.kv_heads) + " x " + std::to_string(c.head_dim) + " mlp " +
+         std::to_string(c.intermediate) + " vocab " + std::to_string(c.vocab) +
          (c.tied ? " tied" : "");
 }
 
@@ -69,27 +71,36 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
     // A replicated tensor has several owners with equal values: the first one writes.
     const int first_piece = table.first_piece(static_cast<int>(t)) + owned[t].units.begin;
     const bool writes = !owned[t].units.empty() && owners[first_piece].front() == ranks.rank();
-    const std::int64_t mine = writes ? owned[t].units.size() : 0, begin = writes ? owned[t].units.begin : 0;
+    const std::int64_t mine = writes ? owned[t].units.size() : 0,
+                       begin = writes ? owned[t].units.begin : 0;
     std::vector<std::uint64_t> hashes(static_cast<std::size_t>(mine * 3));
     for (std::size_t k = 0; k < kKinds.size(); ++k) {
-      const std::span<const float> values(state[k] + owned[t].offset, static_cast<std::size_t>(mine * unit));
-      file.write_slab<float>(kKinds[k] + tensor.name, {units, unit}, {begin, 0}, values, {mine, unit}, plain);
-      for (std::int64_t u = 0; u < mine; ++u) hashes[u * 3 + k] = checksum_of(values.subspan(u * unit, unit));
+      const std::span<const float> values(state[k] + owned[t].offset,
+                                          static_cast<std::size_t>(mine * unit));
+      file.write_slab<float>(kKinds[k] + tensor.name, {units, unit}, {begin, 0}, values,
+                             {mine, unit}, plain);
+      for (std::int64_t u = 0; u < mine; ++u)
+        hashes[u * 3 + k] = checksum_of(values.subspan(u * unit, unit));
     }
-    file.write_slab<std::uint64_t>("/hash/" + tensor.name, {units, 3}, {begin, 0}, hashes, {mine, 3}, plain);
+    file.write_slab<std::uint64_t>("/hash/" + tensor.name, {units, 3}, {begin, 0}, hashes,
+                                   {mine, 3}, plain);
   }
   file.close();
 }
 
-StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files, TrainingModel& model) {
+StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
+                     TrainingModel& model) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
-                 path.string() << " is no training state of Taper");
+  TAPER_VALIDATE(
+      file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
+      path.string() << " is no training state of Taper");
   TAPER_VALIDATE(file.int_attribute("/", "format_version") == kVersion,
-                 path.string() << " has format version " << file.int_attribute("/", "format_version")
-                               << " (this build reads " << kVersion << ")");
+                 path.string() << " has format version "
+                               << file.int_attribute("/", "format_version") << " (this build reads "
+                               << kVersion << ")");
   TAPER_VALIDATE(file.string_attribute("/", "model") == shape_of(files.config),
-                 path.string() << " belongs to another model (" << file.string_attribute("/", "model") << ", not "
+                 path.string() << " belongs to another model ("
+                               << file.string_attribute("/", "model") << ", not "
                                << shape_of(files.config) << ")");
   auto& optimizer = model.optimizer();
   const std::array<float*, 3> state{optimizer.master().data(), optimizer.first_moment().data(),
@@ -98,14 +109,17 @@ StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
   for (std::size_t t = 0; t < owned.size(); ++t) {
     if (owned[t].units.empty()) continue;
     const ParamTensor& tensor = files.table.tensors()[t];
-    const std::int64_t unit = tensor.unit_size(), mine = owned[t].units.size(), begin = owned[t].units.begin;
-    const auto hashes = file.read_slab<std::uint64_t>("/hash/" + tensor.name, {begin, 0}, {mine, 3});
+    const std::int64_t unit = tensor.unit_size(), mine = owned[t].units.size(),
+                       begin = owned[t].units.begin;
+    const auto hashes =
+        file.read_slab<std::uint64_t>("/hash/" + tensor.name, {begin, 0}, {mine, 3});
     for (std::size_t k = 0; k < kKinds.size(); ++k) {
       const auto values = file.read_slab<float>(kKinds[k] + tensor.name, {begin, 0}, {mine, unit});
       for (std::int64_t u = 0; u < mine; ++u)
-        TAPER_VALIDATE(checksum_of(std::span<const float>(values).subspan(u * unit, unit)) == hashes[u * 3 + k],
-                       path.string() << ": unit " << begin + u << " of '" << kKinds[k] + 1 << tensor.name
-                                     << "' is damaged (its checksum differs)");
+        TAPER_VALIDATE(checksum_of(std::span<const float>(values).subspan(u * unit, unit)) ==
+                           hashes[u * 3 + k],
+                       path.string() << ": unit " << begin + u << " of '" << kKinds[k] + 1
+                                     << tensor.name << "' is damaged (its checksum differs)");
       std::copy(values.begin(), values.end(), state[k] + owned[t].offset);
     }
   }

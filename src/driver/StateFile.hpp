@@ -9,24 +9,27 @@
 
 namespace taper {
 
-// What a training run is besides its weights and moments. Random numbers and data positions follow from seed and
-// iteration.
+// What a training run is besides its weights and moments. Random numbers and data positions follow
+// from seed and iteration.
 struct StateInfo {
-  std::int64_t iteration = 0;        // finished iterations
+  std::int64_t iteration = 0;  // finished iterations
   std::int64_t optimizer_steps = 0;
   std::uint64_t seed = 0;
-  std::string config;                // the parameters in use
+  std::string config;  // the parameters in use
 };
 
-// state.h5: for each tensor /master, /first and /second (units, elements of a unit) f32 and /hash (units, 3), the
-// checksum of each unit in each of them. Independent of how the writers shared the pieces.
+// state.h5: for each tensor /master, /first and /second (units, elements of a unit) f32 and /hash
+// (units, 3), the checksum of each unit in each of them. Independent of how the writers shared the
+// pieces.
 //
 // Each rank writes the pieces its optimizer owns. Collective over the world.
 void write_state(const std::filesystem::path& path, const Ranks& ranks, const ModelFiles& files,
                  const TrainingModel& model, const StateInfo& info);
 
-// Reads the pieces that this rank owns, whatever layout wrote them, and checks each. Not collective. Throws Error naming
-// file, tensor and unit for damage, and where the model differs. The optimizer may be half-filled then.
-StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files, TrainingModel& model);
+// Reads the pieces that this rank owns, whatever layout wrote them, and checks each. Not
+// collective. Throws Error naming file, tensor and unit for damage, and where the model differs.
+// The optimizer may be half-filled then.
+StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
+                     TrainingModel& model);
 
 }  // namespace taper

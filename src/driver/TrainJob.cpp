@@ -49,7 +49,8 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
     reference_->plan(plan_, options.model.type);
   }
-  Engine::plan(plan_, MemoryPhase::kRollout, files_.table, model_.rollout_parallel(), engine_options_);
+  Engine::plan(plan_, MemoryPhase::kRollout, files_.table, model_.rollout_parallel(),
+               engine_options_);
 }
 
 ScoreContext TrainJob::score_context(const ModelView& view) {
@@ -63,12 +64,13 @@ void TrainJob::create() {
   const ConstFloatMatrix rope = files_.rope_table(options_.max_positions());
   model_.create(*arena_, rope);
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
-  engine_ = std::make_unique<Engine>(ranks_.exec, model_.rollout_view(), model_.rollout_parallel(), engine_options_,
-                                     *arena_, MemoryPhase::kRollout, rope);
-  const PolicyTrainerOptions trainer{options_.loss, options_.schedule, options_.training.mini_batches,
-                                     options_.training.epochs};
-  trainer_ = std::make_unique<PolicyTrainer>(trainer, score_context(model_.train_view()), model_.dp_group(),
-                                             model_.gradients(), model_.optimizer(), [this] {
+  engine_ = std::make_unique<Engine>(ranks_.exec, model_.rollout_view(), model_.rollout_parallel(),
+                                     engine_options_, *arena_, MemoryPhase::kRollout, rope);
+  const PolicyTrainerOptions trainer{options_.loss, options_.schedule,
+                                     options_.training.mini_batches, options_.training.epochs};
+  trainer_ = std::make_unique<PolicyTrainer>(trainer, score_context(model_.train_view()),
+                                             model_.dp_group(), model_.gradients(),
+                                             model_.optimizer(), [this] {
                                                const Timer timer;
                                                model_.publish();
                                                publish_seconds_ += timer.seconds();
@@ -86,14 +88,17 @@ std::int64_t TrainJob::restore(const std::string& resume) {
     model_.load_masters();
     return 0;
   }
-  TAPER_VALIDATE(state->seed == options_.seed, "the checkpoint was made with Run/Seed " << state->seed << " (this run has "
-                                                   << options_.seed << "); use the same seed, or --resume none");
+  TAPER_VALIDATE(state->seed == options_.seed, "the checkpoint was made with Run/Seed "
+                                                   << state->seed << " (this run has "
+                                                   << options_.seed
+                                                   << "); use the same seed, or --resume none");
   TAPER_INFO("resuming after iteration " << state->iteration);
   return state->iteration;
 }
 
 void TrainJob::save_checkpoint(std::int64_t iteration) {
-  checkpoints_.save(ranks_, files_, model_, {iteration, model_.optimizer().steps(), options_.seed, config_text_});
+  checkpoints_.save(ranks_, files_, model_,
+                    {iteration, model_.optimizer().steps(), options_.seed, config_text_});
 }
 
 void TrainJob::run(const std::string& resume) {
@@ -103,7 +108,8 @@ void TrainJob::run(const std::string& resume) {
   const std::filesystem::path output = options_.output;
   if (ranks_.rank() == 0) {
     std::filesystem::create_directories(output / "rollouts");
-    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), options_.training.iterations, finished);
+    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(),
+                                          options_.training.iterations, finished);
   }
   for (std::int64_t i = finished + 1; i <= options_.training.iterations; ++i) iterate(i);
   if (log_) {
@@ -122,8 +128,12 @@ void TrainJob::iterate(std::int64_t iteration) {
   }
 
   timer.start("gen");
-  SamplingOptions sampling{options_.rollout.temperature, options_.rollout.top_k, options_.rollout.top_p,
-                           options_.rollout.min_p,       options_.seed,          RandomPurpose::kSampling,
+  SamplingOptions sampling{options_.rollout.temperature,
+                           options_.rollout.top_k,
+                           options_.rollout.top_p,
+                           options_.rollout.min_p,
+                           options_.seed,
+                           RandomPurpose::kSampling,
                            static_cast<std::uint64_t>(iteration)};
   const auto prompts = prompts_.training(iteration - 1, options_.rollout.prompts);
   std::vector<Sample> samples = rollout(prompts, sampling, options_.rollout.samples, timer);
@@ -156,7 +166,8 @@ void TrainJob::iterate(std::int64_t iteration) {
   metrics.emplace_back("timing_s/publish", publish_seconds_);  // a part of update_actor
   metrics.emplace_back("timing_s/step", timer.total());
   metrics.emplace_back("perf/time_per_step", timer.total());
-  metrics.emplace_back("perf/throughput", static_cast<double>(tokens) / timer.total() / ranks_.size());
+  metrics.emplace_back("perf/throughput",
+                       static_cast<double>(tokens) / timer.total() / ranks_.size());
   std::vector<double> memory{peak_memory_gb()};
   all_reduce_max(ranks_.world(), memory);
   metrics.emplace_back("perf/max_memory_allocated_gb", memory.front());
@@ -166,18 +177,21 @@ void TrainJob::iterate(std::int64_t iteration) {
 }
 
 // Generates, scores where the responses were made, and brings all samples to all ranks.
-std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts, const SamplingOptions& sampling,
-                                      int samples, PhaseTimer& timer) {
+std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
+                                      const SamplingOptions& sampling, int samples,
+                                      PhaseTimer& timer) {
   const ModelParallel& parallel = model_.rollout_parallel();
   std::vector<Request> requests;
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    requests.push_back({static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens, options_.rollout.max_new_tokens});
+    requests.push_back({static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens,
+                        options_.rollout.max_new_tokens});
   StopOptions stops{files_.config.eos_ids, options_.rollout.stop_strings, {}};
   if (!stops.strings.empty())
-    for (int id = 0; id < files_.valid_ids(); ++id) stops.token_bytes.push_back(files_.tokenizer().token_bytes(id));
+    for (int id = 0; id < files_.valid_ids(); ++id)
+      stops.token_bytes.push_back(files_.tokenizer().token_bytes(id));
   const int replicas = ranks_.size() / parallel.group().size();
-  auto completions = generate(*engine_, requests, ranks_.rank() / parallel.group().size(), replicas, sampling, stops,
-                              ranks_.progress);
+  auto completions = generate(*engine_, requests, ranks_.rank() / parallel.group().size(), replicas,
+                              sampling, stops, ranks_.progress);
   timer.start("reward");
   std::vector<Sample> mine;
   for (Completion& c : completions) {
@@ -191,7 +205,8 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts, const 
     s.kept_mass = std::move(c.kept_mass);
     s.finish = static_cast<std::int8_t>(c.finish);
     const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
-    s.rewards = {static_cast<float>(score_response(options_.data.rule, prompts[s.ordinal].truth, text))};
+    s.rewards = {
+        static_cast<float>(score_response(options_.data.rule, prompts[s.ordinal].truth, text))};
     s.score = s.rewards.front();
     mine.push_back(std::move(s));
   }
@@ -200,7 +215,8 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts, const 
 
 void TrainJob::score_by_reference(std::vector<Sample>& samples) {
   const auto mine = trainer_->trained_here(samples);
-  // Before the first step policy and reference are one model, and scoring has the bits of the rollout.
+  // Before the first step policy and reference are one model, and scoring has the bits of the
+  // rollout.
   if (model_.optimizer().steps() == 0) {
     for (const int i : mine) samples[i].ref_log_probs = samples[i].log_probs;
     return;
@@ -211,14 +227,16 @@ void TrainJob::score_by_reference(std::vector<Sample>& samples) {
     responses.emplace_back(samples[i].response);
   }
   auto scores = score_responses(score_context(reference_->view()), prompts, responses);
-  for (std::size_t k = 0; k < mine.size(); ++k) samples[mine[k]].ref_log_probs = std::move(scores[k]);
+  for (std::size_t k = 0; k < mine.size(); ++k)
+    samples[mine[k]].ref_log_probs = std::move(scores[k]);
 }
 
 double TrainJob::evaluate() {
   const SamplingOptions sampling{options_.evaluation.temperature, 0, 1.0f, 0.0f, options_.seed,
-                                 RandomPurpose::kEvaluation, 0};
+                                 RandomPurpose::kEvaluation,      0};
   PhaseTimer unused(ranks_.progress);
-  const auto samples = rollout(prompts_.evaluation(options_.evaluation.prompts), sampling, 1, unused);
+  const auto samples =
+      rollout(prompts_.evaluation(options_.evaluation.prompts), sampling, 1, unused);
   double sum = 0;
   for (const Sample& s : samples) sum += s.score;
   return sum / static_cast<double>(samples.size());
@@ -246,7 +264,8 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
   file.reward_names = {"score"};
   char name[32];
   std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
-  write_rollouts(std::filesystem::path(options_.output) / "rollouts" / name, ranks_.world().comm(), mine, file);
+  write_rollouts(std::filesystem::path(options_.output) / "rollouts" / name, ranks_.world().comm(),
+                 mine, file);
 }
 
 }  // namespace taper

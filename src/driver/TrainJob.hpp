@@ -15,7 +15,8 @@
 
 namespace taper {
 
-// The synchronous RLHF iteration: prompts -> generate -> reward, reference -> advantages -> update -> publish.
+// The synchronous RLHF iteration: prompts -> generate -> reward, reference -> advantages -> update
+// -> publish.
 class TrainJob {
  public:
   // `config_text` is the parameters in use, for the results. Collective over the world.
@@ -24,8 +25,8 @@ class TrainJob {
   // What each rank will hold.
   const MemoryPlan& memory_plan() const { return plan_; }
 
-  // Allocates, loads and runs the iterations that are left. `resume` is "auto" (the newest usable checkpoint of the
-  // output directory, if there is one), "none", or a checkpoint directory.
+  // Allocates, loads and runs the iterations that are left. `resume` is "auto" (the newest usable
+  // checkpoint of the output directory, if there is one), "none", or a checkpoint directory.
   void run(const std::string& resume);
 
  private:
@@ -33,8 +34,8 @@ class TrainJob {
   std::int64_t restore(const std::string& resume);
   void save_checkpoint(std::int64_t iteration);
   void iterate(std::int64_t iteration);
-  std::vector<Sample> rollout(const std::vector<Prompt>& prompts, const SamplingOptions& sampling, int samples,
-                              PhaseTimer& timer);
+  std::vector<Sample> rollout(const std::vector<Prompt>& prompts, const SamplingOptions& sampling,
+                              int samples, PhaseTimer& timer);
   void score_by_reference(std::vector<Sample>& samples);
   double evaluate();
   void write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples);

@@ -11,9 +11,12 @@ constexpr const char* kGradientItem = "gradients";
 constexpr const char* kStagingItem = "publish (staging)";
 }  // namespace
 
-int TrainingModel::packed_tp() const { return std::min(options_.train_tp, options_.rollout_tp); }
+int TrainingModel::packed_tp() const {
+  return std::min(options_.train_tp, options_.rollout_tp);
+}
 
-TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks, const TrainingModelOptions& options)
+TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
+                             const TrainingModelOptions& options)
     : files_(&files),
       ranks_(&ranks),
       options_(options),
@@ -24,31 +27,38 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks, const 
       train_layout_(files.table, train_parallel_.shard()),
       packed_layout_(files.table, packed_shard_) {
   TAPER_VALIDATE(options.train_tp <= files.config.kv_heads,
-                 "training with tensor-parallel degree " << options.train_tp << " (the model has " << files.config.kv_heads
-                                                         << " KV heads, which are not split in training); lower it");
+                 "training with tensor-parallel degree "
+                     << options.train_tp << " (the model has " << files.config.kv_heads
+                     << " KV heads, which are not split in training); lower it");
 }
 
 void TrainingModel::plan(MemoryPlan& plan) const {
   PackedModel::plan(plan, "policy", packed_layout_, options_.type, WithBackward::kYes);
   ShardedAdamW::plan(plan, train_layout_, *dp_group_);
-  plan.add(kGradientItem, MemoryPhase::kTraining, train_layout_.size() * std::int64_t{sizeof(float)});
+  plan.add(kGradientItem, MemoryPhase::kTraining,
+           train_layout_.size() * std::int64_t{sizeof(float)});
   plan.add(kStagingItem, MemoryPhase::kTraining,
            Publisher::staging_floats(packed_layout_) * std::int64_t{sizeof(float)});
   TrainPass::plan(plan, files_->table, train_parallel_, options_.pass);
 }
 
 void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
-  packed_ = std::make_unique<PackedModel>("policy", packed_layout_, packed_shard_, options_.type, WithBackward::kYes, arena);
+  packed_ = std::make_unique<PackedModel>("policy", packed_layout_, packed_shard_, options_.type,
+                                          WithBackward::kYes, arena);
   train_view_ = std::make_unique<ModelView>(*packed_, train_parallel_.shard());
   rollout_view_ = std::make_unique<ModelView>(*packed_, rollout_parallel_.shard());
-  pass_ = std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena, rope_table);
+  pass_ =
+      std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena, rope_table);
   gradients_ = std::make_unique<Gradients>(
-      train_layout_, arena.take<float>(kGradientItem, MemoryPhase::kTraining, train_layout_.size()));
-  optimizer_ = std::make_unique<ShardedAdamW>(train_layout_, train_parallel_.group(), *dp_group_, options_.adamw, arena);
-  float* staging =
-      arena.take<float>(kStagingItem, MemoryPhase::kTraining, Publisher::staging_floats(packed_layout_));
-  publisher_ = std::make_unique<Publisher>(*ranks_, files_->table, RankGrid{options_.train_tp, dp_group_->size()},
-                                           *packed_, packed_tp(), *optimizer_, train_layout_, staging);
+      train_layout_,
+      arena.take<float>(kGradientItem, MemoryPhase::kTraining, train_layout_.size()));
+  optimizer_ = std::make_unique<ShardedAdamW>(train_layout_, train_parallel_.group(), *dp_group_,
+                                              options_.adamw, arena);
+  float* staging = arena.take<float>(kStagingItem, MemoryPhase::kTraining,
+                                     Publisher::staging_floats(packed_layout_));
+  publisher_ = std::make_unique<Publisher>(*ranks_, files_->table,
+                                           RankGrid{options_.train_tp, dp_group_->size()}, *packed_,
+                                           packed_tp(), *optimizer_, train_layout_, staging);
 }
 
 void TrainingModel::load_masters() {

@@ -18,8 +18,9 @@ struct TrainingModelOptions {
   AdamWOptions adamw;
 };
 
-// A model that is trained in one layout and used for generation in another: f32 masters and moments sharded over all
-// ranks, one set of packed weights of the smaller degree of both, of which the larger one is a view.
+// A model that is trained in one layout and used for generation in another: f32 masters and moments
+// sharded over all ranks, one set of packed weights of the smaller degree of both, of which the
+// larger one is a view.
 class TrainingModel {
  public:
   TrainingModel(const ModelFiles& files, const Ranks& ranks, const TrainingModelOptions& options);

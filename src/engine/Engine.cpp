@@ -21,9 +21,12 @@ BlockShape block_shape(const ParamTable& table, const ModelShard& shard) {
 const char* to_string(FinishReason reason) {
   switch (reason) {
     case FinishReason::kEos:
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kAbort: return "abort";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kAbort:
+      return "abort";
   }
   return "";
 }
@@ -37,46 +40,53 @@ std::vector<std::string> SamplingOptions::problems() const {
   return list;
 }
 
-void Engine::plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table, const ModelParallel& parallel,
-                  const EngineOptions& options) {
+void Engine::plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
+                  const ModelParallel& parallel, const EngineOptions& options) {
   BlockPool::plan(plan, phase, block_shape(table, parallel.shard()), options.kv_blocks);
   InferencePass::plan(plan, phase, table, parallel, options.scheduler.max_step_rows);
   plan.add(kHeadItem, phase,
-           TokenHead::floats(table, parallel.shard(), options.logit_rows) * static_cast<std::int64_t>(sizeof(float)));
+           TokenHead::floats(table, parallel.shard(), options.logit_rows) *
+               static_cast<std::int64_t>(sizeof(float)));
 }
 
 Engine::Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-               const EngineOptions& options, Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
+               const EngineOptions& options, Arena& arena, MemoryPhase phase,
+               ConstFloatMatrix rope_table)
     : exec_(exec),
       view_(&view),
       parallel_(&parallel),
       options_(options),
       pool_(block_shape(view.table(), parallel.shard()), options.kv_blocks, arena, phase),
       pass_(view.table(), parallel, options.scheduler.max_step_rows, arena, phase, rope_table),
-      head_(view.table(), parallel.shard(), options.logit_rows,
-            arena.take<float>(kHeadItem, phase, TokenHead::floats(view.table(), parallel.shard(), options.logit_rows))),
+      head_(
+          view.table(), parallel.shard(), options.logit_rows,
+          arena.take<float>(kHeadItem, phase,
+                            TokenHead::floats(view.table(), parallel.shard(), options.logit_rows))),
       scheduler_(options.scheduler, options.kv_blocks) {}
 
 void Engine::begin(const SamplingOptions& sampling, const StopOptions& stops) {
   TAPER_EXPECT(idle());
-  for (const auto& problem : sampling.problems()) TAPER_FAIL(ExitCode::kBadInput, "sampling: " << problem);
+  for (const auto& problem : sampling.problems())
+    TAPER_FAIL(ExitCode::kBadInput, "sampling: " << problem);
   sampling_ = sampling;
   stops_ = StopMatcher(stops);
 }
 
 void Engine::submit(const Request& request) {
   const int length = static_cast<int>(request.prompt.size());
-  TAPER_VALIDATE(length > 0, "prompt " << request.ordinal << " is empty (a prompt needs at least one token)");
+  TAPER_VALIDATE(length > 0,
+                 "prompt " << request.ordinal << " is empty (a prompt needs at least one token)");
   TAPER_VALIDATE(request.max_new_tokens > 0 && request.samples > 0,
                  "prompt " << request.ordinal << " asks for " << request.samples << " samples of "
                            << request.max_new_tokens << " tokens (both must be at least 1)");
-  TAPER_VALIDATE(length < options_.max_positions, "prompt " << request.ordinal << " has " << length
-                                                            << " tokens (the context holds " << options_.max_positions
-                                                            << ", at least one must be left for the response)");
+  TAPER_VALIDATE(length < options_.max_positions,
+                 "prompt " << request.ordinal << " has " << length << " tokens (the context holds "
+                           << options_.max_positions
+                           << ", at least one must be left for the response)");
   for (const std::int32_t id : request.prompt)
-    TAPER_VALIDATE(id >= 0 && id < options_.valid_ids, "prompt " << request.ordinal << " has token id " << id
-                                                                 << " (ids of this tokenizer are below "
-                                                                 << options_.valid_ids << ")");
+    TAPER_VALIDATE(id >= 0 && id < options_.valid_ids,
+                   "prompt " << request.ordinal << " has token id " << id
+                             << " (ids of this tokenizer are below " << options_.valid_ids << ")");
   for (int first = 0; first < request.samples; first += options_.scheduler.max_running) {
     Sequence sequence;
     sequence.ordinal = request.ordinal;
@@ -131,7 +141,8 @@ StepReport Engine::step(ControlWord word) {
   return report;
 }
 
-// Draws the next token of every sequence whose last token has been computed, in chunks of logit rows.
+// Draws the next token of every sequence whose last token has been computed, in chunks of logit
+// rows.
 void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
   struct Ready {
     Sequence* sequence;
@@ -154,10 +165,13 @@ void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
     for (std::size_t i = 0; i < n; ++i) {
       const Sequence& s = *ready[at + i].sequence;
       rows[i] = ready[at + i].row;
-      for (int k = 0; k < s.samples; ++k) draws.push_back({static_cast<int>(i), s.ordinal, s.sample + k, s.length()});
+      for (int k = 0; k < s.samples; ++k)
+        draws.push_back({static_cast<int>(i), s.ordinal, s.sample + k, s.length()});
     }
-    const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows, {options_.valid_ids, temperature});
-    const auto tokens = draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_);
+    const RowLogits logits =
+        head_.logits(exec_, *view_, *parallel_, hidden, rows, {options_.valid_ids, temperature});
+    const auto tokens =
+        draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_);
     std::size_t next = 0;
     for (std::size_t i = 0; i < n; ++i) {
       Sequence& s = *ready[at + i].sequence;
@@ -172,7 +186,8 @@ void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
 }
 
 std::optional<FinishReason> Engine::end_of(const Sequence& s) const {
-  const std::span<const std::int32_t> response(s.tokens.data() + s.prompt_length, s.tokens.size() - s.prompt_length);
+  const std::span<const std::int32_t> response(s.tokens.data() + s.prompt_length,
+                                               s.tokens.size() - s.prompt_length);
   if (const auto reason = stops_.check(response)) return reason;
   if (static_cast<int>(response.size()) >= s.max_new_tokens) return FinishReason::kLength;
   return std::nullopt;
@@ -210,17 +225,27 @@ void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens)
 
 void Engine::complete(const Sequence& s, FinishReason reason) {
   const auto parting = s.tokens.begin() + s.prompt_length;
-  completions_.push_back({s.ordinal, s.sample, {s.tokens.begin(), parting}, {parting, s.tokens.end()}, s.log_probs,
-                          s.kept_mass, reason, s.preemptions});
+  completions_.push_back({s.ordinal,
+                          s.sample,
+                          {s.tokens.begin(), parting},
+                          {parting, s.tokens.end()},
+                          s.log_probs,
+                          s.kept_mass,
+                          reason,
+                          s.preemptions});
 }
 
-std::vector<Completion> Engine::take_completions() { return std::exchange(completions_, {}); }
+std::vector<Completion> Engine::take_completions() {
+  return std::exchange(completions_, {});
+}
 
 EngineSnapshot Engine::snapshot() const {
   EngineSnapshot snapshot;
   const auto count = [&](const Sequence& s) {
     const unsigned length = static_cast<unsigned>(s.length() - s.prompt_length);
-    const int bucket = length == 0 ? 0 : std::min<int>(EngineSnapshot::kBuckets - 1, static_cast<int>(std::bit_width(length)) - 1);
+    const int bucket = length == 0 ? 0
+                                   : std::min<int>(EngineSnapshot::kBuckets - 1,
+                                                   static_cast<int>(std::bit_width(length)) - 1);
     snapshot.lengths[bucket] = static_cast<std::uint16_t>(snapshot.lengths[bucket] + s.samples);
   };
   for (const Sequence& s : scheduler_.running()) {

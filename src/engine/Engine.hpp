@@ -18,19 +18,20 @@ namespace taper {
 
 struct EngineOptions {
   SchedulerOptions scheduler;
-  int kv_blocks = 0;       // blocks of 64 positions in the pool
-  int max_positions = 0;   // longest sequence
-  int valid_ids = 0;       // ids of the tokenizer
-  int logit_rows = 64;     // rows of logits held at a time
+  int kv_blocks = 0;      // blocks of 64 positions in the pool
+  int max_positions = 0;  // longest sequence
+  int valid_ids = 0;      // ids of the tokenizer
+  int logit_rows = 64;    // rows of logits held at a time
 };
 
-// What a leader tells its group with every step; the meaning belongs to the caller. It rides in the step's own exchange.
+// What a leader tells its group with every step; the meaning belongs to the caller. It rides in the
+// step's own exchange.
 using ControlWord = std::uint64_t;
 
 // What one step did, the same on all ranks of the group.
 struct StepReport {
-  int decode_rows = 0;    // sequences that got their next token's position computed
-  int prefill_rows = 0;   // prompt (or recomputed) positions
+  int decode_rows = 0;       // sequences that got their next token's position computed
+  int prefill_rows = 0;      // prompt (or recomputed) positions
   std::int64_t context = 0;  // summed context lengths after the step
   int running = 0;
   int waiting = 0;
@@ -48,15 +49,17 @@ struct EngineSnapshot {
   std::array<std::uint16_t, kBuckets> lengths{};
 };
 
-// Generates responses for the requests of one replica: continuous batching over a paged KV cache, sampling in the loop.
-// All ranks of the group hold the same sequences and make the same calls. Token ids in, token ids out.
+// Generates responses for the requests of one replica: continuous batching over a paged KV cache,
+// sampling in the loop. All ranks of the group hold the same sequences and make the same calls.
+// Token ids in, token ids out.
 class Engine {
  public:
-  static void plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table, const ModelParallel& parallel,
-                   const EngineOptions& options);
+  static void plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
+                   const ModelParallel& parallel, const EngineOptions& options);
 
-  Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel, const EngineOptions& options,
-         Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table);
+  Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+         const EngineOptions& options, Arena& arena, MemoryPhase phase,
+         ConstFloatMatrix rope_table);
 
   // Starts a generation; the engine must be idle.
   void begin(const SamplingOptions& sampling, const StopOptions& stops);
@@ -65,8 +68,8 @@ class Engine {
 
   bool idle() const { return scheduler_.idle(); }
 
-  // One forward pass: next tokens of running sequences and chunks of prompts. Collective over the group; `word` of its
-  // rank 0 comes back on all ranks.
+  // One forward pass: next tokens of running sequences and chunks of prompts. Collective over the
+  // group; `word` of its rank 0 comes back on all ranks.
   StepReport step(ControlWord word = 0);
 
   // Responses finished since the last call, in the order in which they finished.

@@ -25,14 +25,15 @@ struct SamplingOptions {
 
 // When a response ends besides reaching its limit.
 struct StopOptions {
-  std::vector<std::int32_t> ids;      // the stopping token belongs to the response
-  std::vector<std::string> strings;   // matched on the bytes of the response, across token borders
+  std::vector<std::int32_t> ids;     // the stopping token belongs to the response
+  std::vector<std::string> strings;  // matched on the bytes of the response, across token borders
   std::vector<std::string> token_bytes;  // by id; needed where there are strings
 };
 
 // A prompt with all its samples.
 struct Request {
-  std::int64_t ordinal = 0;  // global number of the request within the iteration, the key of its random numbers
+  std::int64_t ordinal =
+      0;  // global number of the request within the iteration, the key of its random numbers
   int first_sample = 0;
   int samples = 1;
   std::vector<std::int32_t> prompt;

@@ -41,7 +41,8 @@ void share_choices(const Group& group, std::vector<Choice>& choices) {
 // The lowest id with the largest logit.
 std::vector<Choice> greedy_choices(const ModelParallel& parallel, const RowLogits& l, int valid_ids,
                                    std::span<const Draw> draws) {
-  const int begin = parallel.shard().vocab().begin * kVocabBlock, valid = parallel.shard().valid_vocab(valid_ids);
+  const int begin = parallel.shard().vocab().begin * kVocabBlock,
+            valid = parallel.shard().valid_vocab(valid_ids);
   std::vector<std::int32_t> best(draws.size(), valid_ids);
   for (std::size_t i = 0; i < draws.size(); ++i) {
     const float* row = &l.logits(draws[i].row, 0);
@@ -55,10 +56,12 @@ std::vector<Choice> greedy_choices(const ModelParallel& parallel, const RowLogit
 }
 
 // Plain sampling: each shard looks for the target within its own stretch of the cumulated mass.
-std::vector<Choice> sampled_choices(const HostExec& exec, const ModelParallel& parallel, const RowLogits& l,
-                                    int valid_ids, std::span<const Draw> draws, const SamplingOptions& options) {
+std::vector<Choice> sampled_choices(const HostExec& exec, const ModelParallel& parallel,
+                                    const RowLogits& l, int valid_ids, std::span<const Draw> draws,
+                                    const SamplingOptions& options) {
   const std::size_t n = draws.size(), rows = l.mass.size();
-  const int begin = parallel.shard().vocab().begin * kVocabBlock, valid = parallel.shard().valid_vocab(valid_ids);
+  const int begin = parallel.shard().vocab().begin * kVocabBlock,
+            valid = parallel.shard().valid_vocab(valid_ids);
   std::vector<Choice> choices(n);
   // Rows of logits may serve several draws (the samples of one prompt): one pass per draw of a row.
   std::vector<std::int64_t> target(rows);
@@ -69,8 +72,10 @@ std::vector<Choice> sampled_choices(const HostExec& exec, const ModelParallel& p
     for (; end < n && target[draws[end].row] == -1; ++end) {
       const int row = draws[end].row;
       std::int64_t local = target_mass(options, draws[end], l.mass[row]);
-      for (int shard = 0; shard < parallel.group().rank(); ++shard) local -= l.shard_mass[shard * rows + row];
-      target[row] = local >= 0 && local < l.shard_mass[parallel.group().rank() * rows + row] ? local : -2;
+      for (int shard = 0; shard < parallel.group().rank(); ++shard)
+        local -= l.shard_mass[shard * rows + row];
+      target[row] =
+          local >= 0 && local < l.shard_mass[parallel.group().rank() * rows + row] ? local : -2;
     }
     find_masses(exec, VectorView<std::int32_t, HostExec>(found.data(), rows), l.logits, l.max,
                 VectorView<const std::int64_t, HostExec>(target.data(), rows), valid);
@@ -84,22 +89,25 @@ std::vector<Choice> sampled_choices(const HostExec& exec, const ModelParallel& p
 }
 
 // All masses of a row on every rank, in order of ids.
-std::vector<std::int64_t> gather_masses(const HostExec& exec, const ModelParallel& parallel, const RowLogits& l,
-                                        int valid_ids, int row) {
+std::vector<std::int64_t> gather_masses(const HostExec& exec, const ModelParallel& parallel,
+                                        const RowLogits& l, int valid_ids, int row) {
   const int valid = parallel.shard().valid_vocab(valid_ids), size = parallel.group().size();
   std::vector<std::int64_t> mine(valid), all(valid_ids), counts(size);
   if (valid > 0)
     list_masses(exec, MatrixView<std::int64_t, HostExec>(mine.data(), 1, valid),
-                ConstFloatMatrix(&l.logits(row, 0), 1, l.logits.extent(1)), ConstFloatVector(&l.max(row), 1), valid);
+                ConstFloatMatrix(&l.logits(row, 0), 1, l.logits.extent(1)),
+                ConstFloatVector(&l.max(row), 1), valid);
   for (int r = 0; r < size; ++r) counts[r] = parallel.shard(r).valid_vocab(valid_ids);
   all_gather_v(parallel.group(), all, mine, counts);
   return all;
 }
 
-std::vector<Choice> truncated_choices(const HostExec& exec, const ModelParallel& parallel, const RowLogits& l,
-                                      int valid_ids, std::span<const Draw> draws, const SamplingOptions& options,
+std::vector<Choice> truncated_choices(const HostExec& exec, const ModelParallel& parallel,
+                                      const RowLogits& l, int valid_ids,
+                                      std::span<const Draw> draws, const SamplingOptions& options,
                                       std::vector<float>& kept_mass) {
-  const int begin = parallel.shard().vocab().begin * kVocabBlock, valid = parallel.shard().valid_vocab(valid_ids);
+  const int begin = parallel.shard().vocab().begin * kVocabBlock,
+            valid = parallel.shard().valid_vocab(valid_ids);
   std::vector<Choice> choices(draws.size());
   std::vector<std::int64_t> masses;
   KeptSet kept;
@@ -112,7 +120,8 @@ std::vector<Choice> truncated_choices(const HostExec& exec, const ModelParallel&
       row_of_masses = row;
     }
     const std::int32_t id = pick(masses, kept, target_mass(options, draws[i], kept.mass));
-    kept_mass[i] = static_cast<float>(static_cast<double>(kept.mass) / static_cast<double>(l.mass[row]));
+    kept_mass[i] =
+        static_cast<float>(static_cast<double>(kept.mass) / static_cast<double>(l.mass[row]));
     if (id >= begin && id < begin + valid) choices[i] = {id, l.logits(row, id - begin)};
   }
   share_choices(parallel.group(), choices);
@@ -121,8 +130,9 @@ std::vector<Choice> truncated_choices(const HostExec& exec, const ModelParallel&
 
 }  // namespace
 
-std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& parallel, const RowLogits& logits,
-                                    int valid_ids, std::span<const Draw> draws, const SamplingOptions& options) {
+std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& parallel,
+                                    const RowLogits& logits, int valid_ids,
+                                    std::span<const Draw> draws, const SamplingOptions& options) {
   std::vector<float> kept_mass(draws.size(), 1.0f);
   std::vector<Choice> choices;
   if (options.temperature == 0.0f)
@@ -135,7 +145,8 @@ std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& p
   for (std::size_t i = 0; i < draws.size(); ++i) {
     TAPER_ENSURE(choices[i].id >= 0);
     const int row = draws[i].row;
-    tokens[i] = {choices[i].id, log_prob(choices[i].logit, logits.max(row), logits.mass[row]), kept_mass[i]};
+    tokens[i] = {choices[i].id, log_prob(choices[i].logit, logits.max(row), logits.mass[row]),
+                 kept_mass[i]};
   }
   return tokens;
 }

@@ -24,10 +24,11 @@ struct DrawnToken {
   float kept_mass = 1.0f;  // probability left by the truncation
 };
 
-// Draws tokens by inverse transform over integer masses in order of ids, with one counter-based uniform number per token.
-// The same for every tensor-parallel degree, batch composition and order of draws. Collective over parallel.group(), on
-// which all ranks return the same tokens.
-std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& parallel, const RowLogits& logits,
-                                    int valid_ids, std::span<const Draw> draws, const SamplingOptions& options);
+// Draws tokens by inverse transform over integer masses in order of ids, with one counter-based
+// uniform number per token. The same for every tensor-parallel degree, batch composition and order
+// of draws. Collective over parallel.group(), on which all ranks return the same tokens.
+std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& parallel,
+                                    const RowLogits& logits, int valid_ids,
+                                    std::span<const Draw> draws, const SamplingOptions& options);
 
 }  // namespace taper

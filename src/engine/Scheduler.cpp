@@ -7,15 +7,18 @@
 
 namespace taper {
 
-Scheduler::Scheduler(const SchedulerOptions& options, int blocks) : options_(options), blocks_(blocks) {
+Scheduler::Scheduler(const SchedulerOptions& options, int blocks)
+    : options_(options), blocks_(blocks) {
   TAPER_VALIDATE(options.max_running > 0 && options.max_step_rows >= options.max_running,
-                 "max_running " << options.max_running << " and max_step_rows " << options.max_step_rows
+                 "max_running " << options.max_running << " and max_step_rows "
+                                << options.max_step_rows
                                 << " (each running sequence needs a row per step)");
 }
 
 void Scheduler::submit(Sequence sequence) {
   TAPER_VALIDATE(blocks_for(sequence.prompt_length + sequence.max_new_tokens) <= blocks_.total(),
-                 "a sequence of " << sequence.prompt_length << " + " << sequence.max_new_tokens << " tokens needs "
+                 "a sequence of " << sequence.prompt_length << " + " << sequence.max_new_tokens
+                                  << " tokens needs "
                                   << blocks_for(sequence.prompt_length + sequence.max_new_tokens)
                                   << " KV blocks (the cache has " << blocks_.total()
                                   << "); give the KV cache more memory or lower the length limit");
@@ -30,7 +33,8 @@ int Scheduler::slots_taken() const {
 
 // Admits waiting sequences in order while slots and blocks for their pending tokens last.
 void Scheduler::admit() {
-  int reserved = 0;  // blocks that sequences admitted before will still need for what they are reading
+  int reserved =
+      0;  // blocks that sequences admitted before will still need for what they are reading
   for (const Sequence& s : running_)
     reserved += std::max(0, blocks_for(s.length()) - static_cast<int>(s.blocks.size()));
   int taken = slots_taken();
@@ -72,7 +76,8 @@ std::vector<Work> Scheduler::next_step() {
   admit();
   std::vector<Work> work;
   int rows = options_.max_step_rows;
-  // Oldest first, with a row kept for each of those behind; whoever finds no block takes it from the youngest.
+  // Oldest first, with a row kept for each of those behind; whoever finds no block takes it from
+  // the youngest.
   for (auto it = running_.begin(); it != running_.end() && rows > 0;) {
     const int behind = static_cast<int>(running_.size() - work.size()) - 1;
     const int count = std::min(it->pending(), std::max(1, rows - behind));
@@ -105,7 +110,8 @@ std::int32_t Scheduler::fork(const Sequence& parent, Sequence child) {
   }
   child.computed = parent.computed;
   child.blocks = parent.blocks;
-  for (std::size_t i = 0; i + (has_part ? 1 : 0) < child.blocks.size(); ++i) blocks_.share(child.blocks[i]);
+  for (std::size_t i = 0; i + (has_part ? 1 : 0) < child.blocks.size(); ++i)
+    blocks_.share(child.blocks[i]);
   std::int32_t copy = -1;
   if (has_part) copy = child.blocks.back() = blocks_.allocate();
   running_.push_back(std::move(child));
@@ -114,7 +120,8 @@ std::int32_t Scheduler::fork(const Sequence& parent, Sequence child) {
 
 void Scheduler::finish(Sequence* sequence) {
   release(*sequence);
-  const auto at = std::find_if(running_.begin(), running_.end(), [&](const Sequence& s) { return &s == sequence; });
+  const auto at = std::find_if(running_.begin(), running_.end(),
+                               [&](const Sequence& s) { return &s == sequence; });
   TAPER_EXPECT(at != running_.end());
   running_.erase(at);
 }

@@ -25,9 +25,9 @@ struct Work {
   bool finishes() const { return sequence->computed + count == sequence->length(); }
 };
 
-// Which tokens the next step computes: continuous batching with chunked prefill, and youngest-first preemption by
-// recompute when blocks run out. A pure function of the tokens seen so far and the number of blocks, so all ranks of a
-// group schedule alike.
+// Which tokens the next step computes: continuous batching with chunked prefill, and youngest-first
+// preemption by recompute when blocks run out. A pure function of the tokens seen so far and the
+// number of blocks, so all ranks of a group schedule alike.
 class Scheduler {
  public:
   Scheduler(const SchedulerOptions& options, int blocks);
@@ -37,8 +37,9 @@ class Scheduler {
 
   // The work of the next step, with blocks assigned. Empty only when idle.
   std::vector<Work> next_step();
-  // Puts a sequence that parted from `parent` into the running set, sharing full blocks. Returns the block to copy the
-  // parent's last, partly filled block into, or -1. Where no block is free the new sequence waits and is recomputed.
+  // Puts a sequence that parted from `parent` into the running set, sharing full blocks. Returns
+  // the block to copy the parent's last, partly filled block into, or -1. Where no block is free
+  // the new sequence waits and is recomputed.
   std::int32_t fork(const Sequence& parent, Sequence child);
   // Takes a sequence out and frees its blocks.
   void finish(Sequence* sequence);
@@ -49,7 +50,9 @@ class Scheduler {
   std::int64_t preemptions() const { return preemptions_; }
 
  private:
-  int blocks_for(int positions) const { return (positions + options_.block_size - 1) / options_.block_size; }
+  int blocks_for(int positions) const {
+    return (positions + options_.block_size - 1) / options_.block_size;
+  }
   int slots_taken() const;
   void admit();
   bool reserve(Sequence& sequence, int count);

@@ -22,7 +22,9 @@ struct Sequence {
   int preemptions = 0;
 
   int length() const { return static_cast<int>(tokens.size()); }
-  int pending() const { return length() - computed; }  // tokens to be computed next: 1 in plain decoding
+  int pending() const {
+    return length() - computed;
+  }  // tokens to be computed next: 1 in plain decoding
 };
 
 }  // namespace taper

@@ -18,12 +18,14 @@ StopMatcher::StopMatcher(StopOptions options) : options_(std::move(options)) {
 
 std::optional<FinishReason> StopMatcher::check(std::span<const std::int32_t> response) const {
   if (response.empty()) return std::nullopt;
-  if (std::binary_search(options_.ids.begin(), options_.ids.end(), response.back())) return FinishReason::kEos;
+  if (std::binary_search(options_.ids.begin(), options_.ids.end(), response.back()))
+    return FinishReason::kEos;
   if (!options_.strings.empty() && ends_string(response)) return FinishReason::kStop;
   return std::nullopt;
 }
 
-// A stop string counts when its last byte comes with the last token, wherever in the token it stands.
+// A stop string counts when its last byte comes with the last token, wherever in the token it
+// stands.
 bool StopMatcher::ends_string(std::span<const std::int32_t> response) const {
   const std::string& last = options_.token_bytes[response.back()];
   std::string tail = last;

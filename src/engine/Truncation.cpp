@@ -8,13 +8,15 @@
 
 namespace taper {
 
-KeptSet truncate(std::span<const std::int64_t> masses, std::int64_t total, const SamplingOptions& options) {
+KeptSet truncate(std::span<const std::int64_t> masses, std::int64_t total,
+                 const SamplingOptions& options) {
   std::vector<std::int32_t> order(masses.size());
   std::iota(order.begin(), order.end(), 0);
   const auto before = [&](std::int32_t a, std::int32_t b) {
     return masses[a] != masses[b] ? masses[a] > masses[b] : a < b;
   };
-  const std::size_t limit = options.top_k > 0 ? std::min<std::size_t>(options.top_k, order.size()) : order.size();
+  const std::size_t limit =
+      options.top_k > 0 ? std::min<std::size_t>(options.top_k, order.size()) : order.size();
   // Mass that top-k leaves; top-p is a share of it.
   std::int64_t available = total;
   if (limit < order.size()) {

@@ -9,8 +9,9 @@
 
 namespace taper {
 
-// What top-k, top-p and min-p leave of a row: an id is kept where (mass, id) ranks at or before the threshold, masses
-// descending, ids ascending on ties. A function of integers only, so it is the same for every tensor-parallel degree.
+// What top-k, top-p and min-p leave of a row: an id is kept where (mass, id) ranks at or before the
+// threshold, masses descending, ids ascending on ties. A function of integers only, so it is the
+// same for every tensor-parallel degree.
 struct KeptSet {
   std::int64_t threshold_mass = 0;
   std::int32_t threshold_id = 0;
@@ -21,11 +22,14 @@ struct KeptSet {
   }
 };
 
-// masses: integer weights of all ids of a row (logits.hpp), `total` their sum. top-k is applied first, then top-p to the
-// mass that is left, then min-p relative to the largest mass. At least one id is kept.
-KeptSet truncate(std::span<const std::int64_t> masses, std::int64_t total, const SamplingOptions& options);
+// masses: integer weights of all ids of a row (logits.hpp), `total` their sum. top-k is applied
+// first, then top-p to the mass that is left, then min-p relative to the largest mass. At least one
+// id is kept.
+KeptSet truncate(std::span<const std::int64_t> masses, std::int64_t total,
+                 const SamplingOptions& options);
 
-// The id at which the running sum of kept masses, in order of ids, passes target; 0 <= target < kept.mass.
+// The id at which the running sum of kept masses, in order of ids, passes target; 0 <= target <
+// kept.mass.
 std::int32_t pick(std::span<const std::int64_t> masses, const KeptSet& kept, std::int64_t target);
 
 }  // namespace taper

@@ -6,8 +6,8 @@
 
 namespace taper {
 
-// Which blocks of the KV pool are in use, and by how many sequences. Pure bookkeeping on the host: ranks of a group that
-// make the same calls hold the same blocks.
+// Which blocks of the KV pool are in use, and by how many sequences. Pure bookkeeping on the host:
+// ranks of a group that make the same calls hold the same blocks.
 class BlockManager {
  public:
   explicit BlockManager(int blocks);

@@ -15,11 +15,14 @@ void BlockPool::plan(MemoryPlan& plan, MemoryPhase phase, const BlockShape& shap
 }
 
 BlockPool::BlockPool(const BlockShape& shape, int blocks, Arena& arena, MemoryPhase phase)
-    : shape_(shape), blocks_(blocks), memory_(arena.take<float>(kItem, phase, blocks * shape.floats())) {}
+    : shape_(shape),
+      blocks_(blocks),
+      memory_(arena.take<float>(kItem, phase, blocks * shape.floats())) {}
 
 PagedLayers BlockPool::pages() const {
   const std::int64_t page = page_floats(shape_.head_dim);
-  return {{memory_, shape_.floats(), page, shape_.head_dim, round_up(shape_.head_dim, 16)}, shape_.kv_heads * page};
+  return {{memory_, shape_.floats(), page, shape_.head_dim, round_up(shape_.head_dim, 16)},
+          shape_.kv_heads * page};
 }
 
 void BlockPool::copy(std::int32_t to, std::int32_t from) {

@@ -8,8 +8,8 @@
 
 namespace taper {
 
-// The shape of a block: 64 positions of all layers and local KV heads. A page, one (layer, KV head) of it, looks the same
-// for every tensor-parallel degree.
+// The shape of a block: 64 positions of all layers and local KV heads. A page, one (layer, KV head)
+// of it, looks the same for every tensor-parallel degree.
 struct BlockShape {
   int layers = 0;
   int kv_heads = 0;  // local

@@ -12,8 +12,12 @@ ActivationShape::ActivationShape(const ParamTable& table, const ModelShard& shar
       kv_heads(shard.kv_heads().size()),
       qk_norm(table.config().qk_norm) {
   const int group = table.config().heads / table.config().kv_heads;
-  attention = {heads, kv_heads, group, shard.heads().begin - shard.kv_heads().begin * group,
-               table.config().head_dim, table.head_pad()};
+  attention = {heads,
+               kv_heads,
+               group,
+               shard.heads().begin - shard.kv_heads().begin * group,
+               table.config().head_dim,
+               table.head_pad()};
 }
 
 template <class Take>
@@ -37,10 +41,13 @@ void LayerActivations::lay_out(int capacity, const Take& take) {
 }
 
 namespace {
-constexpr std::int64_t aligned(std::int64_t floats) { return (floats + 15) / 16 * 16; }
+constexpr std::int64_t aligned(std::int64_t floats) {
+  return (floats + 15) / 16 * 16;
+}
 }  // namespace
 
-LayerActivations::LayerActivations(const ActivationShape& shape, int capacity, float* memory) : shape_(shape) {
+LayerActivations::LayerActivations(const ActivationShape& shape, int capacity, float* memory)
+    : shape_(shape) {
   float* next = memory;
   lay_out(capacity, [&](std::int64_t count) {
     float* taken = next;

@@ -22,7 +22,8 @@ struct TokenBatch {
 
 // Widths of the activations of one shard.
 struct ActivationShape {
-  int hidden, query, key_value, mlp;  // columns per row: heads x pad, kv heads x 2 x pad, blocks x 64
+  int hidden, query, key_value,
+      mlp;  // columns per row: heads x pad, kv heads x 2 x pad, blocks x 64
   int heads, kv_heads;
   bool qk_norm;
   AttentionShape attention;
@@ -30,8 +31,9 @@ struct ActivationShape {
   ActivationShape(const ParamTable& table, const ModelShard& shard);
 };
 
-// The values of one layer, of up to `capacity` rows. For inference all layers share one set and `mid` is the residual
-// stream itself; for training each layer has one, or shares one and is recomputed (activation checkpointing).
+// The values of one layer, of up to `capacity` rows. For inference all layers share one set and
+// `mid` is the residual stream itself; for training each layer has one, or shares one and is
+// recomputed (activation checkpointing).
 class LayerActivations {
  public:
   static std::int64_t floats(const ActivationShape& shape, int capacity);
@@ -40,7 +42,9 @@ class LayerActivations {
   FloatMatrix normed1(int rows) const { return make_matrix(normed1_, rows, shape_.hidden); }
   FloatMatrix query_raw(int rows) const { return make_matrix(query_raw_, rows, shape_.query); }
   FloatMatrix query(int rows) const { return make_matrix(query_, rows, shape_.query); }
-  FloatMatrix key_value_raw(int rows) const { return make_matrix(key_value_raw_, rows, shape_.key_value); }
+  FloatMatrix key_value_raw(int rows) const {
+    return make_matrix(key_value_raw_, rows, shape_.key_value);
+  }
   FloatMatrix key_value(int rows) const { return make_matrix(key_value_, rows, shape_.key_value); }
   FloatMatrix attended(int rows) const { return make_matrix(attended_, rows, shape_.query); }
   FloatMatrix stats(int rows) const { return make_matrix(stats_, rows, 2 * shape_.heads); }
@@ -50,20 +54,28 @@ class LayerActivations {
   FloatMatrix act(int rows) const { return make_matrix(act_, rows, shape_.mlp); }
   FloatVector inv1(int rows) const { return FloatVector(inv1_, rows); }
   FloatVector inv2(int rows) const { return FloatVector(inv2_, rows); }
-  FloatVector query_inv(int rows) const { return FloatVector(query_inv_, std::size_t(rows) * shape_.heads); }
-  FloatVector key_inv(int rows) const { return FloatVector(key_inv_, std::size_t(rows) * shape_.kv_heads); }
+  FloatVector query_inv(int rows) const {
+    return FloatVector(query_inv_, std::size_t(rows) * shape_.heads);
+  }
+  FloatVector key_inv(int rows) const {
+    return FloatVector(key_inv_, std::size_t(rows) * shape_.kv_heads);
+  }
 
  private:
   template <class Take>
   void lay_out(int capacity, const Take& take);
 
   ActivationShape shape_;
-  float *normed1_, *query_raw_, *query_, *key_value_raw_, *key_value_, *attended_, *stats_, *mid_, *normed2_, *gate_up_,
-      *act_, *inv1_, *inv2_, *query_inv_, *key_inv_;
+  float *normed1_, *query_raw_, *query_, *key_value_raw_, *key_value_, *attended_, *stats_, *mid_,
+      *normed2_, *gate_up_, *act_, *inv1_, *inv2_, *query_inv_, *key_inv_;
 };
 
 // Flat view of a matrix.
-inline FloatVector flat(FloatMatrix m) { return FloatVector(m.data(), m.extent(0) * m.extent(1)); }
-inline ConstFloatVector flat(ConstFloatMatrix m) { return ConstFloatVector(m.data(), m.extent(0) * m.extent(1)); }
+inline FloatVector flat(FloatMatrix m) {
+  return FloatVector(m.data(), m.extent(0) * m.extent(1));
+}
+inline ConstFloatVector flat(ConstFloatMatrix m) {
+  return ConstFloatVector(m.data(), m.extent(0) * m.extent(1));
+}
 
 }  // namespace taper

@@ -16,8 +16,12 @@ class Gradients {
   FloatMatrix matrix(int tensor) const;
   FloatVector vector(int tensor) const;
   // Empty views where the model has no such tensor.
-  FloatMatrix matrix(ParamRole role, int layer = -1) const { return matrix(layout_->table().index_of(role, layer)); }
-  FloatVector vector(ParamRole role, int layer = -1) const { return vector(layout_->table().index_of(role, layer)); }
+  FloatMatrix matrix(ParamRole role, int layer = -1) const {
+    return matrix(layout_->table().index_of(role, layer));
+  }
+  FloatVector vector(ParamRole role, int layer = -1) const {
+    return vector(layout_->table().index_of(role, layer));
+  }
   LayerGradients layer(int l) const;
 
  private:

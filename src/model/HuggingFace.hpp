@@ -18,8 +18,8 @@ namespace taper {
 // Reads pieces (units of tensors) of one model.
 class HuggingFaceReader {
  public:
-  // Opens the weights of the directory and checks every tensor's presence and shape against the table. Throws Error
-  // naming the file and the tensor.
+  // Opens the weights of the directory and checks every tensor's presence and shape against the
+  // table. Throws Error naming the file and the tensor.
   HuggingFaceReader(const std::filesystem::path& directory, const ParamTable& table);
 
   // The stored rows of piece `id` as f32, padding included: out (unit_rows, columns).
@@ -40,7 +40,8 @@ struct HuggingFaceTensor {
 };
 std::vector<HuggingFaceTensor> hugging_face_tensors(const ParamTable& table);
 
-// Writes model.safetensors (in `type`: F32 or BF16) from pieces handed over in any order; all on one rank.
+// Writes model.safetensors (in `type`: F32 or BF16) from pieces handed over in any order; all on
+// one rank.
 class HuggingFaceWriter {
  public:
   HuggingFaceWriter(const std::filesystem::path& file, const ParamTable& table, TensorType type);

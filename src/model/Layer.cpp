@@ -13,14 +13,17 @@ namespace {
 
 // out = x + (the row-parallel product of `input`, summed over the group in tree order).
 void project_and_add(const LayerContext& c, const PackedMatrix& weights, const LeafOrder& leaves,
-                     const TreeReducer& sum, FloatMatrix out, ConstFloatMatrix x, ConstFloatMatrix input) {
+                     const TreeReducer& sum, FloatMatrix out, ConstFloatMatrix x,
+                     ConstFloatMatrix input) {
   const std::size_t rows = x.extent(0), h = x.extent(1);
   const std::size_t partial_floats = leaves.partials * rows * h;
-  multiply_leaves(c.exec, FloatMatrix(c.partials, leaves.partials * rows, h), input, weights, leaves);
+  multiply_leaves(c.exec, FloatMatrix(c.partials, leaves.partials * rows, h), input, weights,
+                  leaves);
   float* total = c.partials;
   if (!c.parallel.group().is_null()) {
     total = c.partials + partial_floats;
-    sum.sum(c.parallel.group(), total, c.partials, static_cast<int>(rows), static_cast<int>(h), total + rows * h);
+    sum.sum(c.parallel.group(), total, c.partials, static_cast<int>(rows), static_cast<int>(h),
+            total + rows * h);
   }
   add(c.exec, flat(out), flat(x), ConstFloatVector(total, rows * h));
 }
@@ -32,7 +35,8 @@ void norm_heads(const LayerContext& c, const LayerWeights& w, const LayerActivat
   // Keys stand before values in each head's pair; values pass unchanged.
   const auto raw = a.key_value_raw(rows), kv = a.key_value(rows);
   std::copy_n(raw.data(), raw.extent(0) * raw.extent(1), kv.data());
-  rmsnorm(c.exec, flat(kv), a.key_inv(rows), flat(raw), w.key_norm, {d, 2 * pad, c.config.norm_eps});
+  rmsnorm(c.exec, flat(kv), a.key_inv(rows), flat(raw), w.key_norm,
+          {d, 2 * pad, c.config.norm_eps});
 }
 
 }  // namespace
@@ -40,14 +44,15 @@ void norm_heads(const LayerContext& c, const LayerWeights& w, const LayerActivat
 std::int64_t layer_scratch_floats(const ModelParallel& parallel, int hidden, int rows) {
   const std::int64_t one = static_cast<std::int64_t>(rows) * hidden;
   const auto need = [&](const LeafOrder& leaves, const TreeReducer& sum) {
-    return (leaves.partials + 1) * one + static_cast<std::int64_t>(sum.workspace_floats(rows, hidden));
+    return (leaves.partials + 1) * one +
+           static_cast<std::int64_t>(sum.workspace_floats(rows, hidden));
   };
   return std::max(need(parallel.attention_leaves(), parallel.attention_sum()),
                   need(parallel.mlp_leaves(), parallel.mlp_sum()));
 }
 
-void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPages& pages, const LayerActivations& a,
-                   FloatMatrix out, ConstFloatMatrix x) {
+void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,
+                   const LayerActivations& a, FloatMatrix out, ConstFloatMatrix x) {
   const int rows = c.batch.rows(), pad = c.shape.attention.head_pad, d = c.config.head_dim;
   const NormShape norm{c.config.hidden, c.config.hidden, c.config.norm_eps};
 
@@ -55,20 +60,25 @@ void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPage
   multiply(c.exec, a.query_raw(rows), a.normed1(rows), w.query, w.query_bias);
   multiply(c.exec, a.key_value_raw(rows), a.normed1(rows), w.key_value, w.key_value_bias);
   if (c.shape.qk_norm) norm_heads(c, w, a);
-  rope(c.exec, a.query(rows), c.batch.positions, c.rope_table, {c.shape.heads, pad, d}, RopeDirection::kForward);
+  rope(c.exec, a.query(rows), c.batch.positions, c.rope_table, {c.shape.heads, pad, d},
+       RopeDirection::kForward);
   rope(c.exec, a.key_value(rows), c.batch.positions, c.rope_table, {c.shape.kv_heads, 2 * pad, d},
        RopeDirection::kForward);
-  write_pages(c.exec, pages, ConstFloatMatrix(a.key_value(rows)), c.batch.segments, c.shape.attention);
-  // Padding columns of a head stay zero: they meet zero weights forward, but would count in weight gradients.
+  write_pages(c.exec, pages, ConstFloatMatrix(a.key_value(rows)), c.batch.segments,
+              c.shape.attention);
+  // Padding columns of a head stay zero: they meet zero weights forward, but would count in weight
+  // gradients.
   if (pad != d) std::fill_n(a.attended(rows).data(), a.attended(rows).size(), 0.0f);
-  attention(c.exec, a.attended(rows), a.stats(rows), a.query(rows), pages, c.batch.segments, c.shape.attention);
-  project_and_add(c, w.output, c.parallel.attention_leaves(), c.parallel.attention_sum(), a.mid(rows), x,
-                  a.attended(rows));
+  attention(c.exec, a.attended(rows), a.stats(rows), a.query(rows), pages, c.batch.segments,
+            c.shape.attention);
+  project_and_add(c, w.output, c.parallel.attention_leaves(), c.parallel.attention_sum(),
+                  a.mid(rows), x, a.attended(rows));
 
   rmsnorm(c.exec, flat(a.normed2(rows)), a.inv2(rows), flat(a.mid(rows)), w.post_norm, norm);
   multiply(c.exec, a.gate_up(rows), a.normed2(rows), w.gate_up);
   swiglu(c.exec, a.act(rows), ConstFloatMatrix(a.gate_up(rows)));
-  project_and_add(c, w.down, c.parallel.mlp_leaves(), c.parallel.mlp_sum(), out, a.mid(rows), a.act(rows));
+  project_and_add(c, w.down, c.parallel.mlp_leaves(), c.parallel.mlp_sum(), out, a.mid(rows),
+                  a.act(rows));
 }
 
 }  // namespace taper

@@ -8,7 +8,8 @@
 
 namespace taper {
 
-// What a layer call works with besides its weights: the ranks, the tokens, tables, and scratch memory.
+// What a layer call works with besides its weights: the ranks, the tokens, tables, and scratch
+// memory.
 struct LayerContext {
   const HostExec& exec;
   const ModelParallel& parallel;
@@ -22,10 +23,12 @@ struct LayerContext {
 // Floats that LayerContext::partials must hold for calls of up to `rows` rows.
 std::int64_t layer_scratch_floats(const ModelParallel& parallel, int hidden, int rows);
 
-// One decoder layer: attention over the pages (into which the new keys and values are written first), MLP, residuals.
-// out (rows, h) may be x; `acts` receives what the backward pass needs. Collective over parallel.group().
-void forward_layer(const LayerContext& context, const LayerWeights& weights, const LayerPages& pages,
-                   const LayerActivations& acts, FloatMatrix out, ConstFloatMatrix x);
+// One decoder layer: attention over the pages (into which the new keys and values are written
+// first), MLP, residuals. out (rows, h) may be x; `acts` receives what the backward pass needs.
+// Collective over parallel.group().
+void forward_layer(const LayerContext& context, const LayerWeights& weights,
+                   const LayerPages& pages, const LayerActivations& acts, FloatMatrix out,
+                   ConstFloatMatrix x);
 
 // Gradients of one layer's parameters, local rows as stored.
 struct LayerGradients {
@@ -44,11 +47,13 @@ struct BackwardScratch {
   BackwardScratch(const ActivationShape& shape, int rows, float* memory);
 };
 
-// dx (rows, h): in, the gradient by the layer's output; out, by its input x. Adds to `gradients`. Pages must hold the
-// layer's keys and values (rewritten here from acts). Gradients of norms over heads are those of the local heads only;
-// the others are complete. Collective over parallel.group().
-void backward_layer(const LayerContext& context, const LayerWeights& weights, const LayerPages& pages,
-                    const LayerActivations& acts, const LayerGradients& gradients, const BackwardScratch& scratch,
-                    FloatMatrix dx, ConstFloatMatrix x);
+// dx (rows, h): in, the gradient by the layer's output; out, by its input x. Adds to `gradients`.
+// Pages must hold the layer's keys and values (rewritten here from acts). Gradients of norms over
+// heads are those of the local heads only; the others are complete. Collective over
+// parallel.group().
+void backward_layer(const LayerContext& context, const LayerWeights& weights,
+                    const LayerPages& pages, const LayerActivations& acts,
+                    const LayerGradients& gradients, const BackwardScratch& scratch, FloatMatrix dx,
+                    ConstFloatMatrix x);
 
 }  // namespace taper

@@ -20,11 +20,12 @@ void sum_over_group(const LayerContext& c, FloatMatrix d) {
   if (!c.parallel.group().is_null()) all_reduce_ordered_sum(c.parallel.group(), flat(d));
 }
 
-void backward_mlp(const LayerContext& c, const LayerWeights& w, const LayerActivations& a, const LayerGradients& g,
-                  const BackwardScratch& s, FloatMatrix dx) {
+void backward_mlp(const LayerContext& c, const LayerWeights& w, const LayerActivations& a,
+                  const LayerGradients& g, const BackwardScratch& s, FloatMatrix dx) {
   const int rows = c.batch.rows(), h = c.config.hidden;
   const NormShape norm{h, h, c.config.norm_eps};
-  const auto d_act = resize(s.act, rows, c.shape.mlp), d_gate_up = resize(s.wide, rows, 2 * c.shape.mlp);
+  const auto d_act = resize(s.act, rows, c.shape.mlp),
+             d_gate_up = resize(s.wide, rows, 2 * c.shape.mlp);
   const auto d_normed = resize(s.hidden, rows, h);
   multiply(c.exec, d_act, dx, w.down_t);
   accumulate_outer(c.exec, g.down, a.act(rows), dx);
@@ -32,33 +33,40 @@ void backward_mlp(const LayerContext& c, const LayerWeights& w, const LayerActiv
   accumulate_outer(c.exec, g.gate_up, d_gate_up, a.normed2(rows));
   multiply(c.exec, d_normed, d_gate_up, w.gate_up_t);
   sum_over_group(c, d_normed);
-  rmsnorm_backward(c.exec, flat(dx), g.post_norm, flat(d_normed), flat(a.mid(rows)), a.inv2(rows), w.post_norm, norm,
-                   Accumulate::kYes);
+  rmsnorm_backward(c.exec, flat(dx), g.post_norm, flat(d_normed), flat(a.mid(rows)), a.inv2(rows),
+                   w.post_norm, norm, Accumulate::kYes);
 }
 
 void backward_head_norms(const LayerContext& c, const LayerWeights& w, const LayerActivations& a,
                          const LayerGradients& g, FloatMatrix d_query, FloatMatrix d_key_value) {
   const int rows = c.batch.rows(), pad = c.shape.attention.head_pad, d = c.config.head_dim;
-  rmsnorm_backward(c.exec, flat(d_query), g.query_norm, flat(d_query), flat(a.query_raw(rows)), a.query_inv(rows),
-                   w.query_norm, {d, pad, c.config.norm_eps}, Accumulate::kNo);
-  rmsnorm_backward(c.exec, flat(d_key_value), g.key_norm, flat(d_key_value), flat(a.key_value_raw(rows)),
-                   a.key_inv(rows), w.key_norm, {d, 2 * pad, c.config.norm_eps}, Accumulate::kNo);
+  rmsnorm_backward(c.exec, flat(d_query), g.query_norm, flat(d_query), flat(a.query_raw(rows)),
+                   a.query_inv(rows), w.query_norm, {d, pad, c.config.norm_eps}, Accumulate::kNo);
+  rmsnorm_backward(c.exec, flat(d_key_value), g.key_norm, flat(d_key_value),
+                   flat(a.key_value_raw(rows)), a.key_inv(rows), w.key_norm,
+                   {d, 2 * pad, c.config.norm_eps}, Accumulate::kNo);
 }
 
 void backward_attention(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,
-                        const LayerActivations& a, const LayerGradients& g, const BackwardScratch& s, FloatMatrix dx,
-                        ConstFloatMatrix x) {
-  const int rows = c.batch.rows(), h = c.config.hidden, pad = c.shape.attention.head_pad, d = c.config.head_dim;
+                        const LayerActivations& a, const LayerGradients& g,
+                        const BackwardScratch& s, FloatMatrix dx, ConstFloatMatrix x) {
+  const int rows = c.batch.rows(), h = c.config.hidden, pad = c.shape.attention.head_pad,
+            d = c.config.head_dim;
   const NormShape norm{h, h, c.config.norm_eps};
-  const auto d_attended = resize(s.wide, rows, c.shape.query), d_query = resize(s.act, rows, c.shape.query);
-  const auto d_key_value = resize(s.key_value, rows, c.shape.key_value), d_normed = resize(s.hidden, rows, h);
+  const auto d_attended = resize(s.wide, rows, c.shape.query),
+             d_query = resize(s.act, rows, c.shape.query);
+  const auto d_key_value = resize(s.key_value, rows, c.shape.key_value),
+             d_normed = resize(s.hidden, rows, h);
   multiply(c.exec, d_attended, dx, w.output_t);
   accumulate_outer(c.exec, g.output, a.attended(rows), dx);
-  write_pages(c.exec, pages, ConstFloatMatrix(a.key_value(rows)), c.batch.segments, c.shape.attention);
-  attention_backward(c.exec, d_query, d_key_value, d_attended, a.attended(rows), a.stats(rows), a.query(rows), pages,
-                     c.batch.segments, c.shape.attention);
-  rope(c.exec, d_query, c.batch.positions, c.rope_table, {c.shape.heads, pad, d}, RopeDirection::kBackward);
-  rope(c.exec, d_key_value, c.batch.positions, c.rope_table, {c.shape.kv_heads, 2 * pad, d}, RopeDirection::kBackward);
+  write_pages(c.exec, pages, ConstFloatMatrix(a.key_value(rows)), c.batch.segments,
+              c.shape.attention);
+  attention_backward(c.exec, d_query, d_key_value, d_attended, a.attended(rows), a.stats(rows),
+                     a.query(rows), pages, c.batch.segments, c.shape.attention);
+  rope(c.exec, d_query, c.batch.positions, c.rope_table, {c.shape.heads, pad, d},
+       RopeDirection::kBackward);
+  rope(c.exec, d_key_value, c.batch.positions, c.rope_table, {c.shape.kv_heads, 2 * pad, d},
+       RopeDirection::kBackward);
   if (c.shape.qk_norm) backward_head_norms(c, w, a, g, d_query, d_key_value);
   if (g.query_bias.data() != nullptr) {
     accumulate_bias(c.exec, g.query_bias, ConstFloatMatrix(d_query));
@@ -69,15 +77,16 @@ void backward_attention(const LayerContext& c, const LayerWeights& w, const Laye
   multiply(c.exec, d_normed, d_query, w.query_t);
   multiply_add(c.exec, d_normed, d_key_value, w.key_value_t);
   sum_over_group(c, d_normed);
-  rmsnorm_backward(c.exec, flat(dx), g.input_norm, flat(d_normed), flat(x), a.inv1(rows), w.input_norm, norm,
-                   Accumulate::kYes);
+  rmsnorm_backward(c.exec, flat(dx), g.input_norm, flat(d_normed), flat(x), a.inv1(rows),
+                   w.input_norm, norm, Accumulate::kYes);
 }
 
 }  // namespace
 
 std::int64_t BackwardScratch::floats(const ActivationShape& shape, int rows) {
-  return static_cast<std::int64_t>(rows) * (std::max(2 * shape.mlp, shape.query) + std::max(shape.mlp, shape.query) +
-                                            shape.key_value + shape.hidden);
+  return static_cast<std::int64_t>(rows) *
+         (std::max(2 * shape.mlp, shape.query) + std::max(shape.mlp, shape.query) +
+          shape.key_value + shape.hidden);
 }
 
 BackwardScratch::BackwardScratch(const ActivationShape& shape, int rows, float* memory) {
@@ -92,8 +101,9 @@ BackwardScratch::BackwardScratch(const ActivationShape& shape, int rows, float* 
   hidden = take(shape.hidden);
 }
 
-void backward_layer(const LayerContext& c, const LayerWeights& w, const LayerPages& pages, const LayerActivations& a,
-                    const LayerGradients& g, const BackwardScratch& s, FloatMatrix dx, ConstFloatMatrix x) {
+void backward_layer(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,
+                    const LayerActivations& a, const LayerGradients& g, const BackwardScratch& s,
+                    FloatMatrix dx, ConstFloatMatrix x) {
   backward_mlp(c, w, a, g, s, dx);
   backward_attention(c, w, pages, a, g, s, dx, x);
 }

@@ -23,7 +23,8 @@ class Reader {
     try {
       return json_[key].get<T>();
     } catch (const Json::exception&) {
-      TAPER_FAIL(ExitCode::kBadInput, path_ << ": '" << key << "' is " << json_[key].dump() << " (of the wrong type)");
+      TAPER_FAIL(ExitCode::kBadInput,
+                 path_ << ": '" << key << "' is " << json_[key].dump() << " (of the wrong type)");
     }
   }
 
@@ -45,8 +46,9 @@ ModelFamily family_of(const Reader& r) {
   if (type == "llama") return ModelFamily::kLlama;
   if (type == "qwen2") return ModelFamily::kQwen2;
   if (type == "qwen3") return ModelFamily::kQwen3;
-  TAPER_FAIL(ExitCode::kBadInput, r.path() << ": model_type '" << type
-                                           << "' is not supported (dense models of llama, qwen2 and qwen3 are)");
+  TAPER_FAIL(ExitCode::kBadInput,
+             r.path() << ": model_type '" << type
+                      << "' is not supported (dense models of llama, qwen2 and qwen3 are)");
 }
 
 RopeScaling rope_scaling_of(const Reader& r) {
@@ -57,8 +59,9 @@ RopeScaling rope_scaling_of(const Reader& r) {
   const Reader s = r.child(key);
   const auto type = s.get<std::string>(s.has("rope_type") ? "rope_type" : "type", "default");
   if (type == "default") return scaling;
-  TAPER_VALIDATE(type == "linear" || type == "llama3",
-                 s.path() << ": type '" << type << "' is not supported (default, linear and llama3 are)");
+  TAPER_VALIDATE(
+      type == "linear" || type == "llama3",
+      s.path() << ": type '" << type << "' is not supported (default, linear and llama3 are)");
   scaling.factor = s.get<double>("factor");
   scaling.kind = type == "linear" ? RopeScaling::Kind::kLinear : RopeScaling::Kind::kLlama3;
   if (type == "llama3") {
@@ -79,20 +82,26 @@ void add_eos(const Json& json, std::vector<int>& ids) {
 
 void refuse_unsupported(const Reader& r, const ModelConfig& config) {
   const auto activation = r.get<std::string>("hidden_act", "silu");
-  TAPER_VALIDATE(activation == "silu", r.path() << ": hidden_act '" << activation << "' is not supported (silu is)");
+  TAPER_VALIDATE(activation == "silu",
+                 r.path() << ": hidden_act '" << activation << "' is not supported (silu is)");
   TAPER_VALIDATE(!r.get<bool>("mlp_bias", false), r.path() << ": mlp_bias is not supported");
-  TAPER_VALIDATE(config.family == ModelFamily::kQwen2 || !r.get<bool>("attention_bias", false),
-                 r.path() << ": attention_bias is not supported for this family (Qwen2 has its own)");
-  TAPER_VALIDATE(!r.get<bool>("use_sliding_window", false), r.path() << ": sliding-window attention is not supported");
+  TAPER_VALIDATE(
+      config.family == ModelFamily::kQwen2 || !r.get<bool>("attention_bias", false),
+      r.path() << ": attention_bias is not supported for this family (Qwen2 has its own)");
+  TAPER_VALIDATE(!r.get<bool>("use_sliding_window", false),
+                 r.path() << ": sliding-window attention is not supported");
 }
 
 }  // namespace
 
 const char* to_string(ModelFamily family) {
   switch (family) {
-    case ModelFamily::kLlama: return "llama";
-    case ModelFamily::kQwen2: return "qwen2";
-    case ModelFamily::kQwen3: return "qwen3";
+    case ModelFamily::kLlama:
+      return "llama";
+    case ModelFamily::kQwen2:
+      return "qwen2";
+    case ModelFamily::kQwen3:
+      return "qwen3";
   }
   return "";
 }
@@ -100,7 +109,8 @@ const char* to_string(ModelFamily family) {
 std::vector<std::string> ModelConfig::problems() const {
   std::vector<std::string> list;
   const auto need_positive = [&](int value, const char* name) {
-    if (value <= 0) list.push_back(std::string(name) + " is " + std::to_string(value) + " (must be positive)");
+    if (value <= 0)
+      list.push_back(std::string(name) + " is " + std::to_string(value) + " (must be positive)");
   };
   need_positive(layers, "num_hidden_layers");
   need_positive(hidden, "hidden_size");
@@ -111,15 +121,16 @@ std::vector<std::string> ModelConfig::problems() const {
   need_positive(vocab, "vocab_size");
   need_positive(max_positions, "max_position_embeddings");
   if (kv_heads > 0 && heads % kv_heads != 0)
-    list.push_back("num_attention_heads " + std::to_string(heads) + " is no multiple of num_key_value_heads " +
-                   std::to_string(kv_heads));
+    list.push_back("num_attention_heads " + std::to_string(heads) +
+                   " is no multiple of num_key_value_heads " + std::to_string(kv_heads));
   if (head_dim % 2 != 0 || head_dim > 256)
     list.push_back("head_dim " + std::to_string(head_dim) + " (must be even and at most 256)");
   return list;
 }
 
 std::int64_t ModelConfig::parameters() const {
-  const std::int64_t h = hidden, q = std::int64_t{heads} * head_dim, kv = std::int64_t{kv_heads} * head_dim;
+  const std::int64_t h = hidden, q = std::int64_t{heads} * head_dim,
+                     kv = std::int64_t{kv_heads} * head_dim;
   std::int64_t layer = 2 * h * q + 2 * h * kv + 3 * h * intermediate + 2 * h;
   if (qkv_bias) layer += q + 2 * kv;
   if (qk_norm) layer += 2 * head_dim;
@@ -127,9 +138,9 @@ std::int64_t ModelConfig::parameters() const {
 }
 
 bool same_shape(const ModelConfig& a, const ModelConfig& b) {
-  return a.family == b.family && a.layers == b.layers && a.hidden == b.hidden && a.heads == b.heads &&
-         a.kv_heads == b.kv_heads && a.head_dim == b.head_dim && a.intermediate == b.intermediate &&
-         a.vocab == b.vocab && a.tied == b.tied;
+  return a.family == b.family && a.layers == b.layers && a.hidden == b.hidden &&
+         a.heads == b.heads && a.kv_heads == b.kv_heads && a.head_dim == b.head_dim &&
+         a.intermediate == b.intermediate && a.vocab == b.vocab && a.tied == b.tied;
 }
 
 ModelConfig read_model_config(const std::filesystem::path& directory) {
@@ -148,14 +159,16 @@ ModelConfig read_model_config(const std::filesystem::path& directory) {
   c.max_positions = r.get<int>("max_position_embeddings");
   c.norm_eps = r.get<float>("rms_norm_eps");
   c.rope_theta = r.get<double>("rope_theta", 10000.0);
-  if (r.has("rope_parameters")) c.rope_theta = r.child("rope_parameters").get<double>("rope_theta", c.rope_theta);
+  if (r.has("rope_parameters"))
+    c.rope_theta = r.child("rope_parameters").get<double>("rope_theta", c.rope_theta);
   c.rope_scaling = rope_scaling_of(r);
   c.tied = r.get<bool>("tie_word_embeddings", false);
   c.qkv_bias = c.family == ModelFamily::kQwen2;
   c.qk_norm = c.family == ModelFamily::kQwen3;
   if (r.has("bos_token_id")) c.bos_id = r.get<int>("bos_token_id");
   refuse_unsupported(r, c);
-  for (const auto& problem : c.problems()) TAPER_FAIL(ExitCode::kBadInput, path.string() << ": " << problem);
+  for (const auto& problem : c.problems())
+    TAPER_FAIL(ExitCode::kBadInput, path.string() << ": " << problem);
   add_eos(json, c.eos_ids);
   const auto generation = directory / "generation_config.json";
   if (std::filesystem::exists(generation)) add_eos(read_json_file(generation), c.eos_ids);
@@ -186,7 +199,8 @@ std::string model_config_json(const ModelConfig& c, const std::string& torch_dty
                          {"factor", c.rope_scaling.factor},
                          {"low_freq_factor", c.rope_scaling.low_freq_factor},
                          {"high_freq_factor", c.rope_scaling.high_freq_factor},
-                         {"original_max_position_embeddings", static_cast<int>(c.rope_scaling.original_max_positions)}};
+                         {"original_max_position_embeddings",
+                          static_cast<int>(c.rope_scaling.original_max_positions)}};
   j["tie_word_embeddings"] = c.tied;
   j["hidden_act"] = "silu";
   if (c.family != ModelFamily::kQwen2) j["attention_bias"] = false;

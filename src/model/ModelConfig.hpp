@@ -27,16 +27,16 @@ struct ModelConfig {
   ModelFamily family = ModelFamily::kLlama;
   int layers = 0;
   int hidden = 0;
-  int heads = 0;      // query heads
+  int heads = 0;  // query heads
   int kv_heads = 0;
   int head_dim = 0;
   int intermediate = 0;
-  int vocab = 0;      // rows of the embedding
+  int vocab = 0;  // rows of the embedding
   int max_positions = 0;
   float norm_eps = 1e-5f;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
-  bool tied = false;      // output head = embedding
+  bool tied = false;  // output head = embedding
   bool qkv_bias = false;
   bool qk_norm = false;
   std::vector<int> eos_ids;  // of config.json and generation_config.json together
@@ -49,8 +49,8 @@ struct ModelConfig {
 // True where weights of one fit the other.
 bool same_shape(const ModelConfig& a, const ModelConfig& b);
 
-// Reads DIR/config.json (and generation_config.json where there is one). Throws Error naming the file and the key for
-// what is missing, contradictory or not supported.
+// Reads DIR/config.json (and generation_config.json where there is one). Throws Error naming the
+// file and the key for what is missing, contradictory or not supported.
 ModelConfig read_model_config(const std::filesystem::path& directory);
 
 // The config.json text that transformers reads.

@@ -22,7 +22,9 @@ ReductionTree attention_tree(const ParamTable& table) {
   return {c.kv_heads, c.heads / c.kv_heads};
 }
 
-ReductionTree mlp_tree(const ParamTable& table) { return {table.mlp_blocks(), 1}; }
+ReductionTree mlp_tree(const ParamTable& table) {
+  return {table.mlp_blocks(), 1};
+}
 
 }  // namespace
 
@@ -34,12 +36,16 @@ ModelParallel::ModelParallel(const ParamTable& table, const Group& group)
       attention_sum_(attention_tree(table), ranges(shards_, ShardKind::kHeads)),
       mlp_sum_(mlp_tree(table), ranges(shards_, ShardKind::kMlpBlocks)) {
   const ModelConfig& c = table.config();
-  attention_leaves_ = {shard().heads().size(), table.head_pad(),           c.head_dim, c.head_dim,
-                       attention_program_.data(), attention_sum_.partials(group.rank())};
+  attention_leaves_ = {shard().heads().size(),
+                       table.head_pad(),
+                       c.head_dim,
+                       c.head_dim,
+                       attention_program_.data(),
+                       attention_sum_.partials(group.rank())};
   const bool has_last = shard().blocks().end == table.mlp_blocks();
   const int last = c.intermediate - (table.mlp_blocks() - 1) * kMlpBlock;
-  mlp_leaves_ = {shard().blocks().size(), kMlpBlock,           kMlpBlock, has_last ? last : kMlpBlock,
-                 mlp_program_.data(),     mlp_sum_.partials(group.rank())};
+  mlp_leaves_ = {shard().blocks().size(),     kMlpBlock,           kMlpBlock,
+                 has_last ? last : kMlpBlock, mlp_program_.data(), mlp_sum_.partials(group.rank())};
 }
 
 }  // namespace taper

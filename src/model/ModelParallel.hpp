@@ -11,8 +11,9 @@
 
 namespace taper {
 
-// What a model's layers need to know of the ranks they are sharded over, handed to every call: the group and the order
-// in which partial sums are added. One object per layout, made from a cached group.
+// What a model's layers need to know of the ranks they are sharded over, handed to every call: the
+// group and the order in which partial sums are added. One object per layout, made from a cached
+// group.
 class ModelParallel {
  public:
   // `group` must outlive this object; group.rank() is the shard index.
@@ -23,7 +24,8 @@ class ModelParallel {
   // The shard of another rank of the group.
   const ModelShard& shard(int rank) const { return shards_[rank]; }
 
-  // Leaves of the attention output (query heads) and of the MLP down projection (blocks of 64) of this shard.
+  // Leaves of the attention output (query heads) and of the MLP down projection (blocks of 64) of
+  // this shard.
   const LeafOrder& attention_leaves() const { return attention_leaves_; }
   const LeafOrder& mlp_leaves() const { return mlp_leaves_; }
   const TreeReducer& attention_sum() const { return attention_sum_; }

@@ -7,11 +7,13 @@
 
 namespace taper {
 
-ModelShard::ModelShard(const ParamTable& table, int degree, int index) : degree_(degree), index_(index) {
+ModelShard::ModelShard(const ParamTable& table, int degree, int index)
+    : degree_(degree), index_(index) {
   const ModelConfig& c = table.config();
   const auto need = [&](int units, const char* what) {
-    TAPER_VALIDATE(degree <= units, "tensor-parallel degree " << degree << " (the model has only " << units << ' ' << what
-                                                              << " to share out); choose at most " << units);
+    TAPER_VALIDATE(degree <= units, "tensor-parallel degree "
+                                        << degree << " (the model has only " << units << ' ' << what
+                                        << " to share out); choose at most " << units);
   };
   need(c.heads, "query heads");
   need(table.mlp_blocks(), "blocks of 64 MLP columns");
@@ -31,11 +33,16 @@ ModelShard::ModelShard(const ParamTable& table, int degree, int index) : degree_
 
 Range ModelShard::units(ShardKind kind) const {
   switch (kind) {
-    case ShardKind::kReplicated: return {0, 1};
-    case ShardKind::kHeads: return heads_;
-    case ShardKind::kKvHeads: return kv_heads_;
-    case ShardKind::kMlpBlocks: return blocks_;
-    case ShardKind::kVocab: return vocab_;
+    case ShardKind::kReplicated:
+      return {0, 1};
+    case ShardKind::kHeads:
+      return heads_;
+    case ShardKind::kKvHeads:
+      return kv_heads_;
+    case ShardKind::kMlpBlocks:
+      return blocks_;
+    case ShardKind::kVocab:
+      return vocab_;
   }
   return {};
 }
@@ -52,7 +59,8 @@ LocalLayout::LocalLayout(const ParamTable& table, const ModelShard& shard) : tab
     units_.push_back(units);
     for (int u = units.begin; u < units.end; ++u)
       pieces_.push_back({table.first_piece(static_cast<int>(t)) + u,
-                         offsets_.back() + (u - units.begin) * tensor.unit_size(), tensor.unit_size()});
+                         offsets_.back() + (u - units.begin) * tensor.unit_size(),
+                         tensor.unit_size()});
     offsets_.push_back(offsets_.back() + units.size() * tensor.unit_size());
   }
 }

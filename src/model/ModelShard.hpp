@@ -18,7 +18,9 @@ class ModelShard {
   int degree() const { return degree_; }
   int index() const { return index_; }
   Range heads() const { return heads_; }
-  Range kv_heads() const { return kv_heads_; }  // those that the heads read; shared where degree > kv heads
+  Range kv_heads() const {
+    return kv_heads_;
+  }  // those that the heads read; shared where degree > kv heads
   Range blocks() const { return blocks_; }
   Range vocab() const { return vocab_; }  // blocks of 64 rows
   Range units(ShardKind kind) const;
@@ -31,7 +33,8 @@ class ModelShard {
   Range heads_, kv_heads_, blocks_, vocab_;
 };
 
-// The local parameters of a shard as one flat array: tensors in table order, their local units one after another.
+// The local parameters of a shard as one flat array: tensors in table order, their local units one
+// after another.
 class LocalLayout {
  public:
   LocalLayout(const ParamTable& table, const ModelShard& shard);

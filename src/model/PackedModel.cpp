@@ -8,8 +8,12 @@
 namespace taper {
 namespace {
 
-std::string packed_item(const std::string& name) { return name + " weights (packed)"; }
-std::string transposed_item(const std::string& name) { return name + " weights (transposed)"; }
+std::string packed_item(const std::string& name) {
+  return name + " weights (packed)";
+}
+std::string transposed_item(const std::string& name) {
+  return name + " weights (transposed)";
+}
 
 bool is_vector(const ParamTensor& tensor) {
   switch (tensor.role) {
@@ -19,15 +23,20 @@ bool is_vector(const ParamTensor& tensor) {
     case ParamRole::kQueryNorm:
     case ParamRole::kKeyNorm:
     case ParamRole::kQueryBias:
-    case ParamRole::kKeyValueBias: return true;
-    default: return false;
+    case ParamRole::kKeyValueBias:
+      return true;
+    default:
+      return false;
   }
 }
 
 // Stored transposed: rows are the inputs of the product.
-bool rows_are_inputs(ParamRole role) { return role == ParamRole::kOutput || role == ParamRole::kDown; }
+bool rows_are_inputs(ParamRole role) {
+  return role == ParamRole::kOutput || role == ParamRole::kDown;
+}
 
-// An embedding that is not the output head is only looked up: its gradient needs no transposed weights.
+// An embedding that is not the output head is only looked up: its gradient needs no transposed
+// weights.
 bool needs_transposed(const ParamTable& table, const ParamTensor& tensor) {
   return tensor.role != ParamRole::kEmbedding || table.config().tied;
 }
@@ -42,17 +51,19 @@ PackedMatrix make_packed(void* data, WeightType type, std::int64_t columns, std:
 
 }  // namespace
 
-void PackedModel::plan(MemoryPlan& plan, const std::string& name, const LocalLayout& layout, WeightType type,
-                       WithBackward backward) {
+void PackedModel::plan(MemoryPlan& plan, const std::string& name, const LocalLayout& layout,
+                       WeightType type, WithBackward backward) {
   const ParamTable& table = layout.table();
   for (std::size_t t = 0; t < table.tensors().size(); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
     const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
-      plan.add(packed_item(name), MemoryPhase::kAlways, rows * columns * static_cast<std::int64_t>(sizeof(float)));
+      plan.add(packed_item(name), MemoryPhase::kAlways,
+               rows * columns * static_cast<std::int64_t>(sizeof(float)));
       continue;
     }
-    const std::int64_t by_rows = panel_bytes(rows, columns, type), by_columns = panel_bytes(columns, rows, type);
+    const std::int64_t by_rows = panel_bytes(rows, columns, type),
+                       by_columns = panel_bytes(columns, rows, type);
     const bool swap = rows_are_inputs(tensor.role);
     plan.add(packed_item(name), MemoryPhase::kAlways, swap ? by_columns : by_rows);
     if (backward == WithBackward::kYes && needs_transposed(table, tensor))
@@ -60,8 +71,9 @@ void PackedModel::plan(MemoryPlan& plan, const std::string& name, const LocalLay
   }
 }
 
-PackedModel::PackedModel(const std::string& name, const LocalLayout& layout, const ModelShard& shard, WeightType type,
-                         WithBackward backward, Arena& arena)
+PackedModel::PackedModel(const std::string& name, const LocalLayout& layout,
+                         const ModelShard& shard, WeightType type, WithBackward backward,
+                         Arena& arena)
     : layout_(&layout), shard_(shard), type_(type) {
   const ParamTable& table = layout.table();
   const auto count = table.tensors().size();
@@ -72,16 +84,21 @@ PackedModel::PackedModel(const std::string& name, const LocalLayout& layout, con
     const ParamTensor& tensor = table.tensors()[t];
     const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
-      vectors_[t] = FloatVector(arena.take<float>(packed_item(name), MemoryPhase::kAlways, rows * columns), rows * columns);
+      vectors_[t] =
+          FloatVector(arena.take<float>(packed_item(name), MemoryPhase::kAlways, rows * columns),
+                      rows * columns);
       continue;
     }
     const auto matrix = [&](const std::string& item, std::int64_t out, std::int64_t in) {
-      return make_packed(arena.take(item, MemoryPhase::kAlways, panel_bytes(out, in, type)), type, out, in);
+      return make_packed(arena.take(item, MemoryPhase::kAlways, panel_bytes(out, in, type)), type,
+                         out, in);
     };
     const bool swap = rows_are_inputs(tensor.role);
-    forward_[t] = swap ? matrix(packed_item(name), columns, rows) : matrix(packed_item(name), rows, columns);
+    forward_[t] =
+        swap ? matrix(packed_item(name), columns, rows) : matrix(packed_item(name), rows, columns);
     if (backward == WithBackward::kYes && needs_transposed(table, tensor))
-      backward_[t] = swap ? matrix(transposed_item(name), rows, columns) : matrix(transposed_item(name), columns, rows);
+      backward_[t] = swap ? matrix(transposed_item(name), rows, columns)
+                          : matrix(transposed_item(name), columns, rows);
   }
 }
 
@@ -95,19 +112,23 @@ void PackedModel::pack(const HostExec& exec, int t, const float* values) {
   const ConstFloatMatrix stored(values, rows, tensor.columns);
   const bool swap = rows_are_inputs(tensor.role);
   const auto pack_as = [&](const PackedMatrix& matrix, PackOrder order) {
-    if (matrix.data != nullptr) pack_panels(exec, const_cast<void*>(matrix.data), type_, stored, order);
+    if (matrix.data != nullptr)
+      pack_panels(exec, const_cast<void*>(matrix.data), type_, stored, order);
   };
   pack_as(forward_[t], swap ? PackOrder::kRowsAreInputs : PackOrder::kRowsAreColumns);
   pack_as(backward_[t], swap ? PackOrder::kRowsAreColumns : PackOrder::kRowsAreInputs);
 }
 
-ModelView::ModelView(const PackedModel& packed, const ModelShard& shard) : packed_(&packed), shard_(shard) {
+ModelView::ModelView(const PackedModel& packed, const ModelShard& shard)
+    : packed_(&packed), shard_(shard) {
   const ParamTable& t = table();
-  for (const ShardKind kind : {ShardKind::kHeads, ShardKind::kKvHeads, ShardKind::kMlpBlocks, ShardKind::kVocab})
+  for (const ShardKind kind :
+       {ShardKind::kHeads, ShardKind::kKvHeads, ShardKind::kMlpBlocks, ShardKind::kVocab})
     TAPER_VALIDATE(packed.shard().units(kind).contains(shard.units(kind)),
                    "tensor-parallel shard " << shard.index() << " of " << shard.degree()
-                                            << " is not part of the weights held (shard " << packed.shard().index()
-                                            << " of " << packed.shard().degree() << ")");
+                                            << " is not part of the weights held (shard "
+                                            << packed.shard().index() << " of "
+                                            << packed.shard().degree() << ")");
   for (int l = 0; l < t.config().layers; ++l) layers_.push_back(make_layer(l));
   const int embedding = t.index_of(ParamRole::kEmbedding);
   const int head = t.config().tied ? embedding : t.index_of(ParamRole::kHead);
@@ -122,7 +143,8 @@ PackedMatrix ModelView::slice(const PackedMatrix& matrix, int tensor, bool rows_
   if (matrix.data == nullptr) return matrix;
   const ParamTensor& info = table().tensors()[tensor];
   const Range held = packed_->layout().units(tensor), wanted = shard_.units(info.kind);
-  const int begin = (wanted.begin - held.begin) * info.unit_rows, end = (wanted.end - held.begin) * info.unit_rows;
+  const int begin = (wanted.begin - held.begin) * info.unit_rows,
+            end = (wanted.end - held.begin) * info.unit_rows;
   return rows_are_columns ? matrix.column_slice(begin, end) : matrix.k_slice(begin, end);
 }
 

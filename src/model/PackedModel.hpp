@@ -15,17 +15,18 @@ namespace taper {
 // Whether packed weights also exist transposed, for gradients by inputs.
 enum class WithBackward { kNo, kYes };
 
-// The weights of a shard in the form that kernels read: matrices as panels in the forward type, norms and biases in f32.
-// Shards of a larger tensor-parallel degree that nest inside this one are views of it (ModelView).
+// The weights of a shard in the form that kernels read: matrices as panels in the forward type,
+// norms and biases in f32. Shards of a larger tensor-parallel degree that nest inside this one are
+// views of it (ModelView).
 class PackedModel {
  public:
   // Adds what the constructor will take to the plan.
   // `name` tells models apart in the plan ("policy", "reference").
-  static void plan(MemoryPlan& plan, const std::string& name, const LocalLayout& layout, WeightType type,
-                   WithBackward backward);
+  static void plan(MemoryPlan& plan, const std::string& name, const LocalLayout& layout,
+                   WeightType type, WithBackward backward);
 
-  PackedModel(const std::string& name, const LocalLayout& layout, const ModelShard& shard, WeightType type,
-              WithBackward backward, Arena& arena);
+  PackedModel(const std::string& name, const LocalLayout& layout, const ModelShard& shard,
+              WeightType type, WithBackward backward, Arena& arena);
 
   // Packs local tensor `tensor` from its stored f32 rows, rounding to the forward type.
   void pack(const HostExec& exec, int tensor, const float* values);
@@ -34,7 +35,8 @@ class PackedModel {
   const ModelShard& shard() const { return shard_; }
   WeightType type() const { return type_; }
 
-  // y = x W: columns are the stored rows (queries, ...), or for transposed storage (output, down) the stored columns.
+  // y = x W: columns are the stored rows (queries, ...), or for transposed storage (output, down)
+  // the stored columns.
   PackedMatrix forward(int tensor) const { return forward_[tensor]; }
   // dx = dy W^T.
   PackedMatrix backward(int tensor) const { return backward_[tensor]; }
@@ -51,11 +53,13 @@ class PackedModel {
 // The weights of one layer as one rank of a layout sees them.
 struct LayerWeights {
   PackedMatrix query, key_value, output, gate_up, down;
-  PackedMatrix query_t, key_value_t, output_t, gate_up_t, down_t;  // transposed; empty without backward
+  PackedMatrix query_t, key_value_t, output_t, gate_up_t,
+      down_t;  // transposed; empty without backward
   ConstFloatVector input_norm, post_norm, query_norm, key_norm, query_bias, key_value_bias;
 };
 
-// A PackedModel seen as shard (degree, index) of the same or a larger degree nested in it: no weight is copied.
+// A PackedModel seen as shard (degree, index) of the same or a larger degree nested in it: no
+// weight is copied.
 class ModelView {
  public:
   ModelView(const PackedModel& packed, const ModelShard& shard);

@@ -9,9 +9,10 @@ namespace taper {
 namespace {
 
 const char* role_name(ParamRole role) {
-  static const char* const kNames[] = {"embedding", "input_norm", "query",  "query_bias", "key_value",
-                                       "key_value_bias", "query_norm", "key_norm", "output", "post_norm",
-                                       "gate_up", "down", "final_norm", "head"};
+  static const char* const kNames[] = {
+      "embedding",      "input_norm", "query",      "query_bias", "key_value",
+      "key_value_bias", "query_norm", "key_norm",   "output",     "post_norm",
+      "gate_up",        "down",       "final_norm", "head"};
   return kNames[static_cast<int>(role)];
 }
 
@@ -46,7 +47,8 @@ ParamTable::ParamTable(const ModelConfig& config)
   if (!config.tied) add(ParamRole::kHead, -1, ShardKind::kVocab, vocab_blocks_, kVocabBlock, h);
 }
 
-void ParamTable::add(ParamRole role, int layer, ShardKind kind, int units, int unit_rows, int columns) {
+void ParamTable::add(ParamRole role, int layer, ShardKind kind, int units, int unit_rows,
+                     int columns) {
   const std::string prefix = layer < 0 ? "" : "layers." + std::to_string(layer) + ".";
   tensors_.push_back({prefix + role_name(role), role, layer, kind, units, unit_rows, columns});
   first_piece_.push_back(first_piece_.back() + units);
@@ -65,11 +67,15 @@ int ParamTable::tensor_of_piece(int piece) const {
 
 bool ParamTable::is_padding(int tensor, int unit, int row) const {
   switch (tensors_[tensor].kind) {
-    case ShardKind::kReplicated: return false;
+    case ShardKind::kReplicated:
+      return false;
     case ShardKind::kHeads:
-    case ShardKind::kKvHeads: return row % head_pad_ >= config_.head_dim;
-    case ShardKind::kMlpBlocks: return unit * kMlpBlock + row % kMlpBlock >= config_.intermediate;
-    case ShardKind::kVocab: return unit * kVocabBlock + row >= config_.vocab;
+    case ShardKind::kKvHeads:
+      return row % head_pad_ >= config_.head_dim;
+    case ShardKind::kMlpBlocks:
+      return unit * kMlpBlock + row % kMlpBlock >= config_.intermediate;
+    case ShardKind::kVocab:
+      return unit * kVocabBlock + row >= config_.vocab;
   }
   return false;
 }

@@ -13,23 +13,24 @@ namespace taper {
 // By which units a tensor is sharded over a tensor-parallel group.
 enum class ShardKind { kReplicated, kHeads, kKvHeads, kMlpBlocks, kVocab };
 
-// Tensors of a layer, or of the whole model, as Taper stores them. All are matrices whose rows are sharded: weights that
-// are split by their inputs (output and down projections) are stored transposed.
+// Tensors of a layer, or of the whole model, as Taper stores them. All are matrices whose rows are
+// sharded: weights that are split by their inputs (output and down projections) are stored
+// transposed.
 enum class ParamRole {
-  kEmbedding,   // (vocab, h), by blocks of 64 rows
-  kInputNorm,   // (h)
-  kQuery,       // (heads x head_pad, h)
-  kQueryBias,   // (heads x head_pad)
-  kKeyValue,    // (kv_heads x {k, v} x head_pad, h)
+  kEmbedding,  // (vocab, h), by blocks of 64 rows
+  kInputNorm,  // (h)
+  kQuery,      // (heads x head_pad, h)
+  kQueryBias,  // (heads x head_pad)
+  kKeyValue,   // (kv_heads x {k, v} x head_pad, h)
   kKeyValueBias,
-  kQueryNorm,   // (head_dim)
-  kKeyNorm,     // (head_dim)
-  kOutput,      // transposed: (heads x head_pad, h)
-  kPostNorm,    // (h)
-  kGateUp,      // (blocks x {gate, up} x 64, h)
-  kDown,        // transposed: (blocks x 64, h)
-  kFinalNorm,   // (h)
-  kHead,        // (vocab, h); absent where tied
+  kQueryNorm,  // (head_dim)
+  kKeyNorm,    // (head_dim)
+  kOutput,     // transposed: (heads x head_pad, h)
+  kPostNorm,   // (h)
+  kGateUp,     // (blocks x {gate, up} x 64, h)
+  kDown,       // transposed: (blocks x 64, h)
+  kFinalNorm,  // (h)
+  kHead,       // (vocab, h); absent where tied
 };
 
 struct ParamTensor {
@@ -49,8 +50,9 @@ inline constexpr int kMlpBlock = 64;
 // Rows of the vocabulary per unit.
 inline constexpr int kVocabBlock = 64;
 
-// The one table of a model's tensors, in their global order: the loader, the optimizer, the resharder and checkpoints all
-// read it. A piece is one unit of one tensor; pieces are numbered through in table order.
+// The one table of a model's tensors, in their global order: the loader, the optimizer, the
+// resharder and checkpoints all read it. A piece is one unit of one tensor; pieces are numbered
+// through in table order.
 class ParamTable {
  public:
   explicit ParamTable(const ModelConfig& config);

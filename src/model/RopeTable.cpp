@@ -16,8 +16,8 @@ float scaled_frequency(const RopeScaling& s, float inv_freq) {
   const double high_wave = s.original_max_positions / s.high_freq_factor;
   if (wave_length > low_wave) return static_cast<float>(inv_freq / s.factor);
   if (wave_length < high_wave) return inv_freq;
-  const double smooth =
-      (s.original_max_positions / wave_length - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+  const double smooth = (s.original_max_positions / wave_length - s.low_freq_factor) /
+                        (s.high_freq_factor - s.low_freq_factor);
   return static_cast<float>((1.0 - smooth) * inv_freq / s.factor + smooth * inv_freq);
 }
 
@@ -28,7 +28,8 @@ std::vector<float> make_rope_table(const ModelConfig& config, int positions) {
   std::vector<float> inv_freq(half);
   for (int i = 0; i < half; ++i) {
     const double exponent = static_cast<double>(2 * i) / config.head_dim;
-    inv_freq[i] = scaled_frequency(config.rope_scaling, static_cast<float>(1.0 / std::pow(config.rope_theta, exponent)));
+    inv_freq[i] = scaled_frequency(config.rope_scaling,
+                                   static_cast<float>(1.0 / std::pow(config.rope_theta, exponent)));
   }
   std::vector<float> table(static_cast<std::size_t>(positions) * config.head_dim);
   for (int p = 0; p < positions; ++p) {

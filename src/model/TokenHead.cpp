@@ -25,7 +25,8 @@ std::int64_t TokenHead::floats(const ParamTable& table, const ModelShard& shard,
   return chunk_rows * (2 * std::int64_t{table.config().hidden} + vocabulary + 2) + 128;
 }
 
-TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk_rows, float* memory)
+TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk_rows,
+                     float* memory)
     : table_(&table), chunk_rows_(chunk_rows) {
   const auto take = [&](std::int64_t count) {
     float* taken = memory;
@@ -40,15 +41,16 @@ TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk
   inv_ = take(rows);
 }
 
-RowLogits TokenHead::chunk_logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                                  ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options) {
+RowLogits TokenHead::chunk_logits(const HostExec& exec, const ModelView& view,
+                                  const ModelParallel& parallel, ConstFloatMatrix hidden,
+                                  std::span<const int> rows, const HeadOptions& options) {
   TAPER_EXPECT(static_cast<int>(rows.size()) <= chunk_rows_);
   const int n = static_cast<int>(rows.size()), h = table_->config().hidden;
   const int valid = parallel.shard().valid_vocab(options.valid_ids);
   for (int i = 0; i < n; ++i) std::copy_n(&hidden(rows[i], 0), h, gathered_ + std::int64_t{i} * h);
   const FloatMatrix normed = make_matrix(normed_, n, h);
-  rmsnorm(exec, flat(normed), FloatVector(inv_, n), ConstFloatVector(gathered_, std::size_t(n) * h), view.final_norm(),
-          {h, h, table_->config().norm_eps});
+  rmsnorm(exec, flat(normed), FloatVector(inv_, n), ConstFloatVector(gathered_, std::size_t(n) * h),
+          view.final_norm(), {h, h, table_->config().norm_eps});
   RowLogits result;
   result.logits = make_matrix(logits_, n, view.head().columns);
   result.max = FloatVector(max_, n);
@@ -60,22 +62,25 @@ RowLogits TokenHead::chunk_logits(const HostExec& exec, const ModelView& view, c
   result.shard_mass.resize(static_cast<std::size_t>(parallel.group().size()) * n);
   all_gather(parallel.group(), result.shard_mass, mine);
   result.mass.assign(n, 0);
-  for (std::size_t i = 0; i < result.shard_mass.size(); ++i) result.mass[i % n] += result.shard_mass[i];
+  for (std::size_t i = 0; i < result.shard_mass.size(); ++i)
+    result.mass[i % n] += result.shard_mass[i];
   for (int i = 0; i < n; ++i)
     if (!(result.mass[i] > 0) || !std::isfinite(result.max(i)))
-      TAPER_FAIL(ExitCode::kFailure, "the logits of a token are not finite (row " << rows[i] << ", maximum "
-                                         << result.max(i) << "); the weights have diverged or the input is damaged");
+      TAPER_FAIL(ExitCode::kFailure, "the logits of a token are not finite (row "
+                                         << rows[i] << ", maximum " << result.max(i)
+                                         << "); the weights have diverged or the input is damaged");
   return result;
 }
 
-RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                            ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options) {
+RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view,
+                            const ModelParallel& parallel, ConstFloatMatrix hidden,
+                            std::span<const int> rows, const HeadOptions& options) {
   return chunk_logits(exec, view, parallel, hidden, rows, options);
 }
 
-void TokenHead::chunk_log_probs(const HostExec& exec, const ModelParallel& parallel, const RowLogits& l,
-                                std::span<const std::int32_t> targets, int valid, std::span<float> log_probs,
-                                std::span<float> entropy) {
+void TokenHead::chunk_log_probs(const HostExec& exec, const ModelParallel& parallel,
+                                const RowLogits& l, std::span<const std::int32_t> targets,
+                                int valid, std::span<float> log_probs, std::span<float> entropy) {
   const std::size_t n = targets.size();
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
   // The owner of the target id says its logit; -inf elsewhere makes the maximum a copy.
@@ -96,9 +101,11 @@ void TokenHead::chunk_log_probs(const HostExec& exec, const ModelParallel& paral
   }
 }
 
-void TokenHead::log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                          ConstFloatMatrix hidden, std::span<const int> rows, std::span<const std::int32_t> targets,
-                          const HeadOptions& options, std::span<float> log_prob, std::span<float> entropy) {
+void TokenHead::log_probs(const HostExec& exec, const ModelView& view,
+                          const ModelParallel& parallel, ConstFloatMatrix hidden,
+                          std::span<const int> rows, std::span<const std::int32_t> targets,
+                          const HeadOptions& options, std::span<float> log_prob,
+                          std::span<float> entropy) {
   const std::size_t n = rows.size(), chunk = static_cast<std::size_t>(chunk_rows_);
   const int valid = parallel.shard().valid_vocab(options.valid_ids);
   for (std::size_t at = 0; at < n; at += chunk) {
@@ -110,10 +117,10 @@ void TokenHead::log_probs(const HostExec& exec, const ModelView& view, const Mod
 }
 
 void TokenHead::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                         ConstFloatMatrix hidden, std::span<const int> rows, std::span<const std::int32_t> targets,
-                         const HeadOptions& options, std::span<const float> by_log_prob,
-                         std::span<const float> by_entropy, FloatMatrix d_hidden, FloatMatrix d_head,
-                         FloatVector d_final_norm) {
+                         ConstFloatMatrix hidden, std::span<const int> rows,
+                         std::span<const std::int32_t> targets, const HeadOptions& options,
+                         std::span<const float> by_log_prob, std::span<const float> by_entropy,
+                         FloatMatrix d_hidden, FloatMatrix d_head, FloatVector d_final_norm) {
   const std::size_t n = rows.size(), chunk = static_cast<std::size_t>(chunk_rows_);
   const int h = table_->config().hidden, valid = parallel.shard().valid_vocab(options.valid_ids);
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
@@ -125,19 +132,22 @@ void TokenHead::backward(const HostExec& exec, const ModelView& view, const Mode
     std::vector<LogitSlope> slopes(size);
     std::vector<std::int32_t> local(size);
     for (std::size_t i = 0; i < size; ++i) {
-      slopes[i] = {log_sum_exp(l.max(i), l.mass[i]), entropy[i], by_log_prob[at + i], by_entropy[at + i]};
+      slopes[i] = {log_sum_exp(l.max(i), l.mass[i]), entropy[i], by_log_prob[at + i],
+                   by_entropy[at + i]};
       const std::int32_t id = targets[at + i] - begin;
       local[i] = id >= 0 && id < valid ? id : -1;
     }
     logit_gradients(exec, l.logits, VectorView<const LogitSlope, HostExec>(slopes.data(), size),
-                    VectorView<const std::int32_t, HostExec>(local.data(), size), valid, options.temperature);
+                    VectorView<const std::int32_t, HostExec>(local.data(), size), valid,
+                    options.temperature);
     const FloatMatrix normed = make_matrix(normed_, static_cast<int>(size), h);
     accumulate_outer(exec, d_head, l.logits, normed);
-    multiply(exec, normed, l.logits, view.head_t());  // normed is no longer needed: now its gradient
+    multiply(exec, normed, l.logits,
+             view.head_t());  // normed is no longer needed: now its gradient
     all_reduce_ordered_sum(parallel.group(), flat(normed));
-    rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed), ConstFloatVector(gathered_, size * h),
-                     ConstFloatVector(inv_, size), view.final_norm(), {h, h, table_->config().norm_eps},
-                     Accumulate::kNo);
+    rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
+                     ConstFloatVector(gathered_, size * h), ConstFloatVector(inv_, size),
+                     view.final_norm(), {h, h, table_->config().norm_eps}, Accumulate::kNo);
     for (std::size_t i = 0; i < size; ++i)
       for (int c = 0; c < h; ++c) d_hidden(rows[at + i], c) += normed(i, c);
   }

@@ -14,20 +14,21 @@ namespace taper {
 
 // Which ids can be sampled or scored, and at which temperature.
 struct HeadOptions {
-  int valid_ids = 0;          // ids of the tokenizer; the padded rows beyond have probability zero
-  float temperature = 1.0f;   // log-probs are of softmax(logits / temperature)
+  int valid_ids = 0;         // ids of the tokenizer; the padded rows beyond have probability zero
+  float temperature = 1.0f;  // log-probs are of softmax(logits / temperature)
 };
 
-// Logits of some rows over the local shard of the vocabulary with their softmax statistics over all shards.
+// Logits of some rows over the local shard of the vocabulary with their softmax statistics over all
+// shards.
 struct RowLogits {
-  FloatMatrix logits;                   // (rows, local vocabulary), divided by the temperature
-  FloatVector max;                      // (rows) over all ids
-  std::vector<std::int64_t> mass;       // (rows) over all ids
-  std::vector<std::int64_t> shard_mass; // (shards, rows)
+  FloatMatrix logits;                    // (rows, local vocabulary), divided by the temperature
+  FloatVector max;                       // (rows) over all ids
+  std::vector<std::int64_t> mass;        // (rows) over all ids
+  std::vector<std::int64_t> shard_mass;  // (shards, rows)
 };
 
-// The output head on selected rows of hidden states: final norm, logits in chunks of rows, statistics. Never holds
-// rows x vocabulary for more than one chunk.
+// The output head on selected rows of hidden states: final norm, logits in chunks of rows,
+// statistics. Never holds rows x vocabulary for more than one chunk.
 class TokenHead {
  public:
   static std::int64_t floats(const ParamTable& table, const ModelShard& shard, int chunk_rows);
@@ -38,32 +39,37 @@ class TokenHead {
   int chunk_rows() const { return chunk_rows_; }
 
   // Logits of the rows `rows` (at most chunk_rows) of hidden. Collective over parallel.group().
-  RowLogits logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel, ConstFloatMatrix hidden,
-                   std::span<const int> rows, const HeadOptions& options);
+  RowLogits logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                   ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options);
 
-  // log_prob[i] = log-prob of targets[i] given hidden row rows[i]; entropy[i] of that distribution (empty: not wanted).
-  // Collective over parallel.group().
-  void log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel, ConstFloatMatrix hidden,
-                 std::span<const int> rows, std::span<const std::int32_t> targets, const HeadOptions& options,
+  // log_prob[i] = log-prob of targets[i] given hidden row rows[i]; entropy[i] of that distribution
+  // (empty: not wanted). Collective over parallel.group().
+  void log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                 ConstFloatMatrix hidden, std::span<const int> rows,
+                 std::span<const std::int32_t> targets, const HeadOptions& options,
                  std::span<float> log_prob, std::span<float> entropy);
 
-  // Adds the gradient of a loss with slopes by_log_prob[i] and by_entropy[i] to d_hidden (like hidden), to the head's
-  // weights (local vocabulary rows, h) and to the final norm. Recomputes logits chunk by chunk. Collective.
-  void backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel, ConstFloatMatrix hidden,
-                std::span<const int> rows, std::span<const std::int32_t> targets, const HeadOptions& options,
-                std::span<const float> by_log_prob, std::span<const float> by_entropy, FloatMatrix d_hidden,
-                FloatMatrix d_head, FloatVector d_final_norm);
+  // Adds the gradient of a loss with slopes by_log_prob[i] and by_entropy[i] to d_hidden (like
+  // hidden), to the head's weights (local vocabulary rows, h) and to the final norm. Recomputes
+  // logits chunk by chunk. Collective.
+  void backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                ConstFloatMatrix hidden, std::span<const int> rows,
+                std::span<const std::int32_t> targets, const HeadOptions& options,
+                std::span<const float> by_log_prob, std::span<const float> by_entropy,
+                FloatMatrix d_hidden, FloatMatrix d_head, FloatVector d_final_norm);
 
  private:
   RowLogits chunk_logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                         ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options);
-  void chunk_log_probs(const HostExec& exec, const ModelParallel& parallel, const RowLogits& row_logits,
-                       std::span<const std::int32_t> targets, int valid, std::span<float> log_prob,
-                       std::span<float> entropy);
+                         ConstFloatMatrix hidden, std::span<const int> rows,
+                         const HeadOptions& options);
+  void chunk_log_probs(const HostExec& exec, const ModelParallel& parallel,
+                       const RowLogits& row_logits, std::span<const std::int32_t> targets,
+                       int valid, std::span<float> log_prob, std::span<float> entropy);
 
   const ParamTable* table_;
   int chunk_rows_;
-  float *gathered_, *normed_, *logits_, *max_, *inv_;  // (chunk, h) x 2, (chunk, vocabulary), (chunk) x 2
+  float *gathered_, *normed_, *logits_, *max_,
+      *inv_;  // (chunk, h) x 2, (chunk, vocabulary), (chunk) x 2
 };
 
 }  // namespace taper

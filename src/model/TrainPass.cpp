@@ -20,7 +20,8 @@ constexpr const char* kHeadItem = "logits (training)";
 
 FloatMatrix Gradients::matrix(int tensor) const {
   if (tensor < 0) return {};
-  return make_matrix(memory_ + layout_->offset(tensor), layout_->rows(tensor), layout_->table().tensors()[tensor].columns);
+  return make_matrix(memory_ + layout_->offset(tensor), layout_->rows(tensor),
+                     layout_->table().tensors()[tensor].columns);
 }
 
 FloatVector Gradients::vector(int tensor) const {
@@ -30,15 +31,18 @@ FloatVector Gradients::vector(int tensor) const {
 }
 
 LayerGradients Gradients::layer(int l) const {
-  return {matrix(ParamRole::kQuery, l),     matrix(ParamRole::kKeyValue, l),  matrix(ParamRole::kOutput, l),
-          matrix(ParamRole::kGateUp, l),    matrix(ParamRole::kDown, l),      vector(ParamRole::kInputNorm, l),
-          vector(ParamRole::kPostNorm, l),  vector(ParamRole::kQueryNorm, l), vector(ParamRole::kKeyNorm, l),
-          vector(ParamRole::kQueryBias, l), vector(ParamRole::kKeyValueBias, l)};
+  return {matrix(ParamRole::kQuery, l),       matrix(ParamRole::kKeyValue, l),
+          matrix(ParamRole::kOutput, l),      matrix(ParamRole::kGateUp, l),
+          matrix(ParamRole::kDown, l),        vector(ParamRole::kInputNorm, l),
+          vector(ParamRole::kPostNorm, l),    vector(ParamRole::kQueryNorm, l),
+          vector(ParamRole::kKeyNorm, l),     vector(ParamRole::kQueryBias, l),
+          vector(ParamRole::kKeyValueBias, l)};
 }
 
 // Floats of each item of the memory plan.
 struct TrainPass::Sizes {
-  std::int64_t streams, activations, layer_activations, scratch, gradient_stream, partials, pages, head;
+  std::int64_t streams, activations, layer_activations, scratch, gradient_stream, partials, pages,
+      head;
 
   Sizes(const ParamTable& table, const ModelParallel& parallel, const TrainPassOptions& o) {
     const ActivationShape shape(table, parallel.shard());
@@ -70,8 +74,8 @@ void TrainPass::plan(MemoryPlan& plan, const ParamTable& table, const ModelParal
   add(kHeadItem, s.head);
 }
 
-TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel, const TrainPassOptions& options,
-                     Arena& arena, ConstFloatMatrix rope_table)
+TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
+                     const TrainPassOptions& options, Arena& arena, ConstFloatMatrix rope_table)
     : table_(&table),
       options_(options),
       shape_(table, parallel.shard()),
@@ -89,14 +93,17 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel, con
   gradient_stream_ = take(kScratchItem, s.gradient_stream);
   partials_ = take(kScratchItem, s.partials);
   activation_floats_ = s.layer_activations;
-  // One layer's pages serve all layers: keys and values are written again before each backward step.
+  // One layer's pages serve all layers: keys and values are written again before each backward
+  // step.
   const int d = table.config().head_dim;
-  pages_.first = {take(kPageItem, s.pages), shape_.kv_heads * page_floats(d), page_floats(d), d, round_up(d, 16)};
+  pages_.first = {take(kPageItem, s.pages), shape_.kv_heads * page_floats(d), page_floats(d), d,
+                  round_up(d, 16)};
 }
 
 FloatMatrix TrainPass::stream(int layer) const {
   const int h = table_->config().hidden;
-  return make_matrix(streams_ + static_cast<std::int64_t>(layer) * options_.max_rows * h, batch_.rows(), h);
+  return make_matrix(streams_ + static_cast<std::int64_t>(layer) * options_.max_rows * h,
+                     batch_.rows(), h);
 }
 
 LayerActivations TrainPass::activations(int layer) const {
@@ -110,7 +117,8 @@ LayerContext TrainPass::context(const HostExec& exec, const ModelParallel& paral
 
 void TrainPass::set_batch(const PackedSequences& sequences) {
   const int rows = sequences.rows();
-  TAPER_EXPECT(rows <= options_.max_rows && static_cast<int>(sequences.lengths.size()) <= options_.max_sequences);
+  TAPER_EXPECT(rows <= options_.max_rows &&
+               static_cast<int>(sequences.lengths.size()) <= options_.max_sequences);
   TAPER_EXPECT(std::accumulate(sequences.lengths.begin(), sequences.lengths.end(), 0) == rows);
   ids_ = sequences.ids;
   positions_.clear();
@@ -134,31 +142,36 @@ void TrainPass::forward(const HostExec& exec, const ModelView& view, const Model
   set_batch(sequences);
   embed_tokens(exec, view, parallel, batch_.ids, stream(0));
   for (int l = 0; l < table_->config().layers; ++l)
-    forward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l), stream(l + 1), stream(l));
+    forward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l),
+                  stream(l + 1), stream(l));
 }
 
-void TrainPass::log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                          std::span<const int> rows, std::span<const std::int32_t> targets, const HeadOptions& head,
+void TrainPass::log_probs(const HostExec& exec, const ModelView& view,
+                          const ModelParallel& parallel, std::span<const int> rows,
+                          std::span<const std::int32_t> targets, const HeadOptions& head,
                           std::span<float> log_prob, std::span<float> entropy) {
-  head_.log_probs(exec, view, parallel, stream(table_->config().layers), rows, targets, head, log_prob, entropy);
+  head_.log_probs(exec, view, parallel, stream(table_->config().layers), rows, targets, head,
+                  log_prob, entropy);
 }
 
 void TrainPass::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                         std::span<const int> rows, std::span<const std::int32_t> targets, const HeadOptions& head,
-                         std::span<const float> by_log_prob, std::span<const float> by_entropy,
-                         const Gradients& gradients) {
+                         std::span<const int> rows, std::span<const std::int32_t> targets,
+                         const HeadOptions& head, std::span<const float> by_log_prob,
+                         std::span<const float> by_entropy, const Gradients& gradients) {
   const ModelConfig& c = table_->config();
   const FloatMatrix dx = make_matrix(gradient_stream_, batch_.rows(), c.hidden);
   std::fill_n(dx.data(), dx.size(), 0.0f);
   const ParamRole head_role = c.tied ? ParamRole::kEmbedding : ParamRole::kHead;
-  head_.backward(exec, view, parallel, stream(c.layers), rows, targets, head, by_log_prob, by_entropy, dx,
-                 gradients.matrix(head_role), gradients.vector(ParamRole::kFinalNorm));
+  head_.backward(exec, view, parallel, stream(c.layers), rows, targets, head, by_log_prob,
+                 by_entropy, dx, gradients.matrix(head_role),
+                 gradients.vector(ParamRole::kFinalNorm));
   const BackwardScratch scratch(shape_, options_.max_rows, scratch_);
   for (int l = c.layers - 1; l >= 0; --l) {
     if (options_.checkpointing == Checkpointing::kYes)
-      forward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l), stream(l + 1), stream(l));
-    backward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l), gradients.layer(l), scratch,
-                   dx, stream(l));
+      forward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l),
+                    stream(l + 1), stream(l));
+    backward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l),
+                   gradients.layer(l), scratch, dx, stream(l));
   }
   embed_backward(exec, gradients.matrix(ParamRole::kEmbedding), dx, batch_.ids,
                  parallel.shard().vocab().begin * kVocabBlock);

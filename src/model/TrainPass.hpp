@@ -16,46 +16,51 @@ enum class Checkpointing { kNo, kYes };
 
 // Whole sequences packed into one micro-batch, each from its first token on.
 struct PackedSequences {
-  std::vector<std::int32_t> ids;    // (rows)
-  std::vector<int> lengths;         // per sequence
+  std::vector<std::int32_t> ids;  // (rows)
+  std::vector<int> lengths;       // per sequence
 
   int rows() const { return static_cast<int>(ids.size()); }
 };
 
 struct TrainPassOptions {
-  int max_rows = 2048;       // tokens per micro-batch
-  int max_sequences = 256;   // sequences per micro-batch
-  int logit_rows = 128;      // rows whose logits are held at a time
+  int max_rows = 2048;      // tokens per micro-batch
+  int max_sequences = 256;  // sequences per micro-batch
+  int logit_rows = 128;     // rows whose logits are held at a time
   Checkpointing checkpointing = Checkpointing::kYes;
 };
 
-// Forward and backward pass over packed sequences. The forward pass is the one of the rollout (same kernels, same page
-// geometry), so log-probs have the same bits.
+// Forward and backward pass over packed sequences. The forward pass is the one of the rollout (same
+// kernels, same page geometry), so log-probs have the same bits.
 class TrainPass {
  public:
   static void plan(MemoryPlan& plan, const ParamTable& table, const ModelParallel& parallel,
                    const TrainPassOptions& options);
-  TrainPass(const ParamTable& table, const ModelParallel& parallel, const TrainPassOptions& options, Arena& arena,
-            ConstFloatMatrix rope_table);
+  TrainPass(const ParamTable& table, const ModelParallel& parallel, const TrainPassOptions& options,
+            Arena& arena, ConstFloatMatrix rope_table);
 
-  // Hidden states of all rows after the last layer; kept until the next call. Collective over parallel.group().
+  // Hidden states of all rows after the last layer; kept until the next call. Collective over
+  // parallel.group().
   void forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                const PackedSequences& sequences);
 
-  // Log-probs of targets[i] given the tokens up to packed row rows[i], and the entropy there (empty: not wanted).
-  void log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel, std::span<const int> rows,
-                 std::span<const std::int32_t> targets, const HeadOptions& head, std::span<float> log_prob,
-                 std::span<float> entropy);
+  // Log-probs of targets[i] given the tokens up to packed row rows[i], and the entropy there
+  // (empty: not wanted).
+  void log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                 std::span<const int> rows, std::span<const std::int32_t> targets,
+                 const HeadOptions& head, std::span<float> log_prob, std::span<float> entropy);
 
-  // Adds the gradient of a loss with slopes by_log_prob[i] and by_entropy[i] at the rows of log_probs() to `gradients`.
-  // Query and key norms get the part of the local heads. Collective over parallel.group().
-  void backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel, std::span<const int> rows,
-                std::span<const std::int32_t> targets, const HeadOptions& head, std::span<const float> by_log_prob,
+  // Adds the gradient of a loss with slopes by_log_prob[i] and by_entropy[i] at the rows of
+  // log_probs() to `gradients`. Query and key norms get the part of the local heads. Collective
+  // over parallel.group().
+  void backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                std::span<const int> rows, std::span<const std::int32_t> targets,
+                const HeadOptions& head, std::span<const float> by_log_prob,
                 std::span<const float> by_entropy, const Gradients& gradients);
 
  private:
   struct Sizes;
-  FloatMatrix stream(int layer) const;  // the input of `layer`; of `layers`: the output of the last one
+  FloatMatrix stream(
+      int layer) const;  // the input of `layer`; of `layers`: the output of the last one
   LayerActivations activations(int layer) const;
   LayerContext context(const HostExec& exec, const ModelParallel& parallel) const;
   void set_batch(const PackedSequences& sequences);

@@ -14,7 +14,8 @@ constexpr const char* kItem = "activations (inference)";
 
 std::int64_t inference_floats(const ParamTable& table, const ModelParallel& parallel, int rows) {
   const ActivationShape shape(table, parallel.shard());
-  return static_cast<std::int64_t>(rows) * table.config().hidden + LayerActivations::floats(shape, rows) +
+  return static_cast<std::int64_t>(rows) * table.config().hidden +
+         LayerActivations::floats(shape, rows) +
          layer_scratch_floats(parallel, table.config().hidden, rows) + 64;
 }
 
@@ -25,7 +26,8 @@ void embed_tokens(const HostExec& exec, const ModelView& view, const ModelParall
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
   embed(exec, x, ids, view.embedding(), begin);
   if (parallel.group().is_null()) return;
-  // Every rank knows all ids, hence who owns which row: owned rows travel once, in the order of rows.
+  // Every rank knows all ids, hence who owns which row: owned rows travel once, in the order of
+  // rows.
   const int size = parallel.group().size(), blocks = view.table().vocab_blocks();
   const std::size_t h = x.extent(1), rows = x.extent(0);
   std::vector<std::int64_t> counts(size, 0);
@@ -45,13 +47,14 @@ void embed_tokens(const HostExec& exec, const ModelView& view, const ModelParall
   }
 }
 
-void InferencePass::plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table, const ModelParallel& parallel,
-                         int rows) {
-  plan.add(kItem, phase, inference_floats(table, parallel, rows) * static_cast<std::int64_t>(sizeof(float)));
+void InferencePass::plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
+                         const ModelParallel& parallel, int rows) {
+  plan.add(kItem, phase,
+           inference_floats(table, parallel, rows) * static_cast<std::int64_t>(sizeof(float)));
 }
 
-InferencePass::InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows, Arena& arena,
-                             MemoryPhase phase, ConstFloatMatrix rope_table)
+InferencePass::InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows,
+                             Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
     : table_(&table), rows_(rows), rope_table_(rope_table) {
   const ActivationShape shape(table, parallel.shard());
   hidden_ = arena.take<float>(kItem, phase, inference_floats(table, parallel, rows));
@@ -59,12 +62,14 @@ InferencePass::InferencePass(const ParamTable& table, const ModelParallel& paral
   partials_ = activations_ + LayerActivations::floats(shape, rows);
 }
 
-FloatMatrix InferencePass::forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                                   const TokenBatch& batch, const PagedLayers& pages) {
+FloatMatrix InferencePass::forward(const HostExec& exec, const ModelView& view,
+                                   const ModelParallel& parallel, const TokenBatch& batch,
+                                   const PagedLayers& pages) {
   TAPER_EXPECT(batch.rows() <= rows_);
   const ActivationShape shape(*table_, parallel.shard());
   const LayerActivations activations(shape, rows_, activations_);
-  const LayerContext context{exec, parallel, table_->config(), shape, batch, rope_table_, partials_};
+  const LayerContext context{exec,  parallel,    table_->config(), shape,
+                             batch, rope_table_, partials_};
   const FloatMatrix x = make_matrix(hidden_, batch.rows(), table_->config().hidden);
   embed_tokens(exec, view, parallel, batch.ids, x);
   for (int l = 0; l < table_->config().layers; ++l)

@@ -9,23 +9,26 @@
 
 namespace taper {
 
-// x (rows, h) = embedding rows of the ids, copied from the shards that own them. Collective over parallel.group().
+// x (rows, h) = embedding rows of the ids, copied from the shards that own them. Collective over
+// parallel.group().
 void embed_tokens(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                   VectorView<const std::int32_t, HostExec> ids, FloatMatrix x);
 
 // The forward pass without gradients: one set of activations serves all layers.
 class InferencePass {
  public:
-  // Adds the memory for calls of up to `rows` rows to the plan, for the larger of the given layouts.
-  static void plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table, const ModelParallel& parallel, int rows);
+  // Adds the memory for calls of up to `rows` rows to the plan, for the larger of the given
+  // layouts.
+  static void plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
+                   const ModelParallel& parallel, int rows);
 
-  InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows, Arena& arena, MemoryPhase phase,
-                ConstFloatMatrix rope_table);
+  InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows, Arena& arena,
+                MemoryPhase phase, ConstFloatMatrix rope_table);
 
   int capacity() const { return rows_; }
 
-  // Hidden states (rows, h) after the last layer, before the final norm; valid until the next call. New keys and values
-  // are written to `pages`. Collective over parallel.group().
+  // Hidden states (rows, h) after the last layer, before the final norm; valid until the next call.
+  // New keys and values are written to `pages`. Collective over parallel.group().
   FloatMatrix forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                       const TokenBatch& batch, const PagedLayers& pages);
 

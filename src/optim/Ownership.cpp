@@ -12,7 +12,8 @@ StateShards::StateShards(const LocalLayout& layout, int dp_size) {
   for (int d = 1; d < dp_size; ++d) {
     const std::int64_t target = layout.size() * d / dp_size;
     while (piece < pieces.size() && pieces[piece].offset + pieces[piece].size / 2 < target) ++piece;
-    offsets_.push_back(std::max(offsets_.back(), piece < pieces.size() ? pieces[piece].offset : layout.size()));
+    offsets_.push_back(
+        std::max(offsets_.back(), piece < pieces.size() ? pieces[piece].offset : layout.size()));
   }
   offsets_.push_back(layout.size());
 }

@@ -10,8 +10,8 @@
 
 namespace taper {
 
-// Which pieces of a tensor-parallel shard each data-parallel rank updates (ZeRO stage 1): a stretch of the flat local
-// parameters, cut at pieces, of nearly equal length.
+// Which pieces of a tensor-parallel shard each data-parallel rank updates (ZeRO stage 1): a stretch
+// of the flat local parameters, cut at pieces, of nearly equal length.
 class StateShards {
  public:
   StateShards(const LocalLayout& layout, int dp_size);

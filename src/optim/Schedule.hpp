@@ -7,14 +7,15 @@
 
 namespace taper {
 
-// Learning rate over optimizer steps: linear warm-up, then constant or a cosine down to a share of the peak.
+// Learning rate over optimizer steps: linear warm-up, then constant or a cosine down to a share of
+// the peak.
 struct ScheduleOptions {
   enum class Kind { kConstant, kCosine };
   Kind kind = Kind::kConstant;
   double peak = 1e-6;
   std::int64_t warmup_steps = 0;
-  std::int64_t total_steps = 0;    // where the cosine ends; needed for it only
-  double final_share = 0.1;        // of the peak, at the end of the cosine
+  std::int64_t total_steps = 0;  // where the cosine ends; needed for it only
+  double final_share = 0.1;      // of the peak, at the end of the cosine
 
   std::vector<std::string> problems() const;
 };

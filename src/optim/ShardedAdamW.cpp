@@ -29,7 +29,8 @@ std::vector<std::string> AdamWOptions::problems() const {
 }
 
 void ShardedAdamW::plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group) {
-  const std::int64_t bytes = StateShards(layout, dp_group.size()).size(dp_group.rank()) * std::int64_t{sizeof(float)};
+  const std::int64_t bytes =
+      StateShards(layout, dp_group.size()).size(dp_group.rank()) * std::int64_t{sizeof(float)};
   plan.add(kMasterItem, MemoryPhase::kAlways, bytes);
   plan.add(kMomentItem, MemoryPhase::kAlways, arena_bytes(bytes) * 2);
   if (dp_group.size() > 1) plan.add(kSummedItem, MemoryPhase::kTraining, bytes);
@@ -45,7 +46,8 @@ ShardedAdamW::ShardedAdamW(const LocalLayout& layout, const Group& tp_group, con
   master_ = arena.take<float>(kMasterItem, MemoryPhase::kAlways, size());
   first_ = arena.take<float>(kMomentItem, MemoryPhase::kAlways, size());
   second_ = arena.take<float>(kMomentItem, MemoryPhase::kAlways, size());
-  summed_ = dp_group.size() > 1 ? arena.take<float>(kSummedItem, MemoryPhase::kTraining, size()) : nullptr;
+  summed_ = dp_group.size() > 1 ? arena.take<float>(kSummedItem, MemoryPhase::kTraining, size())
+                                : nullptr;
 }
 
 std::vector<LocalLayout::Piece> ShardedAdamW::owned() const {
@@ -71,7 +73,8 @@ double ShardedAdamW::squared_norm(const HostExec& exec, FloatVector gradient) co
     if (replicated && tp_group_->rank() != 0) continue;
     const std::int64_t from = std::max(layout_->offset(static_cast<int>(t)), begin());
     const std::int64_t to = std::min(layout_->offset(static_cast<int>(t) + 1), begin() + size());
-    if (from < to) sum += sum_squares(exec, ConstFloatVector(gradient.data() + (from - begin()), to - from));
+    if (from < to)
+      sum += sum_squares(exec, ConstFloatVector(gradient.data() + (from - begin()), to - from));
   }
   std::vector<double> total{sum};
   all_reduce_ordered_sum(*dp_group_, total);
@@ -83,7 +86,8 @@ std::string ShardedAdamW::first_bad_tensor(FloatVector gradient) const {
   std::vector<std::int32_t> first{std::numeric_limits<std::int32_t>::max()};
   for (const auto& piece : owned()) {
     const float* values = gradient.data() + (piece.offset - begin());
-    if (std::all_of(values, values + piece.size, [](float v) { return std::isfinite(v); })) continue;
+    if (std::all_of(values, values + piece.size, [](float v) { return std::isfinite(v); }))
+      continue;
     first[0] = layout_->table().tensor_of_piece(piece.id);
     break;
   }
@@ -91,10 +95,12 @@ std::string ShardedAdamW::first_bad_tensor(FloatVector gradient) const {
   all_reduce_min(*tp_group_, first);
   const auto& tensors = layout_->table().tensors();
   // A norm may overflow although every entry is finite.
-  return first[0] < static_cast<std::int32_t>(tensors.size()) ? tensors[first[0]].name : "the norm over all tensors";
+  return first[0] < static_cast<std::int32_t>(tensors.size()) ? tensors[first[0]].name
+                                                              : "the norm over all tensors";
 }
 
-OptimizerReport ShardedAdamW::step(const HostExec& exec, const Gradients& gradients, double learning_rate) {
+OptimizerReport ShardedAdamW::step(const HostExec& exec, const Gradients& gradients,
+                                   double learning_rate) {
   OptimizerReport report;
   sum_partial_norms(gradients);
   const FloatVector all = gradients.all();
@@ -108,9 +114,10 @@ OptimizerReport ShardedAdamW::step(const HostExec& exec, const Gradients& gradie
     report.skipped = true;
     report.bad_tensor = first_bad_tensor(mine);
     if (options_.on_non_finite == AdamWOptions::OnNonFinite::kStop)
-      TAPER_FAIL(ExitCode::kFailure, "the gradient of '" << report.bad_tensor
-                                         << "' is not finite (step " << steps_ + 1
-                                         << "); lower the learning rate, or set Optimizer/On Non Finite to skip");
+      TAPER_FAIL(ExitCode::kFailure,
+                 "the gradient of '"
+                     << report.bad_tensor << "' is not finite (step " << steps_ + 1
+                     << "); lower the learning rate, or set Optimizer/On Non Finite to skip");
   } else {
     ++steps_;
     const double t = static_cast<double>(steps_);
@@ -118,12 +125,15 @@ OptimizerReport ShardedAdamW::step(const HostExec& exec, const Gradients& gradie
     s.lr = static_cast<float>(learning_rate);
     s.beta1 = static_cast<float>(options_.beta1);
     s.beta2 = static_cast<float>(options_.beta2);
+    s.rest1 = static_cast<float>(1.0 - options_.beta1);
+    s.rest2 = static_cast<float>(1.0 - options_.beta2);
     s.eps = static_cast<float>(options_.eps);
     s.weight_decay = static_cast<float>(options_.weight_decay);
     s.correction1 = static_cast<float>(1.0 - std::pow(options_.beta1, t));
     s.sqrt_correction2 = static_cast<float>(std::sqrt(1.0 - std::pow(options_.beta2, t)));
     if (options_.clip_norm > 0.0)
-      s.grad_scale = static_cast<float>(std::min(1.0, options_.clip_norm / (report.grad_norm + 1e-6)));
+      s.grad_scale =
+          static_cast<float>(std::min(1.0, options_.clip_norm / (report.grad_norm + 1e-6)));
     adamw(exec, master(), first_moment(), second_moment(), mine, s);
   }
   std::fill_n(all.data(), all.extent(0), 0.0f);

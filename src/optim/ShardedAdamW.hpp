@@ -22,9 +22,9 @@ struct AdamWOptions {
 
 // What an optimizer step did, the same on all ranks.
 struct OptimizerReport {
-  double grad_norm = 0.0;      // 2-norm over the whole model, before clipping
-  bool skipped = false;        // a gradient was not finite
-  std::string bad_tensor;      // the first such tensor
+  double grad_norm = 0.0;  // 2-norm over the whole model, before clipping
+  bool skipped = false;    // a gradient was not finite
+  std::string bad_tensor;  // the first such tensor
 };
 
 // AdamW with f32 masters and moments sharded over data-parallel ranks (ZeRO stage 1).
@@ -33,11 +33,11 @@ class ShardedAdamW {
   static void plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group);
 
   // The groups must outlive this object. dp_group.rank() is the replica.
-  ShardedAdamW(const LocalLayout& layout, const Group& tp_group, const Group& dp_group, const AdamWOptions& options,
-               Arena& arena);
+  ShardedAdamW(const LocalLayout& layout, const Group& tp_group, const Group& dp_group,
+               const AdamWOptions& options, Arena& arena);
 
-  // One step with the gradients of this rank's micro-batches, which are summed over the replicas here. `gradients` is
-  // zero afterwards. Collective over the tensor- and the data-parallel group.
+  // One step with the gradients of this rank's micro-batches, which are summed over the replicas
+  // here. `gradients` is zero afterwards. Collective over the tensor- and the data-parallel group.
   OptimizerReport step(const HostExec& exec, const Gradients& gradients, double learning_rate);
 
   // The owned stretch of the flat local parameters: offset of the first element, and the state.

@@ -12,8 +12,8 @@ struct AdvantageOptions {
   double eps = 1e-6;
 };
 
-// Group-relative advantages (GRPO, Shao et al. 2024): A = (score - group mean) / (group std + eps), std unbiased; a group
-// of one has mean 0 and std 1. Samples are in the order of (ordinal, sample).
+// Group-relative advantages (GRPO, Shao et al. 2024): A = (score - group mean) / (group std + eps),
+// std unbiased; a group of one has mean 0 and std 1. Samples are in the order of (ordinal, sample).
 void set_group_advantages(std::vector<Sample>& samples, const AdvantageOptions& options);
 
 }  // namespace taper

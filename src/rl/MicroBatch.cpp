@@ -11,7 +11,8 @@ namespace taper {
 std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, int dp_rank) {
   std::vector<int> order(lengths.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return lengths[a] > lengths[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return lengths[a] > lengths[b]; });
   std::vector<std::int64_t> load(dp_size, 0);
   std::vector<int> mine;
   for (const int i : order) {
@@ -23,12 +24,14 @@ std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, in
   return mine;
 }
 
-std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows, int max_sequences) {
+std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows,
+                                                int max_sequences) {
   std::vector<std::vector<int>> batches;
   int rows = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    TAPER_VALIDATE(lengths[i] <= max_rows, "a sequence has " << lengths[i] << " tokens (a micro-batch holds " << max_rows
-                                                             << "); raise Training/Max Tokens");
+    TAPER_VALIDATE(lengths[i] <= max_rows, "a sequence has "
+                                               << lengths[i] << " tokens (a micro-batch holds "
+                                               << max_rows << "); raise Training/Max Tokens");
     const bool full = batches.empty() || rows + lengths[i] > max_rows ||
                       static_cast<int>(batches.back().size()) == max_sequences;
     if (full) {
@@ -41,7 +44,8 @@ std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths,
   return batches;
 }
 
-void PackedSamples::add(std::span<const std::int32_t> prompt, std::span<const std::int32_t> response) {
+void PackedSamples::add(std::span<const std::int32_t> prompt,
+                        std::span<const std::int32_t> response) {
   TAPER_EXPECT(!prompt.empty() && !response.empty());
   const int first = sequences.rows();
   sequences.ids.insert(sequences.ids.end(), prompt.begin(), prompt.end());

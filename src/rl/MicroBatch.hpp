@@ -9,16 +9,18 @@
 
 namespace taper {
 
-// The samples that data-parallel rank `dp_rank` trains: longest first to the rank with the fewest tokens so far. A pure
-// function of lengths and order, so it does not matter who generated what. Returns ascending indices.
+// The samples that data-parallel rank `dp_rank` trains: longest first to the rank with the fewest
+// tokens so far. A pure function of lengths and order, so it does not matter who generated what.
+// Returns ascending indices.
 std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, int dp_rank);
 
-// Cuts sequences of the given lengths, in order, into micro-batches of at most max_rows tokens and max_sequences
-// sequences. Throws Error for a sequence that does not fit alone.
-std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows, int max_sequences);
+// Cuts sequences of the given lengths, in order, into micro-batches of at most max_rows tokens and
+// max_sequences sequences. Throws Error for a sequence that does not fit alone.
+std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows,
+                                                int max_sequences);
 
-// Sequences of a micro-batch as packed rows; the last token of a sequence is no input. rows[i] predicts targets[i], the
-// response tokens sequence by sequence.
+// Sequences of a micro-batch as packed rows; the last token of a sequence is no input. rows[i]
+// predicts targets[i], the response tokens sequence by sequence.
 struct PackedSamples {
   PackedSequences sequences;
   std::vector<int> rows;

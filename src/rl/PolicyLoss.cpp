@@ -14,9 +14,12 @@ struct Value {
 // d = new - ref log-prob; x = -d is held in [-20, 20] and the estimate in [-10, 10], as verl does.
 Value kl_of(KlEstimator kind, double d) {
   switch (kind) {
-    case KlEstimator::kK1: return {d, 1.0};
-    case KlEstimator::kK2: return {0.5 * d * d, d};
-    case KlEstimator::kK3: break;
+    case KlEstimator::kK1:
+      return {d, 1.0};
+    case KlEstimator::kK2:
+      return {0.5 * d * d, d};
+    case KlEstimator::kK3:
+      break;
   }
   const double x = std::clamp(-d, -20.0, 20.0);
   const double k = std::exp(x) - x - 1.0;
@@ -30,7 +33,8 @@ std::vector<std::string> PolicyLossOptions::problems() const {
   std::vector<std::string> list;
   if (!(clip_low >= 0.0 && clip_low < 1.0)) list.push_back("the lower clip must be in [0, 1)");
   if (!(clip_high >= 0.0)) list.push_back("the upper clip must not be negative");
-  if (dual_clip != 0.0 && !(dual_clip > 1.0)) list.push_back("the dual clip must exceed 1 (0 is off)");
+  if (dual_clip != 0.0 && !(dual_clip > 1.0))
+    list.push_back("the dual clip must exceed 1 (0 is off)");
   if (!(kl_coef >= 0.0)) list.push_back("the KL coefficient must not be negative");
   if (aggregation == LossAggregation::kSeqMeanTokenSumNorm && !(length_norm > 0.0))
     list.push_back("seq-mean-token-sum-norm needs a positive length norm");
@@ -40,10 +44,14 @@ std::vector<std::string> PolicyLossOptions::problems() const {
 double token_weight(const PolicyLossOptions& options, const StepTotals& totals, int length) {
   const double sequences = static_cast<double>(totals.sequences);
   switch (options.aggregation) {
-    case LossAggregation::kTokenMean: return 1.0 / static_cast<double>(totals.tokens);
-    case LossAggregation::kSeqMeanTokenSum: return 1.0 / sequences;
-    case LossAggregation::kSeqMeanTokenMean: return 1.0 / (sequences * (length + 1e-8));
-    case LossAggregation::kSeqMeanTokenSumNorm: return 1.0 / (sequences * options.length_norm);
+    case LossAggregation::kTokenMean:
+      return 1.0 / static_cast<double>(totals.tokens);
+    case LossAggregation::kSeqMeanTokenSum:
+      return 1.0 / sequences;
+    case LossAggregation::kSeqMeanTokenMean:
+      return 1.0 / (sequences * (length + 1e-8));
+    case LossAggregation::kSeqMeanTokenSumNorm:
+      return 1.0 / (sequences * options.length_norm);
   }
   return 0.0;
 }

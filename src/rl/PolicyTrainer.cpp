@@ -17,7 +17,8 @@ std::vector<std::vector<int>> cut_mini_batches(const std::vector<Sample>& sample
   std::vector<std::int64_t> groups;
   for (const Sample& s : samples)
     if (groups.empty() || groups.back() != s.ordinal) groups.push_back(s.ordinal);
-  std::vector<std::vector<int>> batches(std::max(1, std::min<int>(parts, static_cast<int>(groups.size()))));
+  std::vector<std::vector<int>> batches(
+      std::max(1, std::min<int>(parts, static_cast<int>(groups.size()))));
   std::size_t group = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (samples[i].ordinal != groups[group]) ++group;
@@ -28,8 +29,9 @@ std::vector<std::vector<int>> cut_mini_batches(const std::vector<Sample>& sample
 
 }  // namespace
 
-PolicyTrainer::PolicyTrainer(const PolicyTrainerOptions& options, ScoreContext context, const Group& dp_group,
-                             const Gradients& gradients, ShardedAdamW& optimizer, std::function<void()> publish)
+PolicyTrainer::PolicyTrainer(const PolicyTrainerOptions& options, ScoreContext context,
+                             const Group& dp_group, const Gradients& gradients,
+                             ShardedAdamW& optimizer, std::function<void()> publish)
     : options_(options),
       context_(context),
       dp_group_(&dp_group),
@@ -37,10 +39,12 @@ PolicyTrainer::PolicyTrainer(const PolicyTrainerOptions& options, ScoreContext c
       optimizer_(&optimizer),
       publish_(std::move(publish)) {}
 
-std::vector<int> PolicyTrainer::share(const std::vector<Sample>& samples, std::span<const int> batch) const {
+std::vector<int> PolicyTrainer::share(const std::vector<Sample>& samples,
+                                      std::span<const int> batch) const {
   std::vector<int> lengths, mine;
   for (const int i : batch) lengths.push_back(samples[i].length());
-  for (const int i : assign_samples(lengths, dp_group_->size(), dp_group_->rank())) mine.push_back(batch[i]);
+  for (const int i : assign_samples(lengths, dp_group_->size(), dp_group_->rank()))
+    mine.push_back(batch[i]);
   return mine;
 }
 
@@ -65,7 +69,8 @@ UpdateReport PolicyTrainer::update(const std::vector<Sample>& samples) {
   return report;
 }
 
-void PolicyTrainer::step(const std::vector<Sample>& samples, std::span<const int> batch, UpdateReport& report) {
+void PolicyTrainer::step(const std::vector<Sample>& samples, std::span<const int> batch,
+                         UpdateReport& report) {
   StepTotals totals;
   for (const int i : batch) {
     totals.tokens += static_cast<std::int64_t>(samples[i].response.size());
@@ -85,7 +90,8 @@ void PolicyTrainer::step(const std::vector<Sample>& samples, std::span<const int
   report.prob_diff_max = worst[1];
 
   report.learning_rate = learning_rate(options_.schedule, optimizer_->steps());
-  const OptimizerReport optimizer = optimizer_->step(context_.exec, *gradients_, report.learning_rate);
+  const OptimizerReport optimizer =
+      optimizer_->step(context_.exec, *gradients_, report.learning_rate);
   publish_();
   ++report.steps;
   report.skipped += optimizer.skipped ? 1 : 0;
@@ -103,23 +109,25 @@ LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span
   LossSums sums;
   std::vector<int> lengths;
   for (const int i : mine) lengths.push_back(samples[i].length() - 1);
-  for (const auto& batch : cut_micro_batches(lengths, context_.options.max_rows, context_.options.max_sequences)) {
+  for (const auto& batch :
+       cut_micro_batches(lengths, context_.options.max_rows, context_.options.max_sequences)) {
     PackedSamples packed;
     for (const int b : batch) packed.add(samples[mine[b]].prompt, samples[mine[b]].response);
     const std::size_t n = packed.rows.size();
     std::vector<float> log_probs(n), entropy(n), by_log_prob(n), by_entropy(n);
     auto& pass = context_.pass;
     pass.forward(context_.exec, context_.view, context_.parallel, packed.sequences);
-    pass.log_probs(context_.exec, context_.view, context_.parallel, packed.rows, packed.targets, context_.head,
-                   log_probs, entropy);
+    pass.log_probs(context_.exec, context_.view, context_.parallel, packed.rows, packed.targets,
+                   context_.head, log_probs, entropy);
     std::size_t at = 0;
     for (const int b : batch) {
       const Sample& s = samples[mine[b]];
       const double w = token_weight(options_.loss, totals, static_cast<int>(s.response.size()));
       for (std::size_t t = 0; t < s.response.size(); ++t, ++at) {
         const float ref = s.ref_log_probs.empty() ? 0.0f : s.ref_log_probs[t];
-        by_log_prob[at] = static_cast<float>(
-            add_token_loss(options_.loss, {log_probs[at], s.log_probs[t], ref, s.advantage, entropy[at]}, w, sums));
+        by_log_prob[at] = static_cast<float>(add_token_loss(
+            options_.loss, {log_probs[at], s.log_probs[t], ref, s.advantage, entropy[at]}, w,
+            sums));
         by_entropy[at] = static_cast<float>(-options_.loss.entropy_coef * w);
         if (report.steps > 0) continue;  // later steps differ because the weights do
         const double a = log_probs[at], b_ = s.log_probs[t];
@@ -127,8 +135,8 @@ LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span
         report.prob_diff_max = std::max(report.prob_diff_max, std::abs(std::exp(a) - std::exp(b_)));
       }
     }
-    pass.backward(context_.exec, context_.view, context_.parallel, packed.rows, packed.targets, context_.head,
-                  by_log_prob, by_entropy, *gradients_);
+    pass.backward(context_.exec, context_.view, context_.parallel, packed.rows, packed.targets,
+                  context_.head, by_log_prob, by_entropy, *gradients_);
   }
   return sums;
 }

@@ -21,7 +21,8 @@ struct PolicyTrainerOptions {
 
 // Figures of one iteration's update, the same on all ranks.
 struct UpdateReport {
-  double policy_loss = 0.0, kl = 0.0, entropy = 0.0, clip_fraction = 0.0, dual_clip_fraction = 0.0, ppo_kl = 0.0;
+  double policy_loss = 0.0, kl = 0.0, entropy = 0.0, clip_fraction = 0.0, dual_clip_fraction = 0.0,
+         ppo_kl = 0.0;
   double grad_norm = 0.0, learning_rate = 0.0;
   double log_prob_diff_max = 0.0;  // |rollout - training| log-prob before the first step
   double prob_diff_max = 0.0;      // the same of probabilities
@@ -31,21 +32,24 @@ struct UpdateReport {
 // Updates the policy from samples with advantages.
 class PolicyTrainer {
  public:
-  // `publish` is called after each optimizer step and must refresh the packed weights from the optimizer's masters.
+  // `publish` is called after each optimizer step and must refresh the packed weights from the
+  // optimizer's masters.
   PolicyTrainer(const PolicyTrainerOptions& options, ScoreContext context, const Group& dp_group,
                 const Gradients& gradients, ShardedAdamW& optimizer, std::function<void()> publish);
 
-  // The samples that this rank trains, for work that only their trainer needs (reference log-probs).
+  // The samples that this rank trains, for work that only their trainer needs (reference
+  // log-probs).
   std::vector<int> trained_here(const std::vector<Sample>& samples) const;
 
-  // Epochs x mini-batches over the samples, which are the same on all ranks. Collective over the training layout.
+  // Epochs x mini-batches over the samples, which are the same on all ranks. Collective over the
+  // training layout.
   UpdateReport update(const std::vector<Sample>& samples);
 
  private:
   std::vector<int> share(const std::vector<Sample>& samples, std::span<const int> batch) const;
   void step(const std::vector<Sample>& samples, std::span<const int> batch, UpdateReport& report);
-  LossSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine, const StepTotals& totals,
-                      UpdateReport& report);
+  LossSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
+                      const StepTotals& totals, UpdateReport& report);
 
   PolicyTrainerOptions options_;
   ScoreContext context_;

@@ -86,7 +86,8 @@ std::vector<Sample> gather_samples(const Group& group, const std::vector<Sample>
   Packer packer;
   for (const Sample& s : mine) pack(packer, s);
   std::vector<std::int64_t> counts(group.size());
-  all_gather(group, counts, std::vector<std::int64_t>{static_cast<std::int64_t>(packer.data().size())});
+  all_gather(group, counts,
+             std::vector<std::int64_t>{static_cast<std::int64_t>(packer.data().size())});
   std::int64_t total = 0;
   for (const auto count : counts) total += count;
   std::vector<std::byte> all(static_cast<std::size_t>(total));

@@ -15,7 +15,7 @@ struct Sample {
   int sample = 0;
   std::vector<std::int32_t> prompt;
   std::vector<std::int32_t> response;
-  std::vector<float> log_probs;      // per response token, by the rollout
+  std::vector<float> log_probs;  // per response token, by the rollout
   std::vector<float> kept_mass;
   std::vector<float> ref_log_probs;  // by the reference model; empty without one
   std::int8_t finish = 0;            // FinishReason
@@ -26,8 +26,9 @@ struct Sample {
   int length() const { return static_cast<int>(prompt.size() + response.size()); }
 };
 
-// All samples of an iteration in the order of (ordinal, sample), on every rank, whoever generated them. `mine` are those
-// of this rank; only one rank of each replica brings them. Collective over `group`.
+// All samples of an iteration in the order of (ordinal, sample), on every rank, whoever generated
+// them. `mine` are those of this rank; only one rank of each replica brings them. Collective over
+// `group`.
 std::vector<Sample> gather_samples(const Group& group, const std::vector<Sample>& mine);
 
 }  // namespace taper

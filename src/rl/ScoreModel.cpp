@@ -5,9 +5,9 @@
 
 namespace taper {
 
-std::vector<std::vector<float>> score_responses(const ScoreContext& c,
-                                                const std::vector<std::span<const std::int32_t>>& prompts,
-                                                const std::vector<std::span<const std::int32_t>>& responses) {
+std::vector<std::vector<float>> score_responses(
+    const ScoreContext& c, const std::vector<std::span<const std::int32_t>>& prompts,
+    const std::vector<std::span<const std::int32_t>>& responses) {
   std::vector<std::vector<float>> scores(prompts.size());
   std::vector<int> lengths, index;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -15,12 +15,14 @@ std::vector<std::vector<float>> score_responses(const ScoreContext& c,
     lengths.push_back(static_cast<int>(prompts[i].size() + responses[i].size()) - 1);
     index.push_back(static_cast<int>(i));
   }
-  for (const auto& batch : cut_micro_batches(lengths, c.options.max_rows, c.options.max_sequences)) {
+  for (const auto& batch :
+       cut_micro_batches(lengths, c.options.max_rows, c.options.max_sequences)) {
     PackedSamples packed;
     for (const int b : batch) packed.add(prompts[index[b]], responses[index[b]]);
     std::vector<float> log_probs(packed.rows.size());
     c.pass.forward(c.exec, c.view, c.parallel, packed.sequences);
-    c.pass.log_probs(c.exec, c.view, c.parallel, packed.rows, packed.targets, c.head, log_probs, {});
+    c.pass.log_probs(c.exec, c.view, c.parallel, packed.rows, packed.targets, c.head, log_probs,
+                     {});
     auto next = log_probs.begin();
     for (const int b : batch) {
       const auto end = next + static_cast<std::ptrdiff_t>(responses[index[b]].size());

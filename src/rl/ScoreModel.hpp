@@ -20,10 +20,10 @@ struct ScoreContext {
   HeadOptions head;
 };
 
-// For each sequence the log-probs of its response tokens. prompts[i] has at least one token, responses may be empty.
-// Collective over the tensor-parallel group.
-std::vector<std::vector<float>> score_responses(const ScoreContext& context,
-                                                const std::vector<std::span<const std::int32_t>>& prompts,
-                                                const std::vector<std::span<const std::int32_t>>& responses);
+// For each sequence the log-probs of its response tokens. prompts[i] has at least one token,
+// responses may be empty. Collective over the tensor-parallel group.
+std::vector<std::vector<float>> score_responses(
+    const ScoreContext& context, const std::vector<std::span<const std::int32_t>>& prompts,
+    const std::vector<std::span<const std::int32_t>>& responses);
 
 }  // namespace taper

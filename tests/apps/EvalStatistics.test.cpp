@@ -16,7 +16,8 @@ TEST_CASE("pass@k is the share of subsets with a right sample") {
         for (unsigned subset = 0; subset < (1u << n); ++subset) {
           if (std::popcount(subset) != k) continue;
           ++subsets;
-          if ((subset & ((1u << right) - 1)) != 0) ++passing;  // the first `right` samples are right
+          if ((subset & ((1u << right) - 1)) != 0)
+            ++passing;  // the first `right` samples are right
         }
         CHECK(pass_at(n, right, k) == Approx(static_cast<double>(passing) / subsets).margin(1e-12));
       }
@@ -33,7 +34,8 @@ TEST_CASE("the majority's answer counts") {
 }
 
 TEST_CASE("figures of a group") {
-  const EvalScores s = summarize({{"", {1, 0, 0, 0}, {"1", "2", "2", "3"}}, {"", {1, 1, 0, 1}, {"5", "5", "6", "5"}}});
+  const EvalScores s = summarize(
+      {{"", {1, 0, 0, 0}, {"1", "2", "2", "3"}}, {"", {1, 1, 0, 1}, {"5", "5", "6", "5"}}});
   CHECK(s.prompts == 2);
   CHECK(s.avg == Approx(0.5));
   CHECK(s.pass.size() == 3);

@@ -22,7 +22,9 @@ namespace {
 class TextFile {
  public:
   explicit TextFile(const std::string& text)
-      : path_((std::filesystem::temp_directory_path() / ("taper-prompts-" + std::to_string(::getpid()))).string()) {
+      : path_((std::filesystem::temp_directory_path() /
+               ("taper-prompts-" + std::to_string(::getpid())))
+                  .string()) {
     std::ofstream(path_) << text;
   }
   ~TextFile() { std::filesystem::remove(path_); }
@@ -35,8 +37,8 @@ class TextFile {
 std::string ten_lines() {
   std::string text;
   for (int i = 0; i < 10; ++i)
-    text += R"({"prompt": "item )" + std::to_string(i) + R"(", "data_source": "src", "ground_truth": )" +
-            std::to_string(i) + "}\n";
+    text += R"({"prompt": "item )" + std::to_string(i) +
+            R"(", "data_source": "src", "ground_truth": )" + std::to_string(i) + "}\n";
   return text;
 }
 
@@ -60,7 +62,8 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
   std::vector<std::vector<std::string>> passes(3);
   for (int iteration = 0; iteration < 6; ++iteration)
     for (const Prompt& p : source.training(iteration, 5)) passes[iteration / 2].push_back(p.truth);
-  for (const auto& pass : passes) CHECK(std::set<std::string>(pass.begin(), pass.end()).size() == 10);
+  for (const auto& pass : passes)
+    CHECK(std::set<std::string>(pass.begin(), pass.end()).size() == 10);
   CHECK(passes[0] != passes[1]);
   CHECK(passes[1] != passes[2]);
 
@@ -70,7 +73,8 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
   expected.insert(expected.end(), passes[1].begin(), passes[1].begin() + 6);
   CHECK(across == expected);
 
-  const PromptSource again(from_file(file.path()), model(), 100, 5), other(from_file(file.path()), model(), 100, 6);
+  const PromptSource again(from_file(file.path()), model(), 100, 5),
+      other(from_file(file.path()), model(), 100, 6);
   const auto truths = [](const PromptSource& s) {
     std::vector<std::string> list;
     for (const Prompt& p : s.training(0, 10)) list.push_back(p.truth);
@@ -81,17 +85,20 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
 }
 
 TEST_CASE("prompts that are too long are left out and counted") {
-  const std::string line = R"({"prompt": ")" + std::string(50, 'x') + R"(", "ground_truth": "long"})";
+  const std::string line =
+      R"({"prompt": ")" + std::string(50, 'x') + R"(", "ground_truth": "long"})";
   const TextFile file(ten_lines() + line + "\n");
   const PromptSource source(from_file(file.path()), model(), 20, 1);
   CHECK(source.left_out() == 1);
   for (const Prompt& p : source.training(0, 30)) CHECK(p.truth != "long");
-  CHECK_THROWS_WITH(PromptSource(from_file(file.path()), model(), 2, 1), ContainsSubstring("all prompts are longer"));
+  CHECK_THROWS_WITH(PromptSource(from_file(file.path()), model(), 2, 1),
+                    ContainsSubstring("all prompts are longer"));
 }
 
 TEST_CASE("chats are rendered, and what is missing is named") {
   {
-    const TextFile file(R"({"prompt": [{"role": "user", "content": "1+1="}], "ground_truth": "2"})");
+    const TextFile file(
+        R"({"prompt": [{"role": "user", "content": "1+1="}], "ground_truth": "2"})");
     DataOptions options = from_file(file.path());
     options.chat_template = "chatml";
     const auto prompts = PromptSource(options, model(), 200, 1).training(0, 1);
@@ -108,7 +115,8 @@ TEST_CASE("chats are rendered, and what is missing is named") {
 TEST_CASE("held-out prompts come from their own file") {
   const TextFile file(ten_lines());
   DataOptions options = from_file(file.path());
-  CHECK_THROWS_WITH(PromptSource(options, model(), 100, 1).evaluation(3), ContainsSubstring("Data/Evaluation Prompts"));
+  CHECK_THROWS_WITH(PromptSource(options, model(), 100, 1).evaluation(3),
+                    ContainsSubstring("Data/Evaluation Prompts"));
   options.evaluation_prompts = file.path();
   const PromptSource source(options, model(), 100, 1);
   const auto prompts = source.evaluation(3);

@@ -22,7 +22,8 @@ TEST_CASE("the sum does not depend on how bytes are cut into calls") {
   whole.add(all);
   for (const std::size_t step : {1, 3, 8, 31, 32, 33, 500}) {
     Checksum64 parts;
-    for (std::size_t at = 0; at < data.size(); at += step) parts.add(all.subspan(at, std::min(step, data.size() - at)));
+    for (std::size_t at = 0; at < data.size(); at += step)
+      parts.add(all.subspan(at, std::min(step, data.size() - at)));
     CHECK(parts.value() == whole.value());
   }
 }

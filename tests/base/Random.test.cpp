@@ -47,12 +47,14 @@ TEST_CASE("uniform numbers are open and have the right moments") {
   double sum = 0, squares = 0, normal_sum = 0, normal_squares = 0;
   constexpr int kCount = 100000;
   for (int i = 0; i < kCount; ++i) {
-    const double u = random.uniform({RandomPurpose::kTest, 0, 0, 0, static_cast<std::uint64_t>(i), 0});
+    const double u =
+        random.uniform({RandomPurpose::kTest, 0, 0, 0, static_cast<std::uint64_t>(i), 0});
     REQUIRE(u > 0.0);
     REQUIRE(u < 1.0);
     sum += u;
     squares += u * u;
-    const double n = random.normal({RandomPurpose::kTest, 1, 0, 0, static_cast<std::uint64_t>(i), 0});
+    const double n =
+        random.normal({RandomPurpose::kTest, 1, 0, 0, static_cast<std::uint64_t>(i), 0});
     normal_sum += n;
     normal_squares += n * n;
   }

@@ -28,7 +28,9 @@ int world_size() {
 class Scratch {
  public:
   explicit Scratch(const Group& world) : world_(world) {
-    path_ = broadcast_string(world, (fs::temp_directory_path() / ("taper-train-" + std::to_string(::getpid()))).string(), 0);
+    path_ = broadcast_string(
+        world, (fs::temp_directory_path() / ("taper-train-" + std::to_string(::getpid()))).string(),
+        0);
     if (world.rank() == 0) fs::create_directories(path_);
     barrier(world);
   }
@@ -83,7 +85,9 @@ std::string bytes_of(const fs::path& path) {
 }
 
 struct Fixture {
-  Fixture() : ranks(MPI_COMM_WORLD, world_size(), {1}, progress), scratch(ranks.world()) { set_float_mode(); }
+  Fixture() : ranks(MPI_COMM_WORLD, world_size(), {1}, progress), scratch(ranks.world()) {
+    set_float_mode();
+  }
   Progress progress;
   Ranks ranks;
   Scratch scratch;
@@ -136,13 +140,18 @@ TEST_CASE("a resumed run has the bits of a straight one") {
     parts.training.iterations = until;
     run(f.ranks, parts, "auto");
   }
-  const std::string weights = "/checkpoints/iter_000003/model.safetensors", rollouts = "/rollouts/iter_000003.h5";
-  const bool same_weights = bytes_of(f.scratch / "straight" + weights) == bytes_of(f.scratch / "parts" + weights);
-  const bool moved = bytes_of(f.scratch / "straight" + weights) != bytes_of(f.scratch / "model" + "/model.safetensors");
+  const std::string weights = "/checkpoints/iter_000003/model.safetensors",
+                    rollouts = "/rollouts/iter_000003.h5";
+  const bool same_weights =
+      bytes_of(f.scratch / "straight" + weights) == bytes_of(f.scratch / "parts" + weights);
+  const bool moved = bytes_of(f.scratch / "straight" + weights) !=
+                     bytes_of(f.scratch / "model" + "/model.safetensors");
   CHECK(same_weights);
   CHECK(moved);
-  CHECK(read_rollouts(f.scratch / "straight" + rollouts).records == read_rollouts(f.scratch / "parts" + rollouts).records);
-  if (f.ranks.rank() == 0) CHECK(read_metrics_log(f.scratch / "parts" + "/metrics.jsonl").size() == 3);
+  CHECK(read_rollouts(f.scratch / "straight" + rollouts).records ==
+        read_rollouts(f.scratch / "parts" + rollouts).records);
+  if (f.ranks.rank() == 0)
+    CHECK(read_metrics_log(f.scratch / "parts" + "/metrics.jsonl").size() == 3);
 }
 
 TEST_CASE("a damaged checkpoint is passed over for the one before") {
@@ -169,7 +178,8 @@ TEST_CASE("a damaged checkpoint is passed over for the one before") {
       CHECK_THROWS_AS(run(f.ranks, options, newest.string()), Error);
       RunOptions on = options;
       on.training.iterations = 2;
-      run(f.ranks, on, "auto");  // repeats iteration 2 from checkpoint 1, and writes checkpoint 2 anew
+      run(f.ranks, on,
+          "auto");  // repeats iteration 2 from checkpoint 1, and writes checkpoint 2 anew
       CHECK_NOTHROW(run(f.ranks, on, newest.string()));
     }
 }

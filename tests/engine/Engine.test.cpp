@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"

@@ -5,6 +5,7 @@
 // those of the training forward pass.
 #include <mpi.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "engine/EngineRun.hpp"

@@ -38,11 +38,13 @@ struct GoldenModel {
     TrainPass::plan(plan, table, parallel, options);
     plan.add("gradients", MemoryPhase::kAlways, layout.size() * 4);
     arena = std::make_unique<Arena>(plan);
-    packed = std::make_unique<PackedModel>("test", layout, parallel.shard(), type, WithBackward::kYes, *arena);
+    packed = std::make_unique<PackedModel>("test", layout, parallel.shard(), type,
+                                           WithBackward::kYes, *arena);
     values.resize(layout.size());
     const HuggingFaceReader reader(golden_dir(name), table);
     for (const auto& piece : layout.pieces())
-      reader.read_piece(piece.id, {values.data() + piece.offset, static_cast<std::size_t>(piece.size)});
+      reader.read_piece(piece.id,
+                        {values.data() + piece.offset, static_cast<std::size_t>(piece.size)});
     pack();
     view = std::make_unique<ModelView>(*packed, parallel.shard());
     const ConstFloatMatrix rope_table(rope.data(), 512, config.head_dim);
@@ -67,12 +69,15 @@ struct GoldenModel {
   // The three golden sequences, packed; rows and targets of all next-token predictions.
   PackedSequences sequences() const {
     PackedSequences s;
-    for (const auto id : read<std::int64_t>("input_ids")) s.ids.push_back(static_cast<std::int32_t>(id));
+    for (const auto id : read<std::int64_t>("input_ids"))
+      s.ids.push_back(static_cast<std::int32_t>(id));
     const auto offsets = read<std::int64_t>("offsets");
-    for (std::size_t i = 1; i < offsets.size(); ++i) s.lengths.push_back(static_cast<int>(offsets[i] - offsets[i - 1]));
+    for (std::size_t i = 1; i < offsets.size(); ++i)
+      s.lengths.push_back(static_cast<int>(offsets[i] - offsets[i - 1]));
     return s;
   }
-  static void predictions(const PackedSequences& s, std::vector<int>& rows, std::vector<std::int32_t>& targets) {
+  static void predictions(const PackedSequences& s, std::vector<int>& rows,
+                          std::vector<std::int32_t>& targets) {
     int begin = 0;
     for (const int length : s.lengths) {
       for (int i = 0; i + 1 < length; ++i) {

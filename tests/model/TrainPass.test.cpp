@@ -26,7 +26,8 @@ Scores score(GoldenModel& m, const PackedSequences& s) {
   GoldenModel::predictions(s, rows, targets);
   Scores scores{std::vector<float>(rows.size()), std::vector<float>(rows.size())};
   m.pass->forward(m.exec, *m.view, m.parallel, s);
-  m.pass->log_probs(m.exec, *m.view, m.parallel, rows, targets, {m.config.vocab, 1.0f}, scores.log_prob, scores.entropy);
+  m.pass->log_probs(m.exec, *m.view, m.parallel, rows, targets, {m.config.vocab, 1.0f},
+                    scores.log_prob, scores.entropy);
   return scores;
 }
 
@@ -38,8 +39,10 @@ double train(GoldenModel& m, const PackedSequences& s) {
   const Scores scores = score(m, s);
   double loss = 0;
   for (const float lp : scores.log_prob) loss -= lp;
-  const std::vector<float> slope(rows.size(), -1.0f / static_cast<float>(rows.size())), none(rows.size(), 0.0f);
-  m.pass->backward(m.exec, *m.view, m.parallel, rows, targets, {m.config.vocab, 1.0f}, slope, none, *m.gradients);
+  const std::vector<float> slope(rows.size(), -1.0f / static_cast<float>(rows.size())),
+      none(rows.size(), 0.0f);
+  m.pass->backward(m.exec, *m.view, m.parallel, rows, targets, {m.config.vocab, 1.0f}, slope, none,
+                   *m.gradients);
   return loss / static_cast<double>(rows.size());
 }
 
@@ -47,7 +50,9 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-Group world() { return Group::world(MPI_COMM_WORLD); }
+Group world() {
+  return Group::world(MPI_COMM_WORLD);
+}
 
 }  // namespace
 
@@ -91,7 +96,8 @@ TEST_CASE("log-probs have the same bits in any packing") {
   std::vector<float> alone;
   int begin = 0;
   for (const int length : all.lengths) {
-    const PackedSequences one{{all.ids.begin() + begin, all.ids.begin() + begin + length}, {length}};
+    const PackedSequences one{{all.ids.begin() + begin, all.ids.begin() + begin + length},
+                              {length}};
     const Scores s = score(m, one);
     alone.insert(alone.end(), s.log_prob.begin(), s.log_prob.end());
     begin += length;
@@ -111,10 +117,12 @@ TEST_CASE("loss and gradients equal those of transformers") {
       const double loss = train(m, m.sequences());
       CHECK(std::abs(loss - m.read<float>("loss")[0]) < 1e-5);
       // Our pieces in Hugging Face layout, through the writer that also saves checkpoints.
-      const auto file = std::filesystem::temp_directory_path() / ("taper-grad-" + std::to_string(::getpid()) + ".safetensors");
+      const auto file = std::filesystem::temp_directory_path() /
+                        ("taper-grad-" + std::to_string(::getpid()) + ".safetensors");
       HuggingFaceWriter writer(file, m.table, TensorType::kF32);
       for (const auto& piece : m.layout.pieces())
-        writer.write_piece(piece.id, {m.gradients->all().data() + piece.offset, static_cast<std::size_t>(piece.size)});
+        writer.write_piece(piece.id, {m.gradients->all().data() + piece.offset,
+                                      static_cast<std::size_t>(piece.size)});
       writer.commit();
       const auto ours = SafetensorsFile::open(file);
       for (const auto& tensor : hugging_face_tensors(m.table)) {

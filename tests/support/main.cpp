@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Test main: MPI, then Kokkos, then Catch2. A failing rank fails the test; an exception that escapes ends all ranks.
+// Test main: MPI, then Kokkos, then Catch2. A failing rank fails the test; an exception that
+// escapes ends all ranks.
 #include <mpi.h>
 
 #include <Kokkos_Core.hpp>

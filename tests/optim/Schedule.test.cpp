@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "optim/Schedule.hpp"
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace taper;
+using Catch::Approx;
+
+TEST_CASE("warm-up is linear and ends at the peak") {
+  const ScheduleOptions o{ScheduleOptions::Kind::kConstant, 2e-4, 4, 0, 0.1};
+  CHECK(learning_rate(o, 0) == Approx(0.5e-4));
+  CHECK(learning_rate(o, 3) == Approx(2e-4));
+  CHECK(learning_rate(o, 1000) == Approx(2e-4));
+}
+
+TEST_CASE("the cosine goes from the peak to its final share and stays there") {
+  const ScheduleOptions o{ScheduleOptions::Kind::kCosine, 1.0, 10, 110, 0.1};
+  CHECK(learning_rate(o, 10) == Approx(1.0));
+  CHECK(learning_rate(o, 60) == Approx(0.55));
+  CHECK(learning_rate(o, 110) == Approx(0.1));
+  CHECK(learning_rate(o, 5000) == Approx(0.1));
+}
+
+TEST_CASE("impossible schedules are named") {
+  CHECK(ScheduleOptions{}.problems().empty());
+  CHECK(ScheduleOptions{ScheduleOptions::Kind::kCosine, 1.0, 10, 10, 0.1}.problems().size() == 1);
+  CHECK(ScheduleOptions{ScheduleOptions::Kind::kConstant, -1.0, -1, 0, 2.0}.problems().size() == 3);
+}

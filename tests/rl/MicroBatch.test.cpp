@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/MicroBatch.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <numeric>
+
+#include "base/Error.hpp"
+#include "base/Random.hpp"
+
+using namespace taper;
+
+TEST_CASE("samples are shared out completely and evenly, whatever the number of replicas") {
+  RandomStream random(5, RandomPurpose::kTest, 0, 0);
+  for (const int count : {1, 7, 64, 300}) {
+    std::vector<int> lengths;
+    for (int i = 0; i < count; ++i) lengths.push_back(static_cast<int>(random.between(1, 400)));
+    const int longest = *std::max_element(lengths.begin(), lengths.end());
+    for (const int dp : {1, 2, 3, 8}) {
+      std::vector<int> seen;
+      std::vector<std::int64_t> load;
+      for (int r = 0; r < dp; ++r) {
+        const auto mine = assign_samples(lengths, dp, r);
+        CHECK(std::is_sorted(mine.begin(), mine.end()));
+        seen.insert(seen.end(), mine.begin(), mine.end());
+        load.push_back(0);
+        for (const int i : mine) load.back() += lengths[i];
+      }
+      std::sort(seen.begin(), seen.end());
+      std::vector<int> all(count);
+      std::iota(all.begin(), all.end(), 0);
+      CHECK(seen == all);
+      CHECK(*std::max_element(load.begin(), load.end()) -
+                *std::min_element(load.begin(), load.end()) <=
+            longest);
+    }
+  }
+}
+
+TEST_CASE("micro-batches keep the order and their limits") {
+  const auto batches = cut_micro_batches({5, 5, 5, 9, 1, 1, 1, 10}, 10, 3);
+  CHECK(batches == std::vector<std::vector<int>>{{0, 1}, {2}, {3, 4}, {5, 6}, {7}});
+  CHECK(cut_micro_batches({1, 1, 1, 1}, 10, 3).size() == 2);
+  CHECK(cut_micro_batches({}, 10, 3).empty());
+  CHECK_THROWS_AS(cut_micro_batches({11}, 10, 3), Error);
+}
+
+TEST_CASE("packed rows predict the response tokens, and the last token is no input") {
+  PackedSamples packed;
+  const std::vector<std::int32_t> p1{1, 2, 3}, r1{4, 5}, p2{6}, r2{7};
+  packed.add(p1, r1);
+  packed.add(p2, r2);
+  CHECK(packed.sequences.ids == std::vector<std::int32_t>{1, 2, 3, 4, 6});
+  CHECK(packed.sequences.lengths == std::vector<int>{4, 1});
+  CHECK(packed.rows == std::vector<int>{2, 3, 4});
+  CHECK(packed.targets == std::vector<std::int32_t>{4, 5, 7});
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/Rollout.hpp"
+
+#include <mpi.h>
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace taper;
+
+TEST_CASE("samples arrive on all ranks in the order of (ordinal, sample) with all their fields") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  std::vector<Sample> mine;
+  for (int i = 0; i < 12; ++i) {
+    if ((i * 7) % world.size() != world.rank()) continue;
+    Sample s;
+    s.ordinal = 11 - i / 2;
+    s.sample = 1 - i % 2;
+    s.prompt = {i, i + 1};
+    s.response.assign(i, 3);
+    s.log_probs.assign(i, -0.5f * i);
+    s.kept_mass.assign(i, 1.0f);
+    s.rewards = {static_cast<float>(i), 2.0f};
+    s.score = static_cast<float>(i);
+    s.finish = static_cast<std::int8_t>(i % 3);
+    mine.push_back(s);
+  }
+  const auto all = gather_samples(world, mine);
+  REQUIRE(all.size() == 12);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const Sample& s = all[k];
+    if (k > 0)
+      CHECK(std::pair(all[k - 1].ordinal, all[k - 1].sample) < std::pair(s.ordinal, s.sample));
+    const int i = static_cast<int>((11 - s.ordinal) * 2 + (1 - s.sample));
+    CHECK(s.prompt == std::vector<std::int32_t>{i, i + 1});
+    CHECK(s.response.size() == static_cast<std::size_t>(i));
+    CHECK(s.log_probs == std::vector<float>(i, -0.5f * i));
+    CHECK(s.kept_mass.size() == static_cast<std::size_t>(i));
+    CHECK(s.rewards == std::vector<float>{static_cast<float>(i), 2.0f});
+    CHECK(s.score == static_cast<float>(i));
+    CHECK(s.finish == i % 3);
+  }
+}
