@@ -16,7 +16,7 @@ template <class E>
 void scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<float, E> max, int valid,
                   float temperature);
 
-// mass (rows): summed integer weights of the valid columns relative to max.
+// mass (rows): summed integer weights of the valid columns relative to max; -1 where one is NaN.
 template <class E>
 void sum_masses(const E& exec, VectorView<std::int64_t, E> mass, MatrixView<const float, E> logits,
                 VectorView<const float, E> max, int valid);

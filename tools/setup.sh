@@ -40,12 +40,12 @@ provide_dependencies() {
   fi
 }
 
-# run_logged LABEL COMMAND...: on a terminal the command shows itself; elsewhere its output goes to a log, with a line
-# of progress every half minute, and its end is shown where it fails.
+# run_logged LABEL COMMAND...: output goes to a log, with a line of progress every half minute; its end is shown where
+# the command fails. Builds on a terminal show themselves.
 run_logged() {
   local label="$1" log="$TAPER_BUILD_DIR/$1.log" code=0 pid told=$SECONDS
   shift
-  if [[ -t 1 ]]; then
+  if [[ -t 1 && "$label" == build-* ]]; then
     "$@"
     return
   fi

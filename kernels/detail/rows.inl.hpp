@@ -146,12 +146,18 @@ inline typename S::V scaled_exp(const float* logits, float max, int lanes) {
   return S::keep_first(S::mul(e, S::set1(kMassOne)), lanes, S::zero());
 }
 
+// Negative where a logit is NaN: rounded NaNs would cancel in the integer sum.
 template <class S>
 std::int64_t mass_row(const float* logits, int n, float max) {
   std::int64_t sum = 0;
-  for (int i = 0; i < n; i += 16)
-    sum += S::sum_rounded(scaled_exp<S>(logits + i, max, lanes_left(n, i)));
-  return sum;
+  typename S::V check = S::zero();
+  for (int i = 0; i < n; i += 16) {
+    const typename S::V masses = scaled_exp<S>(logits + i, max, lanes_left(n, i));
+    sum += S::sum_rounded(masses);
+    check = S::add(check, masses);
+  }
+  const float total = sum_lanes<S>(check);
+  return total == total ? sum : -1;
 }
 
 template <class S>

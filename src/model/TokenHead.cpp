@@ -62,10 +62,13 @@ RowLogits TokenHead::chunk_logits(const HostExec& exec, const ModelView& view,
   result.shard_mass.resize(static_cast<std::size_t>(parallel.group().size()) * n);
   all_gather(parallel.group(), result.shard_mass, mine);
   result.mass.assign(n, 0);
-  for (std::size_t i = 0; i < result.shard_mass.size(); ++i)
+  std::vector<bool> finite(n, true);
+  for (std::size_t i = 0; i < result.shard_mass.size(); ++i) {
     result.mass[i % n] += result.shard_mass[i];
+    if (result.shard_mass[i] < 0) finite[i % n] = false;
+  }
   for (int i = 0; i < n; ++i)
-    if (!(result.mass[i] > 0) || !std::isfinite(result.max(i)))
+    if (!finite[i] || result.mass[i] <= 0 || !std::isfinite(result.max(i)))
       TAPER_FAIL(ExitCode::kFailure, "the logits of a token are not finite (row "
                                          << rows[i] << ", maximum " << result.max(i)
                                          << "); the weights have diverged or the input is damaged");

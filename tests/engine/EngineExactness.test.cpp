@@ -19,8 +19,7 @@ Group world() {
   return Group::world(MPI_COMM_WORLD);
 }
 
-// Models that can be sharded over all ranks. The generations of one rank are known to the other
-// degrees as "alone".
+// Models that can be sharded over all ranks.
 std::vector<std::string> models_for(const Group& group) {
   std::vector<std::string> names;
   for (const auto& name : {"llama_b", "qwen2_a", "qwen3_a"}) {
