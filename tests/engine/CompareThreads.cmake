@@ -10,7 +10,8 @@ foreach(run 1 2 3 2-scalar)
   endif()
   set(file ${DIRECTORY}/threads-${run}.bin)
   execute_process(
-    COMMAND ${CMAKE_COMMAND} -E env OMP_NUM_THREADS=${threads} OMP_DYNAMIC=false OMP_PROC_BIND=false ${isa}
+    COMMAND ${CMAKE_COMMAND} -E env OMP_NUM_THREADS=${threads} OMP_DYNAMIC=false OMP_PROC_BIND=false
+      OMP_WAIT_POLICY=passive ${isa}
       TAPER_GENERATIONS=${file} ${PROGRAM}
     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)

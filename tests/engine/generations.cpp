@@ -28,14 +28,14 @@ TEST_CASE("generations to a file") {
   std::cout << "threads: " << HostExec().concurrency() << std::endl;
   std::ofstream out(file, std::ios::binary);
   const Group self = Group::self();
-  for (const auto& name : kGoldenModels) {
+  for (const auto& name : std::vector<std::string>{"llama_b", "llama_c", "qwen2_a", "qwen3_a"}) {
     for (const auto type : {WeightType::kF32, WeightType::kBf16}) {
       GoldenModel m(name, self, type);
       for (const int top_k : {0, 30}) {
         SamplingOptions o;
         o.temperature = 0.8f;
         o.top_k = top_k;
-        const Generation g = generate(m, roomy(m), o, some_stops(), mixed_requests(m, 13, 30));
+        const Generation g = generate(m, roomy(m), o, some_stops(), mixed_requests(m, 13, 20));
         for (const auto& [key, c] : g.responses) {
           write(out, c.response);
           write(out, c.log_probs);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/Layout.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "base/Error.hpp"
+
+using namespace taper;
+
+TEST_CASE("uniform layouts are rank grids") {
+  const DivisorChain chain = DivisorChain::of(8);
+  const Layout layout = Layout::uniform(2, chain);
+  CHECK(layout.replicas() == 4);
+  CHECK(layout.ranks() == 8);
+  CHECK(layout.is_uniform());
+  CHECK(to_string(layout) == "2x4");
+  CHECK(layout == parse_layout("2x4", chain));
+  for (int rank = 0; rank < 8; ++rank) CHECK(layout.replica_of(rank) == rank / 2);
+}
+
+TEST_CASE("groups of different degrees are nodes of the tree") {
+  const DivisorChain chain = DivisorChain::of(8);
+  const Layout layout = parse_layout("4+2+1+1", chain);
+  CHECK_FALSE(layout.is_uniform());
+  CHECK(to_string(layout) == "4+2+1+1");
+  CHECK(layout.groups()[1] == LayoutGroup{4, 2});
+  CHECK(layout.replica_of(3) == 0);
+  CHECK(layout.replica_of(4) == 1);
+  CHECK(layout.replica_of(7) == 3);
+  CHECK_FALSE(layout == Layout::uniform(1, chain));
+}
+
+TEST_CASE("bad layouts are refused") {
+  const DivisorChain chain = DivisorChain::of(8);
+  for (const char* text :
+       {"", "2", "4+4+", "+8", "3+5", "2+4+2", "1+2+5", "4+4+4", "2x2", "ax4", "8+", "-8"})
+    CHECK_THROWS_AS(parse_layout(text, chain), Error);
+  CHECK_THROWS_AS(Layout::uniform(3, chain), Error);
+  CHECK_THROWS_AS(Layout({}, chain), Error);
+}
