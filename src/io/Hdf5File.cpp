@@ -36,21 +36,24 @@ Hdf5Id parallel_access_properties(const std::string& file, MPI_Comm comm) {
   return list;
 }
 
+// For the root group and others: without times, so that equal content gives equal bytes.
+Hdf5Id untimed_properties(const std::string& file, hid_t kind) {
+  Hdf5Id list(TAPER_HDF5_CALL(file, H5Pcreate(kind)), H5Pclose);
+  TAPER_HDF5_CALL(file, H5Pset_obj_track_times(list.get(), false));
+  return list;
+}
+
 Hdf5Id create_with(const std::string& file, const Hdf5Id& access) {
-  return {TAPER_HDF5_CALL(file, H5Fcreate(file.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get())),
-          H5Fclose};
+  const Hdf5Id creation = untimed_properties(file, H5P_FILE_CREATE);
+  return {
+      TAPER_HDF5_CALL(file, H5Fcreate(file.c_str(), H5F_ACC_TRUNC, creation.get(), access.get())),
+      H5Fclose};
 }
 
 Hdf5Id open_with(const std::string& file, const Hdf5Id& access) {
   TAPER_VALIDATE(std::filesystem::is_regular_file(file),
                  file << " cannot be read (no such file) check the path");
   return {TAPER_HDF5_CALL(file, H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get())), H5Fclose};
-}
-
-Hdf5Id link_properties(const std::string& file) {
-  Hdf5Id list(TAPER_HDF5_CALL(file, H5Pcreate(H5P_LINK_CREATE)), H5Pclose);
-  TAPER_HDF5_CALL(file, H5Pset_create_intermediate_group(list.get(), 1));
-  return list;
 }
 
 // Nothing may be lost on the way into memory.
@@ -242,12 +245,19 @@ void Hdf5File::check_dims(const std::string& name, const Dims& expected) const {
                                            << " expected)");
 }
 
+// Parents first: HDF5's own intermediate groups would carry the time.
 void Hdf5File::create_group(const std::string& name) {
   if (exists(name)) return;
-  const Hdf5Id links = link_properties(path_);
-  const Hdf5Id group(TAPER_HDF5_CALL(path_, H5Gcreate2(file_.get(), name.c_str(), links.get(),
-                                                       H5P_DEFAULT, H5P_DEFAULT)),
+  create_parent(name);
+  const Hdf5Id creation = untimed_properties(path_, H5P_GROUP_CREATE);
+  const Hdf5Id group(TAPER_HDF5_CALL(path_, H5Gcreate2(file_.get(), name.c_str(), H5P_DEFAULT,
+                                                       creation.get(), H5P_DEFAULT)),
                      H5Gclose);
+}
+
+void Hdf5File::create_parent(const std::string& name) {
+  const auto slash = name.rfind('/');
+  if (slash != std::string::npos && slash > 0) create_group(name.substr(0, slash));
 }
 
 // --- numbers
@@ -258,10 +268,10 @@ Hdf5Id Hdf5File::create_raw(const std::string& name, hid_t type, const Dims& dim
                  path_ << ": " << name << ": " << join(options.problems()));
   TAPER_VALIDATE(!exists(name), path_ << " already has " << name << " (names must be distinct)");
   const Hdf5Id space = detail::make_space(path_, dims);
-  const Hdf5Id links = link_properties(path_);
+  create_parent(name);
   const Hdf5Id layout = detail::make_dataset_properties(path_, dims, H5Tget_size(type), options);
   Hdf5Id dataset(TAPER_HDF5_CALL(path_, H5Dcreate2(file_.get(), name.c_str(), type, space.get(),
-                                                   links.get(), layout.get(), H5P_DEFAULT)),
+                                                   H5P_DEFAULT, layout.get(), H5P_DEFAULT)),
                  H5Dclose);
   if (!options.units.empty()) set_attribute(name, "units", options.units);
   if (!options.description.empty()) set_attribute(name, "description", options.description);

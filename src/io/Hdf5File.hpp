@@ -194,6 +194,7 @@ class Hdf5File {
   Hdf5Id open_dataset(const std::string& name) const;
   Hdf5Id open_object(const std::string& name) const;
   Hdf5Id open_attribute(const std::string& object, const std::string& name) const;
+  void create_parent(const std::string& name);
   Hdf5Id create_raw(const std::string& name, hid_t type, const Dims& dims,
                     const DatasetOptions& options);
   void write_raw(const std::string& name, hid_t type, const void* values, std::size_t count,
