@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times generation and training of a model, without prompts or tasks around it, and prints one JSON
+// object. Rates are tokens per second over all ranks:
+//   decode    one step of equal sequences with contexts of 64 to 100 tokens, head and sampling
+//   prefill   one prompt of 512 tokens up to its first sampled token
+//   forward   log-probs of 8 x 256 tokens
+//   train     forward, backward, AdamW and publishing on 8 x 256 tokens
+// Ranks form one tensor-parallel group, or one replica each with --layout 1xN; OMP_NUM_THREADS says
+// how many threads a rank has. tests/peers/compare_speed.py sets the figures beside other programs.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "base/Random.hpp"
+#include "base/Timer.hpp"
+#include "comm/Collectives.hpp"
+#include "comm/Guard.hpp"
+#include "comm/Startup.hpp"
+#include "device/Runtime.hpp"
+#include "driver/Generation.hpp"
+#include "driver/TrainingModel.hpp"
+#include "io/Json.hpp"
+#include "param/CommandLine.hpp"
+#include "rl/MicroBatch.hpp"
+
+using namespace taper;
+
+namespace {
+
+constexpr int kPrompt = 64, kNew = 36, kPrefill = 512, kTrainRows = 8, kTrainLength = 256;
+
+struct BenchOptions {
+  std::string model;
+  WeightType type = WeightType::kBf16;
+  std::vector<std::string> parts = {"decode", "prefill", "forward", "train"};
+  std::vector<int> batches = {1, 8, 32, 64};
+  int tp = 0;  // 0: all ranks
+  int repeats = 5;
+  bool checkpointing = false;
+
+  bool has(const std::string& part) const {
+    return std::find(parts.begin(), parts.end(), part) != parts.end();
+  }
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::vector<std::int32_t> random_ids(const ModelFiles& files, int count, int seed) {
+  RandomStream random(1, RandomPurpose::kTest, 0, static_cast<std::uint64_t>(seed));
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < count; ++i)
+    ids.push_back(static_cast<std::int32_t>(random.below(files.valid_ids())));
+  return ids;
+}
+
+// Seconds from one meeting of all ranks to the next.
+template <class Work>
+double together(const Ranks& ranks, Work&& work) {
+  barrier(ranks.world());
+  const Timer timer;
+  work();
+  barrier(ranks.world());
+  return timer.seconds();
+}
+
+// The generation engine with `batch` sequences per replica.
+class EngineBench {
+ public:
+  EngineBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks, int batch,
+              int prompt)
+      : files_(files), ranks_(ranks), batch_(batch), model_("model", files, ranks, options.tp) {
+    RolloutOptions rollout;
+    rollout.max_prompt_tokens = prompt;
+    rollout.max_new_tokens = kNew + 2;
+    rollout.max_running = batch;
+    rollout.step_rows = std::max(512, batch);
+    rollout.kv_memory_mb = 8192;
+    const EngineOptions engine = engine_options(rollout, files, model_.parallel());
+    model_.plan(plan_, options.type);
+    Engine::plan(plan_, MemoryPhase::kRollout, files.table, model_.parallel(), engine);
+    arena_ = std::make_unique<Arena>(plan_);
+    model_.load(ranks.exec, options.type, *arena_);
+    engine_ =
+        std::make_unique<Engine>(ranks.exec, model_.view(), model_.parallel(), engine, *arena_,
+                                 MemoryPhase::kRollout, files.rope_table(engine.max_positions));
+    for (int i = 0; i < batch; ++i) prompts_.push_back(random_ids(files, prompt, i));
+  }
+
+  // Tokens per second of each of the kNew steps in which all sequences decode.
+  std::vector<double> decode() {
+    start(kNew + 1);
+    while (engine_->step().prefill_rows > 0) continue;
+    std::vector<double> rates;
+    while (!engine_->idle()) {
+      const double seconds = together(ranks_, [&] { engine_->step(); });
+      rates.push_back(batch_ * replicas() / seconds);
+    }
+    engine_->take_completions();
+    return rates;
+  }
+
+  double prefill() {
+    start(1);
+    const double seconds = together(ranks_, [&] {
+      while (!engine_->idle()) engine_->step();
+    });
+    engine_->take_completions();
+    return batch_ * replicas() * static_cast<double>(prompts_.front().size()) / seconds;
+  }
+
+ private:
+  int replicas() const { return ranks_.size() / model_.parallel().group().size(); }
+
+  void start(int new_tokens) {
+    SamplingOptions sampling;
+    sampling.seed = 1;
+    engine_->begin(sampling, {});
+    for (int i = 0; i < batch_; ++i) engine_->submit({i, 0, 1, prompts_[i], new_tokens});
+  }
+
+  ModelFiles& files_;
+  const Ranks& ranks_;
+  int batch_;
+  InferenceModel model_;
+  MemoryPlan plan_;
+  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<std::vector<std::int32_t>> prompts_;
+};
+
+// Training on the same sequences over and over; data-parallel ranks share them.
+class TrainBench {
+ public:
+  TrainBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks)
+      : files_(files), ranks_(ranks), model_(files, ranks, model_options(options)) {
+    MemoryPlan plan;
+    model_.plan(plan);
+    arena_ = std::make_unique<Arena>(plan);
+    model_.create(*arena_, files.rope_table(kTrainLength));
+    model_.load_masters();
+    const Group& dp = model_.dp_group();
+    for (int i = dp.rank(); i < kTrainRows; i += dp.size()) {
+      const auto ids = random_ids(files, kTrainLength + 1, i);
+      packed_.add({ids.data(), 1}, {ids.data() + 1, ids.size() - 1});
+    }
+    log_probs_.resize(packed_.rows.size());
+    slope_.assign(packed_.rows.size(), -1.0f / (kTrainRows * kTrainLength));
+    none_.assign(packed_.rows.size(), 0.0f);
+  }
+
+  double forward() {
+    return rate([&] { log_probs(); });
+  }
+
+  double train() {
+    return rate([&] {
+      const FloatVector gradient = model_.gradients().all();
+      std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
+      log_probs();
+      model_.pass().backward(ranks_.exec, model_.train_view(), model_.train_parallel(),
+                             packed_.rows, packed_.targets, head(), slope_, none_,
+                             model_.gradients());
+      model_.optimizer().step(ranks_.exec, model_.gradients(), 1e-6);
+      model_.publish();
+    });
+  }
+
+ private:
+  static TrainingModelOptions model_options(const BenchOptions& options) {
+    TrainingModelOptions o;
+    o.type = options.type;
+    o.train_tp = o.rollout_tp = options.tp;
+    o.pass.max_rows = kTrainRows * kTrainLength;
+    o.pass.checkpointing = options.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+    return o;
+  }
+
+  HeadOptions head() const { return {files_.valid_ids(), 1.0f}; }
+
+  void log_probs() {
+    model_.pass().forward(ranks_.exec, model_.train_view(), model_.train_parallel(),
+                          packed_.sequences);
+    model_.pass().log_probs(ranks_.exec, model_.train_view(), model_.train_parallel(), packed_.rows,
+                            packed_.targets, head(), log_probs_, {});
+  }
+
+  template <class Work>
+  double rate(Work&& work) {
+    return kTrainRows * kTrainLength / together(ranks_, work);
+  }
+
+  ModelFiles& files_;
+  const Ranks& ranks_;
+  TrainingModel model_;
+  std::unique_ptr<Arena> arena_;
+  PackedSamples packed_;
+  std::vector<float> log_probs_, slope_, none_;
+};
+
+std::map<std::string, std::vector<double>> measure(const BenchOptions& options, ModelFiles& files,
+                                                   const Ranks& ranks) {
+  std::map<std::string, std::vector<double>> rates;
+  const auto repeat = [&](const std::string& name, auto&& work) {
+    work();  // warm-up
+    for (int i = 0; i < options.repeats; ++i) rates[name].push_back(work());
+  };
+  if (options.has("decode")) {
+    for (const int batch : options.batches) {
+      EngineBench bench(options, files, ranks, batch, kPrompt);
+      bench.decode();
+      for (int i = 0; i < options.repeats; ++i)
+        for (const double rate : bench.decode())
+          rates["decode " + std::to_string(batch)].push_back(rate);
+    }
+  }
+  if (options.has("prefill")) {
+    EngineBench bench(options, files, ranks, 1, kPrefill);
+    repeat("prefill", [&] { return bench.prefill(); });
+  }
+  if (options.has("forward") || options.has("train")) {
+    TrainBench bench(options, files, ranks);
+    if (options.has("forward")) repeat("forward", [&] { return bench.forward(); });
+    if (options.has("train")) repeat("train", [&] { return bench.train(); });
+  }
+  return rates;
+}
+
+void print(const BenchOptions& options, const Ranks& ranks,
+           const std::map<std::string, std::vector<double>>& rates) {
+  std::printf("{\"model\": %s, \"dtype\": \"%s\", \"ranks\": %d, \"tp\": %d, \"threads\": %d",
+              Json(options.model).dump().c_str(),
+              options.type == WeightType::kBf16 ? "bf16" : "f32", ranks.size(), options.tp,
+              HostExec().concurrency());
+  for (const auto& [name, values] : rates) {
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    std::printf(",\n \"%s\": {\"median\": %.2f, \"min\": %.2f, \"max\": %.2f}", name.c_str(),
+                median(values), *low, *high);
+  }
+  std::printf("}\n");
+}
+
+int run(int argc, char** argv) {
+  BenchOptions options;
+  param::CommandLine line("bench_model", "Times generation and training of a model.");
+  line.text("model", options.model, "DIR", "Hugging Face directory").required();
+  line.choice("dtype", options.type, "weights of the forward pass",
+              {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+  line.list("parts", options.parts, "NAMES", "decode, prefill, forward, train");
+  line.list("batches", options.batches, "N,N", "sequences per replica of decode");
+  line.integer("tp", options.tp, "N", "ranks per replica (0: all)");
+  line.integer("repeats", options.repeats, "N", "runs of each part").at_least(1);
+  line.flag("checkpointing", options.checkpointing, "recompute activations in the backward pass");
+  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
+    std::fputs(line.help().c_str(), stdout);
+    return 0;
+  }
+  Progress progress;
+  MpiSession mpi(argc, argv);
+  Runtime runtime(argc, argv);
+  if (options.tp == 0) options.tp = mpi.ranks();
+  const Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), {options.tp}, progress);
+  ModelFiles files(options.model);
+  const auto rates = measure(options, files, ranks);
+  if (ranks.rank() == 0) print(options, ranks, rates);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_guarded([&] { return run(argc, argv); });
+}

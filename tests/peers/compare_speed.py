@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times Taper beside llama.cpp, transformers and TRL on this machine and prints Markdown tables.
+
+    python compare_speed.py --build build/default --model DIR [--gguf FILE] [--rounds 3] [--parts ...]
+
+Needs torch, transformers, trl (and llama-cpp-python for --gguf) in the environment of this
+interpreter. All programs run in turn, round after round, each alone on the machine, with two
+threads or two ranks of one thread; figures are medians over the rounds, ratios are of these
+medians, and the spread is the largest distance of a round from its median.
+
+Parts: decode, prefill, training (forward and training step), ranks (tensor and data parallel
+against threads), grpo (a whole iteration against TRL: 8 prompts x 4 samples x 64 tokens with KL to a
+reference; ours on a copy of the model whose end of sequence is an id that is not drawn, so that
+lengths are equal).
+"""
+
+import argparse
+import collections
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BATCHES = [1, 8, 32, 64]
+Runs = collections.defaultdict  # name -> list of figures, one a round
+
+
+def run_json(command, threads):
+    env = dict(os.environ, OMP_NUM_THREADS=str(threads), OMP_PROC_BIND="false")
+    env.pop("OMP_WAIT_POLICY", None)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return json.loads(done.stdout[done.stdout.index("{") :])
+
+
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.figures = Runs(list)
+        self.versions = {}
+
+    def add(self, name, value):
+        self.figures[name].append(value)
+
+    def median(self, name):
+        values = self.figures.get(name)
+        return statistics.median(values) if values else None
+
+    def spread(self):
+        """Largest relative distance of a round from its median, over all figures."""
+        worst = 0.0
+        for values in self.figures.values():
+            middle = statistics.median(values)
+            worst = max([worst] + [abs(v - middle) / middle for v in values])
+        return worst
+
+    def ours(self, parts, prefix, dtype="bf16", ranks=1, threads=2, tp=0, batches=tuple(BATCHES)):
+        launcher = ["mpiexec", "-n", str(ranks)]
+        if ranks > 1:
+            launcher += ["-bind-to", f"core:{threads}"]
+        command = launcher + [
+            self.args.build / "tests/bench/bench_model",
+            *("--model", self.args.model, "--dtype", dtype, "--tp", str(tp), "--repeats", "1"),
+            *("--parts", ",".join(parts), "--batches", ",".join(map(str, batches))),
+        ]
+        result = run_json([str(word) for word in command], threads)
+        for name, value in result.items():
+            if isinstance(value, dict):
+                self.add(f"{prefix} {name}", value["median"])
+
+    def transformers(self, parts, dtypes=("float32", "bfloat16")):
+        command = [
+            *(sys.executable, HERE / "bench_trl.py", "--model", self.args.model, "--repeats", "1"),
+            *("--dtypes", *dtypes, "--parts", *parts),
+        ]
+        result = run_json([str(word) for word in command], 2)
+        self.versions.update(result["versions"])
+        for name, value in result.get("decode", {}).items():
+            self.add(f"transformers {name}", value)
+        for part in ("forward", "train"):
+            if part in result:
+                self.add(f"transformers {part}", result[part])
+        if "grpo" in result:
+            self.add("trl grpo", result["grpo"]["seconds"])
+            self.versions["trl"] = result["grpo"]["trl"]
+        self.add("transformers memory", result[f"{parts[-1]}_peak_rss_mib"])
+
+    def llamacpp(self):
+        command = [sys.executable, HERE / "bench_llamacpp.py", "--gguf", self.args.gguf, "--repeats", "1"]
+        result = run_json([str(word) for word in command], 2)
+        self.versions.update(result["versions"])
+        for name, value in result["decode"].items():
+            self.add(f"llama.cpp {name}", value)
+        for name, value in result["prefill"].items():
+            self.add(f"llama.cpp prefill {name}", value)
+
+    def grpo(self):
+        """Seconds of an iteration of `taper train`, the first one left out."""
+        with tempfile.TemporaryDirectory() as scratch:
+            scratch = Path(scratch)
+            model = endless_model(self.args.model, scratch / "model")
+            prompts = scratch / "prompts.jsonl"
+            with open(prompts, "w", encoding="utf-8") as file:
+                for i in range(8):
+                    text = f"Question {i}: what is {17 + i} plus {25 + 3 * i}? Answer:"
+                    json.dump({"prompt": text, "ground_truth": str(42 + 4 * i)}, file)
+                    file.write("\n")
+            settings = {
+                "Model/Directory": model,
+                "Model/Weight Type": "f32",
+                "Data/Prompts": prompts,
+                "Data/Reward Rule": "exact",
+                "Rollout/Prompts": 8,
+                "Rollout/Samples Per Prompt": 4,
+                "Rollout/Max Prompt Tokens": 32,
+                "Rollout/Max New Tokens": 64,
+                "Algorithm/KL Coefficient": 0.04,
+                "Training/Iterations": 3,
+                "Training/Mini Batches": 1,
+                "Optimizer/Learning Rate": 1e-6,
+                "Output/Directory": scratch / "run",
+            }
+            words = ["mpiexec", "-n", "2", "-bind-to", "core", self.args.build / "bin/taper", "train"]
+            (scratch / "run.yaml").write_text("Run:\n  Seed: 1\n", encoding="utf-8")
+            words.append(scratch / "run.yaml")
+            for name, value in settings.items():
+                words += ["--set", f"{name}={value}"]
+            env = dict(os.environ, OMP_NUM_THREADS="1", OMP_PROC_BIND="false")
+            done = subprocess.run(
+                [str(w) for w in words], env=env, capture_output=True, text=True, check=False
+            )
+            if done.returncode != 0:
+                sys.exit(f"taper train failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+            lines = (scratch / "run/metrics.jsonl").read_text(encoding="utf-8").splitlines()
+            records = [json.loads(line) for line in lines]
+            steps = [r["timing_s/step"] for r in records if "timing_s/step" in r]
+            self.add("taper grpo", statistics.median(steps[1:]))
+
+
+def endless_model(source, target):
+    """The same weights and tokenizer with an end of sequence that is practically never drawn."""
+    target.mkdir()
+    for path in Path(source).iterdir():
+        (target / path.name).symlink_to(path.resolve())
+    for name in ("config.json", "generation_config.json"):
+        if (target / name).exists():
+            values = json.loads((target / name).read_text(encoding="utf-8"))
+            values["eos_token_id"] = 3
+            (target / name).unlink()
+            (target / name).write_text(json.dumps(values), encoding="utf-8")
+    return target
+
+
+def cell(value, digits=0):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def ratio(a, b):
+    return "-" if not a or not b else f"{a / b:.2f}x"
+
+
+def decode_table(bench):
+    print("| batch | transformers f32 | bf16 | llama.cpp f32 | bf16 | f16 | q8_0 | Taper f32 | bf16 | "
+          "bf16 over the best 16/32-bit llama.cpp | over transformers |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for batch in BATCHES:
+        hf = [bench.median(f"transformers {t} batch {batch}") for t in ("float32", "bfloat16")]
+        lc = [bench.median(f"llama.cpp {t} batch {batch}") for t in ("f32", "bf16", "f16", "q8_0")]
+        own = [bench.median(f"taper {t} decode {batch}") for t in ("f32", "bf16")]
+        best = max([x for x in lc[:3] if x] or [0])
+        best_hf = max([x for x in hf if x] or [0])
+        digits = 1 if batch == 1 else 0
+        cells = [cell(x, digits) for x in hf + lc + own]
+        print(f"| {batch} | " + " | ".join(cells + [ratio(own[1], best), ratio(own[1], best_hf)]) + " |")
+    best = max([bench.median(f"llama.cpp prefill {t}") or 0 for t in ("f32", "bf16", "f16")])
+    own = bench.median("taper bf16 prefill")
+    print(f"\nPrefill of 512 tokens: Taper bf16 {cell(own)} tokens/s, best 16/32-bit llama.cpp "
+          f"{cell(best or None)}: {ratio(own, best)}.")
+
+
+def training_table(bench):
+    print("| 8 x 256 tokens | PyTorch f32 | Taper f32 | ratio |\n|---|---|---|---|")
+    for part in ("forward", "train"):
+        peer, own = bench.median(f"transformers {part}"), bench.median(f"taper f32 {part}")
+        print(f"| {part} | {cell(peer)} | {cell(own)} | {ratio(own, peer)} |")
+
+
+def ranks_table(bench):
+    print("| decode, tokens/s | figure | against | ratio |\n|---|---|---|---|")
+    one, two = bench.median("one core decode 1"), bench.median("taper bf16 decode 1")
+    tp, dp = bench.median("tp2 decode 1"), bench.median("dp2 decode 16")
+    threads = bench.median("taper bf16 decode 32")
+    print(f"| TP 2, batch 1 | {cell(tp, 1)} | one rank, two threads: {cell(two, 1)} | {ratio(tp, two)} |")
+    print(f"| TP 2, batch 1 | {cell(tp, 1)} | one rank, one thread: {cell(one, 1)} | {ratio(tp, one)} |")
+    print(f"| DP 2, batch 2 x 16 | {cell(dp)} | one rank, two threads, batch 32: {cell(threads)} | "
+          f"{ratio(dp, threads)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--build", type=Path, required=True, help="build folder of the default preset")
+    parser.add_argument("--model", type=Path, required=True, help="Hugging Face directory")
+    parser.add_argument("--gguf", type=Path, help="the same model for llama.cpp")
+    parser.add_argument("--rounds", type=int, default=3)
+    parts = ["decode", "training", "ranks", "grpo"]
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--json", type=Path, help="all figures of all rounds go here too")
+    args = parser.parse_args()
+    bench = Bench(args)
+    for number in range(args.rounds):
+        print(f"round {number + 1} of {args.rounds}", file=sys.stderr, flush=True)
+        if "decode" in args.parts:
+            for dtype in ("bf16", "f32"):
+                bench.ours(["decode", "prefill"], f"taper {dtype}", dtype)
+            bench.transformers(["decode"])
+            if args.gguf:
+                bench.llamacpp()
+        if "ranks" in args.parts:
+            bench.ours(["decode"], "one core", threads=1, batches=[1])
+            bench.ours(["decode"], "tp2", ranks=2, threads=1, tp=2, batches=[1])
+            bench.ours(["decode"], "dp2", ranks=2, threads=1, tp=1, batches=[16])
+            if "decode" not in args.parts:
+                bench.ours(["decode"], "taper bf16", batches=[1, 32])
+        if "training" in args.parts:
+            bench.ours(["forward", "train"], "taper f32", "f32")
+            bench.transformers(["forward", "train"])
+        if "grpo" in args.parts:
+            bench.grpo()
+            bench.transformers(["grpo"])
+    if "decode" in args.parts:
+        decode_table(bench)
+    if "training" in args.parts:
+        print()
+        training_table(bench)
+    if "ranks" in args.parts:
+        print()
+        ranks_table(bench)
+    if "grpo" in args.parts:
+        own, peer = bench.median("taper grpo"), bench.median("trl grpo")
+        print(f"\nGRPO iteration: Taper {cell(own, 1)} s, TRL {cell(peer, 1)} s: {ratio(peer, own)}.")
+    print(f"\n{args.rounds} rounds, largest distance from a median {100 * bench.spread():.0f} %; "
+          + ", ".join(f"{k} {v}" for k, v in sorted(bench.versions.items())) + ".")
+    if args.json:
+        args.json.write_text(json.dumps({"versions": bench.versions, "figures": bench.figures}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
