@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "driver/Options_params.hpp"
+#include "driver/OutputLines.hpp"
 #include "driver/TrainJob.hpp"
 #include "param/CommandLine.hpp"
 #include "param/ParamFile.hpp"
@@ -43,8 +43,10 @@ int run_train(int argc, char** argv) {
   param::ParamFile file = run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
   for (const auto& assignment : assignments) file.set(assignment);
   schema.read(file);
-  if (!check) std::filesystem::create_directories(options.output);
+  if (!check) require_output_directory("Output/Directory", options.output);
   const std::string config = schema.current_yaml();
+  require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
+                                     {"Training/Tensor Parallel", options.training.tp}});
   Ranks& ranks = session.start({options.training.tp, options.rollout.tp}, options.hang_seconds,
                                check ? "." : options.output);
   require_equal(ranks, "the configuration", config);

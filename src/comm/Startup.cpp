@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 
@@ -20,6 +21,7 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   TAPER_MPI_CALL(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
   TAPER_MPI_CALL(MPI_Comm_size(MPI_COMM_WORLD, &ranks_));
   set_log_rank(rank_, ranks_);
+  std::signal(SIGXFSZ, SIG_IGN);  // the write that exceeds `ulimit -f` reports it with its file
   TAPER_VALIDATE(provided >= MPI_THREAD_FUNNELED, "this MPI library gives thread level "
                                                       << provided << ", MPI_THREAD_FUNNELED ("
                                                       << MPI_THREAD_FUNNELED

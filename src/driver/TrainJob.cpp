@@ -44,6 +44,12 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       engine_options_(engine_options(options.rollout, files_, model_.rollout_parallel())),
       pass_options_(pass_options(options)),
       checkpoints_(std::filesystem::path(options.output) / "checkpoints", options.checkpoint.keep) {
+  TAPER_VALIDATE(options.max_positions() <= files_.config.max_positions,
+                 "Rollout/Max Prompt Tokens "
+                     << options.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
+                     << options.rollout.max_new_tokens
+                     << " are together longer than the model's context ("
+                     << files_.config.max_positions << " positions); lower one of them");
   model_.plan(plan_);
   if (options.loss.kl_coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
@@ -107,6 +113,7 @@ void TrainJob::run(const std::string& resume) {
   const std::int64_t finished = restore(resume);
   const std::filesystem::path output = options_.output;
   if (ranks_.rank() == 0) {
+    checkpoints_.remove_unfinished();
     std::filesystem::create_directories(output / "rollouts");
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(),
                                           options_.training.iterations, finished);
