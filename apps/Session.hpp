@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,9 +22,10 @@ class Session {
   int rank() const { return mpi_.rank(); }
   int size() const { return mpi_.ranks(); }
 
-  // Groups for the given tensor-parallel degrees, and a watchdog that reports into `directory`.
+  // Groups for the given tensor-parallel degrees, and a watchdog that reports into `directory` and
+  // to `on_hang`.
   Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds,
-               const std::string& directory);
+               const std::string& directory, std::function<void(const std::string&)> on_hang = {});
 
  private:
   Progress progress_;
