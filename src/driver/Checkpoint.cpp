@@ -115,13 +115,19 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
   std::snprintf(name, sizeof name, "iter_%06lld", static_cast<long long>(info.iteration));
   const fs::path target = directory_ / name, aside = directory_ / (std::string(name) + kUnfinished);
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
+  ranks.progress.set_step(0);
   save_model(ranks, files, model, aside);
+  ranks.progress.set_phase("write_state");
   write_state(aside / "state.h5", ranks, files, model, info);
+  ranks.progress.set_phase("save_checkpoint");
   barrier(ranks.world());
+  ranks.progress.set_step(1);
   if (ranks.rank() == 0) {
     write_manifest(aside, info);
     for (const auto& entry : fs::directory_iterator(aside)) sync_file(entry.path());
+    ranks.progress.set_step(2);
     writing.rename_to(target);
+    ranks.progress.set_step(3);
     const auto all = list_checkpoints(directory_);
     for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i)
       fs::remove_all(all[i]);

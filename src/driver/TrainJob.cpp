@@ -81,7 +81,9 @@ void TrainJob::create() {
                                              model_.dp_group(), model_.gradients(),
                                              model_.optimizer(), [this] {
                                                const Timer timer;
+                                               ranks_.progress.set_phase("publish");
                                                model_.publish();
+                                               ranks_.progress.set_phase("update_actor");
                                                publish_seconds_ += timer.seconds();
                                              });
 }
@@ -314,6 +316,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
   file.reward_names = {"score"};
   char name[32];
   std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
+  const LibraryWait wait(ranks_.progress, "write_rollouts", ranks_.size());
   write_rollouts(std::filesystem::path(options_.output) / "rollouts" / name, ranks_.world().comm(),
                  mine, file);
 }
