@@ -62,7 +62,7 @@ int train(Session& session, const RunOptions& options, const std::string& config
     require_equal(ranks, "the configuration", config);
     TrainJob job(options, config, ranks, stop);
     TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-    return static_cast<int>(arguments.check ? ExitCode::kDone : job.run(arguments.resume));
+    return session.finish(arguments.check ? ExitCode::kDone : job.run(arguments.resume));
   } catch (const std::exception& error) {
     record(error.what());
     throw;
