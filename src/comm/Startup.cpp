@@ -51,6 +51,7 @@ class ExitTimer {
 }  // namespace
 
 MpiSession::MpiSession(int& argc, char**& argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // the write that exceeds `ulimit -f` reports it with its file
   int provided = 0;
   TAPER_MPI_CALL(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided));
   TAPER_MPI_CALL(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -58,7 +59,6 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   TAPER_MPI_CALL(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
   TAPER_MPI_CALL(MPI_Comm_size(MPI_COMM_WORLD, &ranks_));
   set_log_rank(rank_, ranks_);
-  std::signal(SIGXFSZ, SIG_IGN);  // the write that exceeds `ulimit -f` reports it with its file
   TAPER_VALIDATE(provided >= MPI_THREAD_FUNNELED, "this MPI library gives thread level "
                                                       << provided << ", MPI_THREAD_FUNNELED ("
                                                       << MPI_THREAD_FUNNELED

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <ctime>
 #include <exception>
+#include <fstream>
 
+#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
@@ -49,8 +51,16 @@ void StatusFile::write(RunState state, std::int64_t iteration, const std::string
   // Ranks may fail at the same time: each has a side file of its own.
   const std::filesystem::path part =
       path_.string() + ".part-" + std::to_string(std::max(log_rank(), 0));
-  write_json_file(part, status);
-  commit_file(part, path_);
+  {
+    std::ofstream file(part, std::ios::binary);
+    file << status.dump(2) << std::endl;
+    if (!file) TAPER_FAIL(ExitCode::kFailure, part.string() << " cannot be written (disk full?)");
+  }
+  // A rank that fails is about to be ended by the others: no time for the disk.
+  if (state == RunState::kFailed)
+    std::filesystem::rename(part, path_);
+  else
+    commit_file(part, path_);
 }
 
 std::int64_t StatusFile::last_iteration() const {

@@ -80,11 +80,10 @@ def at_random(runs: Runs, words: list[str], output: Path, ranks: int, straight: 
     stops = 0
     while True:
         process = runs.start(words, ranks)
-        moment = time.monotonic() + rng.uniform(0.0, span)
         while process.poll() is None and not (len(pids := ranks_of(process, runs.taper)) == max(ranks, 1)
                                               and all(map(is_listening, pids))):
             time.sleep(0.01)
-        time.sleep(max(0.0, moment - time.monotonic()))
+        time.sleep(rng.uniform(0.0, span))
         number = rng.choice([signal.SIGTERM, signal.SIGUSR1])
         victims = pids if rng.random() < 0.3 else [rng.choice(pids)]
         for pid in victims if process.poll() is None else []:
@@ -130,10 +129,13 @@ def main() -> None:
             check_stopped(outcome, output, "deadline", "deadline")
             check(outcome.code == 75, "the deadline did not stop the run", outcome.text)
             finish_and_compare(runs, words, output, ranks, straight, "deadline")
-            stops = [at_random(runs, runs.train(model, folder / f"random-{i}", **changes), folder / f"random-{i}", ranks,
-                               straight, rng, span) for i in range(10 if args.long else 1)]
-            print(f"{ranks} ranks: an undisturbed run takes {span:.1f} s; stopped {sum(stops)} times at random and in "
-                  f"each phase; the same bits", flush=True)
+            wanted, stops, tries = 30 if args.long else 3, 0, 0
+            while stops < wanted:
+                output = folder / f"random-{tries}"
+                found = at_random(runs, runs.train(model, output, **changes), output, ranks, straight, rng, span)
+                stops, tries, span = stops + found, tries + 1, span if found else span / 2
+            print(f"{ranks} ranks: stopped {stops} times in {tries} runs at random and in each phase; the same bits",
+                  flush=True)
 
 
 if __name__ == "__main__":
