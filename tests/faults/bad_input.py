@@ -98,7 +98,7 @@ CASES = [
     Case("ranks not divisible", ["Rollout/Tensor Parallel", "2", "3 ranks"], {"Rollout/Tensor Parallel": 2}, ranks=3),
     Case("degrees that do not nest", ["Tensor Parallel", "2", "3", "6 ranks"],
          {"Rollout/Tensor Parallel": 2, "Training/Tensor Parallel": 3}, ranks=6),
-    Case("more ranks than units", ["Training/Tensor Parallel", "4", "MLP"], {"Training/Tensor Parallel": 4}, ranks=4),
+    Case("more ranks than units", ["tensor-parallel degree 4", "MLP"], {"Training/Tensor Parallel": 4}, ranks=4),
     Case("too little memory for one sequence", ["Rollout/KV Memory MB", "0.01"], {"Rollout/KV Memory MB": 0.01}),
     Case("too little memory on the host", ["memory plan", "Training/Max Tokens"], {"Training/Max Tokens": 1 << 26}),
     Case("too little address space", ["memory plan", "Training/Max Tokens"], {"Training/Max Tokens": 1 << 19},
