@@ -15,7 +15,8 @@ Session::Session(int& argc, char**& argv) : mpi_(argc, argv), runtime_(argc, arg
 }
 
 Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
-                      const std::string& directory) {
+                      const std::string& directory,
+                      std::function<void(const std::string&)> on_hang) {
   ranks_ = std::make_unique<Ranks>(MPI_COMM_WORLD, mpi_.ranks(), tp_degrees, progress_);
   const Placement placement = gather_placement(ranks_->world(), find_place());
   if (mpi_.ranks() > 1) TAPER_INFO(to_string(placement));
@@ -27,6 +28,7 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
   WatchdogOptions options;
   options.hang_seconds = hang_seconds;
   options.directory = directory;
+  options.on_report = std::move(on_hang);
   watchdog_ = std::make_unique<Watchdog>(progress_, options);
   return *ranks_;
 }

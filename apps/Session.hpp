@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/Error.hpp"
 #include "comm/Progress.hpp"
 #include "comm/Startup.hpp"
 #include "comm/Watchdog.hpp"
@@ -21,16 +23,24 @@ class Session {
   int rank() const { return mpi_.rank(); }
   int size() const { return mpi_.ranks(); }
 
-  // Groups for the given tensor-parallel degrees, and a watchdog that reports into `directory`.
+  // Returns `code`, which the program must return, too: where MPI cannot be left in good order, the
+  // process ends with it. Needed for codes other than 0.
+  int finish(ExitCode code) {
+    mpi_.set_exit_code(static_cast<int>(code));
+    return static_cast<int>(code);
+  }
+
+  // Groups for the given tensor-parallel degrees, and a watchdog that reports into `directory` and
+  // to `on_hang`.
   Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds,
-               const std::string& directory);
+               const std::string& directory, std::function<void(const std::string&)> on_hang = {});
 
  private:
   Progress progress_;
+  std::unique_ptr<Watchdog> watchdog_;  // to the end: MPI_Finalize waits for the other ranks too
   MpiSession mpi_;
   Runtime runtime_;
   std::unique_ptr<Ranks> ranks_;
-  std::unique_ptr<Watchdog> watchdog_;
 };
 
 }  // namespace taper

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -46,7 +47,7 @@ int main(int argc, char** argv) {
                 build.compiler.c_str(), build.build_type.c_str());
     return 0;
   }
-  return taper::run_guarded([&] {
+  const int code = taper::run_guarded([&] {
     std::vector<std::string> names;
     for (const Command& c : kCommands) {
       if (std::strcmp(argv[1], c.name) == 0) return c.run(argc - 1, argv + 1);
@@ -57,4 +58,9 @@ int main(int argc, char** argv) {
                "unknown command '" << argv[1] << "' (known: " << taper::join(names) << ")"
                                    << (close.empty() ? "" : "; did you mean '" + close + "'?"));
   });
+  // After a failure libraries may hold files that they cannot close (HDF5 crashes in its exit
+  // handler when the disk is full).
+  std::fflush(nullptr);
+  if (code != 0) std::_Exit(code);
+  return code;
 }

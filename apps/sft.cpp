@@ -39,6 +39,7 @@ int run_sft(int argc, char** argv) {
   param::ParamFile file = run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
   for (const auto& assignment : assignments) file.set(assignment);
   schema.read(file);
+  require_divisible(session.size(), {{"Training/Tensor Parallel", options.training.tp}});
   Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
   require_equal(ranks, "the configuration", schema.current_yaml());
   SftJob job(options, ranks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <filesystem>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -8,26 +8,74 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "driver/Options_params.hpp"
+#include "driver/OutputLines.hpp"
+#include "driver/StatusFile.hpp"
+#include "driver/StopRequest.hpp"
 #include "driver/TrainJob.hpp"
 #include "param/CommandLine.hpp"
 #include "param/ParamFile.hpp"
 
 namespace taper {
+namespace {
 
-int run_train(int argc, char** argv) {
+struct TrainArguments {
   std::string run_file, resume = "auto";
   std::vector<std::string> assignments;
+  double deadline = deadline_of_environment();
   bool dump_default = false, check = false;
+
+  void declare(param::CommandLine& line) {
+    line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
+    line.repeated("set", assignments, "NAME=VALUE",
+                  "overrides a value, e.g. \"Rollout/Temperature=0.8\"");
+    line.text("resume", resume, "auto|none|DIR",
+              "go on from the newest checkpoint, start afresh, or use this checkpoint");
+    line.number("deadline", deadline, "T",
+                "seconds since 1970 at which the job is over: it saves and stops before that "
+                "(default: TAPER_DEADLINE)")
+        .above(0);
+    line.flag("dump-default", dump_default,
+              "prints a complete run file with the default values and exits");
+    line.flag("check", check, "validates input and files, prints the memory plan and exits");
+  }
+
+  void read(param::Schema& schema) const {
+    param::ParamFile file =
+        run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
+    for (const auto& assignment : assignments) file.set(assignment);
+    schema.read(file);
+  }
+};
+
+// Runs the job; the reason of a failure is left in status.json.
+int train(Session& session, const RunOptions& options, const std::string& config,
+          const TrainArguments& arguments, const StopRequest& stop) {
+  const StatusFile status(options.output, options.training.iterations);
+  const auto record = [&](const std::string& why) {
+    if (!arguments.check) status.write_failure(why);
+  };
+  try {
+    require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
+                                       {"Training/Tensor Parallel", options.training.tp}});
+    Ranks& ranks = session.start({options.training.tp, options.rollout.tp}, options.hang_seconds,
+                                 arguments.check ? "." : options.output, record);
+    require_equal(ranks, "the configuration", config);
+    TrainJob job(options, config, ranks, stop);
+    TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
+    return session.finish(arguments.check ? ExitCode::kDone : job.run(arguments.resume));
+  } catch (const std::exception& error) {
+    record(error.what());
+    throw;
+  }
+}
+
+}  // namespace
+
+int run_train(int argc, char** argv) {
+  TrainArguments arguments;
   param::CommandLine line("taper train",
                           "Trains a model by reinforcement learning, as a run file says.");
-  line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
-  line.repeated("set", assignments, "NAME=VALUE",
-                "overrides a value, e.g. \"Rollout/Temperature=0.8\"");
-  line.text("resume", resume, "auto|none|DIR",
-            "go on from the newest checkpoint, start afresh, or use this checkpoint");
-  line.flag("dump-default", dump_default,
-            "prints a complete run file with the default values and exits");
-  line.flag("check", check, "validates input and files, prints the memory plan and exits");
+  arguments.declare(line);
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
     std::fputs(line.help().c_str(), stdout);
     return 0;
@@ -35,23 +83,16 @@ int run_train(int argc, char** argv) {
   RunOptions options;
   param::Schema schema;
   describe(schema, options);
-  if (dump_default) {
+  if (arguments.dump_default) {
     std::fputs(schema.defaults_yaml().c_str(), stdout);
     return 0;
   }
+  StopRequest stop;  // before threads start
   Session session(argc, argv);
-  param::ParamFile file = run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
-  for (const auto& assignment : assignments) file.set(assignment);
-  schema.read(file);
-  if (!check) std::filesystem::create_directories(options.output);
-  const std::string config = schema.current_yaml();
-  Ranks& ranks = session.start({options.training.tp, options.rollout.tp}, options.hang_seconds,
-                               check ? "." : options.output);
-  require_equal(ranks, "the configuration", config);
-  TrainJob job(options, config, ranks);
-  TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-  if (!check) job.run(resume);
-  return 0;
+  arguments.read(schema);
+  if (!arguments.check) require_output_directory("Output/Directory", options.output);
+  stop.set_deadline(arguments.deadline - options.deadline_margin);
+  return train(session, options, schema.current_yaml(), arguments, stop);
 }
 
 }  // namespace taper

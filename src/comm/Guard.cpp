@@ -4,6 +4,8 @@
 #include <mpi.h>
 
 #include <exception>
+#include <filesystem>
+#include <new>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -30,6 +32,12 @@ int run_guarded(const std::function<int()>& body) {
   } catch (const Error& error) {
     TAPER_ERROR(error.what());
     return end_all_ranks(error.code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    TAPER_ERROR(error.what() << " (check path, permissions and free space)");
+  } catch (const std::bad_alloc&) {
+    TAPER_ERROR(
+        "out of memory (the machine or its limits, ulimit -v or the batch system's, give no more); "
+        "lower the lengths and batches, or use more hosts");
   } catch (const std::exception& error) {
     TAPER_ERROR(error.what() << " (unexpected)");
   } catch (...) {

@@ -3,7 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
+
+#include "comm/FaultHook.hpp"
 
 namespace taper {
 
@@ -23,7 +27,8 @@ class Progress {
     double seconds_since_change = 0.0;
   };
 
-  Progress();
+  // Phases and steps are also where the faults of tests strike.
+  explicit Progress(std::optional<FaultHook> fault = FaultHook::from_environment());
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -34,10 +39,14 @@ class Progress {
   void enter_collective(const char* name, std::uint64_t number, int group_size);
   void leave_collective();
 
+  // Whether the next collective of this rank must be another one (FaultKind::kStray). Once.
+  bool take_stray() { return std::exchange(stray_, false); }
+
   View read() const;
 
  private:
   void touch();
+  void strike_if_due(std::optional<std::int64_t> step);
 
   std::atomic<const char*> phase_{""};
   std::atomic<std::int64_t> iteration_{0};
@@ -47,6 +56,23 @@ class Progress {
   std::atomic<int> group_size_{0};
   std::atomic<bool> inside_{false};
   std::atomic<std::int64_t> changed_ns_;  // steady clock
+  std::optional<FaultHook> fault_;
+  bool stray_ = false;  // main thread only
+};
+
+// A wait for other ranks inside a library that makes its own collective calls (parallel HDF5,
+// MPI_Finalize), for the watchdog.
+class LibraryWait {
+ public:
+  LibraryWait(Progress& progress, const char* name, int ranks) : progress_(progress) {
+    progress_.enter_collective(name, 0, ranks);
+  }
+  ~LibraryWait() { progress_.leave_collective(); }
+  LibraryWait(const LibraryWait&) = delete;
+  LibraryWait& operator=(const LibraryWait&) = delete;
+
+ private:
+  Progress& progress_;
 };
 
 // "phase rollout, iteration 3, step 17, in barrier number 5 of a group of 2 for 12.0 s"

@@ -2,17 +2,56 @@
 #include "comm/Startup.hpp"
 
 #include <mpi.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
+#include <thread>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/MpiCall.hpp"
 
 namespace taper {
+namespace {
+
+// Ends the process with `code` unless it goes out of scope within `seconds`.
+class ExitTimer {
+ public:
+  ExitTimer(double seconds, int code) : thread_([this, seconds, code] { watch(seconds, code); }) {}
+  ~ExitTimer() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    signal_.notify_all();
+    thread_.join();
+  }
+  ExitTimer(const ExitTimer&) = delete;
+  ExitTimer& operator=(const ExitTimer&) = delete;
+
+ private:
+  void watch(double seconds, int code) {
+    std::unique_lock lock(mutex_);
+    if (!signal_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return over_; }))
+      ::_exit(code);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable signal_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
 
 MpiSession::MpiSession(int& argc, char**& argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // the write that exceeds `ulimit -f` reports it with its file
   int provided = 0;
   TAPER_MPI_CALL(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided));
   TAPER_MPI_CALL(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -32,7 +71,12 @@ MpiSession::MpiSession(int& argc, char**& argv) {
 MpiSession::~MpiSession() {
   if (std::uncaught_exceptions() > 0) return;
   if (progress_ != nullptr) progress_->enter_collective("MPI_Finalize", 0, ranks_);
-  MPI_Finalize();
+  std::fflush(nullptr);
+  MPI_Barrier(MPI_COMM_WORLD);
+  {
+    const ExitTimer timer(finalize_seconds, exit_code_);
+    MPI_Finalize();
+  }
   if (progress_ != nullptr) progress_->leave_collective();
 }
 

@@ -16,7 +16,9 @@ class MpiSession {
   // the library gives less, and where this process was meant to be one of several but MPI sees it
   // alone. Sets the rank of the log; MPI_COMM_WORLD returns errors from here on.
   MpiSession(int& argc, char**& argv);
-  // Finalizes, unless an exception is on its way: the other ranks would not come (see Guard.hpp).
+  // Waits for all ranks and finalizes, unless an exception is on its way: the others would not come
+  // (see Guard.hpp). The results are safe by then, so where MPI_Finalize hangs (MPICH 4.0 with UCX
+  // over TCP does in some runs) the process leaves with the exit code after `finalize_seconds`.
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
@@ -24,13 +26,19 @@ class MpiSession {
   // Told of the wait in MPI_Finalize, so that a watchdog covers it. Must outlive the session.
   void watch(Progress& progress) { progress_ = &progress; }
 
+  // What the program will return, for a process that cannot get out of MPI_Finalize; 0 otherwise.
+  void set_exit_code(int code) { exit_code_ = code; }
+
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+
+  static constexpr double finalize_seconds = 5.0;
 
  private:
   Progress* progress_ = nullptr;
   int rank_ = 0;
   int ranks_ = 1;
+  int exit_code_ = 0;
 };
 
 // Reads an environment variable; null where it is not set.

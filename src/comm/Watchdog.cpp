@@ -54,6 +54,7 @@ void Watchdog::give_up(const Progress::View& view) const {
     std::ofstream file(options_.directory + "/hang-rank-" + std::to_string(log_rank()) + ".txt");
     file << report.str() << '\n';
   }
+  if (options_.on_report) options_.on_report(report.str());
   ::usleep(static_cast<useconds_t>(options_.grace_seconds * 1e6));
   // No destructors and no MPI_Finalize: the main thread is inside MPI.
   ::_exit(static_cast<int>(ExitCode::kFailure));

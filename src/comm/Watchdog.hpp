@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -16,6 +17,8 @@ struct WatchdogOptions {
       900.0;  // without change inside one collective; must exceed the slowest healthy wait
   double grace_seconds = 5.0;   // between report and exit, so that other stuck ranks report as well
   std::string directory = ".";  // of hang-rank-N.txt
+  std::function<void(const std::string&)> on_report =
+      {};  // called with the report, before the exit
 
   std::vector<std::string> problems() const;
 };

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -104,17 +103,6 @@ void* Arena::take(const std::string& name, MemoryPhase phase, std::int64_t bytes
   }
   TAPER_FAIL(ExitCode::kFailure,
              "memory item '" << name << "' is not in the plan (a bug in Taper)");
-}
-
-std::int64_t available_memory() {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string key;
-  std::int64_t kilobytes = 0;
-  while (meminfo >> key >> kilobytes) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-    meminfo.ignore(64, '\n');
-  }
-  return 0;
 }
 
 }  // namespace taper

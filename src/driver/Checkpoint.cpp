@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kManifest = "manifest.json";
+constexpr const char* kUnfinished = ".writing";
 
 std::uint64_t file_checksum(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -112,22 +113,34 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
                            const StateInfo& info) {
   char name[32];
   std::snprintf(name, sizeof name, "iter_%06lld", static_cast<long long>(info.iteration));
-  const fs::path target = directory_ / name, aside = directory_ / (std::string(name) + ".writing");
+  const fs::path target = directory_ / name, aside = directory_ / (std::string(name) + kUnfinished);
+  AsideDirectory writing(ranks.rank() == 0 ? aside : "");
+  ranks.progress.set_step(0);
   save_model(ranks, files, model, aside);
+  ranks.progress.set_phase("write_state");
   write_state(aside / "state.h5", ranks, files, model, info);
+  ranks.progress.set_phase("save_checkpoint");
   barrier(ranks.world());
+  ranks.progress.set_step(1);
   if (ranks.rank() == 0) {
     write_manifest(aside, info);
     for (const auto& entry : fs::directory_iterator(aside)) sync_file(entry.path());
-    sync_directory(aside);
-    fs::remove_all(target);
-    fs::rename(aside, target);
-    sync_directory(directory_);
+    ranks.progress.set_step(2);
+    writing.rename_to(target);
+    ranks.progress.set_step(3);
     const auto all = list_checkpoints(directory_);
     for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i)
       fs::remove_all(all[i]);
   }
   barrier(ranks.world());
+}
+
+void CheckpointStore::remove_unfinished() const {
+  if (!fs::exists(directory_)) return;
+  std::vector<fs::path> unfinished;
+  for (const auto& entry : fs::directory_iterator(directory_))
+    if (entry.path().extension() == kUnfinished) unfinished.push_back(entry.path());
+  for (const auto& path : unfinished) fs::remove_all(path);
 }
 
 StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,

@@ -22,6 +22,9 @@ class CheckpointStore {
   void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
             const StateInfo& info);
 
+  // Removes what killed runs left half-written. One rank only, before the first save.
+  void remove_unfinished() const;
+
   // Fills the model from the newest checkpoint that is whole; a damaged one is named in a warning
   // and the one before is tried. Nothing where there is none. Throws Error where there are some and
   // none is usable. Collective over the world.

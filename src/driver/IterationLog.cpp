@@ -7,7 +7,6 @@
 
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
-#include "io/Json.hpp"
 
 namespace taper {
 namespace {
@@ -100,8 +99,7 @@ MetricValues update_metrics(const UpdateReport& r, bool with_kl) {
 
 IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,
                            int ranks, std::int64_t iterations, std::int64_t finished)
-    : directory_(directory),
-      iterations_(iterations),
+    : iterations_(iterations),
       log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
       run_file_(directory / "run.h5") {
   if (finished > 0) {
@@ -111,7 +109,6 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
   }
   run_file_.set_config(config);
   run_file_.set_machine("ranks", std::to_string(ranks));
-  set_status("running", finished);
 }
 
 void IterationLog::add(std::int64_t iteration, MetricValues metrics,
@@ -127,7 +124,6 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
   run_file_.add_lengths(iteration, lengths);
   run_file_.save_if_due(2.0);
   print_line(iteration, metrics);
-  set_status("running", iteration);
 }
 
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
@@ -149,16 +145,6 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
     text += line;
   }
   TAPER_INFO(text);
-}
-
-void IterationLog::set_status(const std::string& state, std::int64_t iteration,
-                              const std::string& why) {
-  OrderedJson status;
-  status["state"] = state;
-  status["iteration"] = iteration;
-  status["iterations"] = iterations_;
-  if (!why.empty()) status["why"] = why;
-  write_json_file(directory_ / "status.json", status);
 }
 
 void IterationLog::close() {

@@ -41,8 +41,7 @@ std::vector<PhaseTiming> reduce_timing(const Group& group, const PhaseTimer& tim
 MetricValues rollout_metrics(const std::vector<Sample>& samples);
 MetricValues update_metrics(const UpdateReport& report, bool with_kl);
 
-// The results of a run as they grow: metrics.jsonl, run.h5, the console line, status.json. Rank 0
-// only.
+// The results of a run as they grow: metrics.jsonl, run.h5, the console line. Rank 0 only.
 class IterationLog {
  public:
   // Goes on after `finished` iterations, 0 for a new run: what lies beyond in older results is
@@ -52,13 +51,11 @@ class IterationLog {
 
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);
-  void set_status(const std::string& state, std::int64_t iteration, const std::string& why = "");
   void close();
 
  private:
   void print_line(std::int64_t iteration, const MetricValues& metrics);
 
-  std::filesystem::path directory_;
   std::int64_t iterations_;
   MetricsLog log_;
   RunFile run_file_;

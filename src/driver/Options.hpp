@@ -72,6 +72,7 @@ struct CheckpointOptions {
 struct RunOptions {
   std::uint64_t seed = 1;
   double hang_seconds = 600.0;
+  double deadline_margin = 120.0;  // seconds
   ModelOptions model;
   DataOptions data;
   RolloutOptions rollout;

@@ -103,18 +103,22 @@ void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions
   s.check([&lr] { return lr.problems(); });
 }
 
-void describe_run(param::Section& schema, std::uint64_t& seed, double& hang_seconds) {
+param::Section describe_run(param::Section& schema, std::uint64_t& seed, double& hang_seconds) {
   auto s = schema.section("Run", "The job as a whole");
   s.integer("Seed", seed, "Seed of all random numbers").at_least(0);
   s.number("Hang Seconds", hang_seconds,
            "A rank that waits longer for the others ends the job with a report")
       .above(0);
+  return s;
 }
 
 }  // namespace
 
 void describe(param::Section& schema, RunOptions& o) {
-  describe_run(schema, o.seed, o.hang_seconds);
+  auto run = describe_run(schema, o.seed, o.hang_seconds);
+  run.number("Deadline Margin", o.deadline_margin,
+             "Seconds before the deadline (--deadline, TAPER_DEADLINE) at which to save and stop")
+      .at_least(0);
   describe_model(schema, o.model);
   describe_data(schema, o.data);
   describe_rollout(schema, o.rollout);

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include "base/Error.hpp"
 
@@ -21,6 +22,19 @@ void require_writable(const std::filesystem::path& file) {
   TAPER_VALIDATE(fs::is_directory(parent) && ::access(parent.c_str(), W_OK | X_OK) == 0,
                  "output " << file.string() << " cannot be written (" << parent.string()
                            << " is no directory, or without permission)");
+}
+
+void require_output_directory(const std::string& option, const std::filesystem::path& directory) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (!error && !fs::is_directory(directory))
+    error = std::make_error_code(std::errc::not_a_directory);
+  TAPER_VALIDATE(!error, option << " " << directory.string() << " cannot be created ("
+                                << error.message() << "); choose another one");
+  TAPER_VALIDATE(::access(directory.c_str(), W_OK | X_OK) == 0,
+                 option << " " << directory.string()
+                        << " cannot be written (no permission); choose another one");
 }
 
 std::string shortest_number(float value) {

@@ -10,6 +10,9 @@ namespace taper {
 // or no permission.
 void require_writable(const std::filesystem::path& file);
 
+// Creates the directory that results go into (`option` names it). Throws Error where it cannot be.
+void require_output_directory(const std::string& option, const std::filesystem::path& directory);
+
 // The fewest digits that give the same f32 back. Throws Error for what JSON cannot hold (nan,
 // infinities).
 std::string shortest_number(float value);

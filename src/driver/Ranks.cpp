@@ -28,6 +28,18 @@ DivisorChain chain_with(int ranks, std::vector<int> degrees) {
   return DivisorChain(chain);
 }
 
+void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>& degrees) {
+  for (const auto& [option, degree] : degrees)
+    TAPER_VALIDATE(ranks % degree == 0,
+                   option << " is " << degree << " (it must divide the " << ranks
+                          << " ranks); choose a divisor, or start another number of ranks");
+  for (const auto& [option, degree] : degrees)
+    for (const auto& [other, larger] : degrees)
+      TAPER_VALIDATE(larger < degree || larger % degree == 0,
+                     option << " is " << degree << " and " << other << " is " << larger << " on "
+                            << ranks << " ranks (one must divide the other)");
+}
+
 Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progress& shared_progress)
     : progress(shared_progress),
       chain(chain_with(size, tp_degrees)),

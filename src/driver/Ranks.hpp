@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/Group.hpp"
@@ -16,6 +17,9 @@ namespace taper {
 // A divisor chain of `ranks` that contains all the given degrees. Throws Error where there is none:
 // degrees must divide the ranks and, sorted, each other.
 DivisorChain chain_with(int ranks, std::vector<int> degrees);
+
+// Throws Error naming the option whose tensor-parallel degree does not divide the ranks.
+void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>& degrees);
 
 // The ranks of a run: progress for the watchdog, the groups of all layouts, the execution space.
 struct Ranks {

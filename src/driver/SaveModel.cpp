@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/SaveModel.hpp"
 
-#include <fstream>
 #include <memory>
 #include <vector>
 
@@ -63,23 +62,22 @@ void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingMo
 
 void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                 const fs::path& directory) {
-  const fs::path aside = directory.string() + ".writing";
+  const fs::path target = directory.has_filename() ? directory : directory.parent_path();
+  const fs::path aside = target.string() + ".writing";
+  AsideDirectory writing(ranks.rank() == 0 ? aside : "");
   std::unique_ptr<HuggingFaceWriter> writer;
   const bool bf16_file = model.weight_type() == WeightType::kBf16;
   if (ranks.rank() == 0) {
-    fs::remove_all(aside);
-    fs::create_directories(aside);
     copy_companions(files.directory, aside);
-    std::ofstream(aside / "config.json")
-        << model_config_json(files.config, bf16_file ? "bfloat16" : "float32");
+    write_file_atomically(aside / "config.json",
+                          model_config_json(files.config, bf16_file ? "bfloat16" : "float32"));
     writer = std::make_unique<HuggingFaceWriter>(aside / "model.safetensors", files.table,
                                                  bf16_file ? TensorType::kBf16 : TensorType::kF32);
   }
   write_weights(ranks, files, model, writer.get());
   if (ranks.rank() == 0) {
     writer->commit();
-    fs::remove_all(directory);
-    fs::rename(aside, directory);
+    writing.rename_to(target);
   }
   barrier(ranks.world());
 }

@@ -56,6 +56,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   const auto state = state_of(model.optimizer());
   const RankGrid grid{model.train_parallel().group().size(), model.dp_group().size()};
   const Ownership owners = owned_pieces(table, ranks.chain, grid);
+  const LibraryWait wait(ranks.progress, "write_state", ranks.size());
   Hdf5File file = Hdf5File::create_parallel(path, ranks.world().comm());
   file.set_attribute("/", "format", kFormat);
   file.set_attribute("/", "format_version", kVersion);
@@ -66,6 +67,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   file.write_string("/config", info.config);
   const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
   for (std::size_t t = 0; t < owned.size(); ++t) {
+    ranks.progress.set_step(static_cast<std::int64_t>(t));
     const ParamTensor& tensor = table.tensors()[t];
     const std::int64_t unit = tensor.unit_size(), units = tensor.units;
     // A replicated tensor has several owners with equal values: the first one writes.

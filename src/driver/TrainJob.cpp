@@ -34,16 +34,25 @@ TrainingModelOptions model_options(const RunOptions& o) {
 
 }  // namespace
 
-TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks)
+TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
+                   const StopRequest& stop)
     : options_(options),
       config_text_(config_text),
       ranks_(ranks),
+      stop_(stop),
+      status_(options.output, options.training.iterations),
       files_(options.model.directory),
       prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
       model_(files_, ranks, model_options(options)),
       engine_options_(engine_options(options.rollout, files_, model_.rollout_parallel())),
       pass_options_(pass_options(options)),
       checkpoints_(std::filesystem::path(options.output) / "checkpoints", options.checkpoint.keep) {
+  TAPER_VALIDATE(options.max_positions() <= files_.config.max_positions,
+                 "Rollout/Max Prompt Tokens "
+                     << options.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
+                     << options.rollout.max_new_tokens
+                     << " are together longer than the model's context ("
+                     << files_.config.max_positions << " positions); lower one of them");
   model_.plan(plan_);
   if (options.loss.kl_coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
@@ -72,7 +81,9 @@ void TrainJob::create() {
                                              model_.dp_group(), model_.gradients(),
                                              model_.optimizer(), [this] {
                                                const Timer timer;
+                                               ranks_.progress.set_phase("publish");
                                                model_.publish();
+                                               ranks_.progress.set_phase("update_actor");
                                                publish_seconds_ += timer.seconds();
                                              });
 }
@@ -99,32 +110,62 @@ std::int64_t TrainJob::restore(const std::string& resume) {
 void TrainJob::save_checkpoint(std::int64_t iteration) {
   checkpoints_.save(ranks_, files_, model_,
                     {iteration, model_.optimizer().steps(), options_.seed, config_text_});
+  saved_ = iteration;
 }
 
-void TrainJob::run(const std::string& resume) {
+bool TrainJob::must_stop() {
+  if (stop_reason_ == StopReason::kNone) stop_reason_ = stop_.agreed(ranks_.world());
+  return stop_reason_ != StopReason::kNone;
+}
+
+ExitCode TrainJob::run(const std::string& resume) {
   ranks_.progress.set_phase("start");
+  if (ranks_.rank() == 0)
+    status_.write(RunState::kPending, resume == "none" ? 0 : status_.last_iteration());
   create();
-  const std::int64_t finished = restore(resume);
+  finished_ = saved_ = restore(resume);
   const std::filesystem::path output = options_.output;
   if (ranks_.rank() == 0) {
+    checkpoints_.remove_unfinished();
     std::filesystem::create_directories(output / "rollouts");
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(),
-                                          options_.training.iterations, finished);
+                                          options_.training.iterations, finished_);
+    status_.write(RunState::kRunning, finished_);
   }
-  for (std::int64_t i = finished + 1; i <= options_.training.iterations; ++i) iterate(i);
+  while (finished_ < options_.training.iterations) {
+    if (must_stop() || !iterate(finished_ + 1)) {
+      stop_early();
+      return ExitCode::kStoppedEarly;
+    }
+    ++finished_;
+    if (log_) status_.write(RunState::kRunning, finished_);
+  }
   if (log_) {
     log_->close();
-    log_->set_status("completed", options_.training.iterations);
+    status_.write(RunState::kCompleted, finished_);
   }
+  return ExitCode::kDone;
 }
 
-void TrainJob::iterate(std::int64_t iteration) {
+void TrainJob::stop_early() {
+  ranks_.progress.set_phase("save_checkpoint");
+  if (saved_ < finished_) save_checkpoint(finished_);
+  if (!log_) return;
+  log_->close();
+  status_.write(RunState::kStopped, finished_, to_string(stop_reason_));
+  TAPER_INFO("stopped after iteration " << finished_ << " (" << to_string(stop_reason_)
+                                        << "); the same command goes on");
+}
+
+bool TrainJob::iterate(std::int64_t iteration) {
   ranks_.progress.set_iteration(iteration);
   PhaseTimer timer(ranks_.progress);
   MetricValues metrics{{"training/global_step", static_cast<double>(iteration)}};
   if (options_.evaluation.every > 0 && (iteration - 1) % options_.evaluation.every == 0) {
     timer.start("testing");
-    metrics.emplace_back("val/score/mean", evaluate());
+    const auto score = evaluate();
+    if (!score) return false;
+    metrics.emplace_back("val/score/mean", *score);
   }
 
   timer.start("gen");
@@ -137,6 +178,7 @@ void TrainJob::iterate(std::int64_t iteration) {
                            static_cast<std::uint64_t>(iteration)};
   const auto prompts = prompts_.training(iteration - 1, options_.rollout.prompts);
   std::vector<Sample> samples = rollout(prompts, sampling, options_.rollout.samples, timer);
+  if (samples.empty()) return false;  // stopped
 
   if (reference_) {
     timer.start("ref");
@@ -144,7 +186,14 @@ void TrainJob::iterate(std::int64_t iteration) {
   }
   timer.start("adv");
   set_group_advantages(samples, options_.advantage);
+  if (must_stop()) return false;
+  update(iteration, samples, std::move(metrics), timer);
+  return true;
+}
 
+// From here on the weights change: the iteration is finished and counts.
+void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, MetricValues metrics,
+                      PhaseTimer& timer) {
   timer.start("update_actor");
   publish_seconds_ = 0.0;
   const UpdateReport update = trainer_->update(samples);
@@ -191,7 +240,9 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
       stops.token_bytes.push_back(files_.tokenizer().token_bytes(id));
   const int replicas = ranks_.size() / parallel.group().size();
   auto completions = generate(*engine_, requests, ranks_.rank() / parallel.group().size(), replicas,
-                              sampling, stops, ranks_.progress);
+                              sampling, stops, ranks_.progress,
+                              [&] { return stop_.agreed(parallel.group()) != StopReason::kNone; });
+  if (must_stop()) return {};
   timer.start("reward");
   std::vector<Sample> mine;
   for (Completion& c : completions) {
@@ -231,12 +282,13 @@ void TrainJob::score_by_reference(std::vector<Sample>& samples) {
     samples[mine[k]].ref_log_probs = std::move(scores[k]);
 }
 
-double TrainJob::evaluate() {
+std::optional<double> TrainJob::evaluate() {
   const SamplingOptions sampling{options_.evaluation.temperature, 0, 1.0f, 0.0f, options_.seed,
                                  RandomPurpose::kEvaluation,      0};
   PhaseTimer unused(ranks_.progress);
   const auto samples =
       rollout(prompts_.evaluation(options_.evaluation.prompts), sampling, 1, unused);
+  if (samples.empty()) return std::nullopt;  // stopped
   double sum = 0;
   for (const Sample& s : samples) sum += s.score;
   return sum / static_cast<double>(samples.size());
@@ -264,6 +316,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
   file.reward_names = {"score"};
   char name[32];
   std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
+  const LibraryWait wait(ranks_.progress, "write_rollouts", ranks_.size());
   write_rollouts(std::filesystem::path(options_.output) / "rollouts" / name, ranks_.world().comm(),
                  mine, file);
 }

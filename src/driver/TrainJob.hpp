@@ -2,14 +2,18 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/Error.hpp"
 #include "driver/Checkpoint.hpp"
 #include "driver/Generation.hpp"
 #include "driver/IterationLog.hpp"
 #include "driver/Options.hpp"
 #include "driver/PromptSource.hpp"
+#include "driver/StatusFile.hpp"
+#include "driver/StopRequest.hpp"
 #include "driver/TrainingModel.hpp"
 #include "rl/PolicyTrainer.hpp"
 
@@ -20,30 +24,46 @@ namespace taper {
 class TrainJob {
  public:
   // `config_text` is the parameters in use, for the results. Collective over the world.
-  TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks);
+  TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
+           const StopRequest& stop);
 
   // What each rank will hold.
   const MemoryPlan& memory_plan() const { return plan_; }
 
   // Allocates, loads and runs the iterations that are left. `resume` is "auto" (the newest usable
   // checkpoint of the output directory, if there is one), "none", or a checkpoint directory.
-  void run(const std::string& resume);
+  //
+  // A stop request is honoured before, during and after generation and before the update; what the
+  // unfinished iteration has done is dropped, and the state after the one before is saved: resuming
+  // repeats it, with the same bits. From the update on the iteration is finished first.
+  // kDone or kStoppedEarly. Collective over the world.
+  ExitCode run(const std::string& resume);
 
  private:
   void create();
   std::int64_t restore(const std::string& resume);
   void save_checkpoint(std::int64_t iteration);
-  void iterate(std::int64_t iteration);
+  // False where a stop request came before the update.
+  bool iterate(std::int64_t iteration);
+  void update(std::int64_t iteration, std::vector<Sample>& samples, MetricValues metrics,
+              PhaseTimer& timer);
+  bool must_stop();
+  void stop_early();
   std::vector<Sample> rollout(const std::vector<Prompt>& prompts, const SamplingOptions& sampling,
                               int samples, PhaseTimer& timer);
   void score_by_reference(std::vector<Sample>& samples);
-  double evaluate();
+  // Nothing where a stop request came.
+  std::optional<double> evaluate();
   void write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples);
   ScoreContext score_context(const ModelView& view);
 
   RunOptions options_;
   std::string config_text_;
   const Ranks& ranks_;
+  const StopRequest& stop_;
+  StopReason stop_reason_ = StopReason::kNone;  // agreed between all ranks
+  StatusFile status_;
+  std::int64_t finished_ = 0, saved_ = 0;  // iterations; the last one in a checkpoint
   ModelFiles files_;
   PromptSource prompts_;
   TrainingModel model_;

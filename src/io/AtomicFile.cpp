@@ -83,6 +83,26 @@ void AtomicFile::commit() {
   pending_ = false;
 }
 
+AsideDirectory::AsideDirectory(std::filesystem::path path) : path_(std::move(path)) {
+  if (path_.empty()) return;
+  std::filesystem::remove_all(path_);
+  std::filesystem::create_directories(path_);
+}
+
+AsideDirectory::~AsideDirectory() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+void AsideDirectory::rename_to(const std::filesystem::path& target) {
+  TAPER_EXPECT(!path_.empty());
+  sync_directory(path_);
+  std::filesystem::remove_all(target);
+  std::filesystem::rename(path_, target);
+  path_.clear();
+  sync_directory(directory_of(target));
+}
+
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
   AtomicFile file(path);
   file.write(content);

@@ -53,6 +53,23 @@ class AtomicFile {
   bool pending_ = true;
 };
 
+// A directory being written aside: removed, with what is in it, unless it is renamed. Nothing for
+// an empty path, so that only one rank of several need have one.
+class AsideDirectory {
+ public:
+  // Creates it anew.
+  explicit AsideDirectory(std::filesystem::path path);
+  AsideDirectory(const AsideDirectory&) = delete;
+  AsideDirectory& operator=(const AsideDirectory&) = delete;
+  ~AsideDirectory();
+
+  // Puts it in the place of `target`, whose old content is removed, durably. Once.
+  void rename_to(const std::filesystem::path& target);
+
+ private:
+  std::filesystem::path path_;
+};
+
 // Replaces path by content in one step.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 

@@ -76,7 +76,7 @@ RunOptions small_run(const std::string& model, const std::string& output) {
 }
 
 void run(const Ranks& ranks, const RunOptions& options, const std::string& resume = "none") {
-  TrainJob(options, "test", ranks).run(resume);
+  TrainJob(options, "test", ranks, StopRequest()).run(resume);
 }
 
 std::string bytes_of(const fs::path& path) {

@@ -119,3 +119,23 @@ TEST_CASE("a directory that cannot be made is named") {
   CHECK_THROWS_MATCHES(AtomicFile(scratch / "plain/file"), Error,
                        MessageMatches(ContainsSubstring("plain/file")));
 }
+
+TEST_CASE("a directory written aside takes its place whole, or leaves nothing") {
+  const Scratch scratch;
+  std::filesystem::create_directories(scratch / "result");
+  taper::test::spill(scratch / "result/old", "old");
+  {
+    const taper::AsideDirectory aside(scratch / "result.writing");
+    taper::test::spill(scratch / "result.writing/new", "half");
+  }
+  CHECK_FALSE(std::filesystem::exists(scratch / "result.writing"));
+  CHECK(slurp(scratch / "result/old") == "old");
+  {
+    taper::AsideDirectory aside(scratch / "result.writing");
+    taper::test::spill(scratch / "result.writing/new", "whole");
+    aside.rename_to(scratch / "result");
+  }
+  CHECK_FALSE(std::filesystem::exists(scratch / "result.writing"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "result/old"));
+  CHECK(slurp(scratch / "result/new") == "whole");
+}

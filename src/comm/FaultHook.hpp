@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Faults on purpose, for tests of whole runs. Always compiled in, inert without the environment
+// variable
+//
+//   TAPER_FAULT=phase:rank:kind[:iteration[:step]]
+//
+// phase, iteration and step as Progress tells them ("gen", "reward", "update_actor",
+// "save_checkpoint", ...; doc/dev/testing.md). Without a step the fault comes when the phase
+// begins, with one when the step is reached in it; without an iteration in the first that does.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace taper {
+
+enum class FaultKind {
+  kKill,    // SIGKILL: the process is gone
+  kThrow,   // an Error
+  kFreeze,  // SIGSTOP: the process is there and does nothing
+  kStray,   // the next collective of this rank is another one than that of the other ranks
+  kTerm,    // SIGTERM: a stop request to this rank alone
+};
+
+struct FaultHook {
+  std::string phase;
+  int rank = 0;
+  FaultKind kind = FaultKind::kKill;
+  std::optional<std::int64_t> iteration, step;
+
+  // Nothing for an empty text. Throws Error for what is no fault.
+  static std::optional<FaultHook> parse(std::string_view text);
+  static std::optional<FaultHook> from_environment();
+
+  // Whether the fault is due on this rank; `now` is the step, nothing when the phase begins.
+  bool is_due(std::string_view current_phase, std::int64_t current_iteration,
+              std::optional<std::int64_t> now) const;
+  // Does it: does not come back from kKill; kStray is left to the caller.
+  void strike() const;
+};
+
+}  // namespace taper

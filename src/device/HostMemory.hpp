@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace taper {
+
+// The least that the control groups of a process leave, from the text of /proc/self/cgroup and the
+// folder where control groups are mounted (versions 1 and 2). Pages of files that the kernel can
+// drop count as free. 0 where there is no limit.
+std::int64_t cgroup_memory_left(const std::string& groups, const std::filesystem::path& mount);
+
+}  // namespace taper

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <signal.h>
+
+#include <limits>
+#include <string>
+
+#include "comm/Group.hpp"
+
+namespace taper {
+
+// Why a run stops early, the most urgent last.
+enum class StopReason : int { kNone, kDeadline, kUser, kTerminate };
+
+// "deadline", "SIGUSR1", "SIGTERM"; "" for kNone.
+std::string to_string(StopReason reason);
+
+// Seconds since 1970 by TAPER_DEADLINE (job scripts export it), infinity where it is not set.
+// Throws Error where it is no number.
+double deadline_of_environment();
+
+// Whether the run was asked to stop at its next safe point: by SIGTERM, SIGUSR1, or because its
+// time is nearly over. While it lives both signals end nothing, they wait to be asked for. One per
+// process, made before MPI and Kokkos start threads, which inherit that.
+class StopRequest {
+ public:
+  StopRequest();
+  ~StopRequest();
+  StopRequest(const StopRequest&) = delete;
+  StopRequest& operator=(const StopRequest&) = delete;
+
+  // Seconds since 1970 at which to stop, infinity for never.
+  void set_deadline(double seconds) { deadline_ = seconds; }
+
+  // What this process knows. Once asked for, a stop stays so.
+  StopReason mine() const;
+  // The most urgent reason of any rank, the same on all: only this may be acted upon. Collective
+  // over `group`.
+  StopReason agreed(const Group& group) const;
+
+ private:
+  double deadline_ = std::numeric_limits<double>::infinity();
+  sigset_t signals_{}, before_{};
+};
+
+}  // namespace taper

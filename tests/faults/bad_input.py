@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input to `taper train`: each case must end with its exit code, name what is wrong, and write no result."""
+
+import json
+import os
+import resource
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+from taper_runs import Runs, arguments
+
+
+@dataclass
+class Case:
+    name: str
+    expect: list[str]                       # words of the message
+    set: dict = field(default_factory=dict)  # parameters that differ from the small run
+    more: list = field(default_factory=list)  # further words; FOLDER stands for the scratch folder
+    prepare: Callable[[Path], None] = lambda folder: None  # damages the scratch folder
+    ranks: int = 0
+    env: dict = field(default_factory=dict)
+    prefix: list = field(default_factory=list)
+    needs: Callable[[], bool] = lambda: True
+    preexec: Callable[[], None] | None = None
+    code: int = 2
+
+
+def edit_config(**changes) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        file = folder / "model/config.json"
+        file.write_text(json.dumps(dict(json.loads(file.read_text()), **changes)))
+    return edit
+
+
+def write(name: str, text: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_text(text)
+
+
+def cut_weights(folder: Path) -> None:
+    for file in sorted((folder / "model").glob("*.safetensors"))[-1:]:
+        os.truncate(file, file.stat().st_size // 2)
+
+
+def flip_header(folder: Path) -> None:
+    file = sorted((folder / "model").glob("*.safetensors"))[-1]
+    data = bytearray(file.read_bytes())
+    data[7] = 0x7F  # the header would be exabytes long
+    file.write_bytes(data)
+
+
+def limit_address_space() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+
+def two_cores() -> bool:
+    return len(os.sched_getaffinity(0)) > 1
+
+
+LINE = '{"prompt": "%s", "ground_truth": "1", "data_source": "x"}\n'
+FILE = {"Data/Prompts": "FOLDER/prompts.jsonl", "Data/Reward Rule": "exact", "Evaluation/Every": 0}
+
+CASES = [
+    Case("unknown parameter", ["Rollout/Temprature", "Temperature"], {"Rollout/Temprature": 1}),
+    Case("unknown section", ["Rolout", "Rollout"], {"Rolout/Prompts": 1}),
+    Case("unknown parameter in the run file", ["run.yaml", "Sead", "Seed"], more=["FOLDER/run.yaml"],
+         prepare=write("run.yaml", "Run:\n  Sead: 1\n")),
+    Case("broken run file", ["run.yaml", "2"], more=["FOLDER/run.yaml"],
+         prepare=write("run.yaml", "Run:\n  Seed: [1\nModel: {\n")),
+    Case("wrong type", ["Rollout/Prompts", "many", "integer"], {"Rollout/Prompts": "many"}),
+    Case("out of range", ["Rollout/Top P", "1.5"], {"Rollout/Top P": 1.5}),
+    Case("unknown choice", ["Model/Weight Type", "fp8", "bf16"], {"Model/Weight Type": "fp8"}),
+    Case("unknown option", ["--resum", "--resume"], more=["--resum", "none"]),
+    Case("no run file", ["nowhere.yaml"], more=["FOLDER/nowhere.yaml"]),
+    Case("no model", ["nowhere", "config.json"], {"Model/Directory": "FOLDER/nowhere"}),
+    Case("no weights", ["model", "safetensors"],
+         prepare=lambda folder: [f.unlink() for f in (folder / "model").glob("*.safetensors*")] and None),
+    Case("no prompts", ["prompts.jsonl"], FILE),
+    Case("no checkpoint", ["iter_9"], more=["--resume", "FOLDER/iter_9"]),
+    Case("truncated safetensors", [".safetensors", "truncated"], prepare=cut_weights),
+    Case("damaged safetensors header", [".safetensors", "header"], prepare=flip_header),
+    Case("wrong shapes", ["FOLDER/model", "mlp", "shape", "config.json"], prepare=edit_config(intermediate_size=128)),
+    Case("missing layer", ["model.layers.2", "config.json"], prepare=edit_config(num_hidden_layers=3)),
+    Case("vocabulary mismatch", ["tokenizer.json", "vocab_size", "100"], prepare=edit_config(vocab_size=100)),
+    Case("unsupported model type", ["config.json", "model_type", "gpt2", "llama"],
+         prepare=edit_config(model_type="gpt2")),
+    Case("broken config", ["config.json"], prepare=write("model/config.json", "{")),
+    Case("broken tokenizer", ["tokenizer.json"], prepare=write("model/tokenizer.json", "{}")),
+    Case("all prompts longer than allowed", ["prompts.jsonl", "longer", "Rollout/Max Prompt Tokens"], FILE,
+         prepare=write("prompts.jsonl", LINE % ("x" * 200))),
+    Case("prompt and response longer than the context", ["Rollout/Max New Tokens", "256"],
+         {"Rollout/Max New Tokens": 1000}),
+    Case("no ground truth", ["prompts.jsonl:1", "ground_truth"], FILE,
+         prepare=write("prompts.jsonl", '{"prompt": "x"}\n')),
+    Case("ranks not divisible", ["Rollout/Tensor Parallel", "2", "3 ranks"], {"Rollout/Tensor Parallel": 2}, ranks=3),
+    Case("degrees that do not nest", ["Tensor Parallel", "2", "3", "6 ranks"],
+         {"Rollout/Tensor Parallel": 2, "Training/Tensor Parallel": 3}, ranks=6),
+    Case("more ranks than units", ["tensor-parallel degree 4", "MLP"], {"Training/Tensor Parallel": 4}, ranks=4),
+    Case("too little memory for one sequence", ["Rollout/KV Memory MB", "0.01"], {"Rollout/KV Memory MB": 0.01}),
+    Case("too little memory on the host", ["memory plan", "Training/Max Tokens"], {"Training/Max Tokens": 1 << 26}),
+    Case("too little address space", ["memory plan", "Training/Max Tokens"], {"Training/Max Tokens": 1 << 19},
+         preexec=limit_address_space),
+    Case("ranks of another MPI", ["OMPI_COMM_WORLD_SIZE=2", "mpiexec"], env={"OMPI_COMM_WORLD_SIZE": "2"}),
+    Case("ranks of srun without PMI", ["SLURM_NTASKS=4", "srun --mpi=pmi2"], env={"SLURM_NTASKS": "4"}),
+    Case("ranks pinned to one core", ["ranks 0 and 1", "core", "-bind-to core"], ranks=2,
+         prefix=["taskset", "-c", str(min(os.sched_getaffinity(0)))], needs=two_cores),
+    Case("output is a file", ["FOLDER/run"], prepare=write("run", "")),
+]
+
+
+def fill(value, folder: Path):
+    return value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
+
+
+def problems_of(case: Case, args) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="taper-bad-input-") as scratch:
+        folder = Path(scratch)
+        runs = Runs(args, folder)
+        model = runs.make_model()
+        case.prepare(folder)
+        before = sorted(folder.rglob("*"))
+        changes = {key: fill(value, folder) for key, value in case.set.items()}
+        words = runs.train(model, folder / "run", **changes) + [fill(w, folder) for w in case.more]
+        outcome = runs.run(words, case.ranks, env=case.env, prefix=case.prefix, preexec_fn=case.preexec)
+        problems = [f"no word of '{fill(w, folder)}'" for w in case.expect if fill(w, folder) not in outcome.text]
+        if outcome.timed_out:
+            problems.append("did not end")
+        elif outcome.code != case.code:
+            problems.append(f"exit code {outcome.code} instead of {case.code}")
+        if "(unexpected)" in outcome.text:
+            problems.append("the error was not foreseen")
+        new = [p for p in sorted(folder.rglob("*")) if p not in before]
+        results = [str(p.relative_to(folder)) for p in new if p.is_file() and p.name != "status.json"]
+        if results:
+            problems.append(f"left {', '.join(results)}")
+        return problems + [outcome.text.strip()] if problems else []
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    args = parser.parse_args()
+    failed = 0
+    for case in CASES:
+        if args.only not in case.name or not case.needs():
+            continue
+        problems = problems_of(case, args)
+        failed += bool(problems)
+        print(f"{case.name}: {'; '.join(problems) if problems else 'ok'}", flush=True)
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

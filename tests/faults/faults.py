@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Faults in every phase of a training run: each must end the job within the hang guard, and lose nothing.
+
+TAPER_FAULT makes one rank die (kill -9), throw, freeze or enter another collective than the others. The launcher must
+end by itself with a non-zero code and a report; the newest whole checkpoint must be the one before the fault (or the
+one in the making, once it is renamed); the run must go on to the weights of an undisturbed run.
+"""
+
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from taper_runs import Runs, arguments, status
+
+RANKS, ITERATIONS, HANG_SECONDS = 2, 3, 4
+# Start of each phase, and moments within: step 5 of the generation, a tensor of state.h5, before and after the manifest
+# and the rename.
+PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "publish", "output", "save_checkpoint",
+          "write_state", "write_state:3", "save_checkpoint:1", "save_checkpoint:2", "save_checkpoint:3"]
+ONLY_RANK_0 = ("save_checkpoint:2", "save_checkpoint:3")
+REPORT = {"kill": r"KILLED BY SIGNAL: 9|EXIT CODE: 9|signal 9|Killed", "throw": r"\[rank %d\] error: a fault on purpose",
+          "freeze": r"no progress for more than \d+ s: phase", "stray": r"no progress for more than|failed on rank"}
+SHORT = [("testing", 1, "kill"), ("gen:5", 1, "kill"), ("reward", 0, "kill"), ("ref", 1, "kill"),
+         ("update_actor", 1, "kill"), ("publish", 1, "kill"), ("write_state:3", 1, "kill"),
+         ("save_checkpoint:2", 0, "kill"), ("gen:5", 1, "throw"), ("write_state:3", 1, "throw"),
+         ("write_state:3", 1, "freeze"), ("update_actor", 1, "stray")]
+
+
+def grid() -> list[tuple[str, int, str]]:
+    cases = [(phase, rank, kind) for phase in PHASES for rank in range(RANKS) for kind in ("kill", "throw", "freeze")
+             if rank == 0 or phase not in ONLY_RANK_0]
+    return cases + [(phase, rank, "stray") for phase in PHASES if ":" not in phase for rank in range(RANKS)]
+
+
+def check(condition: bool, what: str, text: str = "") -> None:
+    if not condition:
+        sys.exit(f"FAILED: {what}\n{text}")
+
+
+def weights(output: Path) -> bytes:
+    return (output / f"checkpoints/iter_{ITERATIONS:06d}/model.safetensors").read_bytes()
+
+
+def check_end(outcome, output: Path, what: str, rank: int, kind: str) -> None:
+    check(not outcome.timed_out, f"{what}: the job did not end", outcome.text)
+    check(outcome.code not in (0, 2, 75), f"{what}: exit code {outcome.code}", outcome.text)
+    report = REPORT[kind] % rank if "%d" in REPORT[kind] else REPORT[kind]
+    check(re.search(report, outcome.text) is not None, f"{what}: no report like '{report}'", outcome.text)
+    state = status(output)
+    if kind == "kill":
+        check(state["state"] in ("running", "failed"), f"{what}: {state}", outcome.text)
+    else:
+        check(state["state"] == "failed" and state["why"], f"{what}: {state}", outcome.text)
+
+
+def run_case(runs: Runs, model: Path, straight: bytes, phase: str, rank: int, kind: str, resume: bool) -> float:
+    name, _, step = phase.partition(":")
+    fault = f"{name}:{rank}:{kind}:2" + (f":{step}" if step else "")
+    output = runs.folder / fault.replace(":", "-")
+    words = runs.train(model, output, Run__Hang_Seconds=HANG_SECONDS if kind in ("freeze", "stray") else 60)
+    start = time.monotonic()
+    outcome = runs.run(words, RANKS, guard=45, env={"TAPER_FAULT": fault})
+    seconds = time.monotonic() - start
+    check_end(outcome, output, fault, rank, kind)
+    if not resume:
+        return seconds
+    resumed = runs.run(words, RANKS)
+    check(resumed.code == 0, f"{fault}: the resumed run ended with {resumed.code}", resumed.text)
+    renamed = phase == "save_checkpoint:3"
+    check(f"resuming after iteration {2 if renamed else 1}" in resumed.text, f"{fault}: lost a checkpoint", resumed.text)
+    check("passed over" not in resumed.text, f"{fault}: a half-written checkpoint counted", resumed.text)
+    check(weights(output) == straight, f"{fault}: the resumed run has other weights", resumed.text)
+    return seconds
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--long", action="store_true", help="every kind in every phase on both ranks")
+    parser.add_argument("--only", default="", help="cases whose phase:rank:kind contains this")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="taper-faults-") as scratch:
+        runs = Runs(args, Path(scratch))
+        model = runs.make_model()
+        outcome = runs.run(runs.train(model, runs.folder / "straight", Run__Hang_Seconds=60), RANKS)
+        check(outcome.code == 0, "the undisturbed run failed", outcome.text)
+        for phase, rank, kind in grid() if args.long else SHORT:
+            if args.only in f"{phase}:{rank}:{kind}":
+                # Before the checkpoint all faults leave the same behind: the short form resumes from one of them.
+                resume = args.long or phase in ("gen:5", "write_state:3", "save_checkpoint:2")
+                seconds = run_case(runs, model, weights(runs.folder / "straight"), phase, rank, kind, resume)
+                print(f"{kind} of rank {rank} in {phase}: ended after {seconds:.1f} s"
+                      + ("; resumed to the same weights" if resume else ""), flush=True)
+
+
+if __name__ == "__main__":
+    main()

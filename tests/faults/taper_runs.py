@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs of the executable for tests: a tiny model, a short training run, launch and outcome."""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+# Five seconds of work on a tiny model, with every phase in each iteration.
+SMALL_RUN = {"Training/Iterations": 3, "Rollout/Prompts": 4, "Rollout/Samples Per Prompt": 2,
+             "Rollout/Max New Tokens": 24, "Rollout/KV Memory MB": 8, "Training/Max Tokens": 256,
+             "Algorithm/Entropy Coefficient": 0.05, "Algorithm/KL Coefficient": 0.01, "Optimizer/Learning Rate": 1e-3,
+             "Evaluation/Every": 1, "Evaluation/Prompts": 2, "Checkpoint/Every": 1, "Checkpoint/Keep": 2,
+             "Run/Hang Seconds": 4}
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--taper", required=True, type=Path, help="the executable")
+    parser.add_argument("--source", required=True, type=Path, help="the source tree: data and golden models")
+    parser.add_argument("--launcher", default="mpiexec -n", help="what stands before the number of ranks")
+    return parser
+
+
+@dataclass
+class Outcome:
+    code: int
+    text: str  # stdout and stderr
+    timed_out: bool = False
+
+
+class Runs:
+    def __init__(self, args: argparse.Namespace, folder: Path):
+        self.taper, self.source, self.folder = args.taper, args.source, folder
+        self.launcher = args.launcher.split()
+
+    def make_model(self, name: str = "model", golden: str = "llama_a") -> Path:
+        """A tiny model with a tokenizer of bytes."""
+        model = self.folder / name
+        shutil.copytree(self.source / "tests/golden/models" / golden, model)
+        for file in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copy(self.source / "data/model" / file, model / file)
+        return model
+
+    def train(self, model: Path, output: Path, **changes) -> list[str]:
+        """Words of `taper train`; changes are given as Section__Name=value with _ for blanks."""
+        values = dict(SMALL_RUN, **{"Model/Directory": model, "Output/Directory": output})
+        values.update({key.replace("__", "/").replace("_", " "): value for key, value in changes.items()})
+        words = ["train"]
+        for key, value in values.items():
+            words += ["--set", f"{key}={value}"]
+        return words
+
+    def start(self, words: list[str], ranks: int = 0, env: dict | None = None, prefix: list[str] = (),
+              **more) -> subprocess.Popen:
+        """ranks 0: without a launcher. A session of its own, so that all of it can be ended."""
+        launcher = [*self.launcher, str(ranks)] if ranks else []
+        variables = dict(os.environ, OMP_NUM_THREADS="1", OMP_PROC_BIND="false", OMP_WAIT_POLICY="passive",
+                         **(env or {}))
+        return subprocess.Popen([*launcher, *prefix, str(self.taper), *map(str, words)], env=variables,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                start_new_session=True, **more)
+
+    def run(self, words: list[str], ranks: int = 0, guard: float = 60, **more) -> Outcome:
+        return finish(self.start(words, ranks, **more), guard)
+
+
+def finish(process: subprocess.Popen, guard: float) -> Outcome:
+    """Waits; ends the session of a process that is still there after `guard` seconds."""
+    try:
+        text, _ = process.communicate(timeout=guard)
+        return Outcome(process.returncode, text.decode(errors="replace"))
+    except subprocess.TimeoutExpired:
+        for pid in family(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        text, _ = process.communicate()
+        return Outcome(process.returncode, text.decode(errors="replace"), timed_out=True)
+
+
+def family(root: int) -> list[int]:
+    """A process and all its descendants."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+    found = [root]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def ranks_of(process: subprocess.Popen, taper: Path) -> list[int]:
+    """Process ids of the ranks, in no order."""
+    found = []
+    for pid in family(process.pid):
+        try:
+            if os.path.samefile(f"/proc/{pid}/exe", taper):
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def status(output: Path) -> dict:
+    return json.loads((output / "status.json").read_text())
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Side files and half-written directories below a folder."""
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if ".part" in p.name or ".writing" in p.name)
