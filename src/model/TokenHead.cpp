@@ -122,8 +122,8 @@ void TokenHead::log_probs(const HostExec& exec, const ModelView& view,
 void TokenHead::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                          ConstFloatMatrix hidden, std::span<const int> rows,
                          std::span<const std::int32_t> targets, const HeadOptions& options,
-                         std::span<const float> by_log_prob, std::span<const float> by_entropy,
-                         FloatMatrix d_hidden, FloatMatrix d_head, FloatVector d_final_norm) {
+                         const TokenLoss& loss, FloatMatrix d_hidden, FloatMatrix d_head,
+                         FloatVector d_final_norm) {
   const std::size_t n = rows.size(), chunk = static_cast<std::size_t>(chunk_rows_);
   const int h = table_->config().hidden, valid = parallel.shard().valid_vocab(options.valid_ids);
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
@@ -135,8 +135,9 @@ void TokenHead::backward(const HostExec& exec, const ModelView& view, const Mode
     std::vector<LogitSlope> slopes(size);
     std::vector<std::int32_t> local(size);
     for (std::size_t i = 0; i < size; ++i) {
-      slopes[i] = {log_sum_exp(l.max(i), l.mass[i]), entropy[i], by_log_prob[at + i],
-                   by_entropy[at + i]};
+      const TokenSlope slope = loss(at + i, log_prob[i], entropy[i]);
+      slopes[i] = {log_sum_exp(l.max(i), l.mass[i]), entropy[i], slope.by_log_prob,
+                   slope.by_entropy};
       const std::int32_t id = targets[at + i] - begin;
       local[i] = id >= 0 && id < valid ? id : -1;
     }
