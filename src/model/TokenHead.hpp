@@ -72,9 +72,6 @@ class TokenHead {
                 FloatVector d_final_norm);
 
  private:
-  RowLogits chunk_logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                         ConstFloatMatrix hidden, std::span<const int> rows,
-                         const HeadOptions& options);
   void chunk_log_probs(const HostExec& exec, const ModelParallel& parallel,
                        const RowLogits& row_logits, std::span<const std::int32_t> targets,
                        int valid, std::span<float> log_prob, std::span<float> entropy);
