@@ -41,6 +41,21 @@ detail::ProductArgs args_of(const PackedMatrix& w) {
   return args;
 }
 
+// The arguments of y = x W, all inputs in one leaf.
+template <class E>
+detail::ProductArgs args_of(MatrixView<float, E> y, MatrixView<const float, E> x,
+                            const PackedMatrix& w) {
+  TAPER_EXPECT(y.extent_int(0) == x.extent_int(0) && y.extent_int(1) == w.columns &&
+               x.extent_int(1) == w.k);
+  detail::ProductArgs args = args_of(w);
+  args.a = x.data();
+  args.a_row = x.extent(1);
+  args.y = y.data();
+  args.y_row = y.extent(1);
+  args.rows = y.extent_int(0);
+  return args;
+}
+
 }  // namespace
 
 PackedMatrix PackedMatrix::column_slice(int begin, int end) const {
@@ -64,14 +79,7 @@ PackedMatrix PackedMatrix::k_slice(int begin, int end) const {
 template <class E>
 void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
               const PackedMatrix& w, VectorView<const float, E> bias) {
-  TAPER_EXPECT(y.extent_int(0) == x.extent_int(0) && y.extent_int(1) == w.columns &&
-               x.extent_int(1) == w.k);
-  detail::ProductArgs args = args_of(w);
-  args.a = x.data();
-  args.a_row = x.extent(1);
-  args.y = y.data();
-  args.y_row = y.extent(1);
-  args.rows = y.extent_int(0);
+  detail::ProductArgs args = args_of<E>(y, x, w);
   args.bias = bias.data();
   launch("taper::multiply", exec, args);
 }
@@ -79,14 +87,7 @@ void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> 
 template <class E>
 void multiply_add(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                   const PackedMatrix& w) {
-  TAPER_EXPECT(y.extent_int(0) == x.extent_int(0) && y.extent_int(1) == w.columns &&
-               x.extent_int(1) == w.k);
-  detail::ProductArgs args = args_of(w);
-  args.a = x.data();
-  args.a_row = x.extent(1);
-  args.y = y.data();
-  args.y_row = y.extent(1);
-  args.rows = y.extent_int(0);
+  detail::ProductArgs args = args_of<E>(y, x, w);
   args.accumulate = true;
   launch("taper::multiply_add", exec, args);
 }

@@ -14,7 +14,7 @@ inline constexpr int kMaxTreeDepth = 24;  // partial sums that may wait while le
 // ascending k within a leaf; where there is a program, leaf sums are added in the order of a
 // ReductionTree and the remaining partial sums are stored one after another.
 struct ProductArgs {
-  // A: element (row, leaf, k) at a[row * a_row + leaf * a_leaf + k * a_k].
+  // A: element (row, leaf, k) at a[row * a_row + leaf * a_leaf + k * a_k]; a_row or a_k is 1.
   const float* a = nullptr;
   std::int64_t a_row = 0, a_leaf = 0, a_k = 1;
   // W: 64 columns of (panel, leaf, k) start at w + panel * w_panel + leaf * w_leaf + k * w_k, in

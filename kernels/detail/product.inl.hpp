@@ -78,7 +78,7 @@ inline void for_row_blocks(int rows, const F& f) {
 
 // Values of k that all rows of a task share before the next ones are read: packed weights stay in
 // the second-level cache meanwhile (widening them in registers costs less than a widened copy);
-// rows of a plain matrix are copied into a strip in the first-level cache, since they may lie a
+// rows of plain matrices are copied into strips in the first-level cache, since they may lie a
 // power of two apart and end inside the panel.
 inline constexpr int kWindowK = 1024;
 inline constexpr int kStripK = 64;
@@ -97,6 +97,24 @@ inline void fill_strip(float* strip, const float* w, std::int64_t w_k, int n, in
       for (int c = 0; c < kPanel; ++c) strip[c] = c < columns ? w[c] : 0.0f;
     }
   }
+}
+
+// strip (n, kTaskRows) from n values of k of a matrix A that is stored by k: its rows stand side by
+// side, while successive k may lie a power of two apart, in one set of the first-level cache.
+template <class S>
+inline void fill_rows(float* strip, const float* a, std::int64_t a_k, int n, int rows) {
+  for (int k = 0; k < n; ++k, a += a_k, strip += kTaskRows)
+    for (int r = 0; r < rows; r += 16) {
+      const int lanes = rows - r < 16 ? rows - r : 16;
+      S::store_n(strip + r, S::load_n(a + r, lanes), lanes);
+    }
+}
+
+// Asks for the lines of y that a block of rows of a panel will be stored to.
+inline void prefetch_sums(const ProductArgs& args, int row, int rows, int panel) {
+  for (int r = row; r < row + rows; ++r)
+    for (int c = 0; c < kPanel; c += 16)
+      __builtin_prefetch(args.y + r * args.y_row + panel * kPanel + c, 1);
 }
 
 // Copies sums (partials, rows, 64) to y, with the bias.
@@ -128,14 +146,15 @@ template <class S, class W>
 inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
   constexpr int N = S::kProductVectors;
   alignas(64) float strip[kStripK * kPanel];
+  alignas(64) float a_strip[kStripK * kTaskRows];
   alignas(64) float
       stack[kMaxTreeDepth * kLeafRows * kPanel];  // (depth, rows, 64); deeper levels stay untouched
   const int rows = row_end - row_begin;
   const int columns =
       args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
   const std::int64_t level = std::int64_t{rows} * kPanel;
-  const bool packed = args.w_k == kPanel;
-  const int window = packed ? kWindowK : kStripK;
+  const bool packed = args.w_k == kPanel, by_rows = args.a_k == 1;
+  const int window = packed && by_rows ? kWindowK : kStripK;
   if (args.accumulate) load_sums<S>(args, row_begin, rows, panel, stack);
   float* top = stack;
   for (int leaf = 0; leaf < args.leaves; ++leaf) {
@@ -152,12 +171,19 @@ inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int 
           from = strip;
         }
       }
+      const float* rows_of_a = a + k0 * args.a_k;
+      std::int64_t a_k = args.a_k;
+      if (!by_rows) {
+        fill_rows<S>(a_strip, rows_of_a, a_k, n, rows);
+        rows_of_a = a_strip;
+        a_k = kTaskRows;
+      }
       const bool fresh = k0 == 0 && !args.accumulate, whole = k0 + n == k_total;
       for (int c = 0; c < columns; c += 16 * N)
         for_row_blocks<S>(rows, [&]<int R>(int row) {
-          extend_block<S, R, N, W>(a + row * args.a_row + k0 * args.a_k, args.a_row, args.a_k,
-                                   from + c, n, fresh, top + row * kPanel + c, whole ? merges : 0,
-                                   level);
+          if (whole && c == 0) prefetch_sums(args, row_begin + row, R, panel);
+          extend_block<S, R, N, W>(rows_of_a + row * args.a_row, args.a_row, a_k, from + c, n,
+                                   fresh, top + row * kPanel + c, whole ? merges : 0, level);
         });
     }
     top += (1 - merges) * level;

@@ -71,15 +71,15 @@ double SftJob::step(const std::vector<Example>& batch, double& grad_norm) {
        cut_micro_batches(my_lengths, pass_options_.max_rows, pass_options_.max_sequences)) {
     PackedSamples packed;
     for (const int b : part) packed.add(batch[mine[b]].prompt, batch[mine[b]].response);
-    std::vector<float> log_probs(packed.rows.size()), none(packed.rows.size(), 0.0f);
-    const std::vector<float> slope(packed.rows.size(), -1.0f / static_cast<float>(tokens));
+    const TokenSlope slope{-1.0f / static_cast<float>(tokens), 0.0f};
+    const auto add_loss = [&](std::size_t, float log_prob, float) {
+      loss -= log_prob;
+      return slope;
+    };
     const auto& parallel = model_.train_parallel();
     model_.pass().forward(ranks_.exec, model_.train_view(), parallel, packed.sequences);
-    model_.pass().log_probs(ranks_.exec, model_.train_view(), parallel, packed.rows, packed.targets,
-                            head, log_probs, {});
-    for (const float lp : log_probs) loss -= lp;
     model_.pass().backward(ranks_.exec, model_.train_view(), parallel, packed.rows, packed.targets,
-                           head, slope, none, model_.gradients());
+                           head, add_loss, model_.gradients());
   }
   std::vector<double> total{loss};
   all_reduce_ordered_sum(model_.dp_group(), total);

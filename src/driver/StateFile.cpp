@@ -39,6 +39,15 @@ std::vector<OwnedUnits> owned_units(const ParamTable& table, const ShardedAdamW&
   return list;
 }
 
+// Of the units that this rank owns, those that it writes: the first of several owners does. Only
+// units at the edge of a shard have several owners, so what remains is one range.
+template <class FirstOwner>
+Range written_units(Range owned, int rank, const FirstOwner& first_owner) {
+  while (owned.begin < owned.end && first_owner(owned.begin) != rank) ++owned.begin;
+  while (owned.begin < owned.end && first_owner(owned.end - 1) != rank) --owned.end;
+  return owned.empty() ? Range{} : owned;
+}
+
 std::string shape_of(const ModelConfig& c) {
   return std::string(to_string(c.family)) + " layers " + std::to_string(c.layers) + " hidden " +
          std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" +
@@ -70,14 +79,14 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
     ranks.progress.set_step(static_cast<std::int64_t>(t));
     const ParamTensor& tensor = table.tensors()[t];
     const std::int64_t unit = tensor.unit_size(), units = tensor.units;
-    // A replicated tensor has several owners with equal values: the first one writes.
-    const int first_piece = table.first_piece(static_cast<int>(t)) + owned[t].units.begin;
-    const bool writes = !owned[t].units.empty() && owners[first_piece].front() == ranks.rank();
-    const std::int64_t mine = writes ? owned[t].units.size() : 0,
-                       begin = writes ? owned[t].units.begin : 0;
+    const Range written = written_units(owned[t].units, ranks.rank(), [&](int unit) {
+      return owners[table.first_piece(static_cast<int>(t)) + unit].front();
+    });
+    const std::int64_t mine = written.size(), begin = written.begin;
+    const std::int64_t skipped = mine > 0 ? (begin - owned[t].units.begin) * unit : 0;
     std::vector<std::uint64_t> hashes(static_cast<std::size_t>(mine * 3));
     for (std::size_t k = 0; k < kKinds.size(); ++k) {
-      const std::span<const float> values(state[k] + owned[t].offset,
+      const std::span<const float> values(state[k] + owned[t].offset + skipped,
                                           static_cast<std::size_t>(mine * unit));
       file.write_slab<float>(kKinds[k] + tensor.name, {units, unit}, {begin, 0}, values,
                              {mine, unit}, plain);

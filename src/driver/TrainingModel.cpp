@@ -25,12 +25,7 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
       rollout_parallel_(files.table, ranks.groups.tp_group(options.rollout_tp)),
       packed_shard_(files.table, packed_tp(), ranks.chain.shard_index(ranks.rank(), packed_tp())),
       train_layout_(files.table, train_parallel_.shard()),
-      packed_layout_(files.table, packed_shard_) {
-  TAPER_VALIDATE(options.train_tp <= files.config.kv_heads,
-                 "training with tensor-parallel degree "
-                     << options.train_tp << " (the model has " << files.config.kv_heads
-                     << " KV heads, which are not split in training); lower it");
-}
+      packed_layout_(files.table, packed_shard_) {}
 
 void TrainingModel::plan(MemoryPlan& plan) const {
   PackedModel::plan(plan, "policy", packed_layout_, options_.type, WithBackward::kYes);

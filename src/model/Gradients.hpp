@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "comm/Group.hpp"
 #include "model/Layer.hpp"
 #include "model/ModelShard.hpp"
 
@@ -23,6 +24,11 @@ class Gradients {
     return vector(layout_->table().index_of(role, layer));
   }
   LayerGradients layer(int l) const;
+
+  // Sums the parameters that several shards hold but of which each saw its own query heads only:
+  // norms over heads, and KV heads where the degree exceeds their number. All holders get the same
+  // bits. Collective over `group`, the tensor-parallel group of the layout.
+  void sum_shared(const Group& group) const;
 
  private:
   const LocalLayout* layout_;

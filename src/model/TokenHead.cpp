@@ -41,9 +41,9 @@ TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk
   inv_ = take(rows);
 }
 
-RowLogits TokenHead::chunk_logits(const HostExec& exec, const ModelView& view,
-                                  const ModelParallel& parallel, ConstFloatMatrix hidden,
-                                  std::span<const int> rows, const HeadOptions& options) {
+RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view,
+                            const ModelParallel& parallel, ConstFloatMatrix hidden,
+                            std::span<const int> rows, const HeadOptions& options) {
   TAPER_EXPECT(static_cast<int>(rows.size()) <= chunk_rows_);
   const int n = static_cast<int>(rows.size()), h = table_->config().hidden;
   const int valid = parallel.shard().valid_vocab(options.valid_ids);
@@ -73,12 +73,6 @@ RowLogits TokenHead::chunk_logits(const HostExec& exec, const ModelView& view,
                                          << rows[i] << ", maximum " << result.max(i)
                                          << "); the weights have diverged or the input is damaged");
   return result;
-}
-
-RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view,
-                            const ModelParallel& parallel, ConstFloatMatrix hidden,
-                            std::span<const int> rows, const HeadOptions& options) {
-  return chunk_logits(exec, view, parallel, hidden, rows, options);
 }
 
 void TokenHead::chunk_log_probs(const HostExec& exec, const ModelParallel& parallel,
@@ -113,7 +107,7 @@ void TokenHead::log_probs(const HostExec& exec, const ModelView& view,
   const int valid = parallel.shard().valid_vocab(options.valid_ids);
   for (std::size_t at = 0; at < n; at += chunk) {
     const std::size_t size = std::min(chunk, n - at);
-    const RowLogits l = chunk_logits(exec, view, parallel, hidden, rows.subspan(at, size), options);
+    const RowLogits l = logits(exec, view, parallel, hidden, rows.subspan(at, size), options);
     chunk_log_probs(exec, parallel, l, targets.subspan(at, size), valid, log_prob.subspan(at, size),
                     entropy.empty() ? entropy : entropy.subspan(at, size));
   }
@@ -122,21 +116,22 @@ void TokenHead::log_probs(const HostExec& exec, const ModelView& view,
 void TokenHead::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                          ConstFloatMatrix hidden, std::span<const int> rows,
                          std::span<const std::int32_t> targets, const HeadOptions& options,
-                         std::span<const float> by_log_prob, std::span<const float> by_entropy,
-                         FloatMatrix d_hidden, FloatMatrix d_head, FloatVector d_final_norm) {
+                         const TokenLoss& loss, FloatMatrix d_hidden, FloatMatrix d_head,
+                         FloatVector d_final_norm) {
   const std::size_t n = rows.size(), chunk = static_cast<std::size_t>(chunk_rows_);
   const int h = table_->config().hidden, valid = parallel.shard().valid_vocab(options.valid_ids);
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
   for (std::size_t at = 0; at < n; at += chunk) {
     const std::size_t size = std::min(chunk, n - at);
-    const RowLogits l = chunk_logits(exec, view, parallel, hidden, rows.subspan(at, size), options);
+    const RowLogits l = logits(exec, view, parallel, hidden, rows.subspan(at, size), options);
     std::vector<float> log_prob(size), entropy(size);
     chunk_log_probs(exec, parallel, l, targets.subspan(at, size), valid, log_prob, entropy);
     std::vector<LogitSlope> slopes(size);
     std::vector<std::int32_t> local(size);
     for (std::size_t i = 0; i < size; ++i) {
-      slopes[i] = {log_sum_exp(l.max(i), l.mass[i]), entropy[i], by_log_prob[at + i],
-                   by_entropy[at + i]};
+      const TokenSlope slope = loss(at + i, log_prob[i], entropy[i]);
+      slopes[i] = {log_sum_exp(l.max(i), l.mass[i]), entropy[i], slope.by_log_prob,
+                   slope.by_entropy};
       const std::int32_t id = targets[at + i] - begin;
       local[i] = id >= 0 && id < valid ? id : -1;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,17 @@ struct HeadOptions {
   int valid_ids = 0;         // ids of the tokenizer; the padded rows beyond have probability zero
   float temperature = 1.0f;  // log-probs are of softmax(logits / temperature)
 };
+
+// Slopes of a loss by the log-prob of a token and by the entropy of the distribution it is drawn
+// from.
+struct TokenSlope {
+  float by_log_prob = 0.0f;
+  float by_entropy = 0.0f;
+};
+
+// Says the slopes of token i (index into the rows asked for) from its log-prob and entropy. Called
+// once per token in ascending order, with the same values on all ranks of the group.
+using TokenLoss = std::function<TokenSlope(std::size_t i, float log_prob, float entropy)>;
 
 // Logits of some rows over the local shard of the vocabulary with their softmax statistics over all
 // shards.
@@ -49,19 +61,17 @@ class TokenHead {
                  std::span<const std::int32_t> targets, const HeadOptions& options,
                  std::span<float> log_prob, std::span<float> entropy);
 
-  // Adds the gradient of a loss with slopes by_log_prob[i] and by_entropy[i] to d_hidden (like
-  // hidden), to the head's weights (local vocabulary rows, h) and to the final norm. Recomputes
-  // logits chunk by chunk. Collective.
+  // Log-probs and entropies as above, handed to `loss`, whose gradient is added to d_hidden (like
+  // hidden), to the head's weights (local vocabulary rows, h) and to the final norm. A token's
+  // slopes need no other token, so each chunk of logits is computed once for both. Collective over
+  // parallel.group().
   void backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                 ConstFloatMatrix hidden, std::span<const int> rows,
                 std::span<const std::int32_t> targets, const HeadOptions& options,
-                std::span<const float> by_log_prob, std::span<const float> by_entropy,
-                FloatMatrix d_hidden, FloatMatrix d_head, FloatVector d_final_norm);
+                const TokenLoss& loss, FloatMatrix d_hidden, FloatMatrix d_head,
+                FloatVector d_final_norm);
 
  private:
-  RowLogits chunk_logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                         ConstFloatMatrix hidden, std::span<const int> rows,
-                         const HeadOptions& options);
   void chunk_log_probs(const HostExec& exec, const ModelParallel& parallel,
                        const RowLogits& row_logits, std::span<const std::int32_t> targets,
                        int valid, std::span<float> log_prob, std::span<float> entropy);

@@ -18,27 +18,6 @@ constexpr const char* kHeadItem = "logits (training)";
 
 }  // namespace
 
-FloatMatrix Gradients::matrix(int tensor) const {
-  if (tensor < 0) return {};
-  return make_matrix(memory_ + layout_->offset(tensor), layout_->rows(tensor),
-                     layout_->table().tensors()[tensor].columns);
-}
-
-FloatVector Gradients::vector(int tensor) const {
-  if (tensor < 0) return {};
-  const auto m = matrix(tensor);
-  return FloatVector(m.data(), m.extent(0) * m.extent(1));
-}
-
-LayerGradients Gradients::layer(int l) const {
-  return {matrix(ParamRole::kQuery, l),       matrix(ParamRole::kKeyValue, l),
-          matrix(ParamRole::kOutput, l),      matrix(ParamRole::kGateUp, l),
-          matrix(ParamRole::kDown, l),        vector(ParamRole::kInputNorm, l),
-          vector(ParamRole::kPostNorm, l),    vector(ParamRole::kQueryNorm, l),
-          vector(ParamRole::kKeyNorm, l),     vector(ParamRole::kQueryBias, l),
-          vector(ParamRole::kKeyValueBias, l)};
-}
-
 // Floats of each item of the memory plan.
 struct TrainPass::Sizes {
   std::int64_t streams, activations, layer_activations, scratch, gradient_stream, partials, pages,
@@ -156,15 +135,14 @@ void TrainPass::log_probs(const HostExec& exec, const ModelView& view,
 
 void TrainPass::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                          std::span<const int> rows, std::span<const std::int32_t> targets,
-                         const HeadOptions& head, std::span<const float> by_log_prob,
-                         std::span<const float> by_entropy, const Gradients& gradients) {
+                         const HeadOptions& head, const TokenLoss& loss,
+                         const Gradients& gradients) {
   const ModelConfig& c = table_->config();
   const FloatMatrix dx = make_matrix(gradient_stream_, batch_.rows(), c.hidden);
   std::fill_n(dx.data(), dx.size(), 0.0f);
   const ParamRole head_role = c.tied ? ParamRole::kEmbedding : ParamRole::kHead;
-  head_.backward(exec, view, parallel, stream(c.layers), rows, targets, head, by_log_prob,
-                 by_entropy, dx, gradients.matrix(head_role),
-                 gradients.vector(ParamRole::kFinalNorm));
+  head_.backward(exec, view, parallel, stream(c.layers), rows, targets, head, loss, dx,
+                 gradients.matrix(head_role), gradients.vector(ParamRole::kFinalNorm));
   const BackwardScratch scratch(shape_, options_.max_rows, scratch_);
   for (int l = c.layers - 1; l >= 0; --l) {
     if (options_.checkpointing == Checkpointing::kYes)

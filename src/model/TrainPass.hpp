@@ -25,7 +25,9 @@ struct PackedSequences {
 struct TrainPassOptions {
   int max_rows = 2048;      // tokens per micro-batch
   int max_sequences = 256;  // sequences per micro-batch
-  int logit_rows = 128;     // rows whose logits are held at a time
+  // Rows whose logits are held at a time. Each such chunk reads and writes the gradient of the head
+  // once, so few rows cost bandwidth.
+  int logit_rows = 512;
   Checkpointing checkpointing = Checkpointing::kYes;
 };
 
@@ -49,13 +51,12 @@ class TrainPass {
                  std::span<const int> rows, std::span<const std::int32_t> targets,
                  const HeadOptions& head, std::span<float> log_prob, std::span<float> entropy);
 
-  // Adds the gradient of a loss with slopes by_log_prob[i] and by_entropy[i] at the rows of
-  // log_probs() to `gradients`. Query and key norms get the part of the local heads. Collective
-  // over parallel.group().
+  // Hands the log-prob and entropy of each target to `loss` and adds the gradient of that loss to
+  // `gradients`; no call of log_probs() is needed. Query and key norms get the part of the local
+  // heads. Collective over parallel.group().
   void backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                 std::span<const int> rows, std::span<const std::int32_t> targets,
-                const HeadOptions& head, std::span<const float> by_log_prob,
-                std::span<const float> by_entropy, const Gradients& gradients);
+                const HeadOptions& head, const TokenLoss& loss, const Gradients& gradients);
 
  private:
   struct Sizes;

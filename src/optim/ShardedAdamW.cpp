@@ -57,22 +57,21 @@ std::vector<LocalLayout::Piece> ShardedAdamW::owned() const {
   return list;
 }
 
-// Norms over heads are replicated, but each shard saw its own heads only.
-void ShardedAdamW::sum_partial_norms(const Gradients& gradients) const {
-  for (int l = 0; l < layout_->table().config().layers; ++l)
-    for (const auto role : {ParamRole::kQueryNorm, ParamRole::kKeyNorm})
-      if (const auto gradient = gradients.vector(role, l); gradient.data() != nullptr)
-        all_reduce_ordered_sum(*tp_group_, gradient);
-}
-
-// Over the whole model: replicated tensors count on the first shard only.
+// Over the whole model: what several shards hold counts on the first of them.
 double ShardedAdamW::squared_norm(const HostExec& exec, FloatVector gradient) const {
+  const ParamTable& table = layout_->table();
+  const int shard = tp_group_->rank();
   double sum = 0.0;
-  for (std::size_t t = 0; t < layout_->table().tensors().size(); ++t) {
-    const bool replicated = layout_->table().tensors()[t].kind == ShardKind::kReplicated;
-    if (replicated && tp_group_->rank() != 0) continue;
-    const std::int64_t from = std::max(layout_->offset(static_cast<int>(t)), begin());
-    const std::int64_t to = std::min(layout_->offset(static_cast<int>(t) + 1), begin() + size());
+  for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
+    const ParamTensor& tensor = table.tensors()[t];
+    const Range units = layout_->units(t);
+    int first = units.begin;
+    if (shard > 0)
+      first =
+          std::max(first, ModelShard(table, tp_group_->size(), shard - 1).units(tensor.kind).end);
+    const std::int64_t counted = layout_->offset(t) + (first - units.begin) * tensor.unit_size();
+    const std::int64_t from = std::max(counted, begin());
+    const std::int64_t to = std::min(layout_->offset(t + 1), begin() + size());
     if (from < to)
       sum += sum_squares(exec, ConstFloatVector(gradient.data() + (from - begin()), to - from));
   }
@@ -102,7 +101,7 @@ std::string ShardedAdamW::first_bad_tensor(FloatVector gradient) const {
 OptimizerReport ShardedAdamW::step(const HostExec& exec, const Gradients& gradients,
                                    double learning_rate) {
   OptimizerReport report;
-  sum_partial_norms(gradients);
+  gradients.sum_shared(*tp_group_);
   const FloatVector all = gradients.all();
   FloatVector mine(all.data() + begin(), size());
   if (summed_ != nullptr) {

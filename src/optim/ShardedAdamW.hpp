@@ -53,7 +53,6 @@ class ShardedAdamW {
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
-  void sum_partial_norms(const Gradients& gradients) const;
   double squared_norm(const HostExec& exec, FloatVector gradient) const;
   std::string first_bad_tensor(FloatVector gradient) const;
 

@@ -104,6 +104,22 @@ void PolicyTrainer::step(const std::vector<Sample>& samples, std::span<const int
   report.grad_norm += optimizer.grad_norm;
 }
 
+TokenSlope PolicyTrainer::add_token(const TokenRef& token, float log_prob, float entropy,
+                                    LossSums& sums, UpdateReport& report) const {
+  const Sample& s = *token.sample;
+  const float old = s.log_probs[token.index];
+  const float ref = s.ref_log_probs.empty() ? 0.0f : s.ref_log_probs[token.index];
+  if (report.steps == 0) {  // later steps differ because the weights do
+    const double a = log_prob, b = old;
+    report.log_prob_diff_max = std::max(report.log_prob_diff_max, std::abs(a - b));
+    report.prob_diff_max = std::max(report.prob_diff_max, std::abs(std::exp(a) - std::exp(b)));
+  }
+  const double slope =
+      add_token_loss(options_.loss, {log_prob, old, ref, s.advantage, entropy}, token.weight, sums);
+  return {static_cast<float>(slope),
+          static_cast<float>(-options_.loss.entropy_coef * token.weight)};
+}
+
 LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
                                    const StepTotals& totals, UpdateReport& report) {
   LossSums sums;
@@ -113,30 +129,21 @@ LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span
        cut_micro_batches(lengths, context_.options.max_rows, context_.options.max_sequences)) {
     PackedSamples packed;
     for (const int b : batch) packed.add(samples[mine[b]].prompt, samples[mine[b]].response);
-    const std::size_t n = packed.rows.size();
-    std::vector<float> log_probs(n), entropy(n), by_log_prob(n), by_entropy(n);
-    auto& pass = context_.pass;
-    pass.forward(context_.exec, context_.view, context_.parallel, packed.sequences);
-    pass.log_probs(context_.exec, context_.view, context_.parallel, packed.rows, packed.targets,
-                   context_.head, log_probs, entropy);
-    std::size_t at = 0;
+    std::vector<TokenRef> tokens;
     for (const int b : batch) {
       const Sample& s = samples[mine[b]];
-      const double w = token_weight(options_.loss, totals, static_cast<int>(s.response.size()));
-      for (std::size_t t = 0; t < s.response.size(); ++t, ++at) {
-        const float ref = s.ref_log_probs.empty() ? 0.0f : s.ref_log_probs[t];
-        by_log_prob[at] = static_cast<float>(add_token_loss(
-            options_.loss, {log_probs[at], s.log_probs[t], ref, s.advantage, entropy[at]}, w,
-            sums));
-        by_entropy[at] = static_cast<float>(-options_.loss.entropy_coef * w);
-        if (report.steps > 0) continue;  // later steps differ because the weights do
-        const double a = log_probs[at], b_ = s.log_probs[t];
-        report.log_prob_diff_max = std::max(report.log_prob_diff_max, std::abs(a - b_));
-        report.prob_diff_max = std::max(report.prob_diff_max, std::abs(std::exp(a) - std::exp(b_)));
-      }
+      const double weight =
+          token_weight(options_.loss, totals, static_cast<int>(s.response.size()));
+      for (std::size_t t = 0; t < s.response.size(); ++t) tokens.push_back({&s, t, weight});
     }
-    pass.backward(context_.exec, context_.view, context_.parallel, packed.rows, packed.targets,
-                  context_.head, by_log_prob, by_entropy, *gradients_);
+    auto& pass = context_.pass;
+    pass.forward(context_.exec, context_.view, context_.parallel, packed.sequences);
+    pass.backward(
+        context_.exec, context_.view, context_.parallel, packed.rows, packed.targets, context_.head,
+        [&](std::size_t i, float log_prob, float entropy) {
+          return add_token(tokens[i], log_prob, entropy, sums, report);
+        },
+        *gradients_);
   }
   return sums;
 }

@@ -46,10 +46,20 @@ class PolicyTrainer {
   UpdateReport update(const std::vector<Sample>& samples);
 
  private:
+  // A response token and its weight in the aggregated loss.
+  struct TokenRef {
+    const Sample* sample;
+    std::size_t index;
+    double weight;
+  };
+
   std::vector<int> share(const std::vector<Sample>& samples, std::span<const int> batch) const;
   void step(const std::vector<Sample>& samples, std::span<const int> batch, UpdateReport& report);
   LossSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
                       const StepTotals& totals, UpdateReport& report);
+  // Adds one token's loss to the sums and returns its slopes.
+  TokenSlope add_token(const TokenRef& token, float log_prob, float entropy, LossSums& sums,
+                       UpdateReport& report) const;
 
   PolicyTrainerOptions options_;
   ScoreContext context_;

@@ -45,10 +45,32 @@ class Scratch {
   fs::path path_;
 };
 
-// The shape of the embedded model with random weights, two optimizer steps old.
+std::string bytes_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The shape of the embedded model, but with two KV heads: three ranks of a tensor-parallel group
+// share them.
+void make_shape(const Ranks& ranks, const fs::path& directory) {
+  if (ranks.rank() == 0) {
+    fs::copy(TAPER_DATA_DIR "/model", directory);
+    std::string config = bytes_of(directory / "config.json");
+    const std::string key = "\"num_key_value_heads\": ";
+    const auto at = config.find(key + '4');
+    REQUIRE(at != std::string::npos);
+    config[at + key.size()] = '2';
+    std::ofstream(directory / "config.json") << config;
+  }
+  barrier(ranks.world());
+}
+
+// A model of that shape with random weights, two optimizer steps old.
 void make_model(const Ranks& ranks, const std::string& directory) {
+  const std::string shape = directory + ".shape";
+  make_shape(ranks, shape);
   SftOptions options;
-  options.model.directory = TAPER_DATA_DIR "/model";
+  options.model.directory = shape;
   options.from_scratch = true;
   options.steps = 2;
   options.batch_tokens = 512;
@@ -77,11 +99,6 @@ RunOptions small_run(const std::string& model, const std::string& output) {
 
 void run(const Ranks& ranks, const RunOptions& options, const std::string& resume = "none") {
   TrainJob(options, "test", ranks, StopRequest()).run(resume);
-}
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 struct Fixture {
@@ -135,8 +152,11 @@ TEST_CASE("a resumed run has the bits of a straight one") {
   make_model(f.ranks, f.scratch / "model");
   RunOptions straight = small_run(f.scratch / "model", f.scratch / "straight");
   straight.training.iterations = 3;
+  // Two ranks share the state of one shard out, three keep shards that overlap.
+  straight.training.tp = world_size() == 3 ? 3 : 1;
   run(f.ranks, straight);
-  RunOptions parts = small_run(f.scratch / "model", f.scratch / "parts");
+  RunOptions parts = straight;
+  parts.output = f.scratch / "parts";
   for (int until = 1; until <= 3; ++until) {
     parts.training.iterations = until;
     run(f.ranks, parts, "auto");

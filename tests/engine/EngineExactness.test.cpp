@@ -90,6 +90,24 @@ TEST_CASE("batch sizes, prefill chunks and logit chunks change no bit") {
   }
 }
 
+TEST_CASE("no batch size from 1 to 64 changes a bit") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  std::vector<Request> requests;
+  for (int i = 0; i < 64; ++i)
+    requests.push_back({i, 0, 1, random_prompt(i, 1 + i % 5, m.config.vocab), 4});
+  const Generation reference = alone("llama_b", sampling(0.7f), requests);
+  for (int size = 1; size <= 64;
+       size += group.size()) {  // more ranks, fewer sizes: steps are slower
+    INFO("batch size " << size);
+    EngineOptions o = roomy(m);
+    o.scheduler.max_running = size;
+    const Generation g = generate(m, o, sampling(0.7f), some_stops(), requests);
+    CHECK(difference(reference, g).empty());
+    CHECK(g.most_running == size);
+  }
+}
+
 TEST_CASE("what else is in the batch changes no bit") {
   const Group group = world();
   GoldenModel m("llama_b", group);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes tokens and log-probs of some generations to the file that TAPER_GENERATIONS names: for
-// comparisons between processes (CompareThreads.cmake).
+// Writes tokens and log-probs of some generations, and loss and gradient of a training pass, to the
+// file that TAPER_GENERATIONS names: for comparisons between processes (CompareThreads.cmake).
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -22,7 +22,7 @@ void write(std::ofstream& out, const std::vector<T>& values) {
 
 }  // namespace
 
-TEST_CASE("generations to a file") {
+TEST_CASE("generations and gradients to a file") {
   const char* const file = std::getenv("TAPER_GENERATIONS");
   REQUIRE(file != nullptr);
   std::cout << "threads: " << HostExec().concurrency() << std::endl;
@@ -42,6 +42,10 @@ TEST_CASE("generations to a file") {
           write(out, c.kept_mass);
         }
       }
+      const double loss = m.train(m.sequences());
+      const FloatVector gradient = m.gradients->all();
+      write(out, std::vector<double>{loss});
+      write(out, std::vector<float>(gradient.data(), gradient.data() + gradient.extent(0)));
     }
   }
   out.flush();

@@ -88,6 +88,24 @@ struct GoldenModel {
     }
   }
 
+  // Adds the gradient of minus the mean log-prob and returns that loss.
+  double train(const PackedSequences& s) {
+    std::vector<int> rows;
+    std::vector<std::int32_t> targets;
+    predictions(s, rows, targets);
+    const TokenSlope slope{-1.0f / static_cast<float>(rows.size()), 0.0f};
+    double loss = 0;
+    pass->forward(exec, *view, parallel, s);
+    pass->backward(
+        exec, *view, parallel, rows, targets, {config.vocab, 1.0f},
+        [&](std::size_t, float log_prob, float) {
+          loss -= log_prob;
+          return slope;
+        },
+        *gradients);
+    return loss / static_cast<double>(rows.size());
+  }
+
   HostExec exec;
   ModelConfig config;
   ParamTable table;

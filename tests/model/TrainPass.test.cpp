@@ -31,21 +31,6 @@ Scores score(GoldenModel& m, const PackedSequences& s) {
   return scores;
 }
 
-// Adds the gradient of minus the mean log-prob and returns that loss.
-double train(GoldenModel& m, const PackedSequences& s) {
-  std::vector<int> rows;
-  std::vector<std::int32_t> targets;
-  GoldenModel::predictions(s, rows, targets);
-  const Scores scores = score(m, s);
-  double loss = 0;
-  for (const float lp : scores.log_prob) loss -= lp;
-  const std::vector<float> slope(rows.size(), -1.0f / static_cast<float>(rows.size())),
-      none(rows.size(), 0.0f);
-  m.pass->backward(m.exec, *m.view, m.parallel, rows, targets, {m.config.vocab, 1.0f}, slope, none,
-                   *m.gradients);
-  return loss / static_cast<double>(rows.size());
-}
-
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
@@ -114,7 +99,7 @@ TEST_CASE("loss and gradients equal those of transformers") {
       options.checkpointing = checkpointing;
       options.logit_rows = 32;
       GoldenModel m(name, self, WeightType::kF32, options);
-      const double loss = train(m, m.sequences());
+      const double loss = m.train(m.sequences());
       CHECK(std::abs(loss - m.read<float>("loss")[0]) < 1e-5);
       // Our pieces in Hugging Face layout, through the writer that also saves checkpoints.
       const auto file = std::filesystem::temp_directory_path() /

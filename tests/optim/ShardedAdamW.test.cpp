@@ -49,15 +49,15 @@ class Training {
     GoldenModel::predictions(mine_, rows, targets);
     std::vector<double> loss{0.0};
     if (!rows.empty()) {
-      std::vector<float> log_probs(rows.size()), none(rows.size(), 0.0f);
-      const std::vector<float> slope(rows.size(), -1.0f / static_cast<float>(total_));
+      const TokenSlope slope{-1.0f / static_cast<float>(total_), 0.0f};
+      const auto add_loss = [&](std::size_t, float log_prob, float) {
+        loss[0] -= log_prob;
+        return slope;
+      };
       const HeadOptions head{model_.config.vocab, 1.0f};
       model_.pass->forward(model_.exec, *model_.view, model_.parallel, mine_);
-      model_.pass->log_probs(model_.exec, *model_.view, model_.parallel, rows, targets, head,
-                             log_probs, {});
-      for (const float lp : log_probs) loss[0] -= lp;
-      model_.pass->backward(model_.exec, *model_.view, model_.parallel, rows, targets, head, slope,
-                            none, *model_.gradients);
+      model_.pass->backward(model_.exec, *model_.view, model_.parallel, rows, targets, head,
+                            add_loss, *model_.gradients);
     }
     all_reduce_ordered_sum(dp_, loss);
     return loss[0] / static_cast<double>(total_);

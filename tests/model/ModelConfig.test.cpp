@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/ModelConfig.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <fstream>
+
+#include "base/Error.hpp"
+
+using namespace taper;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Directory {
+ public:
+  Directory() : path_(fs::temp_directory_path() / ("taper-config-" + std::to_string(::getpid()))) {
+    fs::create_directories(path_);
+  }
+  ~Directory() { fs::remove_all(path_); }
+  void write(const std::string& file, const std::string& text) const {
+    std::ofstream(path_ / file) << text;
+  }
+  ModelConfig read() const { return read_model_config(path_); }
+  std::string error() const {
+    try {
+      read();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  }
+
+ private:
+  fs::path path_;
+};
+
+ModelConfig example() {
+  ModelConfig c;
+  c.layers = 3;
+  c.hidden = 48;
+  c.heads = 6;
+  c.kv_heads = 2;
+  c.head_dim = 16;
+  c.intermediate = 100;
+  c.vocab = 300;
+  c.max_positions = 512;
+  c.eos_ids = {1, 7};
+  c.bos_id = 2;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("what is written is what is read") {
+  const Directory directory;
+  for (const auto family : {ModelFamily::kLlama, ModelFamily::kQwen2, ModelFamily::kQwen3})
+    for (const auto kind :
+         {RopeScaling::Kind::kNone, RopeScaling::Kind::kLinear, RopeScaling::Kind::kLlama3}) {
+      ModelConfig c = example();
+      c.family = family;
+      c.tied = kind == RopeScaling::Kind::kLinear;
+      c.rope_scaling.kind = kind;
+      c.rope_scaling.factor = kind == RopeScaling::Kind::kNone ? 1.0 : 4.0;
+      directory.write("config.json", model_config_json(c, "float32"));
+      const ModelConfig got = directory.read();
+      CHECK(same_shape(got, c));
+      CHECK(got.rope_scaling.kind == kind);
+      CHECK(got.rope_scaling.factor == c.rope_scaling.factor);
+      CHECK(got.eos_ids == c.eos_ids);
+      CHECK(got.bos_id == c.bos_id);
+      CHECK(got.qkv_bias == (family == ModelFamily::kQwen2));
+      CHECK(got.qk_norm == (family == ModelFamily::kQwen3));
+    }
+}
+
+TEST_CASE("ends of text are those of both files") {
+  const Directory directory;
+  directory.write("config.json", model_config_json(example(), "float32"));
+  directory.write("generation_config.json", R"({"eos_token_id": [9, 7]})");
+  CHECK(directory.read().eos_ids == std::vector<int>{1, 7, 9});
+}
+
+TEST_CASE("what is missing or contradictory is named with its file") {
+  const Directory directory;
+  const std::string good = model_config_json(example(), "float32");
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const auto at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    directory.write("config.json", text.replace(at, from.size(), to));
+    return directory.error();
+  };
+  CHECK(with("\"hidden_size\"", "\"hidden\"").find("hidden_size") != std::string::npos);
+  CHECK(with("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4").find("no multiple") !=
+        std::string::npos);
+  CHECK(with("\"head_dim\": 16", "\"head_dim\": 15").find("head_dim 15") != std::string::npos);
+  CHECK(with("\"vocab_size\": 300", "\"vocab_size\": 0").find("vocab_size") != std::string::npos);
+  CHECK(with("\"model_type\": \"llama\"", "\"model_type\": \"gpt2\"").find("config.json") !=
+        std::string::npos);
+  CHECK(with("\"hidden_size\": 48", "\"hidden_size\": 48").empty());
+}
+
+TEST_CASE("parameters are counted") {
+  ModelConfig c = example();
+  const std::int64_t layer = 2 * 48 * 96 + 2 * 48 * 32 + 3 * 48 * 100 + 2 * 48;
+  CHECK(c.parameters() == 3 * layer + 48 + 2 * 300 * 48);
+  c.tied = true;
+  CHECK(c.parameters() == 3 * layer + 48 + 300 * 48);
+}
