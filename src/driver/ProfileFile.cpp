@@ -51,7 +51,7 @@ void for_columns(const Visit& visit) {
     static_assert(std::is_same_v<Row, FitError>);
     column("tp", &Row::tp, "1", "tensor-parallel degree");
     column("pair", &Row::pair, "1", kPair);
-    column("p50", &Row::p50, "1e-6", "median relative error of left-out step times");
+    column("p50", &Row::p50, "1e-6", "median of the relative errors");
     column("p90", &Row::p90, "1e-6", "90th percentile");
     column("p95", &Row::p95, "1e-6", "95th percentile");
     column("max", &Row::max, "1e-6", "largest");
@@ -112,6 +112,7 @@ LatencyProfile read_content(const Hdf5File& file) {
   p.moves = read_table<MoveCost>(file, "/switching/moves");
   p.rendezvous = read_table<RendezvousCost>(file, "/switching/rendezvous");
   p.fit_errors = read_table<FitError>(file, "/fit_errors");
+  p.repeat_noise = read_table<FitError>(file, "/repeat_noise");
   return p;
 }
 
@@ -134,6 +135,7 @@ void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
   write_table(file, "/switching/moves", p.moves);
   write_table(file, "/switching/rendezvous", p.rendezvous);
   write_table(file, "/fit_errors", p.fit_errors);
+  write_table(file, "/repeat_noise", p.repeat_noise);
   file.set_attribute("/switching", "kv_bytes_per_position", p.kv_bytes_per_position);
   file.set_attribute("/switching", "groups_ns", p.groups_ns);
   file.set_attribute("/switching", "weights_ns", p.weights_ns);
@@ -143,9 +145,9 @@ void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
   commit_file(part_path(path), path);
 }
 
-LatencyProfile read_profile(const std::filesystem::path& path) {
-  TAPER_VALIDATE(std::filesystem::exists(path),
-                 "the profile " << path.string() << " does not exist; measure it: taper profile");
+namespace {
+
+LatencyProfile read_checked(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
   TAPER_VALIDATE(
       file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
@@ -162,6 +164,18 @@ LatencyProfile read_profile(const std::filesystem::path& path) {
   for (const auto& problem : p.problems())
     TAPER_FAIL(ExitCode::kBadInput, path.string() << ": " << problem);
   return p;
+}
+
+}  // namespace
+
+LatencyProfile read_profile(const std::filesystem::path& path) {
+  TAPER_VALIDATE(std::filesystem::exists(path),
+                 "the profile " << path.string() << " does not exist; measure it: taper profile");
+  try {
+    return read_checked(path);
+  } catch (const Error& e) {  // what HDF5 cannot read is bad input too
+    throw Error(ExitCode::kBadInput, e.what());
+  }
 }
 
 }  // namespace taper

@@ -9,7 +9,8 @@
 //                          new_tokens, sequences, context, median_ns, spread_ns, repeats
 //   /switching/moves/..., /switching/rendezvous/..., /switching (attributes: kv_bytes_per_position,
 //                          groups_ns, weights_ns, graphs_ns)
-//   /fit_errors/<column>   per TP degree and pair class, millionths
+//   /fit_errors/<column>   of left-out step times, per TP degree and pair class, millionths
+//   /repeat_noise/<column> the same of repeats against each other: what the machine's noise makes
 #pragma once
 
 #include <filesystem>

@@ -132,13 +132,14 @@ std::uint64_t content_hash(const LatencyProfile& p) {
   hash.add_all(id.model, id.machine, id.transport, id.build, id.clock);
   hash.add_all(p.ranks, p.ranks_per_node, p.kv_bytes_per_position, p.groups_ns, p.weights_ns,
                p.graphs_ns, p.steps.size(), p.moves.size(), p.rendezvous.size(),
-               p.fit_errors.size());
+               p.fit_errors.size(), p.repeat_noise.size());
   for (const StepSample& s : p.steps)
     hash.add_all(s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.median_ns, s.spread_ns,
                  s.repeats);
   for (const MoveCost& m : p.moves) hash.add_all(m.pair, m.latency_ns, m.ps_per_byte);
   for (const RendezvousCost& r : p.rendezvous) hash.add_all(r.ranks, r.ns);
-  for (const FitError& e : p.fit_errors) hash.add_all(e.tp, e.pair, e.p50, e.p90, e.p95, e.max);
+  for (const auto* errors : {&p.fit_errors, &p.repeat_noise})
+    for (const FitError& e : *errors) hash.add_all(e.tp, e.pair, e.p50, e.p90, e.p95, e.max);
   return hash.value();
 }
 

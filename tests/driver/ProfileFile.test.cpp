@@ -26,6 +26,7 @@ LatencyProfile sample() {
   p.identity.clock = {{"measured", "2026-01-01T00:00:00Z"}, {"governor", ""}};
   p.moves.push_back({PairClass::kOtherNode, 70000, 900});
   p.fit_errors = {{1, PairClass::kSameNode, 1, 2, 3, 4}};
+  p.repeat_noise = {{2, PairClass::kOtherNode, 5, 6, 7, 8}};
   p.groups_ns = 5;
   return p;
 }
@@ -51,6 +52,7 @@ TEST_CASE("a profile survives its file") {
   CHECK(read.moves == written.moves);
   CHECK(read.rendezvous == written.rendezvous);
   CHECK(read.fit_errors == written.fit_errors);
+  CHECK(read.repeat_noise == written.repeat_noise);
   CHECK(compare_identity(read.identity, written.identity).warnings.empty());
   CHECK(compare_identity(read.identity, written.identity).refusals.empty());
 }
