@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/Placement.hpp"
 #include "comm/Progress.hpp"
 #include "comm/Startup.hpp"
 #include "comm/Watchdog.hpp"
@@ -25,10 +26,14 @@ class Session {
   Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds,
                const std::string& directory);
 
+  // Where the ranks run; of start().
+  const Placement& placement() const { return placement_; }
+
  private:
   Progress progress_;
   MpiSession mpi_;
   Runtime runtime_;
+  Placement placement_;
   std::unique_ptr<Ranks> ranks_;
   std::unique_ptr<Watchdog> watchdog_;
 };
