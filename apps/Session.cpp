@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/Log.hpp"
-#include "comm/Placement.hpp"
 
 namespace taper {
 
@@ -18,12 +17,12 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
                       const std::string& directory,
                       std::function<void(const std::string&)> on_hang) {
   ranks_ = std::make_unique<Ranks>(MPI_COMM_WORLD, mpi_.ranks(), tp_degrees, progress_);
-  const Placement placement = gather_placement(ranks_->world(), find_place());
-  if (mpi_.ranks() > 1) TAPER_INFO(to_string(placement));
-  check_placement(placement, SharedCores::kRefuse);
-  const std::string& host = placement.ranks[mpi_.rank()].host;
+  placement_ = gather_placement(ranks_->world(), find_place());
+  if (mpi_.ranks() > 1) TAPER_INFO(to_string(placement_));
+  check_placement(placement_, SharedCores::kRefuse);
+  const std::string& host = placement_.ranks[mpi_.rank()].host;
   ranks_->ranks_on_host =
-      static_cast<int>(std::count_if(placement.ranks.begin(), placement.ranks.end(),
+      static_cast<int>(std::count_if(placement_.ranks.begin(), placement_.ranks.end(),
                                      [&](const RankPlace& place) { return place.host == host; }));
   WatchdogOptions options;
   options.hang_seconds = hang_seconds;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "comm/Placement.hpp"
 #include "comm/Progress.hpp"
 #include "comm/Startup.hpp"
 #include "comm/Watchdog.hpp"
@@ -35,11 +36,15 @@ class Session {
   Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds,
                const std::string& directory, std::function<void(const std::string&)> on_hang = {});
 
+  // Where the ranks run; of start().
+  const Placement& placement() const { return placement_; }
+
  private:
   Progress progress_;
   std::unique_ptr<Watchdog> watchdog_;  // to the end: MPI_Finalize waits for the other ranks too
   MpiSession mpi_;
   Runtime runtime_;
+  Placement placement_;
   std::unique_ptr<Ranks> ranks_;
 };
 

@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"generate", "generate responses to a file of prompts", taper::run_generate},
     {"score", "log-probs of given tokens", taper::run_score},
     {"eval", "avg@k, pass@k and maj@k of a model on a task", taper::run_eval},
+    {"profile", "measure step times and switching costs for adaptive runs", taper::run_profile},
     {"inspect", "print an HDF5 file or checkpoint of Taper", taper::run_inspect},
     {"report", "pictures and a report of one or several runs", taper::run_report},
 };

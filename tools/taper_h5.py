@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what `taper train` writes: run.h5, rollouts/*.h5, metrics.jsonl.
+"""Reads what `taper train` writes: run.h5, rollouts/*.h5, metrics.jsonl; and `taper profile`: profile.h5.
 
 The schema is in doc/results-schema.md.
 
@@ -152,6 +152,49 @@ def read_rollouts(path: str | Path) -> Rollouts:
         )
 
 
+@dataclass(frozen=True)
+class Profile:
+    """A latency profile. Times as stored: integers of ns, errors in millionths."""
+
+    path: Path
+    ranks: int
+    facts: dict[str, str]  # "model/layers", "machine/cpu", ...
+    steps: dict[str, np.ndarray]  # column -> (points)
+    moves: dict[str, np.ndarray]
+    rendezvous: dict[str, np.ndarray]
+    switching: dict[str, int]  # "weights_ns", ...
+    fit_errors: dict[str, np.ndarray]  # column -> (degrees and classes)
+    repeat_noise: dict[str, np.ndarray]
+
+
+def read_profile(path: str | Path) -> Profile:
+    path = Path(path)
+    with _open(path, "taper-profile") as file:
+
+        def table(group: str) -> dict[str, np.ndarray]:
+            columns = {name: item[()] for name, item in _datasets(file[group]).items()}
+            if len({len(values) for values in columns.values()}) > 1:
+                raise ReadError(f"{path}: the columns of {group} differ in length (damaged file)")
+            return columns
+
+        facts = {
+            f"{kind}/{name}": _text(value)
+            for kind, group in file["/identity"].items()
+            for name, value in group.attrs.items()
+        }
+        return Profile(
+            path,
+            int(file.attrs["ranks"]),
+            facts,
+            table("/steps"),
+            table("/switching/moves"),
+            table("/switching/rendezvous"),
+            {name: int(value) for name, value in file["/switching"].attrs.items()},
+            table("/fit_errors"),
+            table("/repeat_noise"),
+        )
+
+
 def read_metrics_jsonl(path: str | Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Reads the log of record: (steps (rows) i64, name -> (rows) f64).
 
@@ -183,6 +226,15 @@ def valid_lengths(lengths: np.ndarray) -> np.ndarray:
 
 
 # --- details
+
+
+def format_of(path: Path) -> str:
+    """What kind of file of Taper's it is; empty where it is none."""
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            return _text(file.attrs.get("format", ""))
+    except OSError:
+        return ""
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Pictures and a report of runs: taper report RUN_DIR [RUN_DIR ...] [--output DIR]
+or of a latency profile: taper report profile.h5 [--output DIR]
 
 Writes PNG pictures, index.md, index.html (one file, pictures inside) and summary.json. Several runs
 are drawn over one another; runs that differ in nothing but seeds and places of output are drawn as
@@ -19,9 +20,10 @@ try:
     from report.data import Group, NamedRun, differing_parameters, group_runs, load_runs
     from report.figures import FIGURES
     from report.pages import Page, Picture, Table, html_page, markdown_page
+    from report.profile import profile_page
     from report.style import COLOURS, render
     from report.summary import phase_rows, summarize, summary_table, time_shares
-    from taper_h5 import ReadError
+    from taper_h5 import ReadError, format_of, read_profile
 except ModuleNotFoundError as missing:
     sys.exit(
         f"taper report: {missing} for {sys.executable} (h5py, numpy and matplotlib are needed) "
@@ -34,7 +36,11 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         prog="taper report", description="Pictures and a report of runs of taper train."
     )
     parser.add_argument(
-        "runs", metavar="RUN_DIR", nargs="+", type=Path, help="output directory of a run"
+        "runs",
+        metavar="RUN_DIR",
+        nargs="+",
+        type=Path,
+        help="output directory of a run, or one profile.h5",
     )
     parser.add_argument(
         "--output",
@@ -132,19 +138,33 @@ def make_report(run_directories: list[Path], output: Path | None) -> Path:
     groups = group_runs(runs, COLOURS)
     pictures = draw_pictures(groups)
     page = make_page(runs, groups, pictures)
-    output.mkdir(parents=True, exist_ok=True)
-    for picture in pictures:
-        write_whole(output / picture.file, picture.png)
+    write_pages(page, output)
     write_whole(output / "summary.json", summary_json(runs).encode())
+    return output
+
+
+def make_profile_report(path: Path, output: Path | None) -> Path:
+    page = profile_page(read_profile(path))
+    output = output or path.with_name(path.stem + "-report")
+    write_pages(page, output)
+    return output
+
+
+def write_pages(page: Page, output: Path) -> None:
+    output.mkdir(parents=True, exist_ok=True)
+    for picture in page.pictures:
+        write_whole(output / picture.file, picture.png)
     write_whole(output / "index.md", markdown_page(page).encode())
     write_whole(output / "index.html", html_page(page).encode())
-    return output
 
 
 def main(arguments: list[str]) -> int:
     options = parse_arguments(arguments)
     try:
-        output = make_report(options.runs, options.output)
+        if len(options.runs) == 1 and format_of(options.runs[0]) == "taper-profile":
+            output = make_profile_report(options.runs[0], options.output)
+        else:
+            output = make_report(options.runs, options.output)
     except ReadError as error:
         print(f"taper report: {error}", file=sys.stderr)
         return BAD_INPUT

@@ -60,9 +60,12 @@ std::string host_name() {
 RankPlace find_place(const std::string& node_name) {
   RankPlace place;
   place.host = host_name();
-  const char* slurm_node = std::getenv("SLURMD_NODENAME");
-  place.node = slurm_node != nullptr && *slurm_node != '\0' ? slurm_node : place.host;
-  if (!node_name.empty()) place.node = node_name;
+  place.node = node_name;
+  for (const char* variable : {"TAPER_NODE", "SLURMD_NODENAME"}) {
+    const char* value = std::getenv(variable);
+    if (place.node.empty() && value != nullptr) place.node = value;
+  }
+  if (place.node.empty()) place.node = place.host;
   place.host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   cpu_set_t mask;
   CPU_ZERO(&mask);

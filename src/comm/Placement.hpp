@@ -32,8 +32,8 @@ struct Placement {
   int local_rank(int rank) const;
 };
 
-// The place of this process. Node: `node_name` where given, else SLURMD_NODENAME, else the host
-// name.
+// The place of this process. Node: `node_name` where given, else the environment's TAPER_NODE (for
+// virtual nodes), else SLURMD_NODENAME, else the host name.
 RankPlace find_place(const std::string& node_name = "");
 
 // The places of all ranks; call after Kokkos has started, which may bind threads. Collective over

@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -78,6 +79,18 @@ MpiSession::~MpiSession() {
     MPI_Finalize();
   }
   if (progress_ != nullptr) progress_->leave_collective();
+}
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  TAPER_MPI_CALL(MPI_Get_library_version(text, &length));
+  // "MPICH Version:\t4.0.2\n...", "Open MPI v4.1.4, package: ...": the first line without ornament.
+  std::string line(text, static_cast<std::size_t>(length));
+  line = line.substr(0, line.find_first_of("\n,"));
+  if (const auto at = line.find(" Version:"); at != std::string::npos) line.erase(at, 9);
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line;
 }
 
 std::string lone_rank_problem(int mpi_ranks, const Environment& environment) {

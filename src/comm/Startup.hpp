@@ -41,6 +41,9 @@ class MpiSession {
   int exit_code_ = 0;
 };
 
+// Name and version of the MPI library, e.g. "MPICH 4.0.2".
+std::string mpi_library();
+
 // Reads an environment variable; null where it is not set.
 using Environment = std::function<const char*(const char*)>;
 

@@ -15,8 +15,11 @@ EngineOptions engine_options(const RolloutOptions& o, const ModelFiles& files,
   engine.max_positions = o.max_prompt_tokens + o.max_new_tokens;
   engine.valid_ids = files.valid_ids();
   engine.logit_rows = std::min(o.max_running, 64);
-  const BlockShape shape{files.config.layers, parallel.shard().kv_heads().size(),
-                         files.config.head_dim};
+  // The same number of blocks on all ranks of the group, also where heads divide unevenly.
+  int kv_heads = 0;
+  for (int i = 0; i < parallel.group().size(); ++i)
+    kv_heads = std::max(kv_heads, parallel.shard(i).kv_heads().size());
+  const BlockShape shape{files.config.layers, kv_heads, files.config.head_dim};
   const std::int64_t per_sequence = (engine.max_positions + kPage - 1) / kPage;
   const std::int64_t wanted = per_sequence * o.max_running + 1;
   const std::int64_t affordable =

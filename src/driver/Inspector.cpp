@@ -9,6 +9,8 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "driver/Checkpoint.hpp"
+#include "driver/ProfileFile.hpp"
+#include "driver/ProfileTable.hpp"
 #include "io/Hdf5File.hpp"
 #include "io/Json.hpp"
 #include "io/RunFile.hpp"
@@ -195,6 +197,34 @@ std::string inspect_model(const fs::path& directory) {
   return out.str();
 }
 
+bool is_profile(const fs::path& file) {
+  try {
+    const Hdf5File h5 = Hdf5File::open_read(file);
+    return h5.has_attribute("/", "format") && h5.string_attribute("/", "format") == "taper-profile";
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Which also checks it.
+std::string inspect_profile(const fs::path& file) {
+  const LatencyProfile profile = read_profile(file);
+  const ProfileIdentity& id = profile.identity;
+  std::ostringstream out;
+  out << "latency profile of " << profile.ranks << " ranks, " << profile.ranks_per_node
+      << " per node; its checksum is right\n";
+  for (const auto& [name, facts] :
+       {std::pair("model", &id.model), std::pair("machine", &id.machine),
+        std::pair("transport", &id.transport), std::pair("build", &id.build),
+        std::pair("clock", &id.clock)}) {
+    std::vector<std::string> words;
+    for (const auto& [fact, value] : *facts) words.push_back(fact + " " + value);
+    out << "  " << name << ": " << join(words) << '\n';
+  }
+  out << to_table(profile);
+  return out.str();
+}
+
 }  // namespace
 
 std::string inspect_hdf5(const fs::path& file) {
@@ -210,7 +240,8 @@ std::string inspect_hdf5(const fs::path& file) {
 
 std::string inspect(const fs::path& path) {
   TAPER_VALIDATE(fs::exists(path), path.string() << " does not exist; check the path");
-  if (!fs::is_directory(path)) return path.string() + "\n" + inspect_hdf5(path);
+  if (!fs::is_directory(path))
+    return path.string() + "\n" + (is_profile(path) ? inspect_profile(path) : inspect_hdf5(path));
   if (fs::exists(path / "manifest.json")) return inspect_checkpoint(path);
   for (const char* file : {"run.h5", "metrics.jsonl", "status.json"})
     if (fs::exists(path / file)) return inspect_run(path);

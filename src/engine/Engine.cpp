@@ -10,6 +10,7 @@
 namespace taper {
 namespace {
 
+constexpr const char* kPassItem = "activations (inference)";
 constexpr const char* kHeadItem = "logits (rollout)";
 
 BlockShape block_shape(const ParamTable& table, const ModelShard& shard) {
@@ -40,34 +41,81 @@ std::vector<std::string> SamplingOptions::problems() const {
   return list;
 }
 
+EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& parallel,
+                              const EngineOptions& options) {
+  EngineMemory memory;
+  memory.layers = table.config().layers;
+  memory.kv_layer = options.kv_blocks * block_shape(table, parallel.shard()).layer_floats();
+  memory.activations = InferencePass::floats(table, parallel, options.scheduler.max_step_rows);
+  memory.head = TokenHead::floats(table, parallel.shard(), options.logit_rows);
+  return memory;
+}
+
+void EngineMemory::cover(const EngineMemory& other) {
+  layers = std::max(layers, other.layers);
+  kv_layer = std::max(kv_layer, other.kv_layer);
+  activations = std::max(activations, other.activations);
+  head = std::max(head, other.head);
+}
+
+void EngineMemory::plan(MemoryPlan& plan, MemoryPhase phase) const {
+  constexpr std::int64_t kBytes = sizeof(float);
+  BlockPool::plan(plan, phase, layers, kv_layer);
+  plan.add(kPassItem, phase, activations * kBytes);
+  plan.add(kHeadItem, phase, head * kBytes);
+}
+
 void Engine::plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
                   const ModelParallel& parallel, const EngineOptions& options) {
-  BlockPool::plan(plan, phase, block_shape(table, parallel.shard()), options.kv_blocks);
-  InferencePass::plan(plan, phase, table, parallel, options.scheduler.max_step_rows);
-  plan.add(kHeadItem, phase,
-           TokenHead::floats(table, parallel.shard(), options.logit_rows) *
-               static_cast<std::int64_t>(sizeof(float)));
+  EngineMemory::of(table, parallel, options).plan(plan, phase);
 }
 
 Engine::Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                const EngineOptions& options, Arena& arena, MemoryPhase phase,
                ConstFloatMatrix rope_table)
+    : Engine(exec, {&view, &parallel, options}, EngineMemory::of(view.table(), parallel, options),
+             arena, phase, rope_table) {}
+
+Engine::Engine(const HostExec& exec, const EngineLayout& layout, const EngineMemory& memory,
+               Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
     : exec_(exec),
-      view_(&view),
-      parallel_(&parallel),
-      options_(options),
-      pool_(block_shape(view.table(), parallel.shard()), options.kv_blocks, arena, phase),
-      pass_(view.table(), parallel, options.scheduler.max_step_rows, arena, phase, rope_table),
-      head_(
-          view.table(), parallel.shard(), options.logit_rows,
-          arena.take<float>(kHeadItem, phase,
-                            TokenHead::floats(view.table(), parallel.shard(), options.logit_rows))),
-      scheduler_(options.scheduler, options.kv_blocks) {}
+      view_(layout.view),
+      parallel_(layout.parallel),
+      options_(layout.options),
+      rope_table_(rope_table),
+      kv_memory_(BlockPool::take(arena, phase, memory.layers, memory.kv_layer)),
+      pass_memory_(arena.take<float>(kPassItem, phase, memory.activations)),
+      head_memory_(arena.take<float>(kHeadItem, phase, memory.head)),
+      pool_(pool_for(layout)),
+      pass_(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_, rope_table),
+      head_(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_),
+      scheduler_(options_.scheduler, options_.kv_blocks) {}
+
+BlockPool Engine::pool_for(const EngineLayout& layout) const {
+  return {block_shape(layout.view->table(), layout.parallel->shard()), layout.options.kv_blocks,
+          kv_memory_};
+}
+
+void Engine::rebind(const EngineLayout& layout, int replica, std::list<Sequence> running,
+                    std::deque<Sequence> waiting) {
+  view_ = layout.view;
+  parallel_ = layout.parallel;
+  options_ = layout.options;
+  replica_ = replica;
+  pool_ = pool_for(layout);
+  pass_ = InferencePass(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_,
+                        rope_table_);
+  head_ = TokenHead(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_);
+  preemptions_ += scheduler_.preemptions();
+  scheduler_ = Scheduler(options_.scheduler, options_.kv_blocks);
+  scheduler_.adopt(std::move(running), std::move(waiting));
+}
 
 void Engine::begin(const SamplingOptions& sampling, const StopOptions& stops) {
   TAPER_EXPECT(idle());
   for (const auto& problem : sampling.problems())
     TAPER_FAIL(ExitCode::kBadInput, "sampling: " << problem);
+  finished_ = 0;
   sampling_ = sampling;
   stops_ = StopMatcher(stops);
 }
@@ -193,10 +241,17 @@ std::optional<FinishReason> Engine::end_of(const Sequence& s) const {
   return std::nullopt;
 }
 
-void Engine::append(Sequence& s, const DrawnToken& token) {
+void Engine::add_token(Sequence& s, const DrawnToken& token) const {
+  const ProducedBy here{s.length() - s.prompt_length, parallel_->group().size(), replica_};
+  if (s.spans.empty() || s.spans.back().tp != here.tp || s.spans.back().replica != here.replica)
+    s.spans.push_back(here);
   s.tokens.push_back(token.id);
   s.log_probs.push_back(token.log_prob);
   s.kept_mass.push_back(token.kept_mass);
+}
+
+void Engine::append(Sequence& s, const DrawnToken& token) {
+  add_token(s, token);
   if (const auto reason = end_of(s)) {
     complete(s, *reason);
     scheduler_.finish(&s);
@@ -209,9 +264,7 @@ void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens)
     Sequence child = prompt;
     child.samples = 1;
     child.sample = prompt.sample + static_cast<int>(k);
-    child.tokens.push_back(first_tokens[k].id);
-    child.log_probs.push_back(first_tokens[k].log_prob);
-    child.kept_mass.push_back(first_tokens[k].kept_mass);
+    add_token(child, first_tokens[k]);
     if (const auto reason = end_of(child)) {  // over at its first token: never scheduled
       complete(child, *reason);
       continue;
@@ -224,6 +277,7 @@ void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens)
 }
 
 void Engine::complete(const Sequence& s, FinishReason reason) {
+  ++finished_;
   const auto parting = s.tokens.begin() + s.prompt_length;
   completions_.push_back({s.ordinal,
                           s.sample,
@@ -232,7 +286,8 @@ void Engine::complete(const Sequence& s, FinishReason reason) {
                           s.log_probs,
                           s.kept_mass,
                           reason,
-                          s.preemptions});
+                          s.preemptions,
+                          s.spans});
 }
 
 std::vector<Completion> Engine::take_completions() {
@@ -251,13 +306,12 @@ EngineSnapshot Engine::snapshot() const {
   for (const Sequence& s : scheduler_.running()) {
     snapshot.alive += s.samples;
     snapshot.context += s.computed;
+    snapshot.response += std::int64_t{s.length() - s.prompt_length} * s.samples;
     snapshot.longest = std::max(snapshot.longest, s.length());
     count(s);
   }
-  for (const Sequence& s : scheduler_.waiting()) {
-    snapshot.waiting += s.samples;
-    count(s);
-  }
+  for (const Sequence& s : scheduler_.waiting()) snapshot.waiting += s.samples;
+  snapshot.finished = finished_;
   snapshot.free_blocks = scheduler_.blocks().free();
   return snapshot;
 }

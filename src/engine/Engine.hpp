@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <list>
 #include <optional>
 #include <vector>
 
@@ -24,6 +26,26 @@ struct EngineOptions {
   int logit_rows = 64;    // rows of logits held at a time
 };
 
+// How an engine runs in one layout. What it refers to must outlive its use.
+struct EngineLayout {
+  const ModelView* view = nullptr;
+  const ModelParallel* parallel = nullptr;
+  EngineOptions options;
+};
+
+// The memory of an engine, for the largest of the layouts that it will run in. Its buffers stay
+// where they are.
+struct EngineMemory {
+  int layers = 0;
+  std::int64_t kv_layer = 0, activations = 0, head = 0;  // floats
+
+  static EngineMemory of(const ParamTable& table, const ModelParallel& parallel,
+                         const EngineOptions& options);
+  // Makes room for `other` too.
+  void cover(const EngineMemory& other);
+  void plan(MemoryPlan& plan, MemoryPhase phase) const;
+};
+
 // What a leader tells its group with every step; the meaning belongs to the caller. It rides in the
 // step's own exchange.
 using ControlWord = std::uint64_t;
@@ -40,13 +62,15 @@ struct StepReport {
 
 // The state of a replica in a few integers, for the leaders' exchange.
 struct EngineSnapshot {
-  static constexpr int kBuckets = 20;  // response length in [2^i, 2^(i+1))
-  std::int32_t alive = 0;
+  static constexpr int kBuckets = 20;  // response length in [2^i, 2^(i+1)); 0 counts as 1
+  std::int32_t alive = 0;              // running
   std::int32_t waiting = 0;
   std::int64_t context = 0;
+  std::int64_t response = 0;  // tokens of the running
   std::int32_t longest = 0;
   std::int32_t free_blocks = 0;
-  std::array<std::uint16_t, kBuckets> lengths{};
+  std::int32_t finished = 0;                      // since begin(), by this replica
+  std::array<std::uint16_t, kBuckets> lengths{};  // of the running
 };
 
 // Generates responses for the requests of one replica: continuous batching over a paged KV cache,
@@ -60,11 +84,26 @@ class Engine {
   Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
          const EngineOptions& options, Arena& arena, MemoryPhase phase,
          ConstFloatMatrix rope_table);
+  Engine(const HostExec& exec, const EngineLayout& layout, const EngineMemory& memory, Arena& arena,
+         MemoryPhase phase, ConstFloatMatrix rope_table);
 
   // Starts a generation; the engine must be idle.
   void begin(const SamplingOptions& sampling, const StopOptions& stops);
   // Queues a prompt with its samples. Throws Error where it can never fit.
   void submit(const Request& request);
+
+  // Goes on in another layout, or with other sequences, as replica `replica` of it: every rank of
+  // the new group passes the same sequences in the same order. Keys and values of `running` must
+  // stand in their blocks of pool_for(layout). Nothing is allocated or copied.
+  void rebind(const EngineLayout& layout, int replica, std::list<Sequence> running,
+              std::deque<Sequence> waiting);
+  void set_replica(int replica) { replica_ = replica; }
+
+  // The KV cache, as it is and as another layout would see the same memory.
+  const BlockPool& pool() const { return pool_; }
+  BlockPool pool_for(const EngineLayout& layout) const;
+  const Scheduler& scheduler() const { return scheduler_; }
+  const ModelParallel& parallel() const { return *parallel_; }
 
   bool idle() const { return scheduler_.idle(); }
 
@@ -76,11 +115,12 @@ class Engine {
   std::vector<Completion> take_completions();
 
   EngineSnapshot snapshot() const;
-  std::int64_t preemptions() const { return scheduler_.preemptions(); }
+  std::int64_t preemptions() const { return preemptions_ + scheduler_.preemptions(); }
 
  private:
   TokenBatch assemble(const std::vector<Work>& work);
   void sample(const std::vector<Work>& work, FloatMatrix hidden);
+  void add_token(Sequence& sequence, const DrawnToken& token) const;
   void append(Sequence& sequence, const DrawnToken& token);
   void part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens);
   void complete(const Sequence& sequence, FinishReason reason);
@@ -90,10 +130,16 @@ class Engine {
   const ModelView* view_;
   const ModelParallel* parallel_;
   EngineOptions options_;
+  ConstFloatMatrix rope_table_;
+  KvMemory kv_memory_;
+  float *pass_memory_, *head_memory_;
   BlockPool pool_;
   InferencePass pass_;
   TokenHead head_;
   Scheduler scheduler_;
+  int replica_ = 0;
+  std::int64_t preemptions_ = 0;  // in the layouts before
+  std::int32_t finished_ = 0;
   SamplingOptions sampling_;
   StopMatcher stops_{{}};
   std::vector<Completion> completions_;

@@ -43,6 +43,14 @@ struct Request {
 enum class FinishReason : std::int8_t { kEos = 0, kStop = 1, kLength = 2, kAbort = 3 };
 const char* to_string(FinishReason reason);
 
+// From response token `first_token` on, a response was produced by this replica at this degree.
+struct ProducedBy {
+  std::int32_t first_token = 0;
+  std::int32_t tp = 1;
+  std::int32_t replica = 0;
+  friend bool operator==(const ProducedBy&, const ProducedBy&) = default;
+};
+
 // One finished response.
 struct Completion {
   std::int64_t ordinal = 0;
@@ -53,6 +61,7 @@ struct Completion {
   std::vector<float> kept_mass;  // probability that top-k, top-p and min-p left; 1 without them
   FinishReason finish = FinishReason::kEos;
   int preemptions = 0;
+  std::vector<ProducedBy> spans;
 };
 
 }  // namespace taper

@@ -15,6 +15,15 @@ Scheduler::Scheduler(const SchedulerOptions& options, int blocks)
                                 << " (each running sequence needs a row per step)");
 }
 
+void Scheduler::adopt(std::list<Sequence> running, std::deque<Sequence> waiting) {
+  std::vector<int> users(blocks_.total(), 0);
+  for (const Sequence& s : running)
+    for (const auto block : s.blocks) ++users.at(block);
+  blocks_ = BlockManager(std::move(users));
+  running_ = std::move(running);
+  waiting_ = std::move(waiting);
+}
+
 void Scheduler::submit(Sequence sequence) {
   TAPER_VALIDATE(blocks_for(sequence.prompt_length + sequence.max_new_tokens) <= blocks_.total(),
                  "a sequence of " << sequence.prompt_length << " + " << sequence.max_new_tokens

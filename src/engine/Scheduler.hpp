@@ -32,6 +32,10 @@ class Scheduler {
  public:
   Scheduler(const SchedulerOptions& options, int blocks);
 
+  // Goes on with sequences of another layout: `running` oldest first, with their blocks in this
+  // one; `waiting` in order, without blocks.
+  void adopt(std::list<Sequence> running, std::deque<Sequence> waiting);
+
   void submit(Sequence sequence);
   bool idle() const { return running_.empty() && waiting_.empty(); }
 

@@ -20,6 +20,7 @@ struct Sequence {
   std::vector<std::int32_t> blocks;  // pages of positions [0, computed)
   int computed = 0;                  // positions whose keys and values are in the cache
   int preemptions = 0;
+  std::vector<ProducedBy> spans;  // of the response
 
   int length() const { return static_cast<int>(tokens.size()); }
   int pending() const {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kvcache/BlockManager.hpp"
 
+#include <utility>
+
 #include "base/Error.hpp"
 
 namespace taper {
 
-BlockManager::BlockManager(int blocks) : users_(blocks, 0) {
-  for (int block = blocks - 1; block >= 0; --block) free_.push_back(block);
+BlockManager::BlockManager(int blocks) : BlockManager(std::vector<int>(blocks, 0)) {}
+
+BlockManager::BlockManager(std::vector<int> users) : users_(std::move(users)) {
+  for (int block = total() - 1; block >= 0; --block)
+    if (users_[block] == 0) free_.push_back(block);
 }
 
 std::int32_t BlockManager::allocate() {

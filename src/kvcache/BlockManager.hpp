@@ -11,6 +11,8 @@ namespace taper {
 class BlockManager {
  public:
   explicit BlockManager(int blocks);
+  // As after calls that left each block with so many users.
+  explicit BlockManager(std::vector<int> users);
 
   int total() const { return static_cast<int>(users_.size()); }
   int free() const { return static_cast<int>(free_.size()); }

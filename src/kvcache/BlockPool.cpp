@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/Error.hpp"
 #include "kernels/product.hpp"
 
 namespace taper {
@@ -10,23 +11,32 @@ namespace {
 constexpr const char* kItem = "keys and values (rollout)";
 }
 
-void BlockPool::plan(MemoryPlan& plan, MemoryPhase phase, const BlockShape& shape, int blocks) {
-  plan.add(kItem, phase, blocks * shape.bytes());
+void BlockPool::plan(MemoryPlan& plan, MemoryPhase phase, int layers, std::int64_t layer_stride) {
+  plan.add(kItem, phase, layers * layer_stride * static_cast<std::int64_t>(sizeof(float)));
 }
 
-BlockPool::BlockPool(const BlockShape& shape, int blocks, Arena& arena, MemoryPhase phase)
-    : shape_(shape),
-      blocks_(blocks),
-      memory_(arena.take<float>(kItem, phase, blocks * shape.floats())) {}
+KvMemory BlockPool::take(Arena& arena, MemoryPhase phase, int layers, std::int64_t layer_stride) {
+  return {arena.take<float>(kItem, phase, layers * layer_stride), layer_stride};
+}
+
+BlockPool::BlockPool(const BlockShape& shape, int blocks, const KvMemory& memory)
+    : shape_(shape), blocks_(blocks), memory_(memory) {
+  TAPER_VALIDATE(
+      blocks * shape.layer_floats() <= memory.layer_stride,
+      "a KV cache of " << blocks << " blocks of " << shape.kv_heads << " heads (its memory holds "
+                       << memory.layer_stride / std::max<std::int64_t>(1, shape.layer_floats())
+                       << "); plan it larger");
+}
 
 PagedLayers BlockPool::pages() const {
-  const std::int64_t page = page_floats(shape_.head_dim);
-  return {{memory_, shape_.floats(), page, shape_.head_dim, round_up(shape_.head_dim, 16)},
-          shape_.kv_heads * page};
+  return {{memory_.data, shape_.layer_floats(), shape_.page(), shape_.head_dim,
+           round_up(shape_.head_dim, 16)},
+          memory_.layer_stride};
 }
 
 void BlockPool::copy(std::int32_t to, std::int32_t from) {
-  std::copy_n(memory_ + from * shape_.floats(), shape_.floats(), memory_ + to * shape_.floats());
+  for (int l = 0; l < shape_.layers; ++l)
+    std::copy_n(page(l, from, 0), shape_.layer_floats(), page(l, to, 0));
 }
 
 }  // namespace taper

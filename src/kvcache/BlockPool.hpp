@@ -15,26 +15,43 @@ struct BlockShape {
   int kv_heads = 0;  // local
   int head_dim = 0;
 
-  std::int64_t floats() const { return std::int64_t{layers} * kv_heads * page_floats(head_dim); }
+  std::int64_t page() const { return page_floats(head_dim); }
+  std::int64_t layer_floats() const { return kv_heads * page(); }
+  std::int64_t floats() const { return layers * layer_floats(); }
   std::int64_t bytes() const { return floats() * static_cast<std::int64_t>(sizeof(float)); }
 };
 
-// The memory of the KV cache: (blocks, layers, kv_heads, page).
+// The memory of a KV cache, in one region per layer. The regions stay where they are when the cache
+// is used with another shape, so a change of layout can go layer by layer.
+struct KvMemory {
+  float* data = nullptr;
+  std::int64_t layer_stride = 0;  // floats
+};
+
+// The pages of the KV cache: (layers, blocks, kv_heads, page) in a KvMemory.
 class BlockPool {
  public:
-  static void plan(MemoryPlan& plan, MemoryPhase phase, const BlockShape& shape, int blocks);
-  BlockPool(const BlockShape& shape, int blocks, Arena& arena, MemoryPhase phase);
+  static void plan(MemoryPlan& plan, MemoryPhase phase, int layers, std::int64_t layer_stride);
+  static KvMemory take(Arena& arena, MemoryPhase phase, int layers, std::int64_t layer_stride);
+
+  // Throws Error where the blocks need more than a layer's region.
+  BlockPool(const BlockShape& shape, int blocks, const KvMemory& memory);
 
   int blocks() const { return blocks_; }
   const BlockShape& shape() const { return shape_; }
   PagedLayers pages() const;
+  // The page of a local KV head, shape().page() floats.
+  float* page(int layer, std::int32_t block, int head) const {
+    return memory_.data + layer * memory_.layer_stride + block * shape_.layer_floats() +
+           head * shape_.page();
+  }
   // Copies all layers of a block.
   void copy(std::int32_t to, std::int32_t from);
 
  private:
   BlockShape shape_;
   int blocks_;
-  float* memory_;
+  KvMemory memory_;
 };
 
 }  // namespace taper

@@ -8,19 +8,6 @@
 #include "kernels/embedding.hpp"
 
 namespace taper {
-namespace {
-
-constexpr const char* kItem = "activations (inference)";
-
-std::int64_t inference_floats(const ParamTable& table, const ModelParallel& parallel, int rows) {
-  const ActivationShape shape(table, parallel.shard());
-  return static_cast<std::int64_t>(rows) * table.config().hidden +
-         LayerActivations::floats(shape, rows) +
-         layer_scratch_floats(parallel, table.config().hidden, rows) + 64;
-}
-
-}  // namespace
-
 void embed_tokens(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                   VectorView<const std::int32_t, HostExec> ids, FloatMatrix x) {
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
@@ -47,17 +34,19 @@ void embed_tokens(const HostExec& exec, const ModelView& view, const ModelParall
   }
 }
 
-void InferencePass::plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
-                         const ModelParallel& parallel, int rows) {
-  plan.add(kItem, phase,
-           inference_floats(table, parallel, rows) * static_cast<std::int64_t>(sizeof(float)));
+std::int64_t InferencePass::floats(const ParamTable& table, const ModelParallel& parallel,
+                                   int rows) {
+  const ActivationShape shape(table, parallel.shard());
+  return static_cast<std::int64_t>(rows) * table.config().hidden +
+         LayerActivations::floats(shape, rows) +
+         layer_scratch_floats(parallel, table.config().hidden, rows) + 64;
 }
 
 InferencePass::InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows,
-                             Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
+                             float* memory, ConstFloatMatrix rope_table)
     : table_(&table), rows_(rows), rope_table_(rope_table) {
   const ActivationShape shape(table, parallel.shard());
-  hidden_ = arena.take<float>(kItem, phase, inference_floats(table, parallel, rows));
+  hidden_ = memory;
   activations_ = hidden_ + (static_cast<std::int64_t>(rows) * table.config().hidden + 15) / 16 * 16;
   partials_ = activations_ + LayerActivations::floats(shape, rows);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
 #include "model/Activations.hpp"
 #include "model/Layer.hpp"
@@ -17,13 +17,12 @@ void embed_tokens(const HostExec& exec, const ModelView& view, const ModelParall
 // The forward pass without gradients: one set of activations serves all layers.
 class InferencePass {
  public:
-  // Adds the memory for calls of up to `rows` rows to the plan, for the larger of the given
-  // layouts.
-  static void plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
-                   const ModelParallel& parallel, int rows);
+  // Floats of memory for calls of up to `rows` rows in one layout.
+  static std::int64_t floats(const ParamTable& table, const ModelParallel& parallel, int rows);
 
-  InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows, Arena& arena,
-                MemoryPhase phase, ConstFloatMatrix rope_table);
+  // Works in `memory`, aligned to 64 bytes.
+  InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows, float* memory,
+                ConstFloatMatrix rope_table);
 
   int capacity() const { return rows_; }
 

@@ -260,6 +260,51 @@ TEST_CASE("eval prints and writes its figures") {
   CHECK(figures["tasks"]["all"]["pass@1"] == figures["tasks"]["all"]["avg@2"]);
 }
 
+TEST_CASE("profile writes a file that inspect prints, and does not measure it twice") {
+  const Scratch scratch;
+  const std::string words = "profile --model " + scratch / "model" + " --output " +
+                            scratch / "p.h5" +
+                            " --max-positions 64 --max-batch 2 --kv-memory-mb 4 --budget 0.001";
+  Outcome outcome = run(words);
+  INFO(outcome.text);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("decode steps"));
+  CHECK(!fs::exists(scratch / "p.h5.partial"));
+  outcome = run("inspect " + scratch / "p.h5");
+  CHECK(outcome.code == 0);
+  for (const char* part : {"latency profile of 1 ranks", "checksum is right", "decode steps",
+                           "hidden ", "library MPICH"})
+    CHECK_THAT(outcome.text, ContainsSubstring(part));
+  outcome = run(words);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("is complete"));
+
+  std::string damaged = read(scratch / "p.h5");
+  damaged[damaged.size() / 2] ^= 0x55;
+  write(scratch / "damaged.h5", damaged);
+  CHECK(run("inspect " + scratch / "damaged.h5").code == 2);
+}
+
+TEST_CASE("profile refuses what cannot be measured") {
+  const Scratch scratch;
+  const auto words = [&](const std::string& model, const std::string& output) {
+    return "profile --budget 0.001 --model " + model + " --output " + output;
+  };
+  scratch.refuses("profile", {"--model"});
+  scratch.refuses(words(scratch / "nothing", scratch / "p.h5"), {"nothing"});
+  scratch.refuses(words(scratch / "model", scratch / "model"), {"is a directory"});
+  scratch.refuses(words(scratch / "model", scratch / "model/config.json/p.h5"),
+                  {"p.h5", "cannot be written"});
+  const std::string good = words(scratch / "model", scratch / "p.h5");
+  scratch.refuses(good + " --layouts 2x1", {"2x1", "2 ranks"});
+  scratch.refuses(good + " --layouts wide", {"wide"});
+  scratch.refuses(good + " --max-positions 5", {"max_positions"});
+  scratch.refuses(good + " --max-positions 100000", {"positions"});
+  scratch.refuses(good + " --kv-memory-mb 0.001", {"KV"});
+  scratch.refuses(good + " --budget -1", {"budget"});
+  CHECK(!fs::exists(scratch / "p.h5"));
+}
+
 TEST_CASE("inspect shows files, and damage") {
   const Scratch scratch;
   const fs::path file = scratch.path / "run.h5";

@@ -78,7 +78,10 @@ TEST_CASE("Slurm's node name counts before the host name") {
   const std::string kept = before == nullptr ? "" : before;
   ::setenv("SLURMD_NODENAME", "virtual-3", 1);
   CHECK(find_place().node == "virtual-3");
+  ::setenv("TAPER_NODE", "of-the-user", 1);
+  CHECK(find_place().node == "of-the-user");
   CHECK(find_place("mine").node == "mine");
+  ::unsetenv("TAPER_NODE");
   ::unsetenv("SLURMD_NODENAME");
   CHECK(find_place().node == find_place().host);
   if (!kept.empty()) ::setenv("SLURMD_NODENAME", kept.c_str(), 1);

@@ -41,3 +41,10 @@ TEST_CASE("ranks that a launcher started but MPI sees alone are told so, with th
   }
   CHECK_THAT(problem(1, {{"PMI_RANK", "3"}}), ContainsSubstring("PMI_RANK=3"));
 }
+
+TEST_CASE("the MPI library has a name and a version") {
+  const std::string library = mpi_library();
+  INFO(library);
+  CHECK(library.find_first_of("0123456789") != std::string::npos);
+  CHECK(library.find_first_of("\t\n") == std::string::npos);
+}

@@ -180,7 +180,7 @@ TEST_CASE("snapshots and reports count what is there") {
   EngineSnapshot s = test.engine.snapshot();
   CHECK(s.alive == 0);
   CHECK(s.waiting == 6);
-  CHECK(s.lengths[0] == 6);
+  CHECK(s.lengths[0] == 0);  // of the running only
   const StepReport first = test.engine.step();
   CHECK(first.prefill_rows == 10);
   CHECK(first.decode_rows == 0);
@@ -193,9 +193,12 @@ TEST_CASE("snapshots and reports count what is there") {
   CHECK(s.longest == 18);
   CHECK(s.context == 34);
   CHECK(s.lengths[3] == 2);  // 8 tokens each
+  CHECK(s.response == 16);
+  CHECK(s.finished == 0);
   CHECK(s.free_blocks == o.kv_blocks - 2);
   drain(test.engine);
   CHECK(test.engine.snapshot().free_blocks == o.kv_blocks);
+  CHECK(test.engine.snapshot().finished == 6);
   CHECK(test.engine.idle());
   // A second generation with the same engine.
   test.engine.begin(greedy(), {});

@@ -39,6 +39,17 @@ TEST_CASE("a shared block is free again when its last user lets go") {
   CHECK(blocks.allocate() == b);  // the block used last is the warmest
 }
 
+TEST_CASE("bookkeeping starts from given users") {
+  BlockManager blocks(std::vector<int>{0, 2, 0, 1});
+  CHECK(blocks.total() == 4);
+  CHECK(blocks.free() == 2);
+  CHECK(blocks.users(1) == 2);
+  CHECK(blocks.allocate() == 0);
+  CHECK(blocks.allocate() == 2);
+  blocks.release(3);
+  CHECK(blocks.allocate() == 3);
+}
+
 TEST_CASE("a pool without blocks has none free") {
   const BlockManager blocks(0);
   CHECK(blocks.total() == 0);

@@ -14,15 +14,19 @@ namespace {
 // A pool with an arena of its own.
 struct Pool {
   Pool(const BlockShape& shape, int blocks)
-      : arena(plan(shape, blocks)), pool(shape, blocks, arena, MemoryPhase::kRollout) {}
+      : arena(plan(shape, blocks)),
+        memory(BlockPool::take(arena, MemoryPhase::kRollout, shape.layers,
+                               blocks * shape.layer_floats())),
+        pool(shape, blocks, memory) {}
 
   static MemoryPlan plan(const BlockShape& shape, int blocks) {
     MemoryPlan plan;
-    BlockPool::plan(plan, MemoryPhase::kRollout, shape, blocks);
+    BlockPool::plan(plan, MemoryPhase::kRollout, shape.layers, blocks * shape.layer_floats());
     return plan;
   }
 
   Arena arena;
+  KvMemory memory;
   BlockPool pool;
 };
 
@@ -50,7 +54,10 @@ TEST_CASE("the pages of a pool are disjoint and fill it") {
   float* const base = page(p.pool, 0, 0, 0);
   for (int b = 0; b < kBlocks; ++b)
     for (int l = 0; l < shape.layers; ++l)
-      for (int h = 0; h < shape.kv_heads; ++h) starts.insert(page(p.pool, b, l, h) - base);
+      for (int h = 0; h < shape.kv_heads; ++h) {
+        starts.insert(page(p.pool, b, l, h) - base);
+        CHECK(p.pool.page(l, b, h) == page(p.pool, b, l, h));
+      }
   REQUIRE(starts.size() == static_cast<std::size_t>(kBlocks) * 3 * 2);
   std::int64_t expected = 0;
   for (const auto start : starts) {
@@ -65,18 +72,29 @@ TEST_CASE("copying a block copies all layers and heads and nothing else") {
   const BlockShape shape{2, 3, 16};
   constexpr int kBlocks = 4;
   Pool p(shape, kBlocks);
-  float* const all = page(p.pool, 0, 0, 0);
-  const auto floats = shape.floats();
-  for (std::int64_t i = 0; i < kBlocks * floats; ++i) all[i] = static_cast<float>(i);
+  const std::int64_t floats = shape.layer_floats(), layer = kBlocks * floats;
+  for (std::int64_t i = 0; i < shape.layers * layer; ++i) p.memory.data[i] = static_cast<float>(i);
   p.pool.copy(2, 0);
-  for (std::int64_t i = 0; i < kBlocks * floats; ++i) {
-    const std::int64_t source = i / floats == 2 ? i - 2 * floats : i;
-    REQUIRE(all[i] == static_cast<float>(source));
+  for (std::int64_t i = 0; i < shape.layers * layer; ++i) {
+    const std::int64_t source = i % layer / floats == 2 ? i - 2 * floats : i;
+    REQUIRE(p.memory.data[i] == static_cast<float>(source));
   }
+}
+
+TEST_CASE("another shape sees the same regions of layers") {
+  Pool p({3, 2, 16}, 5);
+  const BlockShape narrow{3, 1, 16};
+  const BlockPool other(narrow, 10, p.memory);
+  for (int l = 0; l < 3; ++l) {
+    CHECK(other.page(l, 0, 0) == p.pool.page(l, 0, 0));
+    CHECK(other.page(l, 9, 0) == p.pool.page(l, 4, 1));
+  }
+  CHECK_THROWS_AS(BlockPool(narrow, 11, p.memory), Error);
 }
 
 TEST_CASE("a pool that was planned smaller is refused") {
   const BlockShape shape{2, 1, 16};
   Arena arena(Pool::plan(shape, 3));
-  CHECK_THROWS_AS(BlockPool(shape, 4, arena, MemoryPhase::kRollout), Error);
+  CHECK_THROWS_AS(BlockPool::take(arena, MemoryPhase::kRollout, 2, 4 * shape.layer_floats()),
+                  Error);
 }

@@ -17,7 +17,7 @@ def files(*folders, suffixes=None):
     for start in [ROOT / folder for folder in folders] or [ROOT]:
         for folder, names, leaves in os.walk(start):
             names[:] = [name for name in names if not SKIPPED.match(name)]
-            found += [Path(folder, leaf).relative_to(ROOT) for leaf in leaves]
+            found += [Path(folder, leaf).relative_to(ROOT) for leaf in leaves if leaf != ".git"]
     return sorted(path for path in found if suffixes is None or path.suffix in suffixes)
 
 

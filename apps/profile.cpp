@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "Arguments.hpp"
+#include "Commands.hpp"
+#include "Session.hpp"
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "driver/ProfileJob.hpp"
+#include "driver/ProfileTable.hpp"
+#include "shard/RankGrid.hpp"
+
+namespace taper {
+namespace {
+
+// "2x1,1x2" -> 2, 1: the degrees of layouts of so many ranks.
+std::vector<int> degrees_of(const std::vector<std::string>& layouts, int ranks) {
+  std::vector<int> degrees;
+  for (const std::string& text : layouts) {
+    const RankGrid grid = parse_rank_grid(text);
+    TAPER_VALIDATE(grid.ranks() == ranks, "--layouts " << text << " is for " << grid.ranks()
+                                                       << " ranks (there are " << ranks
+                                                       << "); start so many, or leave it out");
+    degrees.push_back(grid.tp);
+  }
+  return degrees;
+}
+
+}  // namespace
+
+int run_profile(int argc, char** argv) {
+  ProfileOptions options;
+  std::string model;
+  std::vector<std::string> layouts;
+  double hang_seconds = 600;
+  param::CommandLine line(
+      "taper profile",
+      "Measures how long generation steps take on these ranks at each tensor-parallel degree, and "
+      "what changing it costs: what adaptive runs decide by. Interrupted, the same command goes "
+      "on.");
+  line.text("model", model, "DIR", "Hugging Face directory: config.json, *.safetensors").required();
+  line.text("output", options.output, "FILE", "the profile, HDF5");
+  line.choice("dtype", options.probe.type, "type of the forward weights",
+              {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+  line.list("layouts", layouts, "TPxDP,...",
+            "layouts to measure; default: all degrees of the divisor chain that the model allows");
+  line.integer("max-positions", options.probe.max_positions, "N",
+               "longest sequence; 0: the model's, at most 2048")
+      .at_least(0);
+  line.integer("max-batch", options.probe.max_batch, "N",
+               "sequences per rank: a replica of T ranks is measured with up to T times as many")
+      .at_least(1);
+  line.integer("step-rows", options.probe.step_rows, "N",
+               "tokens per step, decode and prefill together")
+      .at_least(1);
+  line.number("kv-memory-mb", options.probe.kv_memory_mb, "MB",
+              "largest KV cache per rank and degree; bounds the summed context")
+      .above(0);
+  line.number("budget", options.budget, "S",
+              "seconds of measuring, at most; 0: 45 to 300, by the model's speed")
+      .at_least(0);
+  line.flag("fresh", options.fresh, "forgets what an earlier start has measured");
+  line.number("hang-seconds", hang_seconds, "S",
+              "a rank that waits longer for the others ends the job with a report")
+      .above(0);
+  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
+    std::fputs(line.help().c_str(), stdout);
+    return 0;
+  }
+  Session session(argc, argv);
+  options.degrees = degrees_of(layouts, session.size());
+  ModelFiles files(model);
+  Ranks& ranks = session.start(options.degrees, hang_seconds, ".");
+  ProfileJob job(options, files, ranks, session.placement());
+  TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
+  const LatencyProfile profile = job.run();
+  if (session.rank() == 0) std::fputs(to_table(profile).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace taper

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/LeaderExchange.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "base/Error.hpp"
+#include "comm/MpiCall.hpp"
+
+namespace taper {
+namespace {
+
+// Not used by anything else on a group's communicator.
+constexpr int kUpTag = 7001, kDownTag = 7002;
+
+}  // namespace
+
+LeaderExchange::LeaderExchange(const Group& group, int words) : group_(&group), words_(words) {
+  TAPER_EXPECT(words > 0);
+}
+
+LeaderExchange::~LeaderExchange() {
+  if (std::uncaught_exceptions() > 0) return;
+  try {
+    wait_for_answers();
+  } catch (const Error&) {  // the run ends in its own way where a rank is gone
+  }
+}
+
+void LeaderExchange::post(std::vector<int> leaders, std::span<const std::int64_t> mine) {
+  TAPER_EXPECT(!posted_ && static_cast<int>(mine.size()) == words_);
+  TAPER_EXPECT(std::find(leaders.begin(), leaders.end(), group_->rank()) != leaders.end());
+  leaders_ = std::move(leaders);
+  mine_.assign(mine.begin(), mine.end());
+  all_.assign(leaders_.size() * words_, 0);
+  posted_ = true;
+  requests_.clear();
+  if (leads_exchange()) {
+    std::copy(mine_.begin(), mine_.end(), all_.begin());
+    for (std::size_t i = 1; i < leaders_.size(); ++i)
+      TAPER_MPI_CALL(MPI_Irecv(all_.data() + i * words_, words_, MPI_INT64_T, leaders_[i], kUpTag,
+                               group_->comm(), &requests_.emplace_back(MPI_REQUEST_NULL)));
+    return;
+  }
+  TAPER_MPI_CALL(MPI_Irecv(all_.data(), static_cast<int>(all_.size()), MPI_INT64_T,
+                           leaders_.front(), kDownTag, group_->comm(),
+                           &requests_.emplace_back(MPI_REQUEST_NULL)));
+  TAPER_MPI_CALL(MPI_Isend(mine_.data(), words_, MPI_INT64_T, leaders_.front(), kUpTag,
+                           group_->comm(), &requests_.emplace_back(MPI_REQUEST_NULL)));
+}
+
+bool LeaderExchange::test() {
+  TAPER_EXPECT(posted_);
+  int done = 1;
+  if (!requests_.empty())
+    TAPER_MPI_CALL(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                               MPI_STATUSES_IGNORE));
+  if (done == 0) return false;
+  requests_.clear();
+  posted_ = false;
+  if (leads_exchange()) answer();
+  return true;
+}
+
+// Does not last: whoever was answered has moved on since.
+void LeaderExchange::wait_for_answers() {
+  if (!answers_.empty())
+    TAPER_MPI_CALL(
+        MPI_Waitall(static_cast<int>(answers_.size()), answers_.data(), MPI_STATUSES_IGNORE));
+  answers_.clear();
+}
+
+void LeaderExchange::answer() {
+  // Everybody has posted again since, hence received the answers before.
+  if (!answers_.empty())
+    TAPER_MPI_CALL(
+        MPI_Waitall(static_cast<int>(answers_.size()), answers_.data(), MPI_STATUSES_IGNORE));
+  answers_.clear();
+  sent_ = all_;
+  for (std::size_t i = 1; i < leaders_.size(); ++i)
+    TAPER_MPI_CALL(MPI_Isend(sent_.data(), static_cast<int>(sent_.size()), MPI_INT64_T, leaders_[i],
+                             kDownTag, group_->comm(), &answers_.emplace_back(MPI_REQUEST_NULL)));
+}
+
+}  // namespace taper

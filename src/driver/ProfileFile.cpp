@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/ProfileFile.hpp"
+
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include "base/Error.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/Hdf5File.hpp"
+
+namespace taper {
+namespace {
+
+constexpr const char* kFormat = "taper-profile";
+constexpr int kVersion = 1;
+
+// One column of a table of records: a member with its meaning.
+template <class Row, class T>
+struct Column {
+  const char* name;
+  T Row::*member;
+  const char* units;
+  const char* description;
+};
+
+template <class Row, class Visit>
+void for_columns(const Visit& visit) {
+  const auto column = [&]<class T>(const char* name, T Row::*member, const char* units,
+                                   const char* description) {
+    visit(Column<Row, T>{name, member, units, description});
+  };
+  constexpr const char* kPair = "0: ranks share a node, 1: they do not";
+  if constexpr (std::is_same_v<Row, StepSample>) {
+    column("tp", &Row::tp, "1", "tensor-parallel degree");
+    column("pair", &Row::pair, "1", kPair);
+    column("new_tokens", &Row::new_tokens, "tokens", "rows of the step");
+    column("sequences", &Row::sequences, "1", "sequences in the step");
+    column("context", &Row::context, "tokens", "summed context lengths after the step");
+    column("median_ns", &Row::median_ns, "ns", "time of the step, median of the repeats");
+    column("spread_ns", &Row::spread_ns, "ns", "upper minus lower quartile of the repeats");
+    column("repeats", &Row::repeats, "1", "measurements");
+  } else if constexpr (std::is_same_v<Row, MoveCost>) {
+    column("pair", &Row::pair, "1", kPair);
+    column("latency_ns", &Row::latency_ns, "ns", "of moving KV data between two ranks");
+    column("ps_per_byte", &Row::ps_per_byte, "ps/byte", "of moving KV data between two ranks");
+  } else if constexpr (std::is_same_v<Row, RendezvousCost>) {
+    column("ranks", &Row::ranks, "1", "that meet");
+    column("ns", &Row::ns, "ns", "time of a meeting");
+  } else {
+    static_assert(std::is_same_v<Row, FitError>);
+    column("tp", &Row::tp, "1", "tensor-parallel degree");
+    column("pair", &Row::pair, "1", kPair);
+    column("p50", &Row::p50, "1e-6", "median of the relative errors");
+    column("p90", &Row::p90, "1e-6", "90th percentile");
+    column("p95", &Row::p95, "1e-6", "95th percentile");
+    column("max", &Row::max, "1e-6", "largest");
+  }
+}
+
+template <class T>
+using Stored = std::conditional_t<std::is_same_v<T, std::int64_t>, std::int64_t, std::int32_t>;
+
+template <class Row>
+void write_table(Hdf5File& file, const std::string& group, const std::vector<Row>& rows) {
+  for_columns<Row>([&]<class T>(const Column<Row, T>& column) {
+    std::vector<Stored<T>> values;
+    for (const Row& row : rows) values.push_back(static_cast<Stored<T>>(row.*column.member));
+    file.write(group + "/" + column.name, values,
+               {.units = column.units, .description = column.description});
+  });
+}
+
+template <class Row>
+std::vector<Row> read_table(const Hdf5File& file, const std::string& group) {
+  std::vector<Row> rows;
+  bool first = true;
+  for_columns<Row>([&]<class T>(const Column<Row, T>& column) {
+    const std::string name = group + "/" + column.name;
+    const auto values = file.read<Stored<T>>(name).values;
+    if (std::exchange(first, false)) rows.resize(values.size());
+    TAPER_VALIDATE(values.size() == rows.size(), file.path()
+                                                     << ": '" << name << "' has " << values.size()
+                                                     << " values (not " << rows.size() << ")");
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i].*column.member = static_cast<T>(values[i]);
+  });
+  return rows;
+}
+
+template <class Identity>
+auto kinds(Identity& id) {
+  return std::array{std::pair("model", &id.model), std::pair("machine", &id.machine),
+                    std::pair("transport", &id.transport), std::pair("build", &id.build),
+                    std::pair("clock", &id.clock)};
+}
+
+LatencyProfile read_content(const Hdf5File& file) {
+  LatencyProfile p;
+  for (const auto& [kind, facts] : kinds(p.identity)) {
+    const std::string group = std::string("/identity/") + kind;
+    for (const auto& name : file.attribute_names(group))
+      (*facts)[name] = file.string_attribute(group, name);
+  }
+  p.ranks = static_cast<std::int32_t>(file.int_attribute("/", "ranks"));
+  p.ranks_per_node = static_cast<std::int32_t>(file.int_attribute("/", "ranks_per_node"));
+  p.kv_bytes_per_position = file.int_attribute("/switching", "kv_bytes_per_position");
+  p.groups_ns = file.int_attribute("/switching", "groups_ns");
+  p.weights_ns = file.int_attribute("/switching", "weights_ns");
+  p.graphs_ns = file.int_attribute("/switching", "graphs_ns");
+  p.steps = read_table<StepSample>(file, "/steps");
+  p.moves = read_table<MoveCost>(file, "/switching/moves");
+  p.rendezvous = read_table<RendezvousCost>(file, "/switching/rendezvous");
+  p.fit_errors = read_table<FitError>(file, "/fit_errors");
+  p.repeat_noise = read_table<FitError>(file, "/repeat_noise");
+  return p;
+}
+
+}  // namespace
+
+void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
+  for (const auto& problem : p.problems())
+    TAPER_FAIL(ExitCode::kFailure, path.string() << " is not written: " << problem);
+  Hdf5File file = Hdf5File::create(part_path(path));
+  file.set_attribute("/", "format", kFormat);
+  file.set_attribute("/", "format_version", kVersion);
+  file.set_attribute("/", "ranks", p.ranks);
+  file.set_attribute("/", "ranks_per_node", p.ranks_per_node);
+  for (const auto& [kind, facts] : kinds(p.identity)) {
+    const std::string group = std::string("/identity/") + kind;
+    file.create_group(group);
+    for (const auto& [name, text] : *facts) file.set_attribute(group, name, text);
+  }
+  write_table(file, "/steps", p.steps);
+  write_table(file, "/switching/moves", p.moves);
+  write_table(file, "/switching/rendezvous", p.rendezvous);
+  write_table(file, "/fit_errors", p.fit_errors);
+  write_table(file, "/repeat_noise", p.repeat_noise);
+  file.set_attribute("/switching", "kv_bytes_per_position", p.kv_bytes_per_position);
+  file.set_attribute("/switching", "groups_ns", p.groups_ns);
+  file.set_attribute("/switching", "weights_ns", p.weights_ns);
+  file.set_attribute("/switching", "graphs_ns", p.graphs_ns);
+  file.set_attribute("/", "content_hash", static_cast<std::int64_t>(content_hash(p)));
+  file.close();
+  commit_file(part_path(path), path);
+}
+
+namespace {
+
+LatencyProfile read_checked(const std::filesystem::path& path) {
+  const Hdf5File file = Hdf5File::open_read(path);
+  TAPER_VALIDATE(
+      file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
+      path.string() << " is no profile of Taper");
+  TAPER_VALIDATE(file.int_attribute("/", "format_version") == kVersion,
+                 path.string() << " has format version "
+                               << file.int_attribute("/", "format_version") << " (this build reads "
+                               << kVersion << "); measure it again: taper profile");
+  LatencyProfile p = read_content(file);
+  TAPER_VALIDATE(
+      static_cast<std::int64_t>(content_hash(p)) == file.int_attribute("/", "content_hash"),
+      path.string() << " is damaged (its checksum differs); measure it again: taper "
+                       "profile");
+  for (const auto& problem : p.problems())
+    TAPER_FAIL(ExitCode::kBadInput, path.string() << ": " << problem);
+  return p;
+}
+
+}  // namespace
+
+LatencyProfile read_profile(const std::filesystem::path& path) {
+  TAPER_VALIDATE(std::filesystem::exists(path),
+                 "the profile " << path.string() << " does not exist; measure it: taper profile");
+  try {
+    return read_checked(path);
+  } catch (const Error& e) {  // what HDF5 cannot read is bad input too
+    throw Error(ExitCode::kBadInput, e.what());
+  }
+}
+
+}  // namespace taper

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "predict/LatencyProfile.hpp"
+
+namespace taper {
+
+// A profile for people: for each degree its points, their range, how well interpolation and the
+// machine agree with themselves, and the costs of switching.
+std::string to_table(const LatencyProfile& profile);
+
+}  // namespace taper

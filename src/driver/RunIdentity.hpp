@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/Placement.hpp"
+#include "driver/Model.hpp"
+#include "predict/LatencyProfile.hpp"
+
+namespace taper {
+
+// The facts of this run that a latency profile depends on, as rank 0 sees them: equal on all ranks.
+// Collective over the world.
+ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const Ranks& ranks,
+                                const Placement& placement);
+
+// Of an environment as lines "NAME=value": the settings of the transport that change its speed,
+// without those of logging and debugging. Sorted by name.
+Facts transport_settings(const std::vector<std::string>& environment);
+
+// The parts of an identity as lines of text, and back. Texts of facts have no line breaks.
+std::string to_lines(const ProfileIdentity& identity);
+ProfileIdentity identity_from_lines(const std::string& lines);
+
+}  // namespace taper

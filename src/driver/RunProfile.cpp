@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/RunProfile.hpp"
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "driver/ProfileFile.hpp"
+
+namespace taper {
+
+LatencyProfile read_matching_profile(const std::filesystem::path& path, const ProfileIdentity& here,
+                                     const Ranks& ranks, const std::vector<int>& degrees) {
+  LatencyProfile profile = read_profile(path);
+  require_equal(ranks, path.string(), std::to_string(content_hash(profile)));
+  const ProfileMatch match = compare_identity(profile.identity, here);
+  TAPER_VALIDATE(match.refusals.empty(),
+                 path.string() << " does not belong to this run: " << join(match.refusals, "; ")
+                               << "; measure one here: taper profile");
+  if (ranks.rank() == 0)
+    for (const auto& text : match.warnings) TAPER_WARN(path.string() << ": " << text);
+  require_degrees(profile, degrees);
+  return profile;
+}
+
+}  // namespace taper

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/SwitchProbe.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/Timer.hpp"
+#include "comm/Collectives.hpp"
+#include "comm/PieceMover.hpp"
+
+namespace taper {
+namespace {
+
+constexpr int kRepeats = 9;
+constexpr int kListBytes = 4096;  // sequence lists of one rank: 64 sequences of 64 bytes
+constexpr std::int64_t kLargestMove = 8 << 20;
+
+double median(std::vector<std::int64_t> ns) {
+  std::nth_element(ns.begin(), ns.begin() + ns.size() / 2, ns.end());
+  return static_cast<double>(ns[ns.size() / 2]) * 1e-9;
+}
+
+// The groups of a degree that count.
+struct Groups {
+  const Ranks* ranks;
+  int degree;
+  PairClass pair;
+  const std::vector<PairClass>* pairs;  // by group
+
+  const Group& mine() const { return ranks->groups.tp_group(degree); }
+};
+
+// Median over repeats and groups of what the slowest rank of a group takes for `work`, which all
+// ranks begin together. Collective over the world.
+double time_together(const Groups& groups, const std::function<void()>& work) {
+  const Ranks& ranks = *groups.ranks;
+  std::vector<std::int64_t> mine;
+  for (int i = 0; i <= kRepeats; ++i) {
+    barrier(ranks.world());
+    const Timer timer;
+    work();
+    if (i > 0) mine.push_back(static_cast<std::int64_t>(timer.seconds() * 1e9));
+  }
+  std::vector<std::int64_t> all(mine.size() * ranks.size()), slowest;
+  all_gather(ranks.world(), all, mine);
+  for (int g = 0; g < ranks.size() / groups.degree; ++g)
+    for (int i = 0; i < kRepeats && (*groups.pairs)[g] == groups.pair; ++i) {
+      slowest.push_back(0);
+      for (int r = g * groups.degree; r < (g + 1) * groups.degree; ++r)
+        slowest.back() = std::max(slowest.back(), all[r * kRepeats + i]);
+    }
+  return median(std::move(slowest));
+}
+
+// Every rank of the group sends `pages` pages to each of the others.
+double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
+  const Group& group = groups.mine();
+  const int degree = groups.degree, pairs = degree * (degree - 1);
+  std::vector<PieceMove> moves;
+  for (int pair = 0, piece = 0; pair < pairs; ++pair) {
+    const int from = pair / (degree - 1), other = pair % (degree - 1);
+    for (int p = 0; p < pages; ++p, ++piece)
+      moves.push_back(
+          {piece, group.world_ranks()[from], group.world_ranks()[other + (other >= from ? 1 : 0)]});
+  }
+  const std::vector<std::int64_t> bytes(moves.size(), page_bytes);
+  // A page of its own for each piece, as in a cache.
+  std::vector<std::byte> source(moves.size() * page_bytes, std::byte{1}), target(source.size());
+  PieceMover mover;
+  return time_together(groups, [&] {
+    mover.move(
+        group, moves, bytes, [&](int piece) { return source.data() + piece * page_bytes; },
+        [&](int piece) { return target.data() + piece * page_bytes; });
+  });
+}
+
+double time_rendezvous(const Groups& groups) {
+  const Group& group = groups.mine();
+  const std::vector<std::uint64_t> hash{42};
+  std::vector<std::uint64_t> hashes(groups.degree);
+  const std::vector<std::byte> list(kListBytes);
+  std::vector<std::byte> lists(list.size() * groups.degree);
+  return time_together(groups, [&] {
+    all_gather(group, hashes, hash);
+    all_gather(group, lists, list);
+  });
+}
+
+}  // namespace
+
+TransferLine fit_transfer(const std::vector<TransferSample>& samples) {
+  const TransferSample& first = samples.front();
+  std::vector<double> slopes;
+  for (std::size_t i = 1; i < samples.size(); ++i)
+    slopes.push_back((samples[i].seconds - first.seconds) /
+                     static_cast<double>(samples[i].bytes - first.bytes));
+  std::sort(slopes.begin(), slopes.end());
+  // Noise may make a larger transfer the faster one: never a rate above a terabyte per second.
+  const double slope = std::max(slopes[slopes.size() / 2], 1e-12);
+  return {std::max(0.0, first.seconds - slope * static_cast<double>(first.bytes)), 1.0 / slope};
+}
+
+SwitchCost measure_switch(const Ranks& ranks, const PackedModel& weights,
+                          const ModelParallel& parallel, int degree, PairClass pair,
+                          const std::vector<PairClass>& pairs, std::int64_t page_bytes) {
+  const Groups groups{&ranks, degree, pair, &pairs};
+  SwitchCost cost;
+  cost.degree = degree;
+  cost.pair = pair;
+  cost.groups = time_together(groups, [&] { groups.mine(); });
+  cost.weights = time_together(groups, [&] { ModelView(weights, parallel.shard()); });
+  if (degree == 1) return cost;
+  cost.rendezvous = time_rendezvous(groups);
+  std::vector<TransferSample> samples;
+  for (std::int64_t pages = 1;; pages *= 4) {
+    const std::int64_t bytes = pages * page_bytes * (degree - 1);
+    if (samples.size() >= 2 && bytes > kLargestMove) break;
+    samples.push_back({bytes, time_move(groups, page_bytes, static_cast<int>(pages))});
+  }
+  cost.kv_move = fit_transfer(samples);
+  return cost;
+}
+
+}  // namespace taper

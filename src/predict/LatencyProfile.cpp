@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/LatencyProfile.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+
+namespace taper {
+namespace {
+
+// One text for each fact that differs.
+void compare_facts(const std::string& what, const Facts& profile, const Facts& here,
+                   std::vector<std::string>& differences) {
+  std::set<std::string> names;
+  for (const auto& [name, unused] : profile) names.insert(name);
+  for (const auto& [name, unused] : here) names.insert(name);
+  const auto value = [](const Facts& facts, const std::string& name) {
+    const auto at = facts.find(name);
+    return at == facts.end() ? std::string("nothing") : "'" + at->second + "'";
+  };
+  for (const std::string& name : names)
+    if (const auto was = value(profile, name), is = value(here, name); was != is)
+      differences.push_back("the profile was measured with " + what + " " + name + " " + was +
+                            " (here it is " + is + ")");
+}
+
+class ContentHash {
+ public:
+  void add(const std::string& text) {
+    add(static_cast<std::int64_t>(text.size()));
+    value_ = fnv1a(text, value_);
+  }
+  void add(std::int64_t number) {
+    char bytes[8];
+    for (int i = 0; i < 8; ++i)
+      bytes[i] = static_cast<char>(static_cast<std::uint64_t>(number) >> (8 * i));
+    value_ = fnv1a(std::string_view(bytes, 8), value_);
+  }
+  void add(PairClass pair) { add(static_cast<std::int64_t>(pair)); }
+  void add(const Facts& facts) {
+    add(static_cast<std::int64_t>(facts.size()));
+    for (const auto& [name, text] : facts) {
+      add(name);
+      add(text);
+    }
+  }
+  template <class... T>
+  void add_all(const T&... values) {
+    (add(values), ...);
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = fnv1a("taper-profile");
+};
+
+}  // namespace
+
+const char* to_string(PairClass pair) {
+  return pair == PairClass::kSameNode ? "same node" : "other node";
+}
+
+ProfileMatch compare_identity(const ProfileIdentity& profile, const ProfileIdentity& here) {
+  ProfileMatch match;
+  compare_facts("model", profile.model, here.model, match.refusals);
+  compare_facts("machine", profile.machine, here.machine, match.refusals);
+  compare_facts("transport", profile.transport, here.transport, match.refusals);
+  compare_facts("build", profile.build, here.build, match.warnings);
+  compare_facts("clock", profile.clock, here.clock, match.warnings);
+  return match;
+}
+
+std::vector<int> LatencyProfile::degrees() const {
+  std::set<int> degrees;
+  for (const StepSample& s : steps) degrees.insert(s.tp);
+  return {degrees.begin(), degrees.end()};
+}
+
+PairClass LatencyProfile::pair_of(int first, int tp) const {
+  const int node = std::max(1, ranks_per_node);
+  return first / node == (first + tp - 1) / node ? PairClass::kSameNode : PairClass::kOtherNode;
+}
+
+std::vector<std::string> LatencyProfile::problems() const {
+  std::vector<std::string> list;
+  if (ranks < 1 || ranks_per_node < 1) list.push_back("ranks and ranks per node must be positive");
+  if (steps.empty()) list.push_back("there are no step samples");
+  std::set<std::tuple<int, int, int, int, std::int64_t>> seen;
+  for (const StepSample& s : steps) {
+    const std::string name = "the step sample (TP " + std::to_string(s.tp) + ", " +
+                             to_string(s.pair) + ", " + std::to_string(s.new_tokens) +
+                             " tokens of " + std::to_string(s.sequences) + " sequences, context " +
+                             std::to_string(s.context) + ")";
+    if (s.tp < 1 || s.sequences < 1 || s.new_tokens < s.sequences || s.context < s.new_tokens)
+      list.push_back(name + " is impossible");
+    if (s.median_ns <= 0 || s.spread_ns < 0 || s.repeats < 1) list.push_back(name + " has no time");
+    if (!seen.insert({s.tp, static_cast<int>(s.pair), s.new_tokens, s.sequences, s.context}).second)
+      list.push_back(name + " stands there twice");
+  }
+  for (const int tp : degrees()) {
+    const bool decodes = std::any_of(steps.begin(), steps.end(), [&](const StepSample& s) {
+      return s.tp == tp && s.new_tokens == s.sequences;
+    });
+    if (!decodes) list.push_back("TP " + std::to_string(tp) + " has no decode step");
+  }
+  for (const MoveCost& m : moves)
+    if (m.latency_ns < 0 || m.ps_per_byte < 0) list.push_back("a cost of moving KV is negative");
+  for (const RendezvousCost& r : rendezvous)
+    if (r.ranks < 1 || r.ns < 0) list.push_back("a rendezvous cost is impossible");
+  if (groups_ns < 0 || weights_ns < 0 || graphs_ns < 0 || kv_bytes_per_position < 0)
+    list.push_back("a cost of switching is negative");
+  return list;
+}
+
+void require_degrees(const LatencyProfile& profile, const std::vector<int>& degrees) {
+  const std::vector<int> known = profile.degrees();
+  std::vector<std::string> names;
+  for (const int tp : known) names.push_back(std::to_string(tp));
+  for (const int tp : degrees)
+    TAPER_VALIDATE(std::binary_search(known.begin(), known.end(), tp),
+                   "the profile lacks tensor-parallel degree "
+                       << tp << " (it has " << join(names)
+                       << "); measure it again with taper profile, or leave this degree out");
+}
+
+std::uint64_t content_hash(const LatencyProfile& p) {
+  ContentHash hash;
+  const ProfileIdentity& id = p.identity;
+  hash.add_all(id.model, id.machine, id.transport, id.build, id.clock);
+  hash.add_all(p.ranks, p.ranks_per_node, p.kv_bytes_per_position, p.groups_ns, p.weights_ns,
+               p.graphs_ns, p.steps.size(), p.moves.size(), p.rendezvous.size(),
+               p.fit_errors.size(), p.repeat_noise.size());
+  for (const StepSample& s : p.steps)
+    hash.add_all(s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.median_ns, s.spread_ns,
+                 s.repeats);
+  for (const MoveCost& m : p.moves) hash.add_all(m.pair, m.latency_ns, m.ps_per_byte);
+  for (const RendezvousCost& r : p.rendezvous) hash.add_all(r.ranks, r.ns);
+  for (const auto* errors : {&p.fit_errors, &p.repeat_noise})
+    for (const FitError& e : *errors) hash.add_all(e.tp, e.pair, e.p50, e.p90, e.p95, e.max);
+  return hash.value();
+}
+
+}  // namespace taper

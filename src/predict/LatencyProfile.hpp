@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `taper profile` measures on a machine for one model: plain data, all times integers, so that
+// whatever is computed from it is the same on every rank. Its file is driver/ProfileFile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace taper {
+
+// Whether the ranks of a group, or the two ends of a transfer, share a node.
+enum class PairClass : std::int32_t { kSameNode = 0, kOtherNode = 1 };
+const char* to_string(PairClass pair);
+
+// Named facts, e.g. {"layers", "30"}.
+using Facts = std::map<std::string, std::string>;
+
+// What a profile belongs to.
+struct ProfileIdentity {
+  Facts model;      // layers, hidden, heads, kv_heads, head_dim, vocab, dtype, kv_dtype, ...
+  Facts machine;    // name, cpu, cores_per_rank, threads_per_rank, ranks_per_node, ...
+  Facts transport;  // the library and its settings
+  Facts build;      // version, git hash, compiler
+  Facts clock;      // frequency, governor, time of measurement
+};
+
+// Whether a profile may be used elsewhere than where it was measured: not where the model, machine
+// or transport differ; with a warning where the build or the clock differ.
+struct ProfileMatch {
+  std::vector<std::string> refusals;
+  std::vector<std::string> warnings;
+};
+ProfileMatch compare_identity(const ProfileIdentity& profile, const ProfileIdentity& here);
+
+// One engine step of a replica, measured. new_tokens == sequences is a decode step, more is a step
+// with prompt (or recomputed) positions.
+struct StepSample {
+  std::int32_t tp = 1;
+  PairClass pair = PairClass::kSameNode;  // of the group
+  std::int32_t new_tokens = 1;            // rows of the step
+  std::int32_t sequences = 1;             // with work in the step
+  std::int64_t context = 0;               // summed context lengths after the step, positions
+  std::int64_t median_ns = 0;
+  std::int64_t spread_ns = 0;  // upper minus lower quartile
+  std::int32_t repeats = 0;
+  friend bool operator==(const StepSample&, const StepSample&) = default;
+};
+
+// Moving KV data between two ranks: pack, send, unpack.
+struct MoveCost {
+  PairClass pair = PairClass::kSameNode;
+  std::int64_t latency_ns = 0;
+  std::int64_t ps_per_byte = 0;
+  friend bool operator==(const MoveCost&, const MoveCost&) = default;
+};
+
+// Meeting of so many ranks: hash and sequence lists exchanged.
+struct RendezvousCost {
+  std::int32_t ranks = 1;
+  std::int64_t ns = 0;
+  friend bool operator==(const RendezvousCost&, const RendezvousCost&) = default;
+};
+
+// Relative error of step times predicted without the sample itself, millionths, by quantile.
+struct FitError {
+  std::int32_t tp = 1;
+  PairClass pair = PairClass::kSameNode;
+  std::int64_t p50 = 0, p90 = 0, p95 = 0, max = 0;
+  friend bool operator==(const FitError&, const FitError&) = default;
+};
+
+struct LatencyProfile {
+  ProfileIdentity identity;
+  std::int32_t ranks = 1;
+  std::int32_t ranks_per_node = 1;
+  std::int64_t kv_bytes_per_position = 0;  // of one sequence, all layers and KV heads
+  std::vector<StepSample> steps;
+  std::vector<MoveCost> moves;             // one for each pair class that exists
+  std::vector<RendezvousCost> rendezvous;  // by ascending ranks
+  std::int64_t groups_ns = 0;              // making the communicators of a layout ready (cached: 0)
+  std::int64_t weights_ns = 0;             // making the weight shards ready (views: 0)
+  std::int64_t graphs_ns = 0;              // making captured graphs ready (none on the CPU: 0)
+  std::vector<FitError> fit_errors;
+  // Of the machine itself: the even against the odd repeats of each sample, by the same quantiles.
+  std::vector<FitError> repeat_noise;
+
+  // TP degrees with samples, ascending.
+  std::vector<int> degrees() const;
+  // The class of a group [first, first + tp) of ranks placed node by node.
+  PairClass pair_of(int first, int tp) const;
+  std::vector<std::string> problems() const;
+};
+
+// Throws Error naming the degree where the profile has no samples of it.
+void require_degrees(const LatencyProfile& profile, const std::vector<int>& degrees);
+
+// Of everything in the profile; equal contents, equal hash.
+std::uint64_t content_hash(const LatencyProfile& profile);
+
+}  // namespace taper

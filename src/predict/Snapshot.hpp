@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the policy sees of a running generation: a few integers per replica, the same on all ranks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "shard/Layout.hpp"
+
+namespace taper {
+
+// The state of one replica, as it travels among leaders.
+struct ReplicaSnapshot {
+  static constexpr int kBuckets = 20;  // response length in [2^i, 2^(i+1)); 0 counts as 1
+
+  std::array<std::uint16_t, kBuckets> lengths{};  // running sequences by response length
+  std::uint32_t context = 0;                      // summed context of the running, positions
+  std::uint32_t response = 0;                     // summed response length of the running, tokens
+  std::uint32_t longest = 0;                      // longest context of the running
+  std::uint32_t free_blocks = 0;                  // of the KV cache
+  std::uint32_t finished = 0;  // responses that ended in this generation at this replica
+  std::uint16_t waiting = 0;   // sequences not yet running (or preempted)
+  std::uint16_t speed = 0;     // measured / predicted step time since the last one, in 1/1024;
+                               // 0: nothing measured
+
+  int running() const;
+  int alive() const { return running() + waiting; }
+  friend bool operator==(const ReplicaSnapshot&, const ReplicaSnapshot&) = default;
+};
+static_assert(sizeof(ReplicaSnapshot) == 64);
+
+// The bucket of a response length.
+int length_bucket(std::int64_t response);
+
+struct Snapshot {
+  Layout layout;
+  std::vector<ReplicaSnapshot> replicas;  // one for each group of the layout, in its order
+  std::int64_t elapsed_ns = 0;            // of the generation: the largest of the leaders' clocks
+  std::int64_t consultation = 0;          // counts up within the generation
+  std::int64_t epoch = 0;                 // layout changes so far in the generation
+
+  int alive() const;
+  std::int64_t finished() const;
+};
+
+}  // namespace taper

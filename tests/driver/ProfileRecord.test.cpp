@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/ProfileRecord.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
+
+#include "base/Error.hpp"
+
+using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Scratch {
+  Scratch() : path(fs::temp_directory_path() / ("taper-record-" + std::to_string(::getpid()))) {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~Scratch() { fs::remove_all(path); }
+  fs::path path;
+};
+
+ProfileRecord some_record() {
+  ProfileRecord r;
+  r.identity.model = {{"layers", "4"}};
+  r.settings = {{"max_batch", "64"}};
+  r.seconds_spent = 12.5;
+  r.budget = 45;
+  r.points.push_back({2, PairClass::kOtherNode, {64, 1, 300}, {{5, 6}, {7, 8, 9}}});
+  r.points.push_back({1, PairClass::kSameNode, {1, 1, 30}, {}});
+  SwitchCost cost;
+  cost.degree = 2;
+  cost.pair = PairClass::kOtherNode;
+  cost.kv_move = {1e-5, 5e8};
+  cost.rendezvous = 3e-5;
+  r.switches.push_back(cost);
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("a profile in the making is written and read") {
+  const Scratch scratch;
+  const fs::path output = scratch.path / "profile.h5";
+  CHECK(partial_path(output) == scratch.path / "profile.h5.partial");
+  const ProfileRecord r = some_record();
+  save_partial(output, r);
+  const ProfileRecord back = load_partial(output);
+  CHECK(back.identity.model == r.identity.model);
+  CHECK(back.settings == r.settings);
+  CHECK(back.seconds_spent == r.seconds_spent);
+  CHECK(back.budget == r.budget);
+  CHECK(back.points == r.points);
+  REQUIRE(back.switches.size() == 1);
+  CHECK(back.switches[0].pair == PairClass::kOtherNode);
+  CHECK(back.switches[0].kv_move.bytes_per_second == 5e8);
+  CHECK(back.switches[0].rendezvous == 3e-5);
+}
+
+TEST_CASE("what is no profile in the making is refused by name") {
+  const Scratch scratch;
+  const fs::path output = scratch.path / "p.h5";
+  for (const char* text : {"{\"format\": 1}", "{\"format\": 99}", "[]", "{\"format\"", ""}) {
+    INFO(text);
+    std::ofstream(partial_path(output), std::ios::trunc) << text;
+    CHECK_THROWS_MATCHES(load_partial(output), Error,
+                         MessageMatches(ContainsSubstring("p.h5.partial")));
+  }
+}
+
+TEST_CASE("another identity is refused with what differs") {
+  ProfileIdentity a, b;
+  a.model = b.model = {{"layers", "4"}};
+  a.build = b.build = {{"git", "1"}};
+  for (const auto completeness : {Completeness::kPartial, Completeness::kComplete})
+    CHECK_NOTHROW(require_same_identity("p.h5", completeness, a, b));
+  b.build["git"] = "2";
+  CHECK_NOTHROW(require_same_identity("p.h5", Completeness::kComplete, a, b));
+  CHECK_THROWS_MATCHES(require_same_identity("p.h5", Completeness::kPartial, a, b), Error,
+                       MessageMatches(ContainsSubstring("git") && ContainsSubstring("--fresh")));
+  b.model["layers"] = "30";
+  CHECK_THROWS_MATCHES(require_same_identity("p.h5", Completeness::kComplete, a, b), Error,
+                       MessageMatches(ContainsSubstring("layers") && ContainsSubstring("'30'")));
+}

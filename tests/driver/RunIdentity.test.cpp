@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/RunIdentity.hpp"
+
+#include <mpi.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+
+#include "base/Error.hpp"
+
+using namespace taper;
+
+namespace {
+
+int world_size() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+}  // namespace
+
+TEST_CASE("settings of the transport count, those of its logging do not") {
+  const Facts facts = transport_settings({"UCX_TLS=tcp,self", "SHELL=sh", "MPIR_CVAR_NOLOCAL=1",
+                                          "UCX_LOG_LEVEL=info", "MPIR_CVAR_DEBUG_SUMMARY=1",
+                                          "UCX_NET_DEVICES=", "UCX"});
+  CHECK(facts ==
+        Facts{{"UCX_TLS", "tcp,self"}, {"MPIR_CVAR_NOLOCAL", "1"}, {"UCX_NET_DEVICES", ""}});
+}
+
+TEST_CASE("an identity survives as text") {
+  ProfileIdentity identity;
+  identity.model = {{"layers", "30"}, {"dtype", "bf16"}};
+  identity.machine = {{"cpu", "Some CPU @ 2.60GHz"}};
+  identity.transport = {{"UCX_NET_DEVICES", ""}};
+  const ProfileIdentity back = identity_from_lines(to_lines(identity));
+  CHECK(back.model == identity.model);
+  CHECK(back.machine == identity.machine);
+  CHECK(back.transport == identity.transport);
+  CHECK(back.build.empty());
+  CHECK_THROWS_AS(identity_from_lines("soul\tname\tvalue\n"), Error);
+  CHECK_THROWS_AS(identity_from_lines("model\tlayers\n"), Error);
+}
+
+TEST_CASE("the identity of a run is the same on all ranks and names what speed depends on") {
+  Progress progress;
+  Ranks ranks(MPI_COMM_WORLD, world_size(), {}, progress);
+  const Placement placement =
+      gather_placement(ranks.world(), find_place("n" + std::to_string(ranks.rank() / 2)));
+  const ModelFiles files(TAPER_DATA_DIR "/model");
+  const ProfileIdentity id = gather_identity(files, WeightType::kF32, ranks, placement);
+  CHECK_NOTHROW(require_equal(ranks, "the identity", to_lines(id)));
+  CHECK(id.model.at("layers") == "4");
+  CHECK(id.model.at("dtype") == "f32");
+  CHECK(id.machine.at("ranks") == std::to_string(world_size()));
+  CHECK(id.machine.at("ranks_per_node") == std::to_string(std::min(world_size(), 2)));
+  CHECK(!id.transport.at("library").empty());
+  CHECK(!id.build.at("version").empty());
+  const ProfileIdentity bf16 = gather_identity(files, WeightType::kBf16, ranks, placement);
+  CHECK(compare_identity(bf16, id).refusals.size() == 1);
+  CHECK(compare_identity(id, id).refusals.empty());
+}

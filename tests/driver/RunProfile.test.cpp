@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/RunProfile.hpp"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "driver/ProfileFile.hpp"
+
+using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+namespace fs = std::filesystem;
+
+namespace {
+
+int world_size() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+ProfileIdentity identity() {
+  ProfileIdentity id;
+  id.model = {{"layers", "4"}};
+  id.machine = {{"cpu", "some"}};
+  id.transport = {{"UCX_TLS", "tcp,self"}};
+  id.build = {{"git", "1"}};
+  return id;
+}
+
+}  // namespace
+
+TEST_CASE("a profile is taken where it belongs to the run, else refused with what differs") {
+  Progress progress;
+  const Ranks ranks(MPI_COMM_WORLD, world_size(), {}, progress);
+  const fs::path path =
+      fs::temp_directory_path() /
+      broadcast_string(ranks.world(), "taper-run-profile-" + std::to_string(::getpid()), 0);
+  if (ranks.rank() == 0) {
+    LatencyProfile p;
+    p.identity = identity();
+    for (const int tp : {1, 2}) {
+      StepSample s;
+      s.tp = tp;
+      s.median_ns = 1000;
+      s.context = s.repeats = 1;
+      p.steps.push_back(s);
+    }
+    write_profile(path, p);
+  }
+  barrier(ranks.world());
+  CHECK(read_matching_profile(path, identity(), ranks, {1, 2}).steps.size() == 2);
+  ProfileIdentity newer = identity();
+  newer.build["git"] = "2";
+  CHECK_NOTHROW(read_matching_profile(path, newer, ranks, {1}));
+
+  const auto refused = [&](const ProfileIdentity& here, const std::string& word) {
+    CHECK_THROWS_MATCHES(read_matching_profile(path, here, ranks, {1}), Error,
+                         MessageMatches(ContainsSubstring(word) && ContainsSubstring("profile")));
+  };
+  ProfileIdentity other = identity();
+  other.model["layers"] = "30";
+  refused(other, "layers");
+  other = identity();
+  other.machine["cpu"] = "faster";
+  refused(other, "cpu");
+  other = identity();
+  other.transport.clear();
+  refused(other, "UCX_TLS");
+  CHECK_THROWS_MATCHES(read_matching_profile(path, identity(), ranks, {1, 4}), Error,
+                       MessageMatches(ContainsSubstring("degree 4")));
+  barrier(ranks.world());
+  if (ranks.rank() == 0) fs::remove(path);
+  barrier(ranks.world());
+  CHECK_THROWS_MATCHES(read_matching_profile(path, identity(), ranks, {1}), Error,
+                       MessageMatches(ContainsSubstring("does not exist")));
+}
