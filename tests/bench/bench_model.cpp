@@ -148,8 +148,6 @@ class TrainBench {
       packed_.add({ids.data(), 1}, {ids.data() + 1, ids.size() - 1});
     }
     log_probs_.resize(packed_.rows.size());
-    slope_.assign(packed_.rows.size(), -1.0f / (kTrainRows * kTrainLength));
-    none_.assign(packed_.rows.size(), 0.0f);
   }
 
   double forward() {
@@ -160,10 +158,12 @@ class TrainBench {
     return rate([&] {
       const FloatVector gradient = model_.gradients().all();
       std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
-      log_probs();
-      model_.pass().backward(ranks_.exec, model_.train_view(), model_.train_parallel(),
-                             packed_.rows, packed_.targets, head(), slope_, none_,
-                             model_.gradients());
+      constexpr TokenSlope kSlope{-1.0f / (kTrainRows * kTrainLength), 0.0f};
+      model_.pass().forward(ranks_.exec, model_.train_view(), model_.train_parallel(),
+                            packed_.sequences);
+      model_.pass().backward(
+          ranks_.exec, model_.train_view(), model_.train_parallel(), packed_.rows, packed_.targets,
+          head(), [&](std::size_t, float, float) { return kSlope; }, model_.gradients());
       model_.optimizer().step(ranks_.exec, model_.gradients(), 1e-6);
       model_.publish();
     });
@@ -198,7 +198,7 @@ class TrainBench {
   TrainingModel model_;
   std::unique_ptr<Arena> arena_;
   PackedSamples packed_;
-  std::vector<float> log_probs_, slope_, none_;
+  std::vector<float> log_probs_;
 };
 
 std::map<std::string, std::vector<double>> measure(const BenchOptions& options, ModelFiles& files,

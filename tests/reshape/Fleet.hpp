@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 
+#include "comm/Collectives.hpp"
 #include "engine/EngineRun.hpp"
 #include "reshape/Reshaper.hpp"
 
