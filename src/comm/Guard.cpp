@@ -3,9 +3,11 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <thread>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -13,13 +15,19 @@
 namespace taper {
 namespace {
 
+constexpr std::chrono::milliseconds kTimeToBeRead{300};
+
 int end_all_ranks(ExitCode code) {
   int initialized = 0, finalized = 0, ranks = 1;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   if (initialized != 0 && finalized == 0) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks > 1) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+    if (ranks > 1) {
+      // The launcher ends everybody at once and drops what it has not yet read of their output.
+      std::this_thread::sleep_for(kTimeToBeRead);
+      MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
+    }
   }
   return static_cast<int>(code);
 }

@@ -67,13 +67,21 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   const std::string problem =
       lone_rank_problem(ranks_, [](const char* name) -> const char* { return std::getenv(name); });
   TAPER_VALIDATE(problem.empty(), problem);
+  TAPER_MPI_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &farewell_));
 }
 
 MpiSession::~MpiSession() {
   if (std::uncaught_exceptions() > 0) return;
   if (progress_ != nullptr) progress_->enter_collective("MPI_Finalize", 0, ranks_);
   std::fflush(nullptr);
-  MPI_Barrier(MPI_COMM_WORLD);
+  // All ranks have come this far before the time runs. On a communicator of its own: a rank that
+  // skipped a collective must not meet one that still waits in it.
+  try {
+    TAPER_MPI_CALL(MPI_Barrier(farewell_));
+  } catch (const Error& error) {
+    TAPER_ERROR(error.what());
+  }
+  MPI_Comm_free(&farewell_);
   {
     const ExitTimer timer(finalize_seconds, exit_code_);
     MPI_Finalize();

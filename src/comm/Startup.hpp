@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <mpi.h>
+
 #include <functional>
 #include <string>
 
@@ -36,6 +38,7 @@ class MpiSession {
 
  private:
   Progress* progress_ = nullptr;
+  MPI_Comm farewell_ = MPI_COMM_NULL;
   int rank_ = 0;
   int ranks_ = 1;
   int exit_code_ = 0;

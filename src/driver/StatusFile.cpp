@@ -54,7 +54,12 @@ void StatusFile::write(RunState state, std::int64_t iteration, const std::string
   {
     std::ofstream file(part, std::ios::binary);
     file << status.dump(2) << std::endl;
-    if (!file) TAPER_FAIL(ExitCode::kFailure, part.string() << " cannot be written (disk full?)");
+    if (!file) {
+      file.close();
+      std::error_code ignored;
+      std::filesystem::remove(part, ignored);
+      TAPER_FAIL(ExitCode::kFailure, part.string() << " cannot be written (disk full?)");
+    }
   }
   // A rank that fails is about to be ended by the others: no time for the disk.
   if (state == RunState::kFailed)

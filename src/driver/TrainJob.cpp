@@ -120,14 +120,15 @@ bool TrainJob::must_stop() {
 
 ExitCode TrainJob::run(const std::string& resume) {
   ranks_.progress.set_phase("start");
-  if (ranks_.rank() == 0)
-    status_.write(RunState::kPending, resume == "none" ? 0 : status_.last_iteration());
-  create();
-  finished_ = saved_ = restore(resume);
   const std::filesystem::path output = options_.output;
   if (ranks_.rank() == 0) {
-    checkpoints_.remove_unfinished();
     std::filesystem::create_directories(output / "rollouts");
+    status_.write(RunState::kPending, resume == "none" ? 0 : status_.last_iteration());
+  }
+  create();
+  finished_ = saved_ = restore(resume);
+  if (ranks_.rank() == 0) {
+    checkpoints_.remove_unfinished();
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(),
                                           options_.training.iterations, finished_);
     status_.write(RunState::kRunning, finished_);

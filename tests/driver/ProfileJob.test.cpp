@@ -204,13 +204,15 @@ TEST_CASE("a complete profile is not measured again, unless asked for") {
   World w;
   ProfileOptions o = w.options();
   w.profile(o);
-  const auto before = fs::last_write_time(o.output);
+  const bool first = w.ranks.rank() == 0;  // the folder goes when rank 0 is done
+  const auto time = [&] { return first ? fs::last_write_time(o.output) : fs::file_time_type(); };
+  const auto before = time();
   const LatencyProfile again = w.profile(o);
-  CHECK(fs::last_write_time(o.output) == before);
-  if (w.ranks.rank() == 0) CHECK(content_hash(again) == content_hash(read_profile(o.output)));
+  CHECK(time() == before);
+  if (first) CHECK(content_hash(again) == content_hash(read_profile(o.output)));
   o.fresh = true;
   w.profile(o);
-  CHECK(fs::last_write_time(o.output) != before);
+  if (first) CHECK(time() != before);
 }
 
 TEST_CASE("what belongs to another model, or other settings, is refused") {
