@@ -63,6 +63,7 @@ struct Policy::State {
   }
 
   void observe(const Snapshot& snapshot);
+  void notice_refusal(const Snapshot& snapshot);
   bool fits(const LayoutShape& to, std::span<const SequenceState> sequences,
             std::span<const SequenceMove> moves) const;
   PlanSetting setting() {
@@ -104,6 +105,10 @@ struct Policy::State {
   std::vector<ReplaySwitch> made;
   // The snapshot before, for what ended since.
   std::vector<std::int64_t> last;  // see observe()
+  // A decision to act after which the epoch stays the same was refused at the meeting; meetings
+  // cost time, so after several refusals the next one has to wait.
+  std::int64_t acted_in_epoch = -1;
+  std::int64_t refusals = 0, wait_until = 0;
 };
 
 Policy::Policy(const LatencyProfile& profile, const DivisorChain& chain,
@@ -165,6 +170,8 @@ Layout Policy::begin(const Workload& workload) {
   s.switches = 0;
   s.made.clear();
   s.last.clear();
+  s.acted_in_epoch = -1;
+  s.refusals = s.wait_until = 0;
   s.lengths.begin(std::max(1, workload.max_new_tokens));
   s.scenarios.begin(workload.iteration);
   const LayoutShape* best = s.uniform.front();
@@ -231,6 +238,15 @@ void Policy::State::observe(const Snapshot& now) {
   }
 }
 
+void Policy::State::notice_refusal(const Snapshot& now) {
+  if (acted_in_epoch < 0) return;
+  refusals = now.epoch == acted_in_epoch ? refusals + 1 : 0;
+  acted_in_epoch = -1;
+  if (refusals > 0)
+    wait_until =
+        now.consultation - 1 + (std::int64_t{1} << std::min<std::int64_t>(refusals - 1, 5));
+}
+
 Decision Policy::decide(const Snapshot& snapshot) {
   State& s = *state_;
   const Plan stay_plan{snapshot.layout, PlanStart::kNow, 0, false};
@@ -242,6 +258,7 @@ Decision Policy::decide(const Snapshot& snapshot) {
   };
   if (s.options.mode == PolicyMode::kStatic) return answer("static");
   s.observe(snapshot);
+  s.notice_refusal(snapshot);
   const int alive = snapshot.alive();
   if (alive == 0) return answer("nothing left");
   if (s.switches >= s.options.max_switches) return answer("no switch left in this generation");
@@ -266,7 +283,9 @@ Decision Policy::decide(const Snapshot& snapshot) {
   if (savings[best].low <= 0) return answer("the saving is uncertain");
   if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns))
     return answer("the switching budget is spent");
+  if (snapshot.consultation < s.wait_until) return answer("refused at the last meetings");
   decision.act = s.options.mode == PolicyMode::kAdaptive;
+  if (decision.act) s.acted_in_epoch = snapshot.epoch;
   return answer("switching pays");
 }
 
@@ -350,7 +369,13 @@ std::vector<std::int64_t> Policy::save() const {
   put(s.lengths.save());
   put(s.budget.save());
   put(s.last);
-  put({s.switches});
+  put({s.switches, s.acted_in_epoch, s.refusals, s.wait_until});
+  std::vector<std::int64_t> made;
+  for (const ReplaySwitch& w : s.made) {
+    made.insert(made.end(), {w.at_ns, w.repack ? 1 : 0, w.layout.replicas()});
+    for (const LayoutGroup& group : w.layout.groups()) made.push_back(group.tp);
+  }
+  put(made);
   return words;
 }
 
@@ -363,14 +388,27 @@ void Policy::load(std::span<const std::int64_t> words) {
     parts.push_back(words.subspan(at + 1, static_cast<std::size_t>(words[at])));
     at += 1 + static_cast<std::size_t>(words[at]);
   }
-  TAPER_VALIDATE(!words.empty() && words[0] == kStateVersion && parts.size() == 5 &&
-                     at == words.size() && parts[4].size() == 1,
+  TAPER_VALIDATE(!words.empty() && words[0] == kStateVersion && parts.size() == 6 &&
+                     at == words.size() && parts[4].size() == 4,
                  "the saved state of the layout policy is damaged or of another version");
   s.steps.load(parts[0]);
   s.lengths.load(parts[1]);
   s.budget.load(parts[2]);
   s.last.assign(parts[3].begin(), parts[3].end());
   s.switches = static_cast<int>(parts[4][0]);
+  s.acted_in_epoch = parts[4][1];
+  s.refusals = parts[4][2];
+  s.wait_until = parts[4][3];
+  s.made.clear();
+  for (std::size_t i = 0; i + 3 <= parts[5].size();) {
+    TAPER_VALIDATE(
+        parts[5][i + 2] > 0 && i + 3 + static_cast<std::size_t>(parts[5][i + 2]) <= parts[5].size(),
+        "the saved state of the layout policy is damaged");
+    const auto groups = parts[5].subspan(i + 3).first(static_cast<std::size_t>(parts[5][i + 2]));
+    s.made.push_back(
+        {parts[5][i], Layout({groups.begin(), groups.end()}, s.chain), parts[5][i + 1] != 0});
+    i += 3 + groups.size();
+  }
 }
 
 }  // namespace taper

@@ -65,7 +65,9 @@ struct Outcome {
 };
 
 // Chooses layouts: snapshot in, decision out. Pure: no clock, no communication; equal calls give
-// equal answers. Every leader keeps one and makes the same calls.
+// equal answers. Every rank keeps one and begins and finishes with the same arguments; all leaders
+// make the same calls in between. A rank that becomes a leader, and at the end all that were none,
+// first load() what a leader has saved.
 //
 //   layout = policy.begin(workload);
 //   per consultation:  decision = policy.decide(snapshot);
