@@ -12,5 +12,6 @@ int run_eval(int argc, char** argv);
 int run_profile(int argc, char** argv);
 int run_inspect(int argc, char** argv);
 int run_report(int argc, char** argv);
+int run_replay(int argc, char** argv);
 
 }  // namespace taper

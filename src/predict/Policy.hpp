@@ -35,7 +35,8 @@ struct PolicyOptions {
   std::int64_t budget_ppm = 10000;
   // Cumulative loss against the best static layout, of the generation time, that ends switching.
   std::int64_t fallback_ppm = 5000;
-  int half_life = 3;                     // iterations after which lengths count half
+  bool look_ahead = true;  // false: only "stay" and "now" are compared, the myopic rule
+  int half_life = 3;       // iterations after which lengths count half
   std::int64_t consult_ns = 50'000'000;  // period of consultation: the later of this ...
   int consult_steps = 8;                 // ... and so many steps
 
@@ -46,6 +47,7 @@ struct PolicyOptions {
 struct Workload {
   std::int64_t iteration = 0;
   int sequences = 0;               // prompts x samples
+  int samples = 1;                 // per prompt; a prompt is read once for all of them
   std::int64_t prompt_tokens = 0;  // summed over sequences
   int max_new_tokens = 0;
   int max_running = 64;          // per replica
@@ -63,7 +65,9 @@ struct Outcome {
 };
 
 // Chooses layouts: snapshot in, decision out. Pure: no clock, no communication; equal calls give
-// equal answers. Every leader keeps one and makes the same calls.
+// equal answers. Every rank keeps one and begins and finishes with the same arguments; all leaders
+// make the same calls in between. A rank that becomes a leader, and at the end all that were none,
+// first load() what a leader has saved.
 //
 //   layout = policy.begin(workload);
 //   per consultation:  decision = policy.decide(snapshot);

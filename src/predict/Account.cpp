@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/Account.hpp"
+
+#include <algorithm>
+
+namespace taper {
+namespace {
+
+// Holds each forecast against the end without the switches that came after it.
+void check_forecasts(GenerationAccount& g, const ReplayTrace& trace,
+                     const SimulatedMachine& machine) {
+  for (const RestForecast& f : g.adaptive.forecasts) {
+    std::vector<ReplaySwitch> before;
+    for (const SwitchRecord& s : g.adaptive.switches)
+      if (s.made.at_ns < f.at_ns) before.push_back(s.made);
+    const std::int64_t rest = replay_ns(trace, g.adaptive.first, before, machine) - f.at_ns;
+    ++g.forecasts;
+    g.below_low += rest < f.rest.low;
+    g.below_mean += rest < f.rest.mean;
+    g.below_high += rest < f.rest.high;
+  }
+}
+
+double ratio(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
+                                       const PolicyOptions& options,
+                                       const std::vector<int>& degrees, const DivisorChain& chain,
+                                       const SimulatedMachine& machine, int grid) {
+  PolicyOptions myopic_options = options;
+  myopic_options.look_ahead = false;
+  Policy policy(machine.profile, chain, options), myopic(machine.profile, chain, myopic_options);
+  std::vector<GenerationAccount> list;
+  for (const ReplayTrace& trace : traces) {
+    GenerationAccount g{trace.work.iteration,
+                        simulate(policy, options, trace, machine),
+                        simulate(myopic, myopic_options, trace, machine).time_ns,
+                        {},
+                        best_plan(trace, degrees, chain, machine, options.consult_ns, grid),
+                        0,
+                        0,
+                        0,
+                        0};
+    for (const int tp : degrees)
+      g.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
+    check_forecasts(g, trace, machine);
+    list.push_back(std::move(g));
+  }
+  return list;
+}
+
+void add_run(AccountSummary& summary, std::span<const GenerationAccount> run) {
+  if (run.empty()) return;
+  std::vector<std::int64_t> totals(run.front().static_ns.size(), 0);
+  for (const GenerationAccount& g : run)
+    for (std::size_t k = 0; k < totals.size(); ++k) totals[k] += g.static_ns[k];
+  const auto best = std::min_element(totals.begin(), totals.end()) - totals.begin();
+  for (const GenerationAccount& g : run) {
+    const std::int64_t fixed = g.static_ns[best], ours = g.adaptive.time_ns;
+    ++summary.generations;
+    summary.static_ns += fixed;
+    summary.adaptive_ns += ours;
+    summary.switching_ns += g.adaptive.switching_ns;
+    summary.slower.push_back(ratio(ours - fixed, fixed));
+    const std::int64_t room = fixed - g.oracle.time_ns;
+    if (room * 50 >= fixed) {
+      ++summary.with_room;
+      summary.room_ns += room;
+      summary.gain_ns += fixed - ours;
+      summary.myopic_gain_ns += fixed - g.myopic_ns;
+      summary.missed += (fixed - ours) * 2 < room;
+    }
+    for (const SwitchRecord& s : g.adaptive.switches) {
+      ++summary.switches;
+      if (s.saved_ns >= 0) continue;
+      ++summary.false_triggers;
+      summary.false_loss_ns -= s.saved_ns;
+    }
+    summary.forecasts += g.forecasts;
+    summary.below_low += g.below_low;
+    summary.below_mean += g.below_mean;
+    summary.below_high += g.below_high;
+  }
+  std::sort(summary.slower.begin(), summary.slower.end());
+}
+
+double AccountSummary::share() const {
+  return ratio(gain_ns, room_ns);
+}
+double AccountSummary::myopic_share() const {
+  return ratio(myopic_gain_ns, room_ns);
+}
+
+double AccountSummary::mean_slower() const {
+  double sum = 0;
+  for (const double x : slower) sum += std::max(0.0, x);
+  return slower.empty() ? 0.0 : sum / static_cast<double>(slower.size());
+}
+
+double AccountSummary::slower_quantile(int percent) const {
+  return slower.empty() ? 0.0 : slower[(slower.size() - 1) * percent / 100];
+}
+
+}  // namespace taper

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/GenerationRun.hpp"
+
+#include <algorithm>
+
+namespace taper {
+
+GenerationRun::GenerationRun(const LayoutShape& shape, const SwitchCost& cost, int max_running)
+    : shape_(&shape), cost_(&cost), max_running_(max_running) {
+  for (const StepCurve* curve : shape.curves) replicas_.emplace_back(*curve, max_running, 0);
+}
+
+void GenerationRun::start() {
+  for (ReplicaRun& r : replicas_) r.start();
+}
+
+int GenerationRun::alive() const {
+  int alive = 0;
+  for (const ReplicaRun& r : replicas_) alive += r.alive();
+  return alive;
+}
+
+std::int64_t GenerationRun::clock() const {
+  std::int64_t clock = 0;
+  for (const ReplicaRun& r : replicas_) clock = std::max(clock, r.clock());
+  return clock;
+}
+
+std::int64_t GenerationRun::slowest_step_ns() const {
+  std::int64_t step = 0;
+  for (const ReplicaRun& r : replicas_) step = std::max(step, r.step_ns());
+  return step;
+}
+
+void GenerationRun::advance(std::int64_t until) {
+  for (ReplicaRun& r : replicas_) r.advance(until);
+}
+
+void GenerationRun::advance_to(int alive) {
+  const int now = this->alive();
+  if (now <= alive) return;
+  std::vector<std::int64_t> ends;
+  ends.reserve(static_cast<std::size_t>(now));
+  for (ReplicaRun copy : replicas_) copy.finish(&ends);
+  const auto at = ends.begin() + (now - alive - 1);
+  std::nth_element(ends.begin(), at, ends.end());
+  advance(*at);
+}
+
+std::int64_t GenerationRun::finish() {
+  for (ReplicaRun& r : replicas_) r.finish();
+  return clock();
+}
+
+std::int64_t GenerationRun::finish(std::span<const SwitchRule> rules) {
+  for (const SwitchRule& rule : rules) {
+    if (rule.alive <= 0) break;
+    advance_to(rule.alive);
+    if (alive() == 0) break;
+    switch_to(*rule.shape, rule.repack);
+  }
+  return finish();
+}
+
+std::vector<SequenceState> GenerationRun::states() const {
+  std::vector<SequenceState> states;
+  for (std::size_t r = 0; r < replicas_.size(); ++r)
+    for (const SimulatedSequence& s : replicas_[r].sequences())
+      states.push_back({s.id, static_cast<std::int32_t>(r), s.context, s.prompt, s.response, 0});
+  std::stable_sort(states.begin(), states.end(),
+                   [](const SequenceState& a, const SequenceState& b) { return a.id < b.id; });
+  return states;
+}
+
+GenerationRun::Change GenerationRun::plan_change(const LayoutShape& to, bool repack) const {
+  const std::vector<SequenceState> list = states();
+  Change change{place_sequences(layout(), to.layout, repack, list), {}};
+  change.cost = cost_->price(layout(), to, list, change.moves);
+  return change;
+}
+
+void GenerationRun::apply(const LayoutShape& to, const Change& change) {
+  // States by id; the moves stand in the same order.
+  std::vector<SimulatedSequence> list;
+  for (const ReplicaRun& r : replicas_) {
+    const auto part = r.sequences();
+    list.insert(list.end(), part.begin(), part.end());
+  }
+  std::stable_sort(
+      list.begin(), list.end(),
+      [](const SimulatedSequence& a, const SimulatedSequence& b) { return a.id < b.id; });
+  const auto& before = layout().groups();
+  const auto& after = to.layout.groups();
+  const bool all_meet =
+      std::any_of(change.moves.begin(), change.moves.end(), [&](const SequenceMove& m) {
+        return before[m.from].end() <= after[m.to].first ||
+               after[m.to].end() <= before[m.from].first;
+      });
+  std::vector<ReplicaRun> replicas;
+  for (std::size_t r = 0; r < after.size(); ++r) {
+    std::int64_t clock = all_meet ? this->clock() : 0;
+    for (std::size_t g = 0; g < before.size(); ++g)
+      if (before[g].first < after[r].end() && after[r].first < before[g].end())
+        clock = std::max(clock, replicas_[g].clock());
+    const bool same = std::find(before.begin(), before.end(), after[r]) != before.end();
+    replicas.emplace_back(*to.curves[r], max_running_,
+                          clock + (same && !all_meet ? 0 : change.cost.total()));
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) replicas[change.moves[i].to].add(list[i]);
+  for (const ReplicaRun& r : replicas_) finished_before_ += r.ended();
+  replicas_ = std::move(replicas);
+  for (ReplicaRun& r : replicas_) r.start();
+  shape_ = &to;
+  ++switches_;
+}
+
+Snapshot GenerationRun::snapshot(std::int64_t consultation) const {
+  Snapshot snapshot{layout(), {}, clock(), consultation, switches_};
+  for (const ReplicaRun& r : replicas_) {
+    ReplicaSnapshot s;
+    for (const SimulatedSequence& q : r.sequences()) {
+      if (q.context == 0) {
+        ++s.waiting;
+        continue;
+      }
+      ++s.lengths[length_bucket(q.response)];
+      s.context += static_cast<std::uint32_t>(q.context);
+      s.response += static_cast<std::uint32_t>(q.response);
+      s.longest = std::max(s.longest, static_cast<std::uint32_t>(q.context));
+    }
+    s.finished = static_cast<std::uint32_t>(r.ended());
+    snapshot.replicas.push_back(s);
+  }
+  snapshot.replicas.front().finished += static_cast<std::uint32_t>(finished_before_);
+  return snapshot;
+}
+
+}  // namespace taper

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "predict/Plan.hpp"
+#include "predict/ReplicaRun.hpp"
+#include "predict/Snapshot.hpp"
+#include "predict/SwitchCost.hpp"
+
+namespace taper {
+
+// The layout to continue in as soon as at most so many sequences are alive.
+struct SwitchRule {
+  int alive = 0;
+  const LayoutShape* shape = nullptr;
+  bool repack = false;
+};
+
+// A simulated generation: replicas of a layout with sequences whose lengths are known, and layout
+// changes at their cost. Both the future under a length scenario and a past generation under its
+// true lengths are runs of this.
+class GenerationRun {
+ public:
+  GenerationRun(const LayoutShape& shape, const SwitchCost& cost, int max_running);
+
+  void add(int replica, const SimulatedSequence& sequence) { replicas_[replica].add(sequence); }
+  void start();
+
+  const Layout& layout() const { return shape_->layout; }
+  const std::vector<ReplicaRun>& replicas() const { return replicas_; }
+  int alive() const;
+  // The largest clock: of the end, where nothing is left.
+  std::int64_t clock() const;
+  std::int64_t slowest_step_ns() const;
+  int switches() const { return switches_; }
+
+  void advance(std::int64_t until);
+  // To the time when at most `alive` sequences are left.
+  void advance_to(int alive);
+  // To the end; its time.
+  std::int64_t finish();
+  // finish() with switches by the rules, in descending order of alive. The shapes must outlive it.
+  std::int64_t finish(std::span<const SwitchRule> rules);
+
+  // By id; the limit is left to the caller.
+  std::vector<SequenceState> states() const;
+  // Where each of states() goes, and the cost.
+  struct Change {
+    std::vector<SequenceMove> moves;
+    SwitchParts cost;
+  };
+  Change plan_change(const LayoutShape& to, bool repack) const;
+  // Carries it out now: the groups involved wait for each other.
+  void apply(const LayoutShape& to, const Change& change);
+  void switch_to(const LayoutShape& to, bool repack) { apply(to, plan_change(to, repack)); }
+
+  // As the leaders would see it; speeds are as predicted.
+  Snapshot snapshot(std::int64_t consultation) const;
+
+ private:
+  const LayoutShape* shape_;
+  const SwitchCost* cost_;
+  int max_running_;
+  std::vector<ReplicaRun> replicas_;
+  std::int64_t finished_before_ = 0;  // at replicas of earlier layouts
+  int switches_ = 0;
+};
+
+}  // namespace taper

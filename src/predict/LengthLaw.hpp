@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Response lengths by described laws, to judge a policy where no run has been.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace taper {
+
+enum class LengthLaw {
+  kLogNormal,  // a natural tail
+  kHeavyTail,  // 10.85 % of the responses are longer than half the limit
+  kNarrow,     // no tail: all within 2 % of each other
+  kBimodal,    // short answers and long ones
+  kTruncated,  // all reach the limit
+  kDrifting,   // log-normal, longer by 7 % each iteration, then shorter again
+};
+const char* to_string(LengthLaw law);
+const std::vector<LengthLaw>& all_length_laws();
+
+// Lengths of one iteration, 1 to limit.
+std::vector<int> draw_lengths(LengthLaw law, std::uint64_t seed, std::int64_t iteration, int count,
+                              int limit);
+
+}  // namespace taper

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "predict/Plan.hpp"
+#include "predict/Scenarios.hpp"
+
+namespace taper {
+
+// A plan with the switches that it is expected to lead to.
+struct PricedPlan {
+  Plan plan;
+  std::vector<SwitchRule> rules;
+  std::vector<std::int64_t> rest_ns;  // by scenario: time to the last sequence
+  std::int64_t cost_ns = 0;           // of a switch that happens now
+
+  std::int64_t mean() const;
+};
+
+// Prices plans for the same sequences on the same scenarios.
+class Pricer {
+ public:
+  // Refers to all arguments.
+  Pricer(Scenarios& scenarios, int count, std::span<const SequenceState> sequences,
+         const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
+         int max_running);
+
+  // Fills rest_ns up to so many scenarios (and cost_ns where the first rule applies now).
+  void price(PricedPlan& plan, int count) const;
+
+  // The runs of the first scenarios, at the start.
+  std::vector<GenerationRun> first_runs(std::size_t count) const {
+    return {runs_.begin(),
+            runs_.begin() + static_cast<std::ptrdiff_t>(std::min(count, runs_.size()))};
+  }
+
+ private:
+  std::vector<GenerationRun> runs_;  // one for each scenario, at the start
+};
+
+// Mean and quantiles of values; low is the quantile low_percent, high its mirror.
+PriceRange range_of(std::vector<std::int64_t> values, int low_percent);
+// a - b by scenario.
+std::vector<std::int64_t> difference(const std::vector<std::int64_t>& a,
+                                     const std::vector<std::int64_t>& b);
+
+}  // namespace taper

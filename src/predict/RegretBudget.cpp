@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/RegretBudget.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+
+namespace taper {
+namespace {
+
+// value * ppm / 10^6 without overflow for any time.
+std::int64_t share(std::int64_t value, std::int64_t ppm) {
+  return value / 1'000'000 * ppm + value % 1'000'000 * ppm / 1'000'000;
+}
+
+}  // namespace
+
+bool RegretBudget::affords(std::int64_t cost_ns, std::int64_t elapsed_ns) const {
+  return spent_ + cost_ns <= share(elapsed_ + elapsed_ns + saved_, budget_ppm_);
+}
+
+int RegretBudget::best_static() const {
+  return static_cast<int>(std::min_element(static_.begin(), static_.end()) - static_.begin());
+}
+
+std::int64_t RegretBudget::loss_ns() const {
+  return static_.empty() ? 0 : replayed_ - static_[best_static()];
+}
+
+void RegretBudget::finish(std::int64_t elapsed_ns, std::int64_t replayed_ns,
+                          std::span<const std::int64_t> static_ns, bool counts) {
+  elapsed_ += elapsed_ns;
+  if (!counts || static_ns.empty()) return;
+  static_.resize(static_ns.size(), 0);
+  for (std::size_t i = 0; i < static_ns.size(); ++i) static_[i] += static_ns[i];
+  replayed_ += replayed_ns;
+  saved_ = std::max<std::int64_t>(0, -loss_ns());
+  const std::int64_t limit = share(replayed_, fallback_ppm_);
+  exhausted_ = loss_ns() > (exhausted_ ? limit / 2 : limit);
+}
+
+std::vector<std::int64_t> RegretBudget::save() const {
+  std::vector<std::int64_t> words{elapsed_, saved_, spent_, replayed_, exhausted_ ? 1 : 0};
+  words.insert(words.end(), static_.begin(), static_.end());
+  return words;
+}
+
+void RegretBudget::load(std::span<const std::int64_t> words) {
+  TAPER_VALIDATE(words.size() >= 5, "the saved regret budget is damaged");
+  elapsed_ = words[0];
+  saved_ = words[1];
+  spent_ = words[2];
+  replayed_ = words[3];
+  exhausted_ = words[4] != 0;
+  static_.assign(words.begin() + 5, words.end());
+}
+
+}  // namespace taper

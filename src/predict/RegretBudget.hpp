@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace taper {
+
+// Keeps switching from costing more than a small share of the time, and gives up on it while the
+// past says that one fixed layout would have been faster.
+class RegretBudget {
+ public:
+  RegretBudget(std::int64_t budget_ppm, std::int64_t fallback_ppm)
+      : budget_ppm_(budget_ppm), fallback_ppm_(fallback_ppm) {}
+
+  // Whether a switch of this cost may be paid so long after the generation's start: spending stays
+  // within the share of all elapsed time, savings included.
+  bool affords(std::int64_t cost_ns, std::int64_t elapsed_ns) const;
+  void spend(std::int64_t cost_ns) { spent_ += cost_ns; }
+
+  // Ends a generation: its time as replayed with the switches made, and under each static layout.
+  // `counts`: not where nothing was known of lengths yet.
+  void finish(std::int64_t elapsed_ns, std::int64_t replayed_ns,
+              std::span<const std::int64_t> static_ns, bool counts);
+
+  // Index of the static layout that the past favours.
+  int best_static() const;
+  // True while the loss against it is too large: from the limit on, until half of it.
+  bool exhausted() const { return exhausted_; }
+  std::int64_t loss_ns() const;
+
+  std::vector<std::int64_t> save() const;
+  void load(std::span<const std::int64_t> words);
+
+ private:
+  std::int64_t budget_ppm_, fallback_ppm_;
+  std::int64_t elapsed_ = 0, saved_ = 0, spent_ = 0;
+  std::int64_t replayed_ = 0;         // summed over generations
+  std::vector<std::int64_t> static_;  // likewise, by layout
+  bool exhausted_ = false;
+};
+
+}  // namespace taper

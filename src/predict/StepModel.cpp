@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/StepModel.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+
+namespace taper {
+namespace {
+
+constexpr std::int64_t kContextUnit = 16;
+constexpr std::int64_t kFactorOne = 1 << 20;
+
+// y at x on the line through two points.
+std::int64_t linear(std::int64_t x, std::int64_t x0, std::int64_t y0, std::int64_t x1,
+                    std::int64_t y1) {
+  return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
+}
+
+// The same beyond the second point, where time does not fall.
+std::int64_t beyond(std::int64_t x, std::int64_t x0, std::int64_t y0, std::int64_t x1,
+                    std::int64_t y1) {
+  return y1 + std::max<std::int64_t>(0, y1 - y0) * (x - x1) / (x1 - x0);
+}
+
+}  // namespace
+
+std::int64_t StepCurve::Line::at(std::int64_t context) const {
+  if (knots.size() == 1 || context <= knots.front().context) return knots.front().ns;
+  std::size_t i = 1;
+  while (i + 1 < knots.size() && knots[i].context < context) ++i;
+  const Knot& a = knots[i - 1];
+  const Knot& b = knots[i];
+  return context <= b.context ? linear(context, a.context, a.ns, b.context, b.ns)
+                              : beyond(context, a.context, a.ns, b.context, b.ns);
+}
+
+StepCurve::StepCurve(std::span<const StepSample> samples) {
+  std::map<int, std::vector<Knot>> lines;
+  for (const StepSample& s : samples)
+    if (s.new_tokens == s.sequences)
+      lines[s.sequences].push_back({s.context * kContextUnit / s.sequences, s.median_ns});
+  TAPER_VALIDATE(!lines.empty(), "a step model needs at least one decode step");
+  for (auto& [sequences, knots] : lines) {
+    std::sort(knots.begin(), knots.end(),
+              [](const Knot& a, const Knot& b) { return a.context < b.context; });
+    // A sum that is no multiple of the batch may round onto a neighbour.
+    const auto same = [](const Knot& a, const Knot& b) { return a.context == b.context; };
+    knots.erase(std::unique(knots.begin(), knots.end(), same), knots.end());
+    lines_.push_back({sequences, std::move(knots)});
+  }
+  std::vector<std::int64_t> contexts;
+  for (const Line& line : lines_)
+    for (const Knot& k : line.knots) contexts.push_back(k.context);
+  std::sort(contexts.begin(), contexts.end());
+  contexts.erase(std::unique(contexts.begin(), contexts.end()), contexts.end());
+  for (int b = 0; b < kTable; ++b) {
+    Line line{b, {}};
+    for (const std::int64_t c : contexts) line.knots.push_back({c, between_lines(b, c)});
+    table_.push_back(std::move(line));
+  }
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> extra;  // rows: sum, count
+  for (const StepSample& s : samples)
+    if (s.new_tokens > s.sequences) {
+      auto& [sum, count] = extra[s.new_tokens - s.sequences];
+      sum += std::max<std::int64_t>(0, s.median_ns - decode_ns(s.sequences, s.context));
+      ++count;
+    }
+  prefill_.emplace_back(0, 0);
+  for (const auto& [rows, sum] : extra) prefill_.emplace_back(rows, sum.first / sum.second);
+  if (extra.empty()) {  // a row of a prompt costs what a row of the batch costs
+    const std::int64_t c = contexts.front();
+    prefill_.emplace_back(1024,
+                          std::max<std::int64_t>(0, between_lines(1025, c) - between_lines(1, c)));
+  }
+}
+
+std::int64_t StepCurve::between_lines(int sequences, std::int64_t context) const {
+  if (lines_.size() == 1 || sequences <= lines_.front().sequences)
+    return lines_.front().at(context);
+  std::size_t i = 1;
+  while (i + 1 < lines_.size() && lines_[i].sequences < sequences) ++i;
+  const Line& a = lines_[i - 1];
+  const Line& b = lines_[i];
+  const auto law = sequences <= b.sequences ? linear : beyond;
+  return law(sequences, a.sequences, a.at(context), b.sequences, b.at(context));
+}
+
+std::int64_t StepCurve::decode_ns(int sequences, std::int64_t context) const {
+  if (sequences <= 0) return 0;
+  const std::int64_t mean = context * kContextUnit / sequences;
+  const std::int64_t ns =
+      sequences < kTable ? table_[sequences].at(mean) : between_lines(sequences, mean);
+  return std::max<std::int64_t>(1, ns * factor_ >> 10);
+}
+
+std::int64_t StepCurve::prefill_ns(std::int64_t rows) const {
+  if (rows <= 0) return 0;
+  std::size_t i = 1;
+  while (i + 1 < prefill_.size() && prefill_[i].first < rows) ++i;
+  const auto& [x0, y0] = prefill_[i - 1];
+  const auto& [x1, y1] = prefill_[i];
+  return (rows <= x1 ? linear(rows, x0, y0, x1, y1) : beyond(rows, x0, y0, x1, y1)) * factor_ >> 10;
+}
+
+StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ranks_per_node) {
+  std::map<std::pair<int, PairClass>, std::vector<StepSample>> samples;
+  for (const StepSample& s : profile.steps) samples[{s.tp, s.pair}].push_back(s);
+  for (const auto& [key, list] : samples) curves_.emplace(key, StepCurve(list));
+}
+
+PairClass StepModel::profile_pair(const LayoutGroup& group) const {
+  const int node = std::max(1, ranks_per_node_);
+  return group.first / node == (group.end() - 1) / node ? PairClass::kSameNode
+                                                        : PairClass::kOtherNode;
+}
+
+const StepCurve& StepModel::curve(int tp, PairClass pair) const {
+  auto at = curves_.find({tp, pair});
+  if (at == curves_.end())
+    at = curves_.find(
+        {tp, pair == PairClass::kSameNode ? PairClass::kOtherNode : PairClass::kSameNode});
+  TAPER_VALIDATE(at != curves_.end(), "the profile lacks tensor-parallel degree " << tp);
+  return at->second;
+}
+
+void StepModel::observe(int tp, int speed) {
+  if (speed <= 0) return;
+  // The leader's prediction contains the factor learned so far.
+  const auto at = factors_.try_emplace(tp, kFactorOne).first;
+  const std::int64_t seen = at->second * std::clamp(speed, 512, 2048) / 1024;
+  at->second =
+      std::clamp(at->second + (seen - at->second) / 8, kFactorOne * 3 / 4, kFactorOne * 4 / 3);
+  apply(tp);
+}
+
+void StepModel::apply(int tp) {
+  for (auto& [key, curve] : curves_)
+    if (key.first == tp) curve.set_factor(factor(tp));
+}
+
+int StepModel::factor(int tp) const {
+  const auto at = factors_.find(tp);
+  return at == factors_.end() ? 1024 : static_cast<int>(at->second >> 10);
+}
+
+std::vector<std::int64_t> StepModel::save() const {
+  std::vector<std::int64_t> words;
+  for (const auto& [tp, factor] : factors_) words.insert(words.end(), {tp, factor});
+  return words;
+}
+
+void StepModel::load(std::span<const std::int64_t> words) {
+  TAPER_VALIDATE(words.size() % 2 == 0, "the saved step model is damaged");
+  factors_.clear();
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    factors_[static_cast<int>(words[i])] = words[i + 1];
+    apply(static_cast<int>(words[i]));
+  }
+}
+
+std::vector<FitError> leave_one_out(std::span<const StepSample> samples) {
+  std::map<std::pair<int, PairClass>, std::vector<StepSample>> parts;
+  for (const StepSample& s : samples) parts[{s.tp, s.pair}].push_back(s);
+  std::vector<FitError> errors;
+  for (const auto& [key, part] : parts) {
+    std::vector<std::int64_t> list;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      std::vector<StepSample> rest = part;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+      if (std::none_of(rest.begin(), rest.end(),
+                       [](const StepSample& s) { return s.new_tokens == s.sequences; }))
+        continue;
+      const StepSample& s = part[i];
+      const std::int64_t guess = StepCurve(rest).step_ns(s.new_tokens, s.sequences, s.context);
+      list.push_back(std::abs(guess - s.median_ns) * 1'000'000 / s.median_ns);
+    }
+    if (list.empty()) continue;
+    std::sort(list.begin(), list.end());
+    const auto quantile = [&](std::size_t percent) {
+      return list[(list.size() - 1) * percent / 100];
+    };
+    errors.push_back(
+        {key.first, key.second, quantile(50), quantile(90), quantile(95), list.back()});
+  }
+  return errors;
+}
+
+}  // namespace taper

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Step times between and beyond the samples of a profile. Integers only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "predict/LatencyProfile.hpp"
+#include "shard/Layout.hpp"
+
+namespace taper {
+
+// Step time of one TP degree and pair class as a function of (new tokens, sequences, context):
+// piecewise linear in the mean context on lines of equal batch, linear between the lines. Beyond
+// the samples it goes on with the last slope, which is never negative: products cost time per row,
+// attention per position.
+class StepCurve {
+ public:
+  // The samples of one degree and class; at least one decode step among them.
+  explicit StepCurve(std::span<const StepSample> samples);
+
+  // A step of `sequences` tokens, one for each sequence, over `context` summed positions.
+  std::int64_t decode_ns(int sequences, std::int64_t context) const;
+  // What `rows` prompt positions in the same step add.
+  std::int64_t prefill_ns(std::int64_t rows) const;
+  std::int64_t step_ns(int new_tokens, int sequences, std::int64_t context) const {
+    return decode_ns(sequences, context) + prefill_ns(new_tokens - sequences);
+  }
+
+  // Multiplies all times by factor / 1024.
+  void set_factor(int factor) { factor_ = factor; }
+
+ private:
+  struct Knot {
+    std::int64_t context = 0;  // mean per sequence, in 1/16 positions
+    std::int64_t ns = 0;
+  };
+  struct Line {
+    int sequences = 0;
+    std::vector<Knot> knots;  // by ascending context
+    std::int64_t at(std::int64_t context) const;
+  };
+  static constexpr int kTable = 512;  // batches looked up directly
+
+  std::int64_t between_lines(int sequences, std::int64_t context) const;
+
+  std::vector<Line> lines_;  // as measured, by ascending batch
+  std::vector<Line> table_;  // [sequences], for all batches below kTable
+  std::vector<std::pair<std::int64_t, std::int64_t>> prefill_;  // rows, ns; starts at (0, 0)
+  std::int64_t factor_ = 1024;
+};
+
+// The curves of a profile, and what is learned of their scale while running.
+class StepModel {
+ public:
+  explicit StepModel(const LatencyProfile& profile);
+
+  // The other class where the profile has only that one. Throws Error where the degree is missing.
+  const StepCurve& curve(int tp, PairClass pair) const;
+  const StepCurve& curve(const LayoutGroup& group) const {
+    return curve(group.tp, profile_pair(group));
+  }
+
+  // Takes in the measured / predicted ratio of one degree in 1/1024 (ReplicaSnapshot::speed): a
+  // moving average, never outside [3/4, 4/3].
+  void observe(int tp, int speed);
+  // Learned factor of a degree in 1/1024.
+  int factor(int tp) const;
+
+  std::vector<std::int64_t> save() const;
+  void load(std::span<const std::int64_t> words);
+
+ private:
+  PairClass profile_pair(const LayoutGroup& group) const;
+  void apply(int tp);
+
+  std::map<std::pair<int, PairClass>, StepCurve> curves_;
+  std::map<int, std::int64_t> factors_;  // in 1/2^20
+  int ranks_per_node_ = 1;
+};
+
+// Errors of step times predicted from the other samples: what interpolation costs.
+std::vector<FitError> leave_one_out(std::span<const StepSample> samples);
+
+}  // namespace taper

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/LengthLaw.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+using namespace taper;
+
+TEST_CASE("laws have the shapes that they are named for") {
+  const int limit = 2000, count = 5000;
+  for (const LengthLaw law : all_length_laws()) {
+    const auto lengths = draw_lengths(law, 1, 3, count, limit);
+    REQUIRE(lengths.size() == count);
+    CHECK(*std::min_element(lengths.begin(), lengths.end()) >= 1);
+    CHECK(*std::max_element(lengths.begin(), lengths.end()) <= limit);
+    CHECK(lengths == draw_lengths(law, 1, 3, count, limit));
+    if (law != LengthLaw::kTruncated) CHECK(lengths != draw_lengths(law, 1, 4, count, limit));
+  }
+  const auto share_above = [&](LengthLaw law, int length) {
+    const auto lengths = draw_lengths(law, 1, 3, count, limit);
+    return static_cast<double>(
+               std::count_if(lengths.begin(), lengths.end(), [&](int x) { return x > length; })) /
+           count;
+  };
+  CHECK(std::abs(share_above(LengthLaw::kHeavyTail, limit / 2) - 0.1085) < 0.015);
+  CHECK(share_above(LengthLaw::kTruncated, limit - 1) == 1.0);
+  CHECK(share_above(LengthLaw::kNarrow, limit / 2 + limit / 50) == 0.0);
+  CHECK(std::abs(share_above(LengthLaw::kBimodal, limit / 2) - 0.2) < 0.02);
+}
+
+TEST_CASE("drifting lengths grow, then shrink") {
+  const auto median = [](int iteration) {
+    auto lengths = draw_lengths(LengthLaw::kDrifting, 1, iteration, 2001, 4000);
+    std::sort(lengths.begin(), lengths.end());
+    return lengths[1000];
+  };
+  CHECK(median(7) > median(0) * 13 / 10);
+  CHECK(median(15) < median(8));
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/RegretBudget.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <vector>
+
+#include "base/Error.hpp"
+
+using namespace taper;
+
+TEST_CASE("spending stays within the share of elapsed time and savings") {
+  RegretBudget budget(10'000, 5'000);
+  CHECK_FALSE(budget.affords(11, 1000));
+  CHECK(budget.affords(10, 1000));
+  budget.spend(10);
+  CHECK_FALSE(budget.affords(1, 1000));
+  CHECK(budget.affords(10, 2000));
+  // A generation that took 2000 and saved 1000 against the best static layout.
+  budget.finish(2000, 2000, std::vector<std::int64_t>{3000, 4000}, true);
+  CHECK(budget.best_static() == 0);
+  CHECK(budget.loss_ns() == -1000);
+  CHECK(budget.affords(20, 0));
+  CHECK_FALSE(budget.affords(21, 0));
+}
+
+TEST_CASE("too large a loss ends switching until it has become small") {
+  RegretBudget budget(10'000, 5'000);
+  const std::vector<std::int64_t> fixed{2'000'000, 1'000'000};
+  budget.finish(0, 1'100'000, fixed, false);  // before any length was known
+  CHECK_FALSE(budget.exhausted());
+  budget.finish(0, 1'004'000, fixed, true);
+  CHECK_FALSE(budget.exhausted());
+  budget.finish(0, 1'020'000, fixed, true);
+  CHECK(budget.exhausted());
+  CHECK(budget.best_static() == 1);
+  int generations = 0;
+  while (budget.exhausted() && ++generations < 100) budget.finish(0, 1'000'000, fixed, true);
+  CHECK(generations == 8);  // 24,000 of 10 million is below a half of 0.5 %
+}
+
+TEST_CASE("a budget is saved and loaded") {
+  RegretBudget budget(10'000, 5'000), copy(10'000, 5'000);
+  budget.spend(7);
+  budget.finish(500, 400, std::vector<std::int64_t>{500, 300}, true);
+  copy.load(budget.save());
+  CHECK(copy.save() == budget.save());
+  CHECK(copy.exhausted());
+  CHECK_THROWS_AS(copy.load(std::vector<std::int64_t>{1}), Error);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/Scenarios.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "predict/LengthLaw.hpp"
+#include "support/synthetic_profile.hpp"
+
+using namespace taper;
+
+TEST_CASE("expanded sequences fit the snapshot") {
+  const DivisorChain chain = DivisorChain::of(2);
+  ReplicaSnapshot a, b;
+  a.lengths[5] = 3;  // 32..63
+  a.lengths[6] = 1;  // 64..127
+  a.response = 3 * 40 + 80;
+  a.context = a.response + 4 * 100;
+  b.waiting = 2;
+  const Snapshot s{Layout::uniform(1, chain), {a, b}, 0, 0, 0};
+  const auto list = expand(s, 90, 1000);
+  REQUIRE(list.size() == 6);
+  std::int64_t context = 0, response = 0;
+  for (const SequenceState& q : list) {
+    context += q.context;
+    response += q.response;
+    CHECK(q.id == &q - list.data());
+    if (q.context > 0) CHECK(q.context == q.prompt + q.response);
+  }
+  CHECK(response == a.response);
+  CHECK(context == a.context);
+  CHECK(list[0].response == 40);
+  CHECK(list[3].response == 80);
+  CHECK(list[5].context == 0);
+  CHECK(list[5].replica == 1);
+  CHECK(list[5].prompt == 90);
+}
+
+TEST_CASE("scenarios are a function of seed, iteration, sequence and number") {
+  const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
+  const StepModel steps(profile);
+  const SwitchCost cost(profile);
+  LengthModel lengths(3);
+  lengths.begin(1000);
+  lengths.learn(draw_lengths(LengthLaw::kLogNormal, 3, 0, 500, 1000), {});
+  const LayoutShape shape = resolve(Layout::uniform(2, DivisorChain::of(2)), steps);
+  std::vector<SequenceState> sequences;
+  for (int i = 0; i < 20; ++i) sequences.push_back({i, 0, 50, 10, 40, 1000});
+  const auto time = [&](std::uint64_t seed, std::int64_t iteration, int scenario) {
+    Scenarios scenarios(seed, 32);
+    scenarios.begin(iteration);
+    return scenarios.run(scenario, sequences, shape, cost, lengths, 64).finish();
+  };
+  CHECK(time(1, 1, 5) == time(1, 1, 5));
+  CHECK(time(1, 1, 5) != time(1, 1, 6));
+  CHECK(time(1, 1, 5) != time(2, 1, 5));
+  CHECK(time(1, 1, 5) != time(1, 2, 5));
+}
