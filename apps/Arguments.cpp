@@ -9,8 +9,10 @@ void ModelArguments::declare(param::CommandLine& line) {
   line.text("model", model, "DIR",
             "Hugging Face directory: config.json, *.safetensors, tokenizer.json")
       .required();
-  line.text("layout", layout, "TPxDP",
-            "tensor-parallel degree and replicas, 2x4 on 8 ranks; default: TP 1");
+  line.text(
+      "layout", layout, "TPxDP",
+      "tensor-parallel degree and replicas, 2x4 on 8 ranks; default: TP 1; generate also takes "
+      "groups of different degrees, 4+2+2");
   line.choice("dtype", type, "type of the forward weights",
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   line.number("hang-seconds", hang_seconds, "S",

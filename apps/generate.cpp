@@ -6,16 +6,16 @@
 #include "Arguments.hpp"
 #include "Commands.hpp"
 #include "Session.hpp"
+#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "driver/GenerateJob.hpp"
+#include "driver/GenerationRecord.hpp"
 #include "driver/OutputLines.hpp"
 #include "driver/PromptEncoder.hpp"
 #include "io/AtomicFile.hpp"
 
 namespace taper {
 namespace {
-
-enum class Mode { kStatic };
 
 void report_speed(const std::vector<Sample>& samples, double seconds, int ranks) {
   std::int64_t tokens = 0;
@@ -30,10 +30,9 @@ void report_speed(const std::vector<Sample>& samples, double seconds, int ranks)
 }  // namespace
 
 int run_generate(int argc, char** argv) {
-  std::string prompts_file, output, chat_template = "auto";
+  std::string prompts_file, output, record_file, chat_template = "auto";
   ModelArguments arguments;
   GenerateOptions options;
-  Mode mode = Mode::kStatic;
   param::CommandLine line(
       "taper generate",
       "Generates responses to prompts: JSON lines with \"prompt\", \"messages\" or \"tokens\".");
@@ -42,7 +41,15 @@ int run_generate(int argc, char** argv) {
   line.text("output", output, "FILE", "the responses, JSON lines; written when all are done")
       .required();
   declare_sampling(line, options);
-  line.choice("mode", mode, "whether the layout changes meanwhile", {{"static", Mode::kStatic}});
+  line.choice("mode", options.mode,
+              "whether the layout changes meanwhile: never, only in words, or where it pays",
+              {{"static", PolicyMode::kStatic},
+               {"advise", PolicyMode::kAdvise},
+               {"adaptive", PolicyMode::kAdaptive}});
+  line.text("profile", options.profile, "FILE",
+            "latency profile of this model and machine, for advise and adaptive");
+  line.text("record", record_file, "FILE",
+            "writes the account of consultations and layout changes, HDF5");
   line.text("chat-template", chat_template, "FAMILY",
             "how messages become text: auto (the model's own) or a family");
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
@@ -51,11 +58,17 @@ int run_generate(int argc, char** argv) {
   }
   Session session(argc, argv);
   options.type = arguments.type;
-  options.tp = arguments.grid(session.size()).tp;
+  TAPER_VALIDATE(options.mode == PolicyMode::kStatic || !options.profile.empty(),
+                 "--mode needs --profile unless it is static (make one with taper profile)");
+  options.layout = arguments.layout;
+  std::vector<int> degrees = degrees_of_layout(arguments.layout);
+  if (arguments.layout.find('+') == std::string::npos)
+    degrees = {arguments.grid(session.size()).tp};
+  options.tp = options.mode == PolicyMode::kStatic ? degrees.front() : 1;
   ModelFiles files(arguments.model);
   const auto prompts = encode_prompt_file(prompts_file, files, chat_template);
   if (session.rank() == 0) require_writable(output);
-  Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
+  Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
   require_equal(ranks, prompts_file, hash_text(prompts));
   GenerateJob job(options, files, prompts, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
@@ -66,6 +79,14 @@ int run_generate(int argc, char** argv) {
     file.commit();
   }
   report_speed(samples, job.seconds(), ranks.size());
+  if (options.mode != PolicyMode::kStatic) TAPER_INFO(summary(job.report()));
+  if (session.rank() == 0 && !record_file.empty()) {
+    RunFile file(record_file);
+    file.set_machine("ranks", std::to_string(ranks.size()));
+    add_generation(file, 1, job.report());
+    file.add_metrics(1, adaptive_metrics(job.report()));
+    file.save();
+  }
   return 0;
 }
 

@@ -57,7 +57,9 @@ int train(Session& session, const RunOptions& options, const std::string& config
   try {
     require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
                                        {"Training/Tensor Parallel", options.training.tp}});
-    Ranks& ranks = session.start({options.training.tp, options.rollout.tp}, options.hang_seconds,
+    std::vector<int> degrees = degrees_of_layout(options.rollout.layout);
+    degrees.insert(degrees.end(), {options.training.tp, options.rollout.tp});
+    Ranks& ranks = session.start(degrees, options.hang_seconds,
                                  arguments.check ? "." : options.output, record);
     require_equal(ranks, "the configuration", config);
     TrainJob job(options, config, ranks, stop);

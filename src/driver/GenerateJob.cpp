@@ -24,6 +24,10 @@ RolloutOptions rollout_options(const GenerateOptions& o, const ModelFiles& files
       std::min<std::int64_t>(o.max_running, (responses + replicas - 1) / replicas));
   r.step_rows = std::max(o.step_rows, r.max_running);
   r.kv_memory_mb = o.kv_memory_mb;
+  r.tp = o.tp;
+  r.mode = o.mode;
+  r.profile = o.profile;
+  r.layout = o.layout;
   return r;
 }
 
@@ -34,6 +38,8 @@ Sample as_sample(Completion&& c) {
   s.response = std::move(c.response);
   s.log_probs = std::move(c.log_probs);
   s.finish = static_cast<std::int8_t>(c.finish);
+  for (const ProducedBy& span : c.spans)
+    s.spans.push_back({span.first_token, span.tp, span.replica});
   return s;
 }
 
@@ -45,12 +51,11 @@ GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
       files_(files),
       prompts_(prompts),
       ranks_(ranks),
-      model_("model", files, ranks, options.tp),
-      engine_options_(
-          engine_options(rollout_options(options, files, prompts, ranks.size() / options.tp), files,
-                         model_.parallel())) {
+      generator_(rollout_options(options, files, prompts, ranks.size() / options.tp), options.type,
+                 files, ranks),
+      model_("model", files, ranks, generator_.smallest_degree()) {
   model_.plan(plan_, options.type);
-  Engine::plan(plan_, MemoryPhase::kRollout, files.table, model_.parallel(), engine_options_);
+  generator_.plan(plan_);
 }
 
 // A request per prompt; with fewer prompts than replicas, several that share out its samples.
@@ -75,17 +80,12 @@ std::vector<Sample> GenerateJob::run() {
   ranks_.progress.set_phase("gen");
   Arena arena(plan_);
   model_.load(ranks_.exec, options_.type, arena);
-  Engine engine(ranks_.exec, model_.view(), model_.parallel(), engine_options_, arena,
-                MemoryPhase::kRollout, files_.rope_table(engine_options_.max_positions));
+  generator_.create(model_.packed(), arena, files_.rope_table(generator_.max_positions()));
   barrier(ranks_.world());
   const Timer timer;
-  const Group& group = model_.parallel().group();
-  auto completions =
-      generate(engine, requests(), ranks_.rank() / group.size(), ranks_.size() / group.size(),
-               options_.sampling, stops, ranks_.progress);
+  auto completions = generator_.run(requests(), options_.sampling, stops);
   std::vector<Sample> mine;
-  if (group.rank() == 0)  // the leader speaks for its group
-    for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
+  for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
   auto samples = gather_samples(ranks_.world(), mine);
   seconds_ = timer.seconds();
   return samples;

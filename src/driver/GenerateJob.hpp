@@ -5,15 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "driver/Generation.hpp"
+#include "driver/Generator.hpp"
 #include "rl/Rollout.hpp"
 
 namespace taper {
 
 struct GenerateOptions {
   WeightType type = WeightType::kBf16;
-  int tp = 1;
-  int samples = 1;  // per prompt
+  int tp = 1;  // of the static layout; the smallest degree where the layout changes
+  PolicyMode mode = PolicyMode::kStatic;
+  std::string profile;  // needed unless static
+  std::string layout;   // at the start; empty: tp, or chosen by the policy
+  int samples = 1;      // per prompt
   int max_new_tokens = 256;
   SamplingOptions sampling;
   std::vector<std::string> stop_strings;
@@ -36,6 +39,9 @@ class GenerateJob {
   std::vector<Sample> run();
   // Of the generation alone, without loading.
   double seconds() const { return seconds_; }
+  const GenerationReport& report() const { return generator_.report(); }
+  // For tests: generates with this policy instead of the one that the options ask for.
+  Generator& generator() { return generator_; }
 
  private:
   std::vector<Request> requests() const;
@@ -44,8 +50,8 @@ class GenerateJob {
   ModelFiles& files_;
   const std::vector<std::vector<std::int32_t>>& prompts_;
   const Ranks& ranks_;
+  Generator generator_;
   InferenceModel model_;
-  EngineOptions engine_options_;
   MemoryPlan plan_;
   double seconds_ = 0;
 };

@@ -34,21 +34,4 @@ EngineOptions engine_options(const RolloutOptions& o, const ModelFiles& files,
   return engine;
 }
 
-std::vector<Completion> generate(Engine& engine, const std::vector<Request>& requests, int replica,
-                                 int replicas, const SamplingOptions& sampling,
-                                 const StopOptions& stops, Progress& progress,
-                                 const std::function<bool()>& stop) {
-  constexpr std::int64_t kStepsBetweenQuestions = 16;
-
-  engine.begin(sampling, stops);
-  for (std::size_t i = 0; i < requests.size(); ++i)
-    if (static_cast<int>(i % replicas) == replica) engine.submit(requests[i]);
-  for (std::int64_t step = 0; !engine.idle(); ++step) {
-    progress.set_step(step);
-    if (stop && step % kStepsBetweenQuestions == 0 && stop()) return {};
-    engine.step();
-  }
-  return engine.take_completions();
-}
-
 }  // namespace taper

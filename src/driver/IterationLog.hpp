@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/Timer.hpp"
+#include "driver/GenerationRecord.hpp"
 #include "driver/Ranks.hpp"
 #include "io/MetricsLog.hpp"
 #include "io/RunFile.hpp"
@@ -51,6 +52,10 @@ class IterationLog {
 
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);
+  // The account of a generation's layouts (GenerationRecord.hpp).
+  void add_generation(std::int64_t iteration, const GenerationReport& report) {
+    taper::add_generation(run_file_, iteration, report);
+  }
   void close();
 
  private:

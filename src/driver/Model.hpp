@@ -54,6 +54,7 @@ class InferenceModel {
   // Reads and packs the weights.
   void load(const HostExec& exec, WeightType type, Arena& arena);
   const ModelView& view() const { return *view_; }
+  const PackedModel& packed() const { return *packed_; }
 
  private:
   std::string name_;

@@ -19,6 +19,9 @@ std::vector<std::string> RolloutOptions::problems() const {
   std::vector<std::string> list;
   if (step_rows < max_running)
     list.push_back("Rollout/Step Rows must be at least Rollout/Max Running");
+  if (mode != PolicyMode::kStatic && profile.empty())
+    list.push_back(
+        "Rollout/Mode needs Rollout/Profile (made by taper profile) unless it is static");
   if (temperature == 0.0f && samples > 1)
     list.push_back(
         "Rollout/Temperature 0 makes all samples of a prompt equal (set Samples Per Prompt to 1)");

@@ -7,6 +7,7 @@
 
 #include "driver/TrainingModel.hpp"
 #include "optim/Schedule.hpp"
+#include "predict/Policy.hpp"
 #include "rl/Advantage.hpp"
 #include "rl/PolicyLoss.hpp"
 
@@ -40,7 +41,10 @@ struct RolloutOptions {
   float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;
   int top_k = 0;
   std::vector<std::string> stop_strings;
-  int tp = 1;
+  int tp = 1;  // of the static layout; the smallest degree where the layout changes
+  PolicyMode mode = PolicyMode::kStatic;
+  std::string profile;  // of `taper profile`; needed unless static
+  std::string layout;   // at the start, "2x4" or "4+2+2"; empty: tp, or chosen by the policy
   int max_running = 64;
   int step_rows = 256;
   double kv_memory_mb = 1024.0;  // at most; less where less is needed

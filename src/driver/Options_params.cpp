@@ -43,7 +43,18 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
       .at_least(0)
       .below(1);
   s.list("Stop Strings", o.stop_strings, "Texts that end a response");
-  s.integer("Tensor Parallel", o.tp, "Ranks per replica during generation").at_least(1);
+  s.integer("Tensor Parallel", o.tp,
+            "Ranks per replica during generation; the smallest degree where the layout changes")
+      .at_least(1);
+  s.choice("Mode", o.mode,
+           "Whether the layout changes during generation: never, only in words, or where it pays",
+           {{"static", PolicyMode::kStatic},
+            {"advise", PolicyMode::kAdvise},
+            {"adaptive", PolicyMode::kAdaptive}});
+  s.text("Profile", o.profile, "Latency profile of this model and machine, by taper profile");
+  s.text("Layout", o.layout,
+         "Layout at the start of each generation, TPxDP or degrees of groups (4+2+2); empty: by "
+         "Tensor Parallel, or chosen from the profile");
   s.integer("Max Running", o.max_running, "Sequences in flight per replica").at_least(1);
   s.integer("Step Rows", o.step_rows, "Tokens per step, decode and prefill together").at_least(1);
   s.number("KV Memory MB", o.kv_memory_mb, "Largest KV cache per rank").above(0);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <sstream>
 
 #include "base/Checksum.hpp"
 #include "base/Error.hpp"
@@ -74,6 +76,9 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   file.set_attribute("/", "optimizer_steps", info.optimizer_steps);
   file.set_attribute("/", "seed", static_cast<std::int64_t>(info.seed));
   file.write_string("/config", info.config);
+  std::string policy;
+  for (const std::int64_t word : info.policy) policy += std::to_string(word) + " ";
+  file.write_string("/policy", policy);
   const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
   for (std::size_t t = 0; t < owned.size(); ++t) {
     ranks.progress.set_step(static_cast<std::int64_t>(t));
@@ -135,8 +140,14 @@ StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
     }
   }
   optimizer.set_steps(file.int_attribute("/", "optimizer_steps"));
+  std::vector<std::int64_t> policy;
+  if (file.exists("/policy")) {
+    std::istringstream words(file.read_string("/policy"));
+    policy.assign(std::istream_iterator<std::int64_t>(words), {});
+  }
   return {file.int_attribute("/", "iteration"), file.int_attribute("/", "optimizer_steps"),
-          static_cast<std::uint64_t>(file.int_attribute("/", "seed")), file.read_string("/config")};
+          static_cast<std::uint64_t>(file.int_attribute("/", "seed")), file.read_string("/config"),
+          std::move(policy)};
 }
 
 }  // namespace taper

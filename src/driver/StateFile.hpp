@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "driver/TrainingModel.hpp"
 
@@ -15,7 +16,8 @@ struct StateInfo {
   std::int64_t iteration = 0;  // finished iterations
   std::int64_t optimizer_steps = 0;
   std::uint64_t seed = 0;
-  std::string config;  // the parameters in use
+  std::string config;                     // the parameters in use
+  std::vector<std::int64_t> policy = {};  // what the layout policy has learned; may be empty
 };
 
 // state.h5: for each tensor /master, /first and /second (units, elements of a unit) f32 and /hash

@@ -28,8 +28,8 @@ double peak_memory_gb() {
   return static_cast<double>(usage.ru_maxrss) / (1024.0 * 1024.0);
 }
 
-TrainingModelOptions model_options(const RunOptions& o) {
-  return {o.model.type, o.training.tp, o.rollout.tp, pass_options(o), o.adamw};
+TrainingModelOptions model_options(const RunOptions& o, int rollout_tp) {
+  return {o.model.type, o.training.tp, rollout_tp, pass_options(o), o.adamw};
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       status_(options.output, options.training.iterations),
       files_(options.model.directory),
       prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
-      model_(files_, ranks, model_options(options)),
-      engine_options_(engine_options(options.rollout, files_, model_.rollout_parallel())),
+      generator_(options.rollout, options.model.type, files_, ranks),
+      model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(pass_options(options)),
       checkpoints_(std::filesystem::path(options.output) / "checkpoints", options.checkpoint.keep) {
   TAPER_VALIDATE(options.max_positions() <= files_.config.max_positions,
@@ -58,8 +58,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
     reference_->plan(plan_, options.model.type);
   }
-  Engine::plan(plan_, MemoryPhase::kRollout, files_.table, model_.rollout_parallel(),
-               engine_options_);
+  generator_.plan(plan_);
 }
 
 ScoreContext TrainJob::score_context(const ModelView& view) {
@@ -73,8 +72,7 @@ void TrainJob::create() {
   const ConstFloatMatrix rope = files_.rope_table(options_.max_positions());
   model_.create(*arena_, rope);
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
-  engine_ = std::make_unique<Engine>(ranks_.exec, model_.rollout_view(), model_.rollout_parallel(),
-                                     engine_options_, *arena_, MemoryPhase::kRollout, rope);
+  generator_.create(model_.packed(), *arena_, rope);
   const PolicyTrainerOptions trainer{options_.loss, options_.schedule,
                                      options_.training.mini_batches, options_.training.epochs};
   trainer_ = std::make_unique<PolicyTrainer>(trainer, score_context(model_.train_view()),
@@ -103,13 +101,15 @@ std::int64_t TrainJob::restore(const std::string& resume) {
                                                    << state->seed << " (this run has "
                                                    << options_.seed
                                                    << "); use the same seed, or --resume none");
+  if (!state->policy.empty()) generator_.load_policy(state->policy);
   TAPER_INFO("resuming after iteration " << state->iteration);
   return state->iteration;
 }
 
 void TrainJob::save_checkpoint(std::int64_t iteration) {
   checkpoints_.save(ranks_, files_, model_,
-                    {iteration, model_.optimizer().steps(), options_.seed, config_text_});
+                    {iteration, model_.optimizer().steps(), options_.seed, config_text_,
+                     generator_.save_policy()});
   saved_ = iteration;
 }
 
@@ -195,6 +195,9 @@ bool TrainJob::iterate(std::int64_t iteration) {
 // From here on the weights change: the iteration is finished and counts.
 void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, MetricValues metrics,
                       PhaseTimer& timer) {
+  generator_.learn(outcomes_of(samples));
+  for (auto& m : adaptive_metrics(generator_.report())) metrics.push_back(m);
+  if (log_) log_->add_generation(iteration, generator_.report());
   timer.start("update_actor");
   publish_seconds_ = 0.0;
   const UpdateReport update = trainer_->update(samples);
@@ -221,7 +224,7 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
   std::vector<double> memory{peak_memory_gb()};
   all_reduce_max(ranks_.world(), memory);
   metrics.emplace_back("perf/max_memory_allocated_gb", memory.front());
-  metrics.emplace_back("rollout/preemptions", static_cast<double>(engine_->preemptions()));
+  metrics.emplace_back("rollout/preemptions", static_cast<double>(generator_.preemptions()));
   const auto timing = reduce_timing(ranks_.world(), timer);
   if (log_) log_->add(iteration, metrics, timing, samples);
 }
@@ -230,7 +233,6 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
 std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
                                       const SamplingOptions& sampling, int samples,
                                       PhaseTimer& timer) {
-  const ModelParallel& parallel = model_.rollout_parallel();
   std::vector<Request> requests;
   for (std::size_t i = 0; i < prompts.size(); ++i)
     requests.push_back({static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens,
@@ -239,15 +241,13 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
   if (!stops.strings.empty())
     for (int id = 0; id < files_.valid_ids(); ++id)
       stops.token_bytes.push_back(files_.tokenizer().token_bytes(id));
-  const int replicas = ranks_.size() / parallel.group().size();
-  auto completions = generate(*engine_, requests, ranks_.rank() / parallel.group().size(), replicas,
-                              sampling, stops, ranks_.progress,
-                              [&] { return stop_.agreed(parallel.group()) != StopReason::kNone; });
+  auto completions = generator_.run(requests, sampling, stops, [this](const Group& group) {
+    return stop_.agreed(group) != StopReason::kNone;
+  });
   if (must_stop()) return {};
   timer.start("reward");
   std::vector<Sample> mine;
   for (Completion& c : completions) {
-    if (parallel.group().rank() != 0) break;  // the leader speaks for its group
     Sample s;
     s.ordinal = c.ordinal;
     s.sample = c.sample;
@@ -256,6 +256,8 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
     s.log_probs = std::move(c.log_probs);
     s.kept_mass = std::move(c.kept_mass);
     s.finish = static_cast<std::int8_t>(c.finish);
+    for (const ProducedBy& span : c.spans)
+      s.spans.push_back({span.first_token, span.tp, span.replica});
     const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
     s.rewards = {
         static_cast<float>(score_response(options_.data.rule, prompts[s.ordinal].truth, text))};
@@ -287,8 +289,10 @@ std::optional<double> TrainJob::evaluate() {
   const SamplingOptions sampling{options_.evaluation.temperature, 0, 1.0f, 0.0f, options_.seed,
                                  RandomPurpose::kEvaluation,      0};
   PhaseTimer unused(ranks_.progress);
+  const auto learned = generator_.save_policy();  // evaluations leave no trace in it
   const auto samples =
       rollout(prompts_.evaluation(options_.evaluation.prompts), sampling, 1, unused);
+  generator_.load_policy(learned);
   if (samples.empty()) return std::nullopt;  // stopped
   double sum = 0;
   for (const Sample& s : samples) sum += s.score;
@@ -310,6 +314,8 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
     r.rewards = s.rewards;
     r.advantage = s.advantage;
     r.finish = static_cast<FinishCode>(s.finish);
+    for (const auto& [first_token, tp, replica] : s.spans)
+      r.layout.push_back({first_token, tp, replica});
     mine.push_back(std::move(r));
   }
   RolloutFileOptions file;

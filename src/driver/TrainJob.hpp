@@ -8,7 +8,7 @@
 
 #include "base/Error.hpp"
 #include "driver/Checkpoint.hpp"
-#include "driver/Generation.hpp"
+#include "driver/Generator.hpp"
 #include "driver/IterationLog.hpp"
 #include "driver/Options.hpp"
 #include "driver/PromptSource.hpp"
@@ -66,14 +66,13 @@ class TrainJob {
   std::int64_t finished_ = 0, saved_ = 0;  // iterations; the last one in a checkpoint
   ModelFiles files_;
   PromptSource prompts_;
+  Generator generator_;
   TrainingModel model_;
   std::unique_ptr<InferenceModel> reference_;
-  EngineOptions engine_options_;
   TrainPassOptions pass_options_;
   MemoryPlan plan_;
   CheckpointStore checkpoints_;
   std::unique_ptr<Arena> arena_;
-  std::unique_ptr<Engine> engine_;
   std::unique_ptr<PolicyTrainer> trainer_;
   std::unique_ptr<IterationLog> log_;
   double publish_seconds_ = 0.0;  // of the current iteration, on this rank

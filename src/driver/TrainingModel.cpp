@@ -22,7 +22,6 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
       options_(options),
       dp_group_(&ranks.groups.dp_group(options.train_tp)),
       train_parallel_(files.table, ranks.groups.tp_group(options.train_tp)),
-      rollout_parallel_(files.table, ranks.groups.tp_group(options.rollout_tp)),
       packed_shard_(files.table, packed_tp(), ranks.chain.shard_index(ranks.rank(), packed_tp())),
       train_layout_(files.table, train_parallel_.shard()),
       packed_layout_(files.table, packed_shard_) {}
@@ -41,7 +40,6 @@ void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
   packed_ = std::make_unique<PackedModel>("policy", packed_layout_, packed_shard_, options_.type,
                                           WithBackward::kYes, arena);
   train_view_ = std::make_unique<ModelView>(*packed_, train_parallel_.shard());
-  rollout_view_ = std::make_unique<ModelView>(*packed_, rollout_parallel_.shard());
   pass_ =
       std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena, rope_table);
   gradients_ = std::make_unique<Gradients>(

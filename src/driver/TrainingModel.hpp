@@ -13,7 +13,7 @@ namespace taper {
 struct TrainingModelOptions {
   WeightType type = WeightType::kBf16;
   int train_tp = 1;
-  int rollout_tp = 1;  // may equal train_tp
+  int rollout_tp = 1;  // the smallest of the rollout; may equal train_tp
   TrainPassOptions pass;
   AdamWOptions adamw;
 };
@@ -32,9 +32,8 @@ class TrainingModel {
   void load_masters();
 
   const ModelParallel& train_parallel() const { return train_parallel_; }
-  const ModelParallel& rollout_parallel() const { return rollout_parallel_; }
   const ModelView& train_view() const { return *train_view_; }
-  const ModelView& rollout_view() const { return *rollout_view_; }
+  const PackedModel& packed() const { return *packed_; }
   const Group& dp_group() const { return *dp_group_; }
   const LocalLayout& layout() const { return train_layout_; }
   TrainPass& pass() { return *pass_; }
@@ -51,11 +50,11 @@ class TrainingModel {
   const Ranks* ranks_;
   TrainingModelOptions options_;
   const Group* dp_group_;
-  ModelParallel train_parallel_, rollout_parallel_;
+  ModelParallel train_parallel_;
   ModelShard packed_shard_;
   LocalLayout train_layout_, packed_layout_;
   std::unique_ptr<PackedModel> packed_;
-  std::unique_ptr<ModelView> train_view_, rollout_view_;
+  std::unique_ptr<ModelView> train_view_;
   std::unique_ptr<TrainPass> pass_;
   std::unique_ptr<Gradients> gradients_;
   std::unique_ptr<ShardedAdamW> optimizer_;

@@ -172,17 +172,21 @@ void Reshaper::move_kv(const Step& step, const Engine& engine, ReshapeReport& re
   std::vector<std::int64_t> counts(step.roots.size(), 0);
   for (const auto& ranks : kv.needed)
     for (const int r : ranks) counts[r] += group.index_of(r) >= 0 ? 1 : 0;
-  // Pieces per layer of the rank that stages most.
-  const std::int64_t busiest =
-      std::max<std::int64_t>(1, *std::max_element(counts.begin(), counts.end()));
   for (int p = 0; p < pieces; ++p)
     if (is_in(kv.needed[p], step.rank)) {
       slot[p] = static_cast<int>(mine.size());
       mine.push_back(p);
     }
-  TAPER_ENSURE(busiest * page <= stage_floats_);
-  const int chunk =
-      static_cast<int>(std::clamp<std::int64_t>(stage_floats_ / (busiest * page), 1, layers));
+  // Layers at a time, the same on all ranks: as many as fit what each of them is sure to have.
+  int chunk = layers;
+  for (const int r : group.world_ranks()) {
+    const int tp = step.change.to.groups()[step.change.to.replica_of(r)].tp;
+    const std::int64_t room =
+        std::int64_t{geometry_.blocks(tp)} * this->heads(tp, chain_->shard_index(r, tp)).size();
+    if (counts[r] > 0)
+      chunk = static_cast<int>(std::clamp<std::int64_t>(room / counts[r], 1, chunk));
+  }
+  TAPER_ENSURE(counts[step.rank] * page * chunk <= stage_floats_);
 
   const BlockPool old_pool = engine.pool(), new_pool = engine.pool_for(layout(after));
   const auto old_page = [&](int layer, int p) {

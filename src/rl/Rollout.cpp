@@ -64,6 +64,7 @@ void pack(Packer& out, const Sample& s) {
   out.put_list(s.log_probs);
   out.put_list(s.kept_mass);
   out.put_list(s.rewards);
+  out.put_list(s.spans);
 }
 
 Sample unpack(Unpacker& in) {
@@ -77,6 +78,7 @@ Sample unpack(Unpacker& in) {
   in.get_list(s.log_probs);
   in.get_list(s.kept_mass);
   in.get_list(s.rewards);
+  in.get_list(s.spans);
   return s;
 }
 

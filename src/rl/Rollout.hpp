@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,8 +20,10 @@ struct Sample {
   std::vector<float> kept_mass;
   std::vector<float> ref_log_probs;  // by the reference model; empty without one
   std::int8_t finish = 0;            // FinishReason
-  std::vector<float> rewards;        // by component
-  float score = 0.0f;                // weighted sum of the components
+  // (first response token, TP degree, replica) of each stretch produced in one layout.
+  std::vector<std::array<std::int32_t, 3>> spans;
+  std::vector<float> rewards;  // by component
+  float score = 0.0f;          // weighted sum of the components
   float advantage = 0.0f;
 
   int length() const { return static_cast<int>(prompt.size() + response.size()); }

@@ -223,6 +223,8 @@ TEST_CASE("bad input is named, with exit code 2 and nothing written") {
   SECTION("options") {
     scratch.refuses(scratch.generate("--temprature 1"), {"--temprature", "--temperature"});
     scratch.refuses(scratch.generate("--mode sometimes"), {"--mode", "static"});
+    scratch.refuses(scratch.generate("--mode adaptive"), {"--profile"});
+    scratch.refuses(scratch.generate("--mode adaptive --profile missing.h5"), {"missing.h5"});
     scratch.refuses(scratch.generate("--samples 0"), {"--samples"});
     scratch.refuses("generate --model " + model.string(), {"--prompts"});
     scratch.refuses("eval --model " + model.string() + " --prompts x", {"--rule"});

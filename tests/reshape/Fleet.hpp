@@ -22,6 +22,7 @@ struct Switch {
   std::string layout;
   Kv kv = Kv::kMove;
   bool repack = false;
+  bool rotate = false;  // every other sequence goes to the next replica
 };
 
 // A golden model on all ranks, ready for every layout of degrees from `smallest` on.
@@ -86,6 +87,8 @@ struct Fleet {
     auto destinations = share_out(change, list, s.repack);
     for (std::size_t i = 0; i < list.size(); ++i)
       destinations[i].keep_kv = s.kv == Kv::kMove || (s.kv == Kv::kMixed && i % 2 == 0);
+    for (std::size_t i = 0; s.rotate && i < list.size(); i += 2)
+      destinations[i].replica = (list[i].replica + 1) % change.to.replicas();
     waiting_seen = running_seen = reading_seen = preempted_seen = 0;
     for (const auto& q : list) {
       ++(q.running ? running_seen : waiting_seen);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver/Generator.hpp"
+#include "io/MetricsLog.hpp"
+#include "io/RunFile.hpp"
+#include "rl/Rollout.hpp"
+
+namespace taper {
+
+// A layout as one number: the degrees of its groups as digits, 422 for 4+2+2, while it has at most
+// 15 groups of less than 10 ranks; else minus (1,000,000 x the largest degree + the number of
+// groups).
+double layout_code(const Layout& layout);
+
+// Totals of a generation on this rank: adaptive/switches, adaptive/switch_time_s, ...
+MetricValues adaptive_metrics(const GenerationReport& report);
+
+// Adds the account of a generation to the run file: tables layout_consultations (what was seen and
+// chosen), layout_prices (every candidate of every decision that had any) and layout_switches
+// (predicted and measured cost by part). Times in seconds.
+void add_generation(RunFile& file, std::int64_t iteration, const GenerationReport& report);
+
+// What the policy learns from: one outcome for each sample, in their order.
+std::vector<Outcome> outcomes_of(const std::vector<Sample>& samples);
+
+// One line for people: "layout 1x2, then 2x1 at 3.2 s (...)".
+std::string summary(const GenerationReport& report);
+
+}  // namespace taper
