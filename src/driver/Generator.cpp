@@ -102,12 +102,14 @@ Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles&
     parallels_.emplace(tp, ModelParallel(files.table, ranks.groups.tp_group(tp)));
     layouts_[tp] = {nullptr, &parallels_.at(tp), engine_options(options, files, parallels_.at(tp))};
   }
-  if (!options.layout.empty())
-    for (const LayoutGroup& group : parse_layout(options.layout, ranks.chain).groups())
+  if (!options.layout.empty()) {
+    const Layout first = parse_layout(options.layout, ranks.chain);
+    for (const LayoutGroup& group : first.groups())
       TAPER_VALIDATE(layouts_.contains(group.tp),
                      "Rollout/Layout " << options.layout << " has a group of " << group.tp
                                        << " ranks (the weights held by the smallest groups cannot "
                                           "be seen as its shards); choose another layout");
+  }
   // Where the layout may change, a replica can take over the sequences of all others, within the
   // memory that the smallest degree needs anyway.
   const std::int64_t kv_layer =

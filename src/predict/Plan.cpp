@@ -17,4 +17,8 @@ std::string to_string(const Plan& plan) {
   return text;
 }
 
+Plan stay_in(const Layout& layout) {
+  return {layout, PlanStart::kNow, 0, false};
+}
+
 }  // namespace taper

@@ -29,6 +29,7 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 std::string to_string(const Plan& plan);
+Plan stay_in(const Layout& layout);
 
 // Nanoseconds of a quantity over the length scenarios.
 struct PriceRange {

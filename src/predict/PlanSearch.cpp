@@ -60,11 +60,11 @@ std::vector<const LayoutShape*> PlanSearch::targets() const {
 
 PricedPlan PlanSearch::now(const Pricer& pricer, const LayoutShape& to, bool repack,
                            int count) const {
-  PricedPlan plan{{to.layout, PlanStart::kNow, 0, repack}, {{alive_, &to, repack}}, {}, 0};
+  PricedPlan plan(Plan{to.layout, PlanStart::kNow, 0, repack}, {{alive_, &to, repack}});
   pricer.price(plan, count);
   const auto rest = ladder(setting_, to, alive_ - 1, mean_context_);
   if (rest.empty() || !setting_.look_ahead) return plan;
-  PricedPlan climb{plan.plan, plan.rules, {}, 0};
+  PricedPlan climb(plan.plan, plan.rules);
   climb.rules.insert(climb.rules.end(), rest.begin(), rest.end());
   pricer.price(climb, count);
   return climb.mean() < plan.mean() ? climb : plan;
@@ -78,7 +78,7 @@ void PlanSearch::add_later(const LayoutShape& to, bool repack,
     const int at = std::min(alive_ * percent / 100, before - 1);
     if (at < 1) break;
     before = at;
-    PricedPlan plan{{to.layout, PlanStart::kBelow, at, repack}, {{at, &to, repack}}, {}, 0};
+    PricedPlan plan(Plan{to.layout, PlanStart::kBelow, at, repack}, {{at, &to, repack}});
     for (const SwitchRule& rule : rest)
       if (rule.alive < at) plan.rules.push_back(rule);
     plans.push_back(std::move(plan));
@@ -86,7 +86,8 @@ void PlanSearch::add_later(const LayoutShape& to, bool repack,
 }
 
 std::vector<PricedPlan> PlanSearch::search() const {
-  std::vector<PricedPlan> plans{{{here_.layout}, {}, {}, 0}};
+  std::vector<PricedPlan> plans;
+  plans.emplace_back(stay_in(here_.layout));
   auto to = targets();
   const bool repack = setting_.repack && is_uneven(here_.layout, loads_);
   if (to.empty() && !repack) return plans;
@@ -97,10 +98,8 @@ std::vector<PricedPlan> PlanSearch::search() const {
     if (repack) add_later(here_, true, plans);
     const auto climb = ladder(setting_, here_, alive_ - 1, mean_context_);
     if (!climb.empty())
-      plans.push_back({{climb.front().shape->layout, PlanStart::kBelow, climb.front().alive, false},
-                       climb,
-                       {},
-                       0});
+      plans.emplace_back(
+          Plan{climb.front().shape->layout, PlanStart::kBelow, climb.front().alive, false}, climb);
     if (setting_.mixed_groups && !to.empty())
       if (const auto mixed = best_merge(pricer.first_runs(8), setting_.chain, setting_.steps,
                                         setting_.degrees, setting_.max_running))
@@ -129,7 +128,8 @@ std::vector<PricedPlan> PlanSearch::search() const {
 std::vector<PricedPlan> PlanSearch::compare(const LayoutShape& to, bool repack) const {
   const Pricer pricer(setting_.scenarios, scenarios_, sequences_, here_, setting_.cost,
                       setting_.lengths, setting_.max_running);
-  std::vector<PricedPlan> plans{{{here_.layout}, {}, {}, 0}};
+  std::vector<PricedPlan> plans;
+  plans.emplace_back(stay_in(here_.layout));
   pricer.price(plans.front(), scenarios_);
   plans.push_back(now(pricer, to, repack, scenarios_));
   return plans;

@@ -148,7 +148,7 @@ std::int64_t Policy::State::expected_ns(const LayoutShape& shape) {
                                            work.max_new_tokens, shape.layout.replicas());
   const int count = std::clamp(4 * kMostDraws / std::max(1, work.sequences), 4, options.scenarios);
   const Pricer pricer(scenarios, count, sequences, shape, cost, lengths, work.max_running);
-  PricedPlan stay{{shape.layout}, {}, {}, 0};
+  PricedPlan stay(stay_in(shape.layout));
   pricer.price(stay, count);
   std::int64_t ns = stay.mean();
   if (options.mode != PolicyMode::kAdaptive || !options.look_ahead) return ns;
@@ -156,7 +156,7 @@ std::int64_t Policy::State::expected_ns(const LayoutShape& shape) {
   const auto rules = ladder(setting(), shape, work.sequences, mean_context);
   for (const int percent : {100, 60, 35}) {
     if (rules.empty()) break;
-    PricedPlan climb{{shape.layout}, rules, {}, 0};
+    PricedPlan climb(stay_in(shape.layout), rules);
     for (SwitchRule& rule : climb.rules) rule.alive = rule.alive * percent / 100;
     pricer.price(climb, count);
     ns = std::min(ns, climb.mean());
@@ -249,7 +249,7 @@ void Policy::State::notice_refusal(const Snapshot& now) {
 
 Decision Policy::decide(const Snapshot& snapshot) {
   State& s = *state_;
-  const Plan stay_plan{snapshot.layout, PlanStart::kNow, 0, false};
+  const Plan stay_plan = stay_in(snapshot.layout);
   Decision decision{false, stay_plan, {}, "", 0};
   const auto answer = [&](const std::string& reason) {
     decision.reason = reason;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "predict/Plan.hpp"
@@ -13,6 +14,9 @@ namespace taper {
 
 // A plan with the switches that it is expected to lead to.
 struct PricedPlan {
+  explicit PricedPlan(Plan what, std::vector<SwitchRule> switches = {})
+      : plan(std::move(what)), rules(std::move(switches)) {}
+
   Plan plan;
   std::vector<SwitchRule> rules;
   std::vector<std::int64_t> rest_ns;  // by scenario: time to the last sequence

@@ -23,7 +23,8 @@ GenerationReport example() {
   decision.prices.push_back({go, {1'500'000'000, 1, 2}, {500'000'000, 100'000'000, 1}, 7'000'000});
   report.decisions.push_back(
       {{apart, std::vector<ReplicaSnapshot>(4), 250'000'000, 3, 0}, decision});
-  SwitchRecord change{{mixed, PlanStart::kNow, 0, false}, apart, {}, {}, 1.25, 0.001, 0.004, 12};
+  const Plan now{mixed, PlanStart::kNow, 0, false};
+  SwitchRecord change{now, apart, Confirmation(), ReshapeReport(), 1.25, 0.001, 0.004, 12};
   change.report.done = true;
   change.report.bytes_planned = 4096;
   change.confirmation.cost.move = 3'000'000;

@@ -148,16 +148,17 @@ TEST_CASE("a generation that changes its layout is the one that does not") {
   Fixture adaptive(PolicyMode::kAdaptive, "");
   CHECK(adaptive.generator.smallest_degree() == 1);
   const auto layouts = route();
-  for (const std::int64_t first : {1, 4, 9}) {
+  std::size_t switches = 0;
+  for (const std::int64_t first : {0, 1, 3}) {
     for (const bool mixed : {false, true}) {
       std::vector<ScriptedChange> changes;
       for (std::size_t i = 1; i <= 6 && layouts.size() > 1; ++i)
-        changes.push_back(adaptive.change(first + 2 * static_cast<std::int64_t>(i),
+        changes.push_back(adaptive.change(first + static_cast<std::int64_t>(i) - 1,
                                           layouts[i % layouts.size()], mixed, i % 3 == 0));
       adaptive.script(layouts.front(), changes);
       CHECK(digest(adaptive.ranks.world(), adaptive.run()) == expected);
       const GenerationReport& report = adaptive.generator.report();
-      if (layouts.size() > 1) CHECK(report.switches.size() >= 2);
+      switches += report.switches.size();
       for (const SwitchRecord& s : report.switches) CHECK(s.report.done);
       if (adaptive.ranks.rank() == 0) {
         REQUIRE(!report.decisions.empty());
@@ -167,6 +168,7 @@ TEST_CASE("a generation that changes its layout is the one that does not") {
       }
     }
   }
+  if (layouts.size() > 1) CHECK(switches >= 6);
 }
 
 TEST_CASE("ranks that sleep at random agree all the same") {
@@ -197,9 +199,8 @@ TEST_CASE("ranks that sleep at random agree all the same") {
 TEST_CASE("one group that stops stops all") {
   Fixture f(PolicyMode::kAdaptive, "");
   f.script(route().front(), {});
-  int asked = 0;
   const auto completions =
-      f.run([&](const Group& group) { return group.world_ranks().front() == 0 && ++asked == 2; });
+      f.run([&](const Group& group) { return group.world_ranks().front() == 0; });
   CHECK(f.generator.stopped());
   CHECK(completions.empty());
   // And the next generation is whole.
