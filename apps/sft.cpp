@@ -7,6 +7,8 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "driver/Options_params.hpp"
+#include "driver/OutputLines.hpp"
+#include "driver/SaveModel.hpp"
 #include "driver/SftJob.hpp"
 #include "param/CommandLine.hpp"
 #include "param/ParamFile.hpp"
@@ -40,6 +42,8 @@ int run_sft(int argc, char** argv) {
   for (const auto& assignment : assignments) file.set(assignment);
   schema.read(file);
   require_divisible(session.size(), {{"Training/Tensor Parallel", options.training.tp}});
+  require_model_target("Output/Directory", options.output);
+  if (!check) require_output_directory("Output/Directory", options.output);
   Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
   require_equal(ranks, "the configuration", schema.current_yaml());
   SftJob job(options, ranks);

@@ -21,7 +21,7 @@ enum class RandomPurpose : std::uint8_t {
   kTest = 7,
 };
 
-// The counter of one number. Field widths (bits) fill Philox's 128-bit counter; at() refuses what
+// The counter of one number. Field widths (bits) fill Philox's 128-bit counter; bits() refuses what
 // does not fit.
 struct RandomKey {
   RandomPurpose purpose = RandomPurpose::kTest;  // 8

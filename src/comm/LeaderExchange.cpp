@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "comm/MpiCall.hpp"
+#include "comm/Wait.hpp"
 
 namespace taper {
 namespace {
@@ -55,27 +56,30 @@ bool LeaderExchange::test() {
   if (!requests_.empty())
     TAPER_MPI_CALL(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
                                MPI_STATUSES_IGNORE));
-  if (done == 0) return false;
+  if (done != 0) conclude();
+  return done != 0;
+}
+
+void LeaderExchange::wait() {
+  TAPER_EXPECT(posted_);
+  yield_until_done(requests_);
+  conclude();
+}
+
+void LeaderExchange::conclude() {
   requests_.clear();
   posted_ = false;
   if (leads_exchange()) answer();
-  return true;
 }
 
 // Does not last: whoever was answered has moved on since.
 void LeaderExchange::wait_for_answers() {
-  if (!answers_.empty())
-    TAPER_MPI_CALL(
-        MPI_Waitall(static_cast<int>(answers_.size()), answers_.data(), MPI_STATUSES_IGNORE));
+  yield_until_done(answers_);
   answers_.clear();
 }
 
 void LeaderExchange::answer() {
-  // Everybody has posted again since, hence received the answers before.
-  if (!answers_.empty())
-    TAPER_MPI_CALL(
-        MPI_Waitall(static_cast<int>(answers_.size()), answers_.data(), MPI_STATUSES_IGNORE));
-  answers_.clear();
+  wait_for_answers();  // everybody has posted again since, hence received them
   sent_ = all_;
   for (std::size_t i = 1; i < leaders_.size(); ++i)
     TAPER_MPI_CALL(MPI_Isend(sent_.data(), static_cast<int>(sent_.size()), MPI_INT64_T, leaders_[i],

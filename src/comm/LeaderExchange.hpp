@@ -31,10 +31,13 @@ class LeaderExchange {
   // Whether the exchange that was posted is complete: then all() holds the integers of all leaders
   // in the order of the list. Returns at once.
   bool test();
+  // Returns when it is complete, for leaders that have nothing else to do.
+  void wait();
   std::span<const std::int64_t> all() const { return all_; }
 
  private:
   bool leads_exchange() const { return leaders_.front() == group_->rank(); }
+  void conclude();
   void answer();
   void wait_for_answers();
 

@@ -143,6 +143,15 @@ void CheckpointStore::remove_unfinished() const {
   for (const auto& path : unfinished) fs::remove_all(path);
 }
 
+void CheckpointStore::remove_after(std::int64_t iteration) const {
+  for (const auto& path : list_checkpoints(directory_)) {
+    if (std::stoll(path.filename().string().substr(5)) <= iteration) break;
+    TAPER_INFO("removing " << path.string() << " (this run starts after iteration " << iteration
+                           << ')');
+    fs::remove_all(path);
+  }
+}
+
 StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
                                 const ModelFiles& files, TrainingModel& model) {
   StateInfo info;

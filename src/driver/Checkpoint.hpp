@@ -25,6 +25,10 @@ class CheckpointStore {
   // Removes what killed runs left half-written. One rank only, before the first save.
   void remove_unfinished() const;
 
+  // Removes checkpoints of later iterations: where a run starts over or from an older state, they
+  // would pass for its own. One rank only, before the first save.
+  void remove_after(std::int64_t iteration) const;
+
   // Fills the model from the newest checkpoint that is whole; a damaged one is named in a warning
   // and the one before is tried. Nothing where there is none. Throws Error where there are some and
   // none is usable. Collective over the world.

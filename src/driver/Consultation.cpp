@@ -134,12 +134,18 @@ void Consultation::observe(const StepReport& report, const Engine& engine) {
   const double before = clock_.seconds();
   const bool posted = exchange_.is_posted();
   if (!posted && is_due(idle)) post(engine);
-  if (exchange_.is_posted() && exchange_.test()) conclude();
+  if (exchange_.is_posted() && is_complete(idle)) conclude();
   const double now = clock_.seconds();
   if (!idle && (posted || exchange_.is_posted())) seconds_ += now - before;
   step_began_ = now;
-  // A replica without work leaves its cores to the others.
-  if (idle && word_ == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+// A replica without work waits for the others here, under the eyes of the watchdog.
+bool Consultation::is_complete(bool idle) {
+  if (!idle) return exchange_.test();
+  const LibraryWait waiting(ranks_.progress, "the consultation of replicas", layout_.replicas());
+  exchange_.wait();
+  return true;
 }
 
 void Consultation::post(const Engine& engine) {

@@ -77,6 +77,7 @@ class Consultation {
   void read_word(ControlWord word);
   void measure(const StepReport& report);
   bool is_due(bool idle) const;
+  bool is_complete(bool idle);
   void post(const Engine& engine);
   void conclude();
   std::vector<std::int64_t> describe_plan() const;

@@ -98,7 +98,8 @@ Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles&
       if (tp % options.tp == 0 && fits_model(files.table, tp)) degrees.push_back(tp);
   std::sort(degrees.begin(), degrees.end());
   for (const int tp : degrees) {
-    if (parallels_.contains(tp) || !nests(files.table, degrees.front(), tp)) continue;
+    if (parallels_.contains(tp)) continue;
+    if (tp != degrees.front() && !nests(files.table, degrees.front(), tp)) continue;
     parallels_.emplace(tp, ModelParallel(files.table, ranks.groups.tp_group(tp)));
     layouts_[tp] = {nullptr, &parallels_.at(tp), engine_options(options, files, parallels_.at(tp))};
   }

@@ -40,7 +40,7 @@ struct ModelFiles {
   std::vector<float> rope_;
 };
 
-// Reads the pieces of `layout` from the directory and packs them, tensor by tensor.
+// Reads the pieces that `packed` holds from the directory and packs them, tensor by tensor.
 void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& packed);
 
 // Weights for inference in one uniform layout, with all that the engine and scoring need.

@@ -144,7 +144,7 @@ std::vector<ProfileSide> ProfileJob::sides() const {
 void ProfileJob::measure_switches() {
   const std::int64_t page =
       page_floats(files_->config.head_dim) * static_cast<std::int64_t>(sizeof(float));
-  std::vector<SwitchCost> costs;
+  std::vector<MeasuredSwitch> costs;
   for (const ProfileSide& side : sides())
     for (const PairClass pair : side.classes)
       costs.push_back(measure_switch(*ranks_, probe_->weights(), probe_->parallel(side.degree),
@@ -248,7 +248,7 @@ LatencyProfile ProfileJob::result(const ProfilePlanner& planner) const {
       p.fit_errors.push_back(planner.fit_error(side.degree, pair));
       p.repeat_noise.push_back(planner.repeat_noise(side.degree, pair));
     }
-  for (const SwitchCost& c : record_.switches) {
+  for (const MeasuredSwitch& c : record_.switches) {
     p.groups_ns = std::max(p.groups_ns, in_ns(c.groups));
     p.weights_ns = std::max(p.weights_ns, in_ns(c.weights));
     if (c.degree == 1) continue;

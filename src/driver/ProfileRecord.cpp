@@ -32,15 +32,15 @@ ProfilePoint point_of(const Json& json) {
   return p;
 }
 
-Json to_json(const SwitchCost& c) {
+Json to_json(const MeasuredSwitch& c) {
   return {{"degree", c.degree},           {"pair", static_cast<int>(c.pair)},
           {"latency", c.kv_move.latency}, {"bytes_per_second", c.kv_move.bytes_per_second},
           {"rendezvous", c.rendezvous},   {"groups", c.groups},
           {"weights", c.weights}};
 }
 
-SwitchCost cost_of(const Json& json) {
-  SwitchCost c;
+MeasuredSwitch cost_of(const Json& json) {
+  MeasuredSwitch c;
   json.at("degree").get_to(c.degree);
   c.pair = json.at("pair").get<int>() == 0 ? PairClass::kSameNode : PairClass::kOtherNode;
   json.at("latency").get_to(c.kv_move.latency);

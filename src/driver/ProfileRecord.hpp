@@ -16,7 +16,7 @@ struct ProfileRecord {
   double seconds_spent = 0;
   double budget = 0;  // seconds; 0: not decided yet
   std::vector<ProfilePoint> points;
-  std::vector<SwitchCost> switches;
+  std::vector<MeasuredSwitch> switches;
 };
 
 // <output>.partial

@@ -44,7 +44,7 @@ ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) 
   return trace;
 }
 
-OrderedJson to_json(const SwitchRecord& s) {
+OrderedJson to_json(const SimulatedSwitch& s) {
   return {{"at_ns", s.made.at_ns},
           {"layout", to_string(s.made.layout)},
           {"repack", s.made.repack},
@@ -68,7 +68,7 @@ OrderedJson to_json(const ReplayResult& result, std::size_t run, const Generatio
                    {"switching_ns", g.adaptive.switching_ns},
                    {"consultations", g.adaptive.consultations}};
   line["switches"] = OrderedJson::array();
-  for (const SwitchRecord& s : g.adaptive.switches) line["switches"].push_back(to_json(s));
+  for (const SimulatedSwitch& s : g.adaptive.switches) line["switches"].push_back(to_json(s));
   line["oracle_switches"] = OrderedJson::array();
   for (const ReplaySwitch& s : g.oracle.switches)
     line["oracle_switches"].push_back(

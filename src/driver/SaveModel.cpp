@@ -60,6 +60,14 @@ void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingMo
 
 }  // namespace
 
+void require_model_target(const std::string& option, const fs::path& directory) {
+  TAPER_VALIDATE(!fs::exists(directory) || fs::exists(directory / "config.json") ||
+                     (fs::is_directory(directory) && fs::is_empty(directory)),
+                 option << " " << directory.string()
+                        << " holds something that is no model (the trained model would replace "
+                           "it); name a new directory");
+}
+
 void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                 const fs::path& directory) {
   const fs::path target = directory.has_filename() ? directory : directory.parent_path();

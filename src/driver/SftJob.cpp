@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/SftJob.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
+#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Random.hpp"
 #include "base/Timer.hpp"
@@ -33,12 +35,18 @@ SftJob::SftJob(const SftOptions& options, const Ranks& ranks)
              {options.model.type, options.training.tp, options.training.tp, pass_options_,
               options.adamw}),
       mix_(TaskMix::from_name(options.data.task)) {
+  TAPER_VALIDATE(!files_.config.eos_ids.empty(),
+                 (files_.directory / "config.json").string()
+                     << " has no eos_token_id (each example ends with it); add it");
   model_.plan(plan_);
 }
 
 std::vector<SftJob::Example> SftJob::next_batch(std::uint64_t& next) const {
+  constexpr int kMostLeftOut = 1000;  // in a row; the tasks' lengths vary by far less
+
   std::vector<Example> batch;
   const std::int32_t eos = files_.config.eos_ids.front();
+  int left_out = 0, shortest = 0;
   for (int tokens = 0; tokens < options_.batch_tokens; ++next) {
     const SftExample text =
         make_sft_example(mix_, options_.seed, next, {options_.direct_fraction, options_.slip_rate});
@@ -46,7 +54,16 @@ std::vector<SftJob::Example> SftJob::next_batch(std::uint64_t& next) const {
     const auto response = files_.tokenizer().encode(text.response, AddSpecial::kNo);
     Example e{{prompt.begin(), prompt.end()}, {response.begin(), response.end()}};
     e.response.push_back(eos);
-    if (e.length() > pass_options_.max_rows) continue;
+    if (e.length() > std::min(pass_options_.max_rows, files_.config.max_positions)) {
+      shortest = left_out++ == 0 ? e.length() : std::min(shortest, e.length());
+      TAPER_VALIDATE(left_out < kMostLeftOut, "Training/Max Tokens is "
+                                                  << pass_options_.max_rows << " and the context "
+                                                  << files_.config.max_positions
+                                                  << " (the shortest of many examples has "
+                                                  << shortest << " tokens); raise it");
+      continue;
+    }
+    left_out = 0;
     tokens += e.length();
     batch.push_back(std::move(e));
   }
@@ -116,8 +133,10 @@ void SftJob::start_from_random() {
 void SftJob::run() {
   require_memory(ranks_, plan_);
   Arena arena(plan_);
-  model_.create(arena, files_.rope_table(pass_options_.max_rows));
+  model_.create(arena,
+                files_.rope_table(std::min(pass_options_.max_rows, files_.config.max_positions)));
   options_.from_scratch ? start_from_random() : model_.load_masters();
+  ranks_.progress.set_phase("sft");
   std::uint64_t next = 0;
   Timer timer;
   std::int64_t tokens = 0;

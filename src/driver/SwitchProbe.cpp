@@ -100,11 +100,11 @@ TransferLine fit_transfer(const std::vector<TransferSample>& samples) {
   return {std::max(0.0, first.seconds - slope * static_cast<double>(first.bytes)), 1.0 / slope};
 }
 
-SwitchCost measure_switch(const Ranks& ranks, const PackedModel& weights,
-                          const ModelParallel& parallel, int degree, PairClass pair,
-                          const std::vector<PairClass>& pairs, std::int64_t page_bytes) {
+MeasuredSwitch measure_switch(const Ranks& ranks, const PackedModel& weights,
+                              const ModelParallel& parallel, int degree, PairClass pair,
+                              const std::vector<PairClass>& pairs, std::int64_t page_bytes) {
   const Groups groups{&ranks, degree, pair, &pairs};
-  SwitchCost cost;
+  MeasuredSwitch cost;
   cost.degree = degree;
   cost.pair = pair;
   cost.groups = time_together(groups, [&] { groups.mine(); });

@@ -30,7 +30,7 @@ struct TransferSample {
 TransferLine fit_transfer(const std::vector<TransferSample>& samples);
 
 // What changing to a tensor-parallel degree costs besides the steps themselves, in seconds.
-struct SwitchCost {
+struct MeasuredSwitch {
   int degree = 1;
   PairClass pair = PairClass::kSameNode;
   TransferLine kv_move;   // between the ranks of the merged group; unused at degree 1
@@ -42,8 +42,8 @@ struct SwitchCost {
 // Measures them in the merged groups of the degree, all at the same time; counts those with
 // `pairs`[group] == pair. Pages of `page_bytes` stand for those of the KV cache. Collective over
 // the world.
-SwitchCost measure_switch(const Ranks& ranks, const PackedModel& weights,
-                          const ModelParallel& parallel, int degree, PairClass pair,
-                          const std::vector<PairClass>& pairs, std::int64_t page_bytes);
+MeasuredSwitch measure_switch(const Ranks& ranks, const PackedModel& weights,
+                              const ModelParallel& parallel, int degree, PairClass pair,
+                              const std::vector<PairClass>& pairs, std::int64_t page_bytes);
 
 }  // namespace taper

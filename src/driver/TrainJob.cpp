@@ -32,6 +32,26 @@ TrainingModelOptions model_options(const RunOptions& o, int rollout_tp) {
   return {o.model.type, o.training.tp, rollout_tp, pass_options(o), o.adamw};
 }
 
+// Greedy tokens are scored at temperature 1, as the engine does.
+float head_temperature(const RolloutOptions& o) {
+  return o.temperature > 0.0f ? o.temperature : 1.0f;
+}
+
+std::filesystem::path rollout_file(const std::filesystem::path& directory, std::int64_t iteration) {
+  char name[32];
+  std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
+  return directory / name;
+}
+
+// What an abandoned run left: its iterations will come again.
+void remove_rollouts_after(const std::filesystem::path& directory, std::int64_t finished) {
+  std::vector<std::filesystem::path> stale;
+  const auto last = rollout_file(directory, finished).filename();
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    if (entry.path().filename() > last) stale.push_back(entry.path());
+  for (const auto& path : stale) std::filesystem::remove(path);
+}
+
 }  // namespace
 
 TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
@@ -63,7 +83,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
 
 ScoreContext TrainJob::score_context(const ModelView& view) {
   return {ranks_.exec,   view,          model_.train_parallel(),
-          model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.temperature}};
+          model_.pass(), pass_options_, {files_.valid_ids(), head_temperature(options_.rollout)}};
 }
 
 void TrainJob::create() {
@@ -108,8 +128,7 @@ std::int64_t TrainJob::restore(const std::string& resume) {
 
 void TrainJob::save_checkpoint(std::int64_t iteration) {
   checkpoints_.save(ranks_, files_, model_,
-                    {iteration, model_.optimizer().steps(), options_.seed, config_text_,
-                     generator_.save_policy()});
+                    {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_});
   saved_ = iteration;
 }
 
@@ -127,8 +146,11 @@ ExitCode TrainJob::run(const std::string& resume) {
   }
   create();
   finished_ = saved_ = restore(resume);
+  learned_ = generator_.save_policy();
   if (ranks_.rank() == 0) {
     checkpoints_.remove_unfinished();
+    checkpoints_.remove_after(finished_);
+    remove_rollouts_after(output / "rollouts", finished_);
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(),
                                           options_.training.iterations, finished_);
     status_.write(RunState::kRunning, finished_);
@@ -170,6 +192,7 @@ bool TrainJob::iterate(std::int64_t iteration) {
   }
 
   timer.start("gen");
+  preempted_before_ = generator_.preemptions();
   SamplingOptions sampling{options_.rollout.temperature,
                            options_.rollout.top_k,
                            options_.rollout.top_p,
@@ -196,6 +219,7 @@ bool TrainJob::iterate(std::int64_t iteration) {
 void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, MetricValues metrics,
                       PhaseTimer& timer) {
   generator_.learn(outcomes_of(samples));
+  learned_ = generator_.save_policy();
   for (auto& m : adaptive_metrics(generator_.report())) metrics.push_back(m);
   if (log_) log_->add_generation(iteration, generator_.report());
   timer.start("update_actor");
@@ -224,7 +248,8 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
   std::vector<double> memory{peak_memory_gb()};
   all_reduce_max(ranks_.world(), memory);
   metrics.emplace_back("perf/max_memory_allocated_gb", memory.front());
-  metrics.emplace_back("rollout/preemptions", static_cast<double>(generator_.preemptions()));
+  metrics.emplace_back("rollout/preemptions",
+                       static_cast<double>(generator_.preemptions() - preempted_before_));
   const auto timing = reduce_timing(ranks_.world(), timer);
   if (log_) log_->add(iteration, metrics, timing, samples);
 }
@@ -289,10 +314,9 @@ std::optional<double> TrainJob::evaluate() {
   const SamplingOptions sampling{options_.evaluation.temperature, 0, 1.0f, 0.0f, options_.seed,
                                  RandomPurpose::kEvaluation,      0};
   PhaseTimer unused(ranks_.progress);
-  const auto learned = generator_.save_policy();  // evaluations leave no trace in it
   const auto samples =
       rollout(prompts_.evaluation(options_.evaluation.prompts), sampling, 1, unused);
-  generator_.load_policy(learned);
+  generator_.load_policy(learned_);          // evaluations leave no trace in it
   if (samples.empty()) return std::nullopt;  // stopped
   double sum = 0;
   for (const Sample& s : samples) sum += s.score;
@@ -321,11 +345,9 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
   RolloutFileOptions file;
   file.iteration = iteration;
   file.reward_names = {"score"};
-  char name[32];
-  std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
   const LibraryWait wait(ranks_.progress, "write_rollouts", ranks_.size());
-  write_rollouts(std::filesystem::path(options_.output) / "rollouts" / name, ranks_.world().comm(),
-                 mine, file);
+  write_rollouts(rollout_file(std::filesystem::path(options_.output) / "rollouts", iteration),
+                 ranks_.world().comm(), mine, file);
 }
 
 }  // namespace taper

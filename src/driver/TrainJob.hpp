@@ -67,6 +67,8 @@ class TrainJob {
   ModelFiles files_;
   PromptSource prompts_;
   Generator generator_;
+  std::int64_t preempted_before_ = 0;  // this iteration
+  std::vector<std::int64_t> learned_;  // the layout policy after the last finished iteration
   TrainingModel model_;
   std::unique_ptr<InferenceModel> reference_;
   TrainPassOptions pass_options_;

@@ -26,7 +26,7 @@ class TrainingModel {
   TrainingModel(const ModelFiles& files, const Ranks& ranks, const TrainingModelOptions& options);
 
   void plan(MemoryPlan& plan) const;
-  // Allocates; reads the masters of the owned pieces from the directory and publishes them.
+  // Allocates; the weights come from load_masters() or a checkpoint.
   void create(Arena& arena, ConstFloatMatrix rope_table);
   // Reads the masters of the owned pieces from the files and publishes.
   void load_masters();

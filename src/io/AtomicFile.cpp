@@ -97,10 +97,13 @@ AsideDirectory::~AsideDirectory() {
 void AsideDirectory::rename_to(const std::filesystem::path& target) {
   TAPER_EXPECT(!path_.empty());
   sync_directory(path_);
-  std::filesystem::remove_all(target);
+  const std::filesystem::path old = target.string() + ".old";
+  std::filesystem::remove_all(old);
+  if (std::filesystem::exists(target)) std::filesystem::rename(target, old);
   std::filesystem::rename(path_, target);
   path_.clear();
   sync_directory(directory_of(target));
+  std::filesystem::remove_all(old);
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {

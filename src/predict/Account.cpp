@@ -11,7 +11,7 @@ void check_forecasts(GenerationAccount& g, const ReplayTrace& trace,
                      const SimulatedMachine& machine) {
   for (const RestForecast& f : g.adaptive.forecasts) {
     std::vector<ReplaySwitch> before;
-    for (const SwitchRecord& s : g.adaptive.switches)
+    for (const SimulatedSwitch& s : g.adaptive.switches)
       if (s.made.at_ns < f.at_ns) before.push_back(s.made);
     const std::int64_t rest = replay_ns(trace, g.adaptive.first, before, machine) - f.at_ns;
     ++g.forecasts;
@@ -74,7 +74,7 @@ void add_run(AccountSummary& summary, std::span<const GenerationAccount> run) {
       summary.myopic_gain_ns += fixed - g.myopic_ns;
       summary.missed += (fixed - ours) * 2 < room;
     }
-    for (const SwitchRecord& s : g.adaptive.switches) {
+    for (const SimulatedSwitch& s : g.adaptive.switches) {
       ++summary.switches;
       if (s.saved_ns >= 0) continue;
       ++summary.false_triggers;

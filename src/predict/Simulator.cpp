@@ -50,13 +50,13 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
     const Confirmation confirmed = policy.confirm(
         decision.plan, snapshot, affected(run, decision.plan, trace.work.max_new_tokens));
     if (!confirmed.act) continue;
-    SwitchRecord record{{next, decision.plan.layout, decision.plan.repack},
-                        snapshot.consultation,
-                        run.alive(),
-                        confirmed.saving,
-                        confirmed.cost.total(),
-                        confirmed.cost.kv_bytes,
-                        0};
+    SimulatedSwitch record{{next, decision.plan.layout, decision.plan.repack},
+                           snapshot.consultation,
+                           run.alive(),
+                           confirmed.saving,
+                           confirmed.cost.total(),
+                           confirmed.cost.kv_bytes,
+                           0};
     run.switch_to(shapes.emplace_back(resolve(decision.plan.layout, machine.steps)),
                   decision.plan.repack);
     policy.switched(decision.plan, confirmed, record.cost_ns);
@@ -66,7 +66,7 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
   }
   result.time_ns = run.finish();
   std::vector<ReplaySwitch> before;
-  for (SwitchRecord& record : result.switches) {
+  for (SimulatedSwitch& record : result.switches) {
     record.saved_ns = replay_ns(trace, result.first, before, machine) - result.time_ns;
     before.push_back(record.made);
   }

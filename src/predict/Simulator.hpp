@@ -13,7 +13,7 @@
 namespace taper {
 
 // A switch that the policy made.
-struct SwitchRecord {
+struct SimulatedSwitch {
   ReplaySwitch made;
   std::int64_t consultation = 0;
   int alive = 0;
@@ -34,7 +34,7 @@ struct SimulatedGeneration {
   std::int64_t time_ns = 0;
   std::int64_t switching_ns = 0;
   int consultations = 0;
-  std::vector<SwitchRecord> switches;
+  std::vector<SimulatedSwitch> switches;
   std::vector<RestForecast> forecasts;  // of staying in the present layout
 };
 

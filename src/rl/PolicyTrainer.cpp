@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #include "rl/MicroBatch.hpp"
 
@@ -64,8 +65,9 @@ UpdateReport PolicyTrainer::update(const std::vector<Sample>& samples) {
     for (const auto& batch : batches) step(samples, batch, report);
   const double steps = std::max(1, report.steps);
   for (double* mean : {&report.policy_loss, &report.kl, &report.entropy, &report.clip_fraction,
-                       &report.dual_clip_fraction, &report.ppo_kl, &report.grad_norm})
+                       &report.dual_clip_fraction, &report.ppo_kl})
     *mean /= steps;
+  report.grad_norm /= std::max(1, report.steps - report.skipped);
   return report;
 }
 
@@ -94,14 +96,19 @@ void PolicyTrainer::step(const std::vector<Sample>& samples, std::span<const int
       optimizer_->step(context_.exec, *gradients_, report.learning_rate);
   publish_();
   ++report.steps;
-  report.skipped += optimizer.skipped ? 1 : 0;
+  if (optimizer.skipped) {
+    ++report.skipped;
+    TAPER_INFO("skipped an optimizer step: the gradient of " << optimizer.bad_tensor
+                                                             << " is not finite");
+  } else {
+    report.grad_norm += optimizer.grad_norm;
+  }
   report.policy_loss += global[0];
   report.kl += global[1];
   report.entropy += global[2];
   report.clip_fraction += global[3] / global[6];
   report.dual_clip_fraction += global[4] / global[6];
   report.ppo_kl += global[5] / global[6];
-  report.grad_norm += optimizer.grad_norm;
 }
 
 TokenSlope PolicyTrainer::add_token(const TokenRef& token, float log_prob, float entropy,

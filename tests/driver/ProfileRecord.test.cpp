@@ -34,7 +34,7 @@ ProfileRecord some_record() {
   r.budget = 45;
   r.points.push_back({2, PairClass::kOtherNode, {64, 1, 300}, {{5, 6}, {7, 8, 9}}});
   r.points.push_back({1, PairClass::kSameNode, {1, 1, 30}, {}});
-  SwitchCost cost;
+  MeasuredSwitch cost;
   cost.degree = 2;
   cost.pair = PairClass::kOtherNode;
   cost.kv_move = {1e-5, 5e8};

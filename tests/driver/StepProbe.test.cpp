@@ -94,8 +94,8 @@ TEST_CASE("costs of switching are measured in the merged groups, each class on i
   for (const int degree : w.ranks.chain.degrees()) {
     std::vector<PairClass> pairs(world_size() / degree, PairClass::kSameNode);
     pairs.back() = PairClass::kOtherNode;
-    const SwitchCost cost = measure_switch(w.ranks, probe.weights(), probe.parallel(degree), degree,
-                                           PairClass::kOtherNode, pairs, 64 * 128 * 4);
+    const MeasuredSwitch cost = measure_switch(w.ranks, probe.weights(), probe.parallel(degree),
+                                               degree, PairClass::kOtherNode, pairs, 64 * 128 * 4);
     CHECK(cost.degree == degree);
     CHECK(cost.pair == PairClass::kOtherNode);
     CHECK(cost.groups >= 0);

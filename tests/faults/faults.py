@@ -25,7 +25,7 @@ REPORT = {"kill": r"KILLED BY SIGNAL: 9|EXIT CODE: 9|signal 9|Killed", "throw": 
           "freeze": r"no progress for more than \d+ s: phase", "stray": r"no progress for more than|failed on rank"}
 SHORT = [("testing", 1, "kill"), ("gen:5", 1, "kill"), ("reward", 0, "kill"), ("ref", 1, "kill"),
          ("update_actor", 1, "kill"), ("publish", 1, "kill"), ("write_state:3", 1, "kill"),
-         ("save_checkpoint:2", 0, "kill"), ("gen:5", 1, "throw"), ("write_state:3", 1, "throw"),
+         ("save_checkpoint:2", 0, "kill"), ("gen:5", 1, "throw"), ("gen:5", 1, "freeze"), ("write_state:3", 1, "throw"),
          ("write_state:3", 1, "freeze"), ("update_actor", 1, "stray")]
 
 

@@ -50,7 +50,7 @@ void add_run(Figures& figures, LengthLaw law, int seed, const SimulatedMachine& 
       fixed[k].push_back(replay_ns(trace, Layout::uniform(k + 1, chain), {}, machine));
     best[iteration] = best_plan(trace, {1, 2}, chain, machine, options.consult_ns, 24).time_ns;
     figures.switches += static_cast<int>(run.switches.size());
-    for (const SwitchRecord& s : run.switches) figures.lost += s.saved_ns < 0;
+    for (const SimulatedSwitch& s : run.switches) figures.lost += s.saved_ns < 0;
   }
   const auto total = [](const std::vector<std::int64_t>& v) {
     std::int64_t sum = 0;
@@ -120,7 +120,7 @@ TEST_CASE("the record of a switch tells what it saved") {
   REQUIRE(!run.switches.empty());
   std::vector<ReplaySwitch> made;
   std::int64_t cost = 0;
-  for (const SwitchRecord& s : run.switches) {
+  for (const SimulatedSwitch& s : run.switches) {
     made.push_back(s.made);
     cost += s.cost_ns;
     CHECK(s.kv_bytes > 0);
