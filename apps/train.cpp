@@ -51,8 +51,9 @@ struct TrainArguments {
 int train(Session& session, const RunOptions& options, const std::string& config,
           const TrainArguments& arguments, const StopRequest& stop) {
   const StatusFile status(options.output, options.training.iterations);
+  bool started = false;  // bad input found before that leaves a directory as it was
   const auto record = [&](const std::string& why) {
-    if (!arguments.check) status.write_failure(why);
+    if (started) status.write_failure(why);
   };
   try {
     require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
@@ -64,7 +65,9 @@ int train(Session& session, const RunOptions& options, const std::string& config
     require_equal(ranks, "the configuration", config);
     TrainJob job(options, config, ranks, stop);
     TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-    return session.finish(arguments.check ? ExitCode::kDone : job.run(arguments.resume));
+    if (arguments.check) return session.finish(ExitCode::kDone);
+    started = true;
+    return session.finish(job.run(arguments.resume));
   } catch (const std::exception& error) {
     record(error.what());
     throw;

@@ -16,8 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import h5py
-import numpy as np
+try:
+    import h5py
+    import numpy as np
+except ImportError as missing:
+    raise SystemExit(
+        f"taper_h5 needs {missing.name}: pip install h5py numpy, or use the environment that "
+        'eval "$(cmake/deps/install.sh --python)" names in TAPER_PYTHON'
+    ) from missing
 
 FORMAT_VERSION = 1
 FINISH_NAMES = ("eos", "stop", "length", "abort")  # by code of Rollouts.finish

@@ -68,7 +68,7 @@ struct EvaluationOptions {
 };
 
 struct CheckpointOptions {
-  int every = 0;  // iterations; 0: only at the end
+  int every = 10;  // iterations; 0: only at the end
   int keep = 2;
 };
 

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -30,6 +31,19 @@ double peak_memory_gb() {
 
 TrainingModelOptions model_options(const RunOptions& o, int rollout_tp) {
   return {o.model.type, o.training.tp, rollout_tp, pass_options(o), o.adamw};
+}
+
+// Lines of a run file that are not as they were: "Key: new (was: old)". Both texts have all
+// parameters in one order, where one version of the program wrote them.
+std::vector<std::string> changed_lines(const std::string& before, const std::string& now) {
+  std::vector<std::string> list;
+  std::istringstream old_lines(before), new_lines(now);
+  const auto bare = [](const std::string& line) {
+    return line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  };
+  for (std::string a, b; std::getline(old_lines, a) && std::getline(new_lines, b);)
+    if (a != b) list.push_back(bare(b) + " (was: " + bare(a) + ")");
+  return list;
 }
 
 // Greedy tokens are scored at temperature 1, as the engine does.
@@ -122,6 +136,8 @@ std::int64_t TrainJob::restore(const std::string& resume) {
                                                    << options_.seed
                                                    << "); use the same seed, or --resume none");
   if (!state->policy.empty()) generator_.load_policy(state->policy);
+  for (const auto& difference : changed_lines(state->config, config_text_))
+    TAPER_INFO("differs from the checkpoint's run file: " << difference);
   TAPER_INFO("resuming after iteration " << state->iteration);
   return state->iteration;
 }
@@ -155,6 +171,9 @@ ExitCode TrainJob::run(const std::string& resume) {
                                           options_.training.iterations, finished_);
     status_.write(RunState::kRunning, finished_);
   }
+  if (finished_ >= options_.training.iterations)
+    TAPER_INFO("nothing to do: iteration " << finished_ << " of " << options_.training.iterations
+                                           << " is finished (raise Training/Iterations to go on)");
   while (finished_ < options_.training.iterations) {
     if (must_stop() || !iterate(finished_ + 1)) {
       stop_early();
@@ -166,6 +185,7 @@ ExitCode TrainJob::run(const std::string& resume) {
   if (log_) {
     log_->close();
     status_.write(RunState::kCompleted, finished_);
+    TAPER_INFO("completed: " << finished_ << " iterations, results in " << options_.output);
   }
   return ExitCode::kDone;
 }

@@ -8,6 +8,10 @@
 namespace taper {
 namespace {
 
+// Generations that the comparison with static layouts remembers, in the mean. Without forgetting, a
+// loss of the first generations, when little is known of lengths, would end all switching.
+constexpr std::int64_t kMemory = 8;
+
 // value * ppm / 10^6 without overflow for any time.
 std::int64_t share(std::int64_t value, std::int64_t ppm) {
   return value / 1'000'000 * ppm + value % 1'000'000 * ppm / 1'000'000;
@@ -32,7 +36,12 @@ void RegretBudget::finish(std::int64_t elapsed_ns, std::int64_t replayed_ns,
   elapsed_ += elapsed_ns;
   if (!counts || static_ns.empty()) return;
   static_.resize(static_ns.size(), 0);
-  for (std::size_t i = 0; i < static_ns.size(); ++i) static_[i] += static_ns[i];
+  const auto fade = [](std::int64_t& sum) { sum -= sum / kMemory; };
+  for (std::size_t i = 0; i < static_ns.size(); ++i) {
+    fade(static_[i]);
+    static_[i] += static_ns[i];
+  }
+  fade(replayed_);
   replayed_ += replayed_ns;
   saved_ = std::max<std::int64_t>(0, -loss_ns());
   const std::int64_t limit = share(replayed_, fallback_ppm_);

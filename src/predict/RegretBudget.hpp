@@ -36,7 +36,7 @@ class RegretBudget {
  private:
   std::int64_t budget_ppm_, fallback_ppm_;
   std::int64_t elapsed_ = 0, saved_ = 0, spent_ = 0;
-  std::int64_t replayed_ = 0;         // summed over generations
+  std::int64_t replayed_ = 0;         // summed over generations, older ones fading
   std::vector<std::int64_t> static_;  // likewise, by layout
   bool exhausted_ = false;
 };
