@@ -30,18 +30,19 @@ void ReplicaRun::start() {
 // The prompts of the sequences admitted are read in the steps that follow, which all others wait
 // for.
 void ReplicaRun::admit() {
-  std::int64_t rows = 0;
+  std::int64_t rows = 0, context = 0;  // a prompt's rows are read over half of it, in the mean
   for (; next_ < queue_.size() && running() < max_running_; ++next_) {
     SimulatedSequence& s = queue_[next_];
     rows += s.to_read;
     s.context = s.prompt + s.response;
+    context += s.to_read * (s.context - s.to_read / 2);
     const Item item = item_of(s);
     offsets_ += item.offset;
     items_.insert(std::upper_bound(items_.begin(), items_.end(), item,
                                    [](const Item& a, const Item& b) { return a.end > b.end; }),
                   item);
   }
-  clock_ += curve_->prefill_ns(rows);
+  clock_ += curve_->prefill_ns(rows, context / std::max<std::int64_t>(1, rows));
 }
 
 void ReplicaRun::advance(std::int64_t until, std::vector<std::int64_t>* ends) {

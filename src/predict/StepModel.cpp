@@ -56,51 +56,61 @@ StepCurve::StepCurve(std::span<const StepSample> samples) {
   contexts.erase(std::unique(contexts.begin(), contexts.end()), contexts.end());
   for (int b = 0; b < kTable; ++b) {
     Line line{b, {}};
-    for (const std::int64_t c : contexts) line.knots.push_back({c, between_lines(b, c)});
+    for (const std::int64_t c : contexts) line.knots.push_back({c, between(lines_, b, c)});
     table_.push_back(std::move(line));
   }
-  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> extra;  // rows: sum, count
+  std::map<std::int64_t, std::vector<Knot>> extra;  // by rows
   for (const StepSample& s : samples)
-    if (s.new_tokens > s.sequences) {
-      auto& [sum, count] = extra[s.new_tokens - s.sequences];
-      sum += std::max<std::int64_t>(0, s.median_ns - decode_ns(s.sequences, s.context));
-      ++count;
-    }
-  prefill_.emplace_back(0, 0);
-  for (const auto& [rows, sum] : extra) prefill_.emplace_back(rows, sum.first / sum.second);
+    if (s.new_tokens > s.sequences)
+      extra[s.new_tokens - s.sequences].push_back(
+          {s.context * kContextUnit / s.sequences,
+           std::max<std::int64_t>(0, s.median_ns - decode_ns(s.sequences, s.context))});
+  prefill_.push_back({0, {{0, 0}}});
+  for (auto& [rows, knots] : extra) prefill_.push_back({rows, averaged(std::move(knots))});
   if (extra.empty()) {  // a row of a prompt costs what a row of the batch costs
     const std::int64_t c = contexts.front();
-    prefill_.emplace_back(1024,
-                          std::max<std::int64_t>(0, between_lines(1025, c) - between_lines(1, c)));
+    prefill_.push_back(
+        {1024, {{c, std::max<std::int64_t>(0, between(lines_, 1025, c) - between(lines_, 1, c))}}});
   }
 }
 
-std::int64_t StepCurve::between_lines(int sequences, std::int64_t context) const {
-  if (lines_.size() == 1 || sequences <= lines_.front().sequences)
-    return lines_.front().at(context);
+// Several batches may have measured the same rows at the same context.
+std::vector<StepCurve::Knot> StepCurve::averaged(std::vector<Knot> knots) {
+  std::sort(knots.begin(), knots.end(),
+            [](const Knot& a, const Knot& b) { return a.context < b.context; });
+  std::vector<Knot> list;
+  for (std::size_t i = 0; i < knots.size();) {
+    std::int64_t sum = 0;
+    std::size_t j = i;
+    for (; j < knots.size() && knots[j].context == knots[i].context; ++j) sum += knots[j].ns;
+    list.push_back({knots[i].context, sum / static_cast<std::int64_t>(j - i)});
+    i = j;
+  }
+  return list;
+}
+
+std::int64_t StepCurve::between(const std::vector<Line>& lines, std::int64_t rows,
+                                std::int64_t context) {
+  if (lines.size() == 1 || rows <= lines.front().rows) return lines.front().at(context);
   std::size_t i = 1;
-  while (i + 1 < lines_.size() && lines_[i].sequences < sequences) ++i;
-  const Line& a = lines_[i - 1];
-  const Line& b = lines_[i];
-  const auto law = sequences <= b.sequences ? linear : beyond;
-  return law(sequences, a.sequences, a.at(context), b.sequences, b.at(context));
+  while (i + 1 < lines.size() && lines[i].rows < rows) ++i;
+  const Line& a = lines[i - 1];
+  const Line& b = lines[i];
+  const auto law = rows <= b.rows ? linear : beyond;
+  return law(rows, a.rows, a.at(context), b.rows, b.at(context));
 }
 
 std::int64_t StepCurve::decode_ns(int sequences, std::int64_t context) const {
   if (sequences <= 0) return 0;
   const std::int64_t mean = context * kContextUnit / sequences;
   const std::int64_t ns =
-      sequences < kTable ? table_[sequences].at(mean) : between_lines(sequences, mean);
+      sequences < kTable ? table_[sequences].at(mean) : between(lines_, sequences, mean);
   return std::max<std::int64_t>(1, ns * factor_ >> 10);
 }
 
-std::int64_t StepCurve::prefill_ns(std::int64_t rows) const {
+std::int64_t StepCurve::prefill_ns(std::int64_t rows, std::int64_t context) const {
   if (rows <= 0) return 0;
-  std::size_t i = 1;
-  while (i + 1 < prefill_.size() && prefill_[i].first < rows) ++i;
-  const auto& [x0, y0] = prefill_[i - 1];
-  const auto& [x1, y1] = prefill_[i];
-  return (rows <= x1 ? linear(rows, x0, y0, x1, y1) : beyond(rows, x0, y0, x1, y1)) * factor_ >> 10;
+  return between(prefill_, rows, context * kContextUnit) * factor_ >> 10;
 }
 
 StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ranks_per_node) {

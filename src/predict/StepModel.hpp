@@ -3,6 +3,7 @@
 // Step times between and beyond the samples of a profile. Integers only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -15,7 +16,8 @@
 namespace taper {
 
 // Step time of one TP degree and pair class as a function of (new tokens, sequences, context):
-// piecewise linear in the mean context on lines of equal batch, linear between the lines. Beyond
+// piecewise linear in the mean context on lines of equal batch, linear between the lines; what
+// prompt rows add likewise, on lines of equal rows. Beyond
 // the samples it goes on with the last slope, which is never negative: products cost time per row,
 // attention per position.
 class StepCurve {
@@ -25,10 +27,11 @@ class StepCurve {
 
   // A step of `sequences` tokens, one for each sequence, over `context` summed positions.
   std::int64_t decode_ns(int sequences, std::int64_t context) const;
-  // What `rows` prompt positions in the same step add.
-  std::int64_t prefill_ns(std::int64_t rows) const;
+  // What `rows` prompt positions in the same step add where their sequence has `context` positions.
+  std::int64_t prefill_ns(std::int64_t rows, std::int64_t context) const;
   std::int64_t step_ns(int new_tokens, int sequences, std::int64_t context) const {
-    return decode_ns(sequences, context) + prefill_ns(new_tokens - sequences);
+    return decode_ns(sequences, context) +
+           prefill_ns(new_tokens - sequences, context / std::max(1, sequences));
   }
 
   // Multiplies all times by factor / 1024.
@@ -40,17 +43,19 @@ class StepCurve {
     std::int64_t ns = 0;
   };
   struct Line {
-    int sequences = 0;
+    std::int64_t rows = 0;    // one for each sequence, or of a prompt
     std::vector<Knot> knots;  // by ascending context
     std::int64_t at(std::int64_t context) const;
   };
   static constexpr int kTable = 512;  // batches looked up directly
 
-  std::int64_t between_lines(int sequences, std::int64_t context) const;
+  static std::vector<Knot> averaged(std::vector<Knot> knots);
+  static std::int64_t between(const std::vector<Line>& lines, std::int64_t rows,
+                              std::int64_t context);
 
-  std::vector<Line> lines_;  // as measured, by ascending batch
-  std::vector<Line> table_;  // [sequences], for all batches below kTable
-  std::vector<std::pair<std::int64_t, std::int64_t>> prefill_;  // rows, ns; starts at (0, 0)
+  std::vector<Line> lines_;    // as measured, by ascending batch
+  std::vector<Line> table_;    // [sequences], for all batches below kTable
+  std::vector<Line> prefill_;  // what prompt rows add; starts with no rows
   std::int64_t factor_ = 1024;
 };
 

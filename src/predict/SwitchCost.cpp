@@ -169,7 +169,7 @@ SwitchParts SwitchCost::price(const Layout& from, const LayoutShape& to,
     const LayoutGroup &g = from.groups()[m.from], &h = to.layout.groups()[m.to];
     const std::int64_t positions = sequences[i].context;
     const std::int64_t bytes = positions * profile_->kv_bytes_per_position / h.tp;
-    const std::int64_t again = to.curves[m.to]->prefill_ns(positions);
+    const std::int64_t again = to.curves[m.to]->prefill_ns(positions, positions / 2);
     if (again < bytes * move_between(g, h).ps_per_byte / 1000) {
       m.kv = KvAction::kRecompute;
       read_again[m.to] += again;

@@ -40,9 +40,14 @@ TEST_CASE("prompt rows add to a step") {
   samples.push_back({1, PairClass::kSameNode, 65, 1, 200, 7000, 0, 1});
   const StepCurve curve(samples);
   CHECK(curve.step_ns(65, 1, 200) == 7000);
-  CHECK(curve.prefill_ns(32) == 3000);
-  CHECK(curve.prefill_ns(128) == 12000);
-  CHECK(curve.prefill_ns(0) == 0);
+  CHECK(curve.prefill_ns(32, 200) == 3000);
+  CHECK(curve.prefill_ns(128, 200) == 12000);
+  CHECK(curve.prefill_ns(0, 200) == 0);
+  samples.push_back({1, PairClass::kSameNode, 65, 1, 300, 9000, 0, 1});
+  const StepCurve longer(samples);
+  CHECK(longer.prefill_ns(64, 200) == 6000);
+  CHECK(longer.prefill_ns(64, 250) == 7000);  // over more context
+  CHECK(longer.prefill_ns(32, 300) == 4000);
 }
 
 TEST_CASE("a described machine is met within a percent between its samples") {

@@ -104,5 +104,5 @@ TEST_CASE("a sequence is read again where moving it would take longer") {
   for (const SequenceMove& m : moves) CHECK(m.kv == KvAction::kRecompute);
   CHECK(parts.move == 0);
   CHECK(parts.kv_bytes == 0);
-  CHECK(parts.recompute == 2 * steps.curve(4, PairClass::kSameNode).prefill_ns(100));
+  CHECK(parts.recompute == 2 * steps.curve(4, PairClass::kSameNode).prefill_ns(100, 50));
 }
