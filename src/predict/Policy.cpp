@@ -21,7 +21,7 @@ namespace {
 
 // Work of one decision: sequences x scenarios x plans that keep it within a millisecond.
 constexpr int kMostDraws = 8192;
-constexpr std::uint64_t kStateVersion = 1;
+constexpr std::uint64_t kStateVersion = 2;
 
 std::uint64_t hash_of(const Snapshot& s, const Plan& plan, bool act) {
   return fnv1a(std::to_string(s.epoch) + " " + std::to_string(s.consultation) + " " +
@@ -177,7 +177,7 @@ Layout Policy::begin(const Workload& workload) {
   const LayoutShape* best = s.uniform.front();
   if (!s.options.initial.empty()) {
     best = &s.shape(parse_layout(s.options.initial, s.chain));
-  } else if (s.budget.exhausted()) {
+  } else if (s.budget.prefers_static()) {
     best = s.uniform[s.budget.best_static()];
   } else {
     std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
@@ -262,7 +262,7 @@ Decision Policy::decide(const Snapshot& snapshot) {
   const int alive = snapshot.alive();
   if (alive == 0) return answer("nothing left");
   if (s.switches >= s.options.max_switches) return answer("no switch left in this generation");
-  if (s.budget.exhausted()) return answer("switching has lost too much: static layout");
+  if (s.budget.exhausted()) return answer("switching has lost too much of late");
   const auto sequences = expand(snapshot, s.mean_prompt(), s.lengths.limit());
   const PlanSetting setting = s.setting();
   const auto plans =
@@ -347,7 +347,8 @@ void Policy::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) 
     run.advance(w.at_ns);
     if (run.alive() > 0) run.switch_to(s.shape(w.layout), w.repack);
   }
-  s.budget.finish(elapsed_ns, run.finish(), fixed, informed);
+  s.budget.finish(elapsed_ns, run.finish(), start_replay(trace, first, s.cost).finish(), fixed,
+                  informed);
   std::vector<int> lengths, aborted;
   for (const Outcome& o : outcomes) (o.aborted ? aborted : lengths).push_back(o.response);
   s.lengths.learn(lengths, aborted);

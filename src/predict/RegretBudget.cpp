@@ -27,41 +27,40 @@ int RegretBudget::best_static() const {
   return static_cast<int>(std::min_element(static_.begin(), static_.end()) - static_.begin());
 }
 
-std::int64_t RegretBudget::loss_ns() const {
-  return static_.empty() ? 0 : replayed_ - static_[best_static()];
-}
-
-void RegretBudget::finish(std::int64_t elapsed_ns, std::int64_t replayed_ns,
+void RegretBudget::finish(std::int64_t elapsed_ns, std::int64_t replayed_ns, std::int64_t stayed_ns,
                           std::span<const std::int64_t> static_ns, bool counts) {
   elapsed_ += elapsed_ns;
   if (!counts || static_ns.empty()) return;
+  const auto add = [](std::int64_t& sum, std::int64_t ns) { sum += ns - sum / kMemory; };
   static_.resize(static_ns.size(), 0);
-  const auto fade = [](std::int64_t& sum) { sum -= sum / kMemory; };
-  for (std::size_t i = 0; i < static_ns.size(); ++i) {
-    fade(static_[i]);
-    static_[i] += static_ns[i];
-  }
-  fade(replayed_);
-  replayed_ += replayed_ns;
+  for (std::size_t i = 0; i < static_ns.size(); ++i) add(static_[i], static_ns[i]);
+  add(stayed_, stayed_ns);
+  add(replayed_, replayed_ns);
   saved_ = std::max<std::int64_t>(0, -loss_ns());
   const std::int64_t limit = share(replayed_, fallback_ppm_);
   exhausted_ = loss_ns() > (exhausted_ ? limit / 2 : limit);
+  // A first layout that is good only with the switches that follow it is no loss.
+  const std::int64_t worse = std::min(stayed_, replayed_) - static_[best_static()];
+  prefers_static_ = worse > (prefers_static_ ? limit / 2 : limit);
 }
 
 std::vector<std::int64_t> RegretBudget::save() const {
-  std::vector<std::int64_t> words{elapsed_, saved_, spent_, replayed_, exhausted_ ? 1 : 0};
+  std::vector<std::int64_t> words{
+      elapsed_, saved_, spent_, replayed_, stayed_, exhausted_ ? 1 : 0, prefers_static_ ? 1 : 0};
   words.insert(words.end(), static_.begin(), static_.end());
   return words;
 }
 
 void RegretBudget::load(std::span<const std::int64_t> words) {
-  TAPER_VALIDATE(words.size() >= 5, "the saved regret budget is damaged");
+  TAPER_VALIDATE(words.size() >= 7, "the saved regret budget is damaged");
   elapsed_ = words[0];
   saved_ = words[1];
   spent_ = words[2];
   replayed_ = words[3];
-  exhausted_ = words[4] != 0;
-  static_.assign(words.begin() + 5, words.end());
+  stayed_ = words[4];
+  exhausted_ = words[5] != 0;
+  prefers_static_ = words[6] != 0;
+  static_.assign(words.begin() + 7, words.end());
 }
 
 }  // namespace taper

@@ -7,8 +7,9 @@
 
 namespace taper {
 
-// Keeps switching from costing more than a small share of the time, and gives up on it while the
-// past says that one fixed layout would have been faster.
+// Keeps switching from costing more than a small share of the time, and gives up on it, or on
+// choosing the first layout, while the past says that this has lost. The two are judged apart: a
+// bad first layout is no reason to stay in it.
 class RegretBudget {
  public:
   RegretBudget(std::int64_t budget_ppm, std::int64_t fallback_ppm)
@@ -19,16 +20,19 @@ class RegretBudget {
   bool affords(std::int64_t cost_ns, std::int64_t elapsed_ns) const;
   void spend(std::int64_t cost_ns) { spent_ += cost_ns; }
 
-  // Ends a generation: its time as replayed with the switches made, and under each static layout.
-  // `counts`: not where nothing was known of lengths yet.
-  void finish(std::int64_t elapsed_ns, std::int64_t replayed_ns,
+  // Ends a generation: its time as replayed with the switches made, in its first layout all the
+  // time, and under each static layout. `counts`: not where nothing was known of lengths yet.
+  void finish(std::int64_t elapsed_ns, std::int64_t replayed_ns, std::int64_t stayed_ns,
               std::span<const std::int64_t> static_ns, bool counts);
 
   // Index of the static layout that the past favours.
   int best_static() const;
-  // True while the loss against it is too large: from the limit on, until half of it.
+  // True while switches have lost too much against staying: from the limit on, until half of it.
   bool exhausted() const { return exhausted_; }
-  std::int64_t loss_ns() const;
+  // Likewise for the first layouts, switches included, against the best static one.
+  bool prefers_static() const { return prefers_static_; }
+  // What switches have lost (gained, where negative).
+  std::int64_t loss_ns() const { return replayed_ - stayed_; }
 
   std::vector<std::int64_t> save() const;
   void load(std::span<const std::int64_t> words);
@@ -36,9 +40,10 @@ class RegretBudget {
  private:
   std::int64_t budget_ppm_, fallback_ppm_;
   std::int64_t elapsed_ = 0, saved_ = 0, spent_ = 0;
+  std::int64_t stayed_ = 0;           // summed as the next
   std::int64_t replayed_ = 0;         // summed over generations, older ones fading
   std::vector<std::int64_t> static_;  // likewise, by layout
-  bool exhausted_ = false;
+  bool exhausted_ = false, prefers_static_ = false;
 };
 
 }  // namespace taper
