@@ -18,6 +18,9 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 // "1.50 GiB", "12 B"
 std::string format_bytes(double bytes);
 
+// Now, as "2026-01-31T12:00:00Z".
+std::string utc_text();
+
 // 64-bit FNV-1a, for configuration and content hashes (not cryptographic).
 std::uint64_t fnv1a(std::string_view data, std::uint64_t start = 0xcbf29ce484222325ull);
 

@@ -94,6 +94,15 @@ void broadcast(const Group& group, Data&& data, int root) {
   detail::broadcast(group, span.data(), static_cast<std::int64_t>(span.size_bytes()), root);
 }
 
+// The vector of rank `root` on every rank, whatever its length there. Collective over `group`.
+template <class T>
+void broadcast_vector(const Group& group, std::vector<T>& values, int root) {
+  std::vector<std::int64_t> size{static_cast<std::int64_t>(values.size())};
+  broadcast(group, size, root);
+  values.resize(static_cast<std::size_t>(size[0]));
+  broadcast(group, values, root);
+}
+
 // Element-wise largest (smallest) over the ranks, in place. Not for NaN. Collective over `group`.
 template <HostBuffer Data>
 void all_reduce_max(const Group& group, Data&& data) {

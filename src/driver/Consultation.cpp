@@ -2,10 +2,8 @@
 #include "driver/Consultation.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
-#include <thread>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
@@ -242,10 +240,7 @@ std::optional<Plan> Consultation::plan() {
   switch_clock_.restart();
   std::vector<std::int64_t> words;
   if (ranks_.rank() == 0) words = describe_plan();
-  std::vector<std::int64_t> size{static_cast<std::int64_t>(words.size())};
-  broadcast(ranks_.world(), size, 0);
-  words.resize(static_cast<std::size_t>(size[0]));
-  broadcast(ranks_.world(), words, 0);
+  broadcast_vector(ranks_.world(), words, 0);
   Plan plan = read_plan(words);
   const std::uint64_t mine = hash_ & (~ControlWord{0} >> kHashShift);
   if (mine != *decided_)

@@ -31,18 +31,6 @@ RolloutOptions rollout_options(const GenerateOptions& o, const ModelFiles& files
   return r;
 }
 
-Sample as_sample(Completion&& c) {
-  Sample s;
-  s.ordinal = c.ordinal;
-  s.sample = c.sample;
-  s.response = std::move(c.response);
-  s.log_probs = std::move(c.log_probs);
-  s.finish = static_cast<std::int8_t>(c.finish);
-  for (const ProducedBy& span : c.spans)
-    s.spans.push_back({span.first_token, span.tp, span.replica});
-  return s;
-}
-
 }  // namespace
 
 GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
@@ -72,10 +60,7 @@ std::vector<Request> GenerateJob::requests() const {
 }
 
 std::vector<Sample> GenerateJob::run() {
-  StopOptions stops{files_.config.eos_ids, options_.stop_strings, {}};
-  if (!stops.strings.empty())
-    for (int id = 0; id < files_.valid_ids(); ++id)
-      stops.token_bytes.push_back(files_.tokenizer().token_bytes(id));
+  const StopOptions stops = stop_options(files_, options_.stop_strings);
   require_memory(ranks_, plan_);
   ranks_.progress.set_phase("gen");
   Arena arena(plan_);

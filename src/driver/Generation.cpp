@@ -34,4 +34,26 @@ EngineOptions engine_options(const RolloutOptions& o, const ModelFiles& files,
   return engine;
 }
 
+StopOptions stop_options(const ModelFiles& files, const std::vector<std::string>& strings) {
+  StopOptions stops{files.config.eos_ids, strings, {}};
+  if (!strings.empty())
+    for (int id = 0; id < files.valid_ids(); ++id)
+      stops.token_bytes.push_back(files.tokenizer().token_bytes(id));
+  return stops;
+}
+
+Sample as_sample(Completion&& c) {
+  Sample s;
+  s.ordinal = c.ordinal;
+  s.sample = c.sample;
+  s.prompt = std::move(c.prompt);
+  s.response = std::move(c.response);
+  s.log_probs = std::move(c.log_probs);
+  s.kept_mass = std::move(c.kept_mass);
+  s.finish = static_cast<std::int8_t>(c.finish);
+  for (const ProducedBy& span : c.spans)
+    s.spans.push_back({span.first_token, span.tp, span.replica});
+  return s;
+}
+
 }  // namespace taper

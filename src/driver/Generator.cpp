@@ -263,10 +263,7 @@ void Generator::finish_report(double seconds) {
 // becomes that of all.
 void Generator::learn(const std::vector<Outcome>& outcomes) {
   std::vector<std::int64_t> words = policy_->save();
-  std::vector<std::int64_t> size{static_cast<std::int64_t>(words.size())};
-  broadcast(ranks_.world(), size, 0);
-  words.resize(static_cast<std::size_t>(size[0]));
-  broadcast(ranks_.world(), words, 0);
+  broadcast_vector(ranks_.world(), words, 0);
   policy_->load(words);
   std::vector<std::int64_t> elapsed{static_cast<std::int64_t>(report_->seconds * 1e9)};
   all_reduce_max(ranks_.world(), elapsed);

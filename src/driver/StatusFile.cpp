@@ -2,12 +2,12 @@
 #include "driver/StatusFile.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <exception>
 #include <fstream>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Text.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
 
@@ -30,15 +30,6 @@ const char* name_of(RunState state) {
   return "";
 }
 
-std::string time_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 }  // namespace
 
 void StatusFile::write(RunState state, std::int64_t iteration, const std::string& why) const {
@@ -46,7 +37,7 @@ void StatusFile::write(RunState state, std::int64_t iteration, const std::string
   status["state"] = name_of(state);
   status["iteration"] = iteration;
   status["iterations"] = iterations_;
-  status["time"] = time_text();
+  status["time"] = utc_text();
   if (!why.empty()) status["why"] = why;
   // Ranks may fail at the same time: each has a side file of its own.
   const std::filesystem::path part =

@@ -282,10 +282,7 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
   for (std::size_t i = 0; i < prompts.size(); ++i)
     requests.push_back({static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens,
                         options_.rollout.max_new_tokens});
-  StopOptions stops{files_.config.eos_ids, options_.rollout.stop_strings, {}};
-  if (!stops.strings.empty())
-    for (int id = 0; id < files_.valid_ids(); ++id)
-      stops.token_bytes.push_back(files_.tokenizer().token_bytes(id));
+  const StopOptions stops = stop_options(files_, options_.rollout.stop_strings);
   auto completions = generator_.run(requests, sampling, stops, [this](const Group& group) {
     return stop_.agreed(group) != StopReason::kNone;
   });
@@ -293,16 +290,7 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
   timer.start("reward");
   std::vector<Sample> mine;
   for (Completion& c : completions) {
-    Sample s;
-    s.ordinal = c.ordinal;
-    s.sample = c.sample;
-    s.prompt = std::move(c.prompt);
-    s.response = std::move(c.response);
-    s.log_probs = std::move(c.log_probs);
-    s.kept_mass = std::move(c.kept_mass);
-    s.finish = static_cast<std::int8_t>(c.finish);
-    for (const ProducedBy& span : c.spans)
-      s.spans.push_back({span.first_token, span.tp, span.replica});
+    Sample s = as_sample(std::move(c));
     const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
     s.rewards = {
         static_cast<float>(score_response(options_.data.rule, prompts[s.ordinal].truth, text))};

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <thread>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Text.hpp"
 #include "base/Version.hpp"
 #include "io/AtomicFile.hpp"
 
@@ -17,15 +17,6 @@ namespace taper {
 namespace {
 
 constexpr const char* kRecordsKind = "records";
-
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 std::string host_name() {
   char name[256] = {};
@@ -47,7 +38,7 @@ std::string units_of(const std::string& dataset) {
 
 RunFile::RunFile(std::filesystem::path path)
     : path_(std::move(path)),
-      created_(now_utc()),
+      created_(utc_text()),
       claimed_{"/config", "/build", "/machine", "/rollout/step"} {
   machine_["host"] = host_name();
   machine_["hardware_threads"] = std::to_string(std::thread::hardware_concurrency());

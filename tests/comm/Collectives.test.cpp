@@ -141,6 +141,18 @@ TEST_CASE("broadcast sends from any root, any trivially copyable type") {
   });
 }
 
+TEST_CASE("broadcast_vector sends the length too") {
+  on_groups([](const Group& group) {
+    for (int root = 0; root < group.size(); ++root)
+      for (const int length : {0, 3}) {
+        std::vector<std::int64_t> data(static_cast<std::size_t>(group.rank() + 1), -1);
+        if (group.rank() == root) data.assign(static_cast<std::size_t>(length), root);
+        broadcast_vector(group, data, root);
+        REQUIRE(data == std::vector<std::int64_t>(static_cast<std::size_t>(length), root));
+      }
+  });
+}
+
 TEST_CASE("maximum, minimum and integer sums") {
   on_groups([](const Group& group) {
     const int n = group.size();

@@ -18,6 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from taper_runs import ranks_of
+
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -54,47 +56,6 @@ def run_to_end(args: argparse.Namespace, *words: str) -> None:
     _, errors = process.communicate()
     if process.returncode != 0:
         sys.exit(f"'{words[0]}' ended with code {process.returncode}:\n{errors.decode(errors='replace')[-3000:]}")
-
-
-def ranks_of(process: subprocess.Popen, taper: Path) -> list[int]:
-    """Process ids of the ranks: everything in the launcher's session that runs the executable."""
-    found = []
-    sessions = sessions_below(process.pid)
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            session = os.getsid(int(entry.name))
-            program = os.path.realpath(entry / "exe")
-        except OSError:
-            continue
-        if session in sessions and program == os.path.realpath(taper):
-            found.append(int(entry.name))
-    return found
-
-
-def sessions_below(root: int) -> set[int]:
-    """Sessions of a process and of all its descendants (launchers start their ranks in new ones)."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                continue
-    family = {root}
-    grown = True
-    while grown:
-        more = {pid for pid, parent in parents.items() if parent in family} - family
-        family |= more
-        grown = bool(more)
-    sessions = set()
-    for pid in family:
-        try:
-            sessions.add(os.getsid(pid))
-        except OSError:
-            continue
-    return sessions
 
 
 def disturb(args: argparse.Namespace, words: list[str], rng: random.Random, span: float) -> bool:

@@ -16,7 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from kill_and_resume import launch, ranks_of, run_to_end
+from kill_and_resume import launch, run_to_end
+from taper_runs import ranks_of
 
 
 def parse() -> argparse.Namespace:
