@@ -110,6 +110,43 @@ MetricValues switch_row(const SwitchRecord& s) {
   return row;
 }
 
+// What the generation was worth, told by its true lengths, and how the forecasts of its end did.
+MetricValues account_row(const GenerationReport& report) {
+  const GenerationReview& r = *report.review;
+  const std::int64_t best = *std::min_element(r.static_ns.begin(), r.static_ns.end());
+  double lost = 0, lost_s = 0, forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
+  for (const std::int64_t saved : r.saved_ns)
+    if (saved < 0) {
+      lost += 1;
+      lost_s -= seconds(saved);
+    }
+  // A forecast of staying can be held against the end only where nothing changed after it.
+  for (const ConsultationRecord& c : report.decisions) {
+    if (c.decision.prices.empty() || c.snapshot.layout != report.last_layout) continue;
+    const PriceRange& rest = c.decision.prices.front().rest;
+    const double end = report.seconds - seconds(c.snapshot.elapsed_ns);
+    forecasts += 1;
+    below_low += end < seconds(rest.low) ? 1 : 0;
+    below_mean += end < seconds(rest.mean) ? 1 : 0;
+    below_high += end < seconds(rest.high) ? 1 : 0;
+  }
+  MetricValues row{{"measured_s", report.seconds},
+                   {"replayed_s", seconds(r.replayed_ns)},
+                   {"stayed_s", seconds(r.stayed_ns)},
+                   {"best_static_s", seconds(best)},
+                   {"oracle_s", seconds(r.oracle_ns)},
+                   {"switches", count(static_cast<std::int64_t>(r.saved_ns.size()))},
+                   {"false_triggers", lost},
+                   {"false_loss_s", lost_s},
+                   {"forecasts", forecasts},
+                   {"below_low", below_low},
+                   {"below_mean", below_mean},
+                   {"below_high", below_high}};
+  for (std::size_t i = 0; i < r.static_ns.size(); ++i)
+    row.emplace_back("static_tp" + std::to_string(r.degrees[i]) + "_s", seconds(r.static_ns[i]));
+  return row;
+}
+
 }  // namespace
 
 double layout_code(const Layout& layout) {
@@ -149,6 +186,7 @@ void add_generation(RunFile& file, std::int64_t iteration, const GenerationRepor
   }
   for (const SwitchRecord& s : report.switches)
     file.add_record("layout_switches", iteration, switch_row(s));
+  if (report.review) file.add_record("layout_accounts", iteration, account_row(report));
 }
 
 std::vector<Outcome> outcomes_of(const std::vector<Sample>& samples) {

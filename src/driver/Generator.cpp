@@ -147,11 +147,11 @@ void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix
                                            memory_, arena, MemoryPhase::kRollout);
 }
 
-std::unique_ptr<LayoutPolicy> Generator::make_policy() const {
+std::shared_ptr<LayoutPolicy> Generator::make_policy() const {
   if (!changes() || options_.profile.empty()) {
     const Layout layout = options_.layout.empty() ? Layout::uniform(options_.tp, ranks_.chain)
                                                   : parse_layout(options_.layout, ranks_.chain);
-    return std::make_unique<ScriptedPolicy>(layout);
+    return std::make_shared<ScriptedPolicy>(layout);
   }
   PolicyOptions policy;
   policy.mode = options_.mode;
@@ -160,10 +160,10 @@ std::unique_ptr<LayoutPolicy> Generator::make_policy() const {
   const Placement placement = gather_placement(ranks_.world(), find_place());
   const LatencyProfile profile = read_matching_profile(
       options_.profile, gather_identity(files_, type_, ranks_, placement), ranks_, policy.degrees);
-  return std::make_unique<PredictivePolicy>(Policy(profile, ranks_.chain, policy));
+  return std::make_shared<PredictivePolicy>(profile, ranks_.chain, policy);
 }
 
-void Generator::set_policy(std::unique_ptr<LayoutPolicy> policy,
+void Generator::set_policy(std::shared_ptr<LayoutPolicy> policy,
                            const ConsultationOptions& consultation) {
   policy_ = std::move(policy);
   consult_ = std::make_unique<Consultation>(ranks_, *policy_, consultation);
@@ -199,8 +199,9 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
 std::vector<Completion> Generator::run(const std::vector<Request>& requests,
                                        const SamplingOptions& sampling, const StopOptions& stops,
                                        const std::function<bool(const Group&)>& stop) {
-  const Layout first = policy_->begin(workload(requests, sampling.iteration));
-  report_.reset(new GenerationReport{0, first, first, 0, 0, {}, {}});
+  workload_ = workload(requests, sampling.iteration);
+  const Layout first = policy_->begin(workload_);
+  report_.reset(new GenerationReport{0, first, first, 0, 0, {}, {}, {}});
   completions_.clear();
   start(requests, sampling, stops, first);
   consult_->begin(first);
@@ -259,6 +260,16 @@ void Generator::finish_report(double seconds) {
   report_->decisions = consult_->records();
 }
 
+// The account of the last run(), by its true lengths.
+void Generator::review(const std::vector<Outcome>& outcomes) {
+  std::vector<ReplaySwitch> made;
+  for (const SwitchRecord& s : report_->switches)
+    if (s.report.done)
+      made.push_back({static_cast<std::int64_t>(s.at_s * 1e9), s.plan.layout, s.plan.repack});
+  report_->review =
+      policy_->review(make_trace(workload_, outcomes), report_->first_layout, made);
+}
+
 // Leaders of different moments have seen different things: the state of rank 0, always a leader,
 // becomes that of all.
 void Generator::learn(const std::vector<Outcome>& outcomes) {
@@ -267,6 +278,7 @@ void Generator::learn(const std::vector<Outcome>& outcomes) {
   policy_->load(words);
   std::vector<std::int64_t> elapsed{static_cast<std::int64_t>(report_->seconds * 1e9)};
   all_reduce_max(ranks_.world(), elapsed);
+  if (ranks_.rank() == 0) review(outcomes);
   policy_->finish(outcomes, elapsed[0]);
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct GenerationReport {
   double consultation_s = 0;
   std::vector<ConsultationRecord> decisions;  // on rank 0
   std::vector<SwitchRecord> switches;
+  std::optional<GenerationReview> review;  // on rank 0 after learn(), where the policy predicts
 };
 
 // Generates responses on all ranks, in layouts that a policy chooses and may change on the way.
@@ -51,8 +53,9 @@ class Generator {
   // Starts with the weights of the smallest degree. The packed weights must outlive the generator.
   void create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table);
 
-  // Replaces the policy that the options ask for; for tests.
-  void set_policy(std::unique_ptr<LayoutPolicy> policy, const ConsultationOptions& consultation);
+  // The policy that the options ask for can be replaced, for tests and comparisons.
+  const std::shared_ptr<LayoutPolicy>& policy() const { return policy_; }
+  void set_policy(std::shared_ptr<LayoutPolicy> policy, const ConsultationOptions& consultation);
 
   // The responses that ended on this rank while it led its group. `stop` is asked now and then, by
   // all ranks of a group together, and must give them one answer; where any group stops, all do and
@@ -82,7 +85,8 @@ class Generator {
   void collect();
   void keep(SwitchRecord record, const SequenceList& list);
   void finish_report(double seconds);
-  std::unique_ptr<LayoutPolicy> make_policy() const;
+  void review(const std::vector<Outcome>& outcomes);
+  std::shared_ptr<LayoutPolicy> make_policy() const;
 
   RolloutOptions options_;
   WeightType type_;
@@ -94,9 +98,10 @@ class Generator {
   EngineMemory memory_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Reshaper> reshaper_;
-  std::unique_ptr<LayoutPolicy> policy_;
+  std::shared_ptr<LayoutPolicy> policy_;
   std::unique_ptr<Consultation> consult_;
   std::vector<Completion> completions_;
+  Workload workload_;  // of the last run()
   std::unique_ptr<GenerationReport> report_;
   bool stopped_ = false;
   std::int64_t steps_in_layout_ = 0;

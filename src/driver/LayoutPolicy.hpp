@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "predict/Account.hpp"
 #include "predict/Policy.hpp"
 
 namespace taper {
@@ -28,6 +31,11 @@ class LayoutPolicy {
                                std::int64_t /*context*/) const {
     return 0;
   }
+  // What a generation that took place was worth; nothing where nothing is known of step times.
+  virtual std::optional<GenerationReview> review(const ReplayTrace&, const Layout& /*first*/,
+                                                 const std::vector<ReplaySwitch>&) const {
+    return std::nullopt;
+  }
   virtual std::vector<std::int64_t> save() const { return {}; }
   virtual void load(std::span<const std::int64_t>) {}
 };
@@ -35,7 +43,9 @@ class LayoutPolicy {
 // The policy of predict/.
 class PredictivePolicy : public LayoutPolicy {
  public:
-  explicit PredictivePolicy(Policy policy) : policy_(std::move(policy)) {}
+  PredictivePolicy(const LatencyProfile& profile, const DivisorChain& chain,
+                   const PolicyOptions& options)
+      : policy_(profile, chain, options), chain_(chain), options_(options), machine_(profile) {}
 
   Layout begin(const Workload& workload) override { return policy_.begin(workload); }
   Decision decide(const Snapshot& snapshot) override { return policy_.decide(snapshot); }
@@ -53,11 +63,19 @@ class PredictivePolicy : public LayoutPolicy {
                        std::int64_t context) const override {
     return policy_.step_ns(group, new_tokens, sequences, context);
   }
+  std::optional<GenerationReview> review(const ReplayTrace& trace, const Layout& first,
+                                         const std::vector<ReplaySwitch>& made) const override {
+    return taper::review(trace, first, made, options_.degrees, chain_, machine_,
+                         options_.consult_ns);
+  }
   std::vector<std::int64_t> save() const override { return policy_.save(); }
   void load(std::span<const std::int64_t> words) override { policy_.load(words); }
 
  private:
   Policy policy_;
+  DivisorChain chain_;
+  PolicyOptions options_;
+  SimulatedMachine machine_;  // as profiled
 };
 
 // What a script does at a consultation.

@@ -131,6 +131,10 @@ void Engine::submit(const Request& request) {
                  "prompt " << request.ordinal << " has " << length << " tokens (the context holds "
                            << options_.max_positions
                            << ", at least one must be left for the response)");
+  TAPER_VALIDATE(request.lengths.empty() ||
+                     request.lengths.size() == static_cast<std::size_t>(request.samples),
+                 "prompt " << request.ordinal << " has " << request.lengths.size()
+                           << " lengths to replay for " << request.samples << " samples");
   for (const std::int32_t id : request.prompt)
     TAPER_VALIDATE(id >= 0 && id < options_.valid_ids,
                    "prompt " << request.ordinal << " has token id " << id
@@ -143,6 +147,9 @@ void Engine::submit(const Request& request) {
     sequence.prompt_length = length;
     sequence.max_new_tokens = std::min(request.max_new_tokens, options_.max_positions - length);
     sequence.tokens = request.prompt;
+    if (!request.lengths.empty())
+      sequence.lengths.assign(request.lengths.begin() + first,
+                              request.lengths.begin() + first + sequence.samples);
     scheduler_.submit(std::move(sequence));
   }
 }
@@ -236,8 +243,13 @@ void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
 std::optional<FinishReason> Engine::end_of(const Sequence& s) const {
   const std::span<const std::int32_t> response(s.tokens.data() + s.prompt_length,
                                                s.tokens.size() - s.prompt_length);
-  if (const auto reason = stops_.check(response)) return reason;
-  if (static_cast<int>(response.size()) >= s.max_new_tokens) return FinishReason::kLength;
+  const int length = static_cast<int>(response.size());
+  if (s.lengths.empty()) {
+    if (const auto reason = stops_.check(response)) return reason;
+  } else if (length >= s.lengths.front() && length < s.max_new_tokens) {
+    return FinishReason::kStop;
+  }
+  if (length >= s.max_new_tokens) return FinishReason::kLength;
   return std::nullopt;
 }
 
@@ -264,6 +276,7 @@ void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens)
     Sequence child = prompt;
     child.samples = 1;
     child.sample = prompt.sample + static_cast<int>(k);
+    if (!prompt.lengths.empty()) child.lengths = {prompt.lengths[k]};
     add_token(child, first_tokens[k]);
     if (const auto reason = end_of(child)) {  // over at its first token: never scheduled
       complete(child, *reason);

@@ -38,6 +38,9 @@ struct Request {
   int samples = 1;
   std::vector<std::int32_t> prompt;
   int max_new_tokens = 0;
+  // Not empty: the samples, from first_sample on, end after exactly so many tokens each (at most
+  // max_new_tokens), whatever these are. For replaying lengths; nothing else looks at them.
+  std::vector<std::int32_t> lengths = {};
 };
 
 enum class FinishReason : std::int8_t { kEos = 0, kStop = 1, kLength = 2, kAbort = 3 };

@@ -15,6 +15,7 @@ struct Sequence {
   int samples = 1;  // > 1: a prompt that is still being read for several samples
   int prompt_length = 0;
   int max_new_tokens = 0;
+  std::vector<std::int32_t> lengths;  // replayed, one a sample; empty: as the tokens say
   std::vector<std::int32_t> tokens;  // prompt, then response
   std::vector<float> log_probs, kept_mass;
   std::vector<std::int32_t> blocks;  // pages of positions [0, computed)

@@ -53,6 +53,25 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
   return list;
 }
 
+GenerationReview review(const ReplayTrace& trace, const Layout& first,
+                        const std::vector<ReplaySwitch>& made, const std::vector<int>& degrees,
+                        const DivisorChain& chain, const SimulatedMachine& machine,
+                        std::int64_t consult_ns, int grid) {
+  GenerationReview r;
+  r.stayed_ns = replay_ns(trace, first, {}, machine);
+  r.replayed_ns = replay_ns(trace, first, made, machine);
+  r.degrees = degrees;
+  for (const int tp : degrees)
+    r.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
+  r.oracle_ns = best_plan(trace, degrees, chain, machine, consult_ns, grid).time_ns;
+  std::vector<ReplaySwitch> before;
+  for (const ReplaySwitch& s : made) {
+    r.saved_ns.push_back(replay_ns(trace, first, before, machine) - r.replayed_ns);
+    before.push_back(s);
+  }
+  return r;
+}
+
 void add_run(AccountSummary& summary, std::span<const GenerationAccount> run) {
   if (run.empty()) return;
   std::vector<std::int64_t> totals(run.front().static_ns.size(), 0);

@@ -30,6 +30,20 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
                                        const std::vector<int>& degrees, const DivisorChain& chain,
                                        const SimulatedMachine& machine, int grid = 32);
 
+// What a generation that took place was worth: replayed with its true lengths.
+struct GenerationReview {
+  std::int64_t replayed_ns = 0;         // with the switches that were made
+  std::int64_t stayed_ns = 0;           // in its first layout to the end
+  std::vector<int> degrees;
+  std::vector<std::int64_t> static_ns;  // by degree
+  std::int64_t oracle_ns = 0;
+  std::vector<std::int64_t> saved_ns;  // by switch, against none from there on
+};
+GenerationReview review(const ReplayTrace& trace, const Layout& first,
+                        const std::vector<ReplaySwitch>& made, const std::vector<int>& degrees,
+                        const DivisorChain& chain, const SimulatedMachine& machine,
+                        std::int64_t consult_ns, int grid = 32);
+
 // Sums over generations of one or more runs. Gains are against the static layout that is best over
 // the whole run.
 struct AccountSummary {

@@ -11,6 +11,7 @@ void append_sequence(std::string& bytes, const Sequence& s) {
   for (const int v :
        {s.sample, s.samples, s.prompt_length, s.max_new_tokens, s.computed, s.preemptions})
     out.value(v);
+  out.list(s.lengths);
   out.list(s.tokens);
   out.list(s.log_probs);
   out.list(s.kept_mass);
@@ -25,6 +26,7 @@ std::vector<Sequence> read_sequences(const std::string& bytes) {
     for (int* const v :
          {&s.sample, &s.samples, &s.prompt_length, &s.max_new_tokens, &s.computed, &s.preemptions})
       *v = in.value<int>();
+    s.lengths = in.list<std::int32_t>();
     s.tokens = in.list<std::int32_t>();
     s.log_probs = in.list<float>();
     s.kept_mass = in.list<float>();

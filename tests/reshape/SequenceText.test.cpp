@@ -16,6 +16,7 @@ Sequence example(int tokens) {
   s.samples = 2;
   s.prompt_length = 2;
   s.max_new_tokens = 77;
+  s.lengths = {11, 13};
   s.computed = 5;
   s.preemptions = 4;
   for (int i = 0; i < tokens; ++i) {
@@ -43,6 +44,7 @@ TEST_CASE("sequences survive the way to another rank, but for their blocks") {
   CHECK(read[0].samples == 2);
   CHECK(read[0].prompt_length == 2);
   CHECK(read[0].max_new_tokens == 77);
+  CHECK(read[0].lengths == expected.lengths);
   CHECK(read[0].computed == 5);
   CHECK(read[0].preemptions == 4);
   CHECK(read[0].tokens == expected.tokens);
@@ -59,7 +61,7 @@ TEST_CASE("a message that was cut or damaged is refused") {
   append_sequence(bytes, example(9));
   CHECK_THROWS_AS(read_sequences(bytes.substr(0, bytes.size() - 1)), Error);
   CHECK_THROWS_AS(read_sequences(bytes.substr(0, 10)), Error);
-  bytes[39] = '\x7f';  // the length of the list of tokens
+  bytes[55] = '\x7f';  // the length of the list of tokens
   CHECK_THROWS_AS(read_sequences(bytes), Error);
   CHECK(read_sequences("").empty());
 }

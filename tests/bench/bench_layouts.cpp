@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generates the same responses again and again under each static layout and under the adaptive
+// policy, in turns within one job, and prints one JSON line per generation: seconds of each, what
+// replay says of the same lengths, the layout changes with their cost by part. Tokens and log-probs
+// of all of them must be equal bit for bit. tests/bench/layouts_table.py makes the tables.
+//
+// Lengths are those of a described law, replayed (responses end when the law says so), or, with
+// --prompts, those that the model chooses.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "base/Error.hpp"
+#include "base/Random.hpp"
+#include "base/Text.hpp"
+#include "base/Timer.hpp"
+#include "comm/Collectives.hpp"
+#include "comm/Guard.hpp"
+#include "comm/Startup.hpp"
+#include "device/Runtime.hpp"
+#include "driver/Generation.hpp"
+#include "driver/GenerationRecord.hpp"
+#include "driver/Generator.hpp"
+#include "driver/PromptEncoder.hpp"
+#include "driver/ProfileFile.hpp"
+#include "io/Json.hpp"
+#include "param/CommandLine.hpp"
+#include "predict/LengthLaw.hpp"
+#include "predict/Oracle.hpp"
+#include "rl/Rollout.hpp"
+
+using namespace taper;
+
+namespace {
+
+struct BenchOptions {
+  std::string model, profile, prompts;
+  WeightType type = WeightType::kBf16;
+  LengthLaw law = LengthLaw::kHeavyTail;
+  int generations = 10, sequences = 64, samples = 1, prompt_tokens = 32, max_new_tokens = 512;
+  int max_running = 128;
+  std::uint64_t seed = 1;
+  double kv_memory_mb = 4096;
+  ConsultationOptions consultation;
+};
+
+// The requests of one generation, on all ranks alike.
+class Requests {
+ public:
+  Requests(const BenchOptions& options, const ModelFiles& files)
+      : options_(options), files_(files) {
+    if (!options.prompts.empty())
+      prompts_ = encode_prompt_file(options.prompts, files, "auto");
+  }
+
+  int longest_prompt() const {
+    std::size_t longest = prompts_.empty() ? static_cast<std::size_t>(options_.prompt_tokens) : 1;
+    for (const auto& p : prompts_) longest = std::max(longest, p.size());
+    return static_cast<int>(longest);
+  }
+
+  std::vector<Request> of(int generation) const {
+    const int count = options_.sequences / options_.samples;
+    const auto lengths = draw_lengths(options_.law, options_.seed, generation, options_.sequences,
+                                      options_.max_new_tokens);
+    std::vector<Request> list;
+    for (int i = 0; i < count; ++i) {
+      Request r;
+      r.ordinal = i;
+      r.samples = options_.samples;
+      r.max_new_tokens = options_.max_new_tokens;
+      if (prompts_.empty()) {
+        r.prompt = random_prompt(generation * count + i);
+        r.lengths.assign(lengths.begin() + i * r.samples, lengths.begin() + (i + 1) * r.samples);
+      } else {
+        r.prompt = prompts_[static_cast<std::size_t>(generation * count + i) % prompts_.size()];
+      }
+      list.push_back(std::move(r));
+    }
+    return list;
+  }
+
+ private:
+  std::vector<std::int32_t> random_prompt(int number) const {
+    RandomStream random(options_.seed, RandomPurpose::kTest, 0, static_cast<std::uint64_t>(number));
+    std::vector<std::int32_t> ids;
+    for (int i = 0; i < options_.prompt_tokens; ++i)
+      ids.push_back(static_cast<std::int32_t>(random.below(files_.valid_ids())));
+    return ids;
+  }
+
+  const BenchOptions& options_;
+  const ModelFiles& files_;
+  std::vector<std::vector<std::int32_t>> prompts_;
+};
+
+// A policy by the name under which its times are listed.
+struct Contestant {
+  std::string name;
+  std::shared_ptr<LayoutPolicy> policy;
+};
+
+class LayoutBench {
+ public:
+  LayoutBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks)
+      : options_(options),
+        files_(files),
+        ranks_(ranks),
+        requests_(options, files),
+        generator_(rollout_options(), options.type, files, ranks),
+        model_("model", files, ranks, generator_.smallest_degree()),
+        machine_(read_profile(options.profile)) {
+    MemoryPlan plan;
+    model_.plan(plan, options.type);
+    generator_.plan(plan);
+    arena_ = std::make_unique<Arena>(plan);
+    model_.load(ranks.exec, options.type, *arena_);
+    generator_.create(model_.packed(), *arena_, files.rope_table(generator_.max_positions()));
+    for (const int tp : machine_.profile.degrees()) {
+      const Layout layout = Layout::uniform(tp, ranks.chain);
+      degrees_.push_back(tp);
+      contestants_.push_back({to_string(layout), std::make_shared<ScriptedPolicy>(layout)});
+    }
+    contestants_.push_back({"adaptive", generator_.policy()});
+  }
+
+  void run() {
+    warm_up();
+    for (int i = 0; i < options_.generations; ++i) print(generation(i));
+  }
+
+ private:
+  RolloutOptions rollout_options() const {
+    RolloutOptions r;
+    r.max_prompt_tokens = requests_.longest_prompt();
+    r.max_new_tokens = options_.max_new_tokens;
+    r.max_running = std::min(options_.max_running, options_.sequences);
+    r.step_rows = std::max(256, options_.sequences);
+    r.kv_memory_mb = options_.kv_memory_mb;
+    r.mode = PolicyMode::kAdaptive;
+    r.profile = options_.profile;
+    return r;
+  }
+
+  void warm_up() {
+    std::vector<Request> requests = requests_.of(0);
+    for (Request& r : requests) {
+      r.max_new_tokens = std::min(r.max_new_tokens, 8);
+      r.lengths.clear();
+    }
+    for (const Contestant& c : contestants_) {
+      if (c.name == "adaptive") continue;
+      generator_.set_policy(c.policy, options_.consultation);
+      generator_.run(requests, {}, {});
+    }
+  }
+
+  // One generation by every contestant, another one first each time.
+  OrderedJson generation(int number) {
+    const std::vector<Request> requests = requests_.of(number);
+    const StopOptions stops = stop_options(files_, {});
+    SamplingOptions sampling;
+    sampling.seed = options_.seed;
+    sampling.iteration = static_cast<std::uint64_t>(number);
+    std::map<std::string, double> seconds;
+    std::vector<Sample> first;
+    OrderedJson line{{"generation", number}};
+    for (std::size_t k = 0; k < contestants_.size(); ++k) {
+      const Contestant& c = contestants_[(k + static_cast<std::size_t>(number)) % contestants_.size()];
+      generator_.set_policy(c.policy, options_.consultation);
+      barrier(ranks_.world());
+      const Timer timer;
+      auto completions = generator_.run(requests, sampling, stops);
+      barrier(ranks_.world());
+      seconds[c.name] = timer.seconds();
+      std::vector<Sample> mine;
+      for (Completion& x : completions) mine.push_back(as_sample(std::move(x)));
+      std::vector<Sample> samples = gather_samples(ranks_.world(), mine);
+      if (c.name == "adaptive") {
+        describe(line, samples, number);
+        generator_.learn(outcomes_of(samples));
+      }
+      if (first.empty())
+        first = std::move(samples);
+      else
+        require_same(first, samples, c.name);
+    }
+    for (const auto& [name, s] : seconds) line["seconds"][name] = s;
+    return line;
+  }
+
+  static void require_same(const std::vector<Sample>& a, const std::vector<Sample>& b,
+                           const std::string& name) {
+    TAPER_EXPECT(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (a[i].response != b[i].response || a[i].log_probs != b[i].log_probs)
+        TAPER_FAIL(ExitCode::kFailure, "response " << i << " differs under " << name);
+  }
+
+  // The account of an adaptive generation beside what replay says of its lengths.
+  void describe(OrderedJson& line, const std::vector<Sample>& samples, int number) const {
+    const GenerationReport& report = generator_.report();
+    ReplayTrace trace;
+    trace.outcomes = outcomes_of(samples);
+    trace.work.iteration = number;
+    trace.work.sequences = options_.sequences;
+    trace.work.samples = options_.samples;
+    trace.work.max_new_tokens = options_.max_new_tokens;
+    trace.work.max_running = options_.max_running * ranks_.size();
+    std::vector<int> lengths;
+    for (const Outcome& o : trace.outcomes) {
+      trace.work.prompt_tokens += o.prompt;
+      lengths.push_back(o.response);
+    }
+    line["lengths"] = lengths;
+    OrderedJson replayed;
+    for (const int tp : degrees_) {
+      const Layout layout = Layout::uniform(tp, ranks_.chain);
+      replayed[to_string(layout)] = 1e-9 * static_cast<double>(replay_ns(trace, layout, {}, machine_));
+    }
+    std::vector<ReplaySwitch> made;
+    line["first_layout"] = to_string(report.first_layout);
+    line["switches"] = OrderedJson::array();
+    for (const SwitchRecord& s : report.switches) {
+      line["switches"].push_back({{"at_s", s.at_s},
+                                  {"layout", to_string(s.plan.layout)},
+                                  {"done", s.report.done},
+                                  {"sequences", s.sequences},
+                                  {"predicted_s", 1e-9 * static_cast<double>(s.confirmation.cost.total())},
+                                  {"seconds", s.seconds},
+                                  {"meeting_s", s.meeting_s},
+                                  {"kv_bytes", s.report.bytes_planned}});
+      if (s.report.done)
+        made.push_back({static_cast<std::int64_t>(1e9 * s.at_s), s.plan.layout, s.plan.repack});
+    }
+    replayed["adaptive"] =
+        1e-9 * static_cast<double>(replay_ns(trace, report.first_layout, made, machine_));
+    const OracleResult oracle = best_plan(trace, degrees_, ranks_.chain, machine_,
+                                          options_.consultation.period_ns);
+    replayed["oracle"] = 1e-9 * static_cast<double>(oracle.time_ns);
+    line["replayed"] = replayed;
+    line["consultations"] = report.consultations;
+    line["consultation_s"] = report.consultation_s;
+  }
+
+  void print(const OrderedJson& line) const {
+    if (ranks_.rank() != 0) return;
+    std::printf("%s\n", line.dump().c_str());
+    std::fflush(stdout);
+  }
+
+  const BenchOptions& options_;
+  ModelFiles& files_;
+  const Ranks& ranks_;
+  Requests requests_;
+  Generator generator_;
+  InferenceModel model_;
+  SimulatedMachine machine_;
+  std::unique_ptr<Arena> arena_;
+  std::vector<int> degrees_;
+  std::vector<Contestant> contestants_;
+};
+
+int run(int argc, char** argv) {
+  BenchOptions options;
+  double period_ms = 50;
+  param::CommandLine line("bench_layouts", "Times static and adaptive layouts side by side.");
+  line.text("model", options.model, "DIR", "Hugging Face directory").required();
+  line.text("profile", options.profile, "FILE", "latency profile of it here").required();
+  line.text("prompts", options.prompts, "FILE", "prompts; responses end by themselves");
+  line.choice("dtype", options.type, "weights", {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+  line.choice("law", options.law, "response lengths where there are no prompts",
+              {{"log-normal", LengthLaw::kLogNormal},
+               {"heavy-tail", LengthLaw::kHeavyTail},
+               {"no-tail", LengthLaw::kNarrow},
+               {"bimodal", LengthLaw::kBimodal},
+               {"truncated", LengthLaw::kTruncated},
+               {"drifting", LengthLaw::kDrifting}});
+  line.integer("generations", options.generations, "N", "of each contestant").at_least(1);
+  line.integer("sequences", options.sequences, "N", "responses per generation").at_least(1);
+  line.integer("samples", options.samples, "N", "responses per prompt").at_least(1);
+  line.integer("prompt-tokens", options.prompt_tokens, "N", "length of prompts").at_least(1);
+  line.integer("max-new-tokens", options.max_new_tokens, "N", "limit of lengths").at_least(1);
+  line.integer("max-running", options.max_running, "N", "sequences in flight").at_least(1);
+  line.integer("seed", options.seed, "S", "of lengths and sampling").at_least(0);
+  line.number("period-ms", period_ms, "MS", "between consultations, at least");
+  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
+    std::fputs(line.help().c_str(), stdout);
+    return 0;
+  }
+  TAPER_VALIDATE(options.sequences % options.samples == 0,
+                 "--sequences must be a multiple of --samples");
+  options.consultation.period_ns = static_cast<std::int64_t>(1e6 * period_ms);
+  Progress progress;
+  MpiSession mpi(argc, argv);
+  Runtime runtime(argc, argv);
+  const Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), read_profile(options.profile).degrees(), progress);
+  ModelFiles files(options.model);
+  LayoutBench(options, files, ranks).run();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_guarded([&] { return run(argc, argv); });
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tables from the lines of bench_layouts: adaptive against static layouts, live and in replay.
+
+    python layouts_table.py [--skip N] NAME=FILE.jsonl ...
+
+Every generation was run by each contestant with the same responses, so ratios are paired: the
+gain of a file is the sum over generations, its 95 % interval a bootstrap over generations (2,000
+resamples). `--skip` leaves out first generations, in which the policy knows nothing of lengths.
+"""
+
+import argparse
+import json
+import random
+import statistics
+from pathlib import Path
+
+
+def read(path, skip):
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")][skip:]
+
+
+def gain(rows, kind, contestant="adaptive"):
+    """Relative saving of a contestant against the best static layout of all rows."""
+    static = [name for name in rows[0]["seconds"] if name != "adaptive"]
+    totals = {name: sum(r[kind][name] for r in rows) for name in [*static, contestant]}
+    best = min(static, key=lambda name: totals[name])
+    return 1.0 - totals[contestant] / totals[best], best
+
+
+def interval(rows, kind, rounds=2000):
+    draw = random.Random(1)
+    gains = sorted(gain(draw.choices(rows, k=len(rows)), kind)[0] for _ in range(rounds))
+    return gains[int(0.025 * rounds)], gains[int(0.975 * rounds)]
+
+
+def percent(value):
+    return f"{100 * value:+.1f} %"
+
+
+def errors(rows):
+    """Relative difference of replayed and measured seconds, over contestants and generations."""
+    names = [name for name in rows[0]["seconds"]]
+    return [r["replayed"][n] / r["seconds"][n] - 1.0 for r in rows for n in names]
+
+
+def quantile(values, q):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(q * len(values)))]
+
+
+def gains_table(files):
+    static = [name for name in next(iter(files.values()))[0]["seconds"] if name != "adaptive"]
+    print("| setting | generations | " + " | ".join(f"{s}, s" for s in static)
+          + " | adaptive, s | gain live (95 %) | gain replayed | oracle, replayed | switches |")
+    print("|---" * (7 + len(static)) + "|")
+    for name, rows in files.items():
+        live, _ = gain(rows, "seconds")
+        low, high = interval(rows, "seconds")
+        times = [statistics.median(r["seconds"][s] for r in rows) for s in [*static, "adaptive"]]
+        switches = sum(s["done"] for r in rows for s in r["switches"])
+        print(f"| {name} | {len(rows)} | " + " | ".join(f"{t:.2f}" for t in times)
+              + f" | {percent(live)} ({percent(low)} to {percent(high)}) "
+              f"| {percent(gain(rows, 'replayed')[0])} | {percent(gain(rows, 'replayed', 'oracle')[0])} "
+              f"| {switches} |")
+
+
+def cost_table(files):
+    print("| setting | prediction error: median, 90 %, largest | a switch: predicted, measured, ms "
+          "| switching / generation | consultation / generation | KV moved, MiB a switch |")
+    print("|---|---|---|---|---|---|")
+    for name, rows in files.items():
+        off = [abs(e) for e in errors(rows)]
+        done = [s for r in rows for s in r["switches"] if s["done"]]
+        total = sum(r["seconds"]["adaptive"] for r in rows)
+        share = sum(s["seconds"] for r in rows for s in r["switches"]) / total
+        consult = sum(r["consultation_s"] for r in rows) / total
+        costs = "-"
+        moved = "-"
+        if done:
+            costs = (f"{1e3 * statistics.median(s['predicted_s'] for s in done):.1f}, "
+                     f"{1e3 * statistics.median(s['seconds'] for s in done):.1f}")
+            moved = f"{statistics.median(s['kv_bytes'] for s in done) / 2**20:.1f}"
+        print(f"| {name} | {100 * statistics.median(off):.1f} %, {100 * quantile(off, 0.9):.1f} %, "
+              f"{100 * max(off):.1f} % | {costs} | {100 * share:.2f} % | {100 * consult:.3f} % "
+              f"| {moved} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--skip", type=int, default=0, help="generations left out of each file")
+    parser.add_argument("files", nargs="+", metavar="NAME=FILE")
+    args = parser.parse_args()
+    files = {}
+    for word in args.files:
+        name, _, path = word.rpartition("=")
+        files[name or Path(path).stem] = read(path, args.skip)
+    gains_table(files)
+    print()
+    cost_table(files)
+
+
+if __name__ == "__main__":
+    main()
