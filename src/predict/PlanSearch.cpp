@@ -33,6 +33,32 @@ std::vector<SwitchRule> ladder(const PlanSetting& setting, const LayoutShape& fr
   return rules;
 }
 
+std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const LayoutShape& from,
+                                             int alive, std::int64_t mean_context) {
+  std::vector<std::vector<SwitchRule>> climbs{{}};
+  const auto rules = ladder(setting, from, alive, mean_context);
+  if (!rules.empty())
+    for (const int percent : {100, 60, 35}) {
+      climbs.push_back(rules);
+      for (SwitchRule& rule : climbs.back()) rule.alive = std::max(1, rule.alive * percent / 100);
+    }
+  std::vector<std::vector<int>> evenings{{}};
+  if (setting.repack && from.layout.replicas() > 1)
+    evenings.insert(evenings.end(), {{alive / 2}, {alive / 2, alive / 4}, {alive / 4, alive / 8}});
+  std::vector<std::vector<SwitchRule>> ways;
+  for (const auto& climb : climbs)
+    for (const auto& evening : evenings) {
+      std::vector<SwitchRule> way;
+      const int top = climb.empty() ? 0 : climb.front().alive;
+      for (const int at : evening)
+        if (at > top) way.push_back({at, &from, true});
+      if (way.empty() && !evening.empty()) continue;  // that of the climb alone
+      way.insert(way.end(), climb.begin(), climb.end());
+      ways.push_back(std::move(way));
+    }
+  return ways;
+}
+
 PlanSearch::PlanSearch(const PlanSetting& setting, const LayoutShape& here,
                        std::span<const SequenceState> sequences, int scenarios)
     : setting_(setting),

@@ -148,20 +148,16 @@ std::int64_t Policy::State::expected_ns(const LayoutShape& shape) {
                                            work.max_new_tokens, shape.layout.replicas());
   const int count = std::clamp(4 * kMostDraws / std::max(1, work.sequences), 4, options.scenarios);
   const Pricer pricer(scenarios, count, sequences, shape, cost, lengths, work.max_running);
-  PricedPlan stay(stay_in(shape.layout));
-  pricer.price(stay, count);
-  std::int64_t ns = stay.mean();
-  if (options.mode != PolicyMode::kAdaptive || !options.look_ahead) return ns;
-  const std::int64_t mean_context = mean_prompt() + work.max_new_tokens / 4;
-  const auto rules = ladder(setting(), shape, work.sequences, mean_context);
-  for (const int percent : {100, 60, 35}) {
-    if (rules.empty()) break;
-    PricedPlan climb(stay_in(shape.layout), rules);
-    for (SwitchRule& rule : climb.rules) rule.alive = rule.alive * percent / 100;
-    pricer.price(climb, count);
-    ns = std::min(ns, climb.mean());
+  std::vector<std::vector<SwitchRule>> ways{{}};
+  if (options.mode == PolicyMode::kAdaptive && options.look_ahead)
+    ways = ways_on(setting(), shape, work.sequences, mean_prompt() + work.max_new_tokens / 4);
+  std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
+  for (const auto& way : ways) {
+    PricedPlan plan(stay_in(shape.layout), way);
+    pricer.price(plan, count);
+    best_ns = std::min(best_ns, plan.mean());
   }
-  return ns;
+  return best_ns;
 }
 
 Layout Policy::begin(const Workload& workload) {
