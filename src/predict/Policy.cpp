@@ -175,7 +175,7 @@ Layout Policy::begin(const Workload& workload) {
     best = &s.shape(parse_layout(s.options.initial, s.chain));
   } else if (s.budget.prefers_static()) {
     best = s.uniform[s.budget.best_static()];
-  } else {
+  } else if (s.lengths.weight() > 0) {
     std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
     for (const LayoutShape* shape : s.uniform)
       if (const std::int64_t ns = s.expected_ns(*shape); ns < best_ns) {
