@@ -19,6 +19,10 @@ from report.data import (
     seed_statistics,
     smoothing_window,
 )
+from report.layout_forecasts import draw_forecasts
+from report.layout_prediction import draw_generation_time
+from report.layout_regret import draw_regret
+from report.layout_time import draw_layouts
 from report.length_histogram import draw_length_histogram
 from report.step_time import draw_step_time
 from report.style import (
@@ -275,7 +279,13 @@ def _ever_positive(groups: list[Group], metric: str) -> bool:
 
 
 Drawing = tuple[str, str, Callable[[list[Group]], Figure | None]]
-# Name of the file, heading in the report, drawing.
+# Name of the file, heading in the report, drawing. The first are of runs with adaptive layouts.
+LAYOUT_FIGURES: tuple[Drawing, ...] = (
+    ("layouts", "Active sequences and layout", draw_layouts),
+    ("generation_time", "Predicted against measured", draw_generation_time),
+    ("regret", "Adaptive, static and oracle layouts", draw_regret),
+    ("forecasts", "Forecasts of the end of a generation", draw_forecasts),
+)
 FIGURES: tuple[Drawing, ...] = (
     ("reward", "Reward", draw_reward),
     ("response_length", "Response length", draw_response_length),
@@ -284,4 +294,5 @@ FIGURES: tuple[Drawing, ...] = (
     ("update", "Policy update", draw_update),
     ("step_time", "Time of an iteration", draw_step_time),
     ("throughput", "Throughput", draw_throughput),
+    *LAYOUT_FIGURES,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from report.data import Group, NamedRun, finite_points, phase_table
+from report.layout_rows import LAYOUT_ROWS
 from report.rows import Row, duration, exactness, fixed, percent, plain, signed
 from taper_h5 import Run, valid_lengths
 
@@ -162,6 +163,7 @@ ROWS = (
         _of("perf/max_memory_allocated_gb", np.max),
         plain,
     ),
+    *LAYOUT_ROWS,
 )
 
 
