@@ -37,6 +37,11 @@ class Group:
         return [member.run for member in self.members]
 
 
+def is_single(groups: list[Group]) -> bool:
+    """One run, without seeds and without others to compare it with."""
+    return len(groups) == 1 and len(groups[0].members) == 1
+
+
 def load_runs(arguments: list[Path]) -> list[NamedRun]:
     """Loads each RUN_DIR (or its run.h5) under a name that tells it from the others."""
     directories = [path.parent if path.is_file() else path for path in arguments]

@@ -11,7 +11,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from report.curves import draw_metric, has_metric, length_quantiles
-from report.data import Group, finite_points, moving_average, seed_statistics, smoothing_window
+from report.data import (
+    Group,
+    finite_points,
+    is_single,
+    moving_average,
+    seed_statistics,
+    smoothing_window,
+)
+from report.layout_forecasts import draw_forecasts
+from report.layout_prediction import draw_generation_time
+from report.layout_regret import draw_regret
+from report.layout_time import draw_layouts
 from report.length_histogram import draw_length_histogram
 from report.step_time import draw_step_time
 from report.style import (
@@ -29,10 +40,6 @@ from taper_h5 import Run
 
 SCORE, REWARDS, EVALUATION = "critic/score/mean", "critic/rewards/mean", "val/score/mean"
 DENSE = 100  # iterations above which the curves of single values would hide one another
-
-
-def is_single(groups: list[Group]) -> bool:
-    return len(groups) == 1 and len(groups[0].members) == 1
 
 
 def draw_reward(groups: list[Group]) -> Figure | None:
@@ -271,8 +278,15 @@ def _ever_positive(groups: list[Group], metric: str) -> bool:
     return any((finite_points(run, metric)[1] > 0).any() for group in groups for run in group.runs)
 
 
-# Name of the file, heading in the report, drawing.
-FIGURES: tuple[tuple[str, str, Callable[[list[Group]], Figure | None]], ...] = (
+Drawing = tuple[str, str, Callable[[list[Group]], Figure | None]]
+# Name of the file, heading in the report, drawing. The first are of runs with adaptive layouts.
+LAYOUT_FIGURES: tuple[Drawing, ...] = (
+    ("layouts", "Active sequences and layout", draw_layouts),
+    ("generation_time", "Predicted against measured", draw_generation_time),
+    ("regret", "Adaptive, static and oracle layouts", draw_regret),
+    ("forecasts", "Forecasts of the end of a generation", draw_forecasts),
+)
+FIGURES: tuple[Drawing, ...] = (
     ("reward", "Reward", draw_reward),
     ("response_length", "Response length", draw_response_length),
     ("length_histogram", "Distribution of response lengths", draw_length_histogram),
@@ -280,4 +294,5 @@ FIGURES: tuple[tuple[str, str, Callable[[list[Group]], Figure | None]], ...] = (
     ("update", "Policy update", draw_update),
     ("step_time", "Time of an iteration", draw_step_time),
     ("throughput", "Throughput", draw_throughput),
+    *LAYOUT_FIGURES,
 )

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from report.data import Group
+from report.data import Group, is_single
 from report.style import COLOURS, MUTED, log_tokens, new_figure
 from taper_h5 import Run, valid_lengths
 
@@ -21,7 +21,7 @@ class Part:
 
 def draw_length_histogram(groups: list[Group]) -> Figure | None:
     """A run: its first and last quarter. Several: the last quarter of each, seeds together."""
-    if len(groups) == 1 and len(groups[0].members) == 1:
+    if is_single(groups):
         parts = _quarters(groups[0].runs[0])
     else:
         parts = [
@@ -35,11 +35,7 @@ def draw_length_histogram(groups: list[Group]) -> Figure | None:
     parts = [part for part in parts if len(part.lengths)]
     if not parts:
         return None
-    title = (
-        "Response lengths"
-        if len(groups) == 1 and len(groups[0].members) == 1
-        else "Response lengths, last quarter"
-    )
+    title = "Response lengths" if is_single(groups) else "Response lengths, last quarter"
     figure, (ax, strip) = new_figure(title, [3.2, 0.45 + 0.38 * len(parts)])
     bins = _log_bins(max(part.lengths.max() for part in parts))
     for part in parts:

@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the summary: plain numbers by name, and how they are written."""
+"""The figures of the summary: plain numbers by name."""
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from report.data import Group, NamedRun, finite_points, phase_table
+from report.layout_rows import LAYOUT_ROWS
+from report.rows import Row, duration, exactness, fixed, percent, plain, signed
 from taper_h5 import Run, valid_lengths
 
 FIRST, LAST = 5, 10  # iterations at the ends of a run whose mean rewards are compared
 STEP_SECONDS = ("timing_s/step", "perf/time_per_step")  # either says how long an iteration took
-
-
-@dataclass(frozen=True)
-class Row:
-    key: str  # in summary.json
-    label: str
-    unit: str
-    compute: Callable[[Run], float]  # NaN: cannot be said
-    write: Callable[[float], str]
 
 
 def reward_metric(run: Run) -> str:
@@ -92,48 +84,6 @@ def longest(run: Run) -> float:
         if len(lengths)
         else _or_nan(measured(run, "response_length/max"), np.max)
     )
-
-
-def plain(value: float) -> str:
-    """Four digits that count; whole numbers in full."""
-    if math.isnan(value):
-        return "n/a"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
-
-
-def signed(value: float) -> str:
-    return "n/a" if math.isnan(value) else f"{value:+.4f}"
-
-
-def fixed(value: float) -> str:
-    return "n/a" if math.isnan(value) else f"{value:.4f}"
-
-
-def percent(value: float) -> str:
-    return "n/a" if math.isnan(value) else f"{100 * value:.2f} %"
-
-
-def duration(seconds: float) -> str:
-    if math.isnan(seconds):
-        return "n/a"
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    return (
-        f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d} h"
-        if whole >= 3600
-        else f"{whole // 60}:{whole % 60:02d} min"
-    )
-
-
-def exactness(value: float) -> str:
-    return "0 (exact)" if value == 0 else plain(value)
 
 
 def _of(metric: str, reduce: Callable[[np.ndarray], float]) -> Callable[[Run], float]:
@@ -213,6 +163,7 @@ ROWS = (
         _of("perf/max_memory_allocated_gb", np.max),
         plain,
     ),
+    *LAYOUT_ROWS,
 )
 
 

@@ -126,13 +126,17 @@ def write_run(path: Path, numbers: Synthetic) -> None:
         _write_table(file, "timing", numbers.steps, numbers.timing)
         if numbers.lengths.size:
             _write_table(file, "rollout", numbers.steps, {"response_length": numbers.lengths})
-        _write_table(
-            file,
-            "decisions",
-            np.repeat(numbers.steps[:2], 2),
-            {"alive": np.arange(2.0 * len(numbers.steps[:2]))},
-        )
-        _set_text(file["decisions"], {"kind": "records"})
+    alive = np.arange(2.0 * len(numbers.steps[:2]))
+    write_records(path, "decisions", np.repeat(numbers.steps[:2], 2), {"alive": alive})
+
+
+def write_records(
+    path: Path, table: str, steps: np.ndarray, columns: dict[str, np.ndarray]
+) -> None:
+    """Adds a table of records to a run.h5."""
+    with h5py.File(path, "r+") as file:
+        _write_table(file, table, steps, columns)
+        _set_text(file[table], {"kind": "records"})
 
 
 def write_log(path: Path, numbers: Synthetic) -> None:

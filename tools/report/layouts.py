@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What run.h5 tells of the layouts of generations: codes, accounts, changes."""
+import re
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from report.data import finite_points
+from taper_h5 import Run
+
+CONSULTATIONS, SWITCHES, ACCOUNTS = "layout_consultations", "layout_switches", "layout_accounts"
+ROOM = 0.02  # the oracle's gain counts in generations where it is at least this share
+
+
+def layout_words(code: float, ranks: int = 0) -> str:
+    """ "2 x TP1", "TP4 + 2 x TP2": the groups behind a code of doc/results-schema.md.
+
+    A code of many or large groups says only their number and the largest degree; ranks (of the run,
+    0: unknown) tell whether they are all alike.
+    """
+    if not np.isfinite(code) or code == 0:
+        return "unknown"
+    if code > 0:
+        parts = [(int(tp), len(list(same))) for tp, same in groupby(str(int(code)))]
+        if len(parts) == 1:
+            return f"{parts[0][1]} x TP{parts[0][0]}"
+        return " + ".join(f"{n} x TP{tp}" if n > 1 else f"TP{tp}" for tp, n in parts)
+    largest, count = divmod(int(-code), 1_000_000)
+    if largest == 1 or count == 1 or count * largest == ranks:
+        return f"{count} x TP{largest}"
+    return f"{count} groups up to TP{largest}"
+
+
+def ranks_of(run: Run) -> int:
+    text = run.facts.get("machine/ranks", "")
+    return int(text) if text.isdigit() else 0
+
+
+def column(run: Run, table: str, name: str) -> np.ndarray:
+    """A column of a table of records, (records): NaN where it is missing, empty without a table."""
+    records = run.records.get(table, {})
+    rows = len(records.get("step", ()))
+    return np.asarray(records.get(name, np.full(rows, np.nan)))
+
+
+def is_adaptive(run: Run) -> bool:
+    """Whether layouts were weighed against one another: not so in static mode."""
+    return (
+        len(column(run, ACCOUNTS, "step")) > 0
+        or len(column(run, SWITCHES, "step")) > 0
+        or bool((column(run, CONSULTATIONS, "candidates") > 0).any())
+        or bool((finite_points(run, "adaptive/switches")[1] > 0).any())
+    )
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Generations replayed with their true lengths: (generations) each, seconds."""
+
+    steps: np.ndarray  # iterations
+    measured: np.ndarray
+    replayed: np.ndarray  # with the changes that were made
+    stayed: np.ndarray  # in the first layout
+    oracle: np.ndarray
+    static: dict[int, np.ndarray]  # by degree, ascending; never empty
+    best_degree: int  # of the static layout that is fastest over all these generations
+
+    @property
+    def best(self) -> np.ndarray:
+        return self.static[self.best_degree]
+
+    @property
+    def error(self) -> np.ndarray:
+        """Of the replayed time against the measured one, relative, with its sign."""
+        return self.replayed / self.measured - 1
+
+    @property
+    def room(self) -> np.ndarray:
+        """Generations where the oracle gains ROOM or more of the best static time."""
+        return self.best - self.oracle >= ROOM * self.best
+
+    @property
+    def share(self) -> float:
+        """Of the oracle's gain over generations with room, a ratio of sums; NaN where none has."""
+        return oracle_share([self])
+
+
+def oracle_share(accounts: list[Accounts]) -> float:
+    """Share of the oracle's gain over the generations with room of one or several runs."""
+    room = sum(float((a.best - a.oracle)[a.room].sum()) for a in accounts)
+    gain = sum(float((a.best - a.replayed)[a.room].sum()) for a in accounts)
+    return gain / room if room > 0 else float("nan")
+
+
+def read_accounts(run: Run) -> Accounts | None:
+    """The accounts of a run; None where it has none.
+
+    Generations whose account is incomplete are left out, and degrees that some of them lack.
+    """
+    names = ("measured_s", "replayed_s", "stayed_s", "oracle_s")
+    values = {name: column(run, ACCOUNTS, name) for name in names}
+    found = (re.fullmatch(r"static_tp(\d+)_s", name) for name in run.records.get(ACCOUNTS, {}))
+    degrees = sorted(int(match[1]) for match in found if match)
+    complete = np.all([np.isfinite(v) for v in values.values()], axis=0)
+    complete &= values["measured_s"] > 0
+    static = {tp: column(run, ACCOUNTS, f"static_tp{tp}_s")[complete] for tp in degrees}
+    static = {tp: seconds for tp, seconds in static.items() if np.isfinite(seconds).all()}
+    if not complete.any() or not static:
+        return None
+    return Accounts(
+        column(run, ACCOUNTS, "step")[complete],
+        *(values[name][complete] for name in names),
+        static,
+        min(static, key=lambda tp: static[tp].sum()),
+    )
+
+
+@dataclass(frozen=True)
+class Switch:
+    at: float  # s since the start of the generation
+    to: float  # code of the layout
+    repack: bool
+    done: bool
+    predicted: float  # s
+    measured: float  # s
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One generation as its consultations saw it."""
+
+    iteration: int
+    times: np.ndarray  # (consultations) s since its start, ascending
+    running: np.ndarray  # (consultations) sequences
+    alive: np.ndarray  # (consultations) sequences, waiting ones included
+    switches: list[Switch]
+    spans: list[tuple[float, float, float]]  # begin and end in s, code of the layout
+    end: float  # s
+
+
+def read_switches(run: Run, iteration: int | None = None) -> list[Switch]:
+    """The changes that the leaders agreed upon, in their order; of all iterations or of one."""
+    steps = column(run, SWITCHES, "step")
+    names = ("at_s", "to", "repack", "done", "predicted_s", "time_s")
+    rows = zip(steps, *(column(run, SWITCHES, name) for name in names))
+    return [
+        Switch(at, to, repack == 1, done == 1, predicted, measured)
+        for step, at, to, repack, done, predicted, measured in rows
+        if iteration is None or step == iteration
+    ]
+
+
+def read_generation(run: Run, iteration: int) -> Generation:
+    """A generation that has consultations."""
+    at = np.flatnonzero(column(run, CONSULTATIONS, "step") == iteration)
+    at = at[np.argsort(column(run, CONSULTATIONS, "elapsed_s")[at], kind="stable")]
+    names = ("elapsed_s", "alive", "waiting", "layout")
+    times, alive, waiting, layouts = (column(run, CONSULTATIONS, name)[at] for name in names)
+    made = [switch for switch in read_switches(run, iteration) if np.isfinite(switch.at)]
+    switches = sorted(made, key=lambda switch: switch.at)
+    measured = column(run, ACCOUNTS, "measured_s")[column(run, ACCOUNTS, "step") == iteration]
+    ends = [times[-1], *measured, *(switch.at + switch.measured for switch in switches)]
+    end = max(float(np.nanmax(ends)), 1e-6)  # an axis needs a width
+    changes = [(switch.at, switch.to) for switch in switches if switch.done]
+    spans = _spans(changes or list(zip(times, layouts)), float(layouts[0]), end)
+    return Generation(
+        iteration, times, alive - np.nan_to_num(waiting), alive, switches, spans, end
+    )
+
+
+def _spans(
+    changes: list[tuple[float, float]], first: float, end: float
+) -> list[tuple[float, float, float]]:
+    """Stretches of one layout, from (time, layout) ascending; equal ones in a row are one."""
+    spans = [[0.0, end, first]]
+    for time, code in changes:
+        if code != spans[-1][2]:
+            spans[-1][1] = float(time)
+            spans.append([float(time), end, float(code)])
+    return [(begin, stop, code) for begin, stop, code in spans]
+
+
+def choose_generations(run: Run) -> dict[int, list[str]]:
+    """Iterations worth a picture, at most three, ascending -> what each of them is chosen for."""
+    steps = column(run, CONSULTATIONS, "step")
+    if not len(steps) or not is_adaptive(run):
+        return {}
+    chosen: dict[int, list[str]] = {}
+    seconds = dict(zip(steps.tolist(), column(run, CONSULTATIONS, "elapsed_s").tolist()))
+    accounts = read_accounts(run)
+    if accounts is not None:
+        pairs = zip(accounts.steps.tolist(), accounts.measured.tolist())
+        seconds |= {step: value for step, value in pairs if step in seconds}
+        saved = np.where(np.isin(accounts.steps, steps), accounts.stayed - accounts.replayed, 0.0)
+        if saved.max() > 0:
+            chosen.setdefault(int(accounts.steps[saved.argmax()]), []).append("largest saving")
+    done = column(run, SWITCHES, "step")[column(run, SWITCHES, "done") == 1]
+    done = done[np.isin(done, steps)]
+    if len(done):
+        chosen.setdefault(int(done[-1]), []).append("last switch")
+    chosen.setdefault(max(seconds, key=seconds.__getitem__), []).append("longest")
+    return dict(sorted(chosen.items()))
