@@ -266,8 +266,7 @@ void Generator::review(const std::vector<Outcome>& outcomes) {
   for (const SwitchRecord& s : report_->switches)
     if (s.report.done)
       made.push_back({static_cast<std::int64_t>(s.at_s * 1e9), s.plan.layout, s.plan.repack});
-  report_->review =
-      policy_->review(make_trace(workload_, outcomes), report_->first_layout, made);
+  report_->review = policy_->review(make_trace(workload_, outcomes), report_->first_layout, made);
 }
 
 // Leaders of different moments have seen different things: the state of rank 0, always a leader,

@@ -30,7 +30,7 @@ struct PolicyOptions {
   int max_switches = 8;      // in one generation
   int scenarios = 48;        // of lengths, 32 to 64
   std::uint64_t seed = 0;    // of the scenarios
-  int low_percent = 20;      // a switch must save time at this quantile of the scenarios
+  int low_percent = 10;      // a switch must save time at this quantile of the scenarios
   // Spending on switches stays below this share of the elapsed time plus the savings realised.
   std::int64_t budget_ppm = 10000;
   // Cumulative loss against the best static layout, of the generation time, that ends switching.

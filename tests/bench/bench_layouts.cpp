@@ -22,8 +22,8 @@
 #include "driver/Generation.hpp"
 #include "driver/GenerationRecord.hpp"
 #include "driver/Generator.hpp"
-#include "driver/PromptEncoder.hpp"
 #include "driver/ProfileFile.hpp"
+#include "driver/PromptEncoder.hpp"
 #include "io/Json.hpp"
 #include "param/CommandLine.hpp"
 #include "predict/LengthLaw.hpp"
@@ -50,8 +50,7 @@ class Requests {
  public:
   Requests(const BenchOptions& options, const ModelFiles& files)
       : options_(options), files_(files) {
-    if (!options.prompts.empty())
-      prompts_ = encode_prompt_file(options.prompts, files, "auto");
+    if (!options.prompts.empty()) prompts_ = encode_prompt_file(options.prompts, files, "auto");
   }
 
   int longest_prompt() const {
@@ -167,7 +166,8 @@ class LayoutBench {
     std::vector<Sample> first;
     OrderedJson line{{"generation", number}};
     for (std::size_t k = 0; k < contestants_.size(); ++k) {
-      const Contestant& c = contestants_[(k + static_cast<std::size_t>(number)) % contestants_.size()];
+      const Contestant& c =
+          contestants_[(k + static_cast<std::size_t>(number)) % contestants_.size()];
       generator_.set_policy(c.policy, options_.consultation);
       barrier(ranks_.world());
       const Timer timer;
@@ -217,27 +217,29 @@ class LayoutBench {
     OrderedJson replayed;
     for (const int tp : degrees_) {
       const Layout layout = Layout::uniform(tp, ranks_.chain);
-      replayed[to_string(layout)] = 1e-9 * static_cast<double>(replay_ns(trace, layout, {}, machine_));
+      replayed[to_string(layout)] =
+          1e-9 * static_cast<double>(replay_ns(trace, layout, {}, machine_));
     }
     std::vector<ReplaySwitch> made;
     line["first_layout"] = to_string(report.first_layout);
     line["switches"] = OrderedJson::array();
     for (const SwitchRecord& s : report.switches) {
-      line["switches"].push_back({{"at_s", s.at_s},
-                                  {"layout", to_string(s.plan.layout)},
-                                  {"done", s.report.done},
-                                  {"sequences", s.sequences},
-                                  {"predicted_s", 1e-9 * static_cast<double>(s.confirmation.cost.total())},
-                                  {"seconds", s.seconds},
-                                  {"meeting_s", s.meeting_s},
-                                  {"kv_bytes", s.report.bytes_planned}});
+      line["switches"].push_back(
+          {{"at_s", s.at_s},
+           {"layout", to_string(s.plan.layout)},
+           {"done", s.report.done},
+           {"sequences", s.sequences},
+           {"predicted_s", 1e-9 * static_cast<double>(s.confirmation.cost.total())},
+           {"seconds", s.seconds},
+           {"meeting_s", s.meeting_s},
+           {"kv_bytes", s.report.bytes_planned}});
       if (s.report.done)
         made.push_back({static_cast<std::int64_t>(1e9 * s.at_s), s.plan.layout, s.plan.repack});
     }
     replayed["adaptive"] =
         1e-9 * static_cast<double>(replay_ns(trace, report.first_layout, made, machine_));
-    const OracleResult oracle = best_plan(trace, degrees_, ranks_.chain, machine_,
-                                          options_.consultation.period_ns);
+    const OracleResult oracle =
+        best_plan(trace, degrees_, ranks_.chain, machine_, options_.consultation.period_ns);
     replayed["oracle"] = 1e-9 * static_cast<double>(oracle.time_ns);
     line["replayed"] = replayed;
     line["consultations"] = report.consultations;
@@ -269,7 +271,8 @@ int run(int argc, char** argv) {
   line.text("model", options.model, "DIR", "Hugging Face directory").required();
   line.text("profile", options.profile, "FILE", "latency profile of it here").required();
   line.text("prompts", options.prompts, "FILE", "prompts; responses end by themselves");
-  line.choice("dtype", options.type, "weights", {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+  line.choice("dtype", options.type, "weights",
+              {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   line.choice("law", options.law, "response lengths where there are no prompts",
               {{"log-normal", LengthLaw::kLogNormal},
                {"heavy-tail", LengthLaw::kHeavyTail},

@@ -10,9 +10,9 @@ from report.style import INK, legend_below, new_figure, outside_legend
 
 # Column of the accounts, nominal share, in words.
 FORECASTS = (
-    ("below_low", 0.2, "below the lower\nquantile (20 %)"),
+    ("below_low", 0.1, "below the lower\nquantile (10 %)"),
     ("below_mean", 0.5, "below the mean\n(about 50 %)"),
-    ("below_high", 0.8, "below the upper\nquantile (80 %)"),
+    ("below_high", 0.9, "below the upper\nquantile (90 %)"),
 )
 
 
