@@ -124,7 +124,7 @@ ModelView::ModelView(const PackedModel& packed, const ModelShard& shard)
   const ParamTable& t = table();
   for (const ShardKind kind :
        {ShardKind::kHeads, ShardKind::kKvHeads, ShardKind::kMlpBlocks, ShardKind::kVocab})
-    TAPER_VALIDATE(packed.shard().units(kind).contains(shard.units(kind)),
+    TAPER_INSIST(packed.shard().units(kind).contains(shard.units(kind)),
                    "tensor-parallel shard " << shard.index() << " of " << shard.degree()
                                             << " is not part of the weights held (shard "
                                             << packed.shard().index() << " of "

@@ -72,7 +72,7 @@ Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const Gro
 
 const EngineLayout& Reshaper::layout(int tp) const {
   const auto found = layouts_.find(tp);
-  TAPER_VALIDATE(found != layouts_.end(), "a layout with tensor-parallel degree "
+  TAPER_INSIST(found != layouts_.end(), "a layout with tensor-parallel degree "
                                               << tp << " (not among the degrees that this run "
                                               << "prepared)");
   return found->second;

@@ -168,7 +168,7 @@ void all_reduce(const Group& group, void* data, std::int64_t count, std::size_t 
 void all_to_all(const Group& group, std::byte* out, std::span<const std::int64_t> out_bytes,
                 const std::byte* in, std::span<const std::int64_t> in_bytes) {
   const int n = group.size(), me = group.rank();
-  TAPER_VALIDATE(out_bytes[me] == in_bytes[me], "all_to_all_v: rank "
+  TAPER_INSIST(out_bytes[me] == in_bytes[me], "all_to_all_v: rank "
                                                     << me << " sends itself " << in_bytes[me]
                                                     << " bytes, expects " << out_bytes[me]);
   std::vector<MPI_Request> requests;

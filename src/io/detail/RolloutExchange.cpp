@@ -147,7 +147,7 @@ std::vector<std::int64_t> rank_keys(const std::vector<Key>& keys) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     row[order[i]] = static_cast<std::int64_t>(i);
     const Key& key = keys[order[i]];
-    TAPER_VALIDATE(i == 0 || keys[order[i - 1]] != key, "rollouts: sample "
+    TAPER_INSIST(i == 0 || keys[order[i - 1]] != key, "rollouts: sample "
                                                             << key.sample << " of group "
                                                             << key.group << " was brought twice");
   }
