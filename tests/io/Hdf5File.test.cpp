@@ -10,7 +10,7 @@
 
 #include "base/Error.hpp"
 #include "io/AtomicFile.hpp"
-#include "io/Scratch.hpp"
+#include "support/Scratch.hpp"
 #include "io/detail/Hdf5Layout.hpp"
 
 using Catch::Matchers::ContainsSubstring;

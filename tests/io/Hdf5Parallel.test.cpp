@@ -9,7 +9,7 @@
 
 #include "base/Error.hpp"
 #include "io/Hdf5File.hpp"
-#include "io/Scratch.hpp"
+#include "support/Scratch.hpp"
 #include "io/detail/MpiCall.hpp"
 
 using taper::Checksum;

@@ -12,7 +12,7 @@
 #include "base/Error.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5File.hpp"
-#include "io/Scratch.hpp"
+#include "support/Scratch.hpp"
 #include "io/detail/MpiCall.hpp"
 #include "io/detail/RolloutExchange.hpp"
 

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/Error.hpp"
-#include "io/Scratch.hpp"
+#include "support/Scratch.hpp"
 #include "io/detail/HalfFloat.hpp"
 
 using Catch::Matchers::ContainsSubstring;
