@@ -57,9 +57,9 @@ class ByteReader {
   void list(std::vector<T>& v) {
     static_assert(std::is_trivially_copyable_v<T>);
     const auto count = value<std::int64_t>();
-    TAPER_INSIST(count >= 0 && static_cast<std::size_t>(count) <= rest_.size() / sizeof(T),
-                 "a list of " << count << " items in the last " << rest_.size()
-                              << " bytes of a message");
+    TAPER_INSIST(
+        count >= 0 && static_cast<std::size_t>(count) <= rest_.size() / sizeof(T),
+        "a list of " << count << " items in the last " << rest_.size() << " bytes of a message");
     v.resize(static_cast<std::size_t>(count));
     const char* from = take(v.size() * sizeof(T));
     if (!v.empty()) std::memcpy(v.data(), from, v.size() * sizeof(T));
@@ -67,8 +67,8 @@ class ByteReader {
 
  private:
   const char* take(std::size_t count) {
-    TAPER_INSIST(count <= rest_.size(), "a message ends " << count - rest_.size()
-                                                          << " bytes before a value of it");
+    TAPER_INSIST(count <= rest_.size(),
+                 "a message ends " << count - rest_.size() << " bytes before a value of it");
     const char* here = rest_.data();
     rest_.remove_prefix(count);
     return here;

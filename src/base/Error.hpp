@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors in five words: EXPECT and ENSURE check the programmer (debug and audit builds only), and so
-// does INSIST, in all builds, where going on would cost wrong results or a hang. VALIDATE checks the
-// world outside (always). Each module that calls a C library has a CALL wrapper (MPI, HDF5, CUDA) on
-// top of these.
+// Errors in five words: EXPECT and ENSURE check the programmer (debug and audit builds only), and
+// so does INSIST, in all builds, where going on would cost wrong results or a hang. VALIDATE checks
+// the world outside (always). Each module that calls a C library has a CALL wrapper (MPI, HDF5,
+// CUDA) on top of these.
 #pragma once
 
 #include <sstream>
@@ -65,11 +65,10 @@ namespace detail {
 
 // What only a bug can break, checked in all builds: ends with kFailure, never with kBadInput, which
 // tells scripts that the input is to blame.
-#define TAPER_INSIST(condition, message)                                   \
-  do {                                                                     \
-    if (!(condition))                                                      \
-      TAPER_FAIL(::taper::ExitCode::kFailure,                              \
-                 message << " (a bug in Taper; please report it)");        \
+#define TAPER_INSIST(condition, message)                                                         \
+  do {                                                                                           \
+    if (!(condition))                                                                            \
+      TAPER_FAIL(::taper::ExitCode::kFailure, message << " (a bug in Taper; please report it)"); \
   } while (false)
 
 // Input from outside: TAPER_VALIDATE(t >= 0, "Rollout/Temperature is " << t << " (must not be

@@ -59,8 +59,8 @@ Streams make_streams(const Group& group, std::span<const PieceMove> moves,
   for (const PieceMove& move : moves) {
     const int from = group.index_of(move.from), to = group.index_of(move.to);
     TAPER_INSIST(from >= 0 && to >= 0, "piece " << move.piece << " moves from rank " << move.from
-                                                  << " to rank " << move.to
-                                                  << ", not both in the group that moves pieces");
+                                                << " to rank " << move.to
+                                                << ", not both in the group that moves pieces");
     TAPER_EXPECT(move.piece >= 0 && static_cast<std::size_t>(move.piece) < bytes.size());
     const std::int64_t size = bytes[static_cast<std::size_t>(move.piece)];
     if (from == to) {

@@ -70,14 +70,14 @@ TreeReducer::TreeReducer(const ReductionTree& tree, std::vector<Range> shards,
   int covered = 0;
   for (const Range& shard : shards) {
     TAPER_INSIST(shard.begin == covered && shard.end >= shard.begin,
-                   "shard of leaves ["
-                       << shard.begin << ", " << shard.end << ") after leaf " << covered
-                       << " (the shards of a group must be ascending without gaps)");
+                 "shard of leaves [" << shard.begin << ", " << shard.end << ") after leaf "
+                                     << covered
+                                     << " (the shards of a group must be ascending without gaps)");
     covered = shard.end;
     partials_.push_back(tree.partials(shard));
   }
   TAPER_INSIST(covered == tree.leaves(),
-                 "shards cover " << covered << " of " << tree.leaves() << " leaves");
+               "shards cover " << covered << " of " << tree.leaves() << " leaves");
   program_ = tree.finish_program(shards);
   total_partials_ = std::accumulate(partials_.begin(), partials_.end(), std::int64_t{0});
   TAPER_ENSURE(total_partials_ == static_cast<std::int64_t>(program_.size()));

@@ -31,7 +31,6 @@ T clamped(std::int64_t value) {
 }
 
 ReplicaSnapshot describe(const EngineSnapshot& s) {
-  static_assert(EngineSnapshot::kBuckets == ReplicaSnapshot::kBuckets);
   ReplicaSnapshot r;
   r.lengths = s.lengths;
   r.context = clamped<std::uint32_t>(s.context);
@@ -90,8 +89,8 @@ bool Consultation::leads() const {
 void Consultation::read_word(ControlWord word) {
   if (word == 0) return;
   TAPER_INSIST((word >> kEpochShift & 0xffff) == static_cast<ControlWord>(epoch_ & 0xffff),
-                 "rank " << ranks_.rank() << " is in epoch " << epoch_
-                         << " of the layout, its leader in another");
+               "rank " << ranks_.rank() << " is in epoch " << epoch_
+                       << " of the layout, its leader in another");
   done_ = (word & kDone) != 0;
   stopped_ = (word & kStop) != 0;
   if ((word & kPlan) != 0) decided_ = word >> kHashShift;

@@ -72,7 +72,7 @@ MetricValues rollout_metrics(const std::vector<Sample>& samples) {
     score.push_back(s.score);
     response.push_back(static_cast<double>(s.response.size()));
     prompt.push_back(static_cast<double>(s.prompt.size()));
-    if (s.finish == 2) clipped += 1.0;  // FinishReason::kLength
+    if (s.finish == FinishReason::kLength) clipped += 1.0;
   }
   add_statistics(out, "critic/score", score);
   add_statistics(out, "critic/rewards", score);

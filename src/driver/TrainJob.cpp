@@ -345,9 +345,8 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
     r.kept_mass = s.kept_mass;
     r.rewards = s.rewards;
     r.advantage = s.advantage;
-    r.finish = static_cast<FinishCode>(s.finish);
-    for (const auto& [first_token, tp, replica] : s.spans)
-      r.layout.push_back({first_token, tp, replica});
+    r.finish = s.finish;
+    r.layout = s.spans;
     mine.push_back(std::move(r));
   }
   RolloutFileOptions file;

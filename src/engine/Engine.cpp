@@ -2,7 +2,6 @@
 #include "engine/Engine.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
@@ -18,19 +17,6 @@ BlockShape block_shape(const ParamTable& table, const ModelShard& shard) {
 }
 
 }  // namespace
-
-const char* to_string(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kEos:
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kAbort:
-      return "abort";
-  }
-  return "";
-}
 
 std::vector<std::string> SamplingOptions::problems() const {
   std::vector<std::string> list;
@@ -297,11 +283,8 @@ std::vector<Completion> Engine::take_completions() {
 EngineSnapshot Engine::snapshot() const {
   EngineSnapshot snapshot;
   const auto count = [&](const Sequence& s) {
-    const unsigned length = static_cast<unsigned>(s.length() - s.prompt_length);
-    const int bucket = length == 0 ? 0
-                                   : std::min<int>(EngineSnapshot::kBuckets - 1,
-                                                   static_cast<int>(std::bit_width(length)) - 1);
-    snapshot.lengths[bucket] = static_cast<std::uint16_t>(snapshot.lengths[bucket] + s.samples);
+    auto& bucket = snapshot.lengths[length_bucket(s.length() - s.prompt_length)];
+    bucket = static_cast<std::uint16_t>(bucket + s.samples);
   };
   for (const Sequence& s : scheduler_.running()) {
     snapshot.alive += s.samples;

@@ -62,15 +62,14 @@ struct StepReport {
 
 // The state of a replica in a few integers, for the leaders' exchange.
 struct EngineSnapshot {
-  static constexpr int kBuckets = 20;  // response length in [2^i, 2^(i+1)); 0 counts as 1
-  std::int32_t alive = 0;              // running
+  std::int32_t alive = 0;  // running
   std::int32_t waiting = 0;
   std::int64_t context = 0;
   std::int64_t response = 0;  // tokens of the running
   std::int32_t longest = 0;
   std::int32_t free_blocks = 0;
-  std::int32_t finished = 0;                      // since begin(), by this replica
-  std::array<std::uint16_t, kBuckets> lengths{};  // of the running
+  std::int32_t finished = 0;                            // since begin(), by this replica
+  std::array<std::uint16_t, kLengthBuckets> lengths{};  // of the running, by length_bucket()
 };
 
 // Generates responses for the requests of one replica: continuous batching over a paged KV cache,

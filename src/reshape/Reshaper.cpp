@@ -73,8 +73,8 @@ Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const Gro
 const EngineLayout& Reshaper::layout(int tp) const {
   const auto found = layouts_.find(tp);
   TAPER_INSIST(found != layouts_.end(), "a layout with tensor-parallel degree "
-                                              << tp << " (not among the degrees that this run "
-                                              << "prepared)");
+                                            << tp << " (not among the degrees that this run "
+                                            << "prepared)");
   return found->second;
 }
 

@@ -46,8 +46,7 @@ std::vector<Sample> gather_samples(const Group& group, const std::vector<Sample>
   ByteWriter out(bytes);
   for (const Sample& s : mine) pack(out, s);
   std::vector<std::int64_t> counts(group.size());
-  all_gather(group, counts,
-             std::vector<std::int64_t>{static_cast<std::int64_t>(bytes.size())});
+  all_gather(group, counts, std::vector<std::int64_t>{static_cast<std::int64_t>(bytes.size())});
   std::int64_t total = 0;
   for (const auto count : counts) total += count;
   std::string all(static_cast<std::size_t>(total), '\0');

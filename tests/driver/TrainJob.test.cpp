@@ -138,16 +138,14 @@ TEST_CASE("a resumed run has the bits of a straight one") {
   }
   const std::string weights = "/checkpoints/iter_000003/model.safetensors",
                     rollouts = "/rollouts/iter_000003.h5";
-  const bool same_weights =
-      slurp(f.path("straight") + weights) == slurp(f.path("parts") + weights);
-  const bool moved = slurp(f.path("straight") + weights) !=
-                     slurp(f.path("model") + "/model.safetensors");
+  const bool same_weights = slurp(f.path("straight") + weights) == slurp(f.path("parts") + weights);
+  const bool moved =
+      slurp(f.path("straight") + weights) != slurp(f.path("model") + "/model.safetensors");
   CHECK(same_weights);
   CHECK(moved);
   CHECK(read_rollouts(f.path("straight") + rollouts).records ==
         read_rollouts(f.path("parts") + rollouts).records);
-  if (f.ranks.rank() == 0)
-    CHECK(read_metrics_log(f.path("parts") + "/metrics.jsonl").size() == 3);
+  if (f.ranks.rank() == 0) CHECK(read_metrics_log(f.path("parts") + "/metrics.jsonl").size() == 3);
 }
 
 TEST_CASE("a damaged checkpoint is passed over for the one before") {

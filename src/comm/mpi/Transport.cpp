@@ -169,8 +169,8 @@ void all_to_all(const Group& group, std::byte* out, std::span<const std::int64_t
                 const std::byte* in, std::span<const std::int64_t> in_bytes) {
   const int n = group.size(), me = group.rank();
   TAPER_INSIST(out_bytes[me] == in_bytes[me], "all_to_all_v: rank "
-                                                    << me << " sends itself " << in_bytes[me]
-                                                    << " bytes, expects " << out_bytes[me]);
+                                                  << me << " sends itself " << in_bytes[me]
+                                                  << " bytes, expects " << out_bytes[me]);
   std::vector<MPI_Request> requests;
   requests.reserve(2 * static_cast<std::size_t>(n));
   for (int i = 1; i < n; ++i) {

@@ -81,7 +81,8 @@ std::string exchange(MPI_Comm comm, const std::vector<std::string>& out) {
   for (const auto& bytes : out) total += bytes.size();
   constexpr std::size_t kMost = std::numeric_limits<int>::max();
   const std::string too_much =
-      "the rollouts of one rank exceed 2 GiB (too much for one file of an iteration) use more ranks "
+      "the rollouts of one rank exceed 2 GiB (too much for one file of an iteration) use more "
+      "ranks "
       "or fewer samples";
   throw_together(comm, total > kMost ? too_much : "");
   std::vector<int> send_counts(ranks), send_starts(ranks), counts(ranks), starts(ranks);
@@ -112,8 +113,8 @@ std::vector<std::int64_t> rank_keys(const std::vector<Key>& keys) {
     row[order[i]] = static_cast<std::int64_t>(i);
     const Key& key = keys[order[i]];
     TAPER_INSIST(i == 0 || keys[order[i - 1]] != key, "rollouts: sample "
-                                                            << key.sample << " of group "
-                                                            << key.group << " was brought twice");
+                                                          << key.sample << " of group " << key.group
+                                                          << " was brought twice");
   }
   return row;
 }
@@ -122,9 +123,9 @@ std::vector<std::int64_t> rank_keys(const std::vector<Key>& keys) {
 std::int64_t payload(const RolloutRecord& record) {
   constexpr std::size_t kScalars = 56;  // of its row, lengths and offsets
   const auto bytes = [](const auto& values) { return values.size() * sizeof(values[0]); };
-  return static_cast<std::int64_t>(kScalars + bytes(record.tokens) +
-                                   bytes(record.log_probs) + bytes(record.kept_mass) +
-                                   bytes(record.rewards) + bytes(record.layout));
+  return static_cast<std::int64_t>(kScalars + bytes(record.tokens) + bytes(record.log_probs) +
+                                   bytes(record.kept_mass) + bytes(record.rewards) +
+                                   bytes(record.layout));
 }
 
 // How many ranks write.
