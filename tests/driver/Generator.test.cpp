@@ -198,6 +198,25 @@ TEST_CASE("one group that stops stops all") {
   CHECK_FALSE(f.generator.stopped());
 }
 
+TEST_CASE("a rank has memory for its share of the sequences in flight, in the worst layout") {
+  const TestRanks world;
+  ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
+  RolloutOptions options = Fixture::options(PolicyMode::kAdaptive, "");
+  options.max_running = 30;
+  const Generator generator(options, WeightType::kF32, files, world.ranks);
+  MemoryPlan plan;
+  generator.plan(plan);
+  std::int64_t most = 0, planned = 0;
+  for (const int tp : world.ranks.chain.degrees()) {
+    const ModelParallel parallel(files.table, world.ranks.groups.tp_group(tp));
+    const int rows = std::max(options.step_rows, options.max_running * tp);
+    most = std::max(most, InferencePass::floats(files.table, parallel, rows));
+  }
+  for (const auto& item : plan.items())
+    if (item.name == "activations (inference)") planned = item.bytes;
+  CHECK(planned == arena_bytes(most * static_cast<std::int64_t>(sizeof(float))));
+}
+
 TEST_CASE("requests are shared out by the ranks of each replica") {
   const DivisorChain chain({1, 2, 4});
   std::vector<Request> requests(8);
