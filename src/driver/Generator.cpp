@@ -111,9 +111,9 @@ Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles&
                                        << " ranks (the weights held by the smallest groups cannot "
                                           "be seen as its shards); choose another layout");
   }
-  // Where the layout may change, a group can take over the sequences of all replicas of the smallest
-  // degree that it may be made of: in flight are as many per rank in every layout, and keys and
-  // values stay within the memory that the smallest degree needs anyway.
+  // Where the layout may change, a group can take over the sequences of all replicas of the
+  // smallest degree that it may be made of: in flight are as many per rank in every layout, and
+  // keys and values stay within the memory that the smallest degree needs anyway.
   const std::int64_t kv_layer =
       layouts_.begin()->second.options.kv_blocks * largest_block(files, smallest_degree());
   for (auto& [tp, layout] : layouts_) {

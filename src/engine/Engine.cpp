@@ -152,6 +152,7 @@ TokenBatch Engine::assemble(const std::vector<Work>& work) {
 
 StepReport Engine::step(ControlWord word) {
   StepReport report;
+  bool is_told = false;
   const std::vector<Work> work = scheduler_.next_step();
   if (!work.empty()) {
     for (const Work& w : work) {
@@ -160,14 +161,14 @@ StepReport Engine::step(ControlWord word) {
     }
     const TokenBatch batch = assemble(work);
     const FloatMatrix hidden = pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
-    sample(work, hidden);
+    is_told = sample(work, hidden, word);
   }
-  report.control = word;
-  if (!parallel_->group().is_null()) {
+  if (!is_told && !parallel_->group().is_null()) {
     std::vector<ControlWord> words(parallel_->group().size());
     all_gather(parallel_->group(), words, std::vector<ControlWord>{word});
-    report.control = words.front();
+    word = words.front();
   }
+  report.control = word;
   const EngineSnapshot now = snapshot();
   report.context = now.context;
   report.running = now.alive;
@@ -176,8 +177,8 @@ StepReport Engine::step(ControlWord word) {
 }
 
 // Draws the next token of every sequence whose last token has been computed, in chunks of logit
-// rows.
-void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
+// rows, and `word` becomes that of the leader; false where there is none to draw.
+bool Engine::sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWord& word) {
   struct Ready {
     Sequence* sequence;
     int row;
@@ -205,7 +206,7 @@ void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
     const RowLogits logits =
         head_.logits(exec_, *view_, *parallel_, hidden, rows, {options_.valid_ids, temperature});
     const auto tokens =
-        draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_);
+        draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_, word);
     std::size_t next = 0;
     for (std::size_t i = 0; i < n; ++i) {
       Sequence& s = *ready[at + i].sequence;
@@ -217,6 +218,7 @@ void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
         append(s, mine.front());
     }
   }
+  return !ready.empty();
 }
 
 std::optional<FinishReason> Engine::end_of(const Sequence& s) const {

@@ -46,10 +46,6 @@ struct EngineMemory {
   void plan(MemoryPlan& plan, MemoryPhase phase) const;
 };
 
-// What a leader tells its group with every step; the meaning belongs to the caller. It rides in the
-// step's own exchange.
-using ControlWord = std::uint64_t;
-
 // What one step did, the same on all ranks of the group.
 struct StepReport {
   int decode_rows = 0;       // sequences that got their next token's position computed
@@ -107,7 +103,8 @@ class Engine {
   bool idle() const { return scheduler_.idle(); }
 
   // One forward pass: next tokens of running sequences and chunks of prompts. Collective over the
-  // group; `word` of its rank 0 comes back on all ranks.
+  // group; `word` of its rank 0 comes back on all ranks. It rides in the exchange of the tokens
+  // drawn; only a step that draws none has an exchange for it.
   StepReport step(ControlWord word = 0);
 
   // Responses finished since the last call, in the order in which they finished.
@@ -118,7 +115,7 @@ class Engine {
 
  private:
   TokenBatch assemble(const std::vector<Work>& work);
-  void sample(const std::vector<Work>& work, FloatMatrix hidden);
+  bool sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWord& word);
   void add_token(Sequence& sequence, const DrawnToken& token) const;
   void append(Sequence& sequence, const DrawnToken& token);
   void part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens);
