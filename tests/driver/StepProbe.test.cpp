@@ -89,8 +89,15 @@ TEST_CASE("costs of switching are measured in the merged groups, each class on i
     CHECK(cost.groups >= 0);
     CHECK(cost.weights > 0);
     if (degree == 1) continue;
-    CHECK(cost.rendezvous > 0);
     CHECK(cost.kv_move.latency >= 0);
     CHECK(cost.kv_move.bytes_per_second > 0);
   }
+}
+
+TEST_CASE("all ranks measure the same meeting") {
+  TestRanks w;
+  std::vector<double> seconds{measure_meeting(w.ranks, 3)}, all(world_size());
+  CHECK(seconds.front() > 0);
+  all_gather(w.ranks.world(), all, seconds);
+  CHECK(all == std::vector<double>(world_size(), seconds.front()));
 }
