@@ -98,9 +98,8 @@ MetricValues update_metrics(const UpdateReport& r, bool with_kl) {
 }
 
 IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,
-                           int ranks, std::int64_t iterations, std::int64_t finished)
-    : iterations_(iterations),
-      log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
+                           int ranks, std::int64_t finished)
+    : log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
       run_file_(directory / "run.h5") {
   if (finished > 0) {
     log_.truncate_after(finished);

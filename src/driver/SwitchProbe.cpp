@@ -8,6 +8,7 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/PieceMover.hpp"
+#include "kernels/attention.hpp"
 #include "reshape/Meeting.hpp"
 
 namespace taper {

@@ -167,8 +167,7 @@ ExitCode TrainJob::run(const std::string& resume) {
     checkpoints_.remove_unfinished();
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
-    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(),
-                                          options_.training.iterations, finished_);
+    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);
     status_.write(RunState::kRunning, finished_);
   }
   if (finished_ >= options_.training.iterations)

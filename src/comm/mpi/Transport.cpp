@@ -131,22 +131,6 @@ void all_gather(const Group& group, std::byte* out, const std::byte* in,
   }
 }
 
-void gather(const Group& group, std::byte* out, const std::byte* in,
-            std::span<const std::int64_t> bytes, int root) {
-  std::vector<MPI_Request> requests;
-  if (group.rank() == root) {
-    std::int64_t start = 0;
-    for (int rank = 0; rank < group.size(); ++rank) {
-      if (rank != root) post_receive(group, out + start, bytes[rank], rank, requests);
-      if (rank == root && bytes[rank] > 0) std::memcpy(out + start, in, bytes[rank]);
-      start += bytes[rank];
-    }
-  } else {
-    post_send(group, in, bytes[group.rank()], root, requests);
-  }
-  complete_all(group, requests);
-}
-
 void all_reduce(const Group& group, void* data, std::int64_t count, std::size_t element_bytes,
                 MPI_Datatype type, MPI_Op op) {
   const auto size = static_cast<std::int64_t>(element_bytes);
