@@ -19,10 +19,11 @@ from pathlib import Path
 try:
     import h5py
     import numpy as np
-except ImportError as missing:
-    raise SystemExit(
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
         f"taper_h5 needs {missing.name}: pip install h5py numpy, or use the environment that "
-        'eval "$(cmake/deps/install.sh --python)" names in TAPER_PYTHON'
+        'eval "$(cmake/deps/install.sh --python)" names in TAPER_PYTHON',
+        name=missing.name,
     ) from missing
 
 FORMAT_VERSION = 1

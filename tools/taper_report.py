@@ -26,7 +26,7 @@ try:
     from taper_h5 import ReadError, format_of, read_profile
 except ModuleNotFoundError as missing:
     sys.exit(
-        f"taper report: {missing} for {sys.executable} (h5py, numpy and matplotlib are needed) "
+        f"taper report: no {missing.name} for {sys.executable} (h5py, numpy and matplotlib are needed) "
         f"install them there, or name another interpreter with TAPER_PYTHON"
     )
 

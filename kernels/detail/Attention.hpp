@@ -46,11 +46,11 @@ struct AttentionBackwardArgs {
   float* dkv = nullptr;         // (rows, kv heads, 2, head_pad), written: dK then dV
 };
 
-// Local query heads that read local KV head `kv_head`.
+// Local query heads that read local KV head `kv_head`. (static: host_ops.inl.hpp says why.)
 struct HeadRange {
   int begin, end;
 };
-constexpr HeadRange query_heads(const AttentionArgs& args, int kv_head) {
+static constexpr HeadRange query_heads(const AttentionArgs& args, int kv_head) {
   const int begin = kv_head * args.group - args.head_offset;
   const int end = begin + args.group;
   return {begin < 0 ? 0 : begin, end < args.heads ? end : args.heads};

@@ -72,8 +72,8 @@ inline void chunk_softmax(float* scores, int n, float scale, float& max, float& 
 }
 
 // The V page of position p (within the sequence).
-inline const float* v_page(const PageArgs& pages, const SegmentArgs& segment, int kv_head,
-                           int position) {
+static inline const float* v_page(const PageArgs& pages, const SegmentArgs& segment, int kv_head,
+                                  int position) {
   return pages.kv + segment.blocks[position / kPage] * pages.block_stride +
          kv_head * pages.head_stride + static_cast<std::int64_t>(pages.head_dim) * kPage;
 }

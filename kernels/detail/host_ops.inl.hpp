@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Included once for each instruction set. What is not a template over the set S must be static: of
+// an inline function with external linkage the linker keeps one copy for all, and that may be the
+// one with instructions that the processor lacks. The test kernels.linkage looks for such.
 #pragma once
 
 #include "kernels/detail/HostOps.hpp"

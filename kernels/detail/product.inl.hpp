@@ -27,7 +27,7 @@ inline void extend_chains(const float* a, std::int64_t a_row, std::int64_t a_k, 
 }
 
 // The valid lanes of vector j of a strip that starts at `column`.
-inline int valid_lanes(const ProductArgs& args, int column) {
+static inline int valid_lanes(const ProductArgs& args, int column) {
   const int n = args.columns - column;
   return n < 0 ? 0 : (n > 16 ? 16 : n);
 }
@@ -111,7 +111,7 @@ inline void fill_rows(float* strip, const float* a, std::int64_t a_k, int n, int
 }
 
 // Asks for the lines of y that a block of rows of a panel will be stored to.
-inline void prefetch_sums(const ProductArgs& args, int row, int rows, int panel) {
+static inline void prefetch_sums(const ProductArgs& args, int row, int rows, int panel) {
   for (int r = row; r < row + rows; ++r)
     for (int c = 0; c < kPanel; c += 16)
       __builtin_prefetch(args.y + r * args.y_row + panel * kPanel + c, 1);

@@ -10,7 +10,7 @@
 
 namespace taper::detail {
 
-inline int lanes_left(std::int64_t n, std::int64_t i) {
+static inline int lanes_left(std::int64_t n, std::int64_t i) {
   return n - i < 16 ? static_cast<int>(n - i) : 16;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors in four words: EXPECT and ENSURE check the programmer (debug and audit builds only),
-// VALIDATE checks the world outside (always), and each module that calls a C library has a CALL
-// wrapper (MPI, HDF5, CUDA) on top of these.
+// Errors in five words: EXPECT and ENSURE check the programmer (debug and audit builds only), and
+// so does INSIST, in all builds, where going on would cost wrong results or a hang. VALIDATE checks
+// the world outside (always). Each module that calls a C library has a CALL wrapper (MPI, HDF5,
+// CUDA) on top of these.
 #pragma once
 
 #include <sstream>
@@ -60,6 +61,14 @@ namespace detail {
     std::ostringstream taper_message_;                \
     taper_message_ << message;                        \
     throw ::taper::Error(code, taper_message_.str()); \
+  } while (false)
+
+// What only a bug can break, checked in all builds: ends with kFailure, never with kBadInput, which
+// tells scripts that the input is to blame.
+#define TAPER_INSIST(condition, message)                                                         \
+  do {                                                                                           \
+    if (!(condition))                                                                            \
+      TAPER_FAIL(::taper::ExitCode::kFailure, message << " (a bug in Taper; please report it)"); \
   } while (false)
 
 // Input from outside: TAPER_VALIDATE(t >= 0, "Rollout/Temperature is " << t << " (must not be

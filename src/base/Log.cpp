@@ -11,7 +11,6 @@ namespace {
 struct LogState {
   int rank = 0;
   int ranks = 1;
-  LogLevel level = LogLevel::kInfo;
 };
 LogState& state() {
   static LogState instance;
@@ -25,18 +24,13 @@ void set_log_rank(int rank, int ranks) {
   state().ranks = ranks;
 }
 
-void set_log_level(LogLevel level) {
-  state().level = level;
-}
-
 int log_rank() {
   return state().rank;
 }
 
 void log_line(LogLevel level, const std::string& text) {
   const auto& s = state();
-  if (level < s.level) return;
-  if (level <= LogLevel::kInfo && s.rank != 0) return;
+  if (level == LogLevel::kInfo && s.rank != 0) return;
   std::string line;
   if (level == LogLevel::kWarning) line = "warning: ";
   if (level == LogLevel::kError) line = "error: ";

@@ -6,12 +6,11 @@
 
 namespace taper {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+enum class LogLevel { kInfo, kWarning, kError };
 
-// Sets the rank that stands before each line, and whether info lines of this process are shown
-// (rank 0 only, usually). The one mutable process-wide state of the project.
+// Sets the rank that stands before each line; info lines come from rank 0 only. The one mutable
+// process-wide state of the project.
 void set_log_rank(int rank, int ranks);
-void set_log_level(LogLevel level);
 int log_rank();
 
 // Writes one line to stderr in one write, so that lines of ranks do not mix. Info lines come from
@@ -26,7 +25,6 @@ void log_line(LogLevel level, const std::string& text);
     taper_line_ << message;                      \
     ::taper::log_line(level, taper_line_.str()); \
   } while (false)
-#define TAPER_DEBUG(message) TAPER_LOG_(::taper::LogLevel::kDebug, message)
 #define TAPER_INFO(message) TAPER_LOG_(::taper::LogLevel::kInfo, message)
 #define TAPER_WARN(message) TAPER_LOG_(::taper::LogLevel::kWarning, message)
 #define TAPER_ERROR(message) TAPER_LOG_(::taper::LogLevel::kError, message)

@@ -226,19 +226,6 @@ std::vector<std::string> all_gather_string(const Group& group, const std::string
   return split(all, lengths);
 }
 
-std::vector<std::string> gather_strings(const Group& group, const std::string& text, int root) {
-  if (group.is_null()) return {text};
-  const detail::CollectiveScope scope(group, "gather_strings", -1, root);
-  const auto lengths = all_lengths(group, text);
-  const bool is_root = group.rank() == root;
-  std::string all(
-      is_root ? std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}) : std::size_t{0},
-      '\0');
-  mpi::gather(group, reinterpret_cast<std::byte*>(all.data()),
-              reinterpret_cast<const std::byte*>(text.data()), lengths, root);
-  return is_root ? split(all, lengths) : std::vector<std::string>{};
-}
-
 std::string broadcast_string(const Group& group, const std::string& text, int root) {
   if (group.is_null()) return text;
   const detail::CollectiveScope scope(group, "broadcast_string", -1, root);

@@ -159,9 +159,6 @@ void barrier(const Group& group);
 // Collective over `group`.
 std::vector<std::string> all_gather_string(const Group& group, const std::string& text);
 
-// As all_gather_string on rank `root`; empty on the others. Collective over `group`.
-std::vector<std::string> gather_strings(const Group& group, const std::string& text, int root);
-
 // The text of rank `root` on every rank. Collective over `group`.
 std::string broadcast_string(const Group& group, const std::string& text, int root);
 

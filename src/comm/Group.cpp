@@ -43,7 +43,7 @@ Group Group::owning(MPI_Comm comm, std::vector<int> world_ranks, const GroupOpti
   TAPER_MPI_CALL(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   TAPER_MPI_CALL(MPI_Comm_size(comm, &size));
   TAPER_MPI_CALL(MPI_Comm_rank(comm, &rank));
-  TAPER_VALIDATE(
+  TAPER_INSIST(
       size == static_cast<int>(world_ranks.size()),
       "a communicator of " << size << " ranks given for a group of " << world_ranks.size());
   return Group(std::move(world_ranks), rank, comm, true, options);

@@ -20,11 +20,11 @@ std::string list_text(const std::vector<int>& ranks) {
 
 void validate_list(const std::vector<int>& list, int ranks) {
   const std::set<int> distinct(list.begin(), list.end());
-  TAPER_VALIDATE(!list.empty() && distinct.size() == list.size() && *distinct.begin() >= 0 &&
-                     *distinct.rbegin() < ranks,
-                 "group of ranks " << list_text(list)
-                                   << " (a group is a list of different ranks below " << ranks
-                                   << ")");
+  TAPER_INSIST(!list.empty() && distinct.size() == list.size() && *distinct.begin() >= 0 &&
+                   *distinct.rbegin() < ranks,
+               "group of ranks " << list_text(list)
+                                 << " (a group is a list of different ranks below " << ranks
+                                 << ")");
 }
 
 int position(const std::vector<int>& list, int rank) {
@@ -108,8 +108,8 @@ GroupCache GroupCache::for_chain(MPI_Comm parent, const DivisorChain& chain,
     TAPER_MPI_CALL(MPI_Comm_size(parent, &ranks));
     TAPER_MPI_CALL(MPI_Comm_rank(parent, &me));
   }
-  TAPER_VALIDATE(chain.ranks() == ranks,
-                 "the divisor chain covers " << chain.ranks() << " ranks, the run has " << ranks);
+  TAPER_INSIST(chain.ranks() == ranks,
+               "the divisor chain covers " << chain.ranks() << " ranks, the run has " << ranks);
   RankLists all;
   std::map<int, std::vector<int>> my_tp, my_dp;
   for (const int degree : chain.degrees()) {
@@ -133,26 +133,26 @@ const Group& GroupCache::world() const {
 
 const Group& GroupCache::group(const std::vector<int>& ranks) const {
   const auto found = groups_.find(ranks);
-  TAPER_VALIDATE(found != groups_.end(),
-                 "group of ranks " << list_text(ranks)
-                                   << " does not exist on this rank (all groups are made at start; "
-                                      "list it there)");
+  TAPER_INSIST(found != groups_.end(),
+               "group of ranks " << list_text(ranks)
+                                 << " does not exist on this rank (all groups are made at start; "
+                                    "list it there)");
   return found->second;
 }
 
 const Group& GroupCache::tp_group(int degree) const {
   const auto found = tp_groups_.find(degree);
-  TAPER_VALIDATE(found != tp_groups_.end(), "no tensor-parallel groups of degree "
-                                                << degree
-                                                << " (choose a degree of the divisor chain)");
+  TAPER_INSIST(found != tp_groups_.end(), "no tensor-parallel groups of degree "
+                                              << degree
+                                              << " (choose a degree of the divisor chain)");
   return *found->second;
 }
 
 const Group& GroupCache::dp_group(int degree) const {
   const auto found = dp_groups_.find(degree);
-  TAPER_VALIDATE(found != dp_groups_.end(), "no data-parallel groups at tensor-parallel degree "
-                                                << degree
-                                                << " (choose a degree of the divisor chain)");
+  TAPER_INSIST(found != dp_groups_.end(), "no data-parallel groups at tensor-parallel degree "
+                                              << degree
+                                              << " (choose a degree of the divisor chain)");
   return *found->second;
 }
 

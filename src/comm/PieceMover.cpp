@@ -58,9 +58,9 @@ Streams make_streams(const Group& group, std::span<const PieceMove> moves,
   std::map<std::pair<int, int>, std::int64_t> pairs;
   for (const PieceMove& move : moves) {
     const int from = group.index_of(move.from), to = group.index_of(move.to);
-    TAPER_VALIDATE(from >= 0 && to >= 0, "piece " << move.piece << " moves from rank " << move.from
-                                                  << " to rank " << move.to
-                                                  << ", not both in the group that moves pieces");
+    TAPER_INSIST(from >= 0 && to >= 0, "piece " << move.piece << " moves from rank " << move.from
+                                                << " to rank " << move.to
+                                                << ", not both in the group that moves pieces");
     TAPER_EXPECT(move.piece >= 0 && static_cast<std::size_t>(move.piece) < bytes.size());
     const std::int64_t size = bytes[static_cast<std::size_t>(move.piece)];
     if (from == to) {
@@ -92,7 +92,7 @@ std::vector<std::string> PieceMoverOptions::problems() const {
 }
 
 PieceMover::PieceMover(PieceMoverOptions options) : options_(options) {
-  for (const auto& problem : options_.problems()) TAPER_VALIDATE(false, "piece mover: " << problem);
+  for (const auto& problem : options_.problems()) TAPER_INSIST(false, "piece mover: " << problem);
 }
 
 MoveStatistics PieceMover::move(const Group& group, std::span<const PieceMove> moves,

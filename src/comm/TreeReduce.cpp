@@ -66,18 +66,18 @@ void run_tree_program(std::span<const int> program, float* out, float* values,
 TreeReducer::TreeReducer(const ReductionTree& tree, std::vector<Range> shards,
                          TreeReduceOptions options)
     : options_(options) {
-  for (const auto& problem : options_.problems()) TAPER_VALIDATE(false, "tree reduce: " << problem);
+  for (const auto& problem : options_.problems()) TAPER_INSIST(false, "tree reduce: " << problem);
   int covered = 0;
   for (const Range& shard : shards) {
-    TAPER_VALIDATE(shard.begin == covered && shard.end >= shard.begin,
-                   "shard of leaves ["
-                       << shard.begin << ", " << shard.end << ") after leaf " << covered
-                       << " (the shards of a group must be ascending without gaps)");
+    TAPER_INSIST(shard.begin == covered && shard.end >= shard.begin,
+                 "shard of leaves [" << shard.begin << ", " << shard.end << ") after leaf "
+                                     << covered
+                                     << " (the shards of a group must be ascending without gaps)");
     covered = shard.end;
     partials_.push_back(tree.partials(shard));
   }
-  TAPER_VALIDATE(covered == tree.leaves(),
-                 "shards cover " << covered << " of " << tree.leaves() << " leaves");
+  TAPER_INSIST(covered == tree.leaves(),
+               "shards cover " << covered << " of " << tree.leaves() << " leaves");
   program_ = tree.finish_program(shards);
   total_partials_ = std::accumulate(partials_.begin(), partials_.end(), std::int64_t{0});
   TAPER_ENSURE(total_partials_ == static_cast<std::int64_t>(program_.size()));

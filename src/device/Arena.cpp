@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -12,7 +13,10 @@
 namespace taper {
 namespace {
 
-constexpr std::int64_t kLargePage = std::int64_t{2} << 20;
+// Of the mapping that an arena stands in.
+std::size_t mapped_bytes(std::int64_t total) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(total, 1) + Arena::kLargePage);
+}
 
 const char* phase_name(MemoryPhase phase) {
   switch (phase) {
@@ -64,16 +68,19 @@ std::string MemoryPlan::table() const {
 }
 
 Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
-  void* memory =
-      ::mmap(nullptr, static_cast<std::size_t>(std::max<std::int64_t>(total_, 1) + kLargePage),
-             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  TAPER_VALIDATE(memory != MAP_FAILED,
+  std::size_t bytes = mapped_bytes(total_);
+  mapping_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  TAPER_VALIDATE(mapping_ != MAP_FAILED,
                  "no memory for " << format_bytes(static_cast<double>(total_))
                                   << " on this rank (see the memory plan above); use more ranks, a "
                                   << "smaller batch or activation checkpointing");
-  base_ = static_cast<char*>(memory);
+  void* aligned = mapping_;
+  base_ = static_cast<char*>(std::align(static_cast<std::size_t>(kLargePage),
+                                        static_cast<std::size_t>(std::max<std::int64_t>(total_, 1)),
+                                        aligned, bytes));
   // Only a wish: small pages give the same results more slowly.
-  ::madvise(memory, static_cast<std::size_t>(total_), MADV_HUGEPAGE);
+  if (total_ >= kLargePage) ::madvise(base_, static_cast<std::size_t>(total_), MADV_HUGEPAGE);
   const std::int64_t shared = plan.bytes(MemoryPhase::kAlways);
   std::int64_t next[3] = {0, shared, shared};
   for (const auto& item : plan.items()) {
@@ -84,8 +91,7 @@ Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
 }
 
 Arena::~Arena() {
-  if (base_ != nullptr)
-    ::munmap(base_, static_cast<std::size_t>(std::max<std::int64_t>(total_, 1) + kLargePage));
+  ::munmap(mapping_, mapped_bytes(total_));
 }
 
 void* Arena::take(const std::string& name, MemoryPhase phase, std::int64_t bytes) {

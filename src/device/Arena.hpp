@@ -39,6 +39,9 @@ class MemoryPlan {
 // the plan is a region at a fixed address; take() hands out parts of it.
 class Arena {
  public:
+  // Where the arena begins, so that all of it can stand on large pages.
+  static constexpr std::int64_t kLargePage = std::int64_t{2} << 20;
+
   explicit Arena(const MemoryPlan& plan);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -62,6 +65,7 @@ class Arena {
     std::int64_t begin, end, next;
   };
 
+  void* mapping_ = nullptr;  // with room to align base_ in it
   char* base_ = nullptr;
   std::int64_t total_ = 0;
   std::vector<Region> regions_;

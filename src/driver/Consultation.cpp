@@ -31,7 +31,6 @@ T clamped(std::int64_t value) {
 }
 
 ReplicaSnapshot describe(const EngineSnapshot& s) {
-  static_assert(EngineSnapshot::kBuckets == ReplicaSnapshot::kBuckets);
   ReplicaSnapshot r;
   r.lengths = s.lengths;
   r.context = clamped<std::uint32_t>(s.context);
@@ -89,9 +88,9 @@ bool Consultation::leads() const {
 
 void Consultation::read_word(ControlWord word) {
   if (word == 0) return;
-  TAPER_VALIDATE((word >> kEpochShift & 0xffff) == static_cast<ControlWord>(epoch_ & 0xffff),
-                 "rank " << ranks_.rank() << " is in epoch " << epoch_
-                         << " of the layout, its leader in another (a bug in Taper)");
+  TAPER_INSIST((word >> kEpochShift & 0xffff) == static_cast<ControlWord>(epoch_ & 0xffff),
+               "rank " << ranks_.rank() << " is in epoch " << epoch_
+                       << " of the layout, its leader in another");
   done_ = (word & kDone) != 0;
   stopped_ = (word & kStop) != 0;
   if ((word & kPlan) != 0) decided_ = word >> kHashShift;
@@ -219,7 +218,7 @@ std::vector<std::int64_t> Consultation::describe_plan() const {
 }
 
 Plan Consultation::read_plan(std::span<const std::int64_t> words) {
-  TAPER_VALIDATE(words.size() >= 6, "a plan of " << words.size() << " words (a bug in Taper)");
+  TAPER_INSIST(words.size() >= 6, "a plan of " << words.size() << " words");
   hash_ = static_cast<std::uint64_t>(words[0]);
   Snapshot snapshot{layout_, {}, words[1], words[2], epoch_};
   const std::size_t groups = static_cast<std::size_t>(words[4]),

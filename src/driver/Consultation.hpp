@@ -19,8 +19,8 @@ namespace taper {
 struct ConsultationOptions {
   // A replica at work consults after so much time and so many steps, whichever is later, and so
   // seldom that it costs it at most this share of the time.
-  std::int64_t period_ns = 50'000'000;
-  int period_steps = 8;
+  std::int64_t period_ns = PolicyOptions().consult_ns;
+  int period_steps = PolicyOptions().consult_steps;
   double largest_share = 0.001;
 
   std::vector<std::string> problems() const;

@@ -37,7 +37,7 @@ EvalResult EvalJob::run() {
     judged[s.ordinal].answers.push_back(extract_answer(rule_, text));
     result.mean_length +=
         static_cast<double>(s.response.size()) / static_cast<double>(samples.size());
-    if (static_cast<FinishReason>(s.finish) == FinishReason::kLength) ++result.truncated;
+    if (s.finish == FinishReason::kLength) ++result.truncated;
   }
   std::map<std::string, std::vector<JudgedPrompt>> groups;
   for (const JudgedPrompt& p : judged) groups[p.source].push_back(p);

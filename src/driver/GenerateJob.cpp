@@ -88,7 +88,7 @@ std::string response_line(const Sample& s, const ModelFiles& files) {
   return "{\"index\": " + std::to_string(s.ordinal) + ", \"sample\": " + std::to_string(s.sample) +
          ", \"tokens\": " + list(s.response, [](std::int32_t id) { return std::to_string(id); }) +
          ", \"log_probs\": " + list(s.log_probs, shortest_number) + ", \"text\": " + text +
-         ", \"finish\": \"" + to_string(static_cast<FinishReason>(s.finish)) + "\"}\n";
+         ", \"finish\": \"" + to_string(s.finish) + "\"}\n";
 }
 
 }  // namespace taper

@@ -41,7 +41,6 @@ class GenerateJob {
   double seconds() const { return seconds_; }
   const GenerationReport& report() const { return generator_.report(); }
   // For tests: generates with this policy instead of the one that the options ask for.
-  Generator& generator() { return generator_; }
 
  private:
   std::vector<Request> requests() const;

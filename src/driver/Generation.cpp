@@ -50,9 +50,8 @@ Sample as_sample(Completion&& c) {
   s.response = std::move(c.response);
   s.log_probs = std::move(c.log_probs);
   s.kept_mass = std::move(c.kept_mass);
-  s.finish = static_cast<std::int8_t>(c.finish);
-  for (const ProducedBy& span : c.spans)
-    s.spans.push_back({span.first_token, span.tp, span.replica});
+  s.finish = c.finish;
+  s.spans = std::move(c.spans);
   return s;
 }
 

@@ -195,7 +195,7 @@ std::vector<Outcome> outcomes_of(const std::vector<Sample>& samples) {
     outcomes.push_back({static_cast<std::int64_t>(i),
                         static_cast<std::int32_t>(samples[i].prompt.size()),
                         static_cast<std::int32_t>(samples[i].response.size()),
-                        static_cast<FinishReason>(samples[i].finish) == FinishReason::kAbort});
+                        samples[i].finish == FinishReason::kAbort});
   return outcomes;
 }
 

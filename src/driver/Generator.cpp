@@ -111,14 +111,15 @@ Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles&
                                        << " ranks (the weights held by the smallest groups cannot "
                                           "be seen as its shards); choose another layout");
   }
-  // Where the layout may change, a replica can take over the sequences of all others, within the
-  // memory that the smallest degree needs anyway.
+  // Where the layout may change, a group can take over the sequences of all replicas of the
+  // smallest degree that it may be made of: in flight are as many per rank in every layout, and
+  // keys and values stay within the memory that the smallest degree needs anyway.
   const std::int64_t kv_layer =
       layouts_.begin()->second.options.kv_blocks * largest_block(files, smallest_degree());
   for (auto& [tp, layout] : layouts_) {
     if (changes()) {
       auto& scheduler = layout.options.scheduler;
-      scheduler.max_running *= ranks.size() / smallest_degree();
+      scheduler.max_running *= tp / smallest_degree();
       scheduler.max_step_rows = std::max(scheduler.max_step_rows, scheduler.max_running);
       layout.options.kv_blocks = static_cast<int>(kv_layer / largest_block(files, tp));
     }
@@ -178,7 +179,8 @@ Workload Generator::workload(const std::vector<Request>& requests, std::uint64_t
     w.max_new_tokens = std::max(w.max_new_tokens, r.max_new_tokens);
   }
   const SchedulerOptions& scheduler = layouts_.begin()->second.options.scheduler;
-  w.max_running = scheduler.max_running;
+  // Of the largest groups: smaller ones hold a part of their sequences, which bounds them already.
+  w.max_running = layouts_.rbegin()->second.options.scheduler.max_running;
   w.step_rows = scheduler.max_step_rows;
   w.block_size = scheduler.block_size;
   for (const auto& [tp, layout] : layouts_) w.kv_blocks[tp] = layout.options.kv_blocks;

@@ -72,7 +72,7 @@ MetricValues rollout_metrics(const std::vector<Sample>& samples) {
     score.push_back(s.score);
     response.push_back(static_cast<double>(s.response.size()));
     prompt.push_back(static_cast<double>(s.prompt.size()));
-    if (s.finish == 2) clipped += 1.0;  // FinishReason::kLength
+    if (s.finish == FinishReason::kLength) clipped += 1.0;
   }
   add_statistics(out, "critic/score", score);
   add_statistics(out, "critic/rewards", score);
@@ -98,9 +98,8 @@ MetricValues update_metrics(const UpdateReport& r, bool with_kl) {
 }
 
 IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,
-                           int ranks, std::int64_t iterations, std::int64_t finished)
-    : iterations_(iterations),
-      log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
+                           int ranks, std::int64_t finished)
+    : log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
       run_file_(directory / "run.h5") {
   if (finished > 0) {
     log_.truncate_after(finished);

@@ -48,7 +48,7 @@ class IterationLog {
   // Goes on after `finished` iterations, 0 for a new run: what lies beyond in older results is
   // dropped.
   IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks,
-               std::int64_t iterations, std::int64_t finished);
+               std::int64_t finished);
 
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);
@@ -61,7 +61,6 @@ class IterationLog {
  private:
   void print_line(std::int64_t iteration, const MetricValues& metrics);
 
-  std::int64_t iterations_;
   MetricsLog log_;
   RunFile run_file_;
 };

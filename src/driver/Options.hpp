@@ -43,9 +43,9 @@ struct RolloutOptions {
   std::vector<std::string> stop_strings;
   int tp = 1;  // of the static layout; the smallest degree where the layout changes
   PolicyMode mode = PolicyMode::kStatic;
-  std::string profile;  // of `taper profile`; needed unless static
-  std::string layout;   // at the start, "2x4" or "4+2+2"; empty: tp, or chosen by the policy
-  int max_running = 64;
+  std::string profile;   // of `taper profile`; needed unless static
+  std::string layout;    // at the start, "2x4" or "4+2+2"; empty: tp, or chosen by the policy
+  int max_running = 64;  // per replica of the smallest degree
   int step_rows = 256;
   double kv_memory_mb = 1024.0;  // at most; less where less is needed
 

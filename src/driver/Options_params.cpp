@@ -55,7 +55,10 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   s.text("Layout", o.layout,
          "Layout at the start of each generation, TPxDP or degrees of groups (4+2+2); empty: by "
          "Tensor Parallel, or chosen from the profile");
-  s.integer("Max Running", o.max_running, "Sequences in flight per replica").at_least(1);
+  s.integer("Max Running", o.max_running,
+            "Sequences in flight per replica; where the layout may change, per replica of the "
+            "smallest groups, and in proportion in larger ones")
+      .at_least(1);
   s.integer("Step Rows", o.step_rows, "Tokens per step, decode and prefill together").at_least(1);
   s.number("KV Memory MB", o.kv_memory_mb, "Largest KV cache per rank").above(0);
   s.check([&o] { return o.problems(); });

@@ -144,12 +144,12 @@ std::vector<ProfileSide> ProfileJob::sides() const {
 void ProfileJob::measure_switches() {
   const std::int64_t page =
       page_floats(files_->config.head_dim) * static_cast<std::int64_t>(sizeof(float));
-  std::vector<MeasuredSwitch> costs;
+  switches_.clear();
   for (const ProfileSide& side : sides())
     for (const PairClass pair : side.classes)
-      costs.push_back(measure_switch(*ranks_, probe_->weights(), probe_->parallel(side.degree),
-                                     side.degree, pair, pairs(side.degree), page));
-  record_.switches = costs;
+      switches_.push_back(measure_switch(*ranks_, probe_->weights(), probe_->parallel(side.degree),
+                                         side.degree, pair, pairs(side.degree), page));
+  meeting_ = measure_meeting(*ranks_, options_.probe.max_batch);
 }
 
 bool ProfileJob::visit_next(ProfilePlanner* planner) {
@@ -248,16 +248,12 @@ LatencyProfile ProfileJob::result(const ProfilePlanner& planner) const {
       p.fit_errors.push_back(planner.fit_error(side.degree, pair));
       p.repeat_noise.push_back(planner.repeat_noise(side.degree, pair));
     }
-  for (const MeasuredSwitch& c : record_.switches) {
+  // All ranks meet, whatever the change.
+  if (p.ranks > 1) p.rendezvous.push_back({p.ranks, in_ns(meeting_)});
+  for (const MeasuredSwitch& c : switches_) {
     p.groups_ns = std::max(p.groups_ns, in_ns(c.groups));
     p.weights_ns = std::max(p.weights_ns, in_ns(c.weights));
     if (c.degree == 1) continue;
-    const auto met = [&](const RendezvousCost& r) { return r.ranks == c.degree; };
-    const auto known = std::find_if(p.rendezvous.begin(), p.rendezvous.end(), met);
-    if (known == p.rendezvous.end())
-      p.rendezvous.push_back({c.degree, in_ns(c.rendezvous)});
-    else
-      known->ns = std::max(known->ns, in_ns(c.rendezvous));
     // The smallest group of a class is nearest to a pair of ranks.
     if (std::none_of(p.moves.begin(), p.moves.end(),
                      [&](const MoveCost& m) { return m.pair == c.pair; }))

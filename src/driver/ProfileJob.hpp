@@ -9,6 +9,7 @@
 #include "base/Timer.hpp"
 #include "comm/Placement.hpp"
 #include "driver/ProfilePlanner.hpp"
+#include "driver/SwitchProbe.hpp"
 
 namespace taper {
 
@@ -58,7 +59,9 @@ class ProfileJob {
   std::vector<int> node_of_rank_;
   std::vector<int> degrees_;
   std::unique_ptr<StepProbe> probe_;
-  ProfileRecord record_;                    // books of rank 0
+  ProfileRecord record_;  // books of rank 0
+  std::vector<MeasuredSwitch> switches_;
+  double meeting_ = 0;                      // seconds
   std::optional<LatencyProfile> complete_;  // found at the output, on rank 0
   Timer timer_;
   double before_ = 0;                // seconds spent by earlier starts

@@ -32,25 +32,6 @@ ProfilePoint point_of(const Json& json) {
   return p;
 }
 
-Json to_json(const MeasuredSwitch& c) {
-  return {{"degree", c.degree},           {"pair", static_cast<int>(c.pair)},
-          {"latency", c.kv_move.latency}, {"bytes_per_second", c.kv_move.bytes_per_second},
-          {"rendezvous", c.rendezvous},   {"groups", c.groups},
-          {"weights", c.weights}};
-}
-
-MeasuredSwitch cost_of(const Json& json) {
-  MeasuredSwitch c;
-  json.at("degree").get_to(c.degree);
-  c.pair = json.at("pair").get<int>() == 0 ? PairClass::kSameNode : PairClass::kOtherNode;
-  json.at("latency").get_to(c.kv_move.latency);
-  json.at("bytes_per_second").get_to(c.kv_move.bytes_per_second);
-  json.at("rendezvous").get_to(c.rendezvous);
-  json.at("groups").get_to(c.groups);
-  json.at("weights").get_to(c.weights);
-  return c;
-}
-
 }  // namespace
 
 std::filesystem::path partial_path(const std::filesystem::path& output) {
@@ -62,10 +43,8 @@ std::filesystem::path partial_path(const std::filesystem::path& output) {
 void save_partial(const std::filesystem::path& output, const ProfileRecord& record) {
   Json json{{"format", kFormat},           {"identity", to_lines(record.identity)},
             {"settings", record.settings}, {"seconds_spent", record.seconds_spent},
-            {"budget", record.budget},     {"points", Json::array()},
-            {"switches", Json::array()}};
+            {"budget", record.budget},     {"points", Json::array()}};
   for (const auto& p : record.points) json["points"].push_back(to_json(p));
-  for (const auto& c : record.switches) json["switches"].push_back(to_json(c));
   write_json_file(partial_path(output), json, -1);
 }
 
@@ -80,7 +59,6 @@ ProfileRecord load_partial(const std::filesystem::path& output) {
     json.at("seconds_spent").get_to(record.seconds_spent);
     json.at("budget").get_to(record.budget);
     for (const auto& p : json.at("points")) record.points.push_back(point_of(p));
-    for (const auto& c : json.at("switches")) record.switches.push_back(cost_of(c));
     return record;
   } catch (const std::exception& e) {
     TAPER_FAIL(ExitCode::kBadInput, path.string() << " is no profile in the making (" << e.what()

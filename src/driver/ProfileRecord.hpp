@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "driver/ProfileGrid.hpp"
-#include "driver/SwitchProbe.hpp"
 
 namespace taper {
 
-// A profile in the making, kept in a side file so that an interrupted one goes on.
+// A profile in the making, kept in a side file so that an interrupted one goes on. Costs of
+// switching are measured anew: they take a second.
 struct ProfileRecord {
   ProfileIdentity identity;
   Facts settings;  // the options that decide what can be measured
   double seconds_spent = 0;
   double budget = 0;  // seconds; 0: not decided yet
   std::vector<ProfilePoint> points;
-  std::vector<MeasuredSwitch> switches;
 };
 
 // <output>.partial

@@ -22,7 +22,6 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid
     : ranks_(&ranks),
       table_(&table),
       packed_(&packed),
-      optimizer_(&optimizer),
       staging_(staging),
       bytes_(table.pieces()),
       moves_(table.tensors().size()),

@@ -32,7 +32,6 @@ class Publisher {
   const Ranks* ranks_;
   const ParamTable* table_;
   PackedModel* packed_;
-  const ShardedAdamW* optimizer_;
   float* staging_;
   std::vector<std::int64_t> bytes_;            // per piece
   std::vector<std::vector<PieceMove>> moves_;  // per tensor

@@ -56,15 +56,20 @@ void require_equal(const Ranks& ranks, const std::string& what, const std::strin
 }
 
 void require_memory(const Ranks& ranks, const MemoryPlan& plan) {
-  const std::int64_t available = available_memory();
-  std::vector<std::int64_t> need{
-      available > 0 && plan.total() * ranks.ranks_on_host > available ? 1 : 0};
-  all_reduce_max(ranks.world(), need);
-  TAPER_VALIDATE(need[0] == 0,
-                 "the memory plan needs "
-                     << format_bytes(static_cast<double>(plan.total())) << " on each of "
-                     << ranks.ranks_on_host << " ranks of this host (it has "
-                     << format_bytes(static_cast<double>(available))
+  struct Need {
+    std::int64_t bytes, ranks, available;
+    bool fits() const { return available <= 0 || bytes * ranks <= available; }
+  };
+  const Need mine{plan.total(), ranks.ranks_on_host, available_memory()};
+  std::vector<Need> all(ranks.size());
+  all_gather(ranks.world(), all, std::vector<Need>{mine});
+  const auto first = std::find_if(all.begin(), all.end(), [](const Need& n) { return !n.fits(); });
+  TAPER_VALIDATE(first == all.end(),
+                 "the memory plan of rank "
+                     << first - all.begin() << " needs "
+                     << format_bytes(static_cast<double>(first->bytes)) << " on each of "
+                     << first->ranks << " ranks of its host (which has "
+                     << format_bytes(static_cast<double>(first->available))
                      << " left); lower Rollout/KV Memory MB or Training/Max Tokens, set "
                      << "Training/Activation Checkpointing, or use more hosts");
 }

@@ -37,8 +37,8 @@ struct Ranks {
   int ranks_on_host = 1;  // of this rank's host, itself included
 };
 
-// Throws Error where the plans of all ranks of a host exceed the memory that the host has left.
-// Collective over the world.
+// Throws Error on every rank, with the figures of the first rank that fails, where the plans of all
+// ranks of a host exceed the memory that the host has left. Collective over the world.
 void require_memory(const Ranks& ranks, const MemoryPlan& plan);
 
 // Fails on every rank where `text` differs between ranks; what names it. Collective over the world.

@@ -39,7 +39,7 @@ ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) 
     trace.work.prompt_tokens += r.prompt_length;
     trace.work.max_new_tokens = std::max(trace.work.max_new_tokens, r.response_length());
     trace.outcomes.push_back({static_cast<std::int64_t>(trace.outcomes.size()), r.prompt_length,
-                              r.response_length(), r.finish == FinishCode::kAbort});
+                              r.response_length(), r.finish == FinishReason::kAbort});
   }
   return trace;
 }

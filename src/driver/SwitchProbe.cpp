@@ -3,16 +3,20 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/PieceMover.hpp"
+#include "kernels/attention.hpp"
+#include "reshape/Meeting.hpp"
 
 namespace taper {
 namespace {
 
 constexpr int kRepeats = 9;
-constexpr int kListBytes = 4096;  // sequence lists of one rank: 64 sequences of 64 bytes
+constexpr int kListedBlocks = 8;  // of the KV cache, per sequence that a meeting lists
+constexpr int kPlanWords = 512;   // a plan with the state of the policy, about
 constexpr std::int64_t kLargestMove = 8 << 20;
 
 double median(std::vector<std::int64_t> ns) {
@@ -74,16 +78,20 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
   });
 }
 
-double time_rendezvous(const Groups& groups) {
-  const Group& group = groups.mine();
-  const std::vector<std::uint64_t> hash{42};
-  std::vector<std::uint64_t> hashes(groups.degree);
-  const std::vector<std::byte> list(kListBytes);
-  std::vector<std::byte> lists(list.size() * groups.degree);
-  return time_together(groups, [&] {
-    all_gather(group, hashes, hash);
-    all_gather(group, lists, list);
-  });
+// Running sequences of one rank, with a block table of some length each.
+Scheduler some_sequences(int sequences) {
+  Scheduler scheduler({sequences, sequences, kPage}, sequences * kListedBlocks);
+  std::list<Sequence> running;
+  std::int32_t next = 0;
+  for (int i = 0; i < sequences; ++i) {
+    Sequence s;
+    s.ordinal = i;
+    s.computed = kListedBlocks * kPage;
+    for (int b = 0; b < kListedBlocks; ++b) s.blocks.push_back(next++);
+    running.push_back(std::move(s));
+  }
+  scheduler.adopt(std::move(running), {});
+  return scheduler;
 }
 
 }  // namespace
@@ -110,7 +118,6 @@ MeasuredSwitch measure_switch(const Ranks& ranks, const PackedModel& weights,
   cost.groups = time_together(groups, [&] { groups.mine(); });
   cost.weights = time_together(groups, [&] { ModelView(weights, parallel.shard()); });
   if (degree == 1) return cost;
-  cost.rendezvous = time_rendezvous(groups);
   std::vector<TransferSample> samples;
   for (std::int64_t pages = 1;; pages *= 4) {
     const std::int64_t bytes = pages * page_bytes * (degree - 1);
@@ -119,6 +126,19 @@ MeasuredSwitch measure_switch(const Ranks& ranks, const PackedModel& weights,
   }
   cost.kv_move = fit_transfer(samples);
   return cost;
+}
+
+double measure_meeting(const Ranks& ranks, int sequences) {
+  const LayoutChange change{Layout::uniform(1, ranks.chain),
+                            Layout::uniform(ranks.size(), ranks.chain), 42};
+  const Scheduler scheduler = some_sequences(sequences);
+  const std::vector<PairClass> all{PairClass::kSameNode};  // one group, whatever its nodes
+  std::vector<std::int64_t> plan;
+  return time_together({&ranks, ranks.size(), all.front(), &all}, [&] {
+    plan.resize(ranks.rank() == 0 ? kPlanWords : 0);
+    broadcast_vector(ranks.world(), plan, 0);
+    meet(ranks.world(), change, scheduler);
+  });
 }
 
 }  // namespace taper

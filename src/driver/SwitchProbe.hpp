@@ -33,10 +33,9 @@ TransferLine fit_transfer(const std::vector<TransferSample>& samples);
 struct MeasuredSwitch {
   int degree = 1;
   PairClass pair = PairClass::kSameNode;
-  TransferLine kv_move;   // between the ranks of the merged group; unused at degree 1
-  double rendezvous = 0;  // meeting of its ranks: comparing hashes, exchanging sequence lists
-  double groups = 0;      // finding the cached groups
-  double weights = 0;     // making the views of the weights
+  TransferLine kv_move;  // between the ranks of the merged group; unused at degree 1
+  double groups = 0;     // finding the cached groups
+  double weights = 0;    // making the views of the weights
 };
 
 // Measures them in the merged groups of the degree, all at the same time; counts those with
@@ -45,5 +44,10 @@ struct MeasuredSwitch {
 MeasuredSwitch measure_switch(const Ranks& ranks, const PackedModel& weights,
                               const ModelParallel& parallel, int degree, PairClass pair,
                               const std::vector<PairClass>& pairs, std::int64_t page_bytes);
+
+// Seconds that a change of layout takes all ranks to agree upon: the plan comes from rank 0, and
+// they meet (Meeting.hpp) with `sequences` running sequences at each rank. The same on all ranks.
+// Collective over the world.
+double measure_meeting(const Ranks& ranks, int sequences);
 
 }  // namespace taper

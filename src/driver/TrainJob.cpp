@@ -167,8 +167,7 @@ ExitCode TrainJob::run(const std::string& resume) {
     checkpoints_.remove_unfinished();
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
-    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(),
-                                          options_.training.iterations, finished_);
+    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);
     status_.write(RunState::kRunning, finished_);
   }
   if (finished_ >= options_.training.iterations)
@@ -345,9 +344,8 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
     r.kept_mass = s.kept_mass;
     r.rewards = s.rewards;
     r.advantage = s.advantage;
-    r.finish = static_cast<FinishCode>(s.finish);
-    for (const auto& [first_token, tp, replica] : s.spans)
-      r.layout.push_back({first_token, tp, replica});
+    r.finish = s.finish;
+    r.layout = s.spans;
     mine.push_back(std::move(r));
   }
   RolloutFileOptions file;

@@ -2,7 +2,6 @@
 #include "engine/Engine.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
@@ -18,19 +17,6 @@ BlockShape block_shape(const ParamTable& table, const ModelShard& shard) {
 }
 
 }  // namespace
-
-const char* to_string(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kEos:
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kAbort:
-      return "abort";
-  }
-  return "";
-}
 
 std::vector<std::string> SamplingOptions::problems() const {
   std::vector<std::string> list;
@@ -173,6 +159,7 @@ TokenBatch Engine::assemble(const std::vector<Work>& work) {
 
 StepReport Engine::step(ControlWord word) {
   StepReport report;
+  bool is_told = false;
   const std::vector<Work> work = scheduler_.next_step();
   if (!work.empty()) {
     for (const Work& w : work) {
@@ -181,14 +168,14 @@ StepReport Engine::step(ControlWord word) {
     }
     const TokenBatch batch = assemble(work);
     const FloatMatrix hidden = pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
-    sample(work, hidden);
+    is_told = sample(work, hidden, word);
   }
-  report.control = word;
-  if (!parallel_->group().is_null()) {
+  if (!is_told && !parallel_->group().is_null()) {
     std::vector<ControlWord> words(parallel_->group().size());
     all_gather(parallel_->group(), words, std::vector<ControlWord>{word});
-    report.control = words.front();
+    word = words.front();
   }
+  report.control = word;
   const EngineSnapshot now = snapshot();
   report.context = now.context;
   report.running = now.alive;
@@ -197,8 +184,8 @@ StepReport Engine::step(ControlWord word) {
 }
 
 // Draws the next token of every sequence whose last token has been computed, in chunks of logit
-// rows.
-void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
+// rows, and `word` becomes that of the leader; false where there is none to draw.
+bool Engine::sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWord& word) {
   struct Ready {
     Sequence* sequence;
     int row;
@@ -226,7 +213,7 @@ void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
     const RowLogits logits =
         head_.logits(exec_, *view_, *parallel_, hidden, rows, {options_.valid_ids, temperature});
     const auto tokens =
-        draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_);
+        draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_, word);
     std::size_t next = 0;
     for (std::size_t i = 0; i < n; ++i) {
       Sequence& s = *ready[at + i].sequence;
@@ -238,6 +225,7 @@ void Engine::sample(const std::vector<Work>& work, FloatMatrix hidden) {
         append(s, mine.front());
     }
   }
+  return !ready.empty();
 }
 
 std::optional<FinishReason> Engine::end_of(const Sequence& s) const {
@@ -310,11 +298,8 @@ std::vector<Completion> Engine::take_completions() {
 EngineSnapshot Engine::snapshot() const {
   EngineSnapshot snapshot;
   const auto count = [&](const Sequence& s) {
-    const unsigned length = static_cast<unsigned>(s.length() - s.prompt_length);
-    const int bucket = length == 0 ? 0
-                                   : std::min<int>(EngineSnapshot::kBuckets - 1,
-                                                   static_cast<int>(std::bit_width(length)) - 1);
-    snapshot.lengths[bucket] = static_cast<std::uint16_t>(snapshot.lengths[bucket] + s.samples);
+    auto& bucket = snapshot.lengths[length_bucket(s.length() - s.prompt_length)];
+    bucket = static_cast<std::uint16_t>(bucket + s.samples);
   };
   for (const Sequence& s : scheduler_.running()) {
     snapshot.alive += s.samples;

@@ -46,10 +46,6 @@ struct EngineMemory {
   void plan(MemoryPlan& plan, MemoryPhase phase) const;
 };
 
-// What a leader tells its group with every step; the meaning belongs to the caller. It rides in the
-// step's own exchange.
-using ControlWord = std::uint64_t;
-
 // What one step did, the same on all ranks of the group.
 struct StepReport {
   int decode_rows = 0;       // sequences that got their next token's position computed
@@ -62,15 +58,14 @@ struct StepReport {
 
 // The state of a replica in a few integers, for the leaders' exchange.
 struct EngineSnapshot {
-  static constexpr int kBuckets = 20;  // response length in [2^i, 2^(i+1)); 0 counts as 1
-  std::int32_t alive = 0;              // running
+  std::int32_t alive = 0;  // running
   std::int32_t waiting = 0;
   std::int64_t context = 0;
   std::int64_t response = 0;  // tokens of the running
   std::int32_t longest = 0;
   std::int32_t free_blocks = 0;
-  std::int32_t finished = 0;                      // since begin(), by this replica
-  std::array<std::uint16_t, kBuckets> lengths{};  // of the running
+  std::int32_t finished = 0;                            // since begin(), by this replica
+  std::array<std::uint16_t, kLengthBuckets> lengths{};  // of the running, by length_bucket()
 };
 
 // Generates responses for the requests of one replica: continuous batching over a paged KV cache,
@@ -108,7 +103,8 @@ class Engine {
   bool idle() const { return scheduler_.idle(); }
 
   // One forward pass: next tokens of running sequences and chunks of prompts. Collective over the
-  // group; `word` of its rank 0 comes back on all ranks.
+  // group; `word` of its rank 0 comes back on all ranks. It rides in the exchange of the tokens
+  // drawn; only a step that draws none has an exchange for it.
   StepReport step(ControlWord word = 0);
 
   // Responses finished since the last call, in the order in which they finished.
@@ -119,7 +115,7 @@ class Engine {
 
  private:
   TokenBatch assemble(const std::vector<Work>& work);
-  void sample(const std::vector<Work>& work, FloatMatrix hidden);
+  bool sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWord& word);
   void add_token(Sequence& sequence, const DrawnToken& token) const;
   void append(Sequence& sequence, const DrawnToken& token);
   void part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/Random.hpp"
+#include "base/Response.hpp"
 
 namespace taper {
 
@@ -41,17 +42,6 @@ struct Request {
   // Not empty: the samples, from first_sample on, end after exactly so many tokens each (at most
   // max_new_tokens), whatever these are. For replaying lengths; nothing else looks at them.
   std::vector<std::int32_t> lengths = {};
-};
-
-enum class FinishReason : std::int8_t { kEos = 0, kStop = 1, kLength = 2, kAbort = 3 };
-const char* to_string(FinishReason reason);
-
-// From response token `first_token` on, a response was produced by this replica at this degree.
-struct ProducedBy {
-  std::int32_t first_token = 0;
-  std::int32_t tp = 1;
-  std::int32_t replica = 0;
-  friend bool operator==(const ProducedBy&, const ProducedBy&) = default;
 };
 
 // One finished response.

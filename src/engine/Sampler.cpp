@@ -2,6 +2,7 @@
 #include "engine/Sampler.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/Error.hpp"
@@ -12,7 +13,7 @@
 namespace taper {
 namespace {
 
-// What the shard that owns the drawn id tells the others.
+// What the shard that owns the drawn id tells the others; the others have no id.
 struct Choice {
   std::int32_t id = -1;
   float logit = -INFINITY;
@@ -29,29 +30,35 @@ std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::
   return static_cast<std::int64_t>(random.below(key, static_cast<std::uint64_t>(mass)));
 }
 
-// Every rank keeps the choice of the shard that has one.
-void share_choices(const Group& group, std::vector<Choice>& choices) {
+// Every rank keeps the choice of the first shard that has one, and the word of rank 0.
+void share_choices(const Group& group, std::vector<Choice>& choices, ControlWord& word) {
   if (group.is_null()) return;
-  std::vector<Choice> all(choices.size() * group.size());
-  all_gather(group, all, choices);
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i].id >= 0) choices[i % choices.size()] = all[i];
+  static_assert(sizeof(Choice) == sizeof(ControlWord));
+  const std::size_t length = choices.size() + 1;
+  std::vector<ControlWord> mine, all(length * group.size());
+  for (const Choice& choice : choices) mine.push_back(std::bit_cast<ControlWord>(choice));
+  mine.push_back(word);
+  all_gather(group, all, mine);
+  word = all[length - 1];
+  for (std::size_t i = 0; i < choices.size(); ++i)
+    for (std::size_t at = i; at < all.size(); at += length) {
+      choices[i] = std::bit_cast<Choice>(all[at]);
+      if (choices[i].id >= 0) break;
+    }
 }
 
-// The lowest id with the largest logit.
+// The lowest id with the largest logit of all shards, where it is in this one.
 std::vector<Choice> greedy_choices(const ModelParallel& parallel, const RowLogits& l, int valid_ids,
                                    std::span<const Draw> draws) {
   const int begin = parallel.shard().vocab().begin * kVocabBlock,
             valid = parallel.shard().valid_vocab(valid_ids);
-  std::vector<std::int32_t> best(draws.size(), valid_ids);
+  std::vector<Choice> choices(draws.size());
   for (std::size_t i = 0; i < draws.size(); ++i) {
     const float* row = &l.logits(draws[i].row, 0);
     const float* at = std::find(row, row + valid, l.max(draws[i].row));
-    if (at != row + valid) best[i] = begin + static_cast<std::int32_t>(at - row);
+    if (at != row + valid)
+      choices[i] = {begin + static_cast<std::int32_t>(at - row), l.max(draws[i].row)};
   }
-  all_reduce_min(parallel.group(), best);
-  std::vector<Choice> choices(draws.size());
-  for (std::size_t i = 0; i < draws.size(); ++i) choices[i] = {best[i], l.max(draws[i].row)};
   return choices;
 }
 
@@ -84,7 +91,6 @@ std::vector<Choice> sampled_choices(const HostExec& exec, const ModelParallel& p
       if (found[row] >= 0) choices[done] = {begin + found[row], l.logits(row, found[row])};
     }
   }
-  share_choices(parallel.group(), choices);
   return choices;
 }
 
@@ -124,7 +130,6 @@ std::vector<Choice> truncated_choices(const HostExec& exec, const ModelParallel&
         static_cast<float>(static_cast<double>(kept.mass) / static_cast<double>(l.mass[row]));
     if (id >= begin && id < begin + valid) choices[i] = {id, l.logits(row, id - begin)};
   }
-  share_choices(parallel.group(), choices);
   return choices;
 }
 
@@ -132,7 +137,8 @@ std::vector<Choice> truncated_choices(const HostExec& exec, const ModelParallel&
 
 std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& parallel,
                                     const RowLogits& logits, int valid_ids,
-                                    std::span<const Draw> draws, const SamplingOptions& options) {
+                                    std::span<const Draw> draws, const SamplingOptions& options,
+                                    ControlWord& word) {
   std::vector<float> kept_mass(draws.size(), 1.0f);
   std::vector<Choice> choices;
   if (options.temperature == 0.0f)
@@ -141,6 +147,7 @@ std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& p
     choices = truncated_choices(exec, parallel, logits, valid_ids, draws, options, kept_mass);
   else
     choices = sampled_choices(exec, parallel, logits, valid_ids, draws, options);
+  share_choices(parallel.group(), choices, word);
   std::vector<DrawnToken> tokens(draws.size());
   for (std::size_t i = 0; i < draws.size(); ++i) {
     TAPER_ENSURE(choices[i].id >= 0);

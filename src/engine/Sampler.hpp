@@ -24,11 +24,16 @@ struct DrawnToken {
   float kept_mass = 1.0f;  // probability left by the truncation
 };
 
+// What a leader tells its group with every step; the meaning belongs to the caller of the engine.
+using ControlWord = std::uint64_t;
+
 // Draws tokens by inverse transform over integer masses in order of ids, with one counter-based
 // uniform number per token. The same for every tensor-parallel degree, batch composition and order
-// of draws. Collective over parallel.group(), on which all ranks return the same tokens.
+// of draws. Collective over parallel.group(), on which all ranks return the same tokens; `word`
+// becomes that of its rank 0, in the same exchange.
 std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& parallel,
                                     const RowLogits& logits, int valid_ids,
-                                    std::span<const Draw> draws, const SamplingOptions& options);
+                                    std::span<const Draw> draws, const SamplingOptions& options,
+                                    ControlWord& word);
 
 }  // namespace taper

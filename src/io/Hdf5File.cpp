@@ -264,9 +264,9 @@ void Hdf5File::create_parent(const std::string& name) {
 
 Hdf5Id Hdf5File::create_raw(const std::string& name, hid_t type, const Dims& dims,
                             const DatasetOptions& options) {
-  TAPER_VALIDATE(options.problems().empty(),
-                 path_ << ": " << name << ": " << join(options.problems()));
-  TAPER_VALIDATE(!exists(name), path_ << " already has " << name << " (names must be distinct)");
+  TAPER_INSIST(options.problems().empty(),
+               path_ << ": " << name << ": " << join(options.problems()));
+  TAPER_INSIST(!exists(name), path_ << " already has " << name << " (names must be distinct)");
   const Hdf5Id space = detail::make_space(path_, dims);
   create_parent(name);
   const Hdf5Id layout = detail::make_dataset_properties(path_, dims, H5Tget_size(type), options);
@@ -280,9 +280,9 @@ Hdf5Id Hdf5File::create_raw(const std::string& name, hid_t type, const Dims& dim
 
 void Hdf5File::write_raw(const std::string& name, hid_t type, const void* values, std::size_t count,
                          const Dims& dims, const DatasetOptions& options) {
-  TAPER_VALIDATE(product(dims) == static_cast<std::int64_t>(count),
-                 path_ << ": " << name << " got " << count << " values (dimensions are "
-                       << dims_text(dims) << ")");
+  TAPER_INSIST(product(dims) == static_cast<std::int64_t>(count),
+               path_ << ": " << name << " got " << count << " values (dimensions are "
+                     << dims_text(dims) << ")");
   create_raw(name, type, dims, options);
   // All ranks hold the same values: rank 0 writes them, the others take part with nothing.
   const Dims offset(dims.size(), 0);
@@ -295,9 +295,9 @@ void Hdf5File::write_raw(const std::string& name, hid_t type, const void* values
 
 void Hdf5File::write_part_raw(const std::string& name, hid_t type, const void* values,
                               std::size_t count, const Dims& offset, const Dims& dims) {
-  TAPER_VALIDATE(product(dims) == static_cast<std::int64_t>(count) && offset.size() == dims.size(),
-                 path_ << ": " << name << " got " << count << " values (the part is "
-                       << dims_text(dims) << " at " << dims_text(offset) << ")");
+  TAPER_INSIST(product(dims) == static_cast<std::int64_t>(count) && offset.size() == dims.size(),
+               path_ << ": " << name << " got " << count << " values (the part is "
+                     << dims_text(dims) << " at " << dims_text(offset) << ")");
   const Hdf5Id dataset = open_dataset(name);
   const Hdf5Id file_space(TAPER_HDF5_CALL(path_, H5Dget_space(dataset.get())), H5Sclose);
   // An array without elements has no place in the file, and a collective write to it fails.

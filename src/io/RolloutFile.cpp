@@ -36,7 +36,7 @@ std::string problem_of(const RolloutRecord& record, std::size_t components) {
          << " response tokens";
   } else if (record.rewards.size() != components) {
     text << record.rewards.size() << " rewards for " << components << " components";
-  } else if (record.finish < FinishCode::kEos || record.finish > FinishCode::kAbort) {
+  } else if (record.finish < FinishReason::kEos || record.finish > FinishReason::kAbort) {
     text << "finish code " << static_cast<int>(record.finish);
   }
   return text.str().size() == start ? "" : text.str();
@@ -304,7 +304,7 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
     record.sample = sample[i];
     record.prompt_length = prompt_length[i];
     record.advantage = advantage[i];
-    record.finish = static_cast<FinishCode>(finish[i]);
+    record.finish = static_cast<FinishReason>(finish[i]);
     const auto own = rewards.begin() + static_cast<std::ptrdiff_t>(i * components);
     record.rewards.assign(own, own + static_cast<std::ptrdiff_t>(components));
   }

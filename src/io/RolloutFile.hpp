@@ -3,13 +3,21 @@
 // Rollouts of one iteration in one HDF5 file, written by all ranks together. Ragged data are a flat
 // array and offsets: the values of sample i are values[offsets[i] .. offsets[i + 1]).
 //
-//   /tokens/{values,offsets}      i32: prompt, then response
-//   /log_probs/{values,offsets}   f32 over response tokens, natural log, of the full softmax at the
-//   rollout temperature /kept_mass/{values,offsets}   f32 over response tokens; empty where
-//   sampling was not truncated /layout/{values,offsets}      i32 (spans, 3): first response token,
-//   TP degree, replica that produced the span /group /sample                which prompt of the
-//   iteration, which of its samples /prompt_length /response_length /advantage /finish /rewards
-//   (samples, components) f32; /reward_names
+//   /tokens/{values,offsets}     i32: prompt, then response
+//   /log_probs/{values,offsets}  f32 over response tokens, natural log, of the full softmax at the
+//                                rollout temperature
+//   /kept_mass/{values,offsets}  f32 over response tokens; empty where sampling was not truncated
+//   /layout/{values,offsets}     i32 (spans, 3): first response token, TP degree, replica that
+//                                produced the span
+//   /group                       i64: which prompt of the iteration
+//   /sample                      i32: which of its samples
+//   /prompt_length               i32
+//   /response_length             i32
+//   /advantage                   f64
+//   /finish                      i8: FinishReason
+//   /rewards                     f32 (samples, components)
+//   /reward_names                text (components)
+//
 // Rows stand in the order of (group, sample) whichever rank brings them: equal rollouts give equal
 // files, byte for byte on the same number of ranks and value for value on any.
 #pragma once
@@ -23,17 +31,9 @@
 #include <string>
 #include <vector>
 
+#include "base/Response.hpp"
+
 namespace taper {
-
-enum class FinishCode : std::int8_t { kEos = 0, kStop = 1, kLength = 2, kAbort = 3 };
-
-// From response token first_token on, the sample was produced by this replica at this TP degree.
-struct LayoutSpan {
-  std::int32_t first_token = 0;
-  std::int32_t tp = 1;
-  std::int32_t replica = 0;
-  friend bool operator==(const LayoutSpan&, const LayoutSpan&) = default;
-};
 
 struct RolloutRecord {
   std::int64_t group = 0;   // ordinal of the prompt in the iteration
@@ -44,8 +44,8 @@ struct RolloutRecord {
   std::vector<float> kept_mass;      // the same, or empty
   std::vector<float> rewards;        // one for each component
   double advantage = 0;
-  FinishCode finish = FinishCode::kEos;
-  std::vector<LayoutSpan> layout;  // may be empty
+  FinishReason finish = FinishReason::kEos;
+  std::vector<ProducedBy> layout;  // may be empty
 
   std::int32_t response_length() const {
     return static_cast<std::int32_t>(tokens.size()) - prompt_length;

@@ -4,14 +4,16 @@
 // each save and renamed into place, so that a reader at any moment finds a whole file. For one rank
 // only.
 //
-//   /config                     text of the parameters, defaults included
-//   /build, /machine            attributes
-//   /metrics/<name>             (iterations) f64, NaN where not measured; scale /metrics/step
-//   /timing/<phase>             (iterations, 3) f64 seconds: min, mean, max over ranks; scale
-//   /timing/step /rollout/response_length    (iterations, samples) i32, -1 where fewer samples;
-//   scale /rollout/step
-//   /<table>/<column>           (records) f64, e.g. decisions of the layout policy; scale
-//   /<table>/step
+//   /config                   text of the parameters, defaults included
+//   /build, /machine          attributes
+//   /metrics/<name>           (iterations) f64, NaN where not measured; scale /metrics/step
+//   /timing/<phase>           (iterations, 3) f64 seconds: min, mean, max over ranks; scale
+//                             /timing/step
+//   /rollout/response_length  (iterations, samples) i32, -1 where fewer samples; scale
+//                             /rollout/step
+//   /<table>/<column>         (records) f64, e.g. decisions of the layout policy; scale
+//                             /<table>/step
+//
 // Slashes in names make nested groups.
 #pragma once
 

@@ -145,13 +145,13 @@ void SafetensorsFile::read_f32_block(const std::string& name, std::int64_t row_b
                  path_ << ": tensor " << name << " has dtype " << to_string(view.type)
                        << " (only F32, BF16 and F16 weights are read) convert the model first");
   const auto columns = view.columns();
-  TAPER_VALIDATE(0 <= row_begin && row_begin <= row_end && row_end <= view.rows() &&
-                     0 <= column_begin && column_begin <= column_end && column_end <= columns,
-                 path_ << ": tensor " << name << " is " << view.rows() << " x " << columns
-                       << " (rows " << row_begin << " to " << row_end << ", columns "
-                       << column_begin << " to " << column_end << " asked for)");
+  TAPER_INSIST(0 <= row_begin && row_begin <= row_end && row_end <= view.rows() &&
+                   0 <= column_begin && column_begin <= column_end && column_end <= columns,
+               path_ << ": tensor " << name << " is " << view.rows() << " x " << columns
+                     << " (rows " << row_begin << " to " << row_end << ", columns " << column_begin
+                     << " to " << column_end << " asked for)");
   const auto width = static_cast<std::size_t>(column_end - column_begin);
-  TAPER_VALIDATE(
+  TAPER_INSIST(
       out.size() == static_cast<std::size_t>(row_end - row_begin) * width,
       path_ << ": tensor " << name << ": the block does not fill the buffer of " << out.size());
   const auto element = size_of(view.type);

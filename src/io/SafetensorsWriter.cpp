@@ -49,17 +49,17 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
 
 SafetensorsWriter::Slot& SafetensorsWriter::slot(const std::string& name) {
   const auto found = slots_.find(name);
-  TAPER_VALIDATE(found != slots_.end(), file_.path().string()
-                                            << ": tensor " << name << " was not declared");
+  TAPER_INSIST(found != slots_.end(), file_.path().string()
+                                          << ": tensor " << name << " was not declared");
   return found->second;
 }
 
 void SafetensorsWriter::put(Slot& slot, std::int64_t offset, std::span<const std::byte> bytes) {
   const auto size = static_cast<std::int64_t>(bytes.size());
-  TAPER_VALIDATE(offset >= 0 && offset + size <= slot.bytes,
-                 file_.path().string()
-                     << ": tensor " << slot.spec.name << " has " << slot.bytes << " bytes (bytes "
-                     << offset << " to " << offset + size << " written)");
+  TAPER_INSIST(offset >= 0 && offset + size <= slot.bytes,
+               file_.path().string()
+                   << ": tensor " << slot.spec.name << " has " << slot.bytes << " bytes (bytes "
+                   << offset << " to " << offset + size << " written)");
   file_.descriptor().write_at(slot.begin + offset, bytes);
   slot.written += size;
 }
@@ -96,19 +96,18 @@ void SafetensorsWriter::write_block(const std::string& name, std::int64_t row_be
   Slot& target = slot(name);
   const TensorView shape{target.spec.type, target.spec.shape, {}};
   const auto columns = shape.columns();
-  TAPER_VALIDATE(shape.type == TensorType::kF32 || shape.type == TensorType::kBf16,
-                 file_.path().string()
-                     << ": tensor " << name << " has dtype " << to_string(shape.type)
-                     << " (floats are written as F32 or BF16 only)");
+  TAPER_INSIST(shape.type == TensorType::kF32 || shape.type == TensorType::kBf16,
+               file_.path().string()
+                   << ": tensor " << name << " has dtype " << to_string(shape.type)
+                   << " (floats are written as F32 or BF16 only)");
   const auto width = column_end - column_begin;
-  TAPER_VALIDATE(0 <= row_begin && row_begin <= row_end && row_end <= shape.rows() &&
-                     0 <= column_begin && width >= 0 && column_end <= columns &&
-                     static_cast<std::int64_t>(values.size()) == (row_end - row_begin) * width,
-                 file_.path().string()
-                     << ": tensor " << name << " is " << shape.rows() << " x " << columns
-                     << " (rows " << row_begin << " to " << row_end << ", columns " << column_begin
-                     << " to " << column_end << " do not fit it, or not the " << values.size()
-                     << " values)");
+  TAPER_INSIST(0 <= row_begin && row_begin <= row_end && row_end <= shape.rows() &&
+                   0 <= column_begin && width >= 0 && column_end <= columns &&
+                   static_cast<std::int64_t>(values.size()) == (row_end - row_begin) * width,
+               file_.path().string()
+                   << ": tensor " << name << " is " << shape.rows() << " x " << columns << " (rows "
+                   << row_begin << " to " << row_end << ", columns " << column_begin << " to "
+                   << column_end << " do not fit it, or not the " << values.size() << " values)");
   if (width == columns) {
     put_floats(target, row_begin * columns, values);
     return;
@@ -127,9 +126,9 @@ void SafetensorsWriter::write_bytes(const std::string& name, std::int64_t offset
 
 void SafetensorsWriter::commit() {
   for (const auto& [name, slot] : slots_) {
-    TAPER_VALIDATE(slot.written == slot.bytes, file_.path().string()
-                                                   << ": tensor " << name << " got " << slot.written
-                                                   << " of its " << slot.bytes << " bytes");
+    TAPER_INSIST(slot.written == slot.bytes, file_.path().string()
+                                                 << ": tensor " << name << " got " << slot.written
+                                                 << " of its " << slot.bytes << " bytes");
   }
   file_.commit();
 }

@@ -21,7 +21,7 @@ KvMemory BlockPool::take(Arena& arena, MemoryPhase phase, int layers, std::int64
 
 BlockPool::BlockPool(const BlockShape& shape, int blocks, const KvMemory& memory)
     : shape_(shape), blocks_(blocks), memory_(memory) {
-  TAPER_VALIDATE(
+  TAPER_INSIST(
       blocks * shape.layer_floats() <= memory.layer_stride,
       "a KV cache of " << blocks << " blocks of " << shape.kv_heads << " heads (its memory holds "
                        << memory.layer_stride / std::max<std::int64_t>(1, shape.layer_floats())

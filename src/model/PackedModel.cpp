@@ -124,11 +124,11 @@ ModelView::ModelView(const PackedModel& packed, const ModelShard& shard)
   const ParamTable& t = table();
   for (const ShardKind kind :
        {ShardKind::kHeads, ShardKind::kKvHeads, ShardKind::kMlpBlocks, ShardKind::kVocab})
-    TAPER_VALIDATE(packed.shard().units(kind).contains(shard.units(kind)),
-                   "tensor-parallel shard " << shard.index() << " of " << shard.degree()
-                                            << " is not part of the weights held (shard "
-                                            << packed.shard().index() << " of "
-                                            << packed.shard().degree() << ")");
+    TAPER_INSIST(packed.shard().units(kind).contains(shard.units(kind)),
+                 "tensor-parallel shard " << shard.index() << " of " << shard.degree()
+                                          << " is not part of the weights held (shard "
+                                          << packed.shard().index() << " of "
+                                          << packed.shard().degree() << ")");
   for (int l = 0; l < t.config().layers; ++l) layers_.push_back(make_layer(l));
   const int embedding = t.index_of(ParamRole::kEmbedding);
   const int head = t.config().tied ? embedding : t.index_of(ParamRole::kHead);

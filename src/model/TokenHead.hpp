@@ -48,8 +48,6 @@ class TokenHead {
   // Works in `memory`; chunk_rows is the most rows whose logits are held at a time.
   TokenHead(const ParamTable& table, const ModelShard& shard, int chunk_rows, float* memory);
 
-  int chunk_rows() const { return chunk_rows_; }
-
   // Logits of the rows `rows` (at most chunk_rows) of hidden. Collective over parallel.group().
   RowLogits logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                    ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options);

@@ -24,8 +24,6 @@ class InferencePass {
   InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows, float* memory,
                 ConstFloatMatrix rope_table);
 
-  int capacity() const { return rows_; }
-
   // Hidden states (rows, h) after the last layer, before the final norm; valid until the next call.
   // New keys and values are written to `pages`. Collective over parallel.group().
   FloatMatrix forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,

@@ -44,7 +44,6 @@ class ReplicaRun {
   std::int64_t ended() const { return ended_; }
   std::int64_t context() const { return offsets_ + running() * counter_; }
   std::int64_t clock() const { return clock_; }
-  void add_time(std::int64_t ns) { clock_ += ns; }
   // The next step; 0 where idle.
   std::int64_t step_ns() const { return curve_->decode_ns(running(), context()); }
 

@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/Response.hpp"
 #include "shard/Layout.hpp"
 
 namespace taper {
 
 // The state of one replica, as it travels among leaders.
 struct ReplicaSnapshot {
-  static constexpr int kBuckets = 20;  // response length in [2^i, 2^(i+1)); 0 counts as 1
+  static constexpr int kBuckets = kLengthBuckets;
 
   std::array<std::uint16_t, kBuckets> lengths{};  // running sequences by response length
   std::uint32_t context = 0;                      // summed context of the running, positions
@@ -30,9 +31,6 @@ struct ReplicaSnapshot {
   friend bool operator==(const ReplicaSnapshot&, const ReplicaSnapshot&) = default;
 };
 static_assert(sizeof(ReplicaSnapshot) == 64);
-
-// The bucket of a response length.
-int length_bucket(std::int64_t response);
 
 struct Snapshot {
   Layout layout;

@@ -128,9 +128,9 @@ KvPlan plan_kv(const LayoutChange& change, const DivisorChain& chain, const KvGe
     fillers.emplace_back(change, g, geometry.blocks(tp), geometry.max_running(tp));
   }
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    TAPER_VALIDATE(destinations[i].replica >= 0 && destinations[i].replica < change.to.replicas(),
-                   "sequence " << i << " goes to replica " << destinations[i].replica << " (layout "
-                               << to_string(change.to) << " has " << change.to.replicas() << ")");
+    TAPER_INSIST(destinations[i].replica >= 0 && destinations[i].replica < change.to.replicas(),
+                 "sequence " << i << " goes to replica " << destinations[i].replica << " (layout "
+                             << to_string(change.to) << " has " << change.to.replicas() << ")");
     if (destinations[i].keep_kv) fillers[destinations[i].replica].reserve(sequences[i]);
   }
   KvPlan plan;

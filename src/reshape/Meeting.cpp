@@ -3,27 +3,26 @@
 
 #include <algorithm>
 
+#include "base/Bytes.hpp"
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
-#include "reshape/detail/Bytes.hpp"
 
 namespace taper {
 namespace {
 
-void append(detail::ByteWriter& out, const Sequence& s, bool running) {
+void append(ByteWriter& out, const Sequence& s, bool running) {
   for (const int v :
        {int{running}, s.samples, s.computed, s.length(), s.prompt_length, s.max_new_tokens})
     out.value(v);
   out.list(s.blocks);
 }
 
-ListedSequence read(detail::ByteReader& in, int replica) {
+ListedSequence read(ByteReader& in, int replica) {
   ListedSequence s;
   s.replica = replica;
   s.running = in.value<int>() != 0;
-  for (int* const v : {&s.samples, &s.computed, &s.length, &s.prompt, &s.limit})
-    *v = in.value<int>();
-  s.blocks = in.list<std::int32_t>();
+  for (int* const v : {&s.samples, &s.computed, &s.length, &s.prompt, &s.limit}) in.value(*v);
+  in.list(s.blocks);
   return s;
 }
 
@@ -40,14 +39,14 @@ SequenceList meet(const Group& world, const LayoutChange& change, const Schedule
   const int replica = change.from.replica_of(world.world_rank());
   std::string mine;
   if (change.from.groups()[replica].first == world.world_rank()) {
-    detail::ByteWriter out(mine);
+    ByteWriter out(mine);
     for (const Sequence& s : scheduler.running()) append(out, s, true);
     for (const Sequence& s : scheduler.waiting()) append(out, s, false);
   }
   const auto texts = all_gather_string(world, mine);
   SequenceList list;
   for (int g = 0; g < change.from.replicas(); ++g)
-    for (detail::ByteReader in(texts[change.from.groups()[g].first]); !in.done();)
+    for (ByteReader in(texts[change.from.groups()[g].first]); !in.done();)
       list.push_back(read(in, g));
   return list;
 }

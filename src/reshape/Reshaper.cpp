@@ -2,13 +2,13 @@
 #include "reshape/Reshaper.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "reshape/SequenceText.hpp"
+#include "reshape/detail/KvStaging.hpp"
 
 namespace taper {
 namespace {
@@ -17,10 +17,6 @@ constexpr std::int64_t kFloat = sizeof(float);
 
 int count_of(const std::vector<int>& values, int value) {
   return static_cast<int>(std::count(values.begin(), values.end(), value));
-}
-
-bool is_in(const std::vector<int>& sorted, int value) {
-  return std::binary_search(sorted.begin(), sorted.end(), value);
 }
 
 }  // namespace
@@ -72,9 +68,9 @@ Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const Gro
 
 const EngineLayout& Reshaper::layout(int tp) const {
   const auto found = layouts_.find(tp);
-  TAPER_VALIDATE(found != layouts_.end(), "a layout with tensor-parallel degree "
-                                              << tp << " (not among the degrees that this run "
-                                              << "prepared)");
+  TAPER_INSIST(found != layouts_.end(), "a layout with tensor-parallel degree "
+                                            << tp << " (not among the degrees that this run "
+                                            << "prepared)");
   return found->second;
 }
 
@@ -150,86 +146,48 @@ ReshapeReport Reshaper::apply(const LayoutChange& change, const SequenceList& se
   return report;
 }
 
-// Layer by layer, or several at a time where they fit the staging memory: all pages of a layer that
-// this rank will hold elsewhere than now are staged, then written to their new places. The regions
-// of the layers do not overlap, so a layer can change its geometry in place.
-void Reshaper::move_kv(const Step& step, const Engine& engine, ReshapeReport& report) {
-  const Group& group = component_group(step.roots);
-  const KvPlan& kv = step.kv;
-  const int layers = table_->config().layers, heads = geometry_.kv_heads;
-  const int pieces = static_cast<int>(kv.needed.size());
-  const std::int64_t page = geometry_.bytes_per_page / kFloat;
-  const int after = step.change.to.groups()[step.change.to.replica_of(step.rank)].tp;
-  const int before = step.change.from.groups()[step.change.from.replica_of(step.rank)].tp;
-  const Range held = this->heads(before, chain_->shard_index(step.rank, before)),
-              wanted = this->heads(after, chain_->shard_index(step.rank, after));
-
-  // Transfers within this group of ranks; staging slots of the pieces that this rank needs.
-  std::vector<PieceMove> transfers;
-  for (const PieceMove& move : kv.transfers)
-    if (group.index_of(move.to) >= 0) transfers.push_back(move);
-  std::vector<int> slot(pieces, -1), mine;
-  std::vector<std::int64_t> counts(step.roots.size(), 0);
-  for (const auto& ranks : kv.needed)
-    for (const int r : ranks) counts[r] += group.index_of(r) >= 0 ? 1 : 0;
-  for (int p = 0; p < pieces; ++p)
-    if (is_in(kv.needed[p], step.rank)) {
-      slot[p] = static_cast<int>(mine.size());
-      mine.push_back(p);
-    }
-  // Layers at a time, the same on all ranks: as many as fit what each of them is sure to have.
-  int chunk = layers;
+// Layers whose keys and values move at a time, the same on all ranks of the group: as many as fit
+// the staging memory that each of them is sure to have.
+int Reshaper::layers_at_once(const Step& step, const Group& group) const {
+  std::vector<std::int64_t> pages(step.roots.size(), 0);
+  for (const auto& ranks : step.kv.needed)
+    for (const int r : ranks) ++pages[r];
+  int layers = table_->config().layers;
   for (const int r : group.world_ranks()) {
     const int tp = step.change.to.groups()[step.change.to.replica_of(r)].tp;
     const std::int64_t room =
-        std::int64_t{geometry_.blocks(tp)} * this->heads(tp, chain_->shard_index(r, tp)).size();
-    if (counts[r] > 0)
-      chunk = static_cast<int>(std::clamp<std::int64_t>(room / counts[r], 1, chunk));
+        std::int64_t{geometry_.blocks(tp)} * heads(tp, chain_->shard_index(r, tp)).size();
+    if (pages[r] > 0)
+      layers = static_cast<int>(std::clamp<std::int64_t>(room / pages[r], 1, layers));
   }
-  TAPER_ENSURE(counts[step.rank] * page * chunk <= stage_floats_);
+  return layers;
+}
 
-  const BlockPool old_pool = engine.pool(), new_pool = engine.pool_for(layout(after));
-  const auto old_page = [&](int layer, int p) {
-    return old_pool.page(layer, kv.blocks[p / heads].from, p % heads - held.begin);
-  };
-  const std::vector<std::int64_t> bytes(static_cast<std::size_t>(pieces) * chunk,
-                                        geometry_.bytes_per_page);
-  std::int64_t planned_out = 0, planned_in = 0;
+void Reshaper::move_kv(const Step& step, const Engine& engine, ReshapeReport& report) {
+  const Group& group = component_group(step.roots);
+  const int before = step.change.from.groups()[step.change.from.replica_of(step.rank)].tp,
+            after = step.change.to.groups()[step.change.to.replica_of(step.rank)].tp;
+  const detail::KvStaging staging(
+      step.kv, geometry_.kv_heads, group, step.rank,
+      {engine.pool(), heads(before, chain_->shard_index(step.rank, before))},
+      {engine.pool_for(layout(after)), heads(after, chain_->shard_index(step.rank, after))},
+      stage_);
+  const int layers = table_->config().layers, chunk = layers_at_once(step, group);
+  TAPER_ENSURE(staging.floats() * chunk <= stage_floats_);
   for (int first = 0; first < layers; first += chunk) {
-    const int count = std::min(chunk, layers - first);
-    std::vector<PieceMove> moves;
-    for (int l = 0; l < count; ++l)
-      for (const PieceMove& move : transfers)
-        moves.push_back({l * pieces + move.piece, move.from, move.to});
-    const auto stage = [&](int l, int p) {
-      return stage_ + (l * static_cast<std::int64_t>(mine.size()) + slot[p]) * page;
-    };
-    for (const PieceMove& move : moves) {
-      planned_out += move.from == step.rank ? geometry_.bytes_per_page : 0;
-      planned_in += move.to == step.rank ? geometry_.bytes_per_page : 0;
-    }
-    const MoveStatistics moved = mover_.move(
-        group, moves, bytes,
-        [&](int piece) { return old_page(first + piece / pieces, piece % pieces); },
-        [&](int piece) { return stage(piece / pieces, piece % pieces); });
+    const Range now{first, std::min(first + chunk, layers)};
+    const MoveStatistics moved = staging.fetch(mover_, now);
     report.bytes_sent += moved.bytes_sent;
     report.bytes_received += moved.bytes_received;
-    for (int l = 0; l < count; ++l)
-      for (const int p : mine)
-        if (is_in(kv.held[p], step.rank)) {
-          std::copy_n(old_page(first + l, p), page, stage(l, p));
-          report.bytes_local += geometry_.bytes_per_page;
-        }
-    for (int l = 0; l < count; ++l)
-      for (const int p : mine)
-        std::copy_n(stage(l, p), page,
-                    new_pool.page(first + l, kv.blocks[p / heads].to, p % heads - wanted.begin));
+    report.bytes_local += staging.copy_own(now);
+    staging.write(now);
   }
-  if (report.bytes_sent != planned_out || report.bytes_received != planned_in)
-    TAPER_FAIL(ExitCode::kFailure, "a change of layout moved "
-                                       << report.bytes_sent << " bytes out and "
-                                       << report.bytes_received << " in, planned were "
-                                       << planned_out << " and " << planned_in);
+  TAPER_INSIST(report.bytes_sent == staging.bytes_out() * layers &&
+                   report.bytes_received == staging.bytes_in() * layers,
+               "a change of layout moved " << report.bytes_sent << " bytes out and "
+                                           << report.bytes_received << " in, planned were "
+                                           << staging.bytes_out() * layers << " and "
+                                           << staging.bytes_in() * layers);
 }
 
 // Every rank of a new replica gets the host state of its sequences, in the order of the list.

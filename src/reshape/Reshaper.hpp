@@ -68,6 +68,7 @@ class Reshaper {
   struct Step;
   Range heads(int tp, int index) const;
   std::int64_t extra_bytes(const Step& step) const;
+  int layers_at_once(const Step& step, const Group& group) const;
   void move_kv(const Step& step, const Engine& engine, ReshapeReport& report);
   void move_states(const Step& step, Engine& engine, ReshapeReport& report);
   const Group& component_group(const std::vector<int>& roots) const;

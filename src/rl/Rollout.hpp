@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/Response.hpp"
 #include "comm/Group.hpp"
 
 namespace taper {
@@ -19,11 +19,10 @@ struct Sample {
   std::vector<float> log_probs;  // per response token, by the rollout
   std::vector<float> kept_mass;
   std::vector<float> ref_log_probs;  // by the reference model; empty without one
-  std::int8_t finish = 0;            // FinishReason
-  // (first response token, TP degree, replica) of each stretch produced in one layout.
-  std::vector<std::array<std::int32_t, 3>> spans;
-  std::vector<float> rewards;  // by component
-  float score = 0.0f;          // weighted sum of the components
+  FinishReason finish = FinishReason::kEos;
+  std::vector<ProducedBy> spans;  // of the response, each produced in one layout
+  std::vector<float> rewards;     // by component
+  float score = 0.0f;             // weighted sum of the components
   float advantage = 0.0f;
 
   int length() const { return static_cast<int>(prompt.size() + response.size()); }

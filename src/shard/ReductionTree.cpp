@@ -18,9 +18,9 @@ struct ReductionTree::Node {
 
 ReductionTree::ReductionTree(int units, int leaves_per_unit)
     : units_(units), leaves_per_unit_(leaves_per_unit) {
-  TAPER_VALIDATE(units > 0 && leaves_per_unit > 0, "reduction tree over "
-                                                       << units << " units x " << leaves_per_unit
-                                                       << " leaves (both must be positive)");
+  TAPER_INSIST(units > 0 && leaves_per_unit > 0, "reduction tree over "
+                                                     << units << " units x " << leaves_per_unit
+                                                     << " leaves (both must be positive)");
 }
 
 ReductionTree::Node ReductionTree::root() const {
@@ -108,8 +108,8 @@ std::vector<int> ReductionTree::finish_program(const std::vector<Range>& shards)
     }
     Node left, right;
     const bool inner = split(node, left, right);
-    TAPER_VALIDATE(inner, "leaf " << node.leaves.begin
-                                  << " belongs to no shard (shards must tile all leaves)");
+    TAPER_INSIST(inner, "leaf " << node.leaves.begin
+                                << " belongs to no shard (shards must tile all leaves)");
     const bool has_left = self(self, left);
     const bool has_right = self(self, right);
     if (has_left && has_right) ++program.back();

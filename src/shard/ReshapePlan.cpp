@@ -17,8 +17,8 @@ std::vector<PieceMove> plan_moves(const Ownership& held, const Ownership& needed
     const auto& holders = held[piece];
     for (const int to : needed[piece]) {
       if (std::binary_search(holders.begin(), holders.end(), to)) continue;
-      TAPER_VALIDATE(!holders.empty(),
-                     "piece " << piece << " is needed by rank " << to << " and held by no rank");
+      TAPER_INSIST(!holders.empty(),
+                   "piece " << piece << " is needed by rank " << to << " and held by no rank");
       const int from = *std::min_element(holders.begin(), holders.end(),
                                          [&](int a, int b) { return sent[a] < sent[b]; });
       sent[from] += bytes[piece];

@@ -2,28 +2,21 @@
 //
 // Scores and responses have the same bits for every layout and number of ranks: the reference is
 // each rank alone.
-#include <mpi.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstring>
 
-#include "device/Runtime.hpp"
 #include "driver/EvalJob.hpp"
 #include "driver/ScoreJob.hpp"
+#include "driver/TestRanks.hpp"
 #include "io/Safetensors.hpp"
 
 using namespace taper;
+using namespace taper::test;
 
 namespace {
 
 using Sequences = std::vector<std::vector<std::int32_t>>;
-
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
 
 std::vector<int> degrees(int ranks) {
   std::vector<int> list;
@@ -55,19 +48,13 @@ std::vector<T> values(const SafetensorsFile& file, const std::string& name) {
   return list;
 }
 
-struct World {
-  World(MPI_Comm comm, int size, int tp) : ranks(comm, size, {tp}, progress) { set_float_mode(); }
-  Progress progress;
-  Ranks ranks;
-};
-
-std::vector<std::vector<float>> score(World& world, const std::string& model,
+std::vector<std::vector<float>> score(TestRanks& world, const std::string& model,
                                       const Sequences& sequences, ScoreOptions options) {
   ModelFiles files(model_directory(model));
   return ScoreJob(options, files, sequences, world.ranks).run();
 }
 
-std::vector<Sample> respond(World& world, const std::string& model, const Sequences& prompts,
+std::vector<Sample> respond(TestRanks& world, const std::string& model, const Sequences& prompts,
                             GenerateOptions options) {
   ModelFiles files(model_directory(model));
   return GenerateJob(options, files, prompts, world.ranks).run();
@@ -90,7 +77,7 @@ TEST_CASE("log-probs have the same bits for every layout and micro-batch") {
   for (const char* model : {"llama_b", "qwen3_a"})
     for (const WeightType type : {WeightType::kF32, WeightType::kBf16}) {
       const auto sequences = some_sequences(9, 320);
-      World alone(MPI_COMM_SELF, 1, 1);
+      TestRanks alone({1}, MPI_COMM_SELF, 1);
       ScoreOptions options;
       options.type = type;
       const auto reference = score(alone, model, sequences, options);
@@ -98,7 +85,7 @@ TEST_CASE("log-probs have the same bits for every layout and micro-batch") {
       for (const int tp : degrees(world_size())) {
         if (tp > 2 && std::string(model) != "llama_b") continue;  // two blocks of MLP columns
         INFO(model << ", tensor-parallel degree " << tp);
-        World world(MPI_COMM_WORLD, world_size(), tp);
+        TestRanks world({tp});
         options.tp = tp;
         for (const int max_tokens : {1, 100, 2048}) {
           if (max_tokens == 1 && world_size() > 1) continue;  // nothing that 100 does not show
@@ -119,7 +106,7 @@ TEST_CASE("log-probs are those of the golden files") {
     Sequences sequences;
     for (int s = 0; s < 3; ++s)
       sequences.emplace_back(ids.begin() + offsets[s], ids.begin() + offsets[s + 1]);
-    World world(MPI_COMM_WORLD, world_size(), 1);
+    TestRanks world({1});
     const auto scores = score(world, model, sequences, {});
     for (int s = 0; s < 3; ++s)
       for (std::size_t k = 0; k < scores[s].size(); ++k)
@@ -136,12 +123,12 @@ TEST_CASE("responses have the same bits for every layout, and scores agree with 
     options.max_new_tokens = 12;
     options.sampling.temperature = temperature;
     options.sampling.seed = 11;
-    World alone(MPI_COMM_SELF, 1, 1);
+    TestRanks alone({1}, MPI_COMM_SELF, 1);
     const auto reference = respond(alone, "llama_b", prompts, options);
     REQUIRE(reference.size() == prompts.size() * options.samples);
     for (const int tp : degrees(world_size())) {
       INFO("tensor-parallel degree " << tp << ", temperature " << temperature);
-      World world(MPI_COMM_WORLD, world_size(), tp);
+      TestRanks world({tp});
       options.tp = tp;
       options.max_running = 2 + tp;
       check_equal(respond(world, "llama_b", prompts, options), reference);
@@ -151,7 +138,7 @@ TEST_CASE("responses have the same bits for every layout, and scores agree with 
       whole.push_back(prompts[s.ordinal]);
       whole.back().insert(whole.back().end(), s.response.begin(), s.response.end());
     }
-    World world(MPI_COMM_WORLD, world_size(), 1);
+    TestRanks world({1});
     const auto scores = score(world, "llama_b", whole, {});
     for (std::size_t i = 0; i < whole.size(); ++i)
       CHECK(std::vector<float>(scores[i].end() - std::ssize(reference[i].log_probs),
@@ -165,7 +152,7 @@ TEST_CASE("one prompt's samples are shared out over replicas without changing on
   options.max_new_tokens = 12;
   const auto prompts = some_sequences(2, 320);
   const Sequences one{prompts[1]};
-  World alone(MPI_COMM_SELF, 1, 1), world(MPI_COMM_WORLD, world_size(), 1);
+  TestRanks alone({1}, MPI_COMM_SELF, 1), world({1});
   check_equal(respond(world, "qwen2_a", one, options), respond(alone, "qwen2_a", one, options));
 }
 
@@ -176,7 +163,7 @@ TEST_CASE("the context bounds a response") {
   prompts.emplace_back(static_cast<std::size_t>(context - 3), 7);
   GenerateOptions options;
   options.max_new_tokens = 8;
-  World world(MPI_COMM_WORLD, world_size(), 1);
+  TestRanks world({1});
   const auto samples = GenerateJob(options, files, prompts, world.ranks).run();
   CHECK(samples[0].response.size() <= 8);
   CHECK(samples[1].response.size() <= 3);

@@ -85,7 +85,7 @@ TEST_CASE("what the policy learns from") {
   std::vector<Sample> samples(2);
   samples[1].prompt.resize(3);
   samples[1].response.resize(5);
-  samples[1].finish = static_cast<std::int8_t>(FinishReason::kAbort);
+  samples[1].finish = FinishReason::kAbort;
   const auto outcomes = outcomes_of(samples);
   REQUIRE(outcomes.size() == 2);
   CHECK_FALSE(outcomes[0].aborted);

@@ -3,8 +3,6 @@
 // Whole generations whose replicas agree upon changes of layout among themselves.
 #include "driver/Generator.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -15,26 +13,20 @@
 #include "base/Random.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
-#include "device/Runtime.hpp"
+#include "driver/TestRanks.hpp"
 
 using namespace taper;
+using namespace taper::test;
 
 namespace {
 
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
 // A golden model on all ranks, generating with a policy of the test.
-struct Fixture {
+struct Fixture : TestRanks {
   Fixture(PolicyMode mode, const std::string& layout)
-      : ranks(MPI_COMM_WORLD, world_size(), degrees_of_layout(layout), progress),
+      : TestRanks(degrees_of_layout(layout)),
         files(TAPER_GOLDEN_DIR "/models/llama_b"),
         generator(options(mode, layout), WeightType::kF32, files, ranks),
         layout_of_weights(files.table, shard()) {
-    set_float_mode();
     MemoryPlan plan;
     PackedModel::plan(plan, "test", layout_of_weights, WeightType::kF32, WithBackward::kNo);
     generator.plan(plan);
@@ -93,8 +85,6 @@ struct Fixture {
     return {consultation, {parse_layout(layout, ranks.chain), PlanStart::kNow, 0, repack}, mixed};
   }
 
-  Progress progress;
-  Ranks ranks;
   ModelFiles files;
   Generator generator;
   LocalLayout layout_of_weights;
@@ -206,6 +196,25 @@ TEST_CASE("one group that stops stops all") {
   // And the next generation is whole.
   CHECK(digest(f.ranks.world(), f.run()).size() == 19);
   CHECK_FALSE(f.generator.stopped());
+}
+
+TEST_CASE("a rank has memory for its share of the sequences in flight, in the worst layout") {
+  const TestRanks world;
+  ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
+  RolloutOptions options = Fixture::options(PolicyMode::kAdaptive, "");
+  options.max_running = 30;
+  const Generator generator(options, WeightType::kF32, files, world.ranks);
+  MemoryPlan plan;
+  generator.plan(plan);
+  std::int64_t most = 0, planned = 0;
+  for (const int tp : world.ranks.chain.degrees()) {
+    const ModelParallel parallel(files.table, world.ranks.groups.tp_group(tp));
+    const int rows = std::max(options.step_rows, options.max_running * tp);
+    most = std::max(most, InferencePass::floats(files.table, parallel, rows));
+  }
+  for (const auto& item : plan.items())
+    if (item.name == "activations (inference)") planned = item.bytes;
+  CHECK(planned == arena_bytes(most * static_cast<std::int64_t>(sizeof(float))));
 }
 
 TEST_CASE("requests are shared out by the ranks of each replica") {

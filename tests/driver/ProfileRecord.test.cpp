@@ -34,12 +34,6 @@ ProfileRecord some_record() {
   r.budget = 45;
   r.points.push_back({2, PairClass::kOtherNode, {64, 1, 300}, {{5, 6}, {7, 8, 9}}});
   r.points.push_back({1, PairClass::kSameNode, {1, 1, 30}, {}});
-  MeasuredSwitch cost;
-  cost.degree = 2;
-  cost.pair = PairClass::kOtherNode;
-  cost.kv_move = {1e-5, 5e8};
-  cost.rendezvous = 3e-5;
-  r.switches.push_back(cost);
   return r;
 }
 
@@ -57,10 +51,6 @@ TEST_CASE("a profile in the making is written and read") {
   CHECK(back.seconds_spent == r.seconds_spent);
   CHECK(back.budget == r.budget);
   CHECK(back.points == r.points);
-  REQUIRE(back.switches.size() == 1);
-  CHECK(back.switches[0].pair == PairClass::kOtherNode);
-  CHECK(back.switches[0].kv_move.bytes_per_second == 5e8);
-  CHECK(back.switches[0].rendezvous == 3e-5);
 }
 
 TEST_CASE("what is no profile in the making is refused by name") {

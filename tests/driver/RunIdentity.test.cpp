@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/RunIdentity.hpp"
 
-#include <mpi.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 
 #include "base/Error.hpp"
+#include "driver/TestRanks.hpp"
 
 using namespace taper;
-
-namespace {
-
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
-}  // namespace
+using namespace taper::test;
 
 TEST_CASE("settings of the transport count, those of its logging do not") {
   const Facts facts = transport_settings({"UCX_TLS=tcp,self", "SHELL=sh", "MPIR_CVAR_NOLOCAL=1",
@@ -43,8 +33,8 @@ TEST_CASE("an identity survives as text") {
 }
 
 TEST_CASE("the identity of a run is the same on all ranks and names what speed depends on") {
-  Progress progress;
-  Ranks ranks(MPI_COMM_WORLD, world_size(), {}, progress);
+  const TestRanks world;
+  const Ranks& ranks = world.ranks;
   const Placement placement =
       gather_placement(ranks.world(), find_place("n" + std::to_string(ranks.rank() / 2)));
   const ModelFiles files(TAPER_DATA_DIR "/model");

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/RunProfile.hpp"
 
-#include <mpi.h>
-#include <unistd.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -11,19 +8,16 @@
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/ProfileFile.hpp"
+#include "driver/TestRanks.hpp"
+#include "support/Scratch.hpp"
 
 using namespace taper;
+using namespace taper::test;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 namespace fs = std::filesystem;
 
 namespace {
-
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
 
 ProfileIdentity identity() {
   ProfileIdentity id;
@@ -37,11 +31,10 @@ ProfileIdentity identity() {
 }  // namespace
 
 TEST_CASE("a profile is taken where it belongs to the run, else refused with what differs") {
-  Progress progress;
-  const Ranks ranks(MPI_COMM_WORLD, world_size(), {}, progress);
-  const fs::path path =
-      fs::temp_directory_path() /
-      broadcast_string(ranks.world(), "taper-run-profile-" + std::to_string(::getpid()), 0);
+  const TestRanks world;
+  const Ranks& ranks = world.ranks;
+  const Scratch scratch;
+  const fs::path path = scratch / "profile.h5";
   if (ranks.rank() == 0) {
     LatencyProfile p;
     p.identity = identity();

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/StepProbe.hpp"
 
-#include <mpi.h>
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
-#include "device/Runtime.hpp"
 #include "driver/SwitchProbe.hpp"
+#include "driver/TestRanks.hpp"
 
 using namespace taper;
+using namespace taper::test;
 
 namespace {
-
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
 
 StepProbeOptions small() {
   StepProbeOptions o;
@@ -29,13 +22,8 @@ StepProbeOptions small() {
   return o;
 }
 
-struct World {
-  World() : ranks(MPI_COMM_WORLD, world_size(), {}, progress), files(TAPER_DATA_DIR "/model") {
-    set_float_mode();
-  }
-  Progress progress;
-  Ranks ranks;
-  ModelFiles files;
+struct World : TestRanks {
+  ModelFiles files{TAPER_DATA_DIR "/model"};
 };
 
 }  // namespace
@@ -101,8 +89,15 @@ TEST_CASE("costs of switching are measured in the merged groups, each class on i
     CHECK(cost.groups >= 0);
     CHECK(cost.weights > 0);
     if (degree == 1) continue;
-    CHECK(cost.rendezvous > 0);
     CHECK(cost.kv_move.latency >= 0);
     CHECK(cost.kv_move.bytes_per_second > 0);
   }
+}
+
+TEST_CASE("all ranks measure the same meeting") {
+  TestRanks w;
+  std::vector<double> seconds{measure_meeting(w.ranks, 3)}, all(world_size());
+  CHECK(seconds.front() > 0);
+  all_gather(w.ranks.world(), all, seconds);
+  CHECK(all == std::vector<double>(world_size(), seconds.front()));
 }

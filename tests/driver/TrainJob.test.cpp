@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/TrainJob.hpp"
 
-#include <mpi.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
 #include <fstream>
@@ -10,54 +8,23 @@
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
-#include "device/Runtime.hpp"
 #include "driver/SftJob.hpp"
+#include "driver/TestRanks.hpp"
 #include "io/RolloutFile.hpp"
+#include "support/Scratch.hpp"
 
 using namespace taper;
+using namespace taper::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-int world_size() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
-// A folder that all ranks share, removed at the end.
-class Scratch {
- public:
-  explicit Scratch(const Group& world) : world_(world) {
-    path_ = broadcast_string(
-        world, (fs::temp_directory_path() / ("taper-train-" + std::to_string(::getpid()))).string(),
-        0);
-    if (world.rank() == 0) fs::create_directories(path_);
-    barrier(world);
-  }
-  ~Scratch() {
-    if (std::uncaught_exceptions() > 0) return;  // the others may be elsewhere
-    barrier(world_);
-    if (world_.rank() == 0) fs::remove_all(path_);
-  }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  const Group& world_;
-  fs::path path_;
-};
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // The shape of the embedded model, but with two KV heads: three ranks of a tensor-parallel group
 // share them.
 void make_shape(const Ranks& ranks, const fs::path& directory) {
   if (ranks.rank() == 0) {
     fs::copy(TAPER_DATA_DIR "/model", directory);
-    std::string config = bytes_of(directory / "config.json");
+    std::string config = slurp(directory / "config.json");
     const std::string key = "\"num_key_value_heads\": ";
     const auto at = config.find(key + '4');
     REQUIRE(at != std::string::npos);
@@ -103,12 +70,9 @@ void run(const Ranks& ranks, const RunOptions& options, const std::string& resum
   TrainJob(options, "test", ranks, StopRequest()).run(resume);
 }
 
-struct Fixture {
-  Fixture() : ranks(MPI_COMM_WORLD, world_size(), {1}, progress), scratch(ranks.world()) {
-    set_float_mode();
-  }
-  Progress progress;
-  Ranks ranks;
+struct Fixture : TestRanks {
+  std::string path(const std::string& name) const { return (scratch / name).string(); }
+
   Scratch scratch;
 };
 
@@ -116,16 +80,16 @@ struct Fixture {
 
 TEST_CASE("rollouts have the same bits for every layout of generation and training") {
   Fixture f;
-  make_model(f.ranks, f.scratch / "model");
+  make_model(f.ranks, f.path("model"));
   std::vector<RolloutRecord> first;
   for (const int rollout_tp : {1, world_size()})
     for (const int train_tp : {1, world_size()}) {
-      RunOptions options = small_run(f.scratch / "model", f.scratch / "run");
+      RunOptions options = small_run(f.path("model"), f.path("run"));
       options.rollout.tp = rollout_tp;
       options.training.tp = train_tp;
       options.training.iterations = 1;
       run(f.ranks, options);
-      auto records = read_rollouts(f.scratch / "run" + "/rollouts/iter_000001.h5").records;
+      auto records = read_rollouts(f.path("run") + "/rollouts/iter_000001.h5").records;
       REQUIRE(records.size() == 16);
       for (RolloutRecord& r : records) {  // where it was made is all that may differ
         REQUIRE(r.layout.size() == 1);
@@ -139,14 +103,14 @@ TEST_CASE("rollouts have the same bits for every layout of generation and traini
 
 TEST_CASE("training log-probs equal those of the rollout, and the KL to itself is zero") {
   Fixture f;
-  make_model(f.ranks, f.scratch / "model");
-  RunOptions options = small_run(f.scratch / "model", f.scratch / "run");
+  make_model(f.ranks, f.path("model"));
+  RunOptions options = small_run(f.path("model"), f.path("run"));
   options.loss.kl_coef = 0.1;
   options.training.mini_batches = 1;
   options.rollout.temperature = 0.8f;
   run(f.ranks, options);
   if (f.ranks.rank() != 0) return;
-  const auto records = read_metrics_log(f.scratch / "run" + "/metrics.jsonl");
+  const auto records = read_metrics_log(f.path("run") + "/metrics.jsonl");
   REQUIRE(records.size() >= 2);
   for (const auto& record : records) {
     const std::map<std::string, double> values(record.values.begin(), record.values.end());
@@ -160,41 +124,39 @@ TEST_CASE("training log-probs equal those of the rollout, and the KL to itself i
 
 TEST_CASE("a resumed run has the bits of a straight one") {
   Fixture f;
-  make_model(f.ranks, f.scratch / "model");
-  RunOptions straight = small_run(f.scratch / "model", f.scratch / "straight");
+  make_model(f.ranks, f.path("model"));
+  RunOptions straight = small_run(f.path("model"), f.path("straight"));
   straight.training.iterations = 3;
   // Two ranks share the state of one shard out, three keep shards that overlap.
   straight.training.tp = world_size() == 3 ? 3 : 1;
   run(f.ranks, straight);
   RunOptions parts = straight;
-  parts.output = f.scratch / "parts";
+  parts.output = f.path("parts");
   for (int until = 1; until <= 3; ++until) {
     parts.training.iterations = until;
     run(f.ranks, parts, "auto");
   }
   const std::string weights = "/checkpoints/iter_000003/model.safetensors",
                     rollouts = "/rollouts/iter_000003.h5";
-  const bool same_weights =
-      bytes_of(f.scratch / "straight" + weights) == bytes_of(f.scratch / "parts" + weights);
-  const bool moved = bytes_of(f.scratch / "straight" + weights) !=
-                     bytes_of(f.scratch / "model" + "/model.safetensors");
+  const bool same_weights = slurp(f.path("straight") + weights) == slurp(f.path("parts") + weights);
+  const bool moved =
+      slurp(f.path("straight") + weights) != slurp(f.path("model") + "/model.safetensors");
   CHECK(same_weights);
   CHECK(moved);
-  CHECK(read_rollouts(f.scratch / "straight" + rollouts).records ==
-        read_rollouts(f.scratch / "parts" + rollouts).records);
-  if (f.ranks.rank() == 0)
-    CHECK(read_metrics_log(f.scratch / "parts" + "/metrics.jsonl").size() == 3);
+  CHECK(read_rollouts(f.path("straight") + rollouts).records ==
+        read_rollouts(f.path("parts") + rollouts).records);
+  if (f.ranks.rank() == 0) CHECK(read_metrics_log(f.path("parts") + "/metrics.jsonl").size() == 3);
 }
 
 TEST_CASE("a damaged checkpoint is passed over for the one before") {
   Fixture f;
-  make_model(f.ranks, f.scratch / "model");
-  const RunOptions options = small_run(f.scratch / "model", f.scratch / "run");
+  make_model(f.ranks, f.path("model"));
+  const RunOptions options = small_run(f.path("model"), f.path("run"));
   run(f.ranks, options);
-  const fs::path newest = f.scratch / "run" + "/checkpoints/iter_000002";
+  const fs::path newest = f.path("run") + "/checkpoints/iter_000002";
   const auto damage = [&](const char* file, bool cut) {
     if (f.ranks.rank() == 0) {
-      std::string data = bytes_of(newest / file);
+      std::string data = slurp(newest / file);
       if (cut)
         data.resize(data.size() / 2);
       else

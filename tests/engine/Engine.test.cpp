@@ -209,22 +209,31 @@ TEST_CASE("snapshots and reports count what is there") {
 TEST_CASE("the word of rank 0 comes back on all ranks at the same step") {
   const Group group = world();
   GoldenModel m("llama_b", group);
-  TestEngine test(m, roomy(m));
-  test.engine.begin({}, some_stops());
-  for (const Request& r : mixed_requests(m, 6, 20)) test.engine.submit(r);
-  std::uint64_t step = 0;
-  for (int idle_steps = 0; idle_steps < 3; ++step) {
-    idle_steps += test.engine.idle();  // a group without work still hears its leader
-    const StepReport report =
-        test.engine.step((step << 40) | static_cast<std::uint64_t>(group.rank()));
-    CHECK(report.control == step << 40);
-    const std::vector<std::int64_t> mine{report.decode_rows, report.prefill_rows, report.context,
-                                         report.running, report.waiting};
-    std::vector<std::int64_t> all(mine.size() * group.size());
-    all_gather(group, all, mine);
-    for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == mine[i % mine.size()]);
+  EngineOptions o = roomy(m);
+  o.scheduler = {4, 24, 64};  // some steps only read prompts
+  SamplingOptions truncated;
+  truncated.top_k = 3;
+  TestEngine test(m, o);
+  for (const SamplingOptions& sampling : {SamplingOptions(), greedy(), truncated}) {
+    test.engine.begin(sampling, some_stops());
+    for (const Request& r : mixed_requests(m, 6, 20)) test.engine.submit(r);
+    std::uint64_t step = 0;
+    int silent_steps = 0;
+    for (int idle_steps = 0; idle_steps < 3; ++step) {
+      idle_steps += test.engine.idle();  // a group without work still hears its leader
+      const StepReport report =
+          test.engine.step((step << 40) | static_cast<std::uint64_t>(group.rank()));
+      CHECK(report.control == step << 40);
+      const std::vector<std::int64_t> mine{report.decode_rows, report.prefill_rows, report.context,
+                                           report.running, report.waiting};
+      std::vector<std::int64_t> all(mine.size() * group.size());
+      all_gather(group, all, mine);
+      for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == mine[i % mine.size()]);
+      silent_steps += report.prefill_rows == 24;
+    }
+    CHECK(step > 10);
+    CHECK(silent_steps > 0);
   }
-  CHECK(step > 10);
 }
 
 TEST_CASE("bad requests are refused and named") {

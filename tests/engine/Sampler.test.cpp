@@ -19,6 +19,7 @@ using namespace taper;
 
 namespace {
 
+constexpr ControlWord kWord = 0xfedcba9876543210u;
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 ModelConfig config_of(int vocab) {
@@ -76,7 +77,10 @@ std::vector<DrawnToken> draw(const std::vector<std::vector<float>>& rows, int va
                              const SamplingOptions& options) {
   const float temperature = options.temperature > 0 ? options.temperature : 1.0f;
   const ShardedLogits l(rows, valid_ids, group, temperature);
-  return draw_tokens(l.exec, l.parallel, l.logits, valid_ids, draws, options);
+  ControlWord word = kWord + group.rank();
+  const auto tokens = draw_tokens(l.exec, l.parallel, l.logits, valid_ids, draws, options, word);
+  CHECK(word == kWord);  // that of rank 0
+  return tokens;
 }
 
 bool same(const std::vector<DrawnToken>& a, const std::vector<DrawnToken>& b) {

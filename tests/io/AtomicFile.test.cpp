@@ -9,7 +9,7 @@
 #include <csignal>
 
 #include "base/Error.hpp"
-#include "io/Scratch.hpp"
+#include "support/Scratch.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

@@ -10,8 +10,8 @@
 
 #include "base/Error.hpp"
 #include "io/AtomicFile.hpp"
-#include "io/Scratch.hpp"
 #include "io/detail/Hdf5Layout.hpp"
+#include "support/Scratch.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

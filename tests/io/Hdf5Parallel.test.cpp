@@ -9,8 +9,8 @@
 
 #include "base/Error.hpp"
 #include "io/Hdf5File.hpp"
-#include "io/Scratch.hpp"
 #include "io/detail/MpiCall.hpp"
+#include "support/Scratch.hpp"
 
 using taper::Checksum;
 using taper::DatasetOptions;

@@ -12,14 +12,14 @@
 #include "base/Error.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5File.hpp"
-#include "io/Scratch.hpp"
 #include "io/detail/MpiCall.hpp"
 #include "io/detail/RolloutExchange.hpp"
+#include "support/Scratch.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using taper::Error;
-using taper::FinishCode;
+using taper::FinishReason;
 using taper::RolloutRecord;
 using taper::test::Scratch;
 using taper::test::slurp;
@@ -49,7 +49,7 @@ RolloutRecord make_record(std::int64_t group, std::int32_t sample) {
     record.kept_mass.assign(record.log_probs.size(), 0.5f + 0.125f * static_cast<float>(sample));
   record.rewards = {static_cast<float>(sample), 0.5f};
   record.advantage = 0.1 * static_cast<double>(sample) - 0.2;
-  record.finish = static_cast<FinishCode>((group + sample) % 4);
+  record.finish = static_cast<FinishReason>((group + sample) % 4);
   for (int i = 0; i < sample; ++i) record.layout.push_back({10 * i, 1 << i, i});
   return record;
 }
@@ -149,7 +149,7 @@ TEST_CASE("a bad record on one rank throws on all, and leaves no file") {
   if (says == "kept masses") bad.kept_mass.resize(bad.log_probs.size() + 1);
   if (says == "rewards") bad.rewards.pop_back();
   if (says == "prompt") bad.prompt_length = static_cast<std::int32_t>(bad.tokens.size()) + 1;
-  if (says == "finish") bad.finish = static_cast<FinishCode>(4);
+  if (says == "finish") bad.finish = static_cast<FinishReason>(4);
   std::vector<RolloutRecord> mine = {make_record(rank() + 10, 0)};
   if (rank() == ranks() - 1) mine.push_back(bad);
   CHECK_THROWS_MATCHES(

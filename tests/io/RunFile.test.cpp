@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/Error.hpp"
-#include "io/Scratch.hpp"
+#include "support/Scratch.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "base/Error.hpp"
-#include "io/Scratch.hpp"
 #include "io/detail/HalfFloat.hpp"
+#include "support/Scratch.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/Error.hpp"
-#include "io/Scratch.hpp"
+#include "support/Scratch.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;

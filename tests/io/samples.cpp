@@ -82,7 +82,7 @@ void write_samples(const std::filesystem::path& directory) {
     std::iota(record.tokens.begin(), record.tokens.end(), group);
     record.log_probs.assign(static_cast<std::size_t>(10 * group), -0.5f);
     record.rewards = {1};
-    record.finish = FinishCode::kLength;
+    record.finish = FinishReason::kLength;
     mine.push_back(std::move(record));
   }
   write_rollouts(directory / "rollouts.h5", MPI_COMM_WORLD, mine,

@@ -5,19 +5,6 @@
 
 using namespace taper;
 
-TEST_CASE("length buckets are powers of two") {
-  for (const auto& [length, bucket] : {std::pair{0, 0},
-                                       {1, 0},
-                                       {2, 1},
-                                       {3, 1},
-                                       {4, 2},
-                                       {1023, 9},
-                                       {1024, 10},
-                                       {1 << 19, 19},
-                                       {1 << 25, 19}})
-    CHECK(length_bucket(length) == bucket);
-}
-
 TEST_CASE("a snapshot sums its replicas") {
   ReplicaSnapshot a, b;
   a.lengths[3] = 2;

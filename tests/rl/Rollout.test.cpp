@@ -20,8 +20,9 @@ TEST_CASE("samples arrive on all ranks in the order of (ordinal, sample) with al
     s.log_probs.assign(i, -0.5f * i);
     s.kept_mass.assign(i, 1.0f);
     s.rewards = {static_cast<float>(i), 2.0f};
+    s.spans = {{0, 1, i}, {2 * i, 2, 0}};
     s.score = static_cast<float>(i);
-    s.finish = static_cast<std::int8_t>(i % 3);
+    s.finish = static_cast<FinishReason>(i % 3);
     mine.push_back(s);
   }
   const auto all = gather_samples(world, mine);
@@ -36,7 +37,8 @@ TEST_CASE("samples arrive on all ranks in the order of (ordinal, sample) with al
     CHECK(s.log_probs == std::vector<float>(i, -0.5f * i));
     CHECK(s.kept_mass.size() == static_cast<std::size_t>(i));
     CHECK(s.rewards == std::vector<float>{static_cast<float>(i), 2.0f});
+    CHECK(s.spans == std::vector<ProducedBy>{{0, 1, i}, {2 * i, 2, 0}});
     CHECK(s.score == static_cast<float>(i));
-    CHECK(s.finish == i % 3);
+    CHECK(s.finish == static_cast<FinishReason>(i % 3));
   }
 }

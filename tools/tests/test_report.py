@@ -301,6 +301,25 @@ class CommandLine(ReportCase):
         self.assertIn(str(self.root / "file"), result.stderr)
 
 
+class MissingPackages(unittest.TestCase):
+    def run_bare(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Without site packages."""
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        command = [sys.executable, "-S", *map(str, arguments)]
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=TOOLS, env=environment, timeout=300
+        )
+
+    def test_the_report_says_what_to_do(self) -> None:
+        result = self.run_bare(TOOLS / "taper_report.py", "run")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"^taper report: no \w+ for .*TAPER_PYTHON\n$")
+
+    def test_the_reader_can_be_imported_and_refused(self) -> None:
+        result = self.run_bare("-c", "import taper_h5")
+        self.assertIn("ModuleNotFoundError: taper_h5 needs h5py", result.stderr)
+
+
 @unittest.skipUnless("TAPER_RUN_DIR" in os.environ, "TAPER_RUN_DIR names no run")
 class RealRun(ReportCase):
     def test_report(self) -> None:

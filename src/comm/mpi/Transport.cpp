@@ -131,22 +131,6 @@ void all_gather(const Group& group, std::byte* out, const std::byte* in,
   }
 }
 
-void gather(const Group& group, std::byte* out, const std::byte* in,
-            std::span<const std::int64_t> bytes, int root) {
-  std::vector<MPI_Request> requests;
-  if (group.rank() == root) {
-    std::int64_t start = 0;
-    for (int rank = 0; rank < group.size(); ++rank) {
-      if (rank != root) post_receive(group, out + start, bytes[rank], rank, requests);
-      if (rank == root && bytes[rank] > 0) std::memcpy(out + start, in, bytes[rank]);
-      start += bytes[rank];
-    }
-  } else {
-    post_send(group, in, bytes[group.rank()], root, requests);
-  }
-  complete_all(group, requests);
-}
-
 void all_reduce(const Group& group, void* data, std::int64_t count, std::size_t element_bytes,
                 MPI_Datatype type, MPI_Op op) {
   const auto size = static_cast<std::int64_t>(element_bytes);
@@ -168,9 +152,9 @@ void all_reduce(const Group& group, void* data, std::int64_t count, std::size_t 
 void all_to_all(const Group& group, std::byte* out, std::span<const std::int64_t> out_bytes,
                 const std::byte* in, std::span<const std::int64_t> in_bytes) {
   const int n = group.size(), me = group.rank();
-  TAPER_VALIDATE(out_bytes[me] == in_bytes[me], "all_to_all_v: rank "
-                                                    << me << " sends itself " << in_bytes[me]
-                                                    << " bytes, expects " << out_bytes[me]);
+  TAPER_INSIST(out_bytes[me] == in_bytes[me], "all_to_all_v: rank "
+                                                  << me << " sends itself " << in_bytes[me]
+                                                  << " bytes, expects " << out_bytes[me]);
   std::vector<MPI_Request> requests;
   requests.reserve(2 * static_cast<std::size_t>(n));
   for (int i = 1; i < n; ++i) {

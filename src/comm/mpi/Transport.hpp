@@ -23,10 +23,6 @@ void broadcast(const Group& group, std::byte* data, std::int64_t bytes, int root
 void all_gather(const Group& group, std::byte* out, const std::byte* in,
                 std::span<const std::int64_t> bytes);
 
-// As all_gather, but only `root` receives; `out` is not read elsewhere.
-void gather(const Group& group, std::byte* out, const std::byte* in,
-            std::span<const std::int64_t> bytes, int root);
-
 // In place; only for operations whose result does not depend on the order.
 void all_reduce(const Group& group, void* data, std::int64_t count, std::size_t element_bytes,
                 MPI_Datatype type, MPI_Op op);

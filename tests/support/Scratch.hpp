@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -30,6 +31,7 @@ class Scratch {
     path_ = name;
   }
   ~Scratch() {
+    if (std::uncaught_exceptions() > 0) return;  // the other ranks may be elsewhere
     MPI_Barrier(MPI_COMM_WORLD);
     std::error_code ignored;
     if (rank_ == 0) std::filesystem::remove_all(path_, ignored);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reshape/detail/KvStaging.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace taper::detail {
+namespace {
+
+constexpr std::int64_t kFloat = sizeof(float);
+
+// Of a sorted list.
+bool has_rank(const std::vector<int>& ranks, int rank) {
+  return std::binary_search(ranks.begin(), ranks.end(), rank);
+}
+
+}  // namespace
+
+KvStaging::KvStaging(const KvPlan& plan, int kv_heads, const Group& group, int rank, KvSide before,
+                     KvSide after, float* stage)
+    : plan_(plan),
+      kv_heads_(kv_heads),
+      group_(group),
+      rank_(rank),
+      before_(std::move(before)),
+      after_(std::move(after)),
+      stage_(stage),
+      page_(before_.pool.shape().page()),
+      slot_(plan.needed.size(), -1) {
+  for (const PieceMove& move : plan.transfers)
+    if (group.index_of(move.to) >= 0) transfers_.push_back(move);
+  for (std::size_t p = 0; p < plan.needed.size(); ++p)
+    if (has_rank(plan.needed[p], rank)) {
+      slot_[p] = static_cast<std::int64_t>(mine_.size());
+      mine_.push_back(static_cast<int>(p));
+    }
+}
+
+std::int64_t KvStaging::bytes_out() const {
+  return page_ * kFloat * std::count_if(transfers_.begin(), transfers_.end(), [&](const auto& m) {
+           return m.from == rank_;
+         });
+}
+
+std::int64_t KvStaging::bytes_in() const {
+  return page_ * kFloat * std::count_if(transfers_.begin(), transfers_.end(), [&](const auto& m) {
+           return m.to == rank_;
+         });
+}
+
+const float* KvStaging::old_page(int layer, int piece) const {
+  return before_.pool.page(layer, plan_.blocks[piece / kv_heads_].from,
+                           piece % kv_heads_ - before_.heads.begin);
+}
+
+float* KvStaging::new_page(int layer, int piece) const {
+  return after_.pool.page(layer, plan_.blocks[piece / kv_heads_].to,
+                          piece % kv_heads_ - after_.heads.begin);
+}
+
+MoveStatistics KvStaging::fetch(PieceMover& mover, Range layers) const {
+  const int pieces = static_cast<int>(slot_.size());
+  std::vector<PieceMove> moves;
+  for (int l = 0; l < layers.size(); ++l)
+    for (const PieceMove& move : transfers_)
+      moves.push_back({l * pieces + move.piece, move.from, move.to});
+  const std::vector<std::int64_t> bytes(static_cast<std::size_t>(pieces) * layers.size(),
+                                        page_ * kFloat);
+  return mover.move(
+      group_, moves, bytes,
+      [&](int piece) { return old_page(layers.begin + piece / pieces, piece % pieces); },
+      [&](int piece) { return staged(piece / pieces, piece % pieces); });
+}
+
+std::int64_t KvStaging::copy_own(Range layers) const {
+  std::int64_t bytes = 0;
+  for (int l = 0; l < layers.size(); ++l)
+    for (const int p : mine_)
+      if (has_rank(plan_.held[p], rank_)) {
+        std::copy_n(old_page(layers.begin + l, p), page_, staged(l, p));
+        bytes += page_ * kFloat;
+      }
+  return bytes;
+}
+
+void KvStaging::write(Range layers) const {
+  for (int l = 0; l < layers.size(); ++l)
+    for (const int p : mine_) std::copy_n(staged(l, p), page_, new_page(layers.begin + l, p));
+}
+
+}  // namespace taper::detail

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/Arena.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/Error.hpp"
+
+using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+std::uintptr_t address(const void* p) {
+  return reinterpret_cast<std::uintptr_t>(p);
+}
+
+// The flags of the mapping that holds an address (the last line of its entry in smaps); empty where
+// the system does not tell.
+std::string mapping_flags(std::uintptr_t address) {
+  std::ifstream smaps("/proc/self/smaps");
+  bool here = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::istringstream words(line);
+    if (words >> std::hex >> begin >> dash >> end && dash == '-')
+      here = begin <= address && address < end;
+    else if (here && line.starts_with("VmFlags:"))
+      return line + " ";
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("rollout and training share addresses, what is always there stands before them") {
+  MemoryPlan plan;
+  plan.add("weights", MemoryPhase::kAlways, 100);
+  plan.add("cache", MemoryPhase::kRollout, 1000);
+  plan.add("gradients", MemoryPhase::kTraining, 300);
+  plan.add("gradients", MemoryPhase::kTraining, 300);
+  CHECK(plan.items().size() == 3);
+  CHECK(plan.total() == 128 + 1024);  // items are rounded up to 64 bytes
+  Arena arena(plan);
+  auto* weights = static_cast<char*>(arena.take("weights", MemoryPhase::kAlways, 100));
+  auto* cache = static_cast<char*>(arena.take("cache", MemoryPhase::kRollout, 1000));
+  auto* first = static_cast<char*>(arena.take("gradients", MemoryPhase::kTraining, 300));
+  auto* second = static_cast<char*>(arena.take("gradients", MemoryPhase::kTraining, 300));
+  CHECK(cache == weights + 128);
+  CHECK(first == cache);
+  CHECK(second == first + 320);
+  CHECK(cache[999] == 0);
+}
+
+TEST_CASE("more than was planned is a bug, not bad input") {
+  MemoryPlan plan;
+  plan.add("cache", MemoryPhase::kRollout, 64);
+  Arena arena(plan);
+  const auto code_of = [&](const char* name, std::int64_t bytes) {
+    try {
+      arena.take(name, MemoryPhase::kRollout, bytes);
+    } catch (const Error& e) {
+      return e.code();
+    }
+    return ExitCode::kDone;
+  };
+  CHECK(code_of("cache", 65) == ExitCode::kFailure);
+  CHECK(code_of("weights", 1) == ExitCode::kFailure);
+  CHECK(code_of("cache", 64) == ExitCode::kDone);
+  CHECK_THROWS_MATCHES(arena.take("cache", MemoryPhase::kRollout, 1), Error,
+                       MessageMatches(ContainsSubstring("0 bytes left of 64")));
+}
+
+TEST_CASE("a large arena begins on a large page and asks for them") {
+  MemoryPlan plan;
+  plan.add("weights", MemoryPhase::kAlways, 5 * Arena::kLargePage + 12345);
+  Arena arena(plan);
+  const auto* memory =
+      static_cast<char*>(arena.take("weights", MemoryPhase::kAlways, 5 * Arena::kLargePage));
+  CHECK(address(memory) % Arena::kLargePage == 0);
+  const std::string flags = mapping_flags(address(memory));
+  if (!flags.empty() && std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
+    CHECK_THAT(flags, ContainsSubstring(" hg "));
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/Ranks.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "driver/TestRanks.hpp"
+
+using namespace taper;
+using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+TEST_CASE("a chain holds the degrees asked for, and steps between them") {
+  CHECK(chain_with(8, {}).degrees() == std::vector<int>{1, 2, 4, 8});
+  CHECK(chain_with(12, {6}).has(6));
+  CHECK(chain_with(12, {4}).has(4));
+  CHECK_THROWS_AS(chain_with(8, {3}), Error);
+  CHECK_THROWS_AS(chain_with(12, {4, 6}), Error);
+}
+
+TEST_CASE("degrees that do not fit are named with their options") {
+  CHECK_NOTHROW(require_divisible(8, {{"Rollout/Tensor Parallel", 2}, {"Training/...", 4}}));
+  CHECK_THROWS_MATCHES(require_divisible(8, {{"Rollout/Tensor Parallel", 3}}), Error,
+                       MessageMatches(ContainsSubstring("Rollout/Tensor Parallel is 3")));
+  CHECK_THROWS_MATCHES(
+      require_divisible(12, {{"Rollout/Tensor Parallel", 4}, {"Training/Tensor Parallel", 6}}),
+      Error, MessageMatches(ContainsSubstring("4 and Training/Tensor Parallel is 6")));
+}
+
+TEST_CASE("a memory plan that does not fit is that of the rank that it is too large for") {
+  const TestRanks world;
+  const int last = world_size() - 1;
+  MemoryPlan small, mine;
+  small.add("weights", MemoryPhase::kAlways, 1 << 20);
+  mine.add("weights", MemoryPhase::kAlways,
+           world.ranks.rank() == last ? std::int64_t{1} << 56 : 1 << 20);
+  CHECK_NOTHROW(require_memory(world.ranks, small));
+  CHECK_THROWS_MATCHES(require_memory(world.ranks, mine), Error,
+                       MessageMatches(ContainsSubstring("rank " + std::to_string(last) + " needs " +
+                                                        format_bytes(std::ldexp(1.0, 56)))));
+}
+
+TEST_CASE("what must be equal is compared with rank 0") {
+  const TestRanks world;
+  CHECK_NOTHROW(require_equal(world.ranks, "the run file", "the same"));
+  if (world_size() == 1) return;
+  const std::string text = world.ranks.rank() == world_size() - 1 ? "another" : "one";
+  CHECK_THROWS_MATCHES(require_equal(world.ranks, "the run file", text), Error,
+                       MessageMatches(ContainsSubstring("the run file of rank " +
+                                                        std::to_string(world_size() - 1))));
+}
