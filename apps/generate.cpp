@@ -35,7 +35,8 @@ int run_generate(int argc, char** argv) {
   GenerateOptions options;
   param::CommandLine line(
       "taper generate",
-      "Generates responses to prompts: JSON lines with \"prompt\", \"messages\" or \"tokens\".");
+      "Generates responses to prompts: JSON lines with \"prompt\" (text or chat), \"messages\" or "
+      "\"tokens\" (doc/data.md).");
   arguments.declare(line);
   line.text("prompts", prompts_file, "FILE", "the prompts, JSON lines").required();
   line.text("output", output, "FILE", "the responses, JSON lines; written when all are done")

@@ -82,11 +82,13 @@ std::string response_line(const Sample& s, const ModelFiles& files) {
     for (const auto value : values) text += (text.empty() ? "" : ", ") + show(value);
     return "[" + text + "]";
   };
+  const auto id_text = [](std::int32_t id) { return std::to_string(id); };
   const std::string text =
       files.has_tokenizer() ? Json(files.tokenizer().decode(s.response, SkipSpecial::kYes)).dump()
                             : "null";
   return "{\"index\": " + std::to_string(s.ordinal) + ", \"sample\": " + std::to_string(s.sample) +
-         ", \"tokens\": " + list(s.response, [](std::int32_t id) { return std::to_string(id); }) +
+         ", \"prompt_tokens\": " + list(s.prompt, id_text) +
+         ", \"tokens\": " + list(s.response, id_text) +
          ", \"log_probs\": " + list(s.log_probs, shortest_number) + ", \"text\": " + text +
          ", \"finish\": \"" + to_string(static_cast<FinishReason>(s.finish)) + "\"}\n";
 }

@@ -115,6 +115,40 @@ TEST_CASE("scores come in input order") {
   CHECK(lines[0]["log_probs"][1].get<float>() < 0.0f);
 }
 
+TEST_CASE("responses are scored as they were written, with the bits of their generation") {
+  const Scratch scratch;
+  write(scratch / "in.jsonl",
+        "{\"prompt\": \"12+34=\"}\n{\"tokens\": [5, 9, 7]}\n{\"prompt\": [{\"role\": \"user\", "
+        "\"content\": \"hi\"}], \"ground_truth\": \"as training has it\"}\n");
+  const std::string model = scratch / "model", responses = scratch / "responses.jsonl";
+  for (const std::string type : {"", "--dtype f32"}) {
+    const Outcome generation =
+        run("generate --model " + model + " --prompts " + scratch / "in.jsonl" + " --output " +
+            responses + " --max-new-tokens 12 --samples 3 --chat-template chatml " + type);
+    INFO(generation.text);
+    REQUIRE(generation.code == 0);
+    const Outcome outcome = run("score --model " + model + " --input " + responses + " --output " +
+                                scratch / "scores.jsonl" + " " + type);
+    INFO(outcome.text);
+    REQUIRE(outcome.code == 0);
+    const auto lines = lines_of(responses), scores = lines_of(scratch / "scores.jsonl");
+    REQUIRE(lines.size() == 9);
+    REQUIRE(scores.size() == 9);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      REQUIRE(lines[i]["log_probs"].size() == lines[i]["tokens"].size());
+      CHECK(scores[i]["log_probs"].get<std::vector<float>>() ==
+            lines[i]["log_probs"].get<std::vector<float>>());
+    }
+    CHECK(lines[3]["prompt_tokens"] == Json({5, 9, 7}));
+  }
+  // The responses are prompts again, too: the same ones.
+  const Outcome again = run("generate --model " + model + " --prompts " + responses +
+                            " --output " + scratch / "out.jsonl" + " --max-new-tokens 1");
+  INFO(again.text);
+  REQUIRE(again.code == 0);
+  CHECK(lines_of(scratch / "out.jsonl")[3]["prompt_tokens"] == Json({5, 9, 7}));
+}
+
 TEST_CASE("responses come in input order with text, log-probs and finish") {
   const Scratch scratch;
   write(scratch / "in.jsonl",
