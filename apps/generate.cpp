@@ -57,6 +57,7 @@ int run_generate(int argc, char** argv) {
     std::fputs(line.help().c_str(), stdout);
     return 0;
   }
+  check_sampling(options);
   Session session(argc, argv);
   options.type = arguments.type;
   TAPER_VALIDATE(options.mode == PolicyMode::kStatic || !options.profile.empty(),

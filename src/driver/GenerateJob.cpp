@@ -28,6 +28,7 @@ RolloutOptions rollout_options(const GenerateOptions& o, const ModelFiles& files
   r.mode = o.mode;
   r.profile = o.profile;
   r.layout = o.layout;
+  r.names = {"--layout", "--kv-memory-mb"};
   return r;
 }
 
@@ -61,7 +62,7 @@ std::vector<Request> GenerateJob::requests() const {
 
 std::vector<Sample> GenerateJob::run() {
   const StopOptions stops = stop_options(files_, options_.stop_strings);
-  require_memory(ranks_, plan_);
+  require_memory(ranks_, plan_, "lower --kv-memory-mb or --max-running");
   ranks_.progress.set_phase("gen");
   Arena arena(plan_);
   model_.load(ranks_.exec, options_.type, arena);

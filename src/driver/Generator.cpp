@@ -107,7 +107,7 @@ Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles&
     const Layout first = parse_layout(options.layout, ranks.chain);
     for (const LayoutGroup& group : first.groups())
       TAPER_VALIDATE(layouts_.contains(group.tp),
-                     "Rollout/Layout " << options.layout << " has a group of " << group.tp
+                     options.names.layout << " " << options.layout << " has a group of " << group.tp
                                        << " ranks (the weights held by the smallest groups cannot "
                                           "be seen as its shards); choose another layout");
   }

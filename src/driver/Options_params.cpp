@@ -40,8 +40,7 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
   s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
   s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
-      .at_least(0)
-      .below(1);
+      .between(0, 1);
   s.list("Stop Strings", o.stop_strings, "Texts that end a response");
   s.integer("Tensor Parallel", o.tp,
             "Ranks per replica during generation; the smallest degree where the layout changes")

@@ -55,7 +55,7 @@ void require_equal(const Ranks& ranks, const std::string& what, const std::strin
         what << " of rank " << r << " differs from that of rank 0 (all ranks must read the same)");
 }
 
-void require_memory(const Ranks& ranks, const MemoryPlan& plan) {
+void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
   const std::int64_t available = available_memory();
   std::vector<std::int64_t> need{
       available > 0 && plan.total() * ranks.ranks_on_host > available ? 1 : 0};
@@ -65,8 +65,7 @@ void require_memory(const Ranks& ranks, const MemoryPlan& plan) {
                      << format_bytes(static_cast<double>(plan.total())) << " on each of "
                      << ranks.ranks_on_host << " ranks of this host (it has "
                      << format_bytes(static_cast<double>(available))
-                     << " left); lower Rollout/KV Memory MB or Training/Max Tokens, set "
-                     << "Training/Activation Checkpointing, or use more hosts");
+                     << " left); " << advice << ", or use more hosts");
 }
 
 }  // namespace taper

@@ -37,9 +37,9 @@ struct Ranks {
   int ranks_on_host = 1;  // of this rank's host, itself included
 };
 
-// Throws Error where the plans of all ranks of a host exceed the memory that the host has left.
-// Collective over the world.
-void require_memory(const Ranks& ranks, const MemoryPlan& plan);
+// Throws Error where the plans of all ranks of a host exceed the memory that the host has left;
+// `advice` names the options that lower the need. Collective over the world.
+void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice);
 
 // Fails on every rank where `text` differs between ranks; what names it. Collective over the world.
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text);

@@ -37,7 +37,7 @@ ScoreJob::ScoreJob(const ScoreOptions& options, ModelFiles& files,
 }
 
 std::vector<std::vector<float>> ScoreJob::run() {
-  require_memory(ranks_, plan_);
+  require_memory(ranks_, plan_, "lower --max-tokens");
   ranks_.progress.set_phase("score");
   Arena arena(plan_);
   model_.load(ranks_.exec, options_.type, arena);

@@ -131,7 +131,8 @@ void SftJob::start_from_random() {
 }
 
 void SftJob::run() {
-  require_memory(ranks_, plan_);
+  require_memory(ranks_, plan_,
+                 "lower Training/Max Tokens or set Training/Activation Checkpointing");
   Arena arena(plan_);
   model_.create(arena,
                 files_.rope_table(std::min(pass_options_.max_rows, files_.config.max_positions)));

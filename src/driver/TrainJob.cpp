@@ -101,7 +101,9 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
 }
 
 void TrainJob::create() {
-  require_memory(ranks_, plan_);
+  require_memory(ranks_, plan_,
+                 "lower Rollout/KV Memory MB or Training/Max Tokens, set Training/Activation "
+                 "Checkpointing");
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(options_.max_positions());
   model_.create(*arena_, rope);

@@ -260,6 +260,14 @@ TEST_CASE("bad input is named, with exit code 2 and nothing written") {
     scratch.refuses(scratch.generate("--mode adaptive"), {"--profile"});
     scratch.refuses(scratch.generate("--mode adaptive --profile missing.h5"), {"missing.h5"});
     scratch.refuses(scratch.generate("--samples 0"), {"--samples"});
+    scratch.refuses(scratch.generate("--min-p 1.5"), {"--min-p", "1.5"});
+    scratch.refuses(scratch.generate("--min-p -0.5"), {"--min-p"});
+    scratch.refuses(scratch.generate("--samples 2 --temperature 0"), {"--samples is 2", "greedy"});
+    scratch.refuses("eval --model " + model.string() + " --samples 2",
+                    {"--samples is 2", "--temperature 0"});
+    scratch.refuses(scratch.generate("--kv-memory-mb 0.01"), {"--kv-memory-mb is 0.01"});
+    scratch.refuses("eval --model " + model.string() + " --kv-memory-mb 0.01",
+                    {"--kv-memory-mb is 0.01"});
     scratch.refuses("generate --model " + model.string(), {"--prompts"});
     scratch.refuses("eval --model " + model.string() + " --prompts x", {"--rule"});
     scratch.refuses("eval --model " + model.string() + " --task chess", {"chess"});
