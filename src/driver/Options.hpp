@@ -98,6 +98,8 @@ struct RunOptions {
   CheckpointOptions checkpoint;
   std::string output = "taper-run";
 
+  // Of settings that are fine each, but not together.
+  std::vector<std::string> problems() const;
   int max_positions() const { return rollout.max_prompt_tokens + rollout.max_new_tokens; }
 };
 

@@ -150,6 +150,7 @@ void describe(param::Section& schema, RunOptions& o) {
   c.integer("Keep", o.checkpoint.keep, "Newest checkpoints that are kept").at_least(1);
   auto out = schema.section("Output", "Where results go");
   out.text("Directory", o.output, "run.h5, rollouts, metrics.jsonl, checkpoints").not_empty();
+  schema.check([&o] { return o.problems(); });
 }
 
 void describe(param::Section& schema, SftOptions& o) {
@@ -157,6 +158,7 @@ void describe(param::Section& schema, SftOptions& o) {
   describe_model(schema, o.model);
   auto d = schema.section("Data", "Examples");
   d.text("Task", o.data.task, "In-tree task: mix, sum, gcd or collatz");
+  d.check([&o] { return o.data.problems(); });
   d.number("Direct Fraction", o.direct_fraction,
            "Share of examples that give the answer without work")
       .between(0, 1);

@@ -108,6 +108,19 @@ CASES = [
     Case("ranks pinned to one core", ["ranks 0 and 1", "core", "-bind-to core"], ranks=2,
          prefix=["taskset", "-c", str(min(os.sched_getaffinity(0)))], needs=two_cores),
     Case("output is a file", ["FOLDER/run"], prepare=write("run", "")),
+    Case("output is a file, checked", ["Output/Directory", "FOLDER/run"], prepare=write("run", ""), more=["--check"]),
+    Case("output below a file, checked", ["Output/Directory", "FOLDER/file/run"],
+         {"Output/Directory": "FOLDER/file/run"}, prepare=write("file", ""), more=["--check"]),
+    Case("one sample per prompt", ["Rollout/Samples Per Prompt", "GRPO"], {"Rollout/Samples Per Prompt": 1},
+         more=["--check"]),
+    Case("greedy rollouts", ["Rollout/Temperature is 0"], {"Rollout/Temperature": 0}, more=["--check"]),
+    Case("more mini-batches than prompts", ["Training/Mini Batches is 5", "Rollout/Prompts 4"],
+         {"Training/Mini Batches": 5}, more=["--check"]),
+    Case("a rule that no task fits", ["Data/Reward Rule", "Data/Prompts"], {"Data/Reward Rule": "boxed"},
+         more=["--check"]),
+    Case("unknown task", ["Data/Task", "chess", "collatz"], {"Data/Task": "chess"}, more=["--check"]),
+    Case("no prompts to evaluate on", ["Evaluation/Every is 1", "Data/Evaluation Prompts"],
+         dict(FILE, **{"Evaluation/Every": 1}), prepare=write("prompts.jsonl", LINE % "x"), more=["--check"]),
 ]
 
 
