@@ -74,6 +74,9 @@ CASES = [
     Case("out of range", ["Rollout/Top P", "1.5"], {"Rollout/Top P": 1.5}),
     Case("unknown choice", ["Model/Weight Type", "fp8", "bf16"], {"Model/Weight Type": "fp8"}),
     Case("unknown option", ["--resum", "--resume"], more=["--resum", "none"]),
+    Case("unknown option on several ranks", ["--resum", "--resume"], more=["--resum", "none"], ranks=3),
+    Case("unknown parameter on several ranks", ["Rollout/Temprature"], {"Rollout/Temprature": 1}, ranks=3),
+    Case("no model on several ranks", ["nowhere"], {"Model/Directory": "FOLDER/nowhere"}, ranks=2),
     Case("no run file", ["nowhere.yaml"], more=["FOLDER/nowhere.yaml"]),
     Case("no model", ["nowhere", "config.json"], {"Model/Directory": "FOLDER/nowhere"}),
     Case("no weights", ["model", "safetensors"],
@@ -143,6 +146,8 @@ def problems_of(case: Case, args) -> list[str]:
             problems.append("did not end")
         elif outcome.code != case.code:
             problems.append(f"exit code {outcome.code} instead of {case.code}")
+        if (said := outcome.text.count("error: ")) != 1:
+            problems.append(f"said {said} times")
         if "(unexpected)" in outcome.text:
             problems.append("the error was not foreseen")
         new = [p for p in sorted(folder.rglob("*")) if p not in before]
