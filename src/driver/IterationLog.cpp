@@ -11,6 +11,8 @@
 namespace taper {
 namespace {
 
+constexpr const char* kFinalEvaluation = "val/score/final";
+
 double find(const MetricValues& values, const std::string& name) {
   for (const auto& [key, value] : values)
     if (key == name) return value;
@@ -106,6 +108,9 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
     log_.truncate_after(finished);
     run_file_ = RunFile::rebuild_from(directory / "run.h5", directory / "metrics.jsonl");
     run_file_.truncate_after(finished);
+    for (const auto& record : read_metrics_log(directory / "metrics.jsonl"))
+      if (record.iteration == finished && !std::isnan(find(record.values, kFinalEvaluation)))
+        has_final_evaluation_ = true;
   }
   run_file_.set_config(config);
   run_file_.set_machine("ranks", std::to_string(ranks));
@@ -145,6 +150,16 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
     text += line;
   }
   TAPER_INFO(text);
+}
+
+void IterationLog::add_final_evaluation(std::int64_t iteration, double score) {
+  const MetricValues metrics{{kFinalEvaluation, score}};
+  log_.append(metrics, iteration);
+  run_file_.add_metrics(iteration, metrics);
+  char line[80];
+  std::snprintf(line, sizeof line, "held-out after iteration %lld: %.3f",
+                static_cast<long long>(iteration), score);
+  TAPER_INFO(line);
 }
 
 void IterationLog::close() {

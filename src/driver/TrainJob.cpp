@@ -184,6 +184,10 @@ ExitCode TrainJob::run(const std::string& resume) {
     ++finished_;
     if (log_) status_.write(RunState::kRunning, finished_);
   }
+  if (!evaluate_at_the_end()) {
+    stop_early();
+    return ExitCode::kStoppedEarly;
+  }
   if (log_) {
     log_->close();
     status_.write(RunState::kCompleted, finished_);
@@ -331,6 +335,17 @@ std::optional<double> TrainJob::evaluate() {
   double sum = 0;
   for (const Sample& s : samples) sum += s.score;
   return sum / static_cast<double>(samples.size());
+}
+
+bool TrainJob::evaluate_at_the_end() {
+  std::vector<std::int64_t> done{options_.evaluation.every == 0 ||
+                                 (log_ && log_->has_final_evaluation())};
+  all_reduce_max(ranks_.world(), done);  // rank 0 has the log
+  if (done.front() != 0) return true;
+  ranks_.progress.set_phase("testing");
+  const auto score = evaluate();
+  if (score && log_) log_->add_final_evaluation(finished_, *score);
+  return score.has_value();
 }
 
 void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples) {

@@ -186,6 +186,43 @@ TEST_CASE("a resumed run has the bits of a straight one") {
     CHECK(read_metrics_log(f.scratch / "parts" + "/metrics.jsonl").size() == 3);
 }
 
+TEST_CASE("the last weights are evaluated, once, by whichever job comes so far") {
+  Fixture f;
+  make_model(f.ranks, f.scratch / "model");
+  RunOptions options = small_run(f.scratch / "model", f.scratch / "run");
+  options.evaluation.every = 2;
+  options.evaluation.prompts = 3;
+  options.data.task = "sum";
+  run(f.ranks, options);
+  RunOptions longer = options;  // whose third iteration begins with the same weights
+  longer.output = f.scratch / "longer";
+  longer.training.iterations = 3;
+  run(f.ranks, longer);
+  const fs::path log = f.scratch / "run" + "/metrics.jsonl";
+  const auto score = [&](const fs::path& directory, std::int64_t iteration, const char* name) {
+    double found = -1;
+    for (const auto& record : read_metrics_log(directory / "metrics.jsonl"))
+      for (const auto& [key, value] : record.values)
+        if (record.iteration == iteration && key == name) found = value;
+    return found;
+  };
+  const double last = score(f.scratch / "run", 2, "val/score/final");
+  CHECK(last >= 0);
+  CHECK(last == score(f.scratch / "longer", 3, "val/score/mean"));
+  CHECK(score(f.scratch / "run", 1, "val/score/final") == -1);
+
+  const std::string whole = bytes_of(log);
+  barrier(f.ranks.world());
+  run(f.ranks, options, "auto");
+  CHECK(bytes_of(log) == whole);
+  barrier(f.ranks.world());
+  if (f.ranks.rank() == 0)  // as if killed before
+    fs::resize_file(log, whole.rfind('\n', whole.size() - 2) + 1);
+  barrier(f.ranks.world());
+  run(f.ranks, options, "auto");
+  CHECK(bytes_of(log) == whole);
+}
+
 TEST_CASE("a damaged checkpoint is passed over for the one before") {
   Fixture f;
   make_model(f.ranks, f.scratch / "model");
