@@ -95,6 +95,12 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
   generator_.plan(plan_);
 }
 
+SamplingOptions TrainJob::sampling_options(std::int64_t iteration) const {
+  return {options_.rollout.temperature, options_.rollout.top_k,   options_.rollout.top_p,
+          options_.rollout.min_p,       options_.seed,            RandomPurpose::kSampling,
+          static_cast<std::uint64_t>(iteration)};
+}
+
 ScoreContext TrainJob::score_context(const ModelView& view) {
   return {ranks_.exec,   view,          model_.train_parallel(),
           model_.pass(), pass_options_, {files_.valid_ids(), head_temperature(options_.rollout)}};
@@ -219,15 +225,9 @@ bool TrainJob::iterate(std::int64_t iteration) {
 
   timer.start("gen");
   preempted_before_ = generator_.preemptions();
-  SamplingOptions sampling{options_.rollout.temperature,
-                           options_.rollout.top_k,
-                           options_.rollout.top_p,
-                           options_.rollout.min_p,
-                           options_.seed,
-                           RandomPurpose::kSampling,
-                           static_cast<std::uint64_t>(iteration)};
   const auto prompts = prompts_.training(iteration - 1, options_.rollout.prompts);
-  std::vector<Sample> samples = rollout(prompts, sampling, options_.rollout.samples, timer);
+  std::vector<Sample> samples =
+      rollout(prompts, sampling_options(iteration), options_.rollout.samples, timer);
   if (samples.empty()) return false;  // stopped
 
   if (reference_) {
@@ -246,8 +246,10 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
                       PhaseTimer& timer) {
   generator_.learn(outcomes_of(samples));
   learned_ = generator_.save_policy();
-  for (auto& m : adaptive_metrics(generator_.report())) metrics.push_back(m);
-  if (log_) log_->add_generation(iteration, generator_.report());
+  if (options_.rollout.mode != PolicyMode::kStatic) {
+    for (auto& m : adaptive_metrics(generator_.report())) metrics.push_back(m);
+    if (log_) log_->add_generation(iteration, generator_.report());
+  }
   timer.start("update_actor");
   publish_seconds_ = 0.0;
   const UpdateReport update = trainer_->update(samples);
@@ -349,6 +351,7 @@ bool TrainJob::evaluate_at_the_end() {
 }
 
 void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples) {
+  const bool is_cut = sampling_options(iteration).truncates();
   std::vector<RolloutRecord> mine;
   for (std::size_t i = ranks_.rank(); i < samples.size(); i += ranks_.size()) {
     const Sample& s = samples[i];
@@ -359,7 +362,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
     r.tokens = s.prompt;
     r.log_probs = s.log_probs;
     r.tokens.insert(r.tokens.end(), s.response.begin(), s.response.end());
-    r.kept_mass = s.kept_mass;
+    if (is_cut) r.kept_mass = s.kept_mass;
     r.rewards = s.rewards;
     r.advantage = s.advantage;
     r.finish = static_cast<FinishCode>(s.finish);

@@ -58,6 +58,8 @@ class TrainJob {
   // where a stop request came: the job that goes on will do it.
   bool evaluate_at_the_end();
   void write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples);
+  // Of the rollouts of an iteration.
+  SamplingOptions sampling_options(std::int64_t iteration) const;
   ScoreContext score_context(const ModelView& view);
 
   RunOptions options_;

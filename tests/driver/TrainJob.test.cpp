@@ -148,8 +148,12 @@ TEST_CASE("training log-probs equal those of the rollout, and the KL to itself i
   if (f.ranks.rank() != 0) return;
   const auto records = read_metrics_log(f.scratch / "run" + "/metrics.jsonl");
   REQUIRE(records.size() >= 2);
+  CHECK(read_rollouts(f.scratch / "run" + "/rollouts/iter_000001.h5")
+            .records.front()
+            .kept_mass.empty());  // nothing is cut
   for (const auto& record : records) {
     const std::map<std::string, double> values(record.values.begin(), record.values.end());
+    CHECK(!values.contains("adaptive/switches"));  // a static run
     REQUIRE(values.contains("training/rollout_log_probs_diff_max"));
     REQUIRE(values.contains("actor/kl_loss"));
     CHECK(values.at("training/rollout_log_probs_diff_max") == 0.0);
