@@ -134,12 +134,12 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   if ((iteration - 1) % 20 == 0)
     TAPER_INFO(
-        " iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s   tok/s  "
+        " iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s  tok/s/rank  "
         " exact");
   char line[200];
   const double difference = find(m, "training/rollout_log_probs_diff_max");
   std::snprintf(
-      line, sizeof line, "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %7.0f  %6s",
+      line, sizeof line, "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %11.0f  %6s",
       static_cast<long long>(iteration), find(m, "critic/score/mean"), find(m, "actor/entropy"),
       find(m, "response_length/mean"), find(m, "response_length/max"), find(m, "actor/grad_norm"),
       find(m, "timing_s/gen"), find(m, "timing_s/update_actor"), find(m, "perf/time_per_step"),

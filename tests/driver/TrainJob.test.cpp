@@ -12,6 +12,7 @@
 #include "comm/Collectives.hpp"
 #include "device/Runtime.hpp"
 #include "driver/SftJob.hpp"
+#include "io/MetricTable.hpp"
 #include "io/RolloutFile.hpp"
 
 using namespace taper;
@@ -154,6 +155,10 @@ TEST_CASE("training log-probs equal those of the rollout, and the KL to itself i
   for (const auto& record : records) {
     const std::map<std::string, double> values(record.values.begin(), record.values.end());
     CHECK(!values.contains("adaptive/switches"));  // a static run
+    for (const auto& [name, value] : values) {
+      INFO(name);
+      CHECK(meaning_of("/metrics/" + name) != nullptr);
+    }
     REQUIRE(values.contains("training/rollout_log_probs_diff_max"));
     REQUIRE(values.contains("actor/kl_loss"));
     CHECK(values.at("training/rollout_log_probs_diff_max") == 0.0);
