@@ -425,7 +425,35 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
   outcome = run("inspect " + checkpoint.string());
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("after iteration 1"));
-  CHECK(run("inspect " + scratch / "run/rollouts/iter_000001.h5").code == 0);
+  const std::string rollouts = scratch / "run/rollouts/iter_000001.h5";
+  CHECK(run("inspect " + rollouts).code == 0);
+  CHECK_THAT(run("inspect " + scratch / "run").text,
+             ContainsSubstring("rollouts: 1 files, iterations 1 to 1, 4 samples: whole"));
+
+  // As text: by the model of the run, or a named one; a task's prompt ends with '='.
+  for (const std::string& path : {rollouts, scratch / "run", rollouts + " --model " + scratch / "model"}) {
+    outcome = run("inspect " + path + " --text 3");
+    INFO(outcome.text);
+    CHECK(outcome.code == 0);
+    CHECK_THAT(outcome.text, ContainsSubstring("iteration 1, 4 samples") &&
+                                 ContainsSubstring("prompt 1, sample 0: score 0") &&
+                                 !ContainsSubstring("prompt 1, sample 1") &&
+                                 ContainsSubstring("=\n[response]\n"));
+  }
+  CHECK(run("inspect " + scratch / "model" + " --text 1").code == 2);
+  CHECK(run("inspect " + rollouts + " --model x").code == 2);
+
+  const std::string good = read(rollouts);
+  std::string bad = good;
+  bad[bad.size() / 2] ^= 1;
+  bad.resize(bad.size() - 8);
+  write(rollouts, bad);
+  for (const std::string& path : {scratch / "run", rollouts + " --text 1"}) {
+    outcome = run("inspect " + path);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.text, ContainsSubstring("iter_000001.h5"));
+  }
+  write(rollouts, good);
 
   std::string weights = read(checkpoint / "model.safetensors");
   weights[weights.size() / 2] ^= 1;
