@@ -302,6 +302,7 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
   const auto rows = group.size();
   const auto sample = read_column<std::int32_t>(file, "/sample", rows);
   const auto prompt_length = read_column<std::int32_t>(file, "/prompt_length", rows);
+  const auto response_length = read_column<std::int32_t>(file, "/response_length", rows);
   const auto advantage = read_column<double>(file, "/advantage", rows);
   const auto finish = read_column<std::int8_t>(file, "/finish", rows);
   const auto components = set.reward_names.size();
@@ -329,9 +330,13 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
     for (std::size_t k = 0; k < v.size(); k += kSpanColumns)
       records[i].layout.push_back({v[k], v[k + 1], v[k + 2]});
   });
-  for (const auto& record : records) {
-    const auto problem = problem_of(record, components);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto problem = problem_of(records[i], components);
     TAPER_VALIDATE(problem.empty(), path.string() << ": " << problem << " (damaged file?)");
+    TAPER_VALIDATE(records[i].response_length() == response_length[i],
+                   path.string() << ": /response_length of sample " << i << " is "
+                                 << response_length[i] << " (there are "
+                                 << records[i].response_length() << " tokens) damaged file?");
   }
   return set;
 }
