@@ -48,4 +48,11 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
   line.number("kv-memory-mb", o.kv_memory_mb, "MB", "largest KV cache per rank").above(0);
 }
 
+void check_sampling(const GenerateOptions& o) {
+  TAPER_VALIDATE(o.sampling.temperature > 0.0f || o.samples == 1,
+                 "--samples is " << o.samples
+                                 << " and --temperature 0 (greedy samples of a prompt are all the "
+                                    "same); set a temperature above 0, or --samples 1");
+}
+
 }  // namespace taper

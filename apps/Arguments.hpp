@@ -23,5 +23,7 @@ struct ModelArguments {
 
 // How responses are drawn.
 void declare_sampling(param::CommandLine& line, GenerateOptions& options);
+// Throws Error where the options do not fit each other.
+void check_sampling(const GenerateOptions& options);
 
 }  // namespace taper

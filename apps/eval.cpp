@@ -18,6 +18,8 @@ namespace taper {
 namespace {
 
 struct EvalArguments {
+  EvalArguments() { data.too_long_advice = "shorten them (the model's context holds no more)"; }
+
   DataOptions data;
   int count = 0;
   std::string output;
@@ -68,6 +70,7 @@ int run_eval(int argc, char** argv) {
     return 0;
   }
   eval.check(line);
+  check_sampling(options);
   Session session(argc, argv);
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;

@@ -21,7 +21,8 @@ void report_speed(const std::vector<Sample>& samples, double seconds, int ranks)
   std::int64_t tokens = 0;
   for (const Sample& s : samples) tokens += static_cast<std::int64_t>(s.response.size());
   char line[160];
-  std::snprintf(line, sizeof line, "%lld tokens in %.2f s: %.1f tokens/s (%zu responses, %d ranks)",
+  std::snprintf(line, sizeof line,
+                "%lld tokens in %.2f s: %.1f tokens/s of all ranks (%zu responses, %d ranks)",
                 static_cast<long long>(tokens), seconds, static_cast<double>(tokens) / seconds,
                 samples.size(), ranks);
   TAPER_INFO(line);
@@ -35,7 +36,8 @@ int run_generate(int argc, char** argv) {
   GenerateOptions options;
   param::CommandLine line(
       "taper generate",
-      "Generates responses to prompts: JSON lines with \"prompt\", \"messages\" or \"tokens\".");
+      "Generates responses to prompts: JSON lines with \"prompt\" (text or chat), \"messages\" or "
+      "\"tokens\" (doc/data.md).");
   arguments.declare(line);
   line.text("prompts", prompts_file, "FILE", "the prompts, JSON lines").required();
   line.text("output", output, "FILE", "the responses, JSON lines; written when all are done")
@@ -56,6 +58,7 @@ int run_generate(int argc, char** argv) {
     std::fputs(line.help().c_str(), stdout);
     return 0;
   }
+  check_sampling(options);
   Session session(argc, argv);
   options.type = arguments.type;
   TAPER_VALIDATE(options.mode == PolicyMode::kStatic || !options.profile.empty(),

@@ -16,14 +16,17 @@ namespace taper {
 int run_score(int argc, char** argv) {
   std::string input, output;
   ModelArguments arguments;
-  arguments.type = WeightType::kF32;
   ScoreOptions options;
   param::CommandLine line(
       "taper score",
-      "Log-probs of given token ids at temperature 1: {\"tokens\": [...]} becomes "
-      "{\"log_probs\": [null, ...]}, line by line.");
+      "Log-probs of given tokens at temperature 1, line by line: {\"log_probs\": [...]} of the "
+      "responses in the output of taper generate, or of all tokens in {\"tokens\": [...]} (null "
+      "for "
+      "the first).");
   arguments.declare(line);
-  line.text("input", input, "FILE", "token ids, JSON lines").required();
+  line.text("input", input, "FILE",
+            "token ids, JSON lines: the output of taper generate, or tokens")
+      .required();
   line.text("output", output, "FILE", "log-probs, JSON lines; written when all are done")
       .required();
   line.integer("max-tokens", options.max_tokens, "N",
@@ -37,16 +40,17 @@ int run_score(int argc, char** argv) {
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;
   ModelFiles files(arguments.model);
-  const auto sequences = read_token_file(input, files);
+  const ScoreInput given = read_score_input(input, files);
   if (session.rank() == 0) require_writable(output);
   Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
-  require_equal(ranks, input, hash_text(sequences));
-  ScoreJob job(options, files, sequences, ranks);
+  require_equal(ranks, input, hash_text(given.sequences));
+  ScoreJob job(options, files, given.sequences, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const auto scores = job.run();
   if (session.rank() == 0) {
     AtomicFile file(output);
-    for (const auto& s : scores) file.write(score_line(s));
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      file.write(score_line(scores[i], given.prompt_lengths[i]));
     file.commit();
   }
   return 0;

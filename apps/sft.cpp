@@ -43,7 +43,8 @@ int run_sft(int argc, char** argv) {
   schema.read(file);
   require_divisible(session.size(), {{"Training/Tensor Parallel", options.training.tp}});
   require_model_target("Output/Directory", options.output);
-  if (!check) require_output_directory("Output/Directory", options.output);
+  require_output_directory("Output/Directory", options.output,
+                           check ? CreateDirectory::kNo : CreateDirectory::kYes);
   Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
   require_equal(ranks, "the configuration", schema.current_yaml());
   SftJob job(options, ranks);

@@ -95,7 +95,8 @@ int run_train(int argc, char** argv) {
   StopRequest stop;  // before threads start
   Session session(argc, argv);
   arguments.read(schema);
-  if (!arguments.check) require_output_directory("Output/Directory", options.output);
+  require_output_directory("Output/Directory", options.output,
+                           arguments.check ? CreateDirectory::kNo : CreateDirectory::kYes);
   stop.set_deadline(arguments.deadline - options.deadline_margin);
   return train(session, options, schema.current_yaml(), arguments, stop);
 }

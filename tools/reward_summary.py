@@ -29,6 +29,7 @@ def main(path):
     print(f"  reward     {mean(first):.3f} mean of the first {len(first)} iterations, "
           f"{mean(last):.3f} of the last {len(last)}: {mean(last) - mean(first):+.3f}")
     held_out = values_of(path, "val/score/mean")
+    held_out += values_of(path, "val/score/final")
     if held_out:
         print(f"  held-out   {', '.join(f'{value:.3f}' for value in held_out)}")
     differences = values_of(path, "training/rollout_log_probs_diff_max")

@@ -146,8 +146,13 @@ def read_rollouts(path: str | Path) -> Rollouts:
             )
         ragged = {
             name: _read_ragged(path, file, name, rows)
-            for name in ("tokens", "log_probs", "kept_mass", "layout")
+            for name in ("tokens", "log_probs", "layout")
         }
+        ragged["kept_mass"] = (
+            _read_ragged(path, file, "kept_mass", rows)
+            if "kept_mass" in file
+            else [np.empty(0, np.float32)] * rows
+        )
         return Rollouts(
             path=path,
             iteration=int(file.attrs["iteration"]),

@@ -11,6 +11,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "comm/SharedError.hpp"
 
 namespace taper {
 namespace {
@@ -38,7 +39,7 @@ int run_guarded(const std::function<int()>& body) {
   try {
     return body();
   } catch (const Error& error) {
-    TAPER_ERROR(error.what());
+    if (!is_said_by_rank_0(error.what(), error.code())) TAPER_ERROR(error.what());
     return end_all_ranks(error.code());
   } catch (const std::filesystem::filesystem_error& error) {
     TAPER_ERROR(error.what() << " (check path, permissions and free space)");

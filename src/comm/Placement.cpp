@@ -159,7 +159,7 @@ void check_placement(const Placement& placement, SharedCores shared_cores) {
   TAPER_VALIDATE(problems.empty() || shared_cores == SharedCores::kAllow,
                  join(problems, "; ")
                      << " (OMP_PROC_BIND=true under a launcher that binds nothing does this): use "
-                        "mpiexec -bind-to core or srun --cpu-bind=cores, or allow shared cores");
+                        "mpiexec -bind-to core or srun --cpu-bind=cores, or start fewer ranks");
   if (placement.ranks.empty() || log_rank() != 0) return;
   for (const auto& text : problems) TAPER_WARN(text);
   for (const auto& text : oversubscription_warnings(placement)) TAPER_WARN(text);

@@ -2,52 +2,33 @@
 #include "comm/Startup.hpp"
 
 #include <mpi.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <mutex>
-#include <thread>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/MpiCall.hpp"
+#include "comm/detail/ExitTimer.hpp"
 
 namespace taper {
 namespace {
 
-// Ends the process with `code` unless it goes out of scope within `seconds`.
-class ExitTimer {
- public:
-  ExitTimer(double seconds, int code) : thread_([this, seconds, code] { watch(seconds, code); }) {}
-  ~ExitTimer() {
-    {
-      const std::lock_guard lock(mutex_);
-      over_ = true;
-    }
-    signal_.notify_all();
-    thread_.join();
-  }
-  ExitTimer(const ExitTimer&) = delete;
-  ExitTimer& operator=(const ExitTimer&) = delete;
+int number_of(const Environment& environment, const char* name) {
+  const char* value = environment(name);
+  return value == nullptr ? -1 : std::atoi(value);
+}
 
- private:
-  void watch(double seconds, int code) {
-    std::unique_lock lock(mutex_);
-    if (!signal_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return over_; }))
-      ::_exit(code);
-  }
-
-  std::mutex mutex_;
-  std::condition_variable signal_;
-  bool over_ = false;
-  std::thread thread_;
-};
+// The variable by which a launcher says that it started several processes; empty where none does.
+std::string sign_of_several(const Environment& environment) {
+  for (const char* name :
+       {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"})
+    if (number_of(environment, name) > 1) return name;
+  return number_of(environment, "PMI_RANK") > 0 ? "PMI_RANK" : "";
+}
 
 }  // namespace
 
@@ -83,7 +64,7 @@ MpiSession::~MpiSession() {
   }
   MPI_Comm_free(&farewell_);
   {
-    const ExitTimer timer(finalize_seconds, exit_code_);
+    const detail::ExitTimer timer(finalize_seconds, exit_code_);
     MPI_Finalize();
   }
   if (progress_ != nullptr) progress_->leave_collective();
@@ -103,24 +84,19 @@ std::string mpi_library() {
 
 std::string lone_rank_problem(int mpi_ranks, const Environment& environment) {
   if (mpi_ranks > 1) return {};
-  const auto number = [&](const char* name) {
-    const char* value = environment(name);
-    return value == nullptr ? -1 : std::atoi(value);
-  };
   // A launcher that speaks our MPI's protocol and says "one" is right; only the batch job around it
   // is larger.
-  if (number("PMI_SIZE") == 1) return {};
-  std::string sign;
-  for (const char* name :
-       {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
-    if (sign.empty() && number(name) > 1) sign = name;
-  }
-  if (sign.empty() && number("PMI_RANK") > 0) sign = "PMI_RANK";
+  if (number_of(environment, "PMI_SIZE") == 1) return {};
+  const std::string sign = sign_of_several(environment);
   if (sign.empty()) return {};
   return sign + "=" + environment(sign.c_str()) +
          " says that this process is one of several, but MPI sees it alone (it was started by the "
          "launcher of another MPI, or without one): use srun --mpi=pmi2, or the mpiexec of the MPI "
          "that Taper was built with (mpiexec -n 1 for a single process)";
+}
+
+bool is_one_of_several(const Environment& environment) {
+  return number_of(environment, "PMI_SIZE") != 1 && !sign_of_several(environment).empty();
 }
 
 }  // namespace taper

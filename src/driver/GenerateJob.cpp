@@ -28,6 +28,7 @@ RolloutOptions rollout_options(const GenerateOptions& o, const ModelFiles& files
   r.mode = o.mode;
   r.profile = o.profile;
   r.layout = o.layout;
+  r.names = {"--layout", "--kv-memory-mb"};
   return r;
 }
 
@@ -61,7 +62,7 @@ std::vector<Request> GenerateJob::requests() const {
 
 std::vector<Sample> GenerateJob::run() {
   const StopOptions stops = stop_options(files_, options_.stop_strings);
-  require_memory(ranks_, plan_);
+  require_memory(ranks_, plan_, "lower --kv-memory-mb or --max-running");
   ranks_.progress.set_phase("gen");
   Arena arena(plan_);
   model_.load(ranks_.exec, options_.type, arena);
@@ -82,11 +83,13 @@ std::string response_line(const Sample& s, const ModelFiles& files) {
     for (const auto value : values) text += (text.empty() ? "" : ", ") + show(value);
     return "[" + text + "]";
   };
+  const auto id_text = [](std::int32_t id) { return std::to_string(id); };
   const std::string text =
       files.has_tokenizer() ? Json(files.tokenizer().decode(s.response, SkipSpecial::kYes)).dump()
                             : "null";
   return "{\"index\": " + std::to_string(s.ordinal) + ", \"sample\": " + std::to_string(s.sample) +
-         ", \"tokens\": " + list(s.response, [](std::int32_t id) { return std::to_string(id); }) +
+         ", \"prompt_tokens\": " + list(s.prompt, id_text) +
+         ", \"tokens\": " + list(s.response, id_text) +
          ", \"log_probs\": " + list(s.log_probs, shortest_number) + ", \"text\": " + text +
          ", \"finish\": \"" + to_string(s.finish) + "\"}\n";
 }

@@ -55,8 +55,8 @@ class GenerateJob {
   double seconds_ = 0;
 };
 
-// One line of output: {"index", "sample", "tokens", "log_probs", "text", "finish"}; text is null
-// without a tokenizer.
+// One line of output, which `taper score` takes as it is: {"index", "sample", "prompt_tokens",
+// "tokens", "log_probs", "text", "finish"}; text is null without a tokenizer.
 std::string response_line(const Sample& sample, const ModelFiles& files);
 
 }  // namespace taper

@@ -26,8 +26,8 @@ EngineOptions engine_options(const RolloutOptions& o, const ModelFiles& files,
       static_cast<std::int64_t>(o.kv_memory_mb * 1048576.0) / shape.bytes();
   engine.kv_blocks = static_cast<int>(std::min(wanted, affordable));
   TAPER_VALIDATE(engine.kv_blocks > per_sequence,
-                 "Rollout/KV Memory MB is "
-                     << o.kv_memory_mb << " (one sequence of " << engine.max_positions
+                 o.names.kv_memory
+                     << " is " << o.kv_memory_mb << " (one sequence of " << engine.max_positions
                      << " tokens needs "
                      << format_bytes(static_cast<double>((per_sequence + 1) * shape.bytes()))
                      << "); raise it or lower the length limits");

@@ -107,9 +107,10 @@ Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles&
     const Layout first = parse_layout(options.layout, ranks.chain);
     for (const LayoutGroup& group : first.groups())
       TAPER_VALIDATE(layouts_.contains(group.tp),
-                     "Rollout/Layout " << options.layout << " has a group of " << group.tp
-                                       << " ranks (the weights held by the smallest groups cannot "
-                                          "be seen as its shards); choose another layout");
+                     options.names.layout
+                         << " " << options.layout << " has a group of " << group.tp
+                         << " ranks (the weights held by the smallest groups cannot "
+                            "be seen as its shards); choose another layout");
   }
   // Where the layout may change, a group can take over the sequences of all replicas of the
   // smallest degree that it may be made of: in flight are as many per rank in every layout, and

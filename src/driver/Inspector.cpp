@@ -11,6 +11,7 @@
 #include "driver/Checkpoint.hpp"
 #include "driver/ProfileFile.hpp"
 #include "driver/ProfileTable.hpp"
+#include "driver/RolloutText.hpp"
 #include "io/Hdf5File.hpp"
 #include "io/Json.hpp"
 #include "io/RunFile.hpp"
@@ -179,6 +180,7 @@ std::string inspect_run(const fs::path& directory) {
       CheckpointStore::check(entry.path());
       out << "checkpoints/" << entry.path().filename().string() << ": whole\n";
     }
+  out << check_rollouts(directory);
   if (fs::exists(directory / "run.h5")) out << "run.h5:\n" << inspect_hdf5(directory / "run.h5");
   return out.str();
 }

@@ -11,6 +11,8 @@
 namespace taper {
 namespace {
 
+constexpr const char* kFinalEvaluation = "val/score/final";
+
 double find(const MetricValues& values, const std::string& name) {
   for (const auto& [key, value] : values)
     if (key == name) return value;
@@ -105,6 +107,9 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
     log_.truncate_after(finished);
     run_file_ = RunFile::rebuild_from(directory / "run.h5", directory / "metrics.jsonl");
     run_file_.truncate_after(finished);
+    for (const auto& record : read_metrics_log(directory / "metrics.jsonl"))
+      if (record.iteration == finished && !std::isnan(find(record.values, kFinalEvaluation)))
+        has_final_evaluation_ = true;
   }
   run_file_.set_config(config);
   run_file_.set_machine("ranks", std::to_string(ranks));
@@ -128,12 +133,13 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   if ((iteration - 1) % 20 == 0)
     TAPER_INFO(
-        " iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s   tok/s  "
+        " iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s  "
+        "tok/s/rank  "
         " exact");
   char line[200];
   const double difference = find(m, "training/rollout_log_probs_diff_max");
   std::snprintf(
-      line, sizeof line, "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %7.0f  %6s",
+      line, sizeof line, "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %11.0f  %6s",
       static_cast<long long>(iteration), find(m, "critic/score/mean"), find(m, "actor/entropy"),
       find(m, "response_length/mean"), find(m, "response_length/max"), find(m, "actor/grad_norm"),
       find(m, "timing_s/gen"), find(m, "timing_s/update_actor"), find(m, "perf/time_per_step"),
@@ -144,6 +150,16 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
     text += line;
   }
   TAPER_INFO(text);
+}
+
+void IterationLog::add_final_evaluation(std::int64_t iteration, double score) {
+  const MetricValues metrics{{kFinalEvaluation, score}};
+  log_.append(metrics, iteration);
+  run_file_.add_metrics(iteration, metrics);
+  char line[80];
+  std::snprintf(line, sizeof line, "held-out after iteration %lld: %.3f",
+                static_cast<long long>(iteration), score);
+  TAPER_INFO(line);
 }
 
 void IterationLog::close() {

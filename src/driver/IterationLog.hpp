@@ -56,11 +56,16 @@ class IterationLog {
   void add_generation(std::int64_t iteration, const GenerationReport& report) {
     taper::add_generation(run_file_, iteration, report);
   }
+  // The held-out score behind the last iteration of the run, in a line of its own.
+  void add_final_evaluation(std::int64_t iteration, double score);
+  // Whether the results had it at the start for the iteration that the run goes on from.
+  bool has_final_evaluation() const { return has_final_evaluation_; }
   void close();
 
  private:
   void print_line(std::int64_t iteration, const MetricValues& metrics);
 
+  bool has_final_evaluation_ = false;
   MetricsLog log_;
   RunFile run_file_;
 };

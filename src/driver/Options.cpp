@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/Options.hpp"
 
+#include "base/Error.hpp"
+#include "text/Tasks.hpp"
+
 namespace taper {
 
 std::vector<std::string> ModelOptions::problems() const {
@@ -10,9 +13,20 @@ std::vector<std::string> ModelOptions::problems() const {
 }
 
 std::vector<std::string> DataOptions::problems() const {
+  std::vector<std::string> list;
+  try {
+    TaskMix::from_name(task);
+  } catch (const Error& error) {
+    list.push_back(std::string("Data/Task: ") + error.what());
+  }
   if (!prompts.empty() && rule == RewardRule::kTask)
-    return {"Data/Prompts needs Data/Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed)"};
-  return {};
+    list.push_back(
+        "Data/Prompts needs Data/Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed)");
+  if (prompts.empty() && rule != RewardRule::kTask)
+    list.push_back(
+        "Data/Reward Rule is not task, but there are no Data/Prompts (answers to in-tree tasks fit "
+        "no other rule); name a prompt file, or leave the rule at task");
+  return list;
 }
 
 std::vector<std::string> RolloutOptions::problems() const {
@@ -22,9 +36,29 @@ std::vector<std::string> RolloutOptions::problems() const {
   if (mode != PolicyMode::kStatic && profile.empty())
     list.push_back(
         "Rollout/Mode needs Rollout/Profile (made by taper profile) unless it is static");
-  if (temperature == 0.0f && samples > 1)
+  if (temperature == 0.0f)
     list.push_back(
-        "Rollout/Temperature 0 makes all samples of a prompt equal (set Samples Per Prompt to 1)");
+        "Rollout/Temperature is 0 (all samples of a prompt would be equal, and their advantages "
+        "0); "
+        "set it above 0");
+  if (samples == 1)
+    list.push_back(
+        "Rollout/Samples Per Prompt is 1 (GRPO's advantages compare the samples of a prompt); set "
+        "it to at least 2");
+  return list;
+}
+
+std::vector<std::string> RunOptions::problems() const {
+  std::vector<std::string> list;
+  if (training.mini_batches > rollout.prompts)
+    list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +
+                   " and Rollout/Prompts " + std::to_string(rollout.prompts) +
+                   " (the samples of a prompt stay in one mini-batch); lower the one or raise the "
+                   "other");
+  if (evaluation.every > 0 && !data.prompts.empty() && data.evaluation_prompts.empty())
+    list.push_back("Evaluation/Every is " + std::to_string(evaluation.every) +
+                   ", but Data/Evaluation Prompts is not set (evaluations need held-out prompts "
+                   "beside Data/Prompts); set it, or Evaluation/Every to 0");
   return list;
 }
 

@@ -28,9 +28,17 @@ struct DataOptions {
   std::string
       evaluation_prompts;  // JSONL, held out; needed for evaluations where there is a prompt file
   std::string chat_template = "auto";  // family, ChatTemplate.hpp
+  // What errors advise where all prompts of a file are too long.
+  std::string too_long_advice = "raise Rollout/Max Prompt Tokens";
   RewardRule rule = RewardRule::kTask;
 
   std::vector<std::string> problems() const;
+};
+
+// What errors call some options: keys of a run file, or options of a command.
+struct RolloutNames {
+  const char* layout = "Rollout/Layout";
+  const char* kv_memory = "Rollout/KV Memory MB";
 };
 
 struct RolloutOptions {
@@ -48,6 +56,7 @@ struct RolloutOptions {
   int max_running = 64;  // per replica of the smallest degree
   int step_rows = 256;
   double kv_memory_mb = 1024.0;  // at most; less where less is needed
+  RolloutNames names;
 
   std::vector<std::string> problems() const;
 };
@@ -89,6 +98,8 @@ struct RunOptions {
   CheckpointOptions checkpoint;
   std::string output = "taper-run";
 
+  // Of settings that are fine each, but not together.
+  std::vector<std::string> problems() const;
   int max_positions() const { return rollout.max_prompt_tokens + rollout.max_new_tokens; }
 };
 

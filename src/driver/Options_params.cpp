@@ -40,8 +40,7 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
   s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
   s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
-      .at_least(0)
-      .below(1);
+      .between(0, 1);
   s.list("Stop Strings", o.stop_strings, "Texts that end a response");
   s.integer("Tensor Parallel", o.tp,
             "Ranks per replica during generation; the smallest degree where the layout changes")
@@ -154,6 +153,7 @@ void describe(param::Section& schema, RunOptions& o) {
   c.integer("Keep", o.checkpoint.keep, "Newest checkpoints that are kept").at_least(1);
   auto out = schema.section("Output", "Where results go");
   out.text("Directory", o.output, "run.h5, rollouts, metrics.jsonl, checkpoints").not_empty();
+  schema.check([&o] { return o.problems(); });
 }
 
 void describe(param::Section& schema, SftOptions& o) {
@@ -161,6 +161,7 @@ void describe(param::Section& schema, SftOptions& o) {
   describe_model(schema, o.model);
   auto d = schema.section("Data", "Examples");
   d.text("Task", o.data.task, "In-tree task: mix, sum, gcd or collatz");
+  d.check([&o] { return o.data.problems(); });
   d.number("Direct Fraction", o.direct_fraction,
            "Share of examples that give the answer without work")
       .between(0, 1);

@@ -10,8 +10,12 @@ namespace taper {
 // or no permission.
 void require_writable(const std::filesystem::path& file);
 
-// Creates the directory that results go into (`option` names it). Throws Error where it cannot be.
-void require_output_directory(const std::string& option, const std::filesystem::path& directory);
+enum class CreateDirectory { kNo, kYes };
+
+// Throws Error where results cannot go into the directory (`option` names it). Creates it, or only
+// looks whether that is possible.
+void require_output_directory(const std::string& option, const std::filesystem::path& directory,
+                              CreateDirectory create);
 
 // The fewest digits that give the same f32 back. Throws Error for what JSON cannot hold (nan,
 // infinities).

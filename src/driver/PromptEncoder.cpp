@@ -7,6 +7,13 @@
 namespace taper {
 namespace {
 
+void require_known(const std::vector<int>& ids, const ModelFiles& files, const std::string& where) {
+  for (const int id : ids)
+    TAPER_VALIDATE(id >= 0 && id < files.valid_ids(),
+                   where << ": token id " << id << " is unknown (ids of "
+                         << files.directory.string() << " are below " << files.valid_ids() << ")");
+}
+
 std::string place(const std::filesystem::path& file, const PromptItem& item) {
   return file.string() + ":" + std::to_string(item.line);
 }
@@ -27,11 +34,7 @@ std::vector<std::int32_t> PromptEncoder::encode(const PromptItem& item, const st
                                      AddSpecial::kNo);
   }
   TAPER_VALIDATE(!ids.empty(), where << ": the prompt has no tokens (a model needs at least one)");
-  for (const int id : ids)
-    TAPER_VALIDATE(id >= 0 && id < files_->valid_ids(),
-                   where << ": token id " << id << " is unknown (ids of "
-                         << files_->directory.string() << " are below " << files_->valid_ids()
-                         << ")");
+  require_known(ids, *files_, where);
   return {ids.begin(), ids.end()};
 }
 
@@ -40,7 +43,7 @@ std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem:
                                                           const std::string& chat_template) {
   PromptEncoder encoder(files, chat_template);
   std::vector<std::vector<std::int32_t>> prompts;
-  for (const PromptItem& item : read_generate_input(file)) {
+  for (const PromptItem& item : read_prompt_data(file)) {
     prompts.push_back(encoder.encode(item, place(file, item)));
     TAPER_VALIDATE(static_cast<int>(prompts.back().size()) < files.config.max_positions,
                    place(file, item)
@@ -51,20 +54,26 @@ std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem:
   return prompts;
 }
 
-std::vector<std::vector<std::int32_t>> read_token_file(const std::filesystem::path& file,
-                                                       const ModelFiles& files) {
-  PromptEncoder encoder(files, "auto");
-  std::vector<std::vector<std::int32_t>> sequences;
-  for (const PromptItem& item : read_generate_input(file)) {
-    TAPER_VALIDATE(item.form == PromptForm::kTokens,
-                   place(file, item) << ": no 'tokens' (only token ids are scored)");
-    sequences.push_back(encoder.encode(item, place(file, item)));
-    TAPER_VALIDATE(static_cast<int>(sequences.back().size()) <= files.config.max_positions,
-                   place(file, item) << ": " << sequences.back().size()
-                                     << " tokens (the context of " << files.directory.string()
-                                     << " holds " << files.config.max_positions << ")");
+ScoreInput read_score_input(const std::filesystem::path& file, const ModelFiles& files) {
+  ScoreInput input;
+  for (const PromptItem& item : read_prompt_data(file)) {
+    const std::string where = place(file, item);
+    TAPER_VALIDATE(
+        item.form == PromptForm::kTokens,
+        where
+            << ": no 'tokens' (only token ids are scored: the output of taper generate has them)");
+    std::vector<int> ids = item.tokens;
+    ids.insert(ids.end(), item.response.begin(), item.response.end());
+    require_known(ids, files, where);
+    TAPER_VALIDATE(static_cast<int>(ids.size()) <= files.config.max_positions,
+                   where << ": " << ids.size() << " tokens (the context of "
+                         << files.directory.string() << " holds " << files.config.max_positions
+                         << ")");
+    input.sequences.emplace_back(ids.begin(), ids.end());
+    input.prompt_lengths.push_back(item.response.empty() ? 0
+                                                         : static_cast<int>(item.tokens.size()));
   }
-  return sequences;
+  return input;
 }
 
 std::string hash_text(const std::vector<std::vector<std::int32_t>>& sequences) {

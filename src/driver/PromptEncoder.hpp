@@ -35,9 +35,16 @@ std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem:
                                                           const ModelFiles& files,
                                                           const std::string& chat_template);
 
-// The sequences of a file for `taper score`: lines of {"tokens": [ids]}.
-std::vector<std::vector<std::int32_t>> read_token_file(const std::filesystem::path& file,
-                                                       const ModelFiles& files);
+// What `taper score` works on. prompt_lengths[i] leading tokens of sequences[i] are a prompt; 0: it
+// is one text, of which all but the first token are scored.
+struct ScoreInput {
+  std::vector<std::vector<std::int32_t>> sequences;
+  std::vector<int> prompt_lengths;
+};
+
+// Lines of {"prompt_tokens": [ids], "tokens": [ids of the response]}, as `taper generate` writes
+// them, or {"tokens": [ids]}. Throws Error naming file and line of what does not fit the model.
+ScoreInput read_score_input(const std::filesystem::path& file, const ModelFiles& files);
 
 // For comparing sequences between ranks: equal texts for equal sequences.
 std::string hash_text(const std::vector<std::vector<std::int32_t>>& sequences);

@@ -59,7 +59,7 @@ std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::st
     TAPER_INFO(file << ": " << too_long << " of " << too_long + prompts.size()
                     << " prompts are left out (longer than " << max_tokens << " tokens)");
   TAPER_VALIDATE(!prompts.empty(), file << ": all prompts are longer than " << max_tokens
-                                        << " tokens; raise Rollout/Max Prompt Tokens");
+                                        << " tokens; " << options.too_long_advice);
   left_out_ += too_long;
   return prompts;
 }

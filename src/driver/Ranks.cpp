@@ -55,7 +55,7 @@ void require_equal(const Ranks& ranks, const std::string& what, const std::strin
         what << " of rank " << r << " differs from that of rank 0 (all ranks must read the same)");
 }
 
-void require_memory(const Ranks& ranks, const MemoryPlan& plan) {
+void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
   struct Need {
     std::int64_t bytes, ranks, available;
     bool fits() const { return available <= 0 || bytes * ranks <= available; }
@@ -64,14 +64,13 @@ void require_memory(const Ranks& ranks, const MemoryPlan& plan) {
   std::vector<Need> all(ranks.size());
   all_gather(ranks.world(), all, std::vector<Need>{mine});
   const auto first = std::find_if(all.begin(), all.end(), [](const Need& n) { return !n.fits(); });
-  TAPER_VALIDATE(first == all.end(),
-                 "the memory plan of rank "
-                     << first - all.begin() << " needs "
-                     << format_bytes(static_cast<double>(first->bytes)) << " on each of "
-                     << first->ranks << " ranks of its host (which has "
-                     << format_bytes(static_cast<double>(first->available))
-                     << " left); lower Rollout/KV Memory MB or Training/Max Tokens, set "
-                     << "Training/Activation Checkpointing, or use more hosts");
+  TAPER_VALIDATE(first == all.end(), "the memory plan of rank "
+                                         << first - all.begin() << " needs "
+                                         << format_bytes(static_cast<double>(first->bytes))
+                                         << " on each of " << first->ranks
+                                         << " ranks of its host (which has "
+                                         << format_bytes(static_cast<double>(first->available))
+                                         << " left); " << advice << ", or use more hosts");
 }
 
 }  // namespace taper

@@ -38,8 +38,9 @@ struct Ranks {
 };
 
 // Throws Error on every rank, with the figures of the first rank that fails, where the plans of all
-// ranks of a host exceed the memory that the host has left. Collective over the world.
-void require_memory(const Ranks& ranks, const MemoryPlan& plan);
+// ranks of a host exceed the memory that the host has left; `advice` names the options that lower
+// the need. Collective over the world.
+void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice);
 
 // Fails on every rank where `text` differs between ranks; what names it. Collective over the world.
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text);

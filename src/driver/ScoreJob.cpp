@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/Text.hpp"
 #include "driver/OutputLines.hpp"
 #include "rl/MicroBatch.hpp"
 #include "rl/ScoreModel.hpp"
@@ -36,7 +37,7 @@ ScoreJob::ScoreJob(const ScoreOptions& options, ModelFiles& files,
 }
 
 std::vector<std::vector<float>> ScoreJob::run() {
-  require_memory(ranks_, plan_);
+  require_memory(ranks_, plan_, "lower --max-tokens");
   ranks_.progress.set_phase("score");
   Arena arena(plan_);
   model_.load(ranks_.exec, options_.type, arena);
@@ -69,10 +70,12 @@ std::vector<std::vector<float>> ScoreJob::run() {
   return result;
 }
 
-std::string score_line(const std::vector<float>& log_probs) {
-  std::string line = "{\"log_probs\": [null";
-  for (const float value : log_probs) line += ", " + shortest_number(value);
-  return line + "]}\n";
+std::string score_line(const std::vector<float>& log_probs, int prompt_length) {
+  std::vector<std::string> words;
+  if (prompt_length == 0) words.emplace_back("null");
+  for (std::size_t i = std::max(0, prompt_length - 1); i < log_probs.size(); ++i)
+    words.push_back(shortest_number(log_probs[i]));
+  return "{\"log_probs\": [" + join(words) + "]}\n";
 }
 
 }  // namespace taper

@@ -40,8 +40,9 @@ class ScoreJob {
   MemoryPlan plan_;
 };
 
-// {"log_probs": [null, -1.25, ...]}, digits enough to give the same f32 back. Throws Error where
-// one is not finite.
-std::string score_line(const std::vector<float>& log_probs);
+// {"log_probs": [...]} from the log-probs of all tokens but the first: those of the tokens behind
+// the prompt, or all of them behind a null for the first token where there is no prompt (length 0).
+// Digits enough to give the same f32 back. Throws Error where one is not finite.
+std::string score_line(const std::vector<float>& log_probs, int prompt_length);
 
 }  // namespace taper

@@ -131,7 +131,8 @@ void SftJob::start_from_random() {
 }
 
 void SftJob::run() {
-  require_memory(ranks_, plan_);
+  require_memory(ranks_, plan_,
+                 "lower Training/Max Tokens or set Training/Activation Checkpointing");
   Arena arena(plan_);
   model_.create(arena,
                 files_.rope_table(std::min(pass_options_.max_rows, files_.config.max_positions)));
@@ -149,7 +150,7 @@ void SftJob::run() {
     if (s % 20 == 0 || s == 1 || s == options_.steps) {
       char line[160];
       std::snprintf(line, sizeof line,
-                    "step %6lld / %lld   loss %.4f   grad norm %.3f   %.0f tokens/s",
+                    "step %6lld / %lld   loss %.4f   grad norm %.3f   %.0f tokens/s of all ranks",
                     static_cast<long long>(s), static_cast<long long>(options_.steps), loss,
                     grad_norm, static_cast<double>(tokens) / timer.seconds());
       TAPER_INFO(line);

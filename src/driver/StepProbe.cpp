@@ -57,6 +57,7 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
   PackedModel::plan(plan_, kModelName, *layout_, options.type, WithBackward::kNo);
   for (auto& [degree, side] : sides_) {
     RolloutOptions rollout;
+    rollout.names.kv_memory = "--kv-memory-mb";
     rollout.max_prompt_tokens = 1;
     rollout.max_new_tokens = options.max_positions - 1;
     rollout.max_running = max_batch(degree);
@@ -71,7 +72,7 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
 StepProbe::~StepProbe() = default;
 
 void StepProbe::load() {
-  require_memory(*ranks_, plan_);
+  require_memory(*ranks_, plan_, "lower --kv-memory-mb");
   arena_ = std::make_unique<Arena>(plan_);
   packed_ =
       std::make_unique<PackedModel>(kModelName, *layout_, sides_.begin()->second->parallel.shard(),

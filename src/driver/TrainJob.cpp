@@ -95,13 +95,25 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
   generator_.plan(plan_);
 }
 
+SamplingOptions TrainJob::sampling_options(std::int64_t iteration) const {
+  return {options_.rollout.temperature,
+          options_.rollout.top_k,
+          options_.rollout.top_p,
+          options_.rollout.min_p,
+          options_.seed,
+          RandomPurpose::kSampling,
+          static_cast<std::uint64_t>(iteration)};
+}
+
 ScoreContext TrainJob::score_context(const ModelView& view) {
   return {ranks_.exec,   view,          model_.train_parallel(),
           model_.pass(), pass_options_, {files_.valid_ids(), head_temperature(options_.rollout)}};
 }
 
 void TrainJob::create() {
-  require_memory(ranks_, plan_);
+  require_memory(ranks_, plan_,
+                 "lower Rollout/KV Memory MB or Training/Max Tokens, set Training/Activation "
+                 "Checkpointing");
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(options_.max_positions());
   model_.create(*arena_, rope);
@@ -181,6 +193,10 @@ ExitCode TrainJob::run(const std::string& resume) {
     ++finished_;
     if (log_) status_.write(RunState::kRunning, finished_);
   }
+  if (!evaluate_at_the_end()) {
+    stop_early();
+    return ExitCode::kStoppedEarly;
+  }
   if (log_) {
     log_->close();
     status_.write(RunState::kCompleted, finished_);
@@ -212,15 +228,9 @@ bool TrainJob::iterate(std::int64_t iteration) {
 
   timer.start("gen");
   preempted_before_ = generator_.preemptions();
-  SamplingOptions sampling{options_.rollout.temperature,
-                           options_.rollout.top_k,
-                           options_.rollout.top_p,
-                           options_.rollout.min_p,
-                           options_.seed,
-                           RandomPurpose::kSampling,
-                           static_cast<std::uint64_t>(iteration)};
   const auto prompts = prompts_.training(iteration - 1, options_.rollout.prompts);
-  std::vector<Sample> samples = rollout(prompts, sampling, options_.rollout.samples, timer);
+  std::vector<Sample> samples =
+      rollout(prompts, sampling_options(iteration), options_.rollout.samples, timer);
   if (samples.empty()) return false;  // stopped
 
   if (reference_) {
@@ -239,8 +249,10 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
                       PhaseTimer& timer) {
   generator_.learn(outcomes_of(samples));
   learned_ = generator_.save_policy();
-  for (auto& m : adaptive_metrics(generator_.report())) metrics.push_back(m);
-  if (log_) log_->add_generation(iteration, generator_.report());
+  if (options_.rollout.mode != PolicyMode::kStatic) {
+    for (auto& m : adaptive_metrics(generator_.report())) metrics.push_back(m);
+    if (log_) log_->add_generation(iteration, generator_.report());
+  }
   timer.start("update_actor");
   publish_seconds_ = 0.0;
   const UpdateReport update = trainer_->update(samples);
@@ -330,7 +342,19 @@ std::optional<double> TrainJob::evaluate() {
   return sum / static_cast<double>(samples.size());
 }
 
+bool TrainJob::evaluate_at_the_end() {
+  std::vector<std::int64_t> done{options_.evaluation.every == 0 ||
+                                 (log_ && log_->has_final_evaluation())};
+  all_reduce_max(ranks_.world(), done);  // rank 0 has the log
+  if (done.front() != 0) return true;
+  ranks_.progress.set_phase("testing");
+  const auto score = evaluate();
+  if (score && log_) log_->add_final_evaluation(finished_, *score);
+  return score.has_value();
+}
+
 void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples) {
+  const bool is_cut = sampling_options(iteration).truncates();
   std::vector<RolloutRecord> mine;
   for (std::size_t i = ranks_.rank(); i < samples.size(); i += ranks_.size()) {
     const Sample& s = samples[i];
@@ -341,7 +365,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
     r.tokens = s.prompt;
     r.log_probs = s.log_probs;
     r.tokens.insert(r.tokens.end(), s.response.begin(), s.response.end());
-    r.kept_mass = s.kept_mass;
+    if (is_cut) r.kept_mass = s.kept_mass;
     r.rewards = s.rewards;
     r.advantage = s.advantage;
     r.finish = s.finish;

@@ -54,7 +54,12 @@ class TrainJob {
   void score_by_reference(std::vector<Sample>& samples);
   // Nothing where a stop request came.
   std::optional<double> evaluate();
+  // Evaluates the weights behind the last iteration, unless the results have that already. False
+  // where a stop request came: the job that goes on will do it.
+  bool evaluate_at_the_end();
   void write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples);
+  // Of the rollouts of an iteration.
+  SamplingOptions sampling_options(std::int64_t iteration) const;
   ScoreContext score_context(const ModelView& view);
 
   RunOptions options_;

@@ -23,7 +23,7 @@ std::vector<std::string> SamplingOptions::problems() const {
   if (!(temperature >= 0.0f)) list.push_back("temperature must not be negative (0 is greedy)");
   if (top_k < 0) list.push_back("top_k must not be negative (0 is off)");
   if (!(top_p > 0.0f && top_p <= 1.0f)) list.push_back("top_p must be in (0, 1] (1 is off)");
-  if (!(min_p >= 0.0f && min_p < 1.0f)) list.push_back("min_p must be in [0, 1) (0 is off)");
+  if (!(min_p >= 0.0f && min_p <= 1.0f)) list.push_back("min_p must be in [0, 1] (0 is off)");
   return list;
 }
 

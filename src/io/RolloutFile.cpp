@@ -86,6 +86,13 @@ class ShareWriter {
         options("1", "reward of each component; the names are in /reward_names"));
   }
 
+  // Whether a writer says yes.
+  bool anyone(bool mine) const {
+    int own = mine ? 1 : 0, all = 0;
+    TAPER_IO_MPI_CALL(MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MAX, comm_));
+    return all != 0;
+  }
+
   // <name>/values and <name>/offsets.
   template <class T>
   void ragged(const std::string& name, const char* units, const char* description,
@@ -167,9 +174,11 @@ void write_ragged(ShareWriter& writer, const std::vector<RolloutRecord>& records
   writer.ragged(
       "/log_probs", "nat", "log-probability of each response token at the rollout temperature",
       collect<float>(records, 1, [](const auto& r, auto& out) { append(out, r.log_probs); }));
-  writer.ragged(
-      "/kept_mass", "1", "probability mass kept by top-k, top-p, min-p; none where nothing was cut",
-      collect<float>(records, 1, [](const auto& r, auto& out) { append(out, r.kept_mass); }));
+  const auto kept =
+      collect<float>(records, 1, [](const auto& r, auto& out) { append(out, r.kept_mass); });
+  if (writer.anyone(!kept.values.empty()))
+    writer.ragged("/kept_mass", "1",
+                  "probability mass kept by top-k, top-p, min-p; none where nothing was cut", kept);
   writer.ragged("/layout", "1", "columns: first response token, TP degree, replica",
                 collect<std::int32_t>(records, kSpanColumns, [](const auto& r, auto& out) {
                   for (const auto& span : r.layout)
@@ -293,6 +302,7 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
   const auto rows = group.size();
   const auto sample = read_column<std::int32_t>(file, "/sample", rows);
   const auto prompt_length = read_column<std::int32_t>(file, "/prompt_length", rows);
+  const auto response_length = read_column<std::int32_t>(file, "/response_length", rows);
   const auto advantage = read_column<double>(file, "/advantage", rows);
   const auto finish = read_column<std::int8_t>(file, "/finish", rows);
   const auto components = set.reward_names.size();
@@ -313,15 +323,20 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
                             [&](auto i, auto v) { records[i].tokens.assign(v.begin(), v.end()); });
   read_ragged<float>(file, "/log_probs", rows, 1,
                      [&](auto i, auto v) { records[i].log_probs.assign(v.begin(), v.end()); });
-  read_ragged<float>(file, "/kept_mass", rows, 1,
-                     [&](auto i, auto v) { records[i].kept_mass.assign(v.begin(), v.end()); });
+  if (file.exists("/kept_mass"))
+    read_ragged<float>(file, "/kept_mass", rows, 1,
+                       [&](auto i, auto v) { records[i].kept_mass.assign(v.begin(), v.end()); });
   read_ragged<std::int32_t>(file, "/layout", rows, kSpanColumns, [&](auto i, auto v) {
     for (std::size_t k = 0; k < v.size(); k += kSpanColumns)
       records[i].layout.push_back({v[k], v[k + 1], v[k + 2]});
   });
-  for (const auto& record : records) {
-    const auto problem = problem_of(record, components);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto problem = problem_of(records[i], components);
     TAPER_VALIDATE(problem.empty(), path.string() << ": " << problem << " (damaged file?)");
+    TAPER_VALIDATE(records[i].response_length() == response_length[i],
+                   path.string() << ": /response_length of sample " << i << " is "
+                                 << response_length[i] << " (there are "
+                                 << records[i].response_length() << " tokens) damaged file?");
   }
   return set;
 }

@@ -6,7 +6,7 @@
 //   /tokens/{values,offsets}     i32: prompt, then response
 //   /log_probs/{values,offsets}  f32 over response tokens, natural log, of the full softmax at the
 //                                rollout temperature
-//   /kept_mass/{values,offsets}  f32 over response tokens; empty where sampling was not truncated
+//   /kept_mass/{values,offsets}  f32 over response tokens; absent where no sample has them
 //   /layout/{values,offsets}     i32 (spans, 3): first response token, TP degree, replica that
 //                                produced the span
 //   /group                       i64: which prompt of the iteration
@@ -41,7 +41,7 @@ struct RolloutRecord {
   std::int32_t prompt_length = 0;
   std::vector<std::int32_t> tokens;  // prompt + response
   std::vector<float> log_probs;      // one for each response token
-  std::vector<float> kept_mass;      // the same, or empty
+  std::vector<float> kept_mass;      // the same, or empty where nothing was cut
   std::vector<float> rewards;        // one for each component
   double advantage = 0;
   FinishReason finish = FinishReason::kEos;

@@ -11,6 +11,7 @@
 #include "base/Text.hpp"
 #include "base/Version.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/MetricTable.hpp"
 
 namespace taper {
 
@@ -23,14 +24,10 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
-// Units of the metric names that verl's users know; a plain number otherwise.
+// Of names that no table lists, such as columns of records.
 std::string units_of(const std::string& dataset) {
-  const auto has = [&](const char* part) { return dataset.find(part) != std::string::npos; };
-  if (dataset.starts_with("/timing/") || has("timing_s/") || has("time_per_step")) return "s";
-  if (has("_gb")) return "GB";
-  if (has("timing_per_token_ms/")) return "ms";
-  if (has("/throughput")) return "token/s";
-  if (has("response_length") || has("prompt_length") || has("num_tokens")) return "token";
+  if (dataset.starts_with("/timing/") || dataset.ends_with("_s")) return "s";
+  if (dataset.find("_bytes") != std::string::npos) return "byte";
   return "1";
 }
 
@@ -130,6 +127,8 @@ void RunFile::truncate_after(std::int64_t iteration) {
 // --- saving
 
 DatasetOptions RunFile::options_for(const std::string& dataset) const {
+  if (const MetricMeaning* listed = meaning_of(dataset))
+    return {.units = listed->units, .description = listed->description};
   const auto known = meanings_.find(dataset);
   Meaning meaning = known != meanings_.end() ? known->second : Meaning{};
   if (meaning.units.empty()) meaning.units = units_of(dataset);

@@ -60,8 +60,8 @@ class RunFile {
   void set_machine(const std::string& name, std::string value) {
     machine_[name] = std::move(value);
   }
-  // What a dataset means, by its full path ("/metrics/actor/loss"). Without it, the units follow
-  // from known names.
+  // What a dataset means that MetricTable.hpp does not list, by its full path
+  // ("/metrics/actor/loss").
   void describe(const std::string& dataset, std::string units, std::string description);
 
   // The values of an iteration may come in several calls. Names must not collide ("a" and "a/b", or

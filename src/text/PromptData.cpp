@@ -2,7 +2,6 @@
 #include "text/PromptData.hpp"
 
 #include <fstream>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -44,16 +43,16 @@ std::vector<ChatMessage> read_messages(const Line& line, const json& list, const
   return messages;
 }
 
-std::vector<int> read_tokens(const Line& line, const json& list) {
+std::vector<int> read_tokens(const Line& line, const json& list, const char* key) {
   if (!list.is_array() || list.empty())
-    line.fail("'tokens' must be a list of token ids, not empty");
+    line.fail(std::string("'") + key + "' must be a list of token ids, not empty");
   std::vector<int> tokens;
   for (const auto& entry : list) {
     const bool fine = entry.is_number_integer() && entry.get<double>() >= 0 &&
                       entry.get<double>() <= std::numeric_limits<int>::max();
     if (!fine)
-      line.fail("entry " + std::to_string(tokens.size()) +
-                " of 'tokens' is not a token id: " + entry.dump());
+      line.fail("entry " + std::to_string(tokens.size()) + " of '" + key +
+                "' is not a token id: " + entry.dump());
     tokens.push_back(entry.get<int>());
   }
   return tokens;
@@ -74,16 +73,35 @@ void read_ground_truth(const Line& line, PromptItem& item) {
   if (truth) item.ground_truth = as_text(*truth);
 }
 
-PromptItem read_data_line(const Line& line) {
-  PromptItem item;
+void read_prompt(const Line& line, PromptItem& item) {
   const json* prompt = find(line.object, "prompt");
-  if (!prompt) line.fail("key 'prompt' is missing");
-  if (prompt->is_string()) {
+  const json* messages = find(line.object, "messages");
+  const json* prompt_tokens = find(line.object, "prompt_tokens");
+  const json* tokens = find(line.object, "tokens");
+  const bool has_ids = prompt_tokens != nullptr || tokens != nullptr;
+  if ((prompt != nullptr) + (messages != nullptr) + has_ids != 1)
+    line.fail(
+        "exactly one of 'prompt' (text or messages), 'messages' and 'tokens' (or 'prompt_tokens') "
+        "must be given");
+  if (prompt && prompt->is_string()) {
     item.text = prompt->get<std::string>();
-  } else {
+  } else if (prompt || messages) {
     item.form = PromptForm::kMessages;
-    item.messages = read_messages(line, *prompt, "prompt");
+    item.messages = prompt ? read_messages(line, *prompt, "prompt")
+                           : read_messages(line, *messages, "messages");
+  } else if (prompt_tokens) {
+    item.form = PromptForm::kTokens;
+    item.tokens = read_tokens(line, *prompt_tokens, "prompt_tokens");
+    if (tokens) item.response = read_tokens(line, *tokens, "tokens");
+  } else {
+    item.form = PromptForm::kTokens;
+    item.tokens = read_tokens(line, *tokens, "tokens");
   }
+}
+
+PromptItem read_line(const Line& line) {
+  PromptItem item;
+  read_prompt(line, item);
   if (const json* source = find(line.object, "data_source")) {
     if (!source->is_string()) line.fail("'data_source' must be a text");
     item.data_source = source->get<std::string>();
@@ -93,28 +111,9 @@ PromptItem read_data_line(const Line& line) {
   return item;
 }
 
-PromptItem read_generate_line(const Line& line) {
-  const json* prompt = find(line.object, "prompt");
-  const json* messages = find(line.object, "messages");
-  const json* tokens = find(line.object, "tokens");
-  if ((prompt != nullptr) + (messages != nullptr) + (tokens != nullptr) != 1)
-    line.fail("exactly one of 'prompt', 'messages' and 'tokens' must be given");
-  PromptItem item;
-  if (prompt) {
-    if (!prompt->is_string()) line.fail("'prompt' must be a text (use 'messages' for a chat)");
-    item.text = prompt->get<std::string>();
-  } else if (messages) {
-    item.form = PromptForm::kMessages;
-    item.messages = read_messages(line, *messages, "messages");
-  } else {
-    item.form = PromptForm::kTokens;
-    item.tokens = read_tokens(line, *tokens);
-  }
-  return item;
-}
+}  // namespace
 
-std::vector<PromptItem> read_lines(const std::filesystem::path& path,
-                                   const std::function<PromptItem(const Line&)>& read) {
+std::vector<PromptItem> read_prompt_data(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   TAPER_VALIDATE(file && !std::filesystem::is_directory(path),
                  "cannot read prompt file '" << path.string() << "' (missing or no permission)");
@@ -127,23 +126,13 @@ std::vector<PromptItem> read_lines(const std::filesystem::path& path,
     if (line.object.is_discarded())
       line.fail("not valid JSON in UTF-8 (one object per line is expected)");
     if (!line.object.is_object()) line.fail("not a JSON object");
-    items.push_back(read(line));
+    items.push_back(read_line(line));
     items.back().line = number;
   }
   TAPER_VALIDATE(!file.bad(),
                  "reading prompt file '" << path.string() << "' failed behind line " << number);
   TAPER_VALIDATE(!items.empty(), "prompt file '" << path.string() << "' has no prompts");
   return items;
-}
-
-}  // namespace
-
-std::vector<PromptItem> read_prompt_data(const std::filesystem::path& file) {
-  return read_lines(file, read_data_line);
-}
-
-std::vector<PromptItem> read_generate_input(const std::filesystem::path& file) {
-  return read_lines(file, read_generate_line);
 }
 
 }  // namespace taper

@@ -115,6 +115,40 @@ TEST_CASE("scores come in input order") {
   CHECK(lines[0]["log_probs"][1].get<float>() < 0.0f);
 }
 
+TEST_CASE("responses are scored as they were written, with the bits of their generation") {
+  const Scratch scratch;
+  write(scratch / "in.jsonl",
+        "{\"prompt\": \"12+34=\"}\n{\"tokens\": [5, 9, 7]}\n{\"prompt\": [{\"role\": \"user\", "
+        "\"content\": \"hi\"}], \"ground_truth\": \"as training has it\"}\n");
+  const std::string model = scratch / "model", responses = scratch / "responses.jsonl";
+  for (const std::string type : {"", "--dtype f32"}) {
+    const Outcome generation =
+        run("generate --model " + model + " --prompts " + scratch / "in.jsonl" + " --output " +
+            responses + " --max-new-tokens 12 --samples 3 --chat-template chatml " + type);
+    INFO(generation.text);
+    REQUIRE(generation.code == 0);
+    const Outcome outcome = run("score --model " + model + " --input " + responses + " --output " +
+                                scratch / "scores.jsonl" + " " + type);
+    INFO(outcome.text);
+    REQUIRE(outcome.code == 0);
+    const auto lines = lines_of(responses), scores = lines_of(scratch / "scores.jsonl");
+    REQUIRE(lines.size() == 9);
+    REQUIRE(scores.size() == 9);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      REQUIRE(lines[i]["log_probs"].size() == lines[i]["tokens"].size());
+      CHECK(scores[i]["log_probs"].get<std::vector<float>>() ==
+            lines[i]["log_probs"].get<std::vector<float>>());
+    }
+    CHECK(lines[3]["prompt_tokens"] == Json({5, 9, 7}));
+  }
+  // The responses are prompts again, too: the same ones.
+  const Outcome again = run("generate --model " + model + " --prompts " + responses + " --output " +
+                            scratch / "out.jsonl" + " --max-new-tokens 1");
+  INFO(again.text);
+  REQUIRE(again.code == 0);
+  CHECK(lines_of(scratch / "out.jsonl")[3]["prompt_tokens"] == Json({5, 9, 7}));
+}
+
 TEST_CASE("responses come in input order with text, log-probs and finish") {
   const Scratch scratch;
   write(scratch / "in.jsonl",
@@ -226,6 +260,14 @@ TEST_CASE("bad input is named, with exit code 2 and nothing written") {
     scratch.refuses(scratch.generate("--mode adaptive"), {"--profile"});
     scratch.refuses(scratch.generate("--mode adaptive --profile missing.h5"), {"missing.h5"});
     scratch.refuses(scratch.generate("--samples 0"), {"--samples"});
+    scratch.refuses(scratch.generate("--min-p 1.5"), {"--min-p", "1.5"});
+    scratch.refuses(scratch.generate("--min-p -0.5"), {"--min-p"});
+    scratch.refuses(scratch.generate("--samples 2 --temperature 0"), {"--samples is 2", "greedy"});
+    scratch.refuses("eval --model " + model.string() + " --samples 2",
+                    {"--samples is 2", "--temperature 0"});
+    scratch.refuses(scratch.generate("--kv-memory-mb 0.01"), {"--kv-memory-mb is 0.01"});
+    scratch.refuses("eval --model " + model.string() + " --kv-memory-mb 0.01",
+                    {"--kv-memory-mb is 0.01"});
     scratch.refuses("generate --model " + model.string(), {"--prompts"});
     scratch.refuses("eval --model " + model.string() + " --prompts x", {"--rule"});
     scratch.refuses("eval --model " + model.string() + " --task chess", {"chess"});
@@ -383,7 +425,36 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
   outcome = run("inspect " + checkpoint.string());
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("after iteration 1"));
-  CHECK(run("inspect " + scratch / "run/rollouts/iter_000001.h5").code == 0);
+  const std::string rollouts = scratch / "run/rollouts/iter_000001.h5";
+  CHECK(run("inspect " + rollouts).code == 0);
+  CHECK_THAT(run("inspect " + scratch / "run").text,
+             ContainsSubstring("rollouts: 1 files, iterations 1 to 1, 4 samples: whole"));
+
+  // As text: by the model of the run, or a named one; a task's prompt ends with '='.
+  for (const std::string& path :
+       {rollouts, scratch / "run", rollouts + " --model " + scratch / "model"}) {
+    outcome = run("inspect " + path + " --text 3");
+    INFO(outcome.text);
+    CHECK(outcome.code == 0);
+    CHECK_THAT(outcome.text, ContainsSubstring("iteration 1, 4 samples") &&
+                                 ContainsSubstring("prompt 1, sample 0: score 0") &&
+                                 !ContainsSubstring("prompt 1, sample 1") &&
+                                 ContainsSubstring("=\n[response]\n"));
+  }
+  CHECK(run("inspect " + scratch / "model" + " --text 1").code == 2);
+  CHECK(run("inspect " + rollouts + " --model x").code == 2);
+
+  const std::string good = read(rollouts);
+  std::string bad = good;
+  bad[bad.size() / 2] ^= 1;
+  bad.resize(bad.size() - 8);
+  write(rollouts, bad);
+  for (const std::string& path : {scratch / "run", rollouts + " --text 1"}) {
+    outcome = run("inspect " + path);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.text, ContainsSubstring("iter_000001.h5"));
+  }
+  write(rollouts, good);
 
   std::string weights = read(checkpoint / "model.safetensors");
   weights[weights.size() / 2] ^= 1;

@@ -40,6 +40,7 @@ void misbehave(const std::string& fault, const Group& world) {
 }
 
 int run(const std::string& fault, int argc, char** argv) {
+  if (fault == "throw-before-mpi") TAPER_VALIDATE(false, "unknown option");
   Progress progress;
   const Watchdog watchdog(progress, {.hang_seconds = 0.5, .grace_seconds = 1.0, .directory = "."});
   MpiSession session(argc, argv);
@@ -62,6 +63,8 @@ int run(const std::string& fault, int argc, char** argv) {
     if (session.rank() != 1) barrier(world);
     return 0;
   }
+  if (fault == "throw-everywhere") TAPER_VALIDATE(false, "Rollout/Prompts is 0");
+  if (fault == "throw-differently") TAPER_VALIDATE(false, "this is rank " << session.rank());
   if (session.rank() == 1) misbehave(fault, world);
   exchange(world);
   return 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs COMMAND in a fresh DIRECTORY and fails unless it ends by itself, non-zero (CODE where given), with REPORT in
-# its output and FILES left behind.
+# its output, no ABSENT in it, and FILES left behind.
 file(REMOVE_RECURSE ${DIRECTORY})
 file(MAKE_DIRECTORY ${DIRECTORY})
 if(DEFINED ENV{TAPER_FAULT_DIRECT})  # without a launcher
@@ -19,6 +19,8 @@ elseif(CODE AND NOT result EQUAL CODE)
   message(FATAL_ERROR "${CASE}: exit code ${result}, expected ${CODE}")
 elseif(NOT output MATCHES "${REPORT}")
   message(FATAL_ERROR "${CASE}: no report like '${REPORT}'")
+elseif(ABSENT AND output MATCHES "${ABSENT}")
+  message(FATAL_ERROR "${CASE}: a report like '${ABSENT}'")
 endif()
 foreach(file ${FILES})
   if(NOT EXISTS ${DIRECTORY}/${file})

@@ -42,6 +42,19 @@ TEST_CASE("ranks that a launcher started but MPI sees alone are told so, with th
   CHECK_THAT(problem(1, {{"PMI_RANK", "3"}}), ContainsSubstring("PMI_RANK=3"));
 }
 
+TEST_CASE("a launcher says whether it started several processes") {
+  const auto several = [](const std::map<std::string, std::string>& variables) {
+    return is_one_of_several([&](const char* name) -> const char* {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+  };
+  CHECK(several({{"PMI_SIZE", "2"}, {"PMI_RANK", "0"}}));
+  CHECK(several({{"OMPI_COMM_WORLD_SIZE", "2"}}));
+  CHECK(!several({}));
+  CHECK(!several({{"PMI_SIZE", "1"}, {"SLURM_NTASKS", "4"}}));
+}
+
 TEST_CASE("the MPI library has a name and a version") {
   const std::string library = mpi_library();
   INFO(library);

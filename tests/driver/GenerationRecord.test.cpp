@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "io/Hdf5File.hpp"
+#include "io/MetricTable.hpp"
 
 using namespace taper;
 
@@ -51,6 +52,7 @@ TEST_CASE("layouts as numbers") {
 
 TEST_CASE("totals of a generation") {
   const MetricValues m = adaptive_metrics(example());
+  for (const auto& [name, unused] : m) CHECK(meaning_of("/metrics/" + name) != nullptr);
   CHECK(value(m, "adaptive/switches") == 1);
   CHECK(value(m, "adaptive/switch_time_s") == 0.004);
   CHECK(value(m, "adaptive/consultations") == 7);

@@ -39,8 +39,8 @@ TEST_CASE("a memory plan that does not fit is that of the rank that it is too la
   small.add("weights", MemoryPhase::kAlways, 1 << 20);
   mine.add("weights", MemoryPhase::kAlways,
            world.ranks.rank() == last ? std::int64_t{1} << 56 : 1 << 20);
-  CHECK_NOTHROW(require_memory(world.ranks, small));
-  CHECK_THROWS_MATCHES(require_memory(world.ranks, mine), Error,
+  CHECK_NOTHROW(require_memory(world.ranks, small, "use less"));
+  CHECK_THROWS_MATCHES(require_memory(world.ranks, mine, "use less"), Error,
                        MessageMatches(ContainsSubstring("rank " + std::to_string(last) + " needs " +
                                                         format_bytes(std::ldexp(1.0, 56)))));
 }

@@ -10,6 +10,7 @@
 #include "comm/Collectives.hpp"
 #include "driver/SftJob.hpp"
 #include "driver/TestRanks.hpp"
+#include "io/MetricTable.hpp"
 #include "io/RolloutFile.hpp"
 #include "support/Scratch.hpp"
 
@@ -112,8 +113,16 @@ TEST_CASE("training log-probs equal those of the rollout, and the KL to itself i
   if (f.ranks.rank() != 0) return;
   const auto records = read_metrics_log(f.path("run") + "/metrics.jsonl");
   REQUIRE(records.size() >= 2);
+  CHECK(read_rollouts(f.path("run") + "/rollouts/iter_000001.h5")
+            .records.front()
+            .kept_mass.empty());  // nothing is cut
   for (const auto& record : records) {
     const std::map<std::string, double> values(record.values.begin(), record.values.end());
+    CHECK(!values.contains("adaptive/switches"));  // a static run
+    for (const auto& [name, value] : values) {
+      INFO(name);
+      CHECK(meaning_of("/metrics/" + name) != nullptr);
+    }
     REQUIRE(values.contains("training/rollout_log_probs_diff_max"));
     REQUIRE(values.contains("actor/kl_loss"));
     CHECK(values.at("training/rollout_log_probs_diff_max") == 0.0);
@@ -146,6 +155,43 @@ TEST_CASE("a resumed run has the bits of a straight one") {
   CHECK(read_rollouts(f.path("straight") + rollouts).records ==
         read_rollouts(f.path("parts") + rollouts).records);
   if (f.ranks.rank() == 0) CHECK(read_metrics_log(f.path("parts") + "/metrics.jsonl").size() == 3);
+}
+
+TEST_CASE("the last weights are evaluated, once, by whichever job comes so far") {
+  Fixture f;
+  make_model(f.ranks, f.path("model"));
+  RunOptions options = small_run(f.path("model"), f.path("run"));
+  options.evaluation.every = 2;
+  options.evaluation.prompts = 3;
+  options.data.task = "sum";
+  run(f.ranks, options);
+  RunOptions longer = options;  // whose third iteration begins with the same weights
+  longer.output = f.path("longer");
+  longer.training.iterations = 3;
+  run(f.ranks, longer);
+  const fs::path log = f.path("run") + "/metrics.jsonl";
+  const auto score = [&](const fs::path& directory, std::int64_t iteration, const char* name) {
+    double found = -1;
+    for (const auto& record : read_metrics_log(directory / "metrics.jsonl"))
+      for (const auto& [key, value] : record.values)
+        if (record.iteration == iteration && key == name) found = value;
+    return found;
+  };
+  const double last = score(f.path("run"), 2, "val/score/final");
+  CHECK(last >= 0);
+  CHECK(last == score(f.path("longer"), 3, "val/score/mean"));
+  CHECK(score(f.path("run"), 1, "val/score/final") == -1);
+
+  const std::string whole = slurp(log);
+  barrier(f.ranks.world());
+  run(f.ranks, options, "auto");
+  CHECK(slurp(log) == whole);
+  barrier(f.ranks.world());
+  if (f.ranks.rank() == 0)  // as if killed before
+    fs::resize_file(log, whole.rfind('\n', whole.size() - 2) + 1);
+  barrier(f.ranks.world());
+  run(f.ranks, options, "auto");
+  CHECK(slurp(log) == whole);
 }
 
 TEST_CASE("a damaged checkpoint is passed over for the one before") {

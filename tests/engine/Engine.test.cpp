@@ -277,7 +277,7 @@ TEST_CASE("bad sampling options are refused with the reason") {
   CHECK(contains(refusal([](auto& o) { o.top_p = 0.0f; }), "2: sampling: top_p"));
   CHECK(contains(refusal([](auto& o) { o.top_p = 1.5f; }), "2: sampling: top_p"));
   CHECK(contains(refusal([&](auto& o) { o.top_p = nan; }), "2: sampling: top_p"));
-  CHECK(contains(refusal([](auto& o) { o.min_p = 1.0f; }), "2: sampling: min_p"));
+  CHECK(contains(refusal([](auto& o) { o.min_p = 1.5f; }), "2: sampling: min_p"));
   CHECK(contains(refusal([](auto& o) { o.min_p = -0.5f; }), "2: sampling: min_p"));
   CHECK(refusal([](auto&) {}).empty());
 }

@@ -74,6 +74,9 @@ CASES = [
     Case("out of range", ["Rollout/Top P", "1.5"], {"Rollout/Top P": 1.5}),
     Case("unknown choice", ["Model/Weight Type", "fp8", "bf16"], {"Model/Weight Type": "fp8"}),
     Case("unknown option", ["--resum", "--resume"], more=["--resum", "none"]),
+    Case("unknown option on several ranks", ["--resum", "--resume"], more=["--resum", "none"], ranks=3),
+    Case("unknown parameter on several ranks", ["Rollout/Temprature"], {"Rollout/Temprature": 1}, ranks=3),
+    Case("no model on several ranks", ["nowhere"], {"Model/Directory": "FOLDER/nowhere"}, ranks=2),
     Case("no run file", ["nowhere.yaml"], more=["FOLDER/nowhere.yaml"]),
     Case("no model", ["nowhere", "config.json"], {"Model/Directory": "FOLDER/nowhere"}),
     Case("no weights", ["model", "safetensors"],
@@ -108,6 +111,19 @@ CASES = [
     Case("ranks pinned to one core", ["ranks 0 and 1", "core", "-bind-to core"], ranks=2,
          prefix=["taskset", "-c", str(min(os.sched_getaffinity(0)))], needs=two_cores),
     Case("output is a file", ["FOLDER/run"], prepare=write("run", "")),
+    Case("output is a file, checked", ["Output/Directory", "FOLDER/run"], prepare=write("run", ""), more=["--check"]),
+    Case("output below a file, checked", ["Output/Directory", "FOLDER/file/run"],
+         {"Output/Directory": "FOLDER/file/run"}, prepare=write("file", ""), more=["--check"]),
+    Case("one sample per prompt", ["Rollout/Samples Per Prompt", "GRPO"], {"Rollout/Samples Per Prompt": 1},
+         more=["--check"]),
+    Case("greedy rollouts", ["Rollout/Temperature is 0"], {"Rollout/Temperature": 0}, more=["--check"]),
+    Case("more mini-batches than prompts", ["Training/Mini Batches is 5", "Rollout/Prompts 4"],
+         {"Training/Mini Batches": 5}, more=["--check"]),
+    Case("a rule that no task fits", ["Data/Reward Rule", "Data/Prompts"], {"Data/Reward Rule": "boxed"},
+         more=["--check"]),
+    Case("unknown task", ["Data/Task", "chess", "collatz"], {"Data/Task": "chess"}, more=["--check"]),
+    Case("no prompts to evaluate on", ["Evaluation/Every is 1", "Data/Evaluation Prompts"],
+         dict(FILE, **{"Evaluation/Every": 1}), prepare=write("prompts.jsonl", LINE % "x"), more=["--check"]),
 ]
 
 
@@ -130,6 +146,8 @@ def problems_of(case: Case, args) -> list[str]:
             problems.append("did not end")
         elif outcome.code != case.code:
             problems.append(f"exit code {outcome.code} instead of {case.code}")
+        if (said := outcome.text.count("error: ")) != 1:
+            problems.append(f"said {said} times")
         if "(unexpected)" in outcome.text:
             problems.append("the error was not foreseen")
         new = [p for p in sorted(folder.rglob("*")) if p not in before]

@@ -132,6 +132,18 @@ TEST_CASE("every dataset says what it is") {
   CHECK(file.read<float>("/rewards").dims == taper::Dims{4, 2});
 }
 
+TEST_CASE("kept masses are stored where something was cut") {
+  const Scratch scratch;
+  auto all = all_records(8, 3);
+  taper::write_rollouts(scratch / "cut.h5", MPI_COMM_WORLD, my_part(all, Deal::kInTurn), kOptions);
+  CHECK(taper::Hdf5File::open_read(scratch / "cut.h5").exists("/kept_mass"));
+  for (auto& record : all) record.kept_mass.clear();
+  taper::write_rollouts(scratch / "whole.h5", MPI_COMM_WORLD, my_part(all, Deal::kInTurn),
+                        kOptions);
+  CHECK(!taper::Hdf5File::open_read(scratch / "whole.h5").exists("/kept_mass"));
+  CHECK(taper::read_rollouts(scratch / "whole.h5").records == all);
+}
+
 TEST_CASE("a rollout without reward components") {
   const Scratch scratch;
   auto all = all_records(3, 1);

@@ -115,7 +115,7 @@ def run_taper(args, arguments, lines):
 
 
 def taper_scores(args, sequences):
-    words = ["score", "--model", args.model, "--input", "IN", "--output", "OUT"]
+    words = ["score", "--model", args.model, "--dtype", "f32", "--input", "IN", "--output", "OUT"]
     lines = [{"tokens": ids} for ids in sequences]
     return run_taper(args, words + shlex.split(args.score_options), lines)
 

@@ -105,6 +105,7 @@ ROWS = (
     Row("reward_gain", "difference", "", reward_gain, signed),
     Row("evaluation_first", "evaluation score, first", "", _of("val/score/mean", _first), fixed),
     Row("evaluation_last", "evaluation score, last", "", _of("val/score/mean", _final), fixed),
+    Row("evaluation_final", "evaluation score, at the end", "", _of("val/score/final", _final), fixed),
     Row("evaluation_best", "evaluation score, best", "", _of("val/score/mean", np.max), fixed),
     Row(
         "probability_difference",

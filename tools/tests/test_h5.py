@@ -113,6 +113,13 @@ class RolloutFile(ScratchCase):
         self.assertEqual(rollouts.rewards.tolist(), [[1, 0.5], [0, 0], [1, 0]])
         self.assertEqual(rollouts.finish.tolist(), [0, 3, 2])
 
+    def test_kept_masses_may_be_absent(self) -> None:
+        path = self.root / "rollouts.h5"
+        write_rollouts(path)
+        with h5py.File(path, "a") as file:
+            del file["kept_mass"]
+        self.assertEqual([len(mass) for mass in read_rollouts(path).kept_mass], [0, 0, 0])
+
     def test_damage_inside(self) -> None:
         path = self.root / "rollouts.h5"
         write_rollouts(path)

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/RolloutText.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+#include <vector>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "driver/Model.hpp"
+#include "driver/Options_params.hpp"
+#include "io/Hdf5File.hpp"
+#include "io/RolloutFile.hpp"
+#include "param/ParamFile.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the order of iterations.
+std::vector<fs::path> rollout_files(const fs::path& run_directory) {
+  std::vector<fs::path> files;
+  const fs::path folder = run_directory / "rollouts";
+  if (fs::is_directory(folder))
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.path().extension() == ".h5") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+RolloutSet read_checked(const fs::path& file) {
+  try {
+    return read_rollouts(file);
+  } catch (const Error& error) {
+    TAPER_FAIL(ExitCode::kBadInput,
+               file.string() << " is damaged or no rollout file (" << error.what() << ")");
+  }
+}
+
+// The model that the run file beside the rollouts names.
+fs::path model_of_run(const fs::path& rollouts) {
+  const fs::path run = fs::absolute(rollouts).parent_path().parent_path() / "run.h5";
+  TAPER_VALIDATE(fs::exists(run),
+                 run.string() << " does not exist (it names the model whose tokenizer is needed); "
+                                 "name the model with --model DIR");
+  RunOptions options;
+  param::Schema schema;
+  describe(schema, options);
+  const std::string config = Hdf5File::open_read(run).read_string("/config");
+  schema.find_problems(param::ParamFile::parse(config, run.string() + ".yaml"));
+  TAPER_VALIDATE(fs::exists(fs::path(options.model.directory) / "config.json"),
+                 "the model " << options.model.directory << " of " << run.string()
+                              << " is not here (a relative name counts from where the run was "
+                                 "started); name it with --model DIR");
+  return options.model.directory;
+}
+
+const char* finish_text(FinishReason finish) {
+  switch (finish) {
+    case FinishReason::kEos:
+      return "end of sequence";
+    case FinishReason::kStop:
+      return "stop string";
+    case FinishReason::kLength:
+      return "length limit";
+    case FinishReason::kAbort:
+      return "aborted";
+  }
+  return "";
+}
+
+void show(std::ostream& out, const RolloutRecord& r, const std::vector<std::string>& names,
+          const Tokenizer& tokenizer) {
+  out << "--- prompt " << r.group << ", sample " << r.sample << ":";
+  for (std::size_t i = 0; i < names.size(); ++i)
+    out << ' ' << names[i] << ' ' << r.rewards[i] << ',';
+  out << " advantage " << r.advantage << ", " << finish_text(r.finish) << ", " << r.prompt_length
+      << " + " << r.response_length() << " tokens\n";
+  const std::vector<std::int32_t> prompt(r.tokens.begin(), r.tokens.begin() + r.prompt_length),
+      response(r.tokens.begin() + r.prompt_length, r.tokens.end());
+  // A chat's special tokens are worth seeing; the response is shown as it was judged.
+  out << "[prompt]\n" << tokenizer.decode(prompt, SkipSpecial::kNo) << '\n';
+  out << "[response]\n" << tokenizer.decode(response, SkipSpecial::kYes) << '\n';
+}
+
+}  // namespace
+
+std::string rollout_text(const fs::path& path, int count, const fs::path& model) {
+  TAPER_VALIDATE(fs::exists(path), path.string() << " does not exist; check the path");
+  fs::path file = path;
+  if (fs::is_directory(path)) {
+    const auto files = rollout_files(path);
+    TAPER_VALIDATE(!files.empty(), path.string() << " has no rollouts/*.h5 (only these and run "
+                                                    "directories are shown as text)");
+    file = files.back();
+  }
+  const RolloutSet set = read_checked(file);
+  const ModelFiles files(model.empty() ? model_of_run(file) : model);
+  std::ostringstream out;
+  out << file.string() << ": iteration " << set.iteration << ", " << set.records.size()
+      << " samples\n";
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, set.records.size()); ++i)
+    show(out, set.records[i], set.reward_names, files.tokenizer());
+  return out.str();
+}
+
+std::string check_rollouts(const fs::path& run_directory) {
+  std::size_t files = 0, samples = 0;
+  std::int64_t first = 0, last = 0;
+  for (const fs::path& file : rollout_files(run_directory)) {
+    const RolloutSet set = read_checked(file);
+    if (files++ == 0) first = set.iteration;
+    last = set.iteration;
+    samples += set.records.size();
+  }
+  if (files == 0) return {};
+  std::ostringstream out;
+  out << "rollouts: " << files << " files, iterations " << first << " to " << last << ", "
+      << samples << " samples: whole\n";
+  return out.str();
+}
+
+}  // namespace taper

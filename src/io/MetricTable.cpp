@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/MetricTable.hpp"
+
+#include <map>
+
+namespace taper {
+namespace {
+
+using Table = std::vector<MetricMeaning>;
+
+// Mean, largest and smallest over the samples of an iteration.
+void add_statistics(Table& table, const std::string& name, const std::string& units,
+                    const std::string& description) {
+  for (const auto& [suffix, word] :
+       {std::pair("mean", "mean"), std::pair("max", "largest"), std::pair("min", "smallest")})
+    table.push_back({name + "/" + suffix, units, std::string(word) + " " + description});
+}
+
+void add_all(Table& table, const Table& more) {
+  table.insert(table.end(), more.begin(), more.end());
+}
+
+Table make_phase_table() {
+  return {{"testing", "s", "evaluation"},
+          {"gen", "s", "generation"},
+          {"reward", "s", "rewards, and collecting the samples"},
+          {"ref", "s", "log-probs of the reference model"},
+          {"adv", "s", "advantages"},
+          {"update_actor", "s", "forward, backward and optimizer"},
+          {"output", "s", "rollout file"},
+          {"save_checkpoint", "s", "checkpoint"}};
+}
+
+const Table kRollout = {
+    {"val/score/mean", "1", "mean score of held-out prompts, before the update of the iteration"},
+    {"val/score/final", "1", "mean score of held-out prompts after the last iteration of the run"},
+    {"response_length/clip_ratio", "1", "share of responses that ended at the length limit"},
+    {"rollout/preemptions", "1", "sequences dropped for want of KV pages and computed again"}};
+
+const Table kUpdate = {
+    {"actor/entropy", "nat", "entropy of the policy per response token"},
+    {"actor/pg_loss", "1", "policy loss"},
+    {"actor/pg_clipfrac", "1", "share of tokens whose ratio is clipped"},
+    {"actor/pg_clipfrac_lower", "1", "share of tokens bounded by the dual clip"},
+    {"actor/ppo_kl", "nat", "mean of rollout minus current log-prob over response tokens"},
+    {"actor/kl_loss", "nat", "KL to the reference model"},
+    {"actor/grad_norm", "1", "norm of the gradient before clipping"},
+    {"actor/lr", "1", "learning rate"},
+    {"actor/skipped_steps", "1", "optimizer steps left out, the gradient being not finite"},
+    {"training/rollout_probs_diff_max", "1",
+     "largest difference of a probability between rollout and training"},
+    {"training/rollout_log_probs_diff_max", "nat",
+     "largest difference of a log-prob between rollout and training"}};
+
+const Table kAdaptive = {
+    {"adaptive/switches", "1", "changes of layout carried out in the generation"},
+    {"adaptive/switch_time_s", "s", "time of these changes on rank 0, meetings included"},
+    {"adaptive/consultations", "1", "snapshots that rank 0 exchanged with the other leaders"},
+    {"adaptive/consult_time_s", "s", "what these exchanges cost rank 0"},
+    {"adaptive/kv_bytes_moved", "byte", "keys and values sent between ranks"},
+    {"adaptive/positions_recomputed", "1", "positions computed again instead of sent"},
+    {"adaptive/extra_bytes", "byte", "most memory beyond the plan that a change took on a rank"},
+    {"adaptive/first_layout", "1", "layout at the start: degrees of its groups as digits"},
+    {"adaptive/last_layout", "1", "layout at the end: degrees of its groups as digits"}};
+
+const Table kPerformance = {
+    {"perf/total_num_tokens", "token", "prompt and response tokens of the samples"},
+    {"perf/time_per_step", "s", "time of the iteration on rank 0"},
+    {"perf/throughput", "token/s", "prompt and response tokens per second and rank"},
+    {"perf/max_memory_allocated_gb", "GB", "largest memory of a rank so far"},
+    {"timing_s/step", "s", "time of the iteration on rank 0"},
+    {"timing_s/publish", "s", "weights to the generation layout, a part of update_actor; rank 0"}};
+
+Table make_metric_table() {
+  Table table{{"training/global_step", "1", "the iteration"}};
+  add_statistics(table, "critic/score", "1", "score of a response");
+  add_statistics(table, "critic/rewards", "1", "reward of a response as the advantage sees it");
+  add_statistics(table, "response_length", "token", "length of a response");
+  add_statistics(table, "prompt_length", "token", "length of a prompt, over the samples");
+  for (const Table* part : {&kRollout, &kUpdate, &kAdaptive, &kPerformance}) add_all(table, *part);
+  for (const MetricMeaning& phase : phase_table())
+    table.push_back(
+        {"timing_s/" + phase.name, phase.units, phase.description + ", on the slowest rank"});
+  return table;
+}
+
+std::map<std::string, MetricMeaning> by_dataset() {
+  std::map<std::string, MetricMeaning> datasets;
+  for (const MetricMeaning& m : metric_table()) datasets["/metrics/" + m.name] = m;
+  for (MetricMeaning m : phase_table()) {
+    m.description += ": minimum, mean and maximum over ranks";
+    datasets["/timing/" + m.name] = m;
+  }
+  return datasets;
+}
+
+}  // namespace
+
+const std::vector<MetricMeaning>& metric_table() {
+  static const Table table = make_metric_table();
+  return table;
+}
+
+const std::vector<MetricMeaning>& phase_table() {
+  static const Table table = make_phase_table();
+  return table;
+}
+
+const MetricMeaning* meaning_of(const std::string& dataset) {
+  static const auto datasets = by_dataset();
+  const auto found = datasets.find(dataset);
+  return found == datasets.end() ? nullptr : &found->second;
+}
+
+}  // namespace taper

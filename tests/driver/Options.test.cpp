@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/Options.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// Exactly one problem, which names all the words.
+void check_problem(const std::vector<std::string>& problems,
+                   const std::vector<const char*>& words) {
+  REQUIRE(problems.size() == 1);
+  for (const char* word : words) CHECK_THAT(problems.front(), ContainsSubstring(word));
+}
+
+}  // namespace
+
+TEST_CASE("the defaults have no problems") {
+  CHECK(RunOptions().problems().empty());
+  CHECK(RolloutOptions().problems().empty());
+  CHECK(DataOptions().problems().empty());
+}
+
+TEST_CASE("rollouts that cannot teach are refused") {
+  RolloutOptions o;
+  o.samples = 1;
+  check_problem(o.problems(), {"Rollout/Samples Per Prompt", "at least 2"});
+  o.samples = 2;
+  o.temperature = 0.0f;
+  check_problem(o.problems(), {"Rollout/Temperature is 0"});
+}
+
+TEST_CASE("a reward rule must fit the prompts") {
+  DataOptions o;
+  o.rule = RewardRule::kBoxed;
+  check_problem(o.problems(), {"Data/Reward Rule", "Data/Prompts"});
+  o.prompts = "prompts.jsonl";
+  CHECK(o.problems().empty());
+  o.rule = RewardRule::kTask;
+  check_problem(o.problems(), {"Data/Prompts", "Data/Reward Rule"});
+  o.prompts.clear();
+  o.task = "chess";
+  check_problem(o.problems(), {"Data/Task", "chess", "collatz"});
+}
+
+TEST_CASE("settings that do not fit each other are named together") {
+  RunOptions o;
+  o.rollout.prompts = 4;
+  o.training.mini_batches = 4;
+  CHECK(o.problems().empty());
+  o.training.mini_batches = 5;
+  check_problem(o.problems(), {"Training/Mini Batches is 5", "Rollout/Prompts 4"});
+  o.training.mini_batches = 1;
+  o.evaluation.every = 3;
+  CHECK(o.problems().empty());
+  o.data.prompts = "prompts.jsonl";
+  check_problem(o.problems(), {"Evaluation/Every is 3", "Data/Evaluation Prompts"});
+  o.data.evaluation_prompts = "held_out.jsonl";
+  CHECK(o.problems().empty());
+}
