@@ -21,8 +21,7 @@ int run_score(int argc, char** argv) {
       "taper score",
       "Log-probs of given tokens at temperature 1, line by line: {\"log_probs\": [...]} of the "
       "responses in the output of taper generate, or of all tokens in {\"tokens\": [...]} (null "
-      "for "
-      "the first).");
+      "for the first).");
   arguments.declare(line);
   line.text("input", input, "FILE",
             "token ids, JSON lines: the output of taper generate, or tokens")

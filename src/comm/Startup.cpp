@@ -96,7 +96,9 @@ std::string lone_rank_problem(int mpi_ranks, const Environment& environment) {
 }
 
 bool is_one_of_several(const Environment& environment) {
-  return number_of(environment, "PMI_SIZE") != 1 && !sign_of_several(environment).empty();
+  if (number_of(environment, "PMI_SIZE") == 1) return false;
+  const std::string sign = sign_of_several(environment);
+  return !sign.empty() && sign != "SLURM_NTASKS";
 }
 
 }  // namespace taper

@@ -54,7 +54,8 @@ using Environment = std::function<const char*(const char*)>;
 // another MPI, with the remedy; empty where nothing hints at it.
 std::string lone_rank_problem(int mpi_ranks, const Environment& environment);
 
-// Whether a launcher says that it started this process as one of several.
+// Whether a launcher says that it started this process as one of several. SLURM_NTASKS is no such
+// sign: batch scripts, which start nothing but themselves, have it as well.
 bool is_one_of_several(const Environment& environment);
 
 }  // namespace taper

@@ -134,8 +134,7 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   if ((iteration - 1) % 20 == 0)
     TAPER_INFO(
         " iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s  "
-        "tok/s/rank  "
-        " exact");
+        "tok/s/rank   exact");
   char line[200];
   const double difference = find(m, "training/rollout_log_probs_diff_max");
   std::snprintf(

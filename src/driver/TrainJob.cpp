@@ -347,6 +347,7 @@ bool TrainJob::evaluate_at_the_end() {
                                  (log_ && log_->has_final_evaluation())};
   all_reduce_max(ranks_.world(), done);  // rank 0 has the log
   if (done.front() != 0) return true;
+  ranks_.progress.set_iteration(finished_ + 1);  // evaluations come before an iteration
   ranks_.progress.set_phase("testing");
   const auto score = evaluate();
   if (score && log_) log_->add_final_evaluation(finished_, *score);

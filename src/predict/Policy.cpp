@@ -175,7 +175,10 @@ Layout Policy::begin(const Workload& workload) {
     best = &s.shape(parse_layout(s.options.initial, s.chain));
   } else if (s.budget.prefers_static()) {
     best = s.uniform[s.budget.best_static()];
-  } else if (s.lengths.weight() > 0) {
+  } else if (s.lengths.weight() == 0) {
+    for (const SwitchRule& rule : ladder(s.setting(), *best, workload.sequences, s.mean_prompt()))
+      if (rule.alive >= workload.sequences) best = rule.shape;
+  } else {
     std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
     for (const LayoutShape* shape : s.uniform)
       if (const std::int64_t ns = s.expected_ns(*shape); ns < best_ns) {

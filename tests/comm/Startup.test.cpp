@@ -52,7 +52,9 @@ TEST_CASE("a launcher says whether it started several processes") {
   CHECK(several({{"PMI_SIZE", "2"}, {"PMI_RANK", "0"}}));
   CHECK(several({{"OMPI_COMM_WORLD_SIZE", "2"}}));
   CHECK(!several({}));
-  CHECK(!several({{"PMI_SIZE", "1"}, {"SLURM_NTASKS", "4"}}));
+  CHECK(several({{"SLURM_NTASKS", "4"}, {"SLURM_STEP_NUM_TASKS", "4"}}));
+  CHECK(!several({{"SLURM_NTASKS", "4"}}));
+  CHECK(!several({{"PMI_SIZE", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}}));
 }
 
 TEST_CASE("the MPI library has a name and a version") {

@@ -7,6 +7,7 @@ end with exit code 75 and a checkpoint, `status.json` must say so, and the resum
 rollouts of an undisturbed one, byte for byte.
 """
 
+import json
 import os
 import random
 import signal
@@ -29,8 +30,10 @@ def check(condition: bool, what: str, text: str = "") -> None:
 
 def results(output: Path) -> list[bytes]:
     last = f"iter_{ITERATIONS:06d}"
+    records = map(json.loads, (output / "metrics.jsonl").read_text().splitlines())
+    held_out = [(r["step"], name, r[name]) for r in records for name in r if name.startswith("val/")]
     return [(output / "checkpoints" / last / "model.safetensors").read_bytes(),
-            (output / "rollouts" / f"{last}.h5").read_bytes()]
+            (output / "rollouts" / f"{last}.h5").read_bytes(), json.dumps(held_out).encode()]
 
 
 def is_listening(pid: int) -> bool:
@@ -71,6 +74,14 @@ def in_phase(runs: Runs, words: list[str], output: Path, ranks: int, straight: l
     check(outcome.code == 75, f"{fault}: exit code {outcome.code}", outcome.text)
     early = PHASES.index(phase) < PHASES.index("update_actor")
     check(status(output)["iteration"] == (1 if early else 2), f"{fault}: {status(output)}", outcome.text)
+    finish_and_compare(runs, words, output, ranks, straight, fault)
+
+
+def in_the_last_evaluation(runs: Runs, words: list[str], output: Path, ranks: int, straight: list[bytes]) -> None:
+    fault = f"testing:{ranks - 1}:term:{ITERATIONS + 1}"
+    outcome = runs.run(words, ranks, env={"TAPER_FAULT": fault})
+    check_stopped(outcome, output, "SIGTERM", fault)
+    check(outcome.code == 75 and status(output)["iteration"] == ITERATIONS, f"{fault}: {status(output)}", outcome.text)
     finish_and_compare(runs, words, output, ranks, straight, fault)
 
 
@@ -123,6 +134,8 @@ def main() -> None:
                 every = {"Checkpoint__Every": 1} if phase.startswith(("save", "write")) else {}
                 output = folder / phase.replace(":", "-")
                 in_phase(runs, runs.train(model, output, **{**changes, **every}), output, ranks, straight, phase)
+            output = folder / "last"
+            in_the_last_evaluation(runs, runs.train(model, output, **changes), output, ranks, straight)
             output = folder / "deadline"
             words = runs.train(model, output, **changes, Run__Deadline_Margin=5)
             outcome = runs.run(words, ranks, env={"TAPER_DEADLINE": str(int(time.time()) + 4)})

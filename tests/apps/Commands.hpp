@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The executable as scripts see it: runs of `taper COMMAND`, and a folder for them.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "io/Json.hpp"
+
+namespace taper::commands {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::ContainsSubstring;
+
+struct Outcome {
+  int code = -1;
+  std::string text;  // stdout and stderr
+};
+
+inline Outcome run(const std::string& arguments, const std::string& environment = "") {
+  FILE* pipe = ::popen((environment + " " TAPER_BINARY " " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Outcome outcome;
+  char part[4096];
+  for (std::size_t n; (n = std::fread(part, 1, sizeof part, pipe)) > 0;)
+    outcome.text.append(part, n);
+  const int status = ::pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return outcome;
+}
+
+inline std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline void write(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+inline std::vector<Json> lines_of(const fs::path& path) {
+  std::vector<Json> list;
+  JsonLines lines(path);
+  for (Json value; lines.next(value);) list.push_back(value);
+  return list;
+}
+
+// A folder with a tiny model that has a tokenizer of bytes, removed at the end.
+struct Scratch {
+  Scratch() : path(fs::temp_directory_path() / ("taper-commands-" + std::to_string(::getpid()))) {
+    fs::remove_all(path);
+    fs::create_directories(path);
+    fs::copy(TAPER_GOLDEN_DIR "/models/llama_a", path / "model");
+    for (const char* file : {"tokenizer.json", "tokenizer_config.json"})
+      if (fs::exists(fs::path(TAPER_DATA_DIR "/model") / file))
+        fs::copy_file(fs::path(TAPER_DATA_DIR "/model") / file, path / "model" / file);
+  }
+  ~Scratch() { fs::remove_all(path); }
+  std::string operator/(const std::string& name) const { return (path / name).string(); }
+
+  std::string generate(const std::string& more) const {
+    return "generate --model " + *this / "model" + " --prompts " + *this / "in.jsonl" +
+           " --output " + *this / "out.jsonl" + " --max-new-tokens 6 " + more;
+  }
+  std::string score(const std::string& more) const {
+    return "score --model " + *this / "model" + " --input " + *this / "in.jsonl" + " --output " +
+           *this / "out.jsonl " + more;
+  }
+  // The command must fail with code 2, name all the words and leave no output.
+  void refuses(const std::string& arguments, const std::vector<std::string>& words) const {
+    const Outcome outcome = run(arguments);
+    INFO(arguments << "\n" << outcome.text);
+    CHECK(outcome.code == 2);
+    for (const auto& word : words) CHECK_THAT(outcome.text, ContainsSubstring(word));
+    CHECK(!fs::exists(*this / "out.jsonl"));
+    CHECK(!fs::exists(*this / "out.jsonl.part"));
+  }
+
+  fs::path path;
+};
+
+}  // namespace taper::commands

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// taper profile, inspect and report on good and damaged files.
+#include "Commands.hpp"
+#include "io/Hdf5File.hpp"
+#include "io/RunFile.hpp"
+
+using namespace taper;
+using namespace taper::commands;
+
+TEST_CASE("profile writes a file that inspect prints, and does not measure it twice") {
+  const Scratch scratch;
+  const std::string words = "profile --model " + scratch / "model" + " --output " +
+                            scratch / "p.h5" +
+                            " --max-positions 64 --max-batch 2 --kv-memory-mb 4 --budget 0.001";
+  Outcome outcome = run(words);
+  INFO(outcome.text);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("decode steps"));
+  CHECK(!fs::exists(scratch / "p.h5.partial"));
+  outcome = run("inspect " + scratch / "p.h5");
+  CHECK(outcome.code == 0);
+  for (const char* part : {"latency profile of 1 ranks", "checksum is right", "decode steps",
+                           "hidden ", "library MPICH"})
+    CHECK_THAT(outcome.text, ContainsSubstring(part));
+  outcome = run(words);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("is complete"));
+
+  std::string damaged = read(scratch / "p.h5");
+  damaged[damaged.size() / 2] ^= 0x55;
+  write(scratch / "damaged.h5", damaged);
+  CHECK(run("inspect " + scratch / "damaged.h5").code == 2);
+}
+
+TEST_CASE("profile refuses what cannot be measured") {
+  const Scratch scratch;
+  const auto words = [&](const std::string& model, const std::string& output) {
+    return "profile --budget 0.001 --model " + model + " --output " + output;
+  };
+  scratch.refuses("profile", {"--model"});
+  scratch.refuses(words(scratch / "nothing", scratch / "p.h5"), {"nothing"});
+  scratch.refuses(words(scratch / "model", scratch / "model"), {"is a directory"});
+  scratch.refuses(words(scratch / "model", scratch / "model/config.json/p.h5"),
+                  {"p.h5", "cannot be written"});
+  const std::string good = words(scratch / "model", scratch / "p.h5");
+  scratch.refuses(good + " --layouts 2x1", {"2x1", "2 ranks"});
+  scratch.refuses(good + " --layouts wide", {"wide"});
+  scratch.refuses(good + " --max-positions 5", {"max_positions"});
+  scratch.refuses(good + " --max-positions 100000", {"positions"});
+  scratch.refuses(good + " --kv-memory-mb 0.001", {"--kv-memory-mb is 0.001"});
+  scratch.refuses(good + " --budget -1", {"budget"});
+  CHECK(!fs::exists(scratch / "p.h5"));
+}
+
+TEST_CASE("inspect shows files, and damage") {
+  const Scratch scratch;
+  const fs::path file = scratch.path / "run.h5";
+  {
+    RunFile out(file);
+    out.set_config("Run: {Seed: 1}");
+    for (int i = 1; i <= 400; ++i)
+      out.add_metrics(i, {{"critic/score/mean", 0.25 * i}, {"actor/loss", 1.0 / i}});
+    out.save();
+  }
+  Outcome outcome = run("inspect " + file.string());
+  INFO(outcome.text);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("metrics/") && ContainsSubstring("mean (400)") &&
+                               ContainsSubstring("0.25, 0.5"));
+
+  const std::string bytes = read(file);
+  std::string flipped = bytes;
+  const double value = 0.25 * 300;  // stands in the middle of a checksummed array
+  const auto at = bytes.find(std::string(reinterpret_cast<const char*>(&value), sizeof value));
+  REQUIRE(at != std::string::npos);
+  flipped[at] ^= 1;
+  write(file, flipped);
+  outcome = run("inspect " + file.string());
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.text,
+             ContainsSubstring("run.h5") && ContainsSubstring("/metrics/critic/score/mean"));
+
+  write(file, bytes.substr(0, bytes.size() / 2));
+  outcome = run("inspect " + file.string());
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.text, ContainsSubstring("run.h5") && ContainsSubstring("damaged"));
+  CHECK(run("inspect " + scratch / "nothing").code == 2);
+  CHECK(run("inspect").code == 2);
+
+  const Outcome model = run("inspect " + scratch / "model");
+  CHECK(model.code == 0);
+  CHECK_THAT(model.text, ContainsSubstring("llama"));
+}
+
+TEST_CASE("a run file is rebuilt from the metrics log") {
+  const Scratch scratch;
+  {
+    MetricsLog log(scratch / "metrics.jsonl", OpenMode::kTruncate);
+    for (int i = 1; i <= 3; ++i) log.append({{"critic/score/mean", 0.5 * i}}, i);
+  }
+  write(scratch / "run.h5", "no HDF5 file");
+  CHECK(run("inspect " + scratch.path.string()).code == 2);
+  const Outcome outcome = run("inspect --repair " + scratch.path.string());
+  INFO(outcome.text);
+  CHECK(outcome.code == 0);
+  CHECK(Hdf5File::open_read(scratch / "run.h5").read<double>("/metrics/critic/score/mean").values ==
+        std::vector<double>{0.5, 1.0, 1.5});
+  CHECK(run("inspect " + scratch.path.string()).code == 0);
+}
+
+TEST_CASE("inspect checks the runs and checkpoints of taper train") {
+  const Scratch scratch;
+  std::string words = "train";
+  for (const std::string& value :
+       {"Model/Directory=" + scratch / "model", "Output/Directory=" + scratch / "run",
+        std::string("Rollout/Prompts=2"), std::string("Rollout/Samples Per Prompt=2"),
+        std::string("Rollout/Max New Tokens=8"), std::string("Training/Iterations=1")})
+    words += " --set \"" + value + "\"";
+  const Outcome training = run(words);
+  INFO(training.text);
+  REQUIRE(training.code == 0);
+  const fs::path checkpoint = scratch.path / "run/checkpoints/iter_000001";
+  Outcome outcome = run("inspect " + scratch / "run");
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("iter_000001: whole") &&
+                               ContainsSubstring("response_length") &&
+                               ContainsSubstring("completed"));
+  outcome = run("inspect " + checkpoint.string());
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("after iteration 1"));
+  const std::string rollouts = scratch / "run/rollouts/iter_000001.h5";
+  CHECK(run("inspect " + rollouts).code == 0);
+  CHECK_THAT(run("inspect " + scratch / "run").text,
+             ContainsSubstring("rollouts: 1 files, iterations 1 to 1, 4 samples: whole"));
+
+  // As text: by the model of the run, or a named one; a task's prompt ends with '='.
+  for (const std::string& path :
+       {rollouts, scratch / "run", rollouts + " --model " + scratch / "model"}) {
+    outcome = run("inspect " + path + " --text 3");
+    INFO(outcome.text);
+    CHECK(outcome.code == 0);
+    CHECK_THAT(outcome.text, ContainsSubstring("iteration 1, 4 samples") &&
+                                 ContainsSubstring("prompt 1, sample 0: score 0") &&
+                                 !ContainsSubstring("prompt 1, sample 1") &&
+                                 ContainsSubstring("=\n[response]\n"));
+  }
+  CHECK(run("inspect " + scratch / "model" + " --text 1").code == 2);
+  CHECK(run("inspect " + rollouts + " --model x").code == 2);
+
+  const std::string good = read(rollouts);
+  std::string bad = good;
+  bad[bad.size() / 2] ^= 1;
+  bad.resize(bad.size() - 8);
+  write(rollouts, bad);
+  for (const std::string& path : {scratch / "run", rollouts + " --text 1"}) {
+    outcome = run("inspect " + path);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.text, ContainsSubstring("iter_000001.h5"));
+  }
+  write(rollouts, good);
+
+  std::string weights = read(checkpoint / "model.safetensors");
+  weights[weights.size() / 2] ^= 1;
+  write(checkpoint / "model.safetensors", weights);
+  for (const auto& path : {checkpoint, scratch.path / "run"}) {
+    outcome = run("inspect " + path.string());
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.text, ContainsSubstring("model.safetensors"));
+  }
+  write(checkpoint / "manifest.json", "{}");
+  CHECK(run("inspect " + checkpoint.string()).code == 2);
+}
+
+TEST_CASE("report names the interpreter that is missing") {
+  const Outcome outcome = run("report /nowhere", "TAPER_PYTHON=/nowhere/python");
+  CHECK(outcome.code == 1);
+  CHECK_THAT(outcome.text,
+             ContainsSubstring("/nowhere/python") && ContainsSubstring("TAPER_PYTHON"));
+}
