@@ -4,6 +4,7 @@
 // Generator.test.cpp; here nothing moves.
 #include "driver/Consultation.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/Error.hpp"
@@ -15,6 +16,9 @@ using namespace taper;
 using namespace taper::test;
 
 namespace {
+
+// Tokens of responses that outlast several consultations, also where ranks share cores.
+constexpr int kLong = 400;
 
 // Counts what it is told of changes.
 class ToldPolicy : public ScriptedPolicy {
@@ -116,7 +120,7 @@ TEST_CASE("the end comes when the last replica has no sequence left") {
 TEST_CASE("one leader that wants to stop stops all before their work is done") {
   for (const int tp : degrees()) {
     Fixture f(tp);
-    f.submit(4, 100);
+    f.submit(4, kLong);
     if (f.ranks.rank() == 0) f.consult.request_stop();
     CHECK(f.run().empty());
     CHECK(f.consult.stopped());
@@ -136,7 +140,7 @@ TEST_CASE("all ranks hear the same plan, and each closed epoch leads to the next
     for (const bool done : {false, true}) {
       Fixture f(tp,
                 {Fixture::repack_at(0, tp, world.ranks), Fixture::repack_at(2, tp, world.ranks)});
-      f.submit(4, 60);
+      f.submit(4, kLong);
       const auto plans = f.run(done);
       REQUIRE(plans.size() == 2);
       std::vector<std::uint64_t> mine{plans[0].hash, plans[1].hash}, all(2 * world_size());
@@ -150,8 +154,8 @@ TEST_CASE("all ranks hear the same plan, and each closed epoch leads to the next
       if (done && leads) CHECK(f.policy.measured_ns > 0);
       if (f.ranks.rank() != 0) continue;
       const auto& records = f.consult.records();
-      REQUIRE(records.size() > 3);
-      for (std::size_t i = 0; i < 4; ++i) {
+      CHECK(records.size() > 3);
+      for (std::size_t i = 0; i < std::min<std::size_t>(4, records.size()); ++i) {
         CHECK(records[i].decision.act == (i % 2 == 0));
         CHECK(records[i].snapshot.epoch == static_cast<std::int64_t>((i + 1) / 2));
       }

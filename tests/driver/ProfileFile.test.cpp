@@ -9,15 +9,17 @@
 
 #include "base/Error.hpp"
 #include "io/Hdf5File.hpp"
+#include "support/Scratch.hpp"
 #include "support/synthetic_profile.hpp"
 
 using namespace taper;
 
 namespace {
 
-struct Scratch {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / "taper_profile_test.h5";
-  ~Scratch() { std::filesystem::remove(path); }
+// A profile in a folder of its own.
+struct ScratchFile {
+  test::Scratch folder;
+  std::filesystem::path path = folder / "profile.h5";
 };
 
 LatencyProfile sample() {
@@ -43,7 +45,7 @@ std::string message_of(const std::filesystem::path& path) {
 }  // namespace
 
 TEST_CASE("a profile survives its file") {
-  const Scratch scratch;
+  const ScratchFile scratch;
   const LatencyProfile written = sample();
   write_profile(scratch.path, written);
   const LatencyProfile read = read_profile(scratch.path);
@@ -58,7 +60,7 @@ TEST_CASE("a profile survives its file") {
 }
 
 TEST_CASE("a profile with problems is not written") {
-  const Scratch scratch;
+  const ScratchFile scratch;
   LatencyProfile p = sample();
   p.steps[0].median_ns = 0;
   CHECK_THROWS_AS(write_profile(scratch.path, p), Error);
@@ -66,7 +68,7 @@ TEST_CASE("a profile with problems is not written") {
 }
 
 TEST_CASE("damage is found wherever it is") {
-  const Scratch scratch;
+  const ScratchFile scratch;
   write_profile(scratch.path, sample());
   std::ifstream in(scratch.path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
@@ -89,7 +91,7 @@ TEST_CASE("damage is found wherever it is") {
 }
 
 TEST_CASE("other files, missing files and a wrong sum are named") {
-  const Scratch scratch;
+  const ScratchFile scratch;
   CHECK(message_of(scratch.path).find("does not exist") != std::string::npos);
   {
     Hdf5File file = Hdf5File::create(scratch.path);

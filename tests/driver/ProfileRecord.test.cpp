@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/ProfileRecord.hpp"
 
-#include <unistd.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <fstream>
 
 #include "base/Error.hpp"
+#include "support/Scratch.hpp"
 
 using namespace taper;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
+using taper::test::Scratch;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Scratch {
-  Scratch() : path(fs::temp_directory_path() / ("taper-record-" + std::to_string(::getpid()))) {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~Scratch() { fs::remove_all(path); }
-  fs::path path;
-};
 
 ProfileRecord some_record() {
   ProfileRecord r;
@@ -41,8 +32,8 @@ ProfileRecord some_record() {
 
 TEST_CASE("a profile in the making is written and read") {
   const Scratch scratch;
-  const fs::path output = scratch.path / "profile.h5";
-  CHECK(partial_path(output) == scratch.path / "profile.h5.partial");
+  const fs::path output = scratch / "profile.h5";
+  CHECK(partial_path(output) == scratch / "profile.h5.partial");
   const ProfileRecord r = some_record();
   save_partial(output, r);
   const ProfileRecord back = load_partial(output);
@@ -55,7 +46,7 @@ TEST_CASE("a profile in the making is written and read") {
 
 TEST_CASE("what is no profile in the making is refused by name") {
   const Scratch scratch;
-  const fs::path output = scratch.path / "p.h5";
+  const fs::path output = scratch / "p.h5";
   for (const char* text : {"{\"format\": 1}", "{\"format\": 99}", "[]", "{\"format\"", ""}) {
     INFO(text);
     std::ofstream(partial_path(output), std::ios::trunc) << text;
