@@ -39,8 +39,7 @@ int run_replay(int argc, char** argv) {
   line.integer("max-new-tokens", options.max_new_tokens, "N",
                "limit of response lengths; 0: 1024 of a law, the longest response of a run")
       .at_least(0);
-  line.integer("max-running", options.max_running, "N", "sequences in flight per replica")
-      .at_least(1);
+  line.integer("max-running", options.max_running, "N", "sequences in flight per rank").at_least(1);
   line.integer("seed", options.policy.seed, "S", "seed of the policy's scenarios").at_least(0);
   line.integer("scenarios", options.policy.scenarios, "N", "length scenarios per decision");
   line.integer("low-percent", options.policy.low_percent, "P",

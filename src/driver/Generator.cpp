@@ -180,8 +180,7 @@ Workload Generator::workload(const std::vector<Request>& requests, std::uint64_t
     w.max_new_tokens = std::max(w.max_new_tokens, r.max_new_tokens);
   }
   const SchedulerOptions& scheduler = layouts_.begin()->second.options.scheduler;
-  // Of the largest groups: smaller ones hold a part of their sequences, which bounds them already.
-  w.max_running = layouts_.rbegin()->second.options.scheduler.max_running;
+  w.slots_per_rank = std::max(1, scheduler.max_running / smallest_degree());
   w.step_rows = scheduler.max_step_rows;
   w.block_size = scheduler.block_size;
   for (const auto& [tp, layout] : layouts_) w.kv_blocks[tp] = layout.options.kv_blocks;

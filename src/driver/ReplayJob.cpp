@@ -18,7 +18,7 @@ ReplayTrace described(LengthLaw law, int seed, int iteration, const ReplayOption
   trace.work.sequences = o.sequences;
   trace.work.prompt_tokens = std::int64_t{o.prompt_tokens} * o.sequences;
   trace.work.max_new_tokens = o.max_new_tokens > 0 ? o.max_new_tokens : 1024;
-  trace.work.max_running = o.max_running;
+  trace.work.slots_per_rank = o.max_running;
   const auto lengths = draw_lengths(law, static_cast<std::uint64_t>(seed), iteration, o.sequences,
                                     trace.work.max_new_tokens);
   for (int i = 0; i < o.sequences; ++i)
@@ -32,7 +32,7 @@ ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) 
   ReplayTrace trace;
   trace.work.iteration = set.iteration;
   trace.work.sequences = static_cast<int>(set.records.size());
-  trace.work.max_running = o.max_running;
+  trace.work.slots_per_rank = o.max_running;
   trace.work.samples = 0;
   for (const RolloutRecord& r : set.records) {
     trace.work.samples += r.group == set.records.front().group;

@@ -22,7 +22,7 @@ struct ReplayOptions {
   int sequences = 128;            // per iteration of a law
   int prompt_tokens = 100;        // per sequence of a law
   int max_new_tokens = 0;         // 0: 1024 of a law; the longest response of a recorded run
-  int max_running = 64;           // sequences in flight per replica
+  int max_running = 64;           // sequences in flight per rank
   int ranks = 0;                  // 0: those of the profile
   int grid = 32;                  // times at which the oracle may switch
   PolicyOptions policy;

@@ -65,7 +65,7 @@ int crossing(const LayoutShape& from, const LayoutShape& to, std::int64_t mean_c
 
 std::optional<Layout> best_merge(const std::vector<GenerationRun>& runs, const DivisorChain& chain,
                                  const StepModel& steps, const std::vector<int>& degrees,
-                                 int max_running) {
+                                 int slots_per_rank) {
   struct Node {
     std::vector<std::int64_t> ends;  // by scenario
     std::vector<int> degrees;        // of the groups inside
@@ -104,7 +104,7 @@ std::optional<Layout> best_merge(const std::vector<GenerationRun>& runs, const D
       }
       Node whole{{}, {tp}};
       for (const GenerationRun& run : runs) {
-        ReplicaRun merged(steps.curve(place), max_running, 0);
+        ReplicaRun merged(steps.curve(place), slots_per_rank * tp, 0);
         for (int g = layout.replica_of(place.first);
              g < layout.replicas() && contains(place, layout.groups()[g]); ++g)
           for (const SimulatedSequence& s : run.replicas()[g].sequences()) merged.add(s);

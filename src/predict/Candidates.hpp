@@ -39,6 +39,6 @@ int crossing(const LayoutShape& from, const LayoutShape& to, std::int64_t mean_c
 // parts. Groups are only merged. None where that is the present layout or a uniform one.
 std::optional<Layout> best_merge(const std::vector<GenerationRun>& runs, const DivisorChain& chain,
                                  const StepModel& steps, const std::vector<int>& degrees,
-                                 int max_running);
+                                 int slots_per_rank);
 
 }  // namespace taper

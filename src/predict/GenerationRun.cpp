@@ -5,9 +5,10 @@
 
 namespace taper {
 
-GenerationRun::GenerationRun(const LayoutShape& shape, const SwitchCost& cost, int max_running)
-    : shape_(&shape), cost_(&cost), max_running_(max_running) {
-  for (const StepCurve* curve : shape.curves) replicas_.emplace_back(*curve, max_running, 0);
+GenerationRun::GenerationRun(const LayoutShape& shape, const SwitchCost& cost, int slots_per_rank)
+    : shape_(&shape), cost_(&cost), slots_per_rank_(slots_per_rank) {
+  for (std::size_t r = 0; r < shape.curves.size(); ++r)
+    replicas_.emplace_back(*shape.curves[r], slots(shape.layout.groups()[r]), 0);
 }
 
 void GenerationRun::start() {
@@ -103,7 +104,7 @@ void GenerationRun::apply(const LayoutShape& to, const Change& change) {
       if (before[g].first < after[r].end() && after[r].first < before[g].end())
         clock = std::max(clock, replicas_[g].clock());
     const bool same = std::find(before.begin(), before.end(), after[r]) != before.end();
-    replicas.emplace_back(*to.curves[r], max_running_,
+    replicas.emplace_back(*to.curves[r], slots(after[r]),
                           clock + (same && !all_meet ? 0 : change.cost.total()));
   }
   for (std::size_t i = 0; i < list.size(); ++i) replicas[change.moves[i].to].add(list[i]);

@@ -25,7 +25,8 @@ struct SwitchRule {
 // true lengths are runs of this.
 class GenerationRun {
  public:
-  GenerationRun(const LayoutShape& shape, const SwitchCost& cost, int max_running);
+  // A replica of n ranks runs up to n * slots_per_rank sequences at a time.
+  GenerationRun(const LayoutShape& shape, const SwitchCost& cost, int slots_per_rank);
 
   void add(int replica, const SimulatedSequence& sequence) { replicas_[replica].add(sequence); }
   void start();
@@ -62,9 +63,11 @@ class GenerationRun {
   Snapshot snapshot(std::int64_t consultation) const;
 
  private:
+  int slots(const LayoutGroup& group) const { return slots_per_rank_ * group.tp; }
+
   const LayoutShape* shape_;
   const SwitchCost* cost_;
-  int max_running_;
+  int slots_per_rank_;
   std::vector<ReplicaRun> replicas_;
   std::int64_t finished_before_ = 0;  // at replicas of earlier layouts
   int switches_ = 0;

@@ -118,7 +118,7 @@ std::vector<PricedPlan> PlanSearch::search() const {
   const bool repack = setting_.repack && is_uneven(here_.layout, loads_);
   if (to.empty() && !repack) return plans;
   const Pricer pricer(setting_.scenarios, scenarios_, sequences_, here_, setting_.cost,
-                      setting_.lengths, setting_.max_running);
+                      setting_.lengths, setting_.slots_per_rank);
   if (setting_.look_ahead) {
     for (const LayoutShape* shape : to) add_later(*shape, false, plans);
     if (repack) add_later(here_, true, plans);
@@ -128,7 +128,7 @@ std::vector<PricedPlan> PlanSearch::search() const {
           Plan{climb.front().shape->layout, PlanStart::kBelow, climb.front().alive, false}, climb);
     if (setting_.mixed_groups && !to.empty())
       if (const auto mixed = best_merge(pricer.first_runs(8), setting_.chain, setting_.steps,
-                                        setting_.degrees, setting_.max_running))
+                                        setting_.degrees, setting_.slots_per_rank))
         to.push_back(&setting_.shape(*mixed));
   }
   const int few = std::min(kFewScenarios, scenarios_);
@@ -153,7 +153,7 @@ std::vector<PricedPlan> PlanSearch::search() const {
 
 std::vector<PricedPlan> PlanSearch::compare(const LayoutShape& to, bool repack) const {
   const Pricer pricer(setting_.scenarios, scenarios_, sequences_, here_, setting_.cost,
-                      setting_.lengths, setting_.max_running);
+                      setting_.lengths, setting_.slots_per_rank);
   std::vector<PricedPlan> plans;
   plans.emplace_back(stay_in(here_.layout));
   pricer.price(plans.front(), scenarios_);

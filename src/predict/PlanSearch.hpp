@@ -21,7 +21,7 @@ struct PlanSetting {
   const LengthModel& lengths;
   Scenarios& scenarios;
   std::function<const LayoutShape&(const Layout&)> shape;  // stable addresses
-  int max_running = 64;
+  int slots_per_rank = 64;
   bool look_ahead = true;
   bool mixed_groups = true;
   bool repack = true;

@@ -50,7 +50,7 @@ struct Workload {
   int samples = 1;                 // per prompt; a prompt is read once for all of them
   std::int64_t prompt_tokens = 0;  // summed over sequences
   int max_new_tokens = 0;
-  int max_running = 64;          // per replica
+  int slots_per_rank = 64;       // sequences in flight; a group has the slots of its ranks
   int step_rows = 256;           // tokens per step and replica
   std::map<int, int> kv_blocks;  // blocks of a replica by TP degree; empty: never short
   int block_size = 64;

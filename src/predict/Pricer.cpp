@@ -20,9 +20,9 @@ std::int64_t PricedPlan::mean() const {
 
 Pricer::Pricer(Scenarios& scenarios, int count, std::span<const SequenceState> sequences,
                const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
-               int max_running) {
+               int slots_per_rank) {
   for (int k = 0; k < count; ++k)
-    runs_.push_back(scenarios.run(k, sequences, shape, cost, lengths, max_running));
+    runs_.push_back(scenarios.run(k, sequences, shape, cost, lengths, slots_per_rank));
 }
 
 void Pricer::price(PricedPlan& plan, int count) const {

@@ -31,7 +31,7 @@ class Pricer {
   // Refers to all arguments.
   Pricer(Scenarios& scenarios, int count, std::span<const SequenceState> sequences,
          const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
-         int max_running);
+         int slots_per_rank);
 
   // Fills rest_ns up to so many scenarios (and cost_ns where the first rule applies now).
   void price(PricedPlan& plan, int count) const;

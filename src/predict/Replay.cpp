@@ -23,7 +23,7 @@ ReplayTrace make_trace(const Workload& work, std::span<const Outcome> outcomes) 
 
 GenerationRun start_replay(const ReplayTrace& trace, const LayoutShape& shape,
                            const SwitchCost& cost) {
-  GenerationRun run(shape, cost, trace.work.max_running);
+  GenerationRun run(shape, cost, trace.work.slots_per_rank);
   const int samples = std::max(1, trace.work.samples);
   for (std::size_t i = 0; i < trace.outcomes.size(); ++i) {
     const Outcome& o = trace.outcomes[i];

@@ -56,8 +56,8 @@ std::uint32_t Scenarios::uniform(std::size_t sequence, int scenario) {
 
 GenerationRun Scenarios::run(int scenario, std::span<const SequenceState> sequences,
                              const LayoutShape& shape, const SwitchCost& cost,
-                             const LengthModel& lengths, int max_running) {
-  GenerationRun run(shape, cost, max_running);
+                             const LengthModel& lengths, int slots_per_rank) {
+  GenerationRun run(shape, cost, slots_per_rank);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const SequenceState& s = sequences[i];
     const int limit = std::max(s.response + 1, s.limit);

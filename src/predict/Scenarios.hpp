@@ -32,7 +32,7 @@ class Scenarios {
   // A run of the given sequences in the layout, with the lengths of one scenario, at time 0.
   GenerationRun run(int scenario, std::span<const SequenceState> sequences,
                     const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
-                    int max_running);
+                    int slots_per_rank);
 
  private:
   std::uint32_t uniform(std::size_t sequence, int scenario);

@@ -39,7 +39,7 @@ struct BenchOptions {
   WeightType type = WeightType::kBf16;
   LengthLaw law = LengthLaw::kHeavyTail;
   int generations = 10, sequences = 64, samples = 1, prompt_tokens = 32, max_new_tokens = 512;
-  int max_running = 128;
+  int max_running = 64;
   std::uint64_t seed = 1;
   double kv_memory_mb = 4096;
   ConsultationOptions consultation;
@@ -134,7 +134,7 @@ class LayoutBench {
     RolloutOptions r;
     r.max_prompt_tokens = requests_.longest_prompt();
     r.max_new_tokens = options_.max_new_tokens;
-    r.max_running = std::min(options_.max_running, options_.sequences);
+    r.max_running = options_.max_running;
     r.step_rows = std::max(256, options_.sequences);
     r.kv_memory_mb = options_.kv_memory_mb;
     r.mode = PolicyMode::kAdaptive;
@@ -207,7 +207,7 @@ class LayoutBench {
     trace.work.sequences = options_.sequences;
     trace.work.samples = options_.samples;
     trace.work.max_new_tokens = options_.max_new_tokens;
-    trace.work.max_running = options_.max_running * ranks_.size();
+    trace.work.slots_per_rank = options_.max_running;
     std::vector<int> lengths;
     for (const Outcome& o : trace.outcomes) {
       trace.work.prompt_tokens += o.prompt;
@@ -285,7 +285,7 @@ int run(int argc, char** argv) {
   line.integer("samples", options.samples, "N", "responses per prompt").at_least(1);
   line.integer("prompt-tokens", options.prompt_tokens, "N", "length of prompts").at_least(1);
   line.integer("max-new-tokens", options.max_new_tokens, "N", "limit of lengths").at_least(1);
-  line.integer("max-running", options.max_running, "N", "sequences in flight").at_least(1);
+  line.integer("max-running", options.max_running, "N", "sequences in flight per rank").at_least(1);
   line.integer("seed", options.seed, "S", "of lengths and sampling").at_least(0);
   line.number("period-ms", period_ms, "MS", "between consultations, at least");
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {

@@ -87,10 +87,10 @@ TEST_CASE_METHOD(Fixture, "rules switch as sequences leave") {
 }
 
 TEST_CASE_METHOD(Fixture, "sequences wait for slots, and snapshots see it") {
-  GenerationRun run(shape("4x1"), cost, 2);
+  GenerationRun run(shape("2x2"), cost, 1);  // a slot per rank, two per replica
   for (int i = 0; i < 3; ++i) run.add(0, {i, 0, 8, 0, 5, 8});
   run.start();
-  run.advance(400);
+  run.advance(600);
   const Snapshot s = run.snapshot(9);
   CHECK(s.consultation == 9);
   CHECK(s.replicas[0].running() == 2);
@@ -98,7 +98,7 @@ TEST_CASE_METHOD(Fixture, "sequences wait for slots, and snapshots see it") {
   CHECK(s.replicas[0].response == 2);
   CHECK(s.replicas[0].context == 2 * 9);
   CHECK(s.alive() == 3);
-  CHECK(run.finish() == 2 * 5 * 400);
+  CHECK(run.finish() == 2 * 5 * 600);
   CHECK(run.snapshot(10).finished() == 3);
 }
 
