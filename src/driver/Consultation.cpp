@@ -113,12 +113,16 @@ void Consultation::measure(const StepReport& report) {
   step_began_ = now;
 }
 
+constexpr double kHeadStart = 9;  // see ConsultationOptions: more shares of the first second
+
 bool Consultation::is_due(bool idle) const {
   if (idle) return true;
+  const double now = clock_.seconds();
+  if (steps_since_ < options_.period_steps ||
+      now - posted_at_ < static_cast<double>(options_.period_ns) * 1e-9)
+    return false;
   const double own = count_ > 0 ? seconds_ / static_cast<double>(count_) : 0.0;
-  const double period =
-      std::max(static_cast<double>(options_.period_ns) * 1e-9, own / options_.largest_share);
-  return steps_since_ >= options_.period_steps && clock_.seconds() - posted_at_ >= period;
+  return seconds_ + own <= options_.largest_share * (now + kHeadStart * std::min(now, 1.0));
 }
 
 void Consultation::observe(const StepReport& report, const Engine& engine) {

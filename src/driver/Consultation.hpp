@@ -18,7 +18,8 @@ namespace taper {
 
 struct ConsultationOptions {
   // A replica at work consults after so much time and so many steps, whichever is later, and so
-  // seldom that it costs it at most this share of the time.
+  // seldom that it costs it at most this share of the time; ten times that in the first second,
+  // since short generations could hardly consult otherwise.
   std::int64_t period_ns = PolicyOptions().consult_ns;
   int period_steps = PolicyOptions().consult_steps;
   double largest_share = 0.001;

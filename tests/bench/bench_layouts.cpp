@@ -17,6 +17,7 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Guard.hpp"
+#include "comm/Placement.hpp"
 #include "comm/Startup.hpp"
 #include "device/Runtime.hpp"
 #include "driver/Generation.hpp"
@@ -298,7 +299,13 @@ int run(int argc, char** argv) {
   Progress progress;
   MpiSession mpi(argc, argv);
   Runtime runtime(argc, argv);
-  const Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), read_profile(options.profile).degrees(), progress);
+  Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), read_profile(options.profile).degrees(), progress);
+  const Placement placement = gather_placement(ranks.world(), find_place());
+  const auto here = [&](const auto& place) {
+    return place.host == placement.ranks[mpi.rank()].host;
+  };
+  ranks.ranks_on_host =
+      static_cast<int>(std::count_if(placement.ranks.begin(), placement.ranks.end(), here));
   ModelFiles files(options.model);
   LayoutBench(options, files, ranks).run();
   return 0;
