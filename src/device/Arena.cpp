@@ -94,6 +94,12 @@ Arena::~Arena() {
   ::munmap(mapping_, mapped_bytes(total_));
 }
 
+void Arena::populate() {
+#ifdef MADV_POPULATE_WRITE
+  ::madvise(base_, static_cast<std::size_t>(total_), MADV_POPULATE_WRITE);
+#endif
+}
+
 void* Arena::take(const std::string& name, MemoryPhase phase, std::int64_t bytes) {
   for (Region& region : regions_) {
     if (region.name != name || region.phase != phase) continue;

@@ -56,6 +56,10 @@ class Arena {
     return static_cast<T*>(take(name, phase, static_cast<std::int64_t>(count * sizeof(T))));
   }
 
+  // Has the system provide all of the memory now, so that no step pays for first touches. Where it
+  // cannot, that happens at the first touch.
+  void populate();
+
   std::int64_t total() const { return total_; }
 
  private:

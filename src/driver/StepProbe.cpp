@@ -74,6 +74,7 @@ StepProbe::~StepProbe() = default;
 void StepProbe::load() {
   require_memory(*ranks_, plan_, "lower --kv-memory-mb");
   arena_ = std::make_unique<Arena>(plan_);
+  arena_->populate();
   packed_ =
       std::make_unique<PackedModel>(kModelName, *layout_, sides_.begin()->second->parallel.shard(),
                                     options_.type, WithBackward::kNo, *arena_);

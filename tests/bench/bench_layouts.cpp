@@ -233,6 +233,9 @@ class LayoutBench {
            {"predicted_s", 1e-9 * static_cast<double>(s.confirmation.cost.total())},
            {"seconds", s.seconds},
            {"meeting_s", s.meeting_s},
+           {"kv_s", s.report.kv_s},
+           {"lists_s", s.report.lists_s},
+           {"rebind_s", s.report.rebind_s},
            {"kv_bytes", s.report.bytes_planned}});
       if (s.report.done)
         made.push_back({static_cast<std::int64_t>(1e9 * s.at_s), s.plan.layout, s.plan.repack});

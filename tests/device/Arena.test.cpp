@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/Arena.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -8,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "base/Error.hpp"
 
@@ -88,4 +93,24 @@ TEST_CASE("a large arena begins on a large page and asks for them") {
   const std::string flags = mapping_flags(address(memory));
   if (!flags.empty() && std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
     CHECK_THAT(flags, ContainsSubstring(" hg "));
+}
+
+TEST_CASE("populated memory is there before anyone touches it") {
+  constexpr std::int64_t kBytes = 2 * Arena::kLargePage;
+  MemoryPlan plan;
+  plan.add("cache", MemoryPhase::kRollout, kBytes);
+  Arena arena(plan);
+  char* memory = arena.take<char>("cache", MemoryPhase::kRollout, kBytes);
+  const auto resident = [&] {
+    const auto page = static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE));
+    std::vector<unsigned char> states(static_cast<std::size_t>(kBytes / page));
+    REQUIRE(::mincore(memory, static_cast<std::size_t>(kBytes), states.data()) == 0);
+    return std::count_if(states.begin(), states.end(), [](unsigned char s) { return s & 1; });
+  };
+  CHECK(resident() == 0);
+  arena.populate();
+#ifdef MADV_POPULATE_WRITE
+  CHECK(resident() == kBytes / static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE)));
+#endif
+  CHECK(memory[kBytes - 1] == 0);
 }
