@@ -20,7 +20,7 @@ namespace taper {
 namespace {
 
 // Work of one decision: sequences x scenarios x plans that keep it within a millisecond.
-constexpr int kMostDraws = 2048;
+constexpr int kMostDraws = 4096;
 constexpr std::uint64_t kStateVersion = 2;
 
 std::uint64_t hash_of(const Snapshot& s, const Plan& plan, bool act) {
