@@ -37,7 +37,8 @@ void for_columns(const Visit& visit) {
     column("new_tokens", &Row::new_tokens, "tokens", "rows of the step");
     column("sequences", &Row::sequences, "1", "sequences in the step");
     column("context", &Row::context, "tokens", "summed context lengths after the step");
-    column("median_ns", &Row::median_ns, "ns", "time of the step, median of the repeats");
+    column("time_ns", &Row::time_ns, "ns",
+           "time of the step: median over visits of the mean of their steps");
     column("spread_ns", &Row::spread_ns, "ns", "upper minus lower quartile of the repeats");
     column("repeats", &Row::repeats, "1", "measurements");
   } else if constexpr (std::is_same_v<Row, MoveCost>) {

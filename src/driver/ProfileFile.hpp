@@ -6,7 +6,7 @@
 //   /identity/<kind>       group with one text attribute per fact; kinds: model, machine,
 //                          transport, build, clock
 //   /steps/<column>        (samples) of each step sample: tp, pair (0 same node, 1 other node),
-//                          new_tokens, sequences, context, median_ns, spread_ns, repeats
+//                          new_tokens, sequences, context, time_ns, spread_ns, repeats
 //   /switching/moves/..., /switching/rendezvous/..., /switching (attributes: kv_bytes_per_position,
 //                          groups_ns, weights_ns, graphs_ns)
 //   /fit_errors/<column>   of left-out step times, per TP degree and pair class, millionths

@@ -24,11 +24,20 @@ T at_quantile(std::vector<T> values, double p) {
   return values[k];
 }
 
+// The mean, since a generation is a sum of steps and networks make their times skew; a step that
+// the machine stalled counts as three median ones.
+std::int64_t time_of_visit(const std::vector<std::int64_t>& steps) {
+  const std::int64_t most = 3 * at_quantile(steps, 0.5);
+  std::int64_t sum = 0;
+  for (const std::int64_t ns : steps) sum += std::min(ns, most);
+  return sum / static_cast<std::int64_t>(steps.size());
+}
+
 std::int64_t median_of_visits(const ProfilePoint& point, std::size_t first, std::size_t stride) {
-  std::vector<std::int64_t> medians;
+  std::vector<std::int64_t> times;
   for (std::size_t i = first; i < point.visits.size(); i += stride)
-    medians.push_back(at_quantile(point.visits[i], 0.5));
-  return at_quantile(medians, 0.5);
+    times.push_back(time_of_visit(point.visits[i]));
+  return at_quantile(times, 0.5);
 }
 
 bool decodes(const StepSample& s) {
@@ -78,7 +87,7 @@ StepSample summarize(const ProfilePoint& point) {
   s.new_tokens = point.shape.tokens;
   s.sequences = point.shape.batch;
   s.context = point.shape.context;
-  s.median_ns = median_of_visits(point, 0, 1);
+  s.time_ns = median_of_visits(point, 0, 1);
   std::vector<std::int64_t> steps;
   for (const auto& visit : point.visits) steps.insert(steps.end(), visit.begin(), visit.end());
   s.spread_ns = at_quantile(steps, 0.75) - at_quantile(steps, 0.25);
@@ -143,21 +152,21 @@ std::vector<PointError> interpolation_errors(const std::vector<StepSample>& samp
   Lines lines;
   std::map<int, std::vector<double>> prompts;  // prompt tokens -> ns that they add
   for (const StepSample& s : samples)
-    if (decodes(s)) lines[s.sequences][mean_context(s)] = static_cast<double>(s.median_ns);
+    if (decodes(s)) lines[s.sequences][mean_context(s)] = static_cast<double>(s.time_ns);
   if (lines.empty()) return {};
   const auto decode = [&](const StepSample& s) {
     return decode_ns(lines, s.sequences, mean_context(s));
   };
   for (const StepSample& s : samples)
     if (!decodes(s))
-      prompts[prompt_tokens(s)].push_back(static_cast<double>(s.median_ns) - decode(s));
+      prompts[prompt_tokens(s)].push_back(static_cast<double>(s.time_ns) - decode(s));
   std::map<double, double> added{{0.0, 0.0}};
   for (const auto& [tokens, ns] : prompts)
     added[tokens] = std::accumulate(ns.begin(), ns.end(), 0.0) / static_cast<double>(ns.size());
 
   std::vector<PointError> errors;
   const auto judge = [&](std::size_t i, GridAxis axis, double predicted) {
-    const auto measured = static_cast<double>(samples[i].median_ns);
+    const auto measured = static_cast<double>(samples[i].time_ns);
     errors.push_back({i, axis, std::abs(predicted - measured) / measured});
   };
   for (std::size_t i = 0; i < samples.size(); ++i) {

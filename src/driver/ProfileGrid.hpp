@@ -21,7 +21,8 @@ struct ProfilePoint {
   friend bool operator==(const ProfilePoint&, const ProfilePoint&) = default;
 };
 
-// Median over visits of their medians; spread: quartile distance of all steps.
+// Median over visits of the mean of their steps, stalls cut; spread: quartile distance of all
+// steps.
 StepSample summarize(const ProfilePoint& point);
 
 // How far the machine repeats itself: difference of the point's time by its even and by its odd

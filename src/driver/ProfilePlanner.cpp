@@ -87,7 +87,7 @@ std::optional<ProfileVisit> ProfilePlanner::next() {
 ProfileVisit ProfilePlanner::visit_of(const ProfilePoint& point) const {
   ProfileVisit visit{point.tp, point.shape, 2, 3};
   if (point.visits.empty()) return visit;
-  const double seconds = static_cast<double>(summarize(point).median_ns) * 1e-9;
+  const double seconds = static_cast<double>(summarize(point).time_ns) * 1e-9;
   visit.warm_up = 1;
   visit.steps = static_cast<int>(
       std::clamp(kVisitSeconds / seconds, double{kLeastSteps}, double{kMostSteps}));

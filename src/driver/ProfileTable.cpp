@@ -36,8 +36,8 @@ Range range_of(const LatencyProfile& p, int tp, PairClass pair) {
     if (s.tp != tp || s.pair != pair) continue;
     ++range.points;
     if (s.new_tokens != s.sequences) continue;
-    range.least = range.decode == 0 ? s.median_ns : std::min(range.least, s.median_ns);
-    range.most = std::max(range.most, s.median_ns);
+    range.least = range.decode == 0 ? s.time_ns : std::min(range.least, s.time_ns);
+    range.most = std::max(range.most, s.time_ns);
     ++range.decode;
   }
   return range;

@@ -68,13 +68,19 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
           {piece, group.world_ranks()[from], group.world_ranks()[other + (other >= from ? 1 : 0)]});
   }
   const std::vector<std::int64_t> bytes(moves.size(), page_bytes);
-  // A page of its own for each piece, as in a cache.
-  std::vector<std::byte> source(moves.size() * page_bytes, std::byte{1}), target(source.size());
+  // A page of its own for each piece, as in a cache. What arrives is staged and then written, and
+  // so is what a rank keeps of its own: as much as it gets from each other one.
+  std::vector<std::byte> source(moves.size() * page_bytes, std::byte{1}), stage(source.size());
+  const std::int64_t kept = pages * page_bytes, arrives = kept * (degree - 1);
+  std::vector<std::byte> own(kept), cache(arrives + kept);
   PieceMover mover;
   return time_together(groups, [&] {
     mover.move(
         group, moves, bytes, [&](int piece) { return source.data() + piece * page_bytes; },
-        [&](int piece) { return target.data() + piece * page_bytes; });
+        [&](int piece) { return stage.data() + piece * page_bytes; });
+    std::copy_n(source.begin(), kept, own.begin());
+    std::copy_n(stage.begin(), arrives, cache.begin());
+    std::copy(own.begin(), own.end(), cache.begin() + arrives);
   });
 }
 

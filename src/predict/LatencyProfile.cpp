@@ -96,7 +96,7 @@ std::vector<std::string> LatencyProfile::problems() const {
                              std::to_string(s.context) + ")";
     if (s.tp < 1 || s.sequences < 1 || s.new_tokens < s.sequences || s.context < s.new_tokens)
       list.push_back(name + " is impossible");
-    if (s.median_ns <= 0 || s.spread_ns < 0 || s.repeats < 1) list.push_back(name + " has no time");
+    if (s.time_ns <= 0 || s.spread_ns < 0 || s.repeats < 1) list.push_back(name + " has no time");
     if (!seen.insert({s.tp, static_cast<int>(s.pair), s.new_tokens, s.sequences, s.context}).second)
       list.push_back(name + " stands there twice");
   }
@@ -134,7 +134,7 @@ std::uint64_t content_hash(const LatencyProfile& p) {
                p.graphs_ns, p.steps.size(), p.moves.size(), p.rendezvous.size(),
                p.fit_errors.size(), p.repeat_noise.size());
   for (const StepSample& s : p.steps)
-    hash.add_all(s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.median_ns, s.spread_ns,
+    hash.add_all(s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.time_ns, s.spread_ns,
                  s.repeats);
   for (const MoveCost& m : p.moves) hash.add_all(m.pair, m.latency_ns, m.ps_per_byte);
   for (const RendezvousCost& r : p.rendezvous) hash.add_all(r.ranks, r.ns);

@@ -43,8 +43,8 @@ struct StepSample {
   std::int32_t new_tokens = 1;            // rows of the step
   std::int32_t sequences = 1;             // with work in the step
   std::int64_t context = 0;               // summed context lengths after the step, positions
-  std::int64_t median_ns = 0;
-  std::int64_t spread_ns = 0;  // upper minus lower quartile
+  std::int64_t time_ns = 0;               // typical mean, see summarize()
+  std::int64_t spread_ns = 0;             // upper minus lower quartile
   std::int32_t repeats = 0;
   friend bool operator==(const StepSample&, const StepSample&) = default;
 };

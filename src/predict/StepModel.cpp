@@ -39,7 +39,7 @@ StepCurve::StepCurve(std::span<const StepSample> samples) {
   std::map<int, std::vector<Knot>> lines;
   for (const StepSample& s : samples)
     if (s.new_tokens == s.sequences)
-      lines[s.sequences].push_back({s.context * kContextUnit / s.sequences, s.median_ns});
+      lines[s.sequences].push_back({s.context * kContextUnit / s.sequences, s.time_ns});
   TAPER_VALIDATE(!lines.empty(), "a step model needs at least one decode step");
   for (auto& [sequences, knots] : lines) {
     std::sort(knots.begin(), knots.end(),
@@ -64,7 +64,7 @@ StepCurve::StepCurve(std::span<const StepSample> samples) {
     if (s.new_tokens > s.sequences)
       extra[s.new_tokens - s.sequences].push_back(
           {s.context * kContextUnit / s.sequences,
-           std::max<std::int64_t>(0, s.median_ns - decode_ns(s.sequences, s.context))});
+           std::max<std::int64_t>(0, s.time_ns - decode_ns(s.sequences, s.context))});
   prefill_.push_back({0, {{0, 0}}});
   for (auto& [rows, knots] : extra) prefill_.push_back({rows, averaged(std::move(knots))});
   if (extra.empty()) {  // a row of a prompt costs what a row of the batch costs
@@ -183,7 +183,7 @@ std::vector<FitError> leave_one_out(std::span<const StepSample> samples) {
         continue;
       const StepSample& s = part[i];
       const std::int64_t guess = StepCurve(rest).step_ns(s.new_tokens, s.sequences, s.context);
-      list.push_back(std::abs(guess - s.median_ns) * 1'000'000 / s.median_ns);
+      list.push_back(std::abs(guess - s.time_ns) * 1'000'000 / s.time_ns);
     }
     if (list.empty()) continue;
     std::sort(list.begin(), list.end());

@@ -246,6 +246,9 @@ class LayoutBench {
         best_plan(trace, degrees_, ranks_.chain, machine_, options_.consultation.period_ns);
     replayed["oracle"] = 1e-9 * static_cast<double>(oracle.time_ns);
     line["replayed"] = replayed;
+    std::map<std::string, int> reasons;
+    for (const ConsultationRecord& c : report.decisions) ++reasons[c.decision.reason];
+    line["reasons"] = reasons;
     line["consultations"] = report.consultations;
     line["consultation_s"] = report.consultation_s;
   }

@@ -22,14 +22,14 @@ StepSample sample(int tokens, int batch, std::int64_t context, std::int64_t ns =
   s.new_tokens = tokens;
   s.sequences = batch;
   s.context = context;
-  s.median_ns = ns;
+  s.time_ns = ns;
   s.repeats = 1;
   return s;
 }
 
 }  // namespace
 
-TEST_CASE("a point's time is the median of its visits, its spread that of all steps") {
+TEST_CASE("a point's time is the median of its visits' means, its spread that of all steps") {
   ProfilePoint point;
   point.tp = 2;
   point.pair = PairClass::kOtherNode;
@@ -41,11 +41,11 @@ TEST_CASE("a point's time is the median of its visits, its spread that of all st
   CHECK(s.new_tokens == 4);
   CHECK(s.sequences == 4);
   CHECK(s.context == 400);
-  CHECK(s.median_ns == 13);       // of 11, 21, 13
+  CHECK(s.time_ns == 21);         // of 11, 21 and (3 x 13 + 13 + 12) / 3 = 21
   CHECK(s.spread_ns == 21 - 12);  // of 10 11 12 12 13 20 21 22 100
   CHECK(s.repeats == 9);
-  // Even visits: 11 and 13 (the lower one is taken), odd: 21.
-  CHECK(repeat_noise(point).value() == Catch::Approx(10.0 / 13.0));
+  // Even visits: 11 and 21 (the lower one is taken), odd: 21.
+  CHECK(repeat_noise(point).value() == Catch::Approx(10.0 / 21.0));
   point.visits.resize(1);
   CHECK(!repeat_noise(point));
 }

@@ -14,7 +14,7 @@ TEST_CASE("the table names degrees, errors, noise and costs") {
   s.pair = PairClass::kOtherNode;
   s.new_tokens = s.sequences = 4;
   s.context = 400;
-  s.median_ns = 1234567;
+  s.time_ns = 1234567;
   s.repeats = 9;
   p.steps.push_back(s);
   p.fit_errors.push_back({2, PairClass::kOtherNode, 12300, 45600, 50000, 60000});

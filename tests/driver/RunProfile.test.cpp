@@ -41,7 +41,7 @@ TEST_CASE("a profile is taken where it belongs to the run, else refused with wha
     for (const int tp : {1, 2}) {
       StepSample s;
       s.tp = tp;
-      s.median_ns = 1000;
+      s.time_ns = 1000;
       s.context = s.repeats = 1;
       p.steps.push_back(s);
     }

@@ -93,7 +93,7 @@ class Bench:
         if "grpo" in result:
             self.add("trl grpo", result["grpo"]["seconds"])
             self.versions["trl"] = result["grpo"]["trl"]
-        self.add("transformers memory", result[f"{parts[-1]}_peak_rss_mib"])
+        self.add(f"transformers memory {parts[-1]}", result[f"{parts[-1]}_peak_rss_mib"])
 
     def llamacpp(self):
         """A process for each weight type: one that llama.cpp does not survive is left out."""

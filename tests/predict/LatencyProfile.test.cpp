@@ -58,7 +58,7 @@ TEST_CASE("impossible samples are problems") {
     return p.problems().size();
   };
   CHECK(spoiled([](auto& p) { p.steps.clear(); }) == 1);
-  CHECK(spoiled([](auto& p) { p.steps[3].median_ns = 0; }) == 1);
+  CHECK(spoiled([](auto& p) { p.steps[3].time_ns = 0; }) == 1);
   CHECK(spoiled([](auto& p) { p.steps[3].new_tokens = 0; }) == 1);
   CHECK(spoiled([](auto& p) { p.steps.push_back(p.steps[3]); }) == 1);
   CHECK(spoiled([](auto& p) { p.moves[0].ps_per_byte = -1; }) == 1);

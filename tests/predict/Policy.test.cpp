@@ -117,7 +117,7 @@ TEST_CASE("from every layout to every other") {
       // The degree to go to is fast, all others are slow.
       LatencyProfile profile = tcp({1, 2, 4});
       for (StepSample& s : profile.steps)
-        if (s.tp != after) s.median_ns *= 20;
+        if (s.tp != after) s.time_ns *= 20;
       PolicyOptions options;
       options.repack = false;
       Policy policy(profile, chain, options);

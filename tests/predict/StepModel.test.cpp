@@ -21,7 +21,7 @@ TEST_CASE("times are exact at samples and linear between and beyond them") {
   const std::vector<StepSample> samples{decode(1, 100, 1000), decode(1, 300, 3000),
                                         decode(4, 100, 4000), decode(4, 300, 10000)};
   const StepCurve curve(samples);
-  for (const StepSample& s : samples) CHECK(curve.decode_ns(s.sequences, s.context) == s.median_ns);
+  for (const StepSample& s : samples) CHECK(curve.decode_ns(s.sequences, s.context) == s.time_ns);
   CHECK(curve.decode_ns(1, 200) == 2000);
   CHECK(curve.decode_ns(1, 400) == 4000);      // beyond the longest context
   CHECK(curve.decode_ns(2, 2 * 100) == 2000);  // between batches

@@ -29,7 +29,7 @@ def decode_lines(profile: Profile, tp: int, pair: int) -> dict[int, tuple[np.nda
     for batch in np.unique(s["sequences"][chosen]):
         at = np.flatnonzero(chosen & (s["sequences"] == batch))
         at = at[np.argsort(s["context"][at])]
-        lines[int(batch)] = (s["context"][at] / batch, s["median_ns"][at] / 1e6)
+        lines[int(batch)] = (s["context"][at] / batch, s["time_ns"][at] / 1e6)
     return lines
 
 
@@ -57,7 +57,7 @@ def draw_profile(profile: Profile) -> Figure:
         chosen = (s["tp"] == tp) & (s["pair"] == pair) & (s["new_tokens"] > s["sequences"])
         axes[2].plot(
             (s["new_tokens"] - s["sequences"])[chosen],
-            s["median_ns"][chosen] / 1e6,
+            s["time_ns"][chosen] / 1e6,
             "o",
             color=colour,
             markersize=4,

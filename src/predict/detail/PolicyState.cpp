@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/detail/PolicyState.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "base/Error.hpp"
+
+namespace taper {
+namespace {
+
+// Work of one decision: sequences x scenarios x plans that keep it within a millisecond.
+constexpr int kMostDraws = 4096;
+constexpr std::uint64_t kStateVersion = 2;
+
+}  // namespace
+
+int Policy::State::scenarios_for(int sequences) const {
+  return std::clamp(kMostDraws / std::max(1, sequences), 8, options.scenarios);
+}
+
+bool Policy::State::fits(const LayoutShape& to, std::span<const SequenceState> sequences,
+                         std::span<const SequenceMove> moves) const {
+  if (work.kv_blocks.empty()) return true;
+  std::vector<int> blocks(to.curves.size(), 0);
+  for (std::size_t i = 0; i < moves.size(); ++i)
+    if (sequences[i].context > 0)
+      blocks[moves[i].to] += (sequences[i].context + work.block_size) / work.block_size;
+  for (std::size_t r = 0; r < blocks.size(); ++r) {
+    const auto at = work.kv_blocks.find(to.layout.groups()[r].tp);
+    if (at != work.kv_blocks.end() && blocks[r] > at->second) return false;
+  }
+  return true;
+}
+
+// A whole generation started in this layout, with the switches that are likely to follow.
+std::int64_t Policy::State::expected_ns(const LayoutShape& shape) {
+  const auto sequences = initial_sequences(work.sequences, work.samples, mean_prompt(),
+                                           work.max_new_tokens, shape.layout.replicas());
+  const int count = std::clamp(4 * kMostDraws / std::max(1, work.sequences), 4, options.scenarios);
+  const Pricer pricer(scenarios, count, sequences, shape, cost, lengths, work.slots_per_rank);
+  std::vector<std::vector<SwitchRule>> ways{{}};
+  if (options.mode == PolicyMode::kAdaptive && options.look_ahead)
+    ways = ways_on(setting(), shape, work.sequences, mean_prompt() + work.max_new_tokens / 4);
+  std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
+  for (const auto& way : ways) {
+    PricedPlan plan(stay_in(shape.layout), way);
+    pricer.price(plan, count);
+    best_ns = std::min(best_ns, plan.mean());
+  }
+  return best_ns;
+}
+
+// Learns the scale of step times, and of the hazards from how many sequences ended since the last
+// snapshot of the same epoch. `last` holds: epoch, elapsed, finished, then for each replica with
+// running sequences and each bucket: count, length, step time.
+void Policy::State::observe(const Snapshot& now) {
+  std::map<int, std::vector<int>> speeds;
+  for (std::size_t r = 0; r < now.replicas.size(); ++r)
+    if (now.replicas[r].speed > 0)
+      speeds[now.layout.groups()[r].tp].push_back(now.replicas[r].speed);
+  for (auto& [tp, list] : speeds) {
+    std::nth_element(list.begin(), list.begin() + list.size() / 2, list.end());
+    steps.observe(tp, list[list.size() / 2]);
+  }
+  if (last.size() >= 3 && last[0] == now.epoch && now.elapsed_ns > last[1]) {
+    std::int64_t expected = 0, ended = now.finished() - last[2], at_risk = 0, growth = 0;
+    for (std::size_t i = 3; i < last.size(); i += 3) {
+      const std::int64_t count = last[i], from = last[i + 1], step = last[i + 2];
+      const std::int64_t to = from + (now.elapsed_ns - last[1]) / std::max<std::int64_t>(1, step);
+      if (to >= lengths.limit()) {
+        ended -= count;
+        continue;
+      }
+      expected += count * lengths.expected_ends(static_cast<int>(from), static_cast<int>(to));
+      at_risk += count;
+      growth += count * ((to - from) * 1024 / std::max<std::int64_t>(1, from));
+    }
+    if (at_risk > 0)
+      lengths.observe(expected, static_cast<int>(std::max<std::int64_t>(0, ended)),
+                      static_cast<int>(growth / at_risk));
+  }
+  last = {now.epoch, now.elapsed_ns, now.finished()};
+  const auto sequences = expand(now, 0, lengths.limit());
+  const LayoutShape& here = shape(now.layout);
+  for (std::size_t i = 0; i < sequences.size();) {
+    std::size_t j = i;
+    while (j < sequences.size() && sequences[j].replica == sequences[i].replica &&
+           sequences[j].response == sequences[i].response &&
+           sequences[j].context == sequences[i].context)
+      ++j;
+    const int r = sequences[i].replica;
+    if (sequences[i].context > 0)
+      last.insert(last.end(),
+                  {static_cast<std::int64_t>(j - i), sequences[i].response,
+                   here.curves[r]->decode_ns(now.replicas[r].running(), now.replicas[r].context)});
+    i = j;
+  }
+}
+
+void Policy::State::notice_refusal(const Snapshot& now) {
+  if (acted_in_epoch < 0) return;
+  refusals = now.epoch == acted_in_epoch ? refusals + 1 : 0;
+  acted_in_epoch = -1;
+  if (refusals > 0)
+    wait_until =
+        now.consultation - 1 + (std::int64_t{1} << std::min<std::int64_t>(refusals - 1, 5));
+}
+
+std::vector<std::int64_t> Policy::State::save() const {
+  std::vector<std::int64_t> words{kStateVersion};
+  const auto put = [&](const std::vector<std::int64_t>& part) {
+    words.push_back(static_cast<std::int64_t>(part.size()));
+    words.insert(words.end(), part.begin(), part.end());
+  };
+  put(steps.save());
+  put(lengths.save());
+  put(budget.save());
+  put(last);
+  put({switches, acted_in_epoch, refusals, wait_until});
+  std::vector<std::int64_t> list;
+  for (const ReplaySwitch& w : made) {
+    list.insert(list.end(), {w.at_ns, w.repack ? 1 : 0, w.layout.replicas()});
+    for (const LayoutGroup& group : w.layout.groups()) list.push_back(group.tp);
+  }
+  put(list);
+  return words;
+}
+
+void Policy::State::load(std::span<const std::int64_t> words) {
+  std::vector<std::span<const std::int64_t>> parts;
+  std::size_t at = 1;
+  while (at < words.size() && words[at] >= 0 &&
+         at + static_cast<std::size_t>(words[at]) < words.size()) {
+    parts.push_back(words.subspan(at + 1, static_cast<std::size_t>(words[at])));
+    at += 1 + static_cast<std::size_t>(words[at]);
+  }
+  TAPER_VALIDATE(!words.empty() && words[0] == kStateVersion && parts.size() == 6 &&
+                     at == words.size() && parts[4].size() == 4,
+                 "the saved state of the layout policy is damaged or of another version");
+  steps.load(parts[0]);
+  lengths.load(parts[1]);
+  budget.load(parts[2]);
+  last.assign(parts[3].begin(), parts[3].end());
+  switches = static_cast<int>(parts[4][0]);
+  acted_in_epoch = parts[4][1];
+  refusals = parts[4][2];
+  wait_until = parts[4][3];
+  made.clear();
+  for (std::size_t i = 0; i + 3 <= parts[5].size();) {
+    TAPER_VALIDATE(
+        parts[5][i + 2] > 0 && i + 3 + static_cast<std::size_t>(parts[5][i + 2]) <= parts[5].size(),
+        "the saved state of the layout policy is damaged");
+    const auto groups = parts[5].subspan(i + 3).first(static_cast<std::size_t>(parts[5][i + 2]));
+    made.push_back(
+        {parts[5][i], Layout({groups.begin(), groups.end()}, chain), parts[5][i + 1] != 0});
+    i += 3 + groups.size();
+  }
+}
+
+}  // namespace taper
