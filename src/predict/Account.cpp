@@ -64,11 +64,7 @@ GenerationReview review(const ReplayTrace& trace, const Layout& first,
   for (const int tp : degrees)
     r.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
   r.oracle_ns = best_plan(trace, degrees, chain, machine, consult_ns, grid).time_ns;
-  std::vector<ReplaySwitch> before;
-  for (const ReplaySwitch& s : made) {
-    r.saved_ns.push_back(replay_ns(trace, first, before, machine) - r.replayed_ns);
-    before.push_back(s);
-  }
+  r.saved_ns = savings(trace, first, made, r.replayed_ns, machine);
   return r;
 }
 

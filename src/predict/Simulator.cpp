@@ -33,6 +33,18 @@ std::int64_t replay_ns(const ReplayTrace& trace, const Layout& first,
   return run.finish();
 }
 
+std::vector<std::int64_t> savings(const ReplayTrace& trace, const Layout& first,
+                                  const std::vector<ReplaySwitch>& switches, std::int64_t time_ns,
+                                  const SimulatedMachine& machine) {
+  std::vector<std::int64_t> saved;
+  std::vector<ReplaySwitch> before;
+  for (const ReplaySwitch& s : switches) {
+    saved.push_back(replay_ns(trace, first, before, machine) - time_ns);
+    before.push_back(s);
+  }
+  return saved;
+}
+
 SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const ReplayTrace& trace,
                              const SimulatedMachine& machine) {
   SimulatedGeneration result{policy.begin(trace.work), 0, 0, 0, {}, {}};
@@ -65,11 +77,10 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
     next = std::max(next, run.clock());
   }
   result.time_ns = run.finish();
-  std::vector<ReplaySwitch> before;
-  for (SimulatedSwitch& record : result.switches) {
-    record.saved_ns = replay_ns(trace, result.first, before, machine) - result.time_ns;
-    before.push_back(record.made);
-  }
+  std::vector<ReplaySwitch> made;
+  for (const SimulatedSwitch& record : result.switches) made.push_back(record.made);
+  const auto saved = savings(trace, result.first, made, result.time_ns, machine);
+  for (std::size_t i = 0; i < saved.size(); ++i) result.switches[i].saved_ns = saved[i];
   policy.finish(trace.outcomes, result.time_ns);
   return result;
 }

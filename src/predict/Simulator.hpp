@@ -56,4 +56,10 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
 std::int64_t replay_ns(const ReplayTrace& trace, const Layout& first,
                        const std::vector<ReplaySwitch>& switches, const SimulatedMachine& machine);
 
+// What each of the switches saved in a generation that took `time_ns` with all of them: against
+// none from it on.
+std::vector<std::int64_t> savings(const ReplayTrace& trace, const Layout& first,
+                                  const std::vector<ReplaySwitch>& switches, std::int64_t time_ns,
+                                  const SimulatedMachine& machine);
+
 }  // namespace taper
