@@ -3,8 +3,6 @@
 
 #include <mpi.h>
 
-#include <algorithm>
-
 #include "base/Log.hpp"
 
 namespace taper {
@@ -20,10 +18,7 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
   placement_ = gather_placement(ranks_->world(), find_place());
   if (mpi_.ranks() > 1) TAPER_INFO(to_string(placement_));
   check_placement(placement_, SharedCores::kRefuse);
-  const std::string& host = placement_.ranks[mpi_.rank()].host;
-  ranks_->ranks_on_host =
-      static_cast<int>(std::count_if(placement_.ranks.begin(), placement_.ranks.end(),
-                                     [&](const RankPlace& place) { return place.host == host; }));
+  ranks_->ranks_on_host = placement_.ranks_on_host(mpi_.rank());
   WatchdogOptions options;
   options.hang_seconds = hang_seconds;
   options.directory = directory;

@@ -110,6 +110,12 @@ int Placement::local_rank(int rank) const {
                                         [&](const auto& place) { return place.host == host; }));
 }
 
+int Placement::ranks_on_host(int rank) const {
+  const auto& host = ranks.at(static_cast<std::size_t>(rank)).host;
+  return static_cast<int>(
+      std::count_if(ranks.begin(), ranks.end(), [&](const auto& p) { return p.host == host; }));
+}
+
 std::string to_string(const Placement& placement) {
   std::ostringstream text;
   for (std::size_t i = 0; i < placement.ranks.size(); ++i) {

@@ -30,6 +30,8 @@ struct Placement {
   std::vector<int> node_of_rank() const;
   // Index of `rank` among the ranks of its host: chooses the device.
   int local_rank(int rank) const;
+  // Ranks on the host of `rank`, itself included.
+  int ranks_on_host(int rank) const;
 };
 
 // The place of this process. Node: `node_name` where given, else the environment's TAPER_NODE (for

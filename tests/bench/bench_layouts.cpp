@@ -306,12 +306,7 @@ int run(int argc, char** argv) {
   MpiSession mpi(argc, argv);
   Runtime runtime(argc, argv);
   Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), read_profile(options.profile).degrees(), progress);
-  const Placement placement = gather_placement(ranks.world(), find_place());
-  const auto here = [&](const auto& place) {
-    return place.host == placement.ranks[mpi.rank()].host;
-  };
-  ranks.ranks_on_host =
-      static_cast<int>(std::count_if(placement.ranks.begin(), placement.ranks.end(), here));
+  ranks.ranks_on_host = gather_placement(ranks.world(), find_place()).ranks_on_host(mpi.rank());
   ModelFiles files(options.model);
   LayoutBench(options, files, ranks).run();
   return 0;

@@ -26,6 +26,8 @@ TEST_CASE("nodes are numbered by their first rank, devices by host") {
   CHECK(placement.node_of_rank() == std::vector<int>{0, 1, 0, 2});
   CHECK(placement.local_rank(2) == 2);
   CHECK(placement.local_rank(3) == 0);
+  CHECK(placement.ranks_on_host(0) == 3);
+  CHECK(placement.ranks_on_host(3) == 1);
 }
 
 TEST_CASE("two ranks pinned to one core are refused unless allowed") {
