@@ -46,11 +46,6 @@ std::vector<std::string> changed_lines(const std::string& before, const std::str
   return list;
 }
 
-// Greedy tokens are scored at temperature 1, as the engine does.
-float head_temperature(const RolloutOptions& o) {
-  return o.temperature > 0.0f ? o.temperature : 1.0f;
-}
-
 std::filesystem::path rollout_file(const std::filesystem::path& directory, std::int64_t iteration) {
   char name[32];
   std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
@@ -107,7 +102,7 @@ SamplingOptions TrainJob::sampling_options(std::int64_t iteration) const {
 
 ScoreContext TrainJob::score_context(const ModelView& view) {
   return {ranks_.exec,   view,          model_.train_parallel(),
-          model_.pass(), pass_options_, {files_.valid_ids(), head_temperature(options_.rollout)}};
+          model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.temperature}};
 }
 
 void TrainJob::create() {
