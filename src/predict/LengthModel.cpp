@@ -51,14 +51,14 @@ LengthModel::LengthModel(int half_life)
     : half_life_(std::clamp(half_life, 1, static_cast<int>(kFade.size()) - 1)),
       at_risk_(kBins, 0),
       ended_(kBins, 0) {
-  rebuild();
+  fit();
 }
 
 void LengthModel::begin(int limit) {
   TAPER_VALIDATE(limit > 0, "the limit of response tokens must be positive");
   limit_ = limit;
   seen_expected_ = seen_ended_ = 0;
-  rebuild();
+  rescale();
 }
 
 int LengthModel::scale() const {
@@ -66,22 +66,28 @@ int LengthModel::scale() const {
       (kScaleWeight + seen_ended_) * 1024 / (kScaleWeight + seen_expected_), 256, 4096));
 }
 
-void LengthModel::rebuild() {
-  learned_.assign(kBins + 1, 0);
-  scaled_.assign(kBins + 1, 0);
-  learned_[0] = scaled_[0] = kCertain;
+// Hazards and survival as past generations have shown them.
+void LengthModel::fit() {
+  hazards_.assign(kBins, 0);
+  learned_.assign(kBins + 1, kCertain);
   std::int64_t near_ended = 0, near_risk = 0;  // of the shorter lengths, fading
   for (int b = 0; b < kBins; ++b) {
     const std::int64_t steps = steps_of(b);
     const std::int64_t prior =
         steps * ((near_ended * kOne + kPrior * kPriorHazard) / (near_risk + kPrior));
-    const std::int64_t hazard =
-        (ended_[b] * kOne + kPrior * std::min(kOne, prior)) / (at_risk_[b] + kPrior);
-    learned_[b + 1] = thin(learned_[b], hazard);
-    scaled_[b + 1] = thin(scaled_[b], hazard * scale() / 1024);
+    hazards_[b] = (ended_[b] * kOne + kPrior * std::min(kOne, prior)) / (at_risk_[b] + kPrior);
+    learned_[b + 1] = thin(learned_[b], hazards_[b]);
     near_ended = near_ended * 31 / 32 + ended_[b];
     near_risk = near_risk * 31 / 32 + at_risk_[b] * steps;
   }
+  rescale();
+}
+
+// Survival as the present generation lets expect it.
+void LengthModel::rescale() {
+  const int factor = scale();
+  scaled_.assign(kBins + 1, kCertain);
+  for (int b = 0; b < kBins; ++b) scaled_[b + 1] = thin(scaled_[b], hazards_[b] * factor / 1024);
 }
 
 std::uint64_t LengthModel::survival(const std::vector<std::uint32_t>& curve, int length) const {
@@ -117,7 +123,7 @@ void LengthModel::observe(std::int64_t expected, int ended, int progress) {
   const std::int64_t keep = 1024 - std::min(progress, 1024) / 2;
   seen_expected_ = seen_expected_ * keep / 1024 + expected;
   seen_ended_ = seen_ended_ * keep / 1024 + ended * kOne;
-  rebuild();
+  rescale();
 }
 
 void LengthModel::learn(std::span<const int> lengths, std::span<const int> aborted) {
@@ -136,7 +142,7 @@ void LengthModel::learn(std::span<const int> lengths, std::span<const int> abort
   }
   for (const int length : aborted) pass(length);
   seen_expected_ = seen_ended_ = 0;
-  rebuild();
+  fit();
 }
 
 std::int64_t LengthModel::weight() const {
@@ -158,7 +164,7 @@ void LengthModel::load(std::span<const std::int64_t> words) {
   seen_ended_ = words[2];
   at_risk_.assign(words.begin() + 3, words.begin() + 3 + kBins);
   ended_.assign(words.begin() + 3 + kBins, words.end());
-  rebuild();
+  fit();
 }
 
 }  // namespace taper

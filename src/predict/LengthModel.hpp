@@ -48,12 +48,14 @@ class LengthModel {
 
  private:
   std::uint64_t survival(const std::vector<std::uint32_t>& curve, int length) const;
-  void rebuild();
+  void fit();
+  void rescale();
 
   int half_life_;
   int limit_ = 1;
   std::vector<std::int64_t> at_risk_, ended_;        // per bin, 1/65536 responses
   std::int64_t seen_expected_ = 0, seen_ended_ = 0;  // of this generation, fading; 1/65536
+  std::vector<std::int64_t> hazards_;                // per bin, as learned, 1/65536
   // Chance of a length of at least the lower edge of each bin, 1/2^32: as learned, and scaled by
   // what this generation has shown.
   std::vector<std::uint32_t> learned_, scaled_;
