@@ -13,7 +13,7 @@ namespace taper {
 namespace {
 
 constexpr const char* kFormat = "taper-profile";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 // One column of a table of records: a member with its meaning.
 template <class Row, class T>
@@ -106,6 +106,7 @@ LatencyProfile read_content(const Hdf5File& file) {
   p.ranks = static_cast<std::int32_t>(file.int_attribute("/", "ranks"));
   p.ranks_per_node = static_cast<std::int32_t>(file.int_attribute("/", "ranks_per_node"));
   p.kv_bytes_per_position = file.int_attribute("/switching", "kv_bytes_per_position");
+  p.block_size = static_cast<std::int32_t>(file.int_attribute("/switching", "block_size"));
   p.groups_ns = file.int_attribute("/switching", "groups_ns");
   p.weights_ns = file.int_attribute("/switching", "weights_ns");
   p.graphs_ns = file.int_attribute("/switching", "graphs_ns");
@@ -138,6 +139,7 @@ void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
   write_table(file, "/fit_errors", p.fit_errors);
   write_table(file, "/repeat_noise", p.repeat_noise);
   file.set_attribute("/switching", "kv_bytes_per_position", p.kv_bytes_per_position);
+  file.set_attribute("/switching", "block_size", p.block_size);
   file.set_attribute("/switching", "groups_ns", p.groups_ns);
   file.set_attribute("/switching", "weights_ns", p.weights_ns);
   file.set_attribute("/switching", "graphs_ns", p.graphs_ns);

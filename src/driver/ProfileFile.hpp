@@ -8,7 +8,7 @@
 //   /steps/<column>        (samples) of each step sample: tp, pair (0 same node, 1 other node),
 //                          new_tokens, sequences, context, time_ns, spread_ns, repeats
 //   /switching/moves/..., /switching/rendezvous/..., /switching (attributes: kv_bytes_per_position,
-//                          groups_ns, weights_ns, graphs_ns)
+//                          block_size, groups_ns, weights_ns, graphs_ns)
 //   /fit_errors/<column>   of left-out step times, per TP degree and pair class, millionths
 //   /repeat_noise/<column> the same of repeats against each other: what the machine's noise makes
 #pragma once

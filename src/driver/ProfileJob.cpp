@@ -242,6 +242,7 @@ LatencyProfile ProfileJob::result(const ProfilePlanner& planner) const {
   const ModelConfig& config = files_->config;
   p.kv_bytes_per_position = page_floats(config.head_dim) * std::int64_t{sizeof(float)} / kPage *
                             config.layers * config.kv_heads;
+  p.block_size = kPage;
   p.steps = planner.samples();
   for (const ProfileSide& side : planner.sides())
     for (const PairClass pair : side.classes) {

@@ -17,7 +17,7 @@ namespace {
 constexpr int kRepeats = 9;
 constexpr int kListedBlocks = 8;  // of the KV cache, per sequence that a meeting lists
 constexpr int kPlanWords = 512;   // a plan with the state of the policy, about
-constexpr std::int64_t kLargestMove = 8 << 20;
+constexpr std::int64_t kLargestMove = 32 << 20;
 
 double median(std::vector<std::int64_t> ns) {
   std::nth_element(ns.begin(), ns.begin() + ns.size() / 2, ns.end());
@@ -56,10 +56,29 @@ double time_together(const Groups& groups, const std::function<void()>& work) {
   return median(std::move(slowest));
 }
 
-// Every rank of the group sends `pages` pages to each of the others.
+// Pages like those of a KV cache between two changes of layout: none of them lies in the
+// processor's caches, since each use goes on where the one before stopped.
+class ColdPages {
+ public:
+  explicit ColdPages(std::int64_t page_bytes)
+      : page_bytes_(page_bytes),
+        slots_(2 * kLargestMove / page_bytes + 1),
+        data_(static_cast<std::size_t>(slots_ * page_bytes), std::byte{1}) {}
+
+  std::byte* page(std::int64_t i) { return data_.data() + (first_ + i) % slots_ * page_bytes_; }
+  void go_on(std::int64_t pages) { first_ = (first_ + pages) % slots_; }
+
+ private:
+  std::int64_t page_bytes_, slots_, first_ = 0;
+  std::vector<std::byte> data_;
+};
+
+// Every rank of the group sends `pages` pages to each of the others. What arrives is staged and
+// then written, and so is what a rank keeps of its own: as much as it gets from each other one.
 double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
   const Group& group = groups.mine();
   const int degree = groups.degree, pairs = degree * (degree - 1);
+  const std::int64_t all = std::int64_t{pages} * degree;
   std::vector<PieceMove> moves;
   for (int pair = 0, piece = 0; pair < pairs; ++pair) {
     const int from = pair / (degree - 1), other = pair % (degree - 1);
@@ -68,19 +87,18 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
           {piece, group.world_ranks()[from], group.world_ranks()[other + (other >= from ? 1 : 0)]});
   }
   const std::vector<std::int64_t> bytes(moves.size(), page_bytes);
-  // A page of its own for each piece, as in a cache. What arrives is staged and then written, and
-  // so is what a rank keeps of its own: as much as it gets from each other one.
-  std::vector<std::byte> source(moves.size() * page_bytes, std::byte{1}), stage(source.size());
-  const std::int64_t kept = pages * page_bytes, arrives = kept * (degree - 1);
-  std::vector<std::byte> own(kept), cache(arrives + kept);
+  ColdPages source(page_bytes), stage(page_bytes), cache(page_bytes);
   PieceMover mover;
+  const auto copy = [&](ColdPages& from, ColdPages& to, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) std::copy_n(from.page(i), page_bytes, to.page(i));
+  };
   return time_together(groups, [&] {
     mover.move(
-        group, moves, bytes, [&](int piece) { return source.data() + piece * page_bytes; },
-        [&](int piece) { return stage.data() + piece * page_bytes; });
-    std::copy_n(source.begin(), kept, own.begin());
-    std::copy_n(stage.begin(), arrives, cache.begin());
-    std::copy(own.begin(), own.end(), cache.begin() + arrives);
+        group, moves, bytes, [&](int piece) { return source.page(piece); },
+        [&](int piece) { return stage.page(piece % all); });
+    copy(source, stage, all - pages, all);
+    copy(stage, cache, 0, all);
+    for (ColdPages* c : {&source, &stage, &cache}) c->go_on(all);
   });
 }
 

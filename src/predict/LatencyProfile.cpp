@@ -112,6 +112,7 @@ std::vector<std::string> LatencyProfile::problems() const {
     if (r.ranks < 1 || r.ns < 0) list.push_back("a rendezvous cost is impossible");
   if (groups_ns < 0 || weights_ns < 0 || graphs_ns < 0 || kv_bytes_per_position < 0)
     list.push_back("a cost of switching is negative");
+  if (block_size < 1) list.push_back("the pages of the KV cache are empty");
   return list;
 }
 
@@ -130,8 +131,8 @@ std::uint64_t content_hash(const LatencyProfile& p) {
   ContentHash hash;
   const ProfileIdentity& id = p.identity;
   hash.add_all(id.model, id.machine, id.transport, id.build, id.clock);
-  hash.add_all(p.ranks, p.ranks_per_node, p.kv_bytes_per_position, p.groups_ns, p.weights_ns,
-               p.graphs_ns, p.steps.size(), p.moves.size(), p.rendezvous.size(),
+  hash.add_all(p.ranks, p.ranks_per_node, p.kv_bytes_per_position, p.block_size, p.groups_ns,
+               p.weights_ns, p.graphs_ns, p.steps.size(), p.moves.size(), p.rendezvous.size(),
                p.fit_errors.size(), p.repeat_noise.size());
   for (const StepSample& s : p.steps)
     hash.add_all(s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.time_ns, s.spread_ns,

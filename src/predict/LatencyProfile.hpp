@@ -77,6 +77,7 @@ struct LatencyProfile {
   std::int32_t ranks = 1;
   std::int32_t ranks_per_node = 1;
   std::int64_t kv_bytes_per_position = 0;  // of one sequence, all layers and KV heads
+  std::int32_t block_size = 64;            // positions of a page of the KV cache; pages move whole
   std::vector<StepSample> steps;
   std::vector<MoveCost> moves;             // one for each pair class that exists
   std::vector<RendezvousCost> rendezvous;  // by ascending ranks

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace taper {
 namespace {
@@ -21,8 +22,9 @@ void deal(const Layout& from, const Layout& to, std::span<const SequenceState> s
           std::vector<SequenceMove>& moves, const std::vector<std::size_t>& unplaced,
           std::vector<Load>& loads) {
   std::vector<std::size_t> order = unplaced;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return sequences[a].context > sequences[b].context;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(-sequences[a].context, sequences[a].id) <
+           std::pair(-sequences[b].context, sequences[b].id);
   });
   for (const std::size_t i : order) {
     const LayoutGroup& group = from.groups()[sequences[i].replica];
@@ -43,8 +45,9 @@ void balance(const Layout& to, std::span<const SequenceState> sequences,
              std::vector<SequenceMove>& moves, std::vector<Load>& loads) {
   std::vector<std::size_t> order(sequences.size());  // cheapest to move first
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return sequences[a].context < sequences[b].context;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(sequences[a].context, sequences[a].id) <
+           std::pair(sequences[b].context, sequences[b].id);
   });
   const auto& groups = to.groups();
   for (const std::size_t i : order) {
@@ -73,16 +76,19 @@ std::vector<SequenceMove> place_sequences(const Layout& from, const Layout& to, 
   std::vector<SequenceMove> moves(sequences.size());
   std::vector<Load> loads(to.groups().size());
   std::vector<std::size_t> unplaced;
+  std::vector<int> targets;  // by replica before; -1: its group splits
+  for (const LayoutGroup& group : from.groups()) {
+    const int target = to.replica_of(group.first);
+    targets.push_back(to.groups()[target].end() < group.end() ? -1 : target);
+  }
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const SequenceState& s = sequences[i];
-    moves[i] = {s.id, s.replica, -1, KvAction::kKeep};
-    const LayoutGroup& group = from.groups()[s.replica];
-    const int target = to.replica_of(group.first);
-    if (to.groups()[target].end() < group.end()) {
+    const int target = targets[s.replica];
+    moves[i] = {s.id, s.replica, target, KvAction::kKeep};
+    if (target < 0) {
       unplaced.push_back(i);
       continue;
     }
-    moves[i].to = target;
     ++loads[target].sequences;
     loads[target].context += s.context;
   }
@@ -163,19 +169,29 @@ SwitchParts SwitchCost::price(const Layout& from, const LayoutShape& to,
                               std::span<SequenceMove> moves) const {
   Flows flows;
   std::vector<std::int64_t> read_again(to.curves.size(), 0);
+  // Sequences of one replica stand together and mostly go to one replica.
+  const SequenceMove* last = nullptr;
+  std::int64_t* flow = nullptr;
+  std::int64_t ps_per_byte = 0;
   for (std::size_t i = 0; i < moves.size(); ++i) {
     SequenceMove& m = moves[i];
     if (m.kv == KvAction::kKeep) continue;
     const LayoutGroup &g = from.groups()[m.from], &h = to.layout.groups()[m.to];
-    const std::int64_t positions = sequences[i].context;
-    const std::int64_t bytes = positions * profile_->kv_bytes_per_position / h.tp;
+    if (last == nullptr || last->from != m.from || last->to != m.to) {
+      last = &m;
+      flow = &flows[{m.from, m.to}];
+      ps_per_byte = move_between(g, h).ps_per_byte;
+    }
+    const std::int64_t positions = sequences[i].context, page = profile_->block_size;
+    const std::int64_t moved = (positions + page - 1) / page * page;
+    const std::int64_t bytes = moved * profile_->kv_bytes_per_position / h.tp;
     const std::int64_t again = to.curves[m.to]->prefill_ns(positions, positions / 2);
-    if (again < bytes * move_between(g, h).ps_per_byte / 1000) {
+    if (again < bytes * ps_per_byte / 1000) {
       m.kv = KvAction::kRecompute;
       read_again[m.to] += again;
     } else {
       m.kv = KvAction::kMove;
-      flows[{m.from, m.to}] += positions;
+      *flow += moved;
     }
   }
   SwitchParts parts;

@@ -19,7 +19,7 @@ namespace taper {
 struct ReshaperOptions {
   // Most memory of a rank beyond its plan during a change: message buffers and sequence states.
   std::int64_t extra_bytes = std::int64_t{512} << 20;
-  std::int64_t round_bytes = std::int64_t{8} << 20;  // of keys and values per exchange, each way
+  std::int64_t round_bytes = PieceMoverOptions().round_bytes;  // per exchange, each way
 
   std::vector<std::string> problems() const;
 };

@@ -14,6 +14,7 @@ const DivisorChain kChain = DivisorChain::of(4);
 LatencyProfile profile() {
   LatencyProfile p = test::synthetic_profile(test::small_model_tcp(), {1, 2, 4});
   p.kv_bytes_per_position = 1000;
+  p.block_size = 1;
   p.moves = {{PairClass::kSameNode, 5000, 100}};
   p.rendezvous = {{2, 700}, {4, 900}};
   return p;
@@ -75,6 +76,18 @@ TEST_CASE("shards nest: going up moves only what others lack, going down likewis
   CHECK(bytes("4x1", "2x2", {1}) == 50'000);
   CHECK(bytes("1x4", "2+1+1", {1, 0, 1, 1}) == 50'000);
   CHECK(bytes("2x2", "2x2", {1, 1}) == 0);
+}
+
+TEST_CASE("pages move whole") {
+  LatencyProfile p = profile();
+  p.block_size = 64;
+  const StepModel steps(p);
+  const Layout from = Layout::uniform(1, kChain), to = Layout::uniform(2, kChain);
+  for (const auto& [context, pages] : {std::pair(64, 1), std::pair(65, 2), std::pair(128, 2)}) {
+    const auto list = sequences({1, 0, 0, 0}, context);
+    auto moves = place_sequences(from, to, false, list);
+    CHECK(SwitchCost(p).price(from, resolve(to, steps), list, moves).kv_bytes == pages * 32'000);
+  }
 }
 
 TEST_CASE("parts add up, and the busiest rank counts") {
