@@ -140,7 +140,7 @@ void StepModel::observe(int tp, int speed) {
   const auto at = factors_.try_emplace(tp, kFactorOne).first;
   const std::int64_t seen = at->second * std::clamp(speed, 512, 2048) / 1024;
   at->second =
-      std::clamp(at->second + (seen - at->second) / 8, kFactorOne * 3 / 4, kFactorOne * 4 / 3);
+      std::clamp(at->second + (seen - at->second) / 64, kFactorOne * 3 / 4, kFactorOne * 4 / 3);
   apply(tp);
 }
 

@@ -69,11 +69,11 @@ TEST_CASE("the learned factor follows the measured speed within bounds") {
   const auto time = [&] { return model.curve(2, PairClass::kSameNode).decode_ns(8, 800); };
   const auto before = time();
   // The leader divides by the corrected prediction, so the ratio falls to 1 as the factor rises.
-  for (int i = 0; i < 100; ++i) model.observe(2, 1024 * 1126 / model.factor(2));
+  for (int i = 0; i < 600; ++i) model.observe(2, 1024 * 1126 / model.factor(2));
   CHECK(std::abs(model.factor(2) - 1126) <= 3);
   CHECK(std::abs(time() * 1024 / model.factor(2) - before) < 200);
   CHECK(model.factor(1) == 1024);
-  for (int i = 0; i < 100; ++i) model.observe(2, 65535);
+  for (int i = 0; i < 600; ++i) model.observe(2, 65535);
   CHECK(model.factor(2) == 1024 * 4 / 3);
   StepModel copy(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
   copy.load(model.save());
