@@ -74,7 +74,7 @@ void Consultation::begin(const Layout& layout) {
   last_change_.reset();
   consultation_ = epoch_ = 0;
   clock_.restart();
-  posted_at_ = step_began_ = switch_seconds_ = 0;
+  posted_at_ = wait_ = step_began_ = switch_seconds_ = 0;
   steps_since_ = 0;
   measured_ns_ = predicted_ns_ = 0;
   count_ = 0;
@@ -119,7 +119,7 @@ bool Consultation::is_due(bool idle) const {
   if (idle) return true;
   const double now = clock_.seconds();
   if (steps_since_ < options_.period_steps ||
-      now - posted_at_ < static_cast<double>(options_.period_ns) * 1e-9)
+      now - posted_at_ < std::max(wait_, static_cast<double>(options_.period_ns) * 1e-9))
     return false;
   const double own = count_ > 0 ? seconds_ / static_cast<double>(count_) : 0.0;
   return seconds_ + own <= options_.largest_share * (now + kHeadStart * std::min(now, 1.0));
@@ -194,6 +194,7 @@ void Consultation::conclude() {
   } else {
     decision_ = policy_.decide(snapshot);
     snapshot_ = snapshot;
+    wait_ = 1e-9 * static_cast<double>(decision_->wait_ns);
     if (ranks_.rank() == 0) records_.push_back({snapshot, *decision_});
     if (decision_->act)
       word_ |= kPlan | (decision_->hash & (~ControlWord{0} >> kHashShift)) << kHashShift;
@@ -264,6 +265,7 @@ void Consultation::close(const Plan& plan, const Confirmation& confirmation, boo
   }
   switch_seconds_ = done ? switch_clock_.seconds() : 0.0;
   posted_at_ = step_began_ = clock_.seconds();
+  wait_ = 0;
   steps_since_ = 0;
   measured_ns_ = predicted_ns_ = 0;
 }

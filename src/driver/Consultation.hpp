@@ -17,9 +17,9 @@
 namespace taper {
 
 struct ConsultationOptions {
-  // A replica at work consults after so much time and so many steps, whichever is later, and so
-  // seldom that it costs it at most this share of the time; ten times that in the first second,
-  // since short generations could hardly consult otherwise.
+  // A replica at work consults after so much time and so many steps, not before the last decision
+  // asks for it, and so seldom that it costs it at most this share of the time; ten times that in
+  // the first second, since short generations could hardly consult otherwise.
   std::int64_t period_ns = PolicyOptions().consult_ns;
   int period_steps = PolicyOptions().consult_steps;
   double largest_share = 0.001;
@@ -103,7 +103,7 @@ class Consultation {
   };
   std::optional<Change> last_change_;
   Timer clock_, switch_clock_;
-  double posted_at_ = 0, step_began_ = 0, switch_seconds_ = 0;
+  double posted_at_ = 0, wait_ = 0, step_began_ = 0, switch_seconds_ = 0;
   int steps_since_ = 0;
   std::int64_t measured_ns_ = 0, predicted_ns_ = 0;  // steps since the last snapshot
   std::int64_t count_ = 0;

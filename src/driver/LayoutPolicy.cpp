@@ -16,6 +16,7 @@ Decision ScriptedPolicy::decide(const Snapshot& snapshot) {
   Decision decision{.act = false,
                     .plan = {snapshot.layout, PlanStart::kNow, 0, false},
                     .prices = {},
+                    .wait_ns = 0,
                     .reason = "stay",
                     .hash = 0};
   if (const ScriptedChange* change = at(snapshot.consultation)) {

@@ -37,15 +37,17 @@ void GenerationRun::advance(std::int64_t until) {
   for (ReplicaRun& r : replicas_) r.advance(until);
 }
 
-void GenerationRun::advance_to(int alive) {
-  const int now = this->alive();
-  if (now <= alive) return;
+std::vector<std::int64_t> GenerationRun::ends() const {
   std::vector<std::int64_t> ends;
-  ends.reserve(static_cast<std::size_t>(now));
+  ends.reserve(static_cast<std::size_t>(alive()));
   for (ReplicaRun copy : replicas_) copy.finish(&ends);
-  const auto at = ends.begin() + (now - alive - 1);
-  std::nth_element(ends.begin(), at, ends.end());
-  advance(*at);
+  std::sort(ends.begin(), ends.end());
+  return ends;
+}
+
+void GenerationRun::advance_to(int alive, std::span<const std::int64_t> ends) {
+  const int now = this->alive();
+  if (now > alive) advance(ends[static_cast<std::size_t>(now - alive - 1)]);
 }
 
 std::int64_t GenerationRun::finish() {
@@ -53,43 +55,46 @@ std::int64_t GenerationRun::finish() {
   return clock();
 }
 
-std::int64_t GenerationRun::finish(std::span<const SwitchRule> rules) {
+std::int64_t GenerationRun::finish(std::span<const SwitchRule> rules,
+                                   std::span<const std::int64_t> ends) {
+  std::vector<std::int64_t> own;
   for (const SwitchRule& rule : rules) {
     if (rule.alive <= 0) break;
-    advance_to(rule.alive);
+    if (alive() > rule.alive) {
+      if (ends.empty()) ends = own = this->ends();
+      advance_to(rule.alive, ends);
+    }
     if (alive() == 0) break;
     switch_to(*rule.shape, rule.repack);
+    ends = {};
   }
   return finish();
 }
 
-std::vector<SequenceState> GenerationRun::states() const {
-  std::vector<SequenceState> states;
+std::vector<SequenceState> GenerationRun::by_replica() const {
+  std::vector<SequenceState> list;
+  list.reserve(static_cast<std::size_t>(alive()));
   for (std::size_t r = 0; r < replicas_.size(); ++r)
     for (const SimulatedSequence& s : replicas_[r].sequences())
-      states.push_back({s.id, static_cast<std::int32_t>(r), s.context, s.prompt, s.response, 0});
-  std::stable_sort(states.begin(), states.end(),
-                   [](const SequenceState& a, const SequenceState& b) { return a.id < b.id; });
+      list.push_back({s.id, static_cast<std::int32_t>(r), s.context, s.prompt, s.response, 0});
+  return list;
+}
+
+std::vector<SequenceState> GenerationRun::states() const {
+  std::vector<SequenceState> states = by_replica();
+  std::sort(states.begin(), states.end(),
+            [](const SequenceState& a, const SequenceState& b) { return a.id < b.id; });
   return states;
 }
 
 GenerationRun::Change GenerationRun::plan_change(const LayoutShape& to, bool repack) const {
-  const std::vector<SequenceState> list = states();
+  const std::vector<SequenceState> list = by_replica();
   Change change{place_sequences(layout(), to.layout, repack, list), {}};
   change.cost = cost_->price(layout(), to, list, change.moves);
   return change;
 }
 
 void GenerationRun::apply(const LayoutShape& to, const Change& change) {
-  // States by id; the moves stand in the same order.
-  std::vector<SimulatedSequence> list;
-  for (const ReplicaRun& r : replicas_) {
-    const auto part = r.sequences();
-    list.insert(list.end(), part.begin(), part.end());
-  }
-  std::stable_sort(
-      list.begin(), list.end(),
-      [](const SimulatedSequence& a, const SimulatedSequence& b) { return a.id < b.id; });
   const auto& before = layout().groups();
   const auto& after = to.layout.groups();
   const bool all_meet =
@@ -107,8 +112,14 @@ void GenerationRun::apply(const LayoutShape& to, const Change& change) {
     replicas.emplace_back(*to.curves[r], slots(after[r]),
                           clock + (same && !all_meet ? 0 : change.cost.total()));
   }
-  for (std::size_t i = 0; i < list.size(); ++i) replicas[change.moves[i].to].add(list[i]);
-  for (const ReplicaRun& r : replicas_) finished_before_ += r.ended();
+  std::vector<std::size_t> arrive(replicas.size(), 0);
+  for (const SequenceMove& m : change.moves) ++arrive[m.to];
+  for (std::size_t r = 0; r < replicas.size(); ++r) replicas[r].reserve(arrive[r]);
+  auto move = change.moves.begin();
+  for (const ReplicaRun& r : replicas_) {
+    for (const SimulatedSequence& s : r.sequences()) replicas[(move++)->to].add(s);
+    finished_before_ += r.ended();
+  }
   replicas_ = std::move(replicas);
   for (ReplicaRun& r : replicas_) r.start();
   shape_ = &to;

@@ -40,16 +40,19 @@ class GenerationRun {
   int switches() const { return switches_; }
 
   void advance(std::int64_t until);
-  // To the time when at most `alive` sequences are left.
-  void advance_to(int alive);
+  // To the time when at most `alive` sequences are left; ends: those of this run.
+  void advance_to(int alive, std::span<const std::int64_t> ends);
   // To the end; its time.
   std::int64_t finish();
   // finish() with switches by the rules, in descending order of alive. The shapes must outlive it.
-  std::int64_t finish(std::span<const SwitchRule> rules);
+  // ends: those of this run, where the caller knows them.
+  std::int64_t finish(std::span<const SwitchRule> rules, std::span<const std::int64_t> ends = {});
+  // The times at which its sequences will end without a switch, ascending.
+  std::vector<std::int64_t> ends() const;
 
   // By id; the limit is left to the caller.
   std::vector<SequenceState> states() const;
-  // Where each of states() goes, and the cost.
+  // Where each sequence goes, replica by replica, and the cost.
   struct Change {
     std::vector<SequenceMove> moves;
     SwitchParts cost;
@@ -63,6 +66,7 @@ class GenerationRun {
   Snapshot snapshot(std::int64_t consultation) const;
 
  private:
+  std::vector<SequenceState> by_replica() const;
   int slots(const LayoutGroup& group) const { return slots_per_rank_ * group.tp; }
 
   const LayoutShape* shape_;

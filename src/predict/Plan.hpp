@@ -47,8 +47,9 @@ struct Decision {
   bool act = false;  // carry out `plan` now (after a meeting and confirm())
   Plan plan;         // the best one; where !act, what is recorded as advice or expectation
   std::vector<Price> prices;
-  std::string reason;      // a short text for logs
-  std::uint64_t hash = 0;  // of epoch, consultation and plan, to be compared between ranks
+  std::int64_t wait_ns = 0;  // nothing is likely to be different before that
+  std::string reason;        // a short text for logs
+  std::uint64_t hash = 0;    // of epoch, consultation and plan, to be compared between ranks
 };
 
 // Exact state of one sequence at a meeting.

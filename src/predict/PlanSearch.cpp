@@ -6,7 +6,7 @@
 namespace taper {
 namespace {
 
-constexpr int kFewScenarios = 12;
+constexpr int kFewScenarios = 8;
 
 std::size_t best_of(const std::vector<PricedPlan>& plans) {
   std::size_t best = 0;

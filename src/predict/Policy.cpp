@@ -82,7 +82,7 @@ Layout Policy::begin(const Workload& workload) {
 Decision Policy::decide(const Snapshot& snapshot) {
   State& s = *state_;
   const Plan stay_plan = stay_in(snapshot.layout);
-  Decision decision{false, stay_plan, {}, "", 0};
+  Decision decision{false, stay_plan, {}, 0, "", 0};
   const auto answer = [&](const std::string& reason) {
     decision.reason = reason;
     decision.hash = hash_of(snapshot, decision.plan, decision.act);
@@ -99,6 +99,7 @@ Decision Policy::decide(const Snapshot& snapshot) {
   const PlanSetting setting = s.setting();
   const auto plans =
       PlanSearch(setting, s.shape(snapshot.layout), sequences, s.scenarios_for(alive)).search();
+  decision.wait_ns = snapshot.elapsed_ns / 16;
   if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
   std::size_t best = 0;
   std::vector<PriceRange> savings;
@@ -110,6 +111,8 @@ Decision Policy::decide(const Snapshot& snapshot) {
     if (plans[i].mean() < plans[best].mean()) best = i;
   }
   decision.plan = plans[best].plan;
+  const bool later = decision.plan.start == PlanStart::kBelow;
+  decision.wait_ns = std::min(plans[later ? best : 0].next_ns / 2, snapshot.elapsed_ns / 10);
   if (best == 0) return answer("staying is fastest");
   if (decision.plan.start != PlanStart::kNow) return answer("a later switch is better");
   if (savings[best].low <= 0) return answer("the saving is uncertain");

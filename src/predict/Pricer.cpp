@@ -21,16 +21,27 @@ std::int64_t PricedPlan::mean() const {
 Pricer::Pricer(Scenarios& scenarios, int count, std::span<const SequenceState> sequences,
                const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
                int slots_per_rank) {
-  for (int k = 0; k < count; ++k)
+  for (int k = 0; k < count; ++k) {
     runs_.push_back(scenarios.run(k, sequences, shape, cost, lengths, slots_per_rank));
+    ends_.push_back(runs_.back().ends());
+  }
 }
 
 void Pricer::price(PricedPlan& plan, int count) const {
+  const int alive = runs_.front().alive();
   for (std::size_t k = plan.rest_ns.size(); k < static_cast<std::size_t>(count); ++k) {
-    GenerationRun run = runs_[k];
-    plan.rest_ns.push_back(run.finish(plan.rules));
+    if (plan.rules.empty()) {
+      plan.rest_ns.push_back(ends_[k].empty() ? 0 : ends_[k].back());
+    } else {
+      GenerationRun run = runs_[k];
+      plan.rest_ns.push_back(run.finish(plan.rules, ends_[k]));
+    }
   }
-  if (!plan.rules.empty() && plan.rules.front().alive >= runs_.front().alive())
+  const int first = plan.rules.empty() ? alive - std::max(1, alive / 10) : plan.rules.front().alive;
+  plan.next_ns = 0;
+  for (int k = 0; k < count && first < alive; ++k)
+    plan.next_ns += ends_[k][static_cast<std::size_t>(alive - first - 1)] / count;
+  if (!plan.rules.empty() && first >= alive)
     plan.cost_ns = runs_.front()
                        .plan_change(*plan.rules.front().shape, plan.rules.front().repack)
                        .cost.total();

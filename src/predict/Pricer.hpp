@@ -21,6 +21,8 @@ struct PricedPlan {
   std::vector<SwitchRule> rules;
   std::vector<std::int64_t> rest_ns;  // by scenario: time to the last sequence
   std::int64_t cost_ns = 0;           // of a switch that happens now
+  // Mean time to its first switch; without any, until a tenth of the sequences have ended.
+  std::int64_t next_ns = 0;
 
   std::int64_t mean() const;
 };
@@ -33,7 +35,7 @@ class Pricer {
          const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
          int slots_per_rank);
 
-  // Fills rest_ns up to so many scenarios (and cost_ns where the first rule applies now).
+  // Fills rest_ns up to so many scenarios, next_ns, and cost_ns where the first rule applies now.
   void price(PricedPlan& plan, int count) const;
 
   // The runs of the first scenarios, at the start.
@@ -43,7 +45,8 @@ class Pricer {
   }
 
  private:
-  std::vector<GenerationRun> runs_;  // one for each scenario, at the start
+  std::vector<GenerationRun> runs_;              // one for each scenario, at the start
+  std::vector<std::vector<std::int64_t>> ends_;  // of their sequences without a switch, ascending
 };
 
 // Mean and quantiles of values; low is the quantile low_percent, high its mirror.

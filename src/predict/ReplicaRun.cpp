@@ -54,10 +54,13 @@ void ReplicaRun::advance(std::int64_t until, std::vector<std::int64_t>* ends) {
     const auto step = [&](std::int64_t stride) {
       return curve_->decode_ns(running(), context() + running() * stride / 2);
     };
-    std::int64_t stride = std::min(to_end, left / step(0) + 1);
-    if (stride > 1 && stride * step(stride) > left)
-      stride = std::clamp<std::int64_t>(left / step(stride), 1, stride);
-    clock_ += stride * step(stride);
+    std::int64_t stride = to_end, ns = stride * step(stride);
+    if (ns > left && stride > 1) {
+      stride = std::min(to_end, left / step(0) + 1);
+      if (stride > 1) stride = std::clamp<std::int64_t>(left / step(stride), 1, stride);
+      ns = stride * step(stride);
+    }
+    clock_ += ns;
     counter_ += stride;
     while (!items_.empty() && items_.back().end <= counter_) {
       offsets_ -= items_.back().offset;

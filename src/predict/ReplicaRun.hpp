@@ -27,6 +27,7 @@ class ReplicaRun {
   ReplicaRun(const StepCurve& curve, int max_running, std::int64_t clock_ns)
       : curve_(&curve), max_running_(max_running), clock_(clock_ns) {}
 
+  void reserve(std::size_t sequences) { items_.reserve(sequences); }
   // Running from the start where its context is there, else waiting, in the order of the calls.
   void add(const SimulatedSequence& sequence);
   void start();  // after the last add

@@ -49,7 +49,9 @@ std::uint32_t Scenarios::uniform(std::size_t sequence, int scenario) {
                         next % count_,
                         0,
                         0};
-    table_.push_back(static_cast<std::uint32_t>(random_.bits(key) >> 32));
+    const std::uint64_t bits = random_.bits(key);
+    table_.push_back(static_cast<std::uint32_t>(bits >> 32));
+    table_.push_back(static_cast<std::uint32_t>(bits));
   }
   return table_[sequence * count_ + scenario];
 }

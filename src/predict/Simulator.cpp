@@ -50,12 +50,13 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
   SimulatedGeneration result{policy.begin(trace.work), 0, 0, 0, {}, {}};
   std::deque<LayoutShape> shapes{resolve(result.first, machine.steps)};
   GenerationRun run = start_replay(trace, shapes.front(), machine.cost);
-  for (std::int64_t next = 0; run.alive() > 0;) {
-    next += std::max(options.consult_ns, options.consult_steps * run.slowest_step_ns());
+  for (std::int64_t next = 0, wait = 0; run.alive() > 0;) {
+    next += std::max({options.consult_ns, options.consult_steps * run.slowest_step_ns(), wait});
     run.advance(next);
     if (run.alive() == 0) break;
     const Snapshot snapshot = run.snapshot(result.consultations++);
     const Decision decision = policy.decide(snapshot);
+    wait = decision.wait_ns;
     if (!decision.prices.empty())
       result.forecasts.push_back({snapshot.elapsed_ns, decision.prices.front().rest});
     if (!decision.act) continue;

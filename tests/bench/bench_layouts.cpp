@@ -221,6 +221,13 @@ class LayoutBench {
       replayed[to_string(layout)] =
           1e-9 * static_cast<double>(replay_ns(trace, layout, {}, machine_));
     }
+    for (const int tp : degrees_) {  // what the policy has learned of step times
+      const LayoutGroup group{0, tp};
+      const auto profiled = machine_.steps.curve(group).step_ns(8, 8, 8 * 64);
+      line["step_factor"][std::to_string(tp)] =
+          static_cast<double>(generator_.policy()->step_ns(group, 8, 8, 8 * 64)) /
+          static_cast<double>(profiled);
+    }
     std::vector<ReplaySwitch> made;
     line["first_layout"] = to_string(report.first_layout);
     line["switches"] = OrderedJson::array();

@@ -18,12 +18,13 @@ using namespace taper;
 
 namespace {
 
-// `alive` sequences of 400 tokens, dealt to the replicas in turn.
+// `alive` sequences of 400 tokens, an eighth more at each of the first half of the replicas.
 Snapshot snapshot(const Layout& layout, int alive, std::int64_t consultation) {
   Snapshot s{layout, std::vector<ReplicaSnapshot>(layout.groups().size()),
              2'000'000'000 + consultation * 50'000'000, consultation, 0};
   for (int i = 0; i < alive; ++i) {
-    ReplicaSnapshot& r = s.replicas[i % s.replicas.size()];
+    const std::size_t n = s.replicas.size();
+    ReplicaSnapshot& r = s.replicas[i % 9 == 0 ? i / 9 % (n / 2) : i % n];
     ++r.lengths[length_bucket(400)];
     r.response += 400;
     r.context += 500;
@@ -51,8 +52,8 @@ double microseconds(Policy& policy, const Layout& layout, int alive, std::int64_
 
 int main(int argc, char** argv) {
   const int most = argc > 1 ? std::atoi(argv[1]) : 1024;
-  std::printf("%6s %14s %14s %14s %14s\n", "ranks", "64 per rank", "8 per rank", "1 per rank",
-              "few");
+  std::printf("%6s %14s %14s %14s %14s %14s %14s\n", "ranks", "64 per rank", "32 per rank",
+              "16 per rank", "8 per rank", "1 per rank", "few");
   for (int ranks = 2; ranks <= most; ranks *= 2) {
     std::vector<int> degrees;
     for (int tp = 1; tp <= std::min(ranks, 16); tp *= 2) degrees.push_back(tp);
@@ -74,7 +75,7 @@ int main(int argc, char** argv) {
     policy.begin(work);
     std::int64_t consultation = 0;
     std::printf("%6d", ranks);
-    for (const int alive : {64 * ranks, 8 * ranks, ranks, 4})
+    for (const int alive : {64 * ranks, 32 * ranks, 16 * ranks, 8 * ranks, ranks, 4})
       std::printf(" %11.0f us", microseconds(policy, layout, alive, consultation));
     std::printf("\n");
   }

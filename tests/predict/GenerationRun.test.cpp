@@ -47,7 +47,7 @@ TEST_CASE_METHOD(Fixture, "a replica takes as many steps as its longest sequence
   GenerationRun run = this->run("1x4", {{3, 7}, {2}, {}, {5, 5, 5}});
   CHECK(run.alive() == 6);
   CHECK(GenerationRun(run).finish() == 7000);
-  run.advance_to(2);
+  run.advance_to(2, run.ends());
   CHECK(run.alive() == 1);  // three end together
   CHECK(run.clock() == 5000);
   CHECK(run.replicas()[1].clock() == 2000);

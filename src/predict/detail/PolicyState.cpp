@@ -11,7 +11,7 @@ namespace taper {
 namespace {
 
 // Work of one decision: sequences x scenarios x plans that keep it within a millisecond.
-constexpr int kMostDraws = 4096;
+constexpr int kMostDraws = 1024;
 constexpr std::uint64_t kStateVersion = 2;
 
 }  // namespace
