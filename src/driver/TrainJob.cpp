@@ -10,6 +10,7 @@
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/Reward.hpp"
+#include "driver/RolloutFolder.hpp"
 #include "io/RolloutFile.hpp"
 
 namespace taper {
@@ -44,21 +45,6 @@ std::vector<std::string> changed_lines(const std::string& before, const std::str
   for (std::string a, b; std::getline(old_lines, a) && std::getline(new_lines, b);)
     if (a != b) list.push_back(bare(b) + " (was: " + bare(a) + ")");
   return list;
-}
-
-std::filesystem::path rollout_file(const std::filesystem::path& directory, std::int64_t iteration) {
-  char name[32];
-  std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
-  return directory / name;
-}
-
-// What an abandoned run left: its iterations will come again.
-void remove_rollouts_after(const std::filesystem::path& directory, std::int64_t finished) {
-  std::vector<std::filesystem::path> stale;
-  const auto last = rollout_file(directory, finished).filename();
-  for (const auto& entry : std::filesystem::directory_iterator(directory))
-    if (entry.path().filename() > last) stale.push_back(entry.path());
-  for (const auto& path : stale) std::filesystem::remove(path);
 }
 
 }  // namespace
@@ -372,7 +358,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
   file.iteration = iteration;
   file.reward_names = {"score"};
   const LibraryWait wait(ranks_.progress, "write_rollouts", ranks_.size());
-  write_rollouts(rollout_file(std::filesystem::path(options_.output) / "rollouts", iteration),
+  write_rollouts(rollout_path(std::filesystem::path(options_.output) / "rollouts", iteration),
                  ranks_.world().comm(), mine, file);
 }
 
