@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <system_error>
 #include <vector>
 
 #include "base/Checksum.hpp"
@@ -25,8 +27,12 @@ namespace fs = std::filesystem;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kUnfinished = ".writing";
 
+// Throws Error where the file cannot be read to its end.
 std::uint64_t file_checksum(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
+  if (!in.is_open())
+    TAPER_FAIL(ExitCode::kFailure, path.string() << " cannot be opened ("
+                                                 << std::generic_category().message(errno) << ")");
   std::vector<char> buffer(1 << 20);
   Checksum64 sum;
   while (in) {
@@ -34,6 +40,8 @@ std::uint64_t file_checksum(const fs::path& path) {
     sum.add(
         std::as_bytes(std::span<const char>(buffer.data(), static_cast<std::size_t>(in.gcount()))));
   }
+  if (in.bad() || !in.eof())
+    TAPER_FAIL(ExitCode::kFailure, path.string() << " cannot be read to its end (disk error?)");
   return sum.value();
 }
 
