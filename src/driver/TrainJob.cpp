@@ -151,13 +151,13 @@ ExitCode TrainJob::run(const std::string& resume) {
   const std::filesystem::path output = options_.output;
   if (ranks_.rank() == 0) {
     std::filesystem::create_directories(output / "rollouts");
+    checkpoints_.remove_unfinished();  // the other ranks wait in create()
     status_.write(RunState::kPending, resume == "none" ? 0 : status_.last_iteration());
   }
   create();
   finished_ = saved_ = restore(resume);
   learned_ = generator_.save_policy();
   if (ranks_.rank() == 0) {
-    checkpoints_.remove_unfinished();
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);

@@ -228,3 +228,21 @@ TEST_CASE("a damaged checkpoint is passed over for the one before") {
       CHECK_NOTHROW(run(f.ranks, on, newest.string()));
     }
 }
+
+TEST_CASE("a checkpoint that was about to be replaced is put back and used") {
+  Fixture f;
+  make_model(f.ranks, f.path("model"));
+  const RunOptions options = small_run(f.path("model"), f.path("run"));
+  run(f.ranks, options);
+  barrier(f.ranks.world());
+  const fs::path newest = f.path("run") + "/checkpoints/iter_000002";
+  if (f.ranks.rank() == 0) {
+    std::ofstream(newest / "mark") << "the same";
+    fs::rename(newest, newest.string() + ".old");
+  }
+  barrier(f.ranks.world());
+  run(f.ranks, options, "auto");
+  barrier(f.ranks.world());
+  CHECK(slurp(newest / "mark") == "the same");
+  CHECK(!fs::exists(newest.string() + ".old"));
+}
