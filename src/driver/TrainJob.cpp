@@ -136,6 +136,7 @@ std::int64_t TrainJob::restore(const std::string& resume) {
 }
 
 void TrainJob::save_checkpoint(std::int64_t iteration) {
+  if (log_) log_->flush();  // the iterations before, which a resumed run does not repeat
   checkpoints_.save(ranks_, files_, model_,
                     {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_});
   saved_ = iteration;
@@ -179,7 +180,7 @@ ExitCode TrainJob::run(const std::string& resume) {
     return ExitCode::kStoppedEarly;
   }
   if (log_) {
-    log_->close();
+    log_->flush();
     status_.write(RunState::kCompleted, finished_);
     TAPER_INFO("completed: " << finished_ << " iterations, results in " << options_.output);
   }
@@ -190,7 +191,7 @@ void TrainJob::stop_early() {
   ranks_.progress.set_phase("save_checkpoint");
   if (saved_ < finished_) save_checkpoint(finished_);
   if (!log_) return;
-  log_->close();
+  log_->flush();
   status_.write(RunState::kStopped, finished_, to_string(stop_reason_));
   TAPER_INFO("stopped after iteration " << finished_ << " (" << to_string(stop_reason_)
                                         << "); the same command goes on");
@@ -263,7 +264,9 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
   metrics.emplace_back("rollout/preemptions",
                        static_cast<double>(generator_.preemptions() - preempted_before_));
   const auto timing = reduce_timing(ranks_.world(), timer);
-  if (log_) log_->add(iteration, metrics, timing, samples);
+  if (!log_) return;
+  log_->add(iteration, metrics, timing, samples);
+  if (saved_ == iteration) log_->flush();  // is behind a checkpoint, with the time of saving it
 }
 
 // Generates, scores where the responses were made, and brings all samples to all ranks.
