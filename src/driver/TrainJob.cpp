@@ -16,9 +16,22 @@
 namespace taper {
 namespace {
 
+// The files of the model. Throws Error where prompt and response exceed its context.
+ModelFiles open_model(const RunOptions& o) {
+  ModelFiles files(o.model.directory);
+  TAPER_VALIDATE(o.max_positions() <= files.config.max_positions,
+                 "Rollout/Max Prompt Tokens "
+                     << o.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
+                     << o.rollout.max_new_tokens
+                     << " are together longer than the model's context ("
+                     << files.config.max_positions << " positions); lower one of them");
+  return files;
+}
+
+// Of a run whose sequences fit the model's context.
 TrainPassOptions pass_options(const RunOptions& o) {
   TrainPassOptions pass;
-  pass.max_rows = std::max(o.training.max_tokens, o.max_positions());
+  pass.max_rows = std::max(o.training.max_tokens, static_cast<int>(o.max_positions()));
   pass.checkpointing = o.training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
   return pass;
 }
@@ -56,18 +69,12 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       ranks_(ranks),
       stop_(stop),
       status_(options.output, options.training.iterations),
-      files_(options.model.directory),
+      files_(open_model(options)),
       prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
       generator_(options.rollout, options.model.type, files_, ranks),
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(pass_options(options)),
       checkpoints_(std::filesystem::path(options.output) / "checkpoints", options.checkpoint.keep) {
-  TAPER_VALIDATE(options.max_positions() <= files_.config.max_positions,
-                 "Rollout/Max Prompt Tokens "
-                     << options.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
-                     << options.rollout.max_new_tokens
-                     << " are together longer than the model's context ("
-                     << files_.config.max_positions << " positions); lower one of them");
   model_.plan(plan_);
   if (options.loss.kl_coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
@@ -96,7 +103,7 @@ void TrainJob::create() {
                  "lower Rollout/KV Memory MB or Training/Max Tokens, set Training/Activation "
                  "Checkpointing");
   arena_ = std::make_unique<Arena>(plan_);
-  const ConstFloatMatrix rope = files_.rope_table(options_.max_positions());
+  const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
   model_.create(*arena_, rope);
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
   generator_.create(model_.packed(), *arena_, rope);
