@@ -36,8 +36,8 @@ TrainPassOptions pass_options(const RunOptions& o) {
   return pass;
 }
 
-// The largest resident size of this process so far.
-double peak_memory_gb() {
+// The largest resident size of this process so far, in GiB.
+double peak_memory_gib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / (1024.0 * 1024.0);
@@ -265,7 +265,7 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
   metrics.emplace_back("perf/time_per_step", timer.total());
   metrics.emplace_back("perf/throughput",
                        static_cast<double>(tokens) / timer.total() / ranks_.size());
-  std::vector<double> memory{peak_memory_gb()};
+  std::vector<double> memory{peak_memory_gib()};
   all_reduce_max(ranks_.world(), memory);
   metrics.emplace_back("perf/max_memory_allocated_gb", memory.front());
   metrics.emplace_back("rollout/preemptions",
