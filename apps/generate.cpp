@@ -70,7 +70,10 @@ int run_generate(int argc, char** argv) {
   options.tp = options.mode == PolicyMode::kStatic ? degrees.front() : 1;
   ModelFiles files(arguments.model);
   const auto prompts = encode_prompt_file(prompts_file, files, chat_template);
-  if (session.rank() == 0) require_writable(output);
+  if (session.rank() == 0) {
+    require_writable(output);
+    if (!record_file.empty()) require_writable(record_file);
+  }
   Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
   require_equal(ranks, prompts_file, hash_text(prompts));
   GenerateJob job(options, files, prompts, ranks);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "Commands.hpp"
+#include "driver/OutputLines.hpp"
 #include "driver/ReplayJob.hpp"
 #include "io/AtomicFile.hpp"
 #include "param/CommandLine.hpp"
@@ -55,6 +56,7 @@ int run_replay(int argc, char** argv) {
     options.laws = all_length_laws();
   else if (law != kNone)
     options.laws = {static_cast<LengthLaw>(law)};
+  if (!output.empty()) require_writable(output);
   const auto results = replay(options);
   std::fputs(to_table(results).c_str(), stdout);
   if (!output.empty()) write_file_atomically(output, to_json_lines(results));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "Commands.hpp"
@@ -47,29 +50,44 @@ struct TrainArguments {
   }
 };
 
+// Leaves the reason of a failure in status.json. Shared with the watchdog, which lives longer than
+// the job and reports from a thread of its own.
+struct FailureNote {
+  explicit FailureNote(StatusFile file) : status(std::move(file)) {}
+
+  StatusFile status;
+  // While the job runs: bad input found before leaves a directory as it was, and what happens after
+  // does not undo the result.
+  std::atomic<bool> armed = false;
+
+  void write(const std::string& why) const {
+    if (armed) status.write_failure(why);
+  }
+};
+
 // Runs the job; the reason of a failure is left in status.json.
 int train(Session& session, const RunOptions& options, const std::string& config,
           const TrainArguments& arguments, const StopRequest& stop) {
-  const StatusFile status(options.output, options.training.iterations);
-  bool started = false;  // bad input found before that leaves a directory as it was
-  const auto record = [&](const std::string& why) {
-    if (started) status.write_failure(why);
-  };
+  const auto note =
+      std::make_shared<FailureNote>(StatusFile(options.output, options.training.iterations));
   try {
     require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
                                        {"Training/Tensor Parallel", options.training.tp}});
     std::vector<int> degrees = degrees_of_layout(options.rollout.layout);
     degrees.insert(degrees.end(), {options.training.tp, options.rollout.tp});
-    Ranks& ranks = session.start(degrees, options.hang_seconds,
-                                 arguments.check ? "." : options.output, record);
+    Ranks& ranks =
+        session.start(degrees, options.hang_seconds, arguments.check ? "." : options.output,
+                      [note](const std::string& why) { note->write(why); });
     require_equal(ranks, "the configuration", config);
     TrainJob job(options, config, ranks, stop);
     TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
     if (arguments.check) return session.finish(ExitCode::kDone);
-    started = true;
-    return session.finish(job.run(arguments.resume));
+    note->armed = true;
+    const ExitCode code = job.run(arguments.resume);
+    note->armed = false;
+    return session.finish(code);
   } catch (const std::exception& error) {
-    record(error.what());
+    note->write(error.what());
     throw;
   }
 }

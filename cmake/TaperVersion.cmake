@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes base/Version.hpp into the build tree: version, git hash, compiler and build type stand in every result file.
+# Target taper_version: writes generated/Version.cpp into the build tree. Version, git hash, compiler and build type stand
+# in every result file, so each build asks git again.
 include_guard(GLOBAL)
-set(taper_git_hash unknown)
 find_package(Git QUIET)
-if(GIT_FOUND)
-  execute_process(COMMAND ${GIT_EXECUTABLE} describe --always --dirty --abbrev=12
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE taper_git_describe
-    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE taper_git_result)
-  if(taper_git_result EQUAL 0)
-    set(taper_git_hash ${taper_git_describe})
-  endif()
-endif()
-configure_file(${PROJECT_SOURCE_DIR}/src/base/Version.cpp.in ${PROJECT_BINARY_DIR}/generated/Version.cpp @ONLY)
+add_custom_target(taper_version
+  COMMAND ${CMAKE_COMMAND} -DGIT=$<$<BOOL:${GIT_FOUND}>:${GIT_EXECUTABLE}> -DSOURCE=${PROJECT_SOURCE_DIR}
+    -DPROJECT_VERSION=${PROJECT_VERSION} -DCMAKE_CXX_COMPILER_ID=${CMAKE_CXX_COMPILER_ID}
+    -DCMAKE_CXX_COMPILER_VERSION=${CMAKE_CXX_COMPILER_VERSION} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
+    -DINPUT=${PROJECT_SOURCE_DIR}/src/base/Version.cpp.in -DOUTPUT=${PROJECT_BINARY_DIR}/generated/Version.cpp
+    -P ${CMAKE_CURRENT_LIST_DIR}/WriteVersion.cmake
+  BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/Version.cpp
+  COMMENT "Generating Version.cpp from what git says"
+  VERBATIM)

@@ -75,9 +75,6 @@ class Arena {
   std::vector<Region> regions_;
 };
 
-// What the system says it can still give to processes, 0 where it does not say.
-std::int64_t available_memory();
-
 // Bytes that an allocation of `bytes` takes in a region.
 constexpr std::int64_t arena_bytes(std::int64_t bytes) {
   return (bytes + 63) / 64 * 64;

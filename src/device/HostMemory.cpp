@@ -9,8 +9,6 @@
 #include <initializer_list>
 #include <sstream>
 
-#include "device/Arena.hpp"
-
 namespace taper {
 namespace {
 
@@ -46,15 +44,6 @@ std::int64_t left_in(const fs::path& folder, bool version_2) {
   return std::max<std::int64_t>(1, limit - used + std::max<std::int64_t>(droppable, 0));
 }
 
-// What `ulimit -v` leaves.
-std::int64_t address_space_left() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
-  const std::int64_t pages = number_in("/proc/self/statm");
-  return std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(limit.rlim_cur) - pages * ::sysconf(_SC_PAGESIZE));
-}
-
 }  // namespace
 
 std::int64_t cgroup_memory_left(const std::string& groups, const fs::path& mount) {
@@ -77,15 +66,21 @@ std::int64_t cgroup_memory_left(const std::string& groups, const fs::path& mount
   return left;
 }
 
-// The least of what the host has available, what the control groups leave (batch systems limit jobs
-// by them) and the address-space limit (ulimit -v).
-std::int64_t available_memory() {
+std::int64_t host_memory_left() {
   const std::int64_t kilobytes = number_in("/proc/meminfo", "MemAvailable:");
   std::ifstream own("/proc/self/cgroup");
   std::stringstream groups;
   groups << own.rdbuf();
-  return lesser(lesser(std::max<std::int64_t>(kilobytes, 0) * 1024, address_space_left()),
+  return lesser(std::max<std::int64_t>(kilobytes, 0) * 1024,
                 cgroup_memory_left(groups.str(), "/sys/fs/cgroup"));
+}
+
+std::int64_t process_memory_left() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+  const std::int64_t pages = number_in("/proc/self/statm");
+  return std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(limit.rlim_cur) - pages * ::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace taper

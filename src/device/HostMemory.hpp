@@ -12,4 +12,11 @@ namespace taper {
 // drop count as free. 0 where there is no limit.
 std::int64_t cgroup_memory_left(const std::string& groups, const std::filesystem::path& mount);
 
+// Bytes that all processes of this host together can still get: the least of what the system says
+// and what the control groups leave (batch systems limit jobs by them). 0 where neither says.
+std::int64_t host_memory_left();
+
+// Bytes that this process alone can still get: what `ulimit -v` leaves. 0 where there is no limit.
+std::int64_t process_memory_left();
+
 }  // namespace taper

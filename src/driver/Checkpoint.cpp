@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <system_error>
 #include <vector>
 
 #include "base/Checksum.hpp"
@@ -25,8 +27,12 @@ namespace fs = std::filesystem;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kUnfinished = ".writing";
 
+// Throws Error where the file cannot be read to its end.
 std::uint64_t file_checksum(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
+  if (!in.is_open())
+    TAPER_FAIL(ExitCode::kFailure, path.string() << " cannot be opened ("
+                                                 << std::generic_category().message(errno) << ")");
   std::vector<char> buffer(1 << 20);
   Checksum64 sum;
   while (in) {
@@ -34,6 +40,8 @@ std::uint64_t file_checksum(const fs::path& path) {
     sum.add(
         std::as_bytes(std::span<const char>(buffer.data(), static_cast<std::size_t>(in.gcount()))));
   }
+  if (in.bad() || !in.eof())
+    TAPER_FAIL(ExitCode::kFailure, path.string() << " cannot be read to its end (disk error?)");
   return sum.value();
 }
 
@@ -75,13 +83,16 @@ void check_manifest(const fs::path& checkpoint) {
   }
 }
 
+bool is_checkpoint_name(const std::string& name) {
+  return name.starts_with("iter_") && name.size() == 11;
+}
+
 // Whole checkpoints (renamed into place), newest first.
 std::vector<fs::path> list_checkpoints(const fs::path& directory) {
   std::vector<fs::path> list;
   if (!fs::exists(directory)) return list;
   for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.starts_with("iter_") && name.size() == 11)
+    if (entry.is_directory() && is_checkpoint_name(entry.path().filename().string()))
       list.push_back(entry.path());
   }
   std::sort(list.rbegin(), list.rend());
@@ -116,7 +127,7 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
   const fs::path target = directory_ / name, aside = directory_ / (std::string(name) + kUnfinished);
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
   ranks.progress.set_step(0);
-  save_model(ranks, files, model, aside);
+  write_model(ranks, files, model, aside);
   ranks.progress.set_phase("write_state");
   write_state(aside / "state.h5", ranks, files, model, info);
   ranks.progress.set_phase("save_checkpoint");
@@ -137,10 +148,16 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
 
 void CheckpointStore::remove_unfinished() const {
   if (!fs::exists(directory_)) return;
-  std::vector<fs::path> unfinished;
-  for (const auto& entry : fs::directory_iterator(directory_))
-    if (entry.path().extension() == kUnfinished) unfinished.push_back(entry.path());
+  std::vector<fs::path> unfinished, replaced;
+  for (const auto& entry : fs::directory_iterator(directory_)) {
+    const fs::path& path = entry.path();
+    if (path.extension() == kUnfinished) unfinished.push_back(path);
+    const fs::path target = directory_ / path.stem();
+    if (path == old_path(target) && is_checkpoint_name(path.stem().string()))
+      replaced.push_back(target);
+  }
   for (const auto& path : unfinished) fs::remove_all(path);
+  for (const auto& path : replaced) finish_replacement(path);
 }
 
 void CheckpointStore::remove_after(std::int64_t iteration) const {

@@ -22,7 +22,8 @@ class CheckpointStore {
   void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
             const StateInfo& info);
 
-  // Removes what killed runs left half-written. One rank only, before the first save.
+  // Removes what killed runs left half-written, and puts back a checkpoint that was about to be
+  // replaced. One rank only, before loading.
   void remove_unfinished() const;
 
   // Removes checkpoints of later iterations: where a run starts over or from an older state, they

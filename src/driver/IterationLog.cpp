@@ -161,8 +161,4 @@ void IterationLog::add_final_evaluation(std::int64_t iteration, double score) {
   TAPER_INFO(line);
 }
 
-void IterationLog::close() {
-  run_file_.save();
-}
-
 }  // namespace taper

@@ -60,7 +60,10 @@ class IterationLog {
   void add_final_evaluation(std::int64_t iteration, double score);
   // Whether the results had it at the start for the iteration that the run goes on from.
   bool has_final_evaluation() const { return has_final_evaluation_; }
-  void close();
+  // Writes run.h5 now. Between such calls, what add() got is in there some seconds later only: a
+  // checkpoint that is newer than run.h5 would leave a killed run without timing and lengths of its
+  // last iterations.
+  void flush() { run_file_.save(); }
 
  private:
   void print_line(std::int64_t iteration, const MetricValues& metrics);

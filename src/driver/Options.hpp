@@ -100,7 +100,10 @@ struct RunOptions {
 
   // Of settings that are fine each, but not together.
   std::vector<std::string> problems() const;
-  int max_positions() const { return rollout.max_prompt_tokens + rollout.max_new_tokens; }
+  // Of a prompt and its response.
+  std::int64_t max_positions() const {
+    return std::int64_t{rollout.max_prompt_tokens} + rollout.max_new_tokens;
+  }
 };
 
 struct SftOptions {

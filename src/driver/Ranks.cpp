@@ -6,6 +6,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "device/HostMemory.hpp"
 
 namespace taper {
 
@@ -57,20 +58,27 @@ void require_equal(const Ranks& ranks, const std::string& what, const std::strin
 
 void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
   struct Need {
-    std::int64_t bytes, ranks, available;
-    bool fits() const { return available <= 0 || bytes * ranks <= available; }
+    std::int64_t bytes, ranks, host, process;  // host, process: bytes left, 0 without a limit
+    bool fits_process() const { return process <= 0 || bytes <= process; }
+    bool fits_host() const { return host <= 0 || bytes * ranks <= host; }
   };
-  const Need mine{plan.total(), ranks.ranks_on_host, available_memory()};
+  const Need mine{plan.total(), ranks.ranks_on_host, host_memory_left(), process_memory_left()};
   std::vector<Need> all(ranks.size());
   all_gather(ranks.world(), all, std::vector<Need>{mine});
-  const auto first = std::find_if(all.begin(), all.end(), [](const Need& n) { return !n.fits(); });
-  TAPER_VALIDATE(first == all.end(), "the memory plan of rank "
-                                         << first - all.begin() << " needs "
-                                         << format_bytes(static_cast<double>(first->bytes))
-                                         << " on each of " << first->ranks
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const Need& need = all[r];
+    const std::string bytes = format_bytes(static_cast<double>(need.bytes));
+    TAPER_VALIDATE(need.fits_process(), "the memory plan of rank "
+                                            << r << " needs " << bytes
+                                            << " (the address-space limit of its process has "
+                                            << format_bytes(static_cast<double>(need.process))
+                                            << " left); " << advice << ", or raise ulimit -v");
+    TAPER_VALIDATE(need.fits_host(), "the memory plan of rank "
+                                         << r << " needs " << bytes << " on each of " << need.ranks
                                          << " ranks of its host (which has "
-                                         << format_bytes(static_cast<double>(first->available))
+                                         << format_bytes(static_cast<double>(need.host))
                                          << " left); " << advice << ", or use more hosts");
+  }
 }
 
 }  // namespace taper

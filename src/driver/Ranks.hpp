@@ -37,9 +37,10 @@ struct Ranks {
   int ranks_on_host = 1;  // of this rank's host, itself included
 };
 
-// Throws Error on every rank, with the figures of the first rank that fails, where the plans of all
-// ranks of a host exceed the memory that the host has left; `advice` names the options that lower
-// the need. Collective over the world.
+// Throws Error on every rank, with the figures of the first rank that fails, where a plan exceeds
+// the address space that its process has left (ulimit -v), or the plans of all ranks of a host the
+// memory that the host has left; `advice` names the options that lower the need. Collective over
+// the world.
 void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice);
 
 // Fails on every rank where `text` differs between ranks; what names it. Collective over the world.

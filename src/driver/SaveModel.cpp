@@ -68,25 +68,29 @@ void require_model_target(const std::string& option, const fs::path& directory) 
                            "it); name a new directory");
 }
 
+void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                 const fs::path& directory) {
+  std::unique_ptr<HuggingFaceWriter> writer;
+  const bool bf16_file = model.weight_type() == WeightType::kBf16;
+  if (ranks.rank() == 0) {
+    copy_companions(files.directory, directory);
+    write_file_atomically(directory / "config.json",
+                          model_config_json(files.config, bf16_file ? "bfloat16" : "float32"));
+    writer = std::make_unique<HuggingFaceWriter>(directory / "model.safetensors", files.table,
+                                                 bf16_file ? TensorType::kBf16 : TensorType::kF32);
+  }
+  write_weights(ranks, files, model, writer.get());
+  if (ranks.rank() == 0) writer->commit();
+  barrier(ranks.world());
+}
+
 void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                 const fs::path& directory) {
   const fs::path target = directory.has_filename() ? directory : directory.parent_path();
   const fs::path aside = target.string() + ".writing";
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
-  std::unique_ptr<HuggingFaceWriter> writer;
-  const bool bf16_file = model.weight_type() == WeightType::kBf16;
-  if (ranks.rank() == 0) {
-    copy_companions(files.directory, aside);
-    write_file_atomically(aside / "config.json",
-                          model_config_json(files.config, bf16_file ? "bfloat16" : "float32"));
-    writer = std::make_unique<HuggingFaceWriter>(aside / "model.safetensors", files.table,
-                                                 bf16_file ? TensorType::kBf16 : TensorType::kF32);
-  }
-  write_weights(ranks, files, model, writer.get());
-  if (ranks.rank() == 0) {
-    writer->commit();
-    writing.rename_to(target);
-  }
+  write_model(ranks, files, model, aside);
+  if (ranks.rank() == 0) writing.rename_to(target);
   barrier(ranks.world());
 }
 

@@ -7,10 +7,14 @@
 
 namespace taper {
 
-// Writes the optimizer's masters as a Hugging Face directory that transformers loads: config.json,
-// model.safetensors in the forward type, and the tokenizer files of the source. Written aside and
-// renamed; an existing directory is replaced only then. Collective over the world; rank 0 writes,
-// tensor by tensor.
+// Writes the optimizer's masters in the form of Hugging Face, as transformers loads it:
+// config.json, model.safetensors in the forward type, and the tokenizer files of the source. Into a
+// directory that rank 0 has made. Collective over the world; rank 0 writes, tensor by tensor.
+void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                 const std::filesystem::path& directory);
+
+// The same, written aside and renamed: an existing directory is replaced only when the new one is
+// whole. Collective over the world.
 void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                 const std::filesystem::path& directory);
 

@@ -10,20 +10,34 @@
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/Reward.hpp"
+#include "driver/RolloutFolder.hpp"
 #include "io/RolloutFile.hpp"
 
 namespace taper {
 namespace {
 
+// The files of the model. Throws Error where prompt and response exceed its context.
+ModelFiles open_model(const RunOptions& o) {
+  ModelFiles files(o.model.directory);
+  TAPER_VALIDATE(o.max_positions() <= files.config.max_positions,
+                 "Rollout/Max Prompt Tokens "
+                     << o.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
+                     << o.rollout.max_new_tokens
+                     << " are together longer than the model's context ("
+                     << files.config.max_positions << " positions); lower one of them");
+  return files;
+}
+
+// Of a run whose sequences fit the model's context.
 TrainPassOptions pass_options(const RunOptions& o) {
   TrainPassOptions pass;
-  pass.max_rows = std::max(o.training.max_tokens, o.max_positions());
+  pass.max_rows = std::max(o.training.max_tokens, static_cast<int>(o.max_positions()));
   pass.checkpointing = o.training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
   return pass;
 }
 
-// The largest resident size of this process so far.
-double peak_memory_gb() {
+// The largest resident size of this process so far, in GiB.
+double peak_memory_gib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / (1024.0 * 1024.0);
@@ -46,21 +60,6 @@ std::vector<std::string> changed_lines(const std::string& before, const std::str
   return list;
 }
 
-std::filesystem::path rollout_file(const std::filesystem::path& directory, std::int64_t iteration) {
-  char name[32];
-  std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
-  return directory / name;
-}
-
-// What an abandoned run left: its iterations will come again.
-void remove_rollouts_after(const std::filesystem::path& directory, std::int64_t finished) {
-  std::vector<std::filesystem::path> stale;
-  const auto last = rollout_file(directory, finished).filename();
-  for (const auto& entry : std::filesystem::directory_iterator(directory))
-    if (entry.path().filename() > last) stale.push_back(entry.path());
-  for (const auto& path : stale) std::filesystem::remove(path);
-}
-
 }  // namespace
 
 TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
@@ -70,18 +69,12 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       ranks_(ranks),
       stop_(stop),
       status_(options.output, options.training.iterations),
-      files_(options.model.directory),
+      files_(open_model(options)),
       prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
       generator_(options.rollout, options.model.type, files_, ranks),
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(pass_options(options)),
       checkpoints_(std::filesystem::path(options.output) / "checkpoints", options.checkpoint.keep) {
-  TAPER_VALIDATE(options.max_positions() <= files_.config.max_positions,
-                 "Rollout/Max Prompt Tokens "
-                     << options.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
-                     << options.rollout.max_new_tokens
-                     << " are together longer than the model's context ("
-                     << files_.config.max_positions << " positions); lower one of them");
   model_.plan(plan_);
   if (options.loss.kl_coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
@@ -110,7 +103,7 @@ void TrainJob::create() {
                  "lower Rollout/KV Memory MB or Training/Max Tokens, set Training/Activation "
                  "Checkpointing");
   arena_ = std::make_unique<Arena>(plan_);
-  const ConstFloatMatrix rope = files_.rope_table(options_.max_positions());
+  const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
   model_.create(*arena_, rope);
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
   generator_.create(model_.packed(), *arena_, rope);
@@ -150,6 +143,7 @@ std::int64_t TrainJob::restore(const std::string& resume) {
 }
 
 void TrainJob::save_checkpoint(std::int64_t iteration) {
+  if (log_) log_->flush();  // the iterations before, which a resumed run does not repeat
   checkpoints_.save(ranks_, files_, model_,
                     {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_});
   saved_ = iteration;
@@ -165,13 +159,13 @@ ExitCode TrainJob::run(const std::string& resume) {
   const std::filesystem::path output = options_.output;
   if (ranks_.rank() == 0) {
     std::filesystem::create_directories(output / "rollouts");
+    checkpoints_.remove_unfinished();  // the other ranks wait in create()
     status_.write(RunState::kPending, resume == "none" ? 0 : status_.last_iteration());
   }
   create();
   finished_ = saved_ = restore(resume);
   learned_ = generator_.save_policy();
   if (ranks_.rank() == 0) {
-    checkpoints_.remove_unfinished();
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);
@@ -193,7 +187,7 @@ ExitCode TrainJob::run(const std::string& resume) {
     return ExitCode::kStoppedEarly;
   }
   if (log_) {
-    log_->close();
+    log_->flush();
     status_.write(RunState::kCompleted, finished_);
     TAPER_INFO("completed: " << finished_ << " iterations, results in " << options_.output);
   }
@@ -204,7 +198,7 @@ void TrainJob::stop_early() {
   ranks_.progress.set_phase("save_checkpoint");
   if (saved_ < finished_) save_checkpoint(finished_);
   if (!log_) return;
-  log_->close();
+  log_->flush();
   status_.write(RunState::kStopped, finished_, to_string(stop_reason_));
   TAPER_INFO("stopped after iteration " << finished_ << " (" << to_string(stop_reason_)
                                         << "); the same command goes on");
@@ -271,13 +265,15 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
   metrics.emplace_back("perf/time_per_step", timer.total());
   metrics.emplace_back("perf/throughput",
                        static_cast<double>(tokens) / timer.total() / ranks_.size());
-  std::vector<double> memory{peak_memory_gb()};
+  std::vector<double> memory{peak_memory_gib()};
   all_reduce_max(ranks_.world(), memory);
   metrics.emplace_back("perf/max_memory_allocated_gb", memory.front());
   metrics.emplace_back("rollout/preemptions",
                        static_cast<double>(generator_.preemptions() - preempted_before_));
   const auto timing = reduce_timing(ranks_.world(), timer);
-  if (log_) log_->add(iteration, metrics, timing, samples);
+  if (!log_) return;
+  log_->add(iteration, metrics, timing, samples);
+  if (saved_ == iteration) log_->flush();  // is behind a checkpoint, with the time of saving it
 }
 
 // Generates, scores where the responses were made, and brings all samples to all ranks.
@@ -372,7 +368,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
   file.iteration = iteration;
   file.reward_names = {"score"};
   const LibraryWait wait(ranks_.progress, "write_rollouts", ranks_.size());
-  write_rollouts(rollout_file(std::filesystem::path(options_.output) / "rollouts", iteration),
+  write_rollouts(rollout_path(std::filesystem::path(options_.output) / "rollouts", iteration),
                  ranks_.world().comm(), mine, file);
 }
 

@@ -26,7 +26,25 @@ void rename_durably(const std::filesystem::path& part, const std::filesystem::pa
   sync_directory(directory_of(path));
 }
 
+// Swaps two directories in one step. False where the system or the file system cannot.
+bool exchange(const std::filesystem::path& a, const std::filesystem::path& b) {
+#ifdef RENAME_EXCHANGE
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
+  if (errno != ENOSYS && errno != EINVAL && errno != ENOTSUP)
+    detail::throw_errno("exchange the finished directory with", b, errno);
+#else
+  static_cast<void>(a), static_cast<void>(b);
+#endif
+  return false;
+}
+
 }  // namespace
+
+std::filesystem::path old_path(const std::filesystem::path& target) {
+  auto old = target;
+  old += ".old";
+  return old;
+}
 
 std::filesystem::path part_path(const std::filesystem::path& path) {
   auto part = path;
@@ -97,13 +115,31 @@ AsideDirectory::~AsideDirectory() {
 void AsideDirectory::rename_to(const std::filesystem::path& target) {
   TAPER_EXPECT(!path_.empty());
   sync_directory(path_);
-  const std::filesystem::path old = target.string() + ".old";
-  std::filesystem::remove_all(old);
-  if (std::filesystem::exists(target)) std::filesystem::rename(target, old);
+  const auto old = old_path(target);
+  if (std::filesystem::exists(target)) {
+    if (exchange(path_, target)) {
+      sync_directory(directory_of(target));
+      std::filesystem::remove_all(std::exchange(path_, {}));  // the former content
+      return;
+    }
+    std::filesystem::remove_all(old);
+    std::filesystem::rename(target, old);
+  }
   std::filesystem::rename(path_, target);
   path_.clear();
   sync_directory(directory_of(target));
   std::filesystem::remove_all(old);
+}
+
+void finish_replacement(const std::filesystem::path& target) {
+  const auto old = old_path(target);
+  if (!std::filesystem::exists(old)) return;
+  if (std::filesystem::exists(target)) {
+    std::filesystem::remove_all(old);
+  } else {
+    std::filesystem::rename(old, target);
+    sync_directory(directory_of(target));
+  }
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {

@@ -47,6 +47,9 @@ Value parse(std::string_view text, const std::string& where) {
     TAPER_FAIL(ExitCode::kBadInput, where << " is not valid JSON ("
                                           << position_text(text, error.byte) << ": "
                                           << reason(error.what()) << ")");
+  } catch (const nlohmann::json::exception& error) {  // a number beyond all ranges
+    TAPER_FAIL(ExitCode::kBadInput,
+               where << " cannot be read as JSON (" << reason(error.what()) << ")");
   }
 }
 

@@ -204,6 +204,18 @@ class Writers {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
+// Runs action; no side file stays where it throws.
+template <class Action>
+void or_remove(const std::filesystem::path& part, Action&& action) {
+  try {
+    action();
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(part, ignored);
+    throw;
+  }
+}
+
 // Collective over writers.
 void write_share(const std::filesystem::path& part, MPI_Comm writers,
                  const detail::RolloutShare& share, const RolloutFileOptions& options) {
@@ -269,22 +281,20 @@ void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,
   detail::do_together(comm, [&] {
     if (first && path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
   });
-  const auto do_or_remove = [&](auto&& action) {
-    detail::do_together(comm, [&] {
-      try {
-        action();
-      } catch (const Error&) {
-        std::error_code ignored;
-        if (first) std::filesystem::remove(part, ignored);
-        throw;
-      }
-    });
+  const auto write = [&] {
+    if (share.writer >= 0)
+      or_remove(part, [&] { write_share(part, writers.comm(), share, options); });
   };
-  do_or_remove([&] {
-    if (share.writer >= 0) write_share(part, writers.comm(), share, options);
-  });
-  do_or_remove([&] {
-    if (first) commit_file(part, path);
+  if (share.writers == 1) {
+    detail::do_together(comm, write);
+  } else {
+    // One of several writers may fail alone. The others are then inside HDF5 and would never come
+    // to a meeting: the exception must end the program.
+    write();
+    detail::throw_together(comm, "");
+  }
+  detail::do_together(comm, [&] {
+    if (first) or_remove(part, [&] { commit_file(part, path); });
   });
 }
 

@@ -2,6 +2,8 @@
 #include "model/ModelConfig.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "base/Error.hpp"
@@ -72,12 +74,18 @@ RopeScaling rope_scaling_of(const Reader& r) {
   return scaling;
 }
 
-void add_eos(const Json& json, std::vector<int>& ids) {
-  if (!json.contains("eos_token_id")) return;
+// Adds the ids of 'eos_token_id', one or a list; null is none. path names the file.
+void add_eos(const Json& json, const std::filesystem::path& path, std::vector<int>& ids) {
+  if (!json.contains("eos_token_id") || json["eos_token_id"].is_null()) return;
   const Json& eos = json["eos_token_id"];
-  if (eos.is_number_integer()) ids.push_back(eos.get<int>());
-  if (eos.is_array())
-    for (const Json& id : eos) ids.push_back(id.get<int>());
+  for (const Json& id : eos.is_array() ? eos : Json::array({eos})) {
+    // Beyond the range of signed numbers the value comes out negative.
+    const std::int64_t value = id.is_number_integer() ? id.get<std::int64_t>() : -1;
+    TAPER_VALIDATE(value >= 0 && value <= std::numeric_limits<int>::max(),
+                   path.string() << ": 'eos_token_id' is " << eos.dump()
+                                 << " (a token id or a list of them is expected)");
+    ids.push_back(static_cast<int>(value));
+  }
 }
 
 void refuse_unsupported(const Reader& r, const ModelConfig& config) {
@@ -169,9 +177,10 @@ ModelConfig read_model_config(const std::filesystem::path& directory) {
   refuse_unsupported(r, c);
   for (const auto& problem : c.problems())
     TAPER_FAIL(ExitCode::kBadInput, path.string() << ": " << problem);
-  add_eos(json, c.eos_ids);
+  add_eos(json, path, c.eos_ids);
   const auto generation = directory / "generation_config.json";
-  if (std::filesystem::exists(generation)) add_eos(read_json_file(generation), c.eos_ids);
+  if (std::filesystem::exists(generation))
+    add_eos(read_json_file(generation), generation, c.eos_ids);
   std::sort(c.eos_ids.begin(), c.eos_ids.end());
   c.eos_ids.erase(std::unique(c.eos_ids.begin(), c.eos_ids.end()), c.eos_ids.end());
   return c;

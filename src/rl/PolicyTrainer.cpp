@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/Log.hpp"
@@ -26,6 +27,12 @@ std::vector<std::vector<int>> cut_mini_batches(const std::vector<Sample>& sample
     batches[group * batches.size() / groups.size()].push_back(static_cast<int>(i));
   }
   return batches;
+}
+
+// A difference that is no number counts as infinite: neither std::max nor MPI_MAX would keep it.
+void raise_to(double& largest, double difference) {
+  if (std::isnan(difference)) difference = std::numeric_limits<double>::infinity();
+  largest = std::max(largest, difference);
 }
 
 }  // namespace
@@ -118,8 +125,8 @@ TokenSlope PolicyTrainer::add_token(const TokenRef& token, float log_prob, float
   const float ref = s.ref_log_probs.empty() ? 0.0f : s.ref_log_probs[token.index];
   if (report.steps == 0) {  // later steps differ because the weights do
     const double a = log_prob, b = old;
-    report.log_prob_diff_max = std::max(report.log_prob_diff_max, std::abs(a - b));
-    report.prob_diff_max = std::max(report.prob_diff_max, std::abs(std::exp(a) - std::exp(b)));
+    raise_to(report.log_prob_diff_max, std::abs(a - b));
+    raise_to(report.prob_diff_max, std::abs(std::exp(a) - std::exp(b)));
   }
   const double slope =
       add_token_loss(options_.loss, {log_prob, old, ref, s.advantage, entropy}, token.weight, sums);

@@ -24,7 +24,8 @@ struct UpdateReport {
   double policy_loss = 0.0, kl = 0.0, entropy = 0.0, clip_fraction = 0.0, dual_clip_fraction = 0.0,
          ppo_kl = 0.0;
   double grad_norm = 0.0, learning_rate = 0.0;
-  double log_prob_diff_max = 0.0;  // |rollout - training| log-prob before the first step
+  double log_prob_diff_max = 0.0;  // |rollout - training| log-prob before the first step; infinite
+                                   // where one of them is no number
   double prob_diff_max = 0.0;      // the same of probabilities
   int steps = 0, skipped = 0;
 };

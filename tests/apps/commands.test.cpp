@@ -207,6 +207,11 @@ TEST_CASE("bad input is named, with exit code 2 and nothing written") {
     CHECK(directory.code == 2);
     CHECK_THAT(directory.text, ContainsSubstring("is a directory"));
   }
+  SECTION("an output that cannot be, beside the first") {
+    scratch.refuses(scratch.generate("--record " + model.string()), {"is a directory"});
+    // Before the work: the profile is missing, too.
+    scratch.refuses("replay --profile missing.h5 --output " + model.string(), {"is a directory"});
+  }
 }
 
 TEST_CASE("eval prints and writes its figures") {

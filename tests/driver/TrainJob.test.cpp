@@ -2,8 +2,11 @@
 #include "driver/TrainJob.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 
 #include "base/Error.hpp"
@@ -16,6 +19,8 @@
 
 using namespace taper;
 using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
 namespace fs = std::filesystem;
 
 namespace {
@@ -227,4 +232,33 @@ TEST_CASE("a damaged checkpoint is passed over for the one before") {
           "auto");  // repeats iteration 2 from checkpoint 1, and writes checkpoint 2 anew
       CHECK_NOTHROW(run(f.ranks, on, newest.string()));
     }
+}
+
+TEST_CASE("lengths beyond the model's context are refused, however large") {
+  Fixture f;
+  for (const int length : {100'000, std::numeric_limits<int>::max()}) {
+    RunOptions options = small_run(TAPER_DATA_DIR "/model", f.path("run"));
+    options.rollout.max_new_tokens = length;
+    CHECK_THROWS_MATCHES(TrainJob(options, "test", f.ranks, StopRequest()), Error,
+                         MessageMatches(ContainsSubstring("Rollout/Max New Tokens") &&
+                                        ContainsSubstring("the model's context")));
+  }
+}
+
+TEST_CASE("a checkpoint that was about to be replaced is put back and used") {
+  Fixture f;
+  make_model(f.ranks, f.path("model"));
+  const RunOptions options = small_run(f.path("model"), f.path("run"));
+  run(f.ranks, options);
+  barrier(f.ranks.world());
+  const fs::path newest = f.path("run") + "/checkpoints/iter_000002";
+  if (f.ranks.rank() == 0) {
+    std::ofstream(newest / "mark") << "the same";
+    fs::rename(newest, newest.string() + ".old");
+  }
+  barrier(f.ranks.world());
+  run(f.ranks, options, "auto");
+  barrier(f.ranks.world());
+  CHECK(slurp(newest / "mark") == "the same");
+  CHECK(!fs::exists(newest.string() + ".old"));
 }

@@ -137,5 +137,32 @@ TEST_CASE("a directory written aside takes its place whole, or leaves nothing") 
   }
   CHECK_FALSE(std::filesystem::exists(scratch / "result.writing"));
   CHECK_FALSE(std::filesystem::exists(scratch / "result/old"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "result.old"));
   CHECK(slurp(scratch / "result/new") == "whole");
+}
+
+TEST_CASE("a directory written aside goes to a place where nothing was") {
+  const Scratch scratch;
+  taper::AsideDirectory aside(scratch / "result.writing");
+  taper::test::spill(scratch / "result.writing/new", "whole");
+  aside.rename_to(scratch / "result");
+  CHECK_FALSE(std::filesystem::exists(scratch / "result.writing"));
+  CHECK(slurp(scratch / "result/new") == "whole");
+}
+
+TEST_CASE("a replacement that was cut short is undone or finished") {
+  const Scratch scratch;
+  const auto target = scratch / "result", old = taper::old_path(target);
+  CHECK(old == scratch / "result.old");
+  taper::finish_replacement(target);  // nothing there
+  CHECK_FALSE(std::filesystem::exists(target));
+  std::filesystem::create_directories(old);
+  taper::test::spill(old / "file", "former");
+  taper::finish_replacement(target);
+  CHECK(slurp(target / "file") == "former");
+  CHECK_FALSE(std::filesystem::exists(old));
+  std::filesystem::create_directories(old);
+  taper::finish_replacement(target);
+  CHECK(slurp(target / "file") == "former");
+  CHECK_FALSE(std::filesystem::exists(old));
 }

@@ -46,6 +46,19 @@ TEST_CASE("errors in a JSON file say where") {
                        MessageMatches(ContainsSubstring("directory")));
 }
 
+TEST_CASE("a number beyond all ranges is bad input") {
+  const Scratch scratch;
+  const auto path = scratch / "bad.json";
+  spill(path, "{\"a\": 1e999}");
+  try {
+    taper::read_json_file(path);
+    FAIL("it was read");
+  } catch (const Error& error) {
+    CHECK(error.code() == taper::ExitCode::kBadInput);
+    CHECK_THAT(error.what(), ContainsSubstring("bad.json") && ContainsSubstring("1e999"));
+  }
+}
+
 TEST_CASE("bad UTF-8 is not written") {
   const Scratch scratch;
   CHECK_THROWS_MATCHES(taper::write_json_file(scratch / "a.json", Json("\xff")), Error,

@@ -80,6 +80,21 @@ TEST_CASE("ends of text are those of both files") {
   directory.write("config.json", model_config_json(example(), "float32"));
   directory.write("generation_config.json", R"({"eos_token_id": [9, 7]})");
   CHECK(directory.read().eos_ids == std::vector<int>{1, 7, 9});
+  directory.write("generation_config.json", R"({"eos_token_id": null})");
+  CHECK(directory.read().eos_ids == std::vector<int>{1, 7});
+}
+
+TEST_CASE("ends of text that are no ids are named with their file") {
+  const Directory directory;
+  directory.write("config.json", model_config_json(example(), "float32"));
+  for (const std::string ids : {"[7, null]", "\"x\"", "[\"x\"]", "1.5", "-1", "[3000000000]",
+                                "18446744073709551615", "{\"a\": 1}"}) {
+    INFO(ids);
+    directory.write("generation_config.json", "{\"eos_token_id\": " + ids + "}");
+    const std::string error = directory.error();
+    CHECK(error.find("generation_config.json") != std::string::npos);
+    CHECK(error.find("eos_token_id") != std::string::npos);
+  }
 }
 
 TEST_CASE("what is missing or contradictory is named with its file") {

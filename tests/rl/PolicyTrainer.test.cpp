@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <limits>
 
 #include "base/Random.hpp"
 #include "comm/Collectives.hpp"
@@ -28,11 +29,11 @@ TrainPassOptions pass_options(int max_rows) {
 // A golden model with its optimizer, trained by data-parallel ranks.
 class Policy {
  public:
-  Policy(const Group& dp, const Group& self, int max_rows)
+  Policy(const Group& dp, const Group& self, int max_rows, const AdamWOptions& adamw = {})
       : dp_(dp),
         model_("llama_b", self, WeightType::kF32, pass_options(max_rows)),
         arena_(plan()),
-        adamw_(model_.layout, self, dp, {}, arena_),
+        adamw_(model_.layout, self, dp, adamw, arena_),
         context_{model_.exec,  *model_.view,           model_.parallel,
                  *model_.pass, pass_options(max_rows), {model_.config.vocab, kTemperature}} {
     std::copy_n(model_.values.begin() + adamw_.begin(), adamw_.size(), adamw_.master().data());
@@ -146,6 +147,19 @@ TEST_CASE("mini-batches and epochs are optimizer steps, and later ones see chang
   CHECK(report.log_prob_diff_max == 0.0);  // measured before the first step
   CHECK(report.ppo_kl != 0.0);
   CHECK(policy.weights() != before);
+}
+
+TEST_CASE("a log-prob that is no number does not pass for an exact one") {
+  const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
+  AdamWOptions adamw;
+  adamw.on_non_finite = AdamWOptions::OnNonFinite::kSkip;
+  Policy policy(world, self, 128, adamw);
+  auto samples = policy.rollout();
+  samples.front().log_probs.front() = std::numeric_limits<float>::quiet_NaN();
+  const UpdateReport report = policy.update(samples);
+  CHECK(report.skipped == 1);
+  CHECK(report.log_prob_diff_max == std::numeric_limits<double>::infinity());
+  CHECK(report.prob_diff_max == std::numeric_limits<double>::infinity());
 }
 
 TEST_CASE("every sample is trained by one replica") {

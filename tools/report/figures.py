@@ -255,7 +255,7 @@ def draw_update(groups: list[Group]) -> Figure | None:
 def draw_throughput(groups: list[Group]) -> Figure | None:
     panels = [
         ("Throughput", "perf/throughput", "tokens/s per rank"),
-        ("Memory allocated, peak", "perf/max_memory_allocated_gb", "GB"),
+        ("Memory allocated, peak", "perf/max_memory_allocated_gb", "GiB"),
         ("Sequences preempted", "rollout/preemptions", "per iteration"),
     ]
     panels = [panel for panel in panels if _ever_positive(groups, panel[1])]

@@ -160,7 +160,7 @@ ROWS = (
     Row(
         "memory_gb",
         "memory allocated, peak",
-        "GB",
+        "GiB",
         _of("perf/max_memory_allocated_gb", np.max),
         plain,
     ),
