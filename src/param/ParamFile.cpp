@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "base/Error.hpp"
-#include "base/Text.hpp"
 #include "param/detail/ListTools.hpp"
 #include "param/detail/XmlReader.hpp"
 #include "param/detail/YamlFlow.hpp"
@@ -134,10 +133,6 @@ std::string ParamFile::where(const std::string& path) const {
   if (const auto found = content_->lines.find(path); found != content_->lines.end())
     return content_->name + " line " + std::to_string(found->second);
   return content_->name;
-}
-
-std::uint64_t ParamFile::hash() const {
-  return fnv1a(detail::to_stable_text(content_->list));
 }
 
 std::string read_text_file(const std::string& path) {

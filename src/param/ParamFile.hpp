@@ -3,7 +3,6 @@
 // A run file in memory, with where each value came from.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,9 +37,6 @@ class ParamFile {
 
   // "run.yaml line 7", "--set Rollout/Temperature=2", or the name of the file.
   std::string where(const std::string& path) const;
-
-  // Of names and values as written, independent of their order; Schema::hash() includes defaults.
-  std::uint64_t hash() const;
 
  private:
   struct Content;
