@@ -104,12 +104,6 @@ std::vector<int> Placement::node_of_rank() const {
   return numbers;
 }
 
-int Placement::local_rank(int rank) const {
-  const auto& host = ranks.at(static_cast<std::size_t>(rank)).host;
-  return static_cast<int>(std::count_if(ranks.begin(), ranks.begin() + rank,
-                                        [&](const auto& place) { return place.host == host; }));
-}
-
 int Placement::ranks_on_host(int rank) const {
   const auto& host = ranks.at(static_cast<std::size_t>(rank)).host;
   return static_cast<int>(

@@ -119,14 +119,4 @@ std::vector<int> ReductionTree::finish_program(const std::vector<Range>& shards)
   return program;
 }
 
-int ReductionTree::max_depth() const {
-  const auto depth = [](int count) {
-    int levels = 0;
-    while ((1 << levels) < count) ++levels;
-    return levels;
-  };
-  // A pushed value waits once per level; uneven ranges leave up to two maximal nodes per level.
-  return 2 * (depth(units_) + depth(leaves_per_unit_)) + 2;
-}
-
 }  // namespace taper
