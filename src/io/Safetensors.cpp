@@ -111,9 +111,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.fd(), 0);
   if (start == MAP_FAILED) detail::throw_errno("map", path, errno);
   file.mapping_.reset(new Mapping{{static_cast<std::byte*>(start), size}});
-  auto header = detail::parse_safetensors_header(file.path_, file.mapping_->bytes);
-  file.tensors_ = std::move(header.tensors);
-  file.metadata_ = std::move(header.metadata);
+  file.tensors_ = detail::parse_safetensors_header(file.path_, file.mapping_->bytes);
   return file;
 }
 

@@ -82,14 +82,6 @@ void SafetensorsWriter::put_floats(Slot& slot, std::int64_t first_element,
   }
 }
 
-void SafetensorsWriter::write_rows(const std::string& name, std::int64_t row_begin,
-                                   std::span<const float> values) {
-  const auto& spec = slot(name).spec;
-  const auto columns = TensorView{spec.type, spec.shape, {}}.columns();
-  const auto rows = columns == 0 ? 0 : static_cast<std::int64_t>(values.size()) / columns;
-  write_block(name, row_begin, row_begin + rows, 0, columns, values);
-}
-
 void SafetensorsWriter::write_block(const std::string& name, std::int64_t row_begin,
                                     std::int64_t row_end, std::int64_t column_begin,
                                     std::int64_t column_end, std::span<const float> values) {
@@ -119,11 +111,6 @@ void SafetensorsWriter::write_block(const std::string& name, std::int64_t row_be
   }
 }
 
-void SafetensorsWriter::write_bytes(const std::string& name, std::int64_t offset,
-                                    std::span<const std::byte> bytes) {
-  put(slot(name), offset, bytes);
-}
-
 void SafetensorsWriter::commit() {
   for (const auto& [name, slot] : slots_) {
     TAPER_INSIST(slot.written == slot.bytes, file_.path().string()
@@ -131,15 +118,6 @@ void SafetensorsWriter::commit() {
                                                  << " of its " << slot.bytes << " bytes");
   }
   file_.commit();
-}
-
-void write_safetensors_index(const std::filesystem::path& directory,
-                             const std::map<std::string, std::string>& file_of,
-                             std::int64_t total_bytes) {
-  OrderedJson index;
-  index["metadata"] = {{"total_size", total_bytes}};
-  index["weight_map"] = file_of;
-  write_json_file(directory / "model.safetensors.index.json", index);
 }
 
 }  // namespace taper
