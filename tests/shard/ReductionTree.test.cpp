@@ -43,15 +43,6 @@ std::vector<float> run(const std::vector<int>& program, const std::vector<float>
   return stack;
 }
 
-std::size_t deepest(const std::vector<int>& program) {
-  std::size_t depth = 0, most = 0;
-  for (const int additions : program) {
-    most = std::max(most, ++depth);
-    depth -= static_cast<std::size_t>(additions);
-  }
-  return most;
-}
-
 // The sum over shards: local programs, then the finish program.
 float sharded_sum(const ReductionTree& tree, const std::vector<Range>& shards,
                   const std::vector<float>& leaves) {
