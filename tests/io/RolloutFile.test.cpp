@@ -78,8 +78,7 @@ std::vector<RolloutRecord> my_part(const std::vector<RolloutRecord>& all, Deal d
   return mine;
 }
 
-const taper::RolloutFileOptions kOptions{
-    .iteration = 7, .reward_names = {"correct", "format"}, .attributes = {{"model", "tiny"}}};
+const taper::RolloutFileOptions kOptions{.iteration = 7, .reward_names = {"correct", "format"}};
 // All ranks write.
 const taper::RolloutFileOptions kManyWriters = [] {
   auto options = kOptions;
