@@ -133,11 +133,6 @@ Hdf5File Hdf5File::create_in_memory(const std::string& name) {
   return {name, create_with(name, access), MPI_COMM_NULL};
 }
 
-Hdf5File Hdf5File::open_read_parallel(const std::filesystem::path& path, MPI_Comm comm) {
-  return {path.string(), open_with(path.string(), parallel_access_properties(path.string(), comm)),
-          comm};
-}
-
 Hdf5File Hdf5File::create_parallel(const std::filesystem::path& path, MPI_Comm comm) {
   const Hdf5Id access = parallel_access_properties(path.string(), comm);
   TAPER_HDF5_CALL(path.string(), H5Pset_coll_metadata_write(access.get(), true));
@@ -236,13 +231,6 @@ Dims Hdf5File::dims(const std::string& name) const {
   std::vector<hsize_t> sizes(static_cast<std::size_t>(rank));
   TAPER_HDF5_CALL(path_, H5Sget_simple_extent_dims(space.get(), sizes.data(), nullptr));
   return {sizes.begin(), sizes.end()};
-}
-
-void Hdf5File::check_dims(const std::string& name, const Dims& expected) const {
-  const Dims stored = dims(name);
-  TAPER_VALIDATE(stored == expected, path_ << ": " << name << " has dimensions "
-                                           << dims_text(stored) << " (" << dims_text(expected)
-                                           << " expected)");
 }
 
 // Parents first: HDF5's own intermediate groups would carry the time.
