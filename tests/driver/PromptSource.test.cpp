@@ -84,7 +84,7 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
   CHECK(truths(other) != passes[0]);
 }
 
-TEST_CASE("prompts that are too long are left out and counted") {
+TEST_CASE("prompts that are too long are left out") {
   const std::string line =
       R"({"prompt": ")" + std::string(50, 'x') + R"(", "ground_truth": "long"})";
   const TextFile file(ten_lines() + line + "\n");
