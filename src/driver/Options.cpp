@@ -36,15 +36,6 @@ std::vector<std::string> RolloutOptions::problems() const {
   if (mode != PolicyMode::kStatic && profile.empty())
     list.push_back(
         "Rollout/Mode needs Rollout/Profile (made by taper profile) unless it is static");
-  if (temperature == 0.0f)
-    list.push_back(
-        "Rollout/Temperature is 0 (all samples of a prompt would be equal, and their advantages "
-        "0); "
-        "set it above 0");
-  if (samples == 1)
-    list.push_back(
-        "Rollout/Samples Per Prompt is 1 (GRPO's advantages compare the samples of a prompt); set "
-        "it to at least 2");
   return list;
 }
 

@@ -33,10 +33,14 @@ void describe_data(param::Section& schema, DataOptions& o) {
 void describe_rollout(param::Section& schema, RolloutOptions& o) {
   auto s = schema.section("Rollout", "How responses are generated");
   s.integer("Prompts", o.prompts, "Prompts per iteration").at_least(1);
-  s.integer("Samples Per Prompt", o.samples, "Responses per prompt (a group)").at_least(1);
+  s.integer("Samples Per Prompt", o.samples,
+            "Responses per prompt (a group); GRPO's advantages compare them, so one is too few")
+      .at_least(2);
   s.integer("Max Prompt Tokens", o.max_prompt_tokens, "Longest prompt").at_least(1);
   s.integer("Max New Tokens", o.max_new_tokens, "Longest response").at_least(1);
-  s.number("Temperature", o.temperature, "Softmax temperature; 0 is greedy").at_least(0);
+  s.number("Temperature", o.temperature,
+           "Softmax temperature; at 0 all samples of a prompt would be equal, their advantages 0")
+      .above(0);
   s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
   s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
   s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
