@@ -10,7 +10,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "driver/EvalJob.hpp"
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
 #include "io/AtomicFile.hpp"
 

@@ -10,7 +10,7 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 #include "driver/ProfileFile.hpp"
 #include "driver/RunIdentity.hpp"
 

@@ -34,7 +34,8 @@ void put_list(Teuchos::ParameterList& list, const std::string& name,
   };
   const auto is_integer = [](const Value& item) { return item.kind == Value::Kind::kInteger; };
   if (all_are([&](const Value& item) { return is_integer(item) && fits_int(item.integer); })) {
-    list.set(name, to_array<int>(items, [](const Value& v) { return static_cast<int>(v.integer); }));
+    list.set(name,
+             to_array<int>(items, [](const Value& v) { return static_cast<int>(v.integer); }));
   } else if (all_are(is_integer)) {
     list.set(name, to_array<long long>(items, [](const Value& v) { return v.integer; }));
   } else if (all_are([&](const Value& item) {

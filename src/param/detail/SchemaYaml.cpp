@@ -32,7 +32,8 @@ class YamlWriter {
     if (const auto limits = binding.limits.describe(); !limits.empty()) accepted += ", " + limits;
     write_comment(parameter.doc + " [" + accepted + "]", indent);
     const Value value = which_ == Which::kDefaults ? parameter.default_value : binding.show();
-    text_ << std::string(indent, ' ') << format_key(parameter.name) << ": " << format_value(value) << '\n';
+    text_ << std::string(indent, ' ') << format_key(parameter.name) << ": " << format_value(value)
+          << '\n';
   }
 
   void write_comment(const std::string& doc, std::size_t indent) {
