@@ -40,7 +40,6 @@ class GenerateJob {
   // Of the generation alone, without loading.
   double seconds() const { return seconds_; }
   const GenerationReport& report() const { return generator_.report(); }
-  // For tests: generates with this policy instead of the one that the options ask for.
 
  private:
   std::vector<Request> requests() const;

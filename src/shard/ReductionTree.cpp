@@ -48,8 +48,8 @@ bool ReductionTree::split(const Node& node, Node& left, Node& right) const {
 }
 
 // Post-order walk. Subtrees for which is_whole(range) holds are handed to on_whole, which appends
-// their pushes; two non-empty children that stand for one value each are added. Returns the number
-// of values left by the subtree.
+// their pushes and additions to the program; their values stay apart. Returns the number of values
+// left by the subtree.
 template <class IsWhole, class OnWhole>
 int ReductionTree::walk(const Node& node, const IsWhole& is_whole, const OnWhole& on_whole,
                         std::vector<int>& program) const {
