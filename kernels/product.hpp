@@ -76,8 +76,9 @@ enum class PackOrder {
   kRowsAreInputs,   // stored (k, columns)
 };
 
-// Packs `stored` (rows, row-major, T = float or bf16) into panels at `packed`, converting to `type`.
-// Output columns are padded with zeros: `packed` has room for round_up(columns, 64) * k elements.
+// Packs `stored` (rows, row-major, T = float or bf16) into panels at `packed`, converting to
+// `type`. Output columns are padded with zeros: `packed` has room for round_up(columns, 64) * k
+// elements.
 template <class E, class T>
 void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const T, E> stored,
                  PackOrder order);

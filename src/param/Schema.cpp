@@ -208,14 +208,14 @@ Schema::Schema(std::unique_ptr<detail::SectionNode> root)
 
 Schema::~Schema() = default;
 
-std::vector<std::string> Schema::find_problems(const ParamFile& file) {
+std::vector<std::string> Schema::read_and_list_problems(const ParamFile& file) {
   detail::ListReader reader(file, *root_);
   reader.read(*root_, &file.list());
   return reader.problems;
 }
 
 void Schema::read(const ParamFile& file) {
-  const std::vector<std::string> problems = find_problems(file);
+  const std::vector<std::string> problems = read_and_list_problems(file);
   if (problems.empty()) return;
   if (problems.size() == 1) TAPER_FAIL(ExitCode::kBadInput, problems[0]);
   TAPER_FAIL(ExitCode::kBadInput, file.name() << " has " << problems.size() << " problems:\n  "

@@ -105,8 +105,9 @@ class Schema : public Section {
   // Error(kBadInput) with all problems of the file.
   void read(const ParamFile& file);
 
-  // As read(), but returns the problems. Members with a problem keep their values.
-  std::vector<std::string> find_problems(const ParamFile& file);
+  // As read(), but returns the problems: members without one are filled, the others keep their
+  // values.
+  [[nodiscard]] std::vector<std::string> read_and_list_problems(const ParamFile& file);
 
   // A complete run file: docs, kinds and limits stand as comments above each key.
   std::string defaults_yaml() const;

@@ -32,7 +32,7 @@ TEST_CASE("rollouts that cannot teach are refused") {
     RunOptions o;
     param::Schema schema;
     describe(schema, o);
-    return schema.find_problems(
+    return schema.read_and_list_problems(
         param::ParamFile::parse("Model: {Directory: m}\nRollout: {" + rollout + "}", "run.yaml"));
   };
   check_problem(problems("Samples Per Prompt: 1"), {"Rollout/Samples Per Prompt", "at least 2"});

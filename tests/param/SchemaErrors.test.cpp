@@ -165,10 +165,10 @@ TEST_CASE("problems of the options themselves are reported with their section") 
 
 TEST_CASE("problems can be had without an exception") {
   Fixture f;
-  const auto problems = f.schema.find_problems(
+  const auto problems = f.schema.read_and_list_problems(
       ParamFile::parse("Rollout: {Samples: 0, Temperature: -1}", "run.yaml"));
   CHECK(problems.size() == 2);
-  CHECK(f.schema.find_problems(ParamFile()).empty());
+  CHECK(f.schema.read_and_list_problems(ParamFile()).empty());
 }
 
 TEST_CASE("mistakes of a description are programming errors") {
