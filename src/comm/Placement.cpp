@@ -49,12 +49,6 @@ RankPlace unpack(const std::string& packed) {
   return place;
 }
 
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 }  // namespace
 
 RankPlace find_place(const std::string& node_name) {

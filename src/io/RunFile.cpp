@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/RunFile.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <thread>
 
@@ -18,11 +16,6 @@ namespace taper {
 namespace {
 
 constexpr const char* kRecordsKind = "records";
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
 
 // Of names that no table lists, such as columns of records.
 std::string units_of(const std::string& dataset) {

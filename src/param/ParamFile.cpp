@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "param/detail/ListTools.hpp"
 #include "param/detail/XmlReader.hpp"
 #include "param/detail/YamlFlow.hpp"
@@ -21,12 +22,6 @@ namespace {
 
 // What Teuchos' writer calls the list that has no name; its content is meant.
 constexpr const char* kUnnamed = "ANONYMOUS";
-
-std::string trim(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 detail::Value read_assigned(const std::string& text) {
   if (text.starts_with('[')) return detail::read_flow_list(text);
