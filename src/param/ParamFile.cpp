@@ -2,15 +2,11 @@
 #include "param/ParamFile.hpp"
 
 #include <Teuchos_ParameterList.hpp>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "base/TextFile.hpp"
 #include "param/detail/ListTools.hpp"
 #include "param/detail/XmlReader.hpp"
 #include "param/detail/YamlFlow.hpp"
@@ -128,17 +124,6 @@ std::string ParamFile::where(const std::string& path) const {
   if (const auto found = content_->lines.find(path); found != content_->lines.end())
     return content_->name + " line " + std::to_string(found->second);
   return content_->name;
-}
-
-std::string read_text_file(const std::string& path) {
-  TAPER_VALIDATE(!std::filesystem::is_directory(path), path << " cannot be read (it is a folder)");
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  TAPER_VALIDATE(stream, path << " cannot be opened (" << std::strerror(errno) << ")");
-  std::ostringstream text;
-  text << stream.rdbuf();
-  TAPER_VALIDATE(!stream.bad() && !text.bad(), path << " cannot be read to its end");
-  return text.str();
 }
 
 }  // namespace taper::param

@@ -43,7 +43,4 @@ class ParamFile {
   std::unique_ptr<Content> content_;
 };
 
-// The text of a whole file. Throws Error(kBadInput) if it cannot be read.
-std::string read_text_file(const std::string& path);
-
 }  // namespace taper::param
