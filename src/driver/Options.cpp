@@ -6,6 +6,14 @@
 
 namespace taper {
 
+std::vector<std::pair<std::string, RewardRule>> named_reward_rules() {
+  return {{"task", RewardRule::kTask},
+          {"exact", RewardRule::kExact},
+          {"gsm8k-strict", RewardRule::kGsm8kStrict},
+          {"gsm8k-flexible", RewardRule::kGsm8kFlexible},
+          {"boxed", RewardRule::kBoxed}};
+}
+
 std::vector<std::string> ModelOptions::problems() const {
   if (directory.empty())
     return {"Model/Directory is not set (a Hugging Face directory, e.g. data/model)"};

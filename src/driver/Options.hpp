@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driver/TrainingModel.hpp"
@@ -21,6 +22,9 @@ struct ModelOptions {
 };
 
 enum class RewardRule { kTask, kExact, kGsm8kStrict, kGsm8kFlexible, kBoxed };
+
+// The rules under the names that run files and commands give them.
+std::vector<std::pair<std::string, RewardRule>> named_reward_rules();
 
 struct DataOptions {
   std::string task = "mix";  // in-tree task, used where there is no prompt file

@@ -21,12 +21,7 @@ void describe_data(param::Section& schema, DataOptions& o) {
          "JSONL file of held-out prompts, for evaluations beside a prompt file");
   s.text("Chat Template", o.chat_template,
          "How messages become text: auto (the model's own, recognised) or a family");
-  s.choice("Reward Rule", o.rule, "How a response is scored",
-           {{"task", RewardRule::kTask},
-            {"exact", RewardRule::kExact},
-            {"gsm8k-strict", RewardRule::kGsm8kStrict},
-            {"gsm8k-flexible", RewardRule::kGsm8kFlexible},
-            {"boxed", RewardRule::kBoxed}});
+  s.choice("Reward Rule", o.rule, "How a response is scored", named_reward_rules());
   s.check([&o] { return o.problems(); });
 }
 
