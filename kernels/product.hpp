@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "kernels/Bf16.hpp"
+#include "base/Bf16.hpp"
 #include "kernels/Views.hpp"
 
 namespace taper {

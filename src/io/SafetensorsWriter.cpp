@@ -6,7 +6,6 @@
 
 #include "base/Error.hpp"
 #include "io/Json.hpp"
-#include "io/detail/HalfFloat.hpp"
 #include "io/detail/SafetensorsHeader.hpp"
 
 namespace taper {
@@ -75,7 +74,7 @@ void SafetensorsWriter::put_floats(Slot& slot, std::int64_t first_element,
   while (!values.empty()) {
     const auto piece = values.first(std::min(kPiece, values.size()));
     rounded_.resize(piece.size());
-    std::transform(piece.begin(), piece.end(), rounded_.begin(), detail::bf16_from_float);
+    std::transform(piece.begin(), piece.end(), rounded_.begin(), to_bf16);
     put(slot, first_element * 2, std::as_bytes(std::span(rounded_)));
     first_element += static_cast<std::int64_t>(piece.size());
     values = values.subspan(piece.size());

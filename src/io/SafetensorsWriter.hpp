@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Bf16.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Safetensors.hpp"
 
@@ -52,7 +53,7 @@ class SafetensorsWriter {
 
   AtomicFile file_;
   std::map<std::string, Slot> slots_;
-  std::vector<std::uint16_t> rounded_;  // scratch
+  std::vector<bf16> rounded_;  // scratch
 };
 
 }  // namespace taper
