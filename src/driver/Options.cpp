@@ -20,13 +20,17 @@ std::vector<std::string> ModelOptions::problems() const {
   return {};
 }
 
-std::vector<std::string> DataOptions::problems() const {
-  std::vector<std::string> list;
+std::vector<std::string> task_problems(const std::string& task) {
   try {
     TaskMix::from_name(task);
   } catch (const Error& error) {
-    list.push_back(std::string("Data/Task: ") + error.what());
+    return {std::string("Data/Task: ") + error.what()};
   }
+  return {};
+}
+
+std::vector<std::string> DataOptions::problems() const {
+  std::vector<std::string> list = task_problems(task);
   if (!prompts.empty() && rule == RewardRule::kTask)
     list.push_back(
         "Data/Prompts needs Data/Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed)");

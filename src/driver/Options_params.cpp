@@ -87,7 +87,7 @@ void describe_algorithm(param::Section& schema, PolicyLossOptions& o, AdvantageO
   s.check([&o] { return o.problems(); });
 }
 
-void describe_passes(param::Section& s, TrainingOptions& o) {
+void describe_passes(param::Section& s, PassOptions& o) {
   s.integer("Tensor Parallel", o.tp, "Ranks per replica during training").at_least(1);
   s.integer("Max Tokens", o.max_tokens, "Tokens per micro-batch").at_least(1);
   s.flag("Activation Checkpointing", o.checkpointing,
@@ -159,8 +159,8 @@ void describe(param::Section& schema, SftOptions& o) {
   describe_run(schema, o.seed, o.hang_seconds);
   describe_model(schema, o.model);
   auto d = schema.section("Data", "Examples");
-  d.text("Task", o.data.task, "In-tree task: mix, sum, gcd or collatz");
-  d.check([&o] { return o.data.problems(); });
+  d.text("Task", o.task, "In-tree task: mix, sum, gcd or collatz");
+  d.check([&o] { return task_problems(o.task); });
   d.number("Direct Fraction", o.direct_fraction,
            "Share of examples that give the answer without work")
       .between(0, 1);
