@@ -233,6 +233,13 @@ Dims Hdf5File::dims(const std::string& name) const {
   return {sizes.begin(), sizes.end()};
 }
 
+void Hdf5File::check_dims(const std::string& name, const Dims& expected) const {
+  const Dims stored = dims(name);
+  TAPER_VALIDATE(stored == expected, path_ << ": " << name << " has dimensions "
+                                           << dims_text(stored) << " (" << dims_text(expected)
+                                           << " expected)");
+}
+
 // Parents first: HDF5's own intermediate groups would carry the time.
 void Hdf5File::create_group(const std::string& name) {
   if (exists(name)) return;

@@ -191,6 +191,7 @@ class Hdf5File {
                       const Dims& offset, const Dims& dims);
   void read_raw(const std::string& name, hid_t type, void* values, const Dims& offset,
                 const Dims& dims) const;
+  void check_dims(const std::string& name, const Dims& expected) const;
   Hdf5Id replace_attribute(const std::string& object, const std::string& name, hid_t type);
   void read_number_attribute(const std::string& object, const std::string& name, hid_t type,
                              void* value) const;
