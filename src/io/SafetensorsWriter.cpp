@@ -2,7 +2,6 @@
 #include "io/SafetensorsWriter.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/Error.hpp"
 #include "io/Json.hpp"

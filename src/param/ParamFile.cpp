@@ -2,7 +2,9 @@
 #include "param/ParamFile.hpp"
 
 #include <Teuchos_ParameterList.hpp>
+#include <algorithm>
 #include <map>
+#include <stdexcept>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"

@@ -9,9 +9,6 @@
 namespace taper {
 namespace {
 
-bool is_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
