@@ -19,6 +19,7 @@ namespace taper {
 // What every parallel command starts with: MPI, Kokkos, watchdog. Members end in reverse order.
 class Session {
  public:
+  // Collective over the world.
   Session(int& argc, char**& argv);
 
   int rank() const { return mpi_.rank(); }
@@ -32,7 +33,8 @@ class Session {
   }
 
   // Groups for the given tensor-parallel degrees, and a watchdog that reports into `directory` and
-  // to `on_hang`.
+  // to `on_hang`. Throws Error where ranks share cores that they are pinned to. Collective over the
+  // world.
   Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds,
                const std::string& directory, std::function<void(const std::string&)> on_hang = {});
 

@@ -10,7 +10,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "driver/EvalJob.hpp"
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
 #include "io/AtomicFile.hpp"
 
@@ -29,12 +29,7 @@ struct EvalArguments {
               "held-out items of an in-tree task: mix, sum, gcd or collatz");
     line.text("prompts", data.evaluation_prompts, "FILE",
               "JSON lines of prompts with ground truths, instead of a task");
-    line.choice("rule", data.rule, "how responses to --prompts are judged",
-                {{"task", RewardRule::kTask},
-                 {"exact", RewardRule::kExact},
-                 {"gsm8k-strict", RewardRule::kGsm8kStrict},
-                 {"gsm8k-flexible", RewardRule::kGsm8kFlexible},
-                 {"boxed", RewardRule::kBoxed}});
+    line.choice("rule", data.rule, "how responses to --prompts are judged", named_reward_rules());
     line.text("chat-template", data.chat_template, "FAMILY",
               "how messages become text: auto (the model's own) or a family");
     line.integer("count", count, "N", "prompts; 0: all of a file, 256 of a task").at_least(0);

@@ -10,7 +10,7 @@
 #include "base/Log.hpp"
 #include "driver/GenerateJob.hpp"
 #include "driver/GenerationRecord.hpp"
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
 #include "io/AtomicFile.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "Commands.hpp"
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 #include "driver/ReplayJob.hpp"
 #include "io/AtomicFile.hpp"
 #include "param/CommandLine.hpp"

@@ -6,7 +6,7 @@
 #include "Commands.hpp"
 #include "Session.hpp"
 #include "base/Log.hpp"
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
 #include "driver/ScoreJob.hpp"
 #include "io/AtomicFile.hpp"

@@ -7,7 +7,7 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "driver/Options_params.hpp"
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 #include "driver/SaveModel.hpp"
 #include "driver/SftJob.hpp"
 #include "param/CommandLine.hpp"

@@ -11,7 +11,7 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "driver/Options_params.hpp"
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TrainJob.hpp"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// SwiGLU and sums of vectors, each element on its own. The gradient of a bias is one chain of
+// additions per column over ascending rows.
 #pragma once
 
 #include <cstdint>

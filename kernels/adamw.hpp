@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The optimizer's step, each parameter on its own in the order of canonical/adamw.hpp, and the norm
+// of gradients: 64 equal parts, each cut into blocks of 1024; 16 lane chains and one fixed tree in
+// a block, then double sums over blocks and over parts, all ascending.
 #pragma once
 
 #include "kernels/Views.hpp"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Rows of the embedding table. The forward pass copies; the gradient of a table row is one chain of
+// additions over ascending rows of the batch.
 #pragma once
 
 #include <cstdint>

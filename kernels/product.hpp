@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "kernels/Bf16.hpp"
+#include "base/Bf16.hpp"
 #include "kernels/Views.hpp"
 
 namespace taper {
@@ -76,8 +76,9 @@ enum class PackOrder {
   kRowsAreInputs,   // stored (k, columns)
 };
 
-// Packs `stored` (rows, row-major, T = float or bf16) into panels at `packed` (capacity
-// packed_elements), converting to `type`. Output columns are padded to a multiple of 64 with zeros.
+// Packs `stored` (rows, row-major, T = float or bf16) into panels at `packed`, converting to
+// `type`. Output columns are padded with zeros: `packed` has room for round_up(columns, 64) * k
+// elements.
 template <class E, class T>
 void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const T, E> stored,
                  PackOrder order);

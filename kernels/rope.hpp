@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Rotary position embedding. Each output is one sum of two products, both rounded before they are
+// added; rows do not meet.
 #pragma once
 
 #include <cstdint>

@@ -272,7 +272,7 @@ def _open(path: Path, kind: str) -> Iterator[h5py.File]:
         raise ReadError(
             f"{path} lacks a dataset ({error.args[0]}) damaged file, or another version?"
         ) from error
-    except OSError as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise ReadError(
             f"{path} cannot be read as HDF5 ({_reason(error)}) damaged or cut off?"
         ) from error

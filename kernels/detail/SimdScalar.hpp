@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/Bf16.hpp"
+#include "base/Bf16.hpp"
 
 namespace taper::detail {
 

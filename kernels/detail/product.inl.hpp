@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/Bf16.hpp"
+#include "base/Bf16.hpp"
 #include "kernels/detail/Product.hpp"
 
 namespace taper::detail {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/Text.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cstdarg>
 #include <cstdio>
 #include <ctime>
 #include <numeric>
@@ -61,6 +64,30 @@ std::string format_bytes(double bytes) {
   char text[32];
   std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", bytes, units[unit]);
   return text;
+}
+
+std::string trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\n\v\f\r";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return "";
+  return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
+}
+
+std::string format_text(const char* pattern, ...) {
+  std::va_list values, again;
+  va_start(values, pattern);
+  va_copy(again, values);
+  const int length = std::vsnprintf(nullptr, 0, pattern, values);
+  va_end(values);
+  std::string text(static_cast<std::size_t>(std::max(0, length)), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, pattern, again);
+  va_end(again);
+  return text;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
 std::string utc_text() {

@@ -18,6 +18,15 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 // "1.50 GiB", "12 B"
 std::string format_bytes(double bytes);
 
+// Without the white space (of ASCII) at both ends.
+std::string trim(std::string_view text);
+
+// As printf() would write it.
+std::string format_text(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
+
+// Of this machine, "unknown" where it has no name.
+std::string host_name();
+
 // Now, as "2026-01-31T12:00:00Z".
 std::string utc_text();
 

@@ -70,7 +70,6 @@ GroupCache::GroupCache(MPI_Comm parent, RankLists rank_lists, const GroupOptions
   rank_lists.push_back({me});
 
   for (const auto& round : creation_rounds(rank_lists, ranks)) {
-    ++rounds_;
     int color = MPI_UNDEFINED, key = 0;
     for (std::size_t i = 0; i < round.size(); ++i) {
       const int at = position(round[i], me);

@@ -43,10 +43,8 @@ class GroupCache {
   const Group& tp_group(int degree) const;
   const Group& dp_group(int degree) const;
 
-  // Communicators that this process holds (null groups hold none) and rounds that their creation
-  // took.
+  // Communicators that this process holds (null groups hold none).
   int count() const;
-  int rounds() const { return rounds_; }
 
  private:
   std::map<std::vector<int>, Group>
@@ -54,7 +52,6 @@ class GroupCache {
   std::map<int, const Group*> tp_groups_;
   std::map<int, const Group*> dp_groups_;
   std::vector<int> all_ranks_;
-  int rounds_ = 0;
 };
 
 // Rounds of disjoint lists, each list in the first round where it fits: the creation order of

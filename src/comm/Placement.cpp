@@ -49,12 +49,6 @@ RankPlace unpack(const std::string& packed) {
   return place;
 }
 
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 }  // namespace
 
 RankPlace find_place(const std::string& node_name) {
@@ -102,12 +96,6 @@ std::vector<int> Placement::node_of_rank() const {
     numbers.push_back(static_cast<int>(found - names.begin()));
   }
   return numbers;
-}
-
-int Placement::local_rank(int rank) const {
-  const auto& host = ranks.at(static_cast<std::size_t>(rank)).host;
-  return static_cast<int>(std::count_if(ranks.begin(), ranks.begin() + rank,
-                                        [&](const auto& place) { return place.host == host; }));
 }
 
 int Placement::ranks_on_host(int rank) const {

@@ -28,8 +28,6 @@ struct Placement {
   // Nodes numbered by their first rank, and the node of each rank.
   std::vector<std::string> nodes() const;
   std::vector<int> node_of_rank() const;
-  // Index of `rank` among the ranks of its host: chooses the device.
-  int local_rank(int rank) const;
   // Ranks on the host of `rank`, itself included.
   int ranks_on_host(int rank) const;
 };

@@ -10,8 +10,7 @@
 
 namespace taper {
 
-// MPI for the life of this object. First thing in a program after the spawner is forked, last to
-// go.
+// MPI for the life of this object. First thing in a program, last to go.
 class MpiSession {
  public:
   // MPI_Init_thread with MPI_THREAD_FUNNELED: only the main thread communicates. Throws Error where

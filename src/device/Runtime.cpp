@@ -32,7 +32,7 @@ bool has_on_this_thread() {
 }
 #endif
 
-// One task per thread of the pool, with a barrier inside a team, so that no thread is left out.
+// One index per thread of the pool: static chunks of one give each thread its own.
 template <class F>
 void on_every_thread(const F& f) {
   using Host = Kokkos::DefaultHostExecutionSpace;

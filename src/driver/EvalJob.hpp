@@ -20,7 +20,7 @@ struct EvalResult {
 // Responses to held-out prompts, judged.
 class EvalJob {
  public:
-  // Every rank gives the same prompts. The job refers to all arguments.
+  // Every rank gives the same prompts. The job refers to all arguments. Collective over the world.
   EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& files,
           const std::vector<Prompt>& prompts, const Ranks& ranks);
 

@@ -5,8 +5,8 @@
 
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
-#include "driver/OutputLines.hpp"
 #include "io/Json.hpp"
+#include "io/JsonNumber.hpp"
 
 namespace taper {
 namespace {

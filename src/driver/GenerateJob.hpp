@@ -29,7 +29,7 @@ struct GenerateOptions {
 class GenerateJob {
  public:
   // Every rank gives the same prompts, within the model's ids and context. The job refers to all
-  // arguments.
+  // arguments. Collective over the world.
   GenerateJob(const GenerateOptions& options, ModelFiles& files,
               const std::vector<std::vector<std::int32_t>>& prompts, const Ranks& ranks);
 
@@ -40,7 +40,6 @@ class GenerateJob {
   // Of the generation alone, without loading.
   double seconds() const { return seconds_; }
   const GenerationReport& report() const { return generator_.report(); }
-  // For tests: generates with this policy instead of the one that the options ask for.
 
  private:
   std::vector<Request> requests() const;

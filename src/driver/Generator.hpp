@@ -42,7 +42,8 @@ struct GenerationReport {
 class Generator {
  public:
   // Degrees that the options and the model allow, and how an engine runs at each. Throws Error
-  // where not even one sequence fits.
+  // where not even one sequence fits. Collective over the world: the profile of a policy is
+  // compared with all ranks.
   Generator(const RolloutOptions& options, WeightType type, ModelFiles& files, const Ranks& ranks);
   ~Generator();
 

@@ -12,6 +12,7 @@
 #include "driver/ProfileFile.hpp"
 #include "driver/ProfileTable.hpp"
 #include "driver/RolloutText.hpp"
+#include "driver/RunIdentity.hpp"
 #include "io/Hdf5File.hpp"
 #include "io/Json.hpp"
 #include "io/RunFile.hpp"
@@ -211,16 +212,12 @@ bool is_profile(const fs::path& file) {
 // Which also checks it.
 std::string inspect_profile(const fs::path& file) {
   const LatencyProfile profile = read_profile(file);
-  const ProfileIdentity& id = profile.identity;
   std::ostringstream out;
   out << "latency profile of " << profile.ranks << " ranks, " << profile.ranks_per_node
       << " per node; its checksum is right\n";
-  for (const auto& [name, facts] :
-       {std::pair("model", &id.model), std::pair("machine", &id.machine),
-        std::pair("transport", &id.transport), std::pair("build", &id.build),
-        std::pair("clock", &id.clock)}) {
+  for (const auto& [name, facts] : kIdentityParts) {
     std::vector<std::string> words;
-    for (const auto& [fact, value] : *facts) words.push_back(fact + " " + value);
+    for (const auto& [fact, value] : profile.identity.*facts) words.push_back(fact + " " + value);
     out << "  " << name << ": " << join(words) << '\n';
   }
   out << to_table(profile);

@@ -6,19 +6,31 @@
 
 namespace taper {
 
+std::vector<std::pair<std::string, RewardRule>> named_reward_rules() {
+  return {{"task", RewardRule::kTask},
+          {"exact", RewardRule::kExact},
+          {"gsm8k-strict", RewardRule::kGsm8kStrict},
+          {"gsm8k-flexible", RewardRule::kGsm8kFlexible},
+          {"boxed", RewardRule::kBoxed}};
+}
+
 std::vector<std::string> ModelOptions::problems() const {
   if (directory.empty())
     return {"Model/Directory is not set (a Hugging Face directory, e.g. data/model)"};
   return {};
 }
 
-std::vector<std::string> DataOptions::problems() const {
-  std::vector<std::string> list;
+std::vector<std::string> task_problems(const std::string& task) {
   try {
     TaskMix::from_name(task);
   } catch (const Error& error) {
-    list.push_back(std::string("Data/Task: ") + error.what());
+    return {std::string("Data/Task: ") + error.what()};
   }
+  return {};
+}
+
+std::vector<std::string> DataOptions::problems() const {
+  std::vector<std::string> list = task_problems(task);
   if (!prompts.empty() && rule == RewardRule::kTask)
     list.push_back(
         "Data/Prompts needs Data/Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed)");
@@ -36,15 +48,6 @@ std::vector<std::string> RolloutOptions::problems() const {
   if (mode != PolicyMode::kStatic && profile.empty())
     list.push_back(
         "Rollout/Mode needs Rollout/Profile (made by taper profile) unless it is static");
-  if (temperature == 0.0f)
-    list.push_back(
-        "Rollout/Temperature is 0 (all samples of a prompt would be equal, and their advantages "
-        "0); "
-        "set it above 0");
-  if (samples == 1)
-    list.push_back(
-        "Rollout/Samples Per Prompt is 1 (GRPO's advantages compare the samples of a prompt); set "
-        "it to at least 2");
   return list;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driver/TrainingModel.hpp"
@@ -21,6 +22,12 @@ struct ModelOptions {
 };
 
 enum class RewardRule { kTask, kExact, kGsm8kStrict, kGsm8kFlexible, kBoxed };
+
+// The rules under the names that run files and commands give them.
+std::vector<std::pair<std::string, RewardRule>> named_reward_rules();
+
+// Whether there is an in-tree task of that name.
+std::vector<std::string> task_problems(const std::string& task);
 
 struct DataOptions {
   std::string task = "mix";  // in-tree task, used where there is no prompt file
@@ -61,13 +68,17 @@ struct RolloutOptions {
   std::vector<std::string> problems() const;
 };
 
-struct TrainingOptions {
-  std::int64_t iterations = 45;
+// Of forward and backward passes.
+struct PassOptions {
   int tp = 1;
-  int mini_batches = 2;
-  int epochs = 1;
   int max_tokens = 2048;  // per micro-batch
   bool checkpointing = false;
+};
+
+struct TrainingOptions : PassOptions {
+  std::int64_t iterations = 45;
+  int mini_batches = 2;
+  int epochs = 1;
 };
 
 struct EvaluationOptions {
@@ -111,11 +122,11 @@ struct SftOptions {
   double hang_seconds = 600.0;
   ModelOptions model;         // directory: tokenizer and, for further training, weights
   bool from_scratch = false;  // start from random weights of the directory's config.json
-  DataOptions data;
+  std::string task = "mix";   // in-tree
   double direct_fraction = 0.5, slip_rate = 0.015;
   std::int64_t steps = 1000;
   int batch_tokens = 8192;  // per optimizer step, over all ranks
-  TrainingOptions training;
+  PassOptions training;
   AdamWOptions adamw;
   ScheduleOptions schedule;
   std::string output = "taper-sft";

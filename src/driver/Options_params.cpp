@@ -21,22 +21,21 @@ void describe_data(param::Section& schema, DataOptions& o) {
          "JSONL file of held-out prompts, for evaluations beside a prompt file");
   s.text("Chat Template", o.chat_template,
          "How messages become text: auto (the model's own, recognised) or a family");
-  s.choice("Reward Rule", o.rule, "How a response is scored",
-           {{"task", RewardRule::kTask},
-            {"exact", RewardRule::kExact},
-            {"gsm8k-strict", RewardRule::kGsm8kStrict},
-            {"gsm8k-flexible", RewardRule::kGsm8kFlexible},
-            {"boxed", RewardRule::kBoxed}});
+  s.choice("Reward Rule", o.rule, "How a response is scored", named_reward_rules());
   s.check([&o] { return o.problems(); });
 }
 
 void describe_rollout(param::Section& schema, RolloutOptions& o) {
   auto s = schema.section("Rollout", "How responses are generated");
   s.integer("Prompts", o.prompts, "Prompts per iteration").at_least(1);
-  s.integer("Samples Per Prompt", o.samples, "Responses per prompt (a group)").at_least(1);
+  s.integer("Samples Per Prompt", o.samples,
+            "Responses per prompt (a group); GRPO's advantages compare them, so one is too few")
+      .at_least(2);
   s.integer("Max Prompt Tokens", o.max_prompt_tokens, "Longest prompt").at_least(1);
   s.integer("Max New Tokens", o.max_new_tokens, "Longest response").at_least(1);
-  s.number("Temperature", o.temperature, "Softmax temperature; 0 is greedy").at_least(0);
+  s.number("Temperature", o.temperature,
+           "Softmax temperature; at 0 all samples of a prompt would be equal, their advantages 0")
+      .above(0);
   s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
   s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
   s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
@@ -88,7 +87,7 @@ void describe_algorithm(param::Section& schema, PolicyLossOptions& o, AdvantageO
   s.check([&o] { return o.problems(); });
 }
 
-void describe_passes(param::Section& s, TrainingOptions& o) {
+void describe_passes(param::Section& s, PassOptions& o) {
   s.integer("Tensor Parallel", o.tp, "Ranks per replica during training").at_least(1);
   s.integer("Max Tokens", o.max_tokens, "Tokens per micro-batch").at_least(1);
   s.flag("Activation Checkpointing", o.checkpointing,
@@ -160,8 +159,8 @@ void describe(param::Section& schema, SftOptions& o) {
   describe_run(schema, o.seed, o.hang_seconds);
   describe_model(schema, o.model);
   auto d = schema.section("Data", "Examples");
-  d.text("Task", o.data.task, "In-tree task: mix, sum, gcd or collatz");
-  d.check([&o] { return o.data.problems(); });
+  d.text("Task", o.task, "In-tree task: mix, sum, gcd or collatz");
+  d.check([&o] { return task_problems(o.task); });
   d.number("Direct Fraction", o.direct_fraction,
            "Share of examples that give the answer without work")
       .between(0, 1);

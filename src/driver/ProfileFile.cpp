@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/ProfileFile.hpp"
 
-#include <array>
 #include <type_traits>
 #include <utility>
 
 #include "base/Error.hpp"
+#include "driver/RunIdentity.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5File.hpp"
 
@@ -89,19 +89,12 @@ std::vector<Row> read_table(const Hdf5File& file, const std::string& group) {
   return rows;
 }
 
-template <class Identity>
-auto kinds(Identity& id) {
-  return std::array{std::pair("model", &id.model), std::pair("machine", &id.machine),
-                    std::pair("transport", &id.transport), std::pair("build", &id.build),
-                    std::pair("clock", &id.clock)};
-}
-
 LatencyProfile read_content(const Hdf5File& file) {
   LatencyProfile p;
-  for (const auto& [kind, facts] : kinds(p.identity)) {
-    const std::string group = std::string("/identity/") + kind;
+  for (const auto& [part, facts] : kIdentityParts) {
+    const std::string group = std::string("/identity/") + part;
     for (const auto& name : file.attribute_names(group))
-      (*facts)[name] = file.string_attribute(group, name);
+      (p.identity.*facts)[name] = file.string_attribute(group, name);
   }
   p.ranks = static_cast<std::int32_t>(file.int_attribute("/", "ranks"));
   p.ranks_per_node = static_cast<std::int32_t>(file.int_attribute("/", "ranks_per_node"));
@@ -128,10 +121,10 @@ void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
   file.set_attribute("/", "format_version", kVersion);
   file.set_attribute("/", "ranks", p.ranks);
   file.set_attribute("/", "ranks_per_node", p.ranks_per_node);
-  for (const auto& [kind, facts] : kinds(p.identity)) {
-    const std::string group = std::string("/identity/") + kind;
+  for (const auto& [part, facts] : kIdentityParts) {
+    const std::string group = std::string("/identity/") + part;
     file.create_group(group);
-    for (const auto& [name, text] : *facts) file.set_attribute(group, name, text);
+    for (const auto& [name, text] : p.identity.*facts) file.set_attribute(group, name, text);
   }
   write_table(file, "/steps", p.steps);
   write_table(file, "/switching/moves", p.moves);

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 #include "driver/ProfileFile.hpp"
 #include "driver/RunIdentity.hpp"
 
@@ -21,12 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr int kDefaultPositions = 2048;
 constexpr double kSaveSeconds = 3, kReportSeconds = 5;
-
-std::string format(const char* pattern, auto... values) {
-  char text[240];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 std::int64_t in_ns(double seconds) {
   return std::llround(seconds * 1e9);
@@ -199,14 +192,14 @@ void ProfileJob::keep_books(const ProfilePlanner& planner) {
   for (const ProfilePoint& p : record_.points)
     done += static_cast<int>(p.visits.size()) >= ProfilePlanner::kFirstVisits;
   const double spent = before_ + timer_.seconds();
-  std::string line = format("profile %4.0f s: %zu of %zu points done, visits %d", spent, done,
-                            record_.points.size(), planner.visits());
+  std::string line = format_text("profile %4.0f s: %zu of %zu points done, visits %d", spent, done,
+                                 record_.points.size(), planner.visits());
   if (planner.visits() >= ProfilePlanner::kLeastVisits)
     for (const ProfileSide& side : planner.sides())
-      line += format(", TP %d repeats within %.1f %%", side.degree,
-                     planner.repeat_noise(side.degree, side.classes[0]).p50 * 1e-4);
+      line += format_text(", TP %d repeats within %.1f %%", side.degree,
+                          planner.repeat_noise(side.degree, side.classes[0]).p50 * 1e-4);
   if (record_.budget > 0)
-    line += format(", at most %.0f s left", std::max(0.0, record_.budget - spent));
+    line += format_text(", at most %.0f s left", std::max(0.0, record_.budget - spent));
   TAPER_INFO(line);
 }
 

@@ -2,17 +2,12 @@
 #include "driver/ProfileTable.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <sstream>
+
+#include "base/Text.hpp"
 
 namespace taper {
 namespace {
-
-std::string format(const char* pattern, auto... values) {
-  char text[240];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 double percent(std::int64_t millionths) {
   return static_cast<double>(millionths) * 1e-4;
@@ -51,20 +46,20 @@ std::string to_table(const LatencyProfile& p) {
   for (std::size_t i = 0; i < p.fit_errors.size(); ++i) {
     const FitError& e = p.fit_errors[i];
     const Range r = range_of(p, e.tp, e.pair);
-    out << format("%4d  %-10s %7d  %8.3f - %-9.3f %8.2f /%6.2f", e.tp, to_string(e.pair), r.points,
-                  ms(r.least), ms(r.most), percent(e.p50), percent(e.p90));
+    out << format_text("%4d  %-10s %7d  %8.3f - %-9.3f %8.2f /%6.2f", e.tp, to_string(e.pair),
+                       r.points, ms(r.least), ms(r.most), percent(e.p50), percent(e.p90));
     if (i < p.repeat_noise.size())
-      out << format(" %8.2f /%6.2f", percent(p.repeat_noise[i].p50),
-                    percent(p.repeat_noise[i].p90));
+      out << format_text(" %8.2f /%6.2f", percent(p.repeat_noise[i].p50),
+                         percent(p.repeat_noise[i].p90));
     out << '\n';
   }
   for (const MoveCost& m : p.moves)
-    out << format("  moving keys and values, %s: %.1f us and %.2f GB/s\n", to_string(m.pair),
-                  us(m.latency_ns), 1e3 / std::max(1.0, static_cast<double>(m.ps_per_byte)));
+    out << format_text("  moving keys and values, %s: %.1f us and %.2f GB/s\n", to_string(m.pair),
+                       us(m.latency_ns), 1e3 / std::max(1.0, static_cast<double>(m.ps_per_byte)));
   for (const RendezvousCost& r : p.rendezvous)
-    out << format("  rendezvous of %d ranks: %.1f us\n", r.ranks, us(r.ns));
-  out << format("  groups %.1f us, weights %.1f us, graphs %.1f us\n", us(p.groups_ns),
-                us(p.weights_ns), us(p.graphs_ns));
+    out << format_text("  rendezvous of %d ranks: %.1f us\n", r.ranks, us(r.ns));
+  out << format_text("  groups %.1f us, weights %.1f us, graphs %.1f us\n", us(p.groups_ns),
+                     us(p.weights_ns), us(p.graphs_ns));
   return out.str();
 }
 

@@ -40,7 +40,7 @@ PromptSource::PromptSource(const DataOptions& options, const ModelFiles& files, 
 }
 
 std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::string& file,
-                                       int max_tokens) {
+                                       int max_tokens) const {
   PromptEncoder encoder(*files_, options.chat_template);
   std::vector<Prompt> prompts;
   int too_long = 0;
@@ -60,7 +60,6 @@ std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::st
                     << " prompts are left out (longer than " << max_tokens << " tokens)");
   TAPER_VALIDATE(!prompts.empty(), file << ": all prompts are longer than " << max_tokens
                                         << " tokens; " << options.too_long_advice);
-  left_out_ += too_long;
   return prompts;
 }
 

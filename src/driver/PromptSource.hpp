@@ -30,18 +30,15 @@ class PromptSource {
   // evaluation file. Throws Error where there is a prompt file but no evaluation file.
   std::vector<Prompt> evaluation(int count) const;
 
-  // Prompts that were too long.
-  int left_out() const { return left_out_; }
-
  private:
   std::vector<Prompt> items(std::uint64_t seed, std::uint64_t first, int count) const;
-  std::vector<Prompt> read(const DataOptions& options, const std::string& file, int max_tokens);
+  std::vector<Prompt> read(const DataOptions& options, const std::string& file,
+                           int max_tokens) const;
 
   const ModelFiles* files_;
   TaskMix mix_;
   std::uint64_t seed_;
   bool from_file_;
-  int left_out_ = 0;
   std::vector<Prompt> training_, evaluation_;  // of files
 };
 

@@ -49,7 +49,8 @@ fs::path model_of_run(const fs::path& rollouts) {
   param::Schema schema;
   describe(schema, options);
   const std::string config = Hdf5File::open_read(run).read_string("/config");
-  schema.find_problems(param::ParamFile::parse(config, run.string() + ".yaml"));
+  // Settings of another version are no reason to show no text: only the model's name is needed.
+  (void)schema.read_and_list_problems(param::ParamFile::parse(config, run.string() + ".yaml"));
   TAPER_VALIDATE(fs::exists(fs::path(options.model.directory) / "config.json"),
                  "the model " << options.model.directory << " of " << run.string()
                               << " is not here (a relative name counts from where the run was "

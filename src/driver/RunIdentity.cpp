@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -20,16 +19,6 @@
 
 namespace taper {
 namespace {
-
-struct Part {
-  const char* name;
-  Facts ProfileIdentity::*facts;
-};
-constexpr std::array<Part, 5> kParts{{{"model", &ProfileIdentity::model},
-                                      {"machine", &ProfileIdentity::machine},
-                                      {"transport", &ProfileIdentity::transport},
-                                      {"build", &ProfileIdentity::build},
-                                      {"clock", &ProfileIdentity::clock}}};
 
 std::string first_line(const std::string& path) {
   std::ifstream in(path);
@@ -128,7 +117,7 @@ Facts transport_settings(const std::vector<std::string>& environment) {
 
 std::string to_lines(const ProfileIdentity& identity) {
   std::string lines;
-  for (const Part& part : kParts)
+  for (const IdentityPart& part : kIdentityParts)
     for (const auto& [name, value] : identity.*part.facts)
       lines += std::string(part.name) + '\t' + name + '\t' + value + '\n';
   return lines;
@@ -139,9 +128,10 @@ ProfileIdentity identity_from_lines(const std::string& lines) {
   std::istringstream in(lines);
   for (std::string line; std::getline(in, line);) {
     const auto first = line.find('\t'), second = line.find('\t', first + 1);
-    const auto part = std::find_if(kParts.begin(), kParts.end(),
-                                   [&](const Part& p) { return line.substr(0, first) == p.name; });
-    TAPER_VALIDATE(second != std::string::npos && part != kParts.end(),
+    const auto part =
+        std::find_if(kIdentityParts.begin(), kIdentityParts.end(),
+                     [&](const IdentityPart& p) { return line.substr(0, first) == p.name; });
+    TAPER_VALIDATE(second != std::string::npos && part != kIdentityParts.end(),
                    "'" << line << "' is no fact of a profile (part, name and value are expected)");
     (identity.*part->facts)[line.substr(first + 1, second - first - 1)] = line.substr(second + 1);
   }

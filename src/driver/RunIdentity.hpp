@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,19 @@ ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const 
 // Of an environment as lines "NAME=value": the settings of the transport that change its speed,
 // without those of logging and debugging. Sorted by name.
 Facts transport_settings(const std::vector<std::string>& environment);
+
+// The parts of an identity by name, in the order of their importance.
+struct IdentityPart {
+  const char* name;
+  Facts ProfileIdentity::*facts;
+};
+inline constexpr std::array<IdentityPart, 5> kIdentityParts{{
+    {"model", &ProfileIdentity::model},
+    {"machine", &ProfileIdentity::machine},
+    {"transport", &ProfileIdentity::transport},
+    {"build", &ProfileIdentity::build},
+    {"clock", &ProfileIdentity::clock},
+}};
 
 // The parts of an identity as lines of text, and back. Texts of facts have no line breaks.
 std::string to_lines(const ProfileIdentity& identity);

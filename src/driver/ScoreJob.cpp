@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/Text.hpp"
-#include "driver/OutputLines.hpp"
+#include "io/JsonNumber.hpp"
 #include "rl/MicroBatch.hpp"
 #include "rl/ScoreModel.hpp"
 

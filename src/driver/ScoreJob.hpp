@@ -20,6 +20,7 @@ struct ScoreOptions {
 class ScoreJob {
  public:
   // Every rank gives the same sequences of at least one token, within the model's ids and context.
+  // Not collective.
   ScoreJob(const ScoreOptions& options, ModelFiles& files,
            const std::vector<std::vector<std::int32_t>>& sequences, const Ranks& ranks);
 

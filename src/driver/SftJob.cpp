@@ -34,7 +34,7 @@ SftJob::SftJob(const SftOptions& options, const Ranks& ranks)
       model_(files_, ranks,
              {options.model.type, options.training.tp, options.training.tp, pass_options_,
               options.adamw}),
-      mix_(TaskMix::from_name(options.data.task)) {
+      mix_(TaskMix::from_name(options.task)) {
   TAPER_VALIDATE(!files_.config.eos_ids.empty(),
                  (files_.directory / "config.json").string()
                      << " has no eos_token_id (each example ends with it); add it");

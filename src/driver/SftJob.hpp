@@ -10,9 +10,15 @@ namespace taper {
 // Supervised fine-tuning on in-tree examples: token-mean cross entropy of response tokens.
 class SftJob {
  public:
+  // Reads the model's configuration. Throws Error where it names no end of sequence. Not
+  // collective.
   SftJob(const SftOptions& options, const Ranks& ranks);
 
+  // What each rank will hold.
   const MemoryPlan& memory_plan() const { return plan_; }
+
+  // Allocates, loads or draws the weights, trains and saves the model. Throws Error where the
+  // memory plan does not fit the host. Collective over the world.
   void run();
 
  private:

@@ -133,11 +133,6 @@ Hdf5File Hdf5File::create_in_memory(const std::string& name) {
   return {name, create_with(name, access), MPI_COMM_NULL};
 }
 
-Hdf5File Hdf5File::open_read_parallel(const std::filesystem::path& path, MPI_Comm comm) {
-  return {path.string(), open_with(path.string(), parallel_access_properties(path.string(), comm)),
-          comm};
-}
-
 Hdf5File Hdf5File::create_parallel(const std::filesystem::path& path, MPI_Comm comm) {
   const Hdf5Id access = parallel_access_properties(path.string(), comm);
   TAPER_HDF5_CALL(path.string(), H5Pset_coll_metadata_write(access.get(), true));

@@ -68,7 +68,6 @@ class Hdf5File {
   // Never touches a disk; the bytes are had from image(). name is for messages.
   static Hdf5File create_in_memory(const std::string& name);
   // Collective over comm.
-  static Hdf5File open_read_parallel(const std::filesystem::path& path, MPI_Comm comm);
   static Hdf5File create_parallel(const std::filesystem::path& path, MPI_Comm comm);
 
   Hdf5File(Hdf5File&& other) noexcept = default;
@@ -99,10 +98,6 @@ class Hdf5File {
              const DatasetOptions& options = {}) {
     write<T>(name, std::span<const T>(values), {static_cast<std::int64_t>(values.size())}, options);
   }
-  template <detail::Hdf5Number T>
-  void write_scalar(const std::string& name, T value, const DatasetOptions& options = {}) {
-    write<T>(name, std::span<const T>(&value, 1), {}, options);
-  }
   // Refuses stored types that do not fit in T without loss (wider, other signedness, float against
   // integer).
   template <detail::Hdf5Number T>
@@ -111,13 +106,6 @@ class Hdf5File {
     array.values.resize(static_cast<std::size_t>(product(array.dims)));
     read_raw(name, detail::native_type<T>(), array.values.data(), {}, array.dims);
     return array;
-  }
-  template <detail::Hdf5Number T>
-  T read_scalar(const std::string& name) const {
-    check_dims(name, {});
-    T value{};
-    read_raw(name, detail::native_type<T>(), &value, {}, {});
-    return value;
   }
 
   // --- parts of an array. Each rank gives its own offset, values and dims (any may be empty:

@@ -137,7 +137,6 @@ class ShareWriter {
 };
 
 void write_facts(Hdf5File& file, const RolloutFileOptions& options) {
-  for (const auto& [name, value] : options.attributes) file.set_attribute("/", name, value);
   file.set_attribute("/", "format", kFormat);
   file.set_attribute("/", "format_version", kFormatVersion);
   file.set_attribute("/", "git_hash", build_info().git_hash);

@@ -26,7 +26,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,8 +56,7 @@ struct RolloutRecord {
 struct RolloutFileOptions {
   std::int64_t iteration = 0;
   std::vector<std::string> reward_names = {};
-  std::map<std::string, std::string> attributes = {};  // of the file, e.g. the model
-  int compression = 1;                                 // deflate level
+  int compression = 1;  // deflate level
   // Ranks that write: one for each so many bytes, all at most. A small file is written by one rank
   // at no cost to the others but a message; collective calls of many ranks for a few kilobytes
   // would cost far more.

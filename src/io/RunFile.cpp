@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/RunFile.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <thread>
 
@@ -18,11 +16,6 @@ namespace taper {
 namespace {
 
 constexpr const char* kRecordsKind = "records";
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
 
 // Of names that no table lists, such as columns of records.
 std::string units_of(const std::string& dataset) {
@@ -99,22 +92,6 @@ void RunFile::add_record(const std::string& table, std::int64_t iteration,
   auto& rows = records_.try_emplace(table, detail::StepTable::Repeat::kNewRow).first->second;
   rows.begin_row(iteration, path_.string() + ": /" + table);
   for (const auto& [name, value] : values) rows.set(name, value);
-}
-
-void RunFile::set_extra(const std::string& name, Dims dims, std::vector<double> values,
-                        std::string units, std::string description) {
-  const std::string dataset = name.starts_with('/') ? name : "/" + name;
-  TAPER_VALIDATE(product(dims) == static_cast<std::int64_t>(values.size()),
-                 path_.string() << ": " << dataset << " got " << values.size()
-                                << " values (its dimensions need " << product(dims) << ")");
-  TAPER_VALIDATE(!dataset.starts_with("/metrics/") && !dataset.starts_with("/timing/"),
-                 path_.string() << ": " << dataset
-                                << " cannot be stored (the group is a table) use another name");
-  TAPER_VALIDATE(extras_.count(dataset) > 0 || claimed_.count(dataset) == 0,
-                 path_.string() << ": " << dataset << " is taken, use another name");
-  claim("", dataset.substr(1));
-  describe(dataset, std::move(units), std::move(description));
-  extras_[dataset] = {std::move(dims), std::move(values)};
 }
 
 void RunFile::truncate_after(std::int64_t iteration) {
@@ -206,9 +183,6 @@ void RunFile::save() {
     write_table(file, "/" + name, table);
     if (!table.empty()) file.set_attribute("/" + name, "kind", kRecordsKind);
   }
-  for (const auto& [name, extra] : extras_) {
-    file.write<double>(name, extra.values, extra.dims, options_for(name));
-  }
   AtomicFile target(path_);
   target.write(file.image());
   target.commit();
@@ -266,19 +240,6 @@ void RunFile::load_lengths(const Hdf5File& file) {
   }
 }
 
-void RunFile::load_extras(const Hdf5File& file) {
-  for (const auto& dataset : file.datasets()) {
-    const std::string root = dataset.substr(1, dataset.find('/', 1) - 1);
-    const bool known = root == "metrics" || root == "timing" || records_.count(root) > 0 ||
-                       dataset == "/config" || dataset == "/rollout/step" ||
-                       dataset == "/rollout/response_length";
-    if (known) continue;
-    auto array = file.read<double>(dataset);
-    set_extra(dataset, array.dims, std::move(array.values), file.string_attribute(dataset, "units"),
-              file.string_attribute(dataset, "description"));
-  }
-}
-
 RunFile RunFile::load(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
   TAPER_VALIDATE(
@@ -299,7 +260,6 @@ RunFile RunFile::load(const std::filesystem::path& path) {
         file, "/" + name,
         run.records_.try_emplace(name, detail::StepTable::Repeat::kNewRow).first->second);
   }
-  run.load_extras(file);
   return run;
 }
 

@@ -71,9 +71,6 @@ class RunFile {
   void add_lengths(std::int64_t iteration, std::span<const int> lengths);
   // One more row of a table of records; an iteration may have any number of them.
   void add_record(const std::string& table, std::int64_t iteration, const MetricValues& values);
-  // A dataset outside the iterations, replaced at each call. name is a path.
-  void set_extra(const std::string& name, Dims dims, std::vector<double> values, std::string units,
-                 std::string description);
 
   // Drops all rows beyond iteration, for a run resumed from there.
   void truncate_after(std::int64_t iteration);
@@ -85,10 +82,6 @@ class RunFile {
  private:
   struct Meaning {
     std::string units, description;
-  };
-  struct Extra {
-    Dims dims;
-    std::vector<double> values;
   };
 
   // Registers the path of a dataset; throws where it cannot stand beside the others.
@@ -102,7 +95,6 @@ class RunFile {
   void load_table(const Hdf5File& file, const std::string& group, detail::StepTable& table);
   void load_facts(const Hdf5File& file);
   void load_lengths(const Hdf5File& file);
-  void load_extras(const Hdf5File& file);
 
   std::filesystem::path path_;
   std::string created_;  // UTC, ISO 8601
@@ -112,7 +104,6 @@ class RunFile {
   detail::StepTable metrics_{detail::StepTable::Repeat::kMerge};
   detail::StepTable timing_{detail::StepTable::Repeat::kMerge, 3};
   std::map<std::string, detail::StepTable> records_;
-  std::map<std::string, Extra> extras_;
   std::vector<std::pair<std::int64_t, std::vector<std::int32_t>>> lengths_;
   std::set<std::string> claimed_;  // full paths of all datasets
   std::optional<std::chrono::steady_clock::time_point> saved_;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/Bf16.hpp"
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "io/detail/Descriptor.hpp"
@@ -44,6 +45,10 @@ constexpr std::array<TypeRow, 15> kTypes = {{{TensorType::kBool, "BOOL", 1},
                                              {TensorType::kI64, "I64", 8},
                                              {TensorType::kF64, "F64", 8}}};
 
+float float_from_bf16(std::uint16_t bits) {
+  return to_float(bf16{bits});
+}
+
 template <float (*widen)(std::uint16_t)>
 void widen_all(const std::byte* from, std::span<float> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -57,7 +62,7 @@ void convert(TensorType type, const std::byte* from, std::span<float> out) {
   if (type == TensorType::kF32) {
     if (!out.empty()) std::memcpy(out.data(), from, out.size_bytes());
   } else if (type == TensorType::kBf16) {
-    widen_all<detail::float_from_bf16>(from, out);
+    widen_all<float_from_bf16>(from, out);
   } else {
     widen_all<detail::float_from_f16>(from, out);
   }
@@ -111,9 +116,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.fd(), 0);
   if (start == MAP_FAILED) detail::throw_errno("map", path, errno);
   file.mapping_.reset(new Mapping{{static_cast<std::byte*>(start), size}});
-  auto header = detail::parse_safetensors_header(file.path_, file.mapping_->bytes);
-  file.tensors_ = std::move(header.tensors);
-  file.metadata_ = std::move(header.metadata);
+  file.tensors_ = detail::parse_safetensors_header(file.path_, file.mapping_->bytes);
   return file;
 }
 

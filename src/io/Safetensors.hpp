@@ -65,8 +65,6 @@ class SafetensorsFile {
   bool contains(const std::string& name) const { return tensors_.count(name) > 0; }
   // Throws on unknown names, with the nearest one that exists.
   const TensorView& tensor(const std::string& name) const;
-  // The "__metadata__" entry.
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
   // Rows [row_begin, row_end) of F32, BF16 or F16 as f32; out: (rows, columns) row-major.
   void read_f32_rows(const std::string& name, std::int64_t row_begin, std::int64_t row_end,
@@ -86,7 +84,6 @@ class SafetensorsFile {
   std::string path_;
   std::unique_ptr<Mapping, Unmap> mapping_;
   std::map<std::string, TensorView> tensors_;
-  std::map<std::string, std::string> metadata_;
 };
 
 // A model directory: model.safetensors, or the shards that model.safetensors.index.json lists.

@@ -2,11 +2,9 @@
 #include "io/SafetensorsWriter.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/Error.hpp"
 #include "io/Json.hpp"
-#include "io/detail/HalfFloat.hpp"
 #include "io/detail/SafetensorsHeader.hpp"
 
 namespace taper {
@@ -75,19 +73,11 @@ void SafetensorsWriter::put_floats(Slot& slot, std::int64_t first_element,
   while (!values.empty()) {
     const auto piece = values.first(std::min(kPiece, values.size()));
     rounded_.resize(piece.size());
-    std::transform(piece.begin(), piece.end(), rounded_.begin(), detail::bf16_from_float);
+    std::transform(piece.begin(), piece.end(), rounded_.begin(), to_bf16);
     put(slot, first_element * 2, std::as_bytes(std::span(rounded_)));
     first_element += static_cast<std::int64_t>(piece.size());
     values = values.subspan(piece.size());
   }
-}
-
-void SafetensorsWriter::write_rows(const std::string& name, std::int64_t row_begin,
-                                   std::span<const float> values) {
-  const auto& spec = slot(name).spec;
-  const auto columns = TensorView{spec.type, spec.shape, {}}.columns();
-  const auto rows = columns == 0 ? 0 : static_cast<std::int64_t>(values.size()) / columns;
-  write_block(name, row_begin, row_begin + rows, 0, columns, values);
 }
 
 void SafetensorsWriter::write_block(const std::string& name, std::int64_t row_begin,
@@ -119,11 +109,6 @@ void SafetensorsWriter::write_block(const std::string& name, std::int64_t row_be
   }
 }
 
-void SafetensorsWriter::write_bytes(const std::string& name, std::int64_t offset,
-                                    std::span<const std::byte> bytes) {
-  put(slot(name), offset, bytes);
-}
-
 void SafetensorsWriter::commit() {
   for (const auto& [name, slot] : slots_) {
     TAPER_INSIST(slot.written == slot.bytes, file_.path().string()
@@ -131,15 +116,6 @@ void SafetensorsWriter::commit() {
                                                  << " of its " << slot.bytes << " bytes");
   }
   file_.commit();
-}
-
-void write_safetensors_index(const std::filesystem::path& directory,
-                             const std::map<std::string, std::string>& file_of,
-                             std::int64_t total_bytes) {
-  OrderedJson index;
-  index["metadata"] = {{"total_size", total_bytes}};
-  index["weight_map"] = file_of;
-  write_json_file(directory / "model.safetensors.index.json", index);
 }
 
 }  // namespace taper

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Bf16.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Safetensors.hpp"
 
@@ -29,16 +30,11 @@ class SafetensorsWriter {
   SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorSpec> tensors,
                     const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 
-  // Whole rows from row_begin on; values: (rows, columns). For F32 and BF16 (rounded to nearest
-  // even).
-  void write_rows(const std::string& name, std::int64_t row_begin, std::span<const float> values);
   // The block [row_begin, row_end) x [column_begin, column_end); values: (rows, columns) of the
-  // block.
+  // block. For F32 and BF16 (rounded to nearest even).
   void write_block(const std::string& name, std::int64_t row_begin, std::int64_t row_end,
                    std::int64_t column_begin, std::int64_t column_end,
                    std::span<const float> values);
-  // Raw bytes of any type, at an offset within the tensor.
-  void write_bytes(const std::string& name, std::int64_t offset, std::span<const std::byte> bytes);
 
   // Throws where a tensor is not fully written (by count: each piece is expected once).
   void commit();
@@ -57,12 +53,7 @@ class SafetensorsWriter {
 
   AtomicFile file_;
   std::map<std::string, Slot> slots_;
-  std::vector<std::uint16_t> rounded_;  // scratch
+  std::vector<bf16> rounded_;  // scratch
 };
-
-// model.safetensors.index.json beside shards, in one step. file_of: tensor -> file name.
-void write_safetensors_index(const std::filesystem::path& directory,
-                             const std::map<std::string, std::string>& file_of,
-                             std::int64_t total_bytes);
 
 }  // namespace taper

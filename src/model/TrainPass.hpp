@@ -46,7 +46,7 @@ class TrainPass {
                const PackedSequences& sequences);
 
   // Log-probs of targets[i] given the tokens up to packed row rows[i], and the entropy there
-  // (empty: not wanted).
+  // (empty: not wanted). Collective over parallel.group().
   void log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                  std::span<const int> rows, std::span<const std::int32_t> targets,
                  const HeadOptions& head, std::span<float> log_prob, std::span<float> entropy);

@@ -52,8 +52,7 @@ class CommandLine {
   Declared positional(const std::string& label, std::string& member, const std::string& doc);
 
   // --name VALUE or --name=VALUE. label stands for the value in the help. The member's value at the
-  // time of the declaration is the default; it may be a std::optional. std::vector members take
-  // items separated by commas.
+  // time of the declaration is the default. std::vector members take items separated by commas.
   template <class T>
   Declared number(const std::string& name, T& member, const std::string& label,
                   const std::string& doc) {

@@ -2,15 +2,13 @@
 #include "param/ParamFile.hpp"
 
 #include <Teuchos_ParameterList.hpp>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <algorithm>
 #include <map>
-#include <sstream>
+#include <stdexcept>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "base/TextFile.hpp"
 #include "param/detail/ListTools.hpp"
 #include "param/detail/XmlReader.hpp"
 #include "param/detail/YamlFlow.hpp"
@@ -22,12 +20,6 @@ namespace {
 
 // What Teuchos' writer calls the list that has no name; its content is meant.
 constexpr const char* kUnnamed = "ANONYMOUS";
-
-std::string trim(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 detail::Value read_assigned(const std::string& text) {
   if (text.starts_with('[')) return detail::read_flow_list(text);
@@ -134,21 +126,6 @@ std::string ParamFile::where(const std::string& path) const {
   if (const auto found = content_->lines.find(path); found != content_->lines.end())
     return content_->name + " line " + std::to_string(found->second);
   return content_->name;
-}
-
-std::uint64_t ParamFile::hash() const {
-  return fnv1a(detail::to_stable_text(content_->list));
-}
-
-std::string read_text_file(const std::string& path) {
-  TAPER_VALIDATE(!std::filesystem::is_directory(path), path << " cannot be read (it is a folder)");
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  TAPER_VALIDATE(stream, path << " cannot be opened (" << std::strerror(errno) << ")");
-  std::ostringstream text;
-  text << stream.rdbuf();
-  TAPER_VALIDATE(!stream.bad() && !text.bad(), path << " cannot be read to its end");
-  return text.str();
 }
 
 }  // namespace taper::param

@@ -3,7 +3,6 @@
 // A run file in memory, with where each value came from.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,15 +38,9 @@ class ParamFile {
   // "run.yaml line 7", "--set Rollout/Temperature=2", or the name of the file.
   std::string where(const std::string& path) const;
 
-  // Of names and values as written, independent of their order; Schema::hash() includes defaults.
-  std::uint64_t hash() const;
-
  private:
   struct Content;
   std::unique_ptr<Content> content_;
 };
-
-// The text of a whole file. Throws Error(kBadInput) if it cannot be read.
-std::string read_text_file(const std::string& path);
 
 }  // namespace taper::param

@@ -20,12 +20,6 @@ class ListReader {
   void read(const SectionNode& section, const Teuchos::ParameterList* list) {
     const std::size_t problems_before = problems.size();
     if (list != nullptr) read_entries(section, *list);
-    for (const auto& parameter : section.parameters) {
-      const bool given = list != nullptr && list->isParameter(parameter->name);
-      if (parameter->required && !given)
-        problems.push_back(file_.name() + ": " + parameter->path + " is missing (" +
-                           parameter->doc + ")");
-    }
     for (const auto& child : section.sections) {
       const bool given = list != nullptr && list->isParameter(child->name);
       if (!given) read(*child, nullptr);
@@ -103,16 +97,6 @@ class ListReader {
   const SectionNode& root_;
 };
 
-void fill(const SectionNode& section, Which which, Teuchos::ParameterList& list) {
-  for (const auto& parameter : section.parameters) {
-    const Value value =
-        which == Which::kDefaults ? parameter->default_value : parameter->binding->show();
-    put(list, parameter->name, value, parameter->doc);
-  }
-  for (const auto& child : section.sections)
-    fill(*child, which, list.sublist(child->name, false, child->doc));
-}
-
 // Mistakes of a description are found at the first start of any program that has it.
 void expect_description(bool sound, const std::string& path, const char* mistake) {
   if (!sound) TAPER_FAIL(ExitCode::kFailure, "parameter " << path << " " << mistake);
@@ -180,11 +164,6 @@ Parameter& Parameter::not_empty() {
   return *this;
 }
 
-Parameter& Parameter::required() {
-  node_->required = true;
-  return *this;
-}
-
 Section Section::section(const std::string& name, const std::string& doc) {
   detail::expect_description(node_->find_parameter(name) == nullptr, node_->path_of(name),
                              "is described as a section too");
@@ -198,13 +177,6 @@ Section Section::section(const std::string& name, const std::string& doc) {
   }
   if (child->doc.empty()) child->doc = doc;
   return Section(*child);
-}
-
-Parameter Section::choice(const std::string& name, std::string& member, const std::string& doc,
-                          const std::vector<std::string>& options) {
-  std::vector<std::pair<std::string, std::string>> pairs;
-  for (const auto& option : options) pairs.emplace_back(option, option);
-  return add(name, doc, detail::make_choice(member, std::move(pairs)));
 }
 
 void Section::check(std::function<std::vector<std::string>()> problems) {
@@ -236,30 +208,18 @@ Schema::Schema(std::unique_ptr<detail::SectionNode> root)
 
 Schema::~Schema() = default;
 
-std::vector<std::string> Schema::find_problems(const ParamFile& file) {
+std::vector<std::string> Schema::read_and_list_problems(const ParamFile& file) {
   detail::ListReader reader(file, *root_);
   reader.read(*root_, &file.list());
   return reader.problems;
 }
 
 void Schema::read(const ParamFile& file) {
-  const std::vector<std::string> problems = find_problems(file);
+  const std::vector<std::string> problems = read_and_list_problems(file);
   if (problems.empty()) return;
   if (problems.size() == 1) TAPER_FAIL(ExitCode::kBadInput, problems[0]);
   TAPER_FAIL(ExitCode::kBadInput, file.name() << " has " << problems.size() << " problems:\n  "
                                               << join(problems, "\n  "));
-}
-
-Teuchos::ParameterList Schema::defaults() const {
-  Teuchos::ParameterList list("run");
-  detail::fill(*root_, detail::Which::kDefaults, list);
-  return list;
-}
-
-Teuchos::ParameterList Schema::current() const {
-  Teuchos::ParameterList list("run");
-  detail::fill(*root_, detail::Which::kCurrent, list);
-  return list;
 }
 
 std::string Schema::defaults_yaml() const {
@@ -268,10 +228,6 @@ std::string Schema::defaults_yaml() const {
 
 std::string Schema::current_yaml() const {
   return detail::write_yaml(*root_, detail::Which::kCurrent);
-}
-
-std::uint64_t Schema::hash() const {
-  return fnv1a(detail::to_stable_text(current()));
 }
 
 }  // namespace taper::param

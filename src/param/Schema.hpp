@@ -13,7 +13,6 @@
 // schema and stay where they are.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,7 +41,6 @@ class Parameter {
   Parameter& below(double high);
   Parameter& between(double low, double high) { return at_least(low).at_most(high); }
   Parameter& not_empty();  // texts and lists
-  Parameter& required();   // has no default: the file must give it
 
  private:
   detail::Limits& limits();
@@ -58,19 +56,17 @@ class Section {
   // A name that was described before gives the same section, so that modules can share one.
   Section section(const std::string& name, const std::string& doc = "");
 
-  // float, double or std::optional of them; an optional accepts none and off.
+  // float or double.
   template <class T>
   Parameter number(const std::string& name, T& member, const std::string& doc) {
     return add(name, doc, detail::make_number(member));
   }
-  // Any integer type or std::optional of one; 1e3 is an integer, 1.5 is not.
+  // Any integer type; 1e3 is an integer, 1.5 is not.
   template <class T>
   Parameter integer(const std::string& name, T& member, const std::string& doc) {
     return add(name, doc, detail::make_integer(member));
   }
-  // std::string or std::optional<std::string>.
-  template <class T>
-  Parameter text(const std::string& name, T& member, const std::string& doc) {
+  Parameter text(const std::string& name, std::string& member, const std::string& doc) {
     return add(name, doc, detail::make_text(member));
   }
   Parameter flag(const std::string& name, bool& member, const std::string& doc) {
@@ -87,9 +83,6 @@ class Section {
                    std::vector<std::pair<std::string, std::type_identity_t<T>>> options) {
     return add(name, doc, detail::make_choice(member, std::move(options)));
   }
-  // One of some texts.
-  Parameter choice(const std::string& name, std::string& member, const std::string& doc,
-                   const std::vector<std::string>& options);
 
   // Called once the section was read without a problem; what it returns is reported with the rest.
   void check(std::function<std::vector<std::string>()> problems);
@@ -112,20 +105,13 @@ class Schema : public Section {
   // Error(kBadInput) with all problems of the file.
   void read(const ParamFile& file);
 
-  // As read(), but returns the problems. Members with a problem keep their values.
-  std::vector<std::string> find_problems(const ParamFile& file);
+  // As read(), but returns the problems: members without one are filled, the others keep their
+  // values.
+  [[nodiscard]] std::vector<std::string> read_and_list_problems(const ParamFile& file);
 
-  // With doc strings.
-  Teuchos::ParameterList defaults() const;
-  Teuchos::ParameterList current() const;
-
-  // A complete run file: docs, kinds and limits stand as comments above each key. Required
-  // parameters are commented out in defaults_yaml().
+  // A complete run file: docs, kinds and limits stand as comments above each key.
   std::string defaults_yaml() const;
   std::string current_yaml() const;
-
-  // Of all values in use; equal on all ranks that read the same configuration.
-  std::uint64_t hash() const;
 
  private:
   explicit Schema(std::unique_ptr<detail::SectionNode> root);

@@ -48,8 +48,8 @@ bool ReductionTree::split(const Node& node, Node& left, Node& right) const {
 }
 
 // Post-order walk. Subtrees for which is_whole(range) holds are handed to on_whole, which appends
-// their pushes; two non-empty children that stand for one value each are added. Returns the number
-// of values left by the subtree.
+// their pushes and additions to the program; their values stay apart. Returns the number of values
+// left by the subtree.
 template <class IsWhole, class OnWhole>
 int ReductionTree::walk(const Node& node, const IsWhole& is_whole, const OnWhole& on_whole,
                         std::vector<int>& program) const {
@@ -117,16 +117,6 @@ std::vector<int> ReductionTree::finish_program(const std::vector<Range>& shards)
   };
   visit(visit, root());
   return program;
-}
-
-int ReductionTree::max_depth() const {
-  const auto depth = [](int count) {
-    int levels = 0;
-    while ((1 << levels) < count) ++levels;
-    return levels;
-  };
-  // A pushed value waits once per level; uneven ranges leave up to two maximal nodes per level.
-  return 2 * (depth(units_) + depth(leaves_per_unit_)) + 2;
 }
 
 }  // namespace taper

@@ -33,9 +33,6 @@ class ReductionTree {
   // pushing each. One value remains. The shards must tile [0, leaves()).
   std::vector<int> finish_program(const std::vector<Range>& shards) const;
 
-  // The deepest stack that any of the programs needs.
-  int max_depth() const;
-
  private:
   struct Node;
   Node root() const;

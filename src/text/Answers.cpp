@@ -4,23 +4,16 @@
 #include <cctype>
 #include <vector>
 
+#include "base/Text.hpp"
+
 namespace taper {
 namespace {
 
-bool is_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 bool is_number_part(char c) {
   return is_digit(c) || c == '.' || c == ',';
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 void remove_all(std::string& text, std::string_view part) {
@@ -91,7 +84,7 @@ double as_score(bool right) {
 std::optional<std::string> extract_task_answer(std::string_view response) {
   const auto mark = response.rfind('#');
   if (mark == std::string_view::npos) return std::nullopt;
-  return std::string(trim(response.substr(mark + 1)));
+  return trim(response.substr(mark + 1));
 }
 
 double score_task_answer(std::string_view truth, std::string_view response) {
@@ -124,7 +117,7 @@ std::optional<std::string> extract_gsm8k_answer(std::string_view response, Gsm8k
 }
 
 double score_gsm8k(std::string_view truth, std::string_view response, Gsm8kRule rule) {
-  std::string expected(trim(truth));
+  std::string expected = trim(truth);
   remove_all(expected, ",");
   const auto answer = extract_gsm8k_answer(response, rule);
   return as_score(answer && *answer == expected);
@@ -142,7 +135,7 @@ std::optional<std::string> extract_boxed_answer(std::string_view response) {
   }
   if (behind < response.size() && response[behind] == ' ') {  // "\boxed 42$"
     const auto rest = response.substr(behind + 1);
-    return std::string(trim(rest.substr(0, rest.find('$'))));
+    return trim(rest.substr(0, rest.find('$')));
   }
   return std::nullopt;
 }
@@ -198,7 +191,7 @@ void drop_short_left_side(std::string& text) {
 }  // namespace
 
 std::string normalize_math(std::string_view answer) {
-  std::string text(trim(answer));
+  std::string text = trim(answer);
   for (const char* part :
        {"\n", "\\!", "\\left", "\\right", "^{\\circ}", "^\\circ", "\\$", "\\%", "%"})
     remove_all(text, part);

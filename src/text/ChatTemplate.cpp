@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/ChatTemplate.hpp"
 
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "base/TextFile.hpp"
 #include "text/Utf8.hpp"
 
 namespace taper {
@@ -214,12 +213,9 @@ void check_messages(Messages messages) {
   }
 }
 
-std::optional<std::string> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+std::optional<std::string> read_if_there(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return read_text_file(path);
 }
 
 // A token of tokenizer_config.json: a string or an object with its content.
@@ -288,14 +284,14 @@ std::string ChatTemplate::family_of_hash(std::uint64_t hash) {
 ChatTemplate ChatTemplate::from_model_directory(const std::filesystem::path& directory,
                                                 const ChatTemplateOptions& options) {
   const auto config_path = directory / "tokenizer_config.json";
-  const auto config_text = read_file(config_path);
+  const auto config_text = read_if_there(config_path);
   const auto config = nlohmann::json::parse(config_text.value_or("{}"), nullptr, false);
   TAPER_VALIDATE(config.is_object(), config_path.string()
                                          << ": not a JSON object (is the file whole?)");
   const auto bos = read_token(config, "bos_token"), eos = read_token(config, "eos_token");
   if (options.family != "auto") return from_options(options, bos, eos);
   auto where = directory / "chat_template.jinja";
-  auto text = read_file(where);
+  auto text = read_if_there(where);
   if (!text) {
     where = config_path;
     text = read_template(config);

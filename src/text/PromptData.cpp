@@ -107,7 +107,6 @@ PromptItem read_line(const Line& line) {
     item.data_source = source->get<std::string>();
   }
   read_ground_truth(line, item);
-  if (const json* extra = find(line.object, "extra_info")) item.extra_info = extra->dump();
   return item;
 }
 

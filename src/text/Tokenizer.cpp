@@ -2,11 +2,10 @@
 #include "text/Tokenizer.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/Error.hpp"
+#include "base/TextFile.hpp"
 #include "text/Utf8.hpp"
 #include "text/detail/AddedTokens.hpp"
 #include "text/detail/BpeModel.hpp"
@@ -70,12 +69,7 @@ struct Tokenizer::Tables {
 };
 
 Tokenizer Tokenizer::from_file(const std::filesystem::path& tokenizer_json) {
-  std::ifstream file(tokenizer_json, std::ios::binary);
-  TAPER_VALIDATE(file, "cannot read tokenizer file '" << tokenizer_json.string()
-                                                      << "' (missing or no permission)");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return from_json(text.str(), tokenizer_json.string());
+  return from_json(read_text_file(tokenizer_json), tokenizer_json.string());
 }
 
 Tokenizer Tokenizer::from_json(std::string_view json, const std::string& name) {

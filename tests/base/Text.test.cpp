@@ -18,6 +18,16 @@ TEST_CASE("sizes are readable") {
   CHECK(format_bytes(3.0 * 1024 * 1024 * 1024) == "3.00 GiB");
 }
 
+TEST_CASE("trimmed and formatted texts") {
+  CHECK(trim("  a b\t\r\n") == "a b");
+  CHECK(trim("a") == "a");
+  CHECK(trim(" \n").empty());
+  CHECK(trim("").empty());
+  CHECK(format_text("%d of %.1f %s", 3, 4.25, "x") == "3 of 4.2 x");
+  CHECK(format_text("%s", std::string(1000, 'y').c_str()) == std::string(1000, 'y'));
+  CHECK_FALSE(host_name().empty());
+}
+
 TEST_CASE("the time is a text that sorts") {
   const std::string now = utc_text();
   REQUIRE(now.size() == 20);

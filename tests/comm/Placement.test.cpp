@@ -19,13 +19,11 @@ RankPlace place(const char* node, const char* host, int host_cores, std::vector<
 
 }  // namespace
 
-TEST_CASE("nodes are numbered by their first rank, devices by host") {
+TEST_CASE("nodes are numbered by their first rank") {
   const Placement placement{{place("n1", "h", 4, {0}), place("n0", "h", 4, {1}),
                              place("n1", "h", 4, {2}), place("n2", "g", 4, {0})}};
   CHECK(placement.nodes() == std::vector<std::string>{"n1", "n0", "n2"});
   CHECK(placement.node_of_rank() == std::vector<int>{0, 1, 0, 2});
-  CHECK(placement.local_rank(2) == 2);
-  CHECK(placement.local_rank(3) == 0);
   CHECK(placement.ranks_on_host(0) == 3);
   CHECK(placement.ranks_on_host(3) == 1);
 }
@@ -70,7 +68,6 @@ TEST_CASE("places are found and gathered from all ranks") {
     CHECK(placement.ranks[r].node == "node-" + std::to_string(r / 2));
     CHECK(placement.ranks[r].host == mine.host);
     CHECK(placement.ranks[r].host_cores == mine.host_cores);
-    CHECK(placement.local_rank(r) == r);
   }
   CHECK(placement.ranks[world.rank()].cores == mine.cores);
 }

@@ -4,6 +4,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "driver/Options_params.hpp"
+#include "param/ParamFile.hpp"
+
 using namespace taper;
 using Catch::Matchers::ContainsSubstring;
 
@@ -25,12 +28,16 @@ TEST_CASE("the defaults have no problems") {
 }
 
 TEST_CASE("rollouts that cannot teach are refused") {
-  RolloutOptions o;
-  o.samples = 1;
-  check_problem(o.problems(), {"Rollout/Samples Per Prompt", "at least 2"});
-  o.samples = 2;
-  o.temperature = 0.0f;
-  check_problem(o.problems(), {"Rollout/Temperature is 0"});
+  const auto problems = [](const std::string& rollout) {
+    RunOptions o;
+    param::Schema schema;
+    describe(schema, o);
+    return schema.read_and_list_problems(
+        param::ParamFile::parse("Model: {Directory: m}\nRollout: {" + rollout + "}", "run.yaml"));
+  };
+  check_problem(problems("Samples Per Prompt: 1"), {"Rollout/Samples Per Prompt", "at least 2"});
+  check_problem(problems("Temperature: 0"), {"Rollout/Temperature is 0", "above 0"});
+  CHECK(problems("Samples Per Prompt: 2, Temperature: 0.1").empty());
 }
 
 TEST_CASE("a reward rule must fit the prompts") {

@@ -78,8 +78,7 @@ std::vector<RolloutRecord> my_part(const std::vector<RolloutRecord>& all, Deal d
   return mine;
 }
 
-const taper::RolloutFileOptions kOptions{
-    .iteration = 7, .reward_names = {"correct", "format"}, .attributes = {{"model", "tiny"}}};
+const taper::RolloutFileOptions kOptions{.iteration = 7, .reward_names = {"correct", "format"}};
 // All ranks write.
 const taper::RolloutFileOptions kManyWriters = [] {
   auto options = kOptions;
@@ -128,7 +127,6 @@ TEST_CASE("every dataset says what it is") {
   }
   CHECK_THAT(file.string_attribute("/finish", "description"),
              ContainsSubstring("0 eos, 1 stop, 2 length, 3 abort"));
-  CHECK(file.string_attribute("/", "model") == "tiny");
   CHECK(file.read<float>("/rewards").dims == taper::Dims{4, 2});
 }
 

@@ -40,7 +40,6 @@ RunFile sample(const std::filesystem::path& path, std::int64_t iterations) {
   run.set_config("Rollout:\n  Temperature: 1\n");
   run.set_machine("ranks", "4");
   run.describe("/metrics/actor/loss", "1", "policy loss");
-  run.set_extra("profile/decode", {2, 2}, {1, 2, 3, 4}, "s", "measured step time");
   fill(run, 0, iterations);
   return run;
 }
@@ -86,7 +85,6 @@ TEST_CASE("what was added stands in the file") {
   CHECK(file.read<std::int64_t>("/decisions/step").values ==
         std::vector<std::int64_t>{0, 0, 1, 1, 2, 2, 3, 3});
   CHECK(file.read<double>("/decisions/tp/after").values[1] == 3);
-  CHECK(file.read<double>("/profile/decode").dims == Dims{2, 2});
   CHECK(std::distance(std::filesystem::directory_iterator(scratch.path()), {}) == 1);
 }
 
@@ -162,9 +160,6 @@ TEST_CASE("names that collide are refused when they come, not when saving") {
   CHECK_THROWS_MATCHES(run.add_metrics(0, {{"a/b/c", 1}}), Error,
                        MessageMatches(ContainsSubstring("/metrics/a/b is a dataset")));
   CHECK_THROWS_AS(run.add_record("metrics", 0, {{"x", 1}}), Error);
-  CHECK_THROWS_AS(run.set_extra("/metrics/x", {1}, {1}, "1", ""), Error);
-  CHECK_THROWS_AS(run.set_extra("config", {1}, {1}, "1", ""), Error);
-  CHECK_THROWS_AS(run.set_extra("x", {2}, {1}, "1", ""), Error);
   run.save();
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/Safetensors.hpp"
 
-#include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -55,7 +54,6 @@ TEST_CASE("tensors of a safetensors file") {
   spill(scratch / "a.safetensors", good_file());
   const auto file = SafetensorsFile::open(scratch / "a.safetensors");
   CHECK(file.names() == std::vector<std::string>{"b", "h", "m"});
-  CHECK(file.metadata().at("format") == "pt");
   const auto& m = file.tensor("m");
   CHECK(m.type == TensorType::kF32);
   CHECK(m.shape == std::vector<std::int64_t>{2, 3});
@@ -220,21 +218,4 @@ TEST_CASE("every half is widened exactly") {
         FAIL("half " << bits);
     }
   }
-}
-
-TEST_CASE("bf16 is rounded to nearest even") {
-  using taper::detail::bf16_from_float;
-  using taper::detail::float_from_bf16;
-  for (std::uint32_t bits = 0; bits < 0x10000u; ++bits) {
-    const auto value = float_from_bf16(static_cast<std::uint16_t>(bits));
-    if (!std::isnan(value) && bf16_from_float(value) != bits) FAIL("bf16 " << bits);
-  }
-  const auto of = [](std::uint32_t bits) { return bf16_from_float(std::bit_cast<float>(bits)); };
-  CHECK(of(0x3f808000) == 0x3f80);  // tie, down to even
-  CHECK(of(0x3f818000) == 0x3f82);  // tie, up to even
-  CHECK(of(0x3f808001) == 0x3f81);
-  CHECK(of(0x3f807fff) == 0x3f80);
-  CHECK(of(0x7f7fffff) == 0x7f80);                     // beyond the largest: infinity
-  CHECK(of(0x00008001) == 0x0001);                     // denormals too
-  CHECK(std::isnan(float_from_bf16(of(0x7f800001))));  // a NaN stays one
 }

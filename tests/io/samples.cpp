@@ -33,9 +33,9 @@ void write_weights(const std::filesystem::path& directory) {
                                                              {"f32", TensorType::kF32, {3, 5, 2}},
                                                              {"empty", TensorType::kF32, {0, 2}},
                                                              {"scalar", TensorType::kF32, {}}});
-  writer.write_rows("bf16", 0, eighths(77));
-  writer.write_rows("f32", 0, eighths(30));
-  writer.write_rows("scalar", 0, std::vector<float>{2.5f});
+  writer.write_block("bf16", 0, 7, 0, 11, eighths(77));
+  writer.write_block("f32", 0, 3, 0, 10, eighths(30));
+  writer.write_block("scalar", 0, 1, 0, 1, std::vector<float>{2.5f});
   writer.commit();
 }
 

@@ -18,7 +18,7 @@ struct Fixture {
   std::string output = "out.jsonl";
   std::vector<std::string> assignments;
   double temperature = 1;
-  std::optional<int> seed;
+  int seed = 7;
   std::vector<int> degrees = {1, 2};
   Mode mode = Mode::kStatic;
   bool check = false;
@@ -69,9 +69,8 @@ TEST_CASE("values are taken as they are") {
   CHECK_FALSE(f.check);
   CHECK(f.degrees.empty());
   CHECK(f.run_file == "--run");
-  f.line.parse({"run.yaml", "--output=", "--seed=none"});
+  f.line.parse({"run.yaml", "--output="});
   CHECK(f.output.empty());
-  CHECK_FALSE(f.seed.has_value());
 }
 
 TEST_CASE("the name of the program is skipped") {
@@ -97,7 +96,7 @@ TEST_CASE("wrong usage is refused") {
   CHECK(f.problem({"r", "--seed", "--check"}) == "option --seed S lacks its value");
   CHECK(f.problem({"r", "--seed", "1", "--seed", "2"}) == "option --seed is given twice");
   CHECK(f.problem({"r", "--seed=x"}) ==
-        "option --seed is \"x\" (an integer or none is expected, not text)");
+        "option --seed is \"x\" (an integer is expected, not text)");
   CHECK(f.problem({"r", "--temperature=-1"}) ==
         "option --temperature is \"-1\" (must be at least 0)");
   CHECK(f.problem({"r", "--degrees=1,0"}) == "option --degrees[1] is \"0\" (must be at least 1)");
@@ -138,7 +137,7 @@ options:
   --set NAME=VALUE            overrides a value of the run file (may be repeated)
   --output FILE               where results go (default out.jsonl)
   --temperature T             softmax temperature (a number, at least 0; default 1.0)
-  --seed S                    seed of all random numbers (default none)
+  --seed S                    seed of all random numbers (default 7)
   --degrees N,N               degrees of tensor parallelism (a list of integers, at least 1; default
                               1,2)
   --mode WORD                 who chooses the layout (one of static, adaptive; default static)

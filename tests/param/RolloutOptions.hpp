@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,13 +15,13 @@ enum class Mode { kStatic, kAdvise, kAdaptive };
 
 struct RolloutOptions {
   double temperature = 1;
-  std::optional<double> top_p;
+  double top_p = 1;
   int samples = 8;
   std::uint64_t seed = 7;
-  std::optional<int> top_k = 40;
+  int top_k = 40;
   bool greedy = false;
   Mode mode = Mode::kStatic;
-  std::string dtype = "bf16";
+  std::string name = "first";
   std::vector<int> degrees = {1, 2};
   std::vector<float> rates;
   std::vector<std::string> stop = {"</s>"};
@@ -36,7 +35,6 @@ struct RolloutOptions {
 
 struct ModelOptions {
   std::string directory;
-  std::optional<std::string> adapter;
 };
 
 inline void describe(param::Section& s, RolloutOptions& o) {
@@ -45,11 +43,11 @@ inline void describe(param::Section& s, RolloutOptions& o) {
   r.number("Top P", o.top_p, "Mass kept of the distribution").above(0).at_most(1);
   r.integer("Samples", o.samples, "Responses per prompt").between(1, 1024);
   r.integer("Seed", o.seed, "Seed of all random numbers");
-  r.integer("Top K", o.top_k, "Tokens kept of the distribution").at_least(1);
+  r.integer("Top K", o.top_k, "Tokens kept of the distribution; 0 is all").at_least(0);
   r.flag("Greedy", o.greedy, "Takes the likeliest token");
   r.choice("Mode", o.mode, "Who chooses the layout",
            {{"static", Mode::kStatic}, {"advise", Mode::kAdvise}, {"adaptive", Mode::kAdaptive}});
-  r.choice("Type", o.dtype, "Type of weights and activations", {"f32", "bf16"});
+  r.text("Name", o.name, "What reports call the run");
   r.list("Degrees", o.degrees, "Degrees of tensor parallelism").at_least(1).not_empty();
   r.list("Rates", o.rates, "Rates per stage").below(1);
   r.list("Stop", o.stop, "Texts that end a response");
@@ -60,8 +58,7 @@ inline void describe(param::Section& s, RolloutOptions& o) {
 
 inline void describe(param::Section& s, ModelOptions& o) {
   auto m = s.section("Model", "What is trained");
-  m.text("Directory", o.directory, "Hugging Face directory of the model").required().not_empty();
-  m.text("Adapter", o.adapter, "Directory of an adapter");
+  m.text("Directory", o.directory, "Hugging Face directory of the model").not_empty();
 }
 
 }  // namespace taper::test

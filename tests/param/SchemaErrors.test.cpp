@@ -29,7 +29,7 @@ std::string rollout_problem(const std::string& entry) {
 }
 
 const std::string kKnown =
-    "(section Rollout knows Temperature, Top P, Samples, Seed, Top K, Greedy, Mode, Type, Degrees, "
+    "(section Rollout knows Temperature, Top P, Samples, Seed, Top K, Greedy, Mode, Name, Degrees, "
     "Rates, Stop, Cache)";
 
 TEST_CASE("unknown names are listed with what is known and what is near") {
@@ -76,7 +76,7 @@ TEST_CASE("wrong kinds say what is expected and what was found") {
   CHECK(rollout_problem("Temperature: [1, 2]") ==
         "run.yaml line 2: Rollout/Temperature is [1, 2] (a number is expected, not a list)");
   CHECK(rollout_problem("Top K: much") ==
-        "run.yaml line 2: Rollout/Top K is \"much\" (an integer or none is expected, not text)");
+        "run.yaml line 2: Rollout/Top K is \"much\" (an integer is expected, not text)");
   CHECK(rollout_problem("Samples: 1.5") ==
         "run.yaml line 2: Rollout/Samples is 1.5 (an integer is expected, not a number)");
   CHECK(rollout_problem("Greedy: 1") ==
@@ -109,14 +109,14 @@ TEST_CASE("values out of range say the range") {
   CHECK(rollout_problem("Temperature: .nan") ==
         "run.yaml line 2: Rollout/Temperature is \".nan\" (a number is expected, not text)");
   CHECK(rollout_problem("Top P: 0") ==
-        "run.yaml line 2: Rollout/Top P is 0 (must be above 0 and at most 1, or none)");
+        "run.yaml line 2: Rollout/Top P is 0 (must be above 0 and at most 1)");
   CHECK(rollout_problem("Samples: 2000") ==
         "run.yaml line 2: Rollout/Samples is 2000 (must be between 1 and 1024)");
   CHECK(rollout_problem("Seed: -1") ==
         "run.yaml line 2: Rollout/Seed is -1 (must be between 0 and 9223372036854775807)");
   CHECK(rollout_problem("Top K: 3e9") ==
         "run.yaml line 2: Rollout/Top K is 3.0e+09 (must be "
-        "between -2147483648 and 2147483647, or none)");
+        "between -2147483648 and 2147483647)");
   CHECK(rollout_problem("Degrees: [1, 0, 4]") ==
         "run.yaml line 2: Rollout/Degrees[1] is 0 (must be at least 1)");
   CHECK(rollout_problem("Degrees: []") ==
@@ -129,8 +129,9 @@ TEST_CASE("unknown choices list the known ones") {
   CHECK(rollout_problem("Mode: adaptve") ==
         "run.yaml line 2: Rollout/Mode is \"adaptve\" (must be one of static, advise, adaptive); "
         "did you mean adaptive?");
-  CHECK(rollout_problem("Type: 12345678901234") ==
-        "run.yaml line 2: Rollout/Type is 12345678901234 (must be one of f32, bf16)");
+  CHECK(rollout_problem("Mode: 12345678901234") ==
+        "run.yaml line 2: Rollout/Mode is 12345678901234 (must be one of static, advise, "
+        "adaptive)");
 }
 
 TEST_CASE("all problems of a file are reported at once") {
@@ -164,10 +165,10 @@ TEST_CASE("problems of the options themselves are reported with their section") 
 
 TEST_CASE("problems can be had without an exception") {
   Fixture f;
-  const auto problems = f.schema.find_problems(
+  const auto problems = f.schema.read_and_list_problems(
       ParamFile::parse("Rollout: {Samples: 0, Temperature: -1}", "run.yaml"));
   CHECK(problems.size() == 2);
-  CHECK(f.schema.find_problems(ParamFile()).empty());
+  CHECK(f.schema.read_and_list_problems(ParamFile()).empty());
 }
 
 TEST_CASE("mistakes of a description are programming errors") {

@@ -7,7 +7,6 @@
 
 #include "Messages.hpp"
 #include "ShowTypes.hpp"
-#include "param/detail/ListTools.hpp"
 
 namespace taper::param::detail {
 namespace {
@@ -48,12 +47,12 @@ TEST_CASE("XML is read as Teuchos reads it") {
   const std::string text = kEveryType;
   const auto theirs = Teuchos::getParametersFromXmlString(text);
   const auto ours = read(text);
-  CHECK(to_stable_text(ours) == to_stable_text(*theirs));
+  CHECK(test::to_stable_text(ours) == test::to_stable_text(*theirs));
   CHECK(test::show_types(ours) == test::show_types(*theirs));
 }
 
 TEST_CASE("an empty array is an empty list") {
-  CHECK(to_stable_text(read(parameter("Array(int)", "{}"))) == "x = []\n");
+  CHECK(test::to_stable_text(read(parameter("Array(int)", "{}"))) == "x = []\n");
 }
 
 TEST_CASE("values that do not fit their type are refused") {

@@ -7,7 +7,6 @@
 
 #include "Messages.hpp"
 #include "ShowTypes.hpp"
-#include "param/detail/ListTools.hpp"
 
 namespace taper::param::detail {
 namespace {
@@ -22,7 +21,7 @@ Teuchos::ParameterList read(const std::string& text) {
 }
 
 std::string stable(const std::string& text) {
-  return to_stable_text(read(text));
+  return test::to_stable_text(read(text));
 }
 
 std::string problem(const std::string& text) {
@@ -74,7 +73,7 @@ TEST_CASE("what Teuchos' own reader understands is read the same") {
     INFO(text);
     const auto theirs = Teuchos::getParametersFromYamlString(text);
     const auto ours = read(text);
-    CHECK(to_stable_text(ours.sublist("run")) == to_stable_text(*theirs));
+    CHECK(test::to_stable_text(ours.sublist("run")) == test::to_stable_text(*theirs));
     CHECK(test::show_types(ours.sublist("run")) == test::show_types(*theirs));
   }
 }

@@ -43,15 +43,6 @@ std::vector<float> run(const std::vector<int>& program, const std::vector<float>
   return stack;
 }
 
-std::size_t deepest(const std::vector<int>& program) {
-  std::size_t depth = 0, most = 0;
-  for (const int additions : program) {
-    most = std::max(most, ++depth);
-    depth -= static_cast<std::size_t>(additions);
-  }
-  return most;
-}
-
 // The sum over shards: local programs, then the finish program.
 float sharded_sum(const ReductionTree& tree, const std::vector<Range>& shards,
                   const std::vector<float>& leaves) {
@@ -192,24 +183,6 @@ TEST_CASE("the test data tell orders apart") {
   const float chain = std::accumulate(leaves.begin(), leaves.end(), 0.0f);
   const float tree = run(ReductionTree(64, 1).local_program({0, 64}), leaves)[0];
   CHECK(bits(chain) != bits(tree));
-}
-
-TEST_CASE("max_depth bounds every program") {
-  RandomStream random(8, RandomPurpose::kTest, 0, 0);
-  for (int trial = 0; trial < 3000; ++trial) {
-    const ReductionTree tree(static_cast<int>(random.between(1, 130)),
-                             static_cast<int>(random.between(1, 9)));
-    const auto limit = static_cast<std::size_t>(tree.max_depth());
-    const int a = static_cast<int>(random.between(0, tree.leaves()));
-    const int b = static_cast<int>(random.between(0, tree.leaves()));
-    const Range range{std::min(a, b), std::max(a, b)};
-    REQUIRE(deepest(tree.local_program(range)) <= limit);
-    const std::vector<Range> shards{{0, range.begin}, range, {range.end, tree.leaves()}};
-    REQUIRE(deepest(tree.finish_program(shards)) <= limit);
-    std::vector<Range> single;
-    for (int leaf = 0; leaf < tree.leaves(); ++leaf) single.push_back({leaf, leaf + 1});
-    REQUIRE(deepest(tree.finish_program(single)) <= limit);
-  }
 }
 
 TEST_CASE("few partials for shards of other degrees") {

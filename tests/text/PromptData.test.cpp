@@ -41,12 +41,10 @@ TEST_CASE("prompt data in both forms of verl") {
   CHECK(items[0].text == "1+1=");
   CHECK(items[0].data_source == "sum");
   CHECK(items[0].ground_truth == "2");
-  CHECK(items[0].extra_info.empty());
   CHECK(items[1].form == PromptForm::kMessages);
   REQUIRE(items[1].messages.size() == 2);
   CHECK(items[1].messages[1].content == "q\n");
   CHECK(items[1].ground_truth == "72");
-  CHECK(items[1].extra_info == R"({"index":5})");
   CHECK(items[1].line == 3);
   CHECK(items[2].ground_truth == R"(["1","2"])");
 }

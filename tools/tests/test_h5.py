@@ -84,6 +84,13 @@ class RunFile(ScratchCase):
             del file["timing/step"]
         self.check_refused(read_run, path, "/timing has no step")
 
+    def test_attribute_of_another_kind(self) -> None:
+        path = self.root / "run.h5"
+        write_run(path, make_numbers(5))
+        with h5py.File(path, "a") as file:
+            file.attrs["format_version"] = "new"
+        self.check_refused(read_run, path, "cannot be read")
+
     def test_wrong_checksum(self) -> None:
         path = self.root / "run.h5"
         write_run(path, make_numbers(5))

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 16-bit floats by integer operations only: right also where denormals are flushed to zero.
+// By integer operations only: right also where denormals are flushed to zero.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
 namespace taper::detail {
-
-inline float float_from_bf16(std::uint16_t bits) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-// Round to nearest, ties to even. A NaN stays one (quiet); what rounds beyond the largest number
-// becomes infinity.
-inline std::uint16_t bf16_from_float(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x0040u);
-  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
 
 // IEEE 754 binary16; exact.
 inline float float_from_f16(std::uint16_t half) {

@@ -76,14 +76,11 @@ Json parse_unique(const std::string& path, std::string_view text) {
   }
 }
 
-std::map<std::string, std::string> parse_metadata(const std::string& path, const Json& entry) {
-  std::map<std::string, std::string> metadata;
+void check_metadata(const std::string& path, const Json& entry) {
   TAPER_VALIDATE(entry.is_object(), path << ": __metadata__ is not an object");
   for (const auto& [key, value] : entry.items()) {
     TAPER_VALIDATE(value.is_string(), path << ": __metadata__ entry " << key << " is not a string");
-    metadata[key] = value.get<std::string>();
   }
-  return metadata;
 }
 
 // Tensors tile the data: none beyond the end, no holes, no overlaps.
@@ -119,8 +116,8 @@ std::size_t tensor_bytes(const std::string& where, TensorType type,
   return static_cast<std::size_t>(bytes);
 }
 
-SafetensorsHeader parse_safetensors_header(const std::string& path,
-                                           std::span<const std::byte> file) {
+std::map<std::string, TensorView> parse_safetensors_header(const std::string& path,
+                                                           std::span<const std::byte> file) {
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), kSafetensorsPrefix);
   TAPER_VALIDATE(
@@ -136,21 +133,21 @@ SafetensorsHeader parse_safetensors_header(const std::string& path,
   TAPER_VALIDATE(json.is_object(),
                  path << " has no valid header (not a JSON object) is it a safetensors file?");
 
-  SafetensorsHeader header;
+  std::map<std::string, TensorView> tensors;
   std::vector<Entry> entries;
   for (const auto& [name, entry] : json.items()) {
     if (name == "__metadata__") {
-      header.metadata = parse_metadata(path, entry);
+      check_metadata(path, entry);
     } else {
       entries.push_back(parse_entry(path + ": tensor " + name, name, entry));
     }
   }
   check_tiling(path, entries, data.size());
   for (auto& entry : entries) {
-    header.tensors[entry.name] = {entry.type, std::move(entry.shape),
-                                  data.subspan(entry.begin, entry.end - entry.begin)};
+    tensors[entry.name] = {entry.type, std::move(entry.shape),
+                           data.subspan(entry.begin, entry.end - entry.begin)};
   }
-  return header;
+  return tensors;
 }
 
 }  // namespace taper::detail

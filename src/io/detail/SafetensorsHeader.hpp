@@ -13,14 +13,10 @@ namespace taper::detail {
 inline constexpr std::size_t kSafetensorsPrefix = 8;  // header length, little-endian
 inline constexpr std::size_t kMostHeaderBytes = 100'000'000;
 
-struct SafetensorsHeader {
-  std::map<std::string, TensorView> tensors;
-  std::map<std::string, std::string> metadata;
-};
-
-// Parses and checks the header of a whole file. Errors name the file and the tensor.
-SafetensorsHeader parse_safetensors_header(const std::string& path,
-                                           std::span<const std::byte> file);
+// Parses and checks the header of a whole file: the tensors by name. Errors name the file and the
+// tensor.
+std::map<std::string, TensorView> parse_safetensors_header(const std::string& path,
+                                                           std::span<const std::byte> file);
 
 // Bytes of a tensor; throws where shape or product are impossible. where stands in front of the
 // error.

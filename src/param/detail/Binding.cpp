@@ -88,37 +88,6 @@ class ScalarBinding : public Binding {
   Scalar<T> scalar_;
 };
 
-template <class T>
-class OptionalBinding : public Binding {
- public:
-  OptionalBinding(Access<std::optional<T>> member, Scalar<T> scalar)
-      : member_(std::move(member)), scalar_(std::move(scalar)) {}
-
-  std::optional<Refusal> take(const Value& value) override {
-    const bool flag_off = value.kind == Value::Kind::kFlag && !value.flag;
-    if (means_none(value) || (flag_off && !kIsText<T>)) {
-      member_.write(std::nullopt);
-      return std::nullopt;
-    }
-    const auto scalar = scalar_.read(value);
-    if (!scalar) return refuse(value);
-    if (const auto reason = scalar_.check(*scalar, limits); !reason.empty())
-      return Refusal{"", show_found(value), reason + ", or none", ""};
-    member_.write(*scalar);
-    return std::nullopt;
-  }
-  Value show() const override {
-    const auto scalar = member_.read();
-    return scalar ? scalar_.show(*scalar) : Value::of_text("none");
-  }
-  std::string expects() const override { return std::string(Scalar<T>::kOne) + " or none"; }
-  bool has_limits() const override { return !kIsText<T>; }
-
- private:
-  Access<std::optional<T>> member_;
-  Scalar<T> scalar_;
-};
-
 // A scalar stands for a list of one, "none" for the empty list.
 template <class T>
 class ListBinding : public Binding {
@@ -229,23 +198,12 @@ Refusal Binding::refuse(const Value& value) const {
 std::unique_ptr<Binding> bind_number(Access<double> member) {
   return std::make_unique<ScalarBinding<double>>(std::move(member), Scalar<double>{});
 }
-std::unique_ptr<Binding> bind_number(Access<std::optional<double>> member) {
-  return std::make_unique<OptionalBinding<double>>(std::move(member), Scalar<double>{});
-}
 std::unique_ptr<Binding> bind_integer(Access<std::int64_t> member, IntegerRange range) {
   return std::make_unique<ScalarBinding<std::int64_t>>(std::move(member),
                                                        Scalar<std::int64_t>{range});
 }
-std::unique_ptr<Binding> bind_integer(Access<std::optional<std::int64_t>> member,
-                                      IntegerRange range) {
-  return std::make_unique<OptionalBinding<std::int64_t>>(std::move(member),
-                                                         Scalar<std::int64_t>{range});
-}
 std::unique_ptr<Binding> bind_text(Access<std::string> member) {
   return std::make_unique<ScalarBinding<std::string>>(std::move(member), Scalar<std::string>{});
-}
-std::unique_ptr<Binding> bind_text(Access<std::optional<std::string>> member) {
-  return std::make_unique<OptionalBinding<std::string>>(std::move(member), Scalar<std::string>{});
 }
 std::unique_ptr<Binding> bind_flag(Access<bool> member) {
   return std::make_unique<FlagBinding>(std::move(member));

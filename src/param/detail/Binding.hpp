@@ -77,20 +77,6 @@ Access<T> access_to(auto& member) {
 }
 
 template <class T, class Member>
-Access<std::optional<T>> access_to_optional(std::optional<Member>& member) {
-  return {[&member]() -> std::optional<T> {
-            if (!member) return std::nullopt;
-            return convert<T>(*member);
-          },
-          [&member](const std::optional<T>& value) {
-            if (value)
-              member = static_cast<Member>(*value);
-            else
-              member.reset();
-          }};
-}
-
-template <class T, class Member>
 Access<std::vector<T>> access_to_list(std::vector<Member>& member) {
   return {[&member] {
             std::vector<T> values;
@@ -126,12 +112,8 @@ struct ChoiceAccess {
 };
 
 std::unique_ptr<Binding> bind_number(Access<double> member);
-std::unique_ptr<Binding> bind_number(Access<std::optional<double>> member);
 std::unique_ptr<Binding> bind_integer(Access<std::int64_t> member, IntegerRange range);
-std::unique_ptr<Binding> bind_integer(Access<std::optional<std::int64_t>> member,
-                                      IntegerRange range);
 std::unique_ptr<Binding> bind_text(Access<std::string> member);
-std::unique_ptr<Binding> bind_text(Access<std::optional<std::string>> member);
 std::unique_ptr<Binding> bind_flag(Access<bool> member);
 std::unique_ptr<Binding> bind_choice(ChoiceAccess member);
 std::unique_ptr<Binding> bind_number_list(Access<std::vector<double>> member);
@@ -148,23 +130,12 @@ template <std::floating_point T>
 std::unique_ptr<Binding> make_number(T& member) {
   return bind_number(access_to<double>(member));
 }
-template <std::floating_point T>
-std::unique_ptr<Binding> make_number(std::optional<T>& member) {
-  return bind_number(access_to_optional<double>(member));
-}
 template <IntegerType T>
 std::unique_ptr<Binding> make_integer(T& member) {
   return bind_integer(access_to<std::int64_t>(member), range_of<T>());
 }
-template <IntegerType T>
-std::unique_ptr<Binding> make_integer(std::optional<T>& member) {
-  return bind_integer(access_to_optional<std::int64_t>(member), range_of<T>());
-}
 inline std::unique_ptr<Binding> make_text(std::string& member) {
   return bind_text(access_to<std::string>(member));
-}
-inline std::unique_ptr<Binding> make_text(std::optional<std::string>& member) {
-  return bind_text(access_to_optional<std::string>(member));
 }
 inline std::unique_ptr<Binding> make_flag(bool& member) {
   return bind_flag(access_to<bool>(member));

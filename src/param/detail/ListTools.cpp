@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/Text.hpp"
 #include "param/detail/YamlScalar.hpp"
 
 namespace taper::param::detail {
@@ -29,22 +28,22 @@ Teuchos::Array<T> to_array(const std::vector<Value>& items, Convert convert) {
 }
 
 void put_list(Teuchos::ParameterList& list, const std::string& name,
-              const std::vector<Value>& items, const std::string& doc) {
+              const std::vector<Value>& items) {
   const auto all_are = [&](auto test) {
     return !items.empty() && std::all_of(items.begin(), items.end(), test);
   };
   const auto is_integer = [](const Value& item) { return item.kind == Value::Kind::kInteger; };
   if (all_are([&](const Value& item) { return is_integer(item) && fits_int(item.integer); })) {
-    list.set(name, to_array<int>(items, [](const Value& v) { return static_cast<int>(v.integer); }),
-             doc);
+    list.set(name,
+             to_array<int>(items, [](const Value& v) { return static_cast<int>(v.integer); }));
   } else if (all_are(is_integer)) {
-    list.set(name, to_array<long long>(items, [](const Value& v) { return v.integer; }), doc);
+    list.set(name, to_array<long long>(items, [](const Value& v) { return v.integer; }));
   } else if (all_are([&](const Value& item) {
                return is_integer(item) || item.kind == Value::Kind::kNumber;
              })) {
-    list.set(name, to_array<double>(items, [](const Value& v) { return *to_number(v); }), doc);
+    list.set(name, to_array<double>(items, [](const Value& v) { return *to_number(v); }));
   } else {
-    list.set(name, to_array<std::string>(items, to_item_text), doc);
+    list.set(name, to_array<std::string>(items, to_item_text));
   }
 }
 
@@ -62,44 +61,31 @@ std::optional<Value> get_array(const Teuchos::ParameterEntry& entry, Value (*mak
   return Value::of_list(std::move(items));
 }
 
-void collect_lines(const Teuchos::ParameterList& list, const std::string& prefix,
-                   std::vector<std::string>& lines) {
-  for (auto it = list.begin(); it != list.end(); ++it) {
-    const std::string path = prefix + list.name(it);
-    const auto& entry = list.entry(it);
-    if (entry.isList())
-      collect_lines(Teuchos::getValue<Teuchos::ParameterList>(entry), path + "/", lines);
-    else
-      lines.push_back(path + " = " + format_value(get(entry)));
-  }
-}
-
 }  // namespace
 
-void put(Teuchos::ParameterList& list, const std::string& name, const Value& value,
-         const std::string& doc) {
+void put(Teuchos::ParameterList& list, const std::string& name, const Value& value) {
   switch (value.kind) {
     case Value::Kind::kFlag:
-      list.set(name, value.flag, doc);
+      list.set(name, value.flag);
       break;
     case Value::Kind::kInteger:
       if (fits_int(value.integer))
-        list.set(name, static_cast<int>(value.integer), doc);
+        list.set(name, static_cast<int>(value.integer));
       else
-        list.set(name, static_cast<long long>(value.integer), doc);
+        list.set(name, static_cast<long long>(value.integer));
       break;
     case Value::Kind::kNumber:
-      list.set(name, value.number, doc);
+      list.set(name, value.number);
       break;
     case Value::Kind::kText:
-      list.set(name, value.text, doc);
+      list.set(name, value.text);
       break;
     case Value::Kind::kList:
-      put_list(list, name, value.items, doc);
+      put_list(list, name, value.items);
       break;
     case Value::Kind::kNothing:
     case Value::Kind::kSection:
-      list.sublist(name, false, doc);
+      list.sublist(name);
       break;
   }
 }
@@ -121,13 +107,6 @@ Value get(const Teuchos::ParameterEntry& entry) {
   if (auto value = get_array<double>(entry, Value::of_number)) return *value;
   if (auto value = get_array<std::string>(entry, Value::of_text)) return *value;
   return Value::of_text(Teuchos::toString(entry.getAny(false)));
-}
-
-std::string to_stable_text(const Teuchos::ParameterList& list) {
-  std::vector<std::string> lines;
-  collect_lines(list, "", lines);
-  std::sort(lines.begin(), lines.end());
-  return lines.empty() ? std::string() : join(lines, "\n") + "\n";
 }
 
 }  // namespace taper::param::detail

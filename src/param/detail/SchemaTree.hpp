@@ -16,7 +16,6 @@ struct ParameterNode {
   std::string doc;
   std::unique_ptr<Binding> binding;
   Value default_value;
-  bool required = false;
 };
 
 struct SectionNode {

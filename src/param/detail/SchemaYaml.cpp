@@ -30,15 +30,10 @@ class YamlWriter {
     const Binding& binding = *parameter.binding;
     std::string accepted = binding.expects();
     if (const auto limits = binding.limits.describe(); !limits.empty()) accepted += ", " + limits;
-    if (parameter.required) accepted += ", required";
     write_comment(parameter.doc + " [" + accepted + "]", indent);
-    text_ << std::string(indent, ' ');
-    if (parameter.required && which_ == Which::kDefaults) {
-      text_ << "# " << format_key(parameter.name) << ":\n";
-      return;
-    }
     const Value value = which_ == Which::kDefaults ? parameter.default_value : binding.show();
-    text_ << format_key(parameter.name) << ": " << format_value(value) << '\n';
+    text_ << std::string(indent, ' ') << format_key(parameter.name) << ": " << format_value(value)
+          << '\n';
   }
 
   void write_comment(const std::string& doc, std::size_t indent) {

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "param/detail/ListTools.hpp"
 
 namespace taper::param::detail {
@@ -18,12 +19,6 @@ std::string extract_reason(const std::string& what) {
   std::string reason = what.substr(found == std::string::npos ? 0 : found);
   reason.erase(std::min(reason.find('\n'), reason.size()));
   return found == std::string::npos ? "not well-formed" : reason;
-}
-
-std::string trim(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
 class XmlReader {

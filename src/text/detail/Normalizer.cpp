@@ -98,16 +98,6 @@ std::string to_normal_form(std::string text, int options) {
   return out;
 }
 
-std::string replace_all(const Regex& regex, const std::string& text, const std::string& content) {
-  std::string replaced;
-  std::size_t done = 0;
-  for (const Span span : regex.find_all(text)) {
-    replaced.append(text, done, span.begin - done).append(content);
-    done = span.end;
-  }
-  return replaced.append(text, done);
-}
-
 }  // namespace
 
 void Normalizer::add(const Component& component) {
@@ -136,7 +126,7 @@ void Normalizer::add(const Component& component) {
     steps_.emplace_back(
         [regex = Regex(read_pattern(component), component.file() + ": " + component.place()),
          content = component.text("content")](std::string t) {
-          return replace_all(regex, t, content);
+          return regex.replace_all(t, content);
         });
   } else {
     component.fail_unsupported({"NFC", "NFD", "NFKC", "NFKD", "Prepend", "Replace", "Sequence"});

@@ -205,4 +205,14 @@ std::vector<Span> Regex::find_all(std::string_view text) const {
   return spans;
 }
 
+std::string Regex::replace_all(std::string_view text, std::string_view content) const {
+  std::string replaced;
+  std::size_t done = 0;
+  for (const Span span : find_all(text)) {
+    replaced.append(text, done, span.begin - done).append(content);
+    done = span.end;
+  }
+  return replaced.append(text, done);
+}
+
 }  // namespace taper::detail

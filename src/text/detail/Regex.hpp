@@ -26,6 +26,8 @@ class Regex {
 
   // All matches from left to right, without overlap. text must be valid UTF-8. Thread-safe.
   std::vector<Span> find_all(std::string_view text) const;
+  // With `content`, which is literal, in place of every match.
+  std::string replace_all(std::string_view text, std::string_view content) const;
 
  private:
   std::shared_ptr<const void> code_;  // pcre2_code, immutable after construction

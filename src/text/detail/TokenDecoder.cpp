@@ -124,13 +124,7 @@ void TokenDecoder::add(const Component& component) {
   } else if (type == "Replace") {
     add_each([regex = Regex(read_pattern(component), component.file() + ": " + component.place()),
               content = component.text("content")](std::string token) {
-      std::string out;
-      std::size_t done = 0;
-      for (const Span span : regex.find_all(token)) {
-        out.append(token, done, span.begin - done).append(content);
-        done = span.end;
-      }
-      return out.append(token, done);
+      return regex.replace_all(token, content);
     });
   } else if (type == "ByteFallback") {
     steps_.push_back({fall_back_to_bytes, [](std::string token) {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/OutputLines.hpp"
+#include "driver/OutputPath.hpp"
 
 #include <unistd.h>
 
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <system_error>
 
 #include "base/Error.hpp"
@@ -46,14 +43,6 @@ void require_output_directory(const std::string& option, const std::filesystem::
   TAPER_VALIDATE(::access(place.c_str(), W_OK | X_OK) == 0,
                  option << " " << directory.string()
                         << " cannot be written (no permission); choose another one");
-}
-
-std::string shortest_number(float value) {
-  TAPER_VALIDATE(std::isfinite(value),
-                 "a log-prob is " << value << " (are all weights of the model finite?)");
-  std::array<char, 32> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return {text.data(), end};
 }
 
 }  // namespace taper

@@ -19,7 +19,8 @@ constexpr float to_float(float value) {
   return value;
 }
 
-// Round to nearest, ties to even; NaN stays NaN.
+// Round to nearest, ties to even, by integer operations: right for denormals also where they are
+// flushed to zero. NaN stays NaN; what rounds beyond the largest number becomes infinity.
 constexpr bf16 to_bf16(float value) {
   const std::uint32_t u = std::bit_cast<std::uint32_t>(value);
   if ((u & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>((u >> 16) | 0x40u)};

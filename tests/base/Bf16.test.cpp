@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/Bf16.hpp"
+#include "base/Bf16.hpp"
 
+#include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <limits>
@@ -19,10 +20,12 @@ TEST_CASE("every bf16 survives the way to float and back", "[bf16]") {
 }
 
 TEST_CASE("bf16 rounds to nearest, ties to even", "[bf16]") {
-  CHECK(to_float(to_bf16(1.0f + 0x1p-8f)) == 1.0f);                // tie, down to even
-  CHECK(to_float(to_bf16(1.0f + 3 * 0x1p-8f)) == 1.0f + 0x1p-6f);  // tie, up to even
-  CHECK(to_float(to_bf16(1.0f + 0x1.1p-8f)) == 1.0f + 0x1p-7f);    // above the tie
-  CHECK(to_float(to_bf16(-1.0f - 0x0.fp-8f)) == -1.0f);            // below the tie
+  CHECK(to_float(to_bf16(1.0f + 0x1p-8f)) == 1.0f);                  // tie, down to even
+  CHECK(to_float(to_bf16(1.0f + 3 * 0x1p-8f)) == 1.0f + 0x1p-6f);    // tie, up to even
+  CHECK(to_float(to_bf16(1.0f + 0x1.1p-8f)) == 1.0f + 0x1p-7f);      // above the tie
+  CHECK(to_float(to_bf16(-1.0f - 0x0.fp-8f)) == -1.0f);              // below the tie
+  CHECK(to_bf16(std::bit_cast<float>(0x00008001u)).bits == 0x0001);  // denormals too
   CHECK(std::isinf(to_float(to_bf16(std::numeric_limits<float>::max()))));
+  CHECK(std::isnan(to_float(to_bf16(std::bit_cast<float>(0x7f800001u)))));
   CHECK(std::isnan(to_float(to_bf16(std::numeric_limits<float>::quiet_NaN()))));
 }

@@ -17,8 +17,4 @@ enum class CreateDirectory { kNo, kYes };
 void require_output_directory(const std::string& option, const std::filesystem::path& directory,
                               CreateDirectory create);
 
-// The fewest digits that give the same f32 back. Throws Error for what JSON cannot hold (nan,
-// infinities).
-std::string shortest_number(float value);
-
 }  // namespace taper

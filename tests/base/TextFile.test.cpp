@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/TextFile.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <fstream>
+
+#include "base/Error.hpp"
+#include "support/Scratch.hpp"
+
+using taper::read_text_file;
+
+TEST_CASE("a file is read to its end, or named") {
+  const taper::test::Scratch scratch;
+  const auto path = scratch / "a";
+  const std::string text("one\r\n\0two", 9);
+  taper::test::spill(path, text);
+  CHECK(read_text_file(path) == text);
+  taper::test::spill(path, "");
+  CHECK(read_text_file(path).empty());
+  CHECK_THROWS_WITH(read_text_file(scratch / "none"),
+                    (scratch / "none").string() + " cannot be opened (No such file or directory)");
+  CHECK_THROWS_WITH(read_text_file(scratch.path()),
+                    scratch.path().string() + " cannot be read (it is a folder)");
+}
