@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lone_failure FILE, on two ranks: both write rollouts into one file, and rank 1 fails alone. The
-// guard must end rank 0, which waits inside HDF5.
+// lone_failure FILE, on two ranks: both write rollouts into one file, and rank 1 alone runs out of
+// memory. The guard must end rank 0, which waits inside HDF5.
 #include <mpi.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "comm/Guard.hpp"
 #include "comm/Startup.hpp"
@@ -22,9 +25,18 @@ int main(int argc, char** argv) {
     record.prompt_length = 1;
     record.tokens = {1, 2, 3};
     record.log_probs = {-1.0f, -2.0f};
+    record.rewards = {0.0f};
     RolloutFileOptions options;
-    options.bytes_per_writer = 1;                              // both write
-    if (mpi.rank() == 1) options.attributes = {{"", "text"}};  // HDF5 refuses such a name
+    options.bytes_per_writer = 1;  // both write
+    options.reward_names = {"score"};
+    if (mpi.rank() == 1) {  // no room for a copy of this name
+      options.reward_names.front().assign(1 << 28, 'x');
+      rlim_t pages = 0;
+      std::ifstream("/proc/self/statm") >> pages;
+      const rlim_t room = rlim_t{64} << 20;
+      const rlimit limit{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + room, RLIM_INFINITY};
+      setrlimit(RLIMIT_AS, &limit);
+    }
     try {
       write_rollouts(argv[1], MPI_COMM_WORLD, {&record, 1}, options);
     } catch (...) {
