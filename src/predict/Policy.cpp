@@ -55,6 +55,7 @@ Layout Policy::begin(const Workload& workload) {
   s.switches = 0;
   s.made.clear();
   s.last.clear();
+  s.settled = {};
   s.acted_in_epoch = -1;
   s.refusals = s.wait_until = 0;
   s.lengths.begin(std::max(1, workload.max_new_tokens));
@@ -95,11 +96,12 @@ Decision Policy::decide(const Snapshot& snapshot) {
   if (alive == 0) return answer("nothing left");
   if (s.switches >= s.options.max_switches) return answer("no switch left in this generation");
   if (s.budget.exhausted()) return answer("switching has lost too much of late");
+  decision.wait_ns = s.wait_ns(snapshot);
+  if (s.is_settled(snapshot)) return answer("as planned");
   const auto sequences = expand(snapshot, s.mean_prompt(), s.lengths.limit());
   const PlanSetting setting = s.setting();
   const auto plans =
       PlanSearch(setting, s.shape(snapshot.layout), sequences, s.scenarios_for(alive)).search();
-  decision.wait_ns = snapshot.elapsed_ns / 16;
   if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
   std::size_t best = 0;
   std::vector<PriceRange> savings;
@@ -112,9 +114,14 @@ Decision Policy::decide(const Snapshot& snapshot) {
   }
   decision.plan = plans[best].plan;
   const bool later = decision.plan.start == PlanStart::kBelow;
-  decision.wait_ns = std::min(plans[later ? best : 0].next_ns / 2, snapshot.elapsed_ns / 10);
+  s.settled = {
+      snapshot.epoch,
+      snapshot.elapsed_ns + std::min(plans[later ? best : 0].next_ns / 2, snapshot.elapsed_ns / 4),
+      std::max(later ? static_cast<int>(decision.plan.argument) : 0, alive * 3 / 4)};
+  decision.wait_ns = s.wait_ns(snapshot);
   if (best == 0) return answer("staying is fastest");
-  if (decision.plan.start != PlanStart::kNow) return answer("a later switch is better");
+  if (later) return answer("a later switch is better");
+  s.settled = {};
   if (savings[best].low <= 0) return answer("the saving is uncertain");
   if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns))
     return answer("the switching budget is spent");

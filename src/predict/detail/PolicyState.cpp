@@ -99,6 +99,17 @@ void Policy::State::observe(const Snapshot& now) {
   }
 }
 
+bool Policy::State::is_settled(const Snapshot& now) const {
+  return settled.epoch == now.epoch && now.elapsed_ns < settled.until_ns &&
+         now.alive() > settled.alive;
+}
+
+// Halfway to the time of the next search, but after a sixteenth of the elapsed time at the latest.
+std::int64_t Policy::State::wait_ns(const Snapshot& now) const {
+  const std::int64_t most = now.elapsed_ns / 16;
+  return is_settled(now) ? std::min((settled.until_ns - now.elapsed_ns) / 2, most) : most;
+}
+
 void Policy::State::notice_refusal(const Snapshot& now) {
   if (acted_in_epoch < 0) return;
   refusals = now.epoch == acted_in_epoch ? refusals + 1 : 0;

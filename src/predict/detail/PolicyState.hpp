@@ -39,6 +39,8 @@ struct Policy::State {
   }
 
   void observe(const Snapshot& snapshot);
+  bool is_settled(const Snapshot& snapshot) const;
+  std::int64_t wait_ns(const Snapshot& snapshot) const;  // until the next consultation
   void notice_refusal(const Snapshot& snapshot);
   bool fits(const LayoutShape& to, std::span<const SequenceState> sequences,
             std::span<const SequenceMove> moves) const;
@@ -81,6 +83,12 @@ struct Policy::State {
   std::vector<ReplaySwitch> made;
   // The snapshot before, for what ended since.
   std::vector<std::int64_t> last;  // see observe()
+  // What the last search found stands until then, while more sequences than these are left.
+  struct Settled {
+    std::int64_t epoch = -1, until_ns = 0;
+    int alive = 0;
+  };
+  Settled settled;
   // A decision to act after which the epoch stays the same was refused at the meeting; meetings
   // cost time, so after several refusals the next one has to wait.
   std::int64_t acted_in_epoch = -1;
