@@ -77,6 +77,7 @@ int run_eval(int argc, char** argv) {
   if (session.rank() == 0 && !eval.output.empty()) require_writable(eval.output);
   Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
   std::vector<std::vector<std::int32_t>> tokens;
+  tokens.reserve(prompts.size());
   for (const Prompt& p : prompts) tokens.push_back(p.tokens);
   require_equal(ranks, "the prompts", hash_text(tokens));
   EvalJob job(options, eval.data.rule, files, prompts, ranks);

@@ -26,7 +26,7 @@ except ModuleNotFoundError as missing:
         name=missing.name,
     ) from missing
 
-FORMAT_VERSION = 1
+FORMAT_VERSIONS = {"taper-run": 1, "taper-rollouts": 1, "taper-profile": 2}
 FINISH_NAMES = ("eos", "stop", "length", "abort")  # by code of Rollouts.finish
 
 
@@ -142,7 +142,7 @@ def read_rollouts(path: str | Path) -> Rollouts:
         rewards = _read_column(path, file, "rewards", rows)
         if rewards.shape != (rows, len(names)):
             raise ReadError(
-                f"{path}: /rewards is {rewards.shape} ({rows} samples, {len(names)} names) damaged file?"
+                f"{path}: /rewards is {rewards.shape} ({rows} samples, {len(names)} names); damaged file?"
             )
         ragged = {
             name: _read_ragged(path, file, name, rows)
@@ -254,7 +254,7 @@ def _open(path: Path, kind: str) -> Iterator[h5py.File]:
     """An open file of the given format. What h5py throws inside becomes a ReadError."""
     if not path.is_file():
         reason = "it is a directory" if path.is_dir() else "no such file"
-        raise ReadError(f"{path} cannot be read ({reason}) check the path")
+        raise ReadError(f"{path} cannot be read ({reason}); check the path")
     try:
         with h5py.File(path, "r", locking=False) as file:
             found = _text(file.attrs.get("format", ""))
@@ -263,18 +263,18 @@ def _open(path: Path, kind: str) -> Iterator[h5py.File]:
                     f"{path} is not a {kind} file (its format attribute is {found or 'missing'})"
                 )
             version = int(file.attrs.get("format_version", 0))
-            if version != FORMAT_VERSION:
+            if version != FORMAT_VERSIONS[kind]:
                 raise ReadError(
-                    f"{path} has format version {version} (these tools read {FORMAT_VERSION})"
+                    f"{path} has format version {version} (these tools read {FORMAT_VERSIONS[kind]})"
                 )
             yield file
     except KeyError as error:
         raise ReadError(
-            f"{path} lacks a dataset ({error.args[0]}) damaged file, or another version?"
+            f"{path} lacks a dataset ({error.args[0]}); damaged file, or another version?"
         ) from error
     except (OSError, RuntimeError, ValueError) as error:
         raise ReadError(
-            f"{path} cannot be read as HDF5 ({_reason(error)}) damaged or cut off?"
+            f"{path} cannot be read as HDF5 ({_reason(error)}); damaged or cut off?"
         ) from error
 
 
@@ -308,7 +308,7 @@ def _read_table(file: h5py.File, group: str, cell: tuple[int, ...]) -> dict[str,
     columns = {name: dataset[()] for name, dataset in _datasets(file[group]).items()}
     if "step" not in columns:
         raise ReadError(
-            f"{file.filename}: /{group} has no step (the iteration of each row) damaged file?"
+            f"{file.filename}: /{group} has no step (the iteration of each row); damaged file?"
         )
     rows = len(columns["step"])
     for name, values in columns.items():
@@ -318,7 +318,7 @@ def _read_table(file: h5py.File, group: str, cell: tuple[int, ...]) -> dict[str,
         )
         if not fits:
             raise ReadError(
-                f"{file.filename}: /{group}/{name} is {values.shape} ({wanted} expected) damaged file?"
+                f"{file.filename}: /{group}/{name} is {values.shape} ({wanted} expected); damaged file?"
             )
     return columns
 
@@ -334,7 +334,7 @@ def _read_units(file: h5py.File) -> dict[str, str]:
 def _read_column(path: Path, file: h5py.File, name: str, rows: int) -> np.ndarray:
     values = file[name][()]
     if len(values) != rows:
-        raise ReadError(f"{path}: /{name} has {len(values)} rows ({rows} samples) damaged file?")
+        raise ReadError(f"{path}: /{name} has {len(values)} rows ({rows} samples); damaged file?")
     return values
 
 

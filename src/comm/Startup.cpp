@@ -64,7 +64,7 @@ MpiSession::~MpiSession() {
   }
   MPI_Comm_free(&farewell_);
   {
-    const detail::ExitTimer timer(finalize_seconds, exit_code_);
+    const detail::ExitTimer timer(kFinalizeSeconds, exit_code_);
     MPI_Finalize();
   }
   if (progress_ != nullptr) progress_->leave_collective();

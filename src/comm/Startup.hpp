@@ -19,7 +19,7 @@ class MpiSession {
   MpiSession(int& argc, char**& argv);
   // Waits for all ranks and finalizes, unless an exception is on its way: the others would not come
   // (see Guard.hpp). The results are safe by then, so where MPI_Finalize hangs (MPICH 4.0 with UCX
-  // over TCP does in some runs) the process leaves with the exit code after `finalize_seconds`.
+  // over TCP does in some runs) the process leaves with the exit code after `kFinalizeSeconds`.
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
@@ -33,7 +33,7 @@ class MpiSession {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
-  static constexpr double finalize_seconds = 5.0;
+  static constexpr double kFinalizeSeconds = 5.0;
 
  private:
   Progress* progress_ = nullptr;

@@ -2,6 +2,7 @@
 #include "device/Runtime.hpp"
 
 #include <atomic>
+#include <cstdlib>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -44,6 +45,9 @@ void on_every_thread(const F& f) {
 }  // namespace
 
 Runtime::Runtime(int& argc, char** argv) : owns_kokkos_(true) {
+  // Kokkos advises binding of threads, on every rank, where the placement of ranks has said what
+  // there is to say.
+  setenv("KOKKOS_DISABLE_WARNINGS", "1", 0);
   Kokkos::initialize(argc, argv);
   set_float_mode();
 }

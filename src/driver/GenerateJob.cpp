@@ -71,6 +71,7 @@ std::vector<Sample> GenerateJob::run() {
   const Timer timer;
   auto completions = generator_.run(requests(), options_.sampling, stops);
   std::vector<Sample> mine;
+  mine.reserve(completions.size());
   for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
   auto samples = gather_samples(ranks_.world(), mine);
   seconds_ = timer.seconds();

@@ -189,7 +189,7 @@ std::string inspect_run(const fs::path& directory) {
 std::string inspect_model(const fs::path& directory) {
   const ModelConfig config = read_model_config(directory);
   const ParamTable table(config);
-  HuggingFaceReader(directory, table);  // names and shapes of all tensors
+  const HuggingFaceReader reader(directory, table);  // checks names and shapes of all tensors
   std::ostringstream out;
   out << "model of the family " << to_string(config.family) << ": " << config.parameters()
       << " parameters, " << config.layers << " layers, hidden size " << config.hidden << ", "

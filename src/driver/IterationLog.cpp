@@ -118,6 +118,7 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
 void IterationLog::add(std::int64_t iteration, MetricValues metrics,
                        const std::vector<PhaseTiming>& timing, const std::vector<Sample>& samples) {
   std::vector<int> lengths;
+  lengths.reserve(samples.size());
   for (const Sample& s : samples) lengths.push_back(static_cast<int>(s.response.size()));
   for (const PhaseTiming& t : timing) {
     metrics.emplace_back("timing_s/" + t.phase, t.max);

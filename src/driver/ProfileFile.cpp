@@ -66,6 +66,7 @@ template <class Row>
 void write_table(Hdf5File& file, const std::string& group, const std::vector<Row>& rows) {
   for_columns<Row>([&]<class T>(const Column<Row, T>& column) {
     std::vector<Stored<T>> values;
+    values.reserve(rows.size());
     for (const Row& row : rows) values.push_back(static_cast<Stored<T>>(row.*column.member));
     file.write(group + "/" + column.name, values,
                {.units = column.units, .description = column.description});

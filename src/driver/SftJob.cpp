@@ -79,6 +79,7 @@ double SftJob::step(const std::vector<Example>& batch, double& grad_norm) {
   }
   const auto mine = assign_samples(lengths, model_.dp_group().size(), model_.dp_group().rank());
   std::vector<int> my_lengths;
+  my_lengths.reserve(mine.size());
   for (const int i : mine) my_lengths.push_back(lengths[i]);
   const HeadOptions head{files_.valid_ids(), 1.0f};
   const FloatVector gradient = model_.gradients().all();

@@ -52,7 +52,7 @@ Hdf5Id create_with(const std::string& file, const Hdf5Id& access) {
 
 Hdf5Id open_with(const std::string& file, const Hdf5Id& access) {
   TAPER_VALIDATE(std::filesystem::is_regular_file(file),
-                 file << " cannot be read (no such file) check the path");
+                 file << " cannot be read (no such file); check the path");
   return {TAPER_HDF5_CALL(file, H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get())), H5Fclose};
 }
 

@@ -15,12 +15,12 @@ namespace {
 
 std::ifstream open_text(const std::filesystem::path& path) {
   TAPER_VALIDATE(std::filesystem::exists(path),
-                 path.string() << " cannot be read (no such file) check the path");
+                 path.string() << " cannot be read (no such file); check the path");
   TAPER_VALIDATE(!std::filesystem::is_directory(path),
-                 path.string() << " cannot be read (it is a directory) name a file");
+                 path.string() << " cannot be read (it is a directory); name a file");
   std::ifstream in(path, std::ios::binary);
   TAPER_VALIDATE(in.good(), path.string() << " cannot be read (" << detail::describe_errno(errno)
-                                          << ") check the permissions");
+                                          << "); check the permissions");
   return in;
 }
 

@@ -112,7 +112,7 @@ void MetricsLog::append(const MetricValues& values, std::int64_t iteration) {
   std::string line = "{\"step\": " + std::to_string(iteration);
   for (const auto& [key, value] : values) {
     TAPER_VALIDATE(key != "step",
-                   "the metric name \"step\" is taken (it holds the iteration) use another name");
+                   "the metric name \"step\" is taken (it holds the iteration); use another name");
     line += ", " + Json(key).dump() + ": ";
     add_number(line, value);
   }

@@ -251,7 +251,7 @@ std::vector<T> read_column(const Hdf5File& file, const std::string& name, std::s
   auto values = file.read<T>(name).values;
   TAPER_VALIDATE(values.size() == rows, file.path()
                                             << ": " << name << " has " << values.size()
-                                            << " values (" << rows << " samples) damaged file?");
+                                            << " values (" << rows << " samples); damaged file?");
   return values;
 }
 
@@ -305,7 +305,7 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
   const auto version = file.int_attribute("/", "format_version");
   TAPER_VALIDATE(version == kFormatVersion,
                  path.string() << " has format version " << version << " (this program reads "
-                               << kFormatVersion << ") use the program that wrote it");
+                               << kFormatVersion << "); use the program that wrote it");
   RolloutSet set{file.int_attribute("/", "iteration"), file.read_strings("/reward_names"), {}};
   const auto group = file.read<std::int64_t>("/group").values;
   const auto rows = group.size();
@@ -345,7 +345,7 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
     TAPER_VALIDATE(records[i].response_length() == response_length[i],
                    path.string() << ": /response_length of sample " << i << " is "
                                  << response_length[i] << " (there are "
-                                 << records[i].response_length() << " tokens) damaged file?");
+                                 << records[i].response_length() << " tokens); damaged file?");
   }
   return set;
 }

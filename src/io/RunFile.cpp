@@ -42,7 +42,7 @@ void RunFile::claim(const std::string& group, const std::string& name) {
                      dataset.find("//") == std::string::npos &&
                      (dataset + "/").find("/./") == std::string::npos,
                  where << " is no usable name (words joined by single slashes expected)");
-  TAPER_VALIDATE(name != "step", where << " is taken (it holds the iterations) use another name");
+  TAPER_VALIDATE(name != "step", where << " is taken (it holds the iterations); use another name");
   for (auto slash = dataset.find('/', 1); slash != std::string::npos;
        slash = dataset.find('/', slash + 1)) {
     TAPER_VALIDATE(claimed_.count(dataset.substr(0, slash)) == 0,
@@ -84,7 +84,7 @@ void RunFile::add_record(const std::string& table, std::int64_t iteration,
                          const MetricValues& values) {
   TAPER_VALIDATE(table != "metrics" && table != "timing" && table != "rollout",
                  path_.string() << ": table " << table
-                                << " is taken (it is not one of records) use another name");
+                                << " is taken (it is not one of records); use another name");
   TAPER_VALIDATE(
       table.find('/') == std::string::npos,
       path_.string() << ": table " << table << " is no usable name (no slashes expected)");
@@ -248,7 +248,7 @@ RunFile RunFile::load(const std::filesystem::path& path) {
   const auto version = file.int_attribute("/", "format_version");
   TAPER_VALIDATE(version == kFormatVersion,
                  path.string() << " has format version " << version << " (this program reads "
-                               << kFormatVersion << ") use the program that wrote it");
+                               << kFormatVersion << "); use the program that wrote it");
   RunFile run(path);
   run.load_facts(file);
   run.load_table(file, "/metrics", run.metrics_);

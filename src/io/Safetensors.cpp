@@ -107,12 +107,12 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   SafetensorsFile file;
   file.path_ = path.string();
   TAPER_VALIDATE(std::filesystem::is_regular_file(path),
-                 file.path_ << " cannot be read (no such file) check the path");
+                 file.path_ << " cannot be read (no such file); check the path");
   const detail::Descriptor descriptor(path, O_RDONLY);
   const auto size = static_cast<std::size_t>(descriptor.size());
   TAPER_VALIDATE(size >= detail::kSafetensorsPrefix, file.path_
                                                          << " is not a safetensors file (only "
-                                                         << size << " bytes) copy it again");
+                                                         << size << " bytes); copy it again");
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.fd(), 0);
   if (start == MAP_FAILED) detail::throw_errno("map", path, errno);
   file.mapping_.reset(new Mapping{{static_cast<std::byte*>(start), size}});
@@ -146,7 +146,7 @@ void SafetensorsFile::read_f32_block(const std::string& name, std::int64_t row_b
   TAPER_VALIDATE(view.type == TensorType::kF32 || view.type == TensorType::kBf16 ||
                      view.type == TensorType::kF16,
                  path_ << ": tensor " << name << " has dtype " << to_string(view.type)
-                       << " (only F32, BF16 and F16 weights are read) convert the model first");
+                       << " (only F32, BF16 and F16 weights are read); convert the model first");
   const auto columns = view.columns();
   TAPER_INSIST(0 <= row_begin && row_begin <= row_end && row_end <= view.rows() &&
                    0 <= column_begin && column_begin <= column_end && column_end <= columns,

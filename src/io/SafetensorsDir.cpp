@@ -45,7 +45,7 @@ SafetensorsDir SafetensorsDir::open(const std::filesystem::path& directory) {
   }
   TAPER_VALIDATE(std::filesystem::exists(index),
                  dir.path_ << " holds no weights (neither model.safetensors nor "
-                              "model.safetensors.index.json) give a "
+                              "model.safetensors.index.json); give a "
                               "Hugging Face model directory");
   std::map<std::string, std::size_t> opened;
   for (const auto& [name, file] : read_index(index)) {

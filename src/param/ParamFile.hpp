@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace Teuchos {
+namespace Teuchos {  // NOLINT(readability-identifier-naming): theirs
 class ParameterList;
 }
 

@@ -53,7 +53,7 @@ def load_run(directory: Path) -> Run:
     """run.h5, or where that is missing the metrics of the log of record."""
     if not directory.is_dir():
         raise ReadError(
-            f"{directory} cannot be read (no such directory) name the output directory of a run"
+            f"{directory} cannot be read (no such directory); name the output directory of a run"
         )
     file, log = directory / "run.h5", directory / "metrics.jsonl"
     if not file.exists() and log.exists():
@@ -65,7 +65,7 @@ def load_run(directory: Path) -> Run:
         run = Run(path=log, steps=steps, metrics=metrics)
     elif not file.exists():
         raise ReadError(
-            f"{directory} holds no run (neither run.h5 nor metrics.jsonl) name the output directory of one"
+            f"{directory} holds no run (neither run.h5 nor metrics.jsonl); name the output directory of one"
         )
     else:
         try:
@@ -75,7 +75,7 @@ def load_run(directory: Path) -> Run:
             raise ReadError(f"{error}{hint}") from error
     if len(run.steps) == 0:
         raise ReadError(
-            f"{run.path} holds no iteration yet (the first one has not ended?) try again later"
+            f"{run.path} holds no iteration yet (the first one has not ended?); try again later"
         )
     return run
 

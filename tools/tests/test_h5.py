@@ -5,6 +5,7 @@ where TAPER_RUN_DIR names their directory.
 python3 tools/tests/test_h5.py. Exit code 77: packages missing.
 """
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -19,7 +20,14 @@ try:
     import numpy as np
     from synthetic_run import make_numbers, write_log, write_rollouts, write_run
 
-    from taper_h5 import ReadError, read_metrics_jsonl, read_rollouts, read_run, valid_lengths
+    from taper_h5 import (
+        FORMAT_VERSIONS,
+        ReadError,
+        read_metrics_jsonl,
+        read_rollouts,
+        read_run,
+        valid_lengths,
+    )
 except ModuleNotFoundError as missing:
     print(f"skipped: {missing} (set TAPER_PYTHON to an interpreter with h5py and numpy)")
     sys.exit(77)
@@ -83,6 +91,17 @@ class RunFile(ScratchCase):
         with h5py.File(path, "a") as file:
             del file["timing/step"]
         self.check_refused(read_run, path, "/timing has no step")
+
+    def test_versions_are_those_that_the_program_writes(self) -> None:
+        sources = {
+            "taper-run": "io/RunFile.hpp",
+            "taper-rollouts": "io/RolloutFile.cpp",
+            "taper-profile": "driver/ProfileFile.cpp",
+        }
+        for kind, name in sources.items():
+            text = (TOOLS.parent / "src" / name).read_text()
+            found = re.search(r"k(?:Format)?Version = (\d+);", text)
+            self.assertEqual(FORMAT_VERSIONS[kind], int(found[1]), name)
 
     def test_attribute_of_another_kind(self) -> None:
         path = self.root / "run.h5"

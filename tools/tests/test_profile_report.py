@@ -35,7 +35,7 @@ def write_profile(path: Path) -> None:
     ] + [(tp, 0, 65, 1, 200, 9_000_000 // tp) for tp in (1, 2)]
     columns = ("tp", "pair", "new_tokens", "sequences", "context", "time_ns")
     with h5py.File(path, "w") as file:
-        file.attrs.update(format="taper-profile", format_version=1, ranks=2)
+        file.attrs.update(format="taper-profile", format_version=2, ranks=2)
         file.create_group("identity/model").attrs["layers"] = "4"
         for name, values in zip(columns, zip(*rows)):
             file[f"steps/{name}"] = np.array(values)

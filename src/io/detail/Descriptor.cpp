@@ -30,13 +30,13 @@ std::string describe_errno(int error) {
 void throw_errno(const char* action, const std::filesystem::path& path, int error) {
   const char* advice = "";
   if (error == ENOSPC || error == EDQUOT) {
-    advice = " free some space or choose another output directory";
+    advice = "; free some space or choose another output directory";
   } else if (error == EFBIG) {
-    advice = " raise the limit (ulimit -f)";
+    advice = "; raise the limit (ulimit -f)";
   } else if (error == EACCES || error == EROFS) {
-    advice = " check the permissions";
+    advice = "; check the permissions";
   } else if (error == ENOENT) {
-    advice = " check the path";
+    advice = "; check the path";
   }
   TAPER_FAIL(ExitCode::kFailure, "cannot " << action << " " << path.string() << " ("
                                            << describe_errno(error) << ")" << advice);

@@ -93,7 +93,7 @@ void check_tiling(const std::string& path, std::vector<Entry>& entries, std::uin
     TAPER_VALIDATE(entry.end <= data_bytes, path << ": tensor " << entry.name << " ends at byte "
                                                  << entry.end << " of the data (there are "
                                                  << data_bytes
-                                                 << ") the file is truncated, copy it again");
+                                                 << "); the file is truncated, copy it again");
     TAPER_VALIDATE(entry.begin == expected,
                    path << ": tensor " << entry.name << " begins at byte " << entry.begin
                         << " of the data (the one before ends at " << expected << ": tensors "
@@ -125,7 +125,7 @@ std::map<std::string, TensorView> parse_safetensors_header(const std::string& pa
       path << " is not a safetensors file (its header would have " << length << " bytes)");
   TAPER_VALIDATE(length <= file.size() - kSafetensorsPrefix,
                  path << " is truncated (its header has " << length << " bytes, the file "
-                      << file.size() << ") copy it again");
+                      << file.size() << "); copy it again");
   const auto data = file.subspan(kSafetensorsPrefix + length);
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + kSafetensorsPrefix,
                               length);

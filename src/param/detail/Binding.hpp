@@ -80,6 +80,7 @@ template <class T, class Member>
 Access<std::vector<T>> access_to_list(std::vector<Member>& member) {
   return {[&member] {
             std::vector<T> values;
+            values.reserve(member.size());
             for (const Member& value : member) values.push_back(convert<T>(value));
             return values;
           },
