@@ -23,6 +23,10 @@ std::int64_t beyond(std::int64_t x, std::int64_t x0, std::int64_t y0, std::int64
   return y1 + std::max<std::int64_t>(0, y1 - y0) * (x - x1) / (x1 - x0);
 }
 
+std::int64_t bounded(std::int64_t factor) {
+  return std::clamp(factor, kFactorOne * 3 / 4, kFactorOne * 4 / 3);
+}
+
 }  // namespace
 
 std::int64_t StepCurve::Line::at(std::int64_t context) const {
@@ -134,39 +138,46 @@ const StepCurve& StepModel::curve(int tp, PairClass pair) const {
   return at->second;
 }
 
+// What slows one degree mostly slows them all: the common factor follows within a generation, what
+// a degree has of its own over many. Otherwise the degree in use would look slow beside those that
+// nothing was seen of.
 void StepModel::observe(int tp, int speed) {
   if (speed <= 0) return;
+  std::int64_t& own = own_.try_emplace(tp, kFactorOne).first->second;
   // The leader's prediction contains the factor learned so far.
-  const auto at = factors_.try_emplace(tp, kFactorOne).first;
-  const std::int64_t seen = at->second * std::clamp(speed, 512, 2048) / 1024;
-  at->second =
-      std::clamp(at->second + (seen - at->second) / 64, kFactorOne * 3 / 4, kFactorOne * 4 / 3);
-  apply(tp);
+  const std::int64_t seen = total(tp) * std::clamp(speed, 512, 2048) / 1024;
+  common_ = bounded(common_ + (seen * kFactorOne / own - common_) / 16);
+  own = bounded(own + (seen * kFactorOne / common_ - own) / 256);
+  apply();
 }
 
-void StepModel::apply(int tp) {
-  for (auto& [key, curve] : curves_)
-    if (key.first == tp) curve.set_factor(factor(tp));
+std::int64_t StepModel::total(int tp) const {
+  const auto at = own_.find(tp);
+  return at == own_.end() ? common_ : bounded(common_ * at->second / kFactorOne);
+}
+
+void StepModel::apply() {
+  for (auto& [key, curve] : curves_) curve.set_factor(factor(key.first));
 }
 
 int StepModel::factor(int tp) const {
-  const auto at = factors_.find(tp);
-  return at == factors_.end() ? 1024 : static_cast<int>(at->second >> 10);
+  return static_cast<int>(total(tp) >> 10);
 }
 
 std::vector<std::int64_t> StepModel::save() const {
-  std::vector<std::int64_t> words;
-  for (const auto& [tp, factor] : factors_) words.insert(words.end(), {tp, factor});
+  std::vector<std::int64_t> words{common_};
+  for (const auto& [tp, factor] : own_) words.insert(words.end(), {tp, factor});
   return words;
 }
 
 void StepModel::load(std::span<const std::int64_t> words) {
-  TAPER_VALIDATE(words.size() % 2 == 0, "the saved step model is damaged");
-  factors_.clear();
-  for (std::size_t i = 0; i < words.size(); i += 2) {
-    factors_[static_cast<int>(words[i])] = words[i + 1];
-    apply(static_cast<int>(words[i]));
-  }
+  TAPER_VALIDATE(words.size() % 2 == 1 && words[0] == bounded(words[0]),
+                 "the saved step model is damaged");
+  common_ = words[0];
+  own_.clear();
+  for (std::size_t i = 1; i < words.size(); i += 2)
+    own_[static_cast<int>(words[i])] = bounded(words[i + 1]);
+  apply();
 }
 
 std::vector<FitError> leave_one_out(std::span<const StepSample> samples) {

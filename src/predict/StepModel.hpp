@@ -70,8 +70,8 @@ class StepModel {
     return curve(group.tp, profile_pair(group));
   }
 
-  // Takes in the measured / predicted ratio of one degree in 1/1024 (ReplicaSnapshot::speed): a
-  // moving average, never outside [3/4, 4/3].
+  // Takes in the measured / predicted ratio of one degree in 1/1024 (ReplicaSnapshot::speed):
+  // moving averages, never outside [3/4, 4/3].
   void observe(int tp, int speed);
   // Learned factor of a degree in 1/1024.
   int factor(int tp) const;
@@ -81,10 +81,13 @@ class StepModel {
 
  private:
   PairClass profile_pair(const LayoutGroup& group) const;
-  void apply(int tp);
+  std::int64_t total(int tp) const;
+  void apply();
 
   std::map<std::pair<int, PairClass>, StepCurve> curves_;
-  std::map<int, std::int64_t> factors_;  // in 1/2^20
+  // Factors in 1/2^20: of all degrees, and what a degree has besides.
+  std::int64_t common_ = std::int64_t{1} << 20;
+  std::map<int, std::int64_t> own_;
   int ranks_per_node_ = 1;
 };
 

@@ -72,13 +72,25 @@ TEST_CASE("the learned factor follows the measured speed within bounds") {
   for (int i = 0; i < 600; ++i) model.observe(2, 1024 * 1126 / model.factor(2));
   CHECK(std::abs(model.factor(2) - 1126) <= 3);
   CHECK(std::abs(time() * 1024 / model.factor(2) - before) < 200);
-  CHECK(model.factor(1) == 1024);
   for (int i = 0; i < 600; ++i) model.observe(2, 65535);
   CHECK(model.factor(2) == 1024 * 4 / 3);
   StepModel copy(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
   copy.load(model.save());
   CHECK(copy.factor(2) == model.factor(2));
   CHECK_THROWS_AS(copy.load(std::vector<std::int64_t>{1}), Error);
+}
+
+TEST_CASE("what slows one degree slows them all, at first; a lasting difference is its own") {
+  StepModel model(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
+  const auto observe = [&](int tp, int truth) {
+    model.observe(tp, 1024 * truth / model.factor(tp));
+  };
+  for (int i = 0; i < 60; ++i) observe(2, 1126);
+  CHECK(std::abs(model.factor(2) - 1126) < 12);
+  CHECK(model.factor(1) > 1024 + 60);
+  for (int i = 0; i < 4000; ++i) observe(i % 2 + 1, i % 2 == 0 ? 1024 : 1126);
+  CHECK(std::abs(model.factor(1) - 1024) < 12);
+  CHECK(std::abs(model.factor(2) - 1126) < 12);
 }
 
 TEST_CASE("a missing degree is refused, a missing pair class is not") {

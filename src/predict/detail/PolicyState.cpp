@@ -12,7 +12,7 @@ namespace {
 
 // Work of one decision: sequences x scenarios x plans that keep it within a millisecond.
 constexpr int kMostDraws = 1024;
-constexpr std::uint64_t kStateVersion = 2;
+constexpr std::uint64_t kStateVersion = 3;
 
 }  // namespace
 
