@@ -49,4 +49,6 @@ run_peers() {
     --taper "$taper" --model "$model"
   note "... with tensor parallelism" "$python" "$taper_root/tests/peers/compare_transformers.py" \
     --taper "$taper" --model "$model" --launcher "mpiexec -n 2" --layout 2x1
+  note "training against PyTorch" "$python" "$taper_root/tests/peers/compare_training.py" \
+    --tool "$TAPER_BUILD_DIR/$preset/tests/peers/training_tool" --model "$model"
 }

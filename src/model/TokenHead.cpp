@@ -9,6 +9,7 @@
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
 #include "model/Activations.hpp"
+#include "shard/ReductionTree.hpp"
 
 namespace taper {
 namespace {
@@ -27,7 +28,10 @@ std::int64_t TokenHead::floats(const ParamTable& table, const ModelShard& shard,
 
 TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk_rows,
                      float* memory)
-    : table_(&table), chunk_rows_(chunk_rows) {
+    : table_(&table),
+      chunk_rows_(chunk_rows),
+      block_program_(
+          ReductionTree(shard.vocab().size(), 1).local_program({0, shard.vocab().size()})) {
   const auto take = [&](std::int64_t count) {
     float* taken = memory;
     memory += (count + 15) / 16 * 16;
@@ -39,6 +43,13 @@ TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk
   logits_ = take(rows * shard.vocab().size() * kVocabBlock);
   max_ = take(rows);
   inv_ = take(rows);
+}
+
+// One chain over a whole vocabulary would lose most of its small terms: each is far below the last
+// bit of the sum of those before it.
+LeafOrder TokenHead::vocabulary_leaves() const {
+  return {static_cast<int>(block_program_.size()), kVocabBlock, kVocabBlock, kVocabBlock,
+          block_program_.data()};
 }
 
 RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view,
@@ -140,8 +151,8 @@ void TokenHead::backward(const HostExec& exec, const ModelView& view, const Mode
                     options.temperature);
     const FloatMatrix normed = make_matrix(normed_, static_cast<int>(size), h);
     accumulate_outer(exec, d_head, l.logits, normed);
-    multiply(exec, normed, l.logits,
-             view.head_t());  // normed is no longer needed: now its gradient
+    // normed is no longer needed: now its gradient.
+    multiply_leaves(exec, normed, l.logits, view.head_t(), vocabulary_leaves());
     all_reduce_ordered_sum(parallel.group(), flat(normed));
     rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
                      ConstFloatVector(gathered_, size * h), ConstFloatVector(inv_, size),

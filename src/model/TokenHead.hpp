@@ -74,8 +74,12 @@ class TokenHead {
                        const RowLogits& row_logits, std::span<const std::int32_t> targets,
                        int valid, std::span<float> log_prob, std::span<float> entropy);
 
+  // Blocks of the local vocabulary, whose parts of a gradient are added as a tree.
+  LeafOrder vocabulary_leaves() const;
+
   const ParamTable* table_;
   int chunk_rows_;
+  std::vector<int> block_program_;
   float *gathered_, *normed_, *logits_, *max_,
       *inv_;  // (chunk, h) x 2, (chunk, vocabulary), (chunk) x 2
 };

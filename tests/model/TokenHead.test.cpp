@@ -153,6 +153,63 @@ TEST_CASE("the gradient by hidden states is that of finite differences") {
   }
 }
 
+TEST_CASE("the gradient by hidden states keeps the small terms of a large vocabulary") {
+  // One likely id, and 32767 others that share 0.1 % of the probability: in one running sum each of
+  // their terms would be lost behind that of the first.
+  ModelConfig config;
+  config.layers = config.heads = config.kv_heads = 1;
+  config.hidden = config.head_dim = config.intermediate = 64;
+  config.vocab = 32768;
+  config.tied = true;
+  const auto weight = [](int id, int c) {
+    return id == 0 ? 17.3f / 64 : (c % 2 == 0 ? 0.05f : -0.05f) * static_cast<float>(1 + id % 3);
+  };
+  const Group self = Group::self();
+  const ParamTable table(config);
+  const ModelParallel parallel(table, self);
+  const LocalLayout layout(table, parallel.shard());
+  MemoryPlan plan;
+  PackedModel::plan(plan, "test", layout, WeightType::kF32, WithBackward::kYes);
+  Arena arena(plan);
+  PackedModel packed("test", layout, parallel.shard(), WeightType::kF32, WithBackward::kYes, arena);
+  std::vector<float> values(layout.size(), 1.0f);  // norms
+  const int embedding = table.index_of(ParamRole::kEmbedding);
+  for (int id = 0; id < config.vocab; ++id)
+    for (int c = 0; c < config.hidden; ++c)
+      values[layout.offset(embedding) + std::int64_t{id} * config.hidden + c] = weight(id, c);
+  const HostExec exec;
+  for (std::size_t t = 0; t < table.tensors().size(); ++t)
+    packed.pack(exec, static_cast<int>(t), values.data() + layout.offset(static_cast<int>(t)));
+  const ModelView view(packed, parallel.shard());
+
+  std::vector<float> memory(TokenHead::floats(table, parallel.shard(), 1));
+  TokenHead head(table, parallel.shard(), 1, memory.data());
+  const std::vector<float> hidden(config.hidden, 1.0f);
+  std::vector<float> d_hidden(config.hidden, 0.0f), d_head(layout.size()), d_norm(config.hidden);
+  head.backward(
+      exec, view, parallel, ConstFloatMatrix(hidden.data(), 1, config.hidden), std::vector<int>{0},
+      std::vector<std::int32_t>{0}, {config.vocab, 1.0f},
+      [](std::size_t, float, float) {
+        return TokenSlope{1.0f, 0.0f};
+      },
+      FloatMatrix(d_hidden.data(), 1, config.hidden),
+      FloatMatrix(d_head.data(), config.vocab, config.hidden),
+      FloatVector(d_norm.data(), config.hidden));
+
+  // The logits are 17.3 and zeros; the norm of a vector of ones takes the mean off its gradient.
+  const double total = std::exp(17.3) + config.vocab - 1;
+  std::vector<double> expected(config.hidden, 0.0);
+  double mean = 0;
+  for (int c = 0; c < config.hidden; ++c) {
+    for (int id = 0; id < config.vocab; ++id)
+      expected[c] += ((id == 0 ? 1.0 - std::exp(17.3) / total : -1.0 / total)) * weight(id, c);
+    mean += expected[c] / config.hidden;
+  }
+  const double largest = std::abs(expected[0] - mean);
+  for (int c = 0; c < config.hidden; ++c)
+    CHECK(std::abs(d_hidden[c] - (expected[c] - mean)) < 2e-4 * largest);
+}
+
 TEST_CASE("logits that are not finite are an error") {
   const Group self = Group::self();
   GoldenModel m("llama_b", self);

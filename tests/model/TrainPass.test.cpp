@@ -104,11 +104,7 @@ TEST_CASE("loss and gradients equal those of transformers") {
       // Our pieces in Hugging Face layout, through the writer that also saves checkpoints.
       const auto file = std::filesystem::temp_directory_path() /
                         ("taper-grad-" + std::to_string(::getpid()) + ".safetensors");
-      HuggingFaceWriter writer(file, m.table, TensorType::kF32);
-      for (const auto& piece : m.layout.pieces())
-        writer.write_piece(piece.id, {m.gradients->all().data() + piece.offset,
-                                      static_cast<std::size_t>(piece.size)});
-      writer.commit();
+      m.write_gradients(file);
       const auto ours = SafetensorsFile::open(file);
       for (const auto& tensor : hugging_face_tensors(m.table)) {
         INFO(tensor.name);

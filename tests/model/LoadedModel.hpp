@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "device/Arena.hpp"
+#include "device/Runtime.hpp"
+#include "model/HuggingFace.hpp"
+#include "model/RopeTable.hpp"
+#include "model/TrainPass.hpp"
+
+namespace taper::test {
+
+// The model of a Hugging Face directory, loaded as one shard of `group`, with everything for a
+// training pass. Sequences have at most `positions` tokens.
+struct LoadedModel {
+  explicit LoadedModel(const std::filesystem::path& directory, const Group& group,
+                       WeightType type = WeightType::kF32, TrainPassOptions options = {},
+                       int positions = 512)
+      : config(read_model_config(directory)),
+        table(config),
+        parallel(table, group),
+        layout(table, parallel.shard()),
+        rope(make_rope_table(config, positions)) {
+    set_float_mode();
+    MemoryPlan plan;
+    PackedModel::plan(plan, "test", layout, type, WithBackward::kYes);
+    TrainPass::plan(plan, table, parallel, options);
+    plan.add("gradients", MemoryPhase::kAlways, layout.size() * 4);
+    arena = std::make_unique<Arena>(plan);
+    packed = std::make_unique<PackedModel>("test", layout, parallel.shard(), type,
+                                           WithBackward::kYes, *arena);
+    values.resize(layout.size());
+    const HuggingFaceReader reader(directory, table);
+    for (const auto& piece : layout.pieces())
+      reader.read_piece(piece.id,
+                        {values.data() + piece.offset, static_cast<std::size_t>(piece.size)});
+    pack();
+    view = std::make_unique<ModelView>(*packed, parallel.shard());
+    const ConstFloatMatrix rope_table(rope.data(), positions, config.head_dim);
+    pass = std::make_unique<TrainPass>(table, parallel, options, *arena, rope_table);
+    gradients = std::make_unique<Gradients>(
+        layout, arena->take<float>("gradients", MemoryPhase::kAlways, layout.size()));
+  }
+
+  void pack() {
+    for (std::size_t t = 0; t < table.tensors().size(); ++t)
+      packed->pack(exec, static_cast<int>(t), values.data() + layout.offset(static_cast<int>(t)));
+  }
+
+  // Rows and targets of all next-token predictions.
+  static void predictions(const PackedSequences& s, std::vector<int>& rows,
+                          std::vector<std::int32_t>& targets) {
+    int begin = 0;
+    for (const int length : s.lengths) {
+      for (int i = 0; i + 1 < length; ++i) {
+        rows.push_back(begin + i);
+        targets.push_back(s.ids[begin + i + 1]);
+      }
+      begin += length;
+    }
+  }
+
+  // Adds the gradient of minus the mean log-prob and returns that loss.
+  double train(const PackedSequences& s) {
+    std::vector<int> rows;
+    std::vector<std::int32_t> targets;
+    predictions(s, rows, targets);
+    const TokenSlope slope{-1.0f / static_cast<float>(rows.size()), 0.0f};
+    double loss = 0;
+    pass->forward(exec, *view, parallel, s);
+    pass->backward(
+        exec, *view, parallel, rows, targets, {config.vocab, 1.0f},
+        [&](std::size_t, float log_prob, float) {
+          loss -= log_prob;
+          return slope;
+        },
+        *gradients);
+    return loss / static_cast<double>(rows.size());
+  }
+
+  // The gradient in the tensors and shapes of Hugging Face. One shard that is the whole model.
+  void write_gradients(const std::filesystem::path& file) const {
+    HuggingFaceWriter writer(file, table, TensorType::kF32);
+    for (const auto& piece : layout.pieces())
+      writer.write_piece(
+          piece.id, {gradients->all().data() + piece.offset, static_cast<std::size_t>(piece.size)});
+    writer.commit();
+  }
+
+  HostExec exec;
+  ModelConfig config;
+  ParamTable table;
+  ModelParallel parallel;
+  LocalLayout layout;
+  std::vector<float> rope, values;
+  std::unique_ptr<Arena> arena;
+  std::unique_ptr<PackedModel> packed;
+  std::unique_ptr<ModelView> view;
+  std::unique_ptr<TrainPass> pass;
+  std::unique_ptr<Gradients> gradients;
+};
+
+}  // namespace taper::test
