@@ -52,9 +52,9 @@ def run_tool(args, task):
 
 
 class Reference:
-    def __init__(self, path, task):
+    def __init__(self, path, task, dtype=torch.float32):
         self.net = transformers.AutoModelForCausalLM.from_pretrained(
-            path, dtype=torch.float32, attn_implementation="eager"
+            path, dtype=dtype, attn_implementation="eager"
         ).train()
         self.task = task
         self.tokens = sum(len(ids) - 1 for ids in task["sequences"])
@@ -111,11 +111,23 @@ def relative(ours, theirs):
     return float(np.abs(np.array(ours) / np.array(theirs) - 1).max())
 
 
-def compare(answer, gradients, reference):
+def print_against_float64(ours, theirs, path, task):
+    exact = Reference(path, task, torch.float64)
+    exact.accumulate()
+    for name, gradients in (("Taper", ours), ("PyTorch", theirs)):
+        differences = sorted(gradient_differences(gradients, exact.gradients()).values())
+        median, worst = differences[len(differences) // 2], differences[-1]
+        print(f"gradients of {name} against float64: median {median:.2e}, worst {worst:.2e}")
+
+
+def compare(answer, gradients, reference, args):
     """Rows (name, largest difference, tolerance)."""
     probes, spread = reference.probes()
     losses, norms = [reference.accumulate()], []
-    by_tensor = gradient_differences(gradients, reference.gradients())
+    expected = reference.gradients()
+    by_tensor = gradient_differences(gradients, expected)
+    if args.float64:
+        print_against_float64(gradients, expected, args.model, reference.task)
     for _ in range(reference.task["steps"]):
         norms.append(reference.step())
         losses.append(reference.accumulate())
@@ -139,12 +151,13 @@ def main():
     parser.add_argument("--model", required=True, help="Hugging Face directory")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--learning-rate", type=float, default=1e-5)
+    parser.add_argument("--float64", action="store_true", help="hold both gradients against it too")
     args = parser.parse_args()
     transformers.logging.set_verbosity_error()
     vocabulary = transformers.AutoConfig.from_pretrained(args.model).vocab_size
     task = make_task(args, vocabulary)
     answer, gradients = run_tool(args, task)
-    rows = compare(answer, gradients, Reference(args.model, task))
+    rows = compare(answer, gradients, Reference(args.model, task), args)
     for name, difference, tolerance in rows:
         verdict = "" if difference <= tolerance else "  outside"
         print(f"{name:60} {difference:10.2e}  (tolerance {tolerance:.0e}){verdict}")
