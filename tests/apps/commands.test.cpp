@@ -265,6 +265,12 @@ TEST_CASE("text of responses does not command a terminal") {
   CHECK(lines_of(scratch / "out.jsonl").size() == 40);
 }
 
+TEST_CASE("errors do not repeat control characters") {
+  const Outcome outcome = run("'\x1b[31mtrain'");
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.text, ContainsSubstring("\\x1b[31mtrain") && !ContainsSubstring("\x1b"));
+}
+
 TEST_CASE("each command's help tells its own layouts") {
   CHECK_THAT(run("generate --help").text, ContainsSubstring("4+2+2 for one of 4 and two of 2"));
   for (const char* command : {"score --help", "eval --help"})

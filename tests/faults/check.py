@@ -38,6 +38,26 @@ class Check:
         print(f"{word}: {'; '.join(problems + [outcome.text.strip()]) if problems else 'ok'}", flush=True)
 
 
+def check_sft(check: Check) -> None:
+    words = ["sft", "--check", "--set", f"Model/Directory={check.model}", "--set", f"Output/Directory={check.folder}/sft"]
+
+    def expect(code: int, word: str, *more: str) -> None:
+        before = snapshot(check.folder)
+        outcome = check.runs.run([*words, *more])
+        if outcome.code != code or word not in outcome.text or snapshot(check.folder) != before:
+            check.failed += 1
+            print(f"sft: '{word}' and {code} are expected\n{outcome.code}: {outcome.text}")
+
+    scratch = ["--set", "Training/From Scratch=on"]
+    expect(0, f"input is valid; would start from {check.model}\n")
+    expect(2, "memory plan", "--set", f"Training/Max Tokens={1 << 26}")
+    sorted(check.model.glob("*.safetensors"))[-1].unlink()
+    expect(2, "model-00002-of-00002.safetensors")
+    expect(0, "would start from random weights", *scratch)
+    (check.model / "tokenizer.json").unlink()
+    expect(2, "tokenizer.json is missing", *scratch)
+
+
 def main() -> None:
     args = arguments(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="taper-check-") as scratch:
@@ -67,6 +87,7 @@ def main() -> None:
         if outcome.code != 0 or "resuming after iteration 2" not in outcome.text:
             check.failed += 1
             print(f"the run goes on elsewhere than --check said\n{outcome.text}")
+        check_sft(check)
         sys.exit(check.failed > 0)
 
 
