@@ -5,14 +5,18 @@
 
 namespace taper {
 
-void ModelArguments::declare(param::CommandLine& line) {
+void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
   line.text("model", model, "DIR",
             "Hugging Face directory: config.json, *.safetensors, tokenizer.json")
       .required();
-  line.text(
-      "layout", layout, "TPxDP",
-      "tensor-parallel degree and replicas, 2x4 on 8 ranks; default: TP 1; generate also takes "
-      "groups of different degrees, 4+2+2");
+  const std::string uniform =
+      "how ranks form replicas of the model: TP ranks each, DP replicas, e.g. 2x4 on 8 ranks";
+  line.text("layout", layout, "TPxDP",
+            layouts == LayoutForms::kUniform
+                ? uniform + " (default: one rank each)"
+                : uniform +
+                      "; or replicas of different sizes in the order of ranks, e.g. 4+2+2 for one "
+                      "of 4 and two of 2 ranks (default: one rank each)");
   line.choice("dtype", type, "type of the forward weights",
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   line.number("hang-seconds", hang_seconds, "S",
@@ -22,11 +26,11 @@ void ModelArguments::declare(param::CommandLine& line) {
 
 RankGrid ModelArguments::grid(int ranks) const {
   if (layout.empty()) return {1, ranks};
-  const RankGrid grid = parse_rank_grid(layout);
-  TAPER_VALIDATE(grid.ranks() == ranks,
-                 "--layout " << layout << " is for " << grid.ranks() << " ranks (there are "
-                             << ranks << "); start so many, or choose another layout");
-  return grid;
+  TAPER_VALIDATE(
+      layout.find_first_of("xX") != std::string::npos,
+      "--layout is '" << layout << "' (wanted is TPxDP, e.g. 2x4 for four replicas of 2 ranks)");
+  require_layout("--layout", layout, ranks);
+  return parse_rank_grid(layout);
 }
 
 void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
@@ -42,10 +46,15 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
   line.integer("seed", o.sampling.seed, "S", "seed of all random numbers").at_least(0);
   line.integer("samples", o.samples, "N", "responses per prompt").at_least(1).at_most(65535);
   line.repeated("stop", o.stop_strings, "TEXT", "text that ends a response");
-  line.integer("max-running", o.max_running, "N", "sequences in flight per replica").at_least(1);
+  line.integer("max-running", o.max_running, "N", "sequences in flight per replica")
+      .at_least(1)
+      .at_most(kMostRunning);
   line.integer("step-rows", o.step_rows, "N", "tokens per step, decode and prefill together")
-      .at_least(1);
-  line.number("kv-memory-mb", o.kv_memory_mb, "MB", "largest KV cache per rank").above(0);
+      .at_least(1)
+      .at_most(kMostStepRows);
+  line.number("kv-memory-mb", o.kv_memory_mb, "MB", "largest KV cache per rank")
+      .above(0)
+      .at_most(kMostKvMemoryMb);
 }
 
 void check_sampling(const GenerateOptions& o) {

@@ -9,15 +9,18 @@
 
 namespace taper {
 
+// Which layouts a command takes: replicas of one size, or also of different ones.
+enum class LayoutForms { kUniform, kMixed };
+
 // What the commands on a fixed model have in common.
 struct ModelArguments {
   std::string model, layout;
   WeightType type = WeightType::kBf16;
   double hang_seconds = 600.0;
 
-  void declare(param::CommandLine& line);
-  // The layout asked for, else one rank per replica. Throws Error where it is not one of `ranks`
-  // ranks.
+  void declare(param::CommandLine& line, LayoutForms layouts);
+  // The layout asked for, of replicas of one size; else one rank per replica. Throws Error where it
+  // is not one of `ranks` ranks.
   RankGrid grid(int ranks) const;
 };
 

@@ -18,7 +18,10 @@ namespace taper {
 namespace {
 
 struct EvalArguments {
-  EvalArguments() { data.too_long_advice = "shorten them (the model's context holds no more)"; }
+  EvalArguments() {
+    data.too_long_advice = "shorten them (the model's context holds no more)";
+    data.names = {"--prompts", "--prompts"};
+  }
 
   DataOptions data;
   int count = 0;
@@ -57,7 +60,7 @@ int run_eval(int argc, char** argv) {
   options.sampling.purpose = RandomPurpose::kEvaluation;
   param::CommandLine line("taper eval",
                           "Accuracy of a model on a task: avg@k, pass@k and maj@k over k samples.");
-  arguments.declare(line);
+  arguments.declare(line, LayoutForms::kUniform);
   eval.declare(line);
   declare_sampling(line, options);
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
@@ -69,7 +72,7 @@ int run_eval(int argc, char** argv) {
   Session session(argc, argv);
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;
-  ModelFiles files(arguments.model);
+  ModelFiles files(arguments.model, "--model");
   const PromptSource source(eval.data, files, files.config.max_positions - 1,
                             options.sampling.seed);
   const int all = eval.data.evaluation_prompts.empty() ? 256 : std::numeric_limits<int>::max();

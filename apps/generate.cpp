@@ -10,6 +10,7 @@
 #include "base/Log.hpp"
 #include "driver/GenerateJob.hpp"
 #include "driver/GenerationRecord.hpp"
+#include "driver/InputPath.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
 #include "io/AtomicFile.hpp"
@@ -38,7 +39,7 @@ int run_generate(int argc, char** argv) {
       "taper generate",
       "Generates responses to prompts: JSON lines with \"prompt\" (text or chat), \"messages\" or "
       "\"tokens\" (doc/data.md).");
-  arguments.declare(line);
+  arguments.declare(line, LayoutForms::kMixed);
   line.text("prompts", prompts_file, "FILE", "the prompts, JSON lines").required();
   line.text("output", output, "FILE", "the responses, JSON lines; written when all are done")
       .required();
@@ -64,11 +65,12 @@ int run_generate(int argc, char** argv) {
   TAPER_VALIDATE(options.mode == PolicyMode::kStatic || !options.profile.empty(),
                  "--mode needs --profile unless it is static (make one with taper profile)");
   options.layout = arguments.layout;
+  require_layout("--layout", arguments.layout, session.size());
   std::vector<int> degrees = degrees_of_layout(arguments.layout);
-  if (arguments.layout.find('+') == std::string::npos)
-    degrees = {arguments.grid(session.size()).tp};
+  if (degrees.empty()) degrees = {1};
   options.tp = options.mode == PolicyMode::kStatic ? degrees.front() : 1;
-  ModelFiles files(arguments.model);
+  ModelFiles files(arguments.model, "--model");
+  require_input_file("--prompts", prompts_file);
   const auto prompts = encode_prompt_file(prompts_file, files, chat_template);
   if (session.rank() == 0) {
     require_writable(output);

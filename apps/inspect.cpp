@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 
 #include "Commands.hpp"
 #include "base/Error.hpp"
+#include "base/Printable.hpp"
 #include "driver/Inspector.hpp"
 #include "driver/RolloutText.hpp"
 #include "param/CommandLine.hpp"
 
 namespace taper {
+namespace {
+
+// Files get the text as it is; a terminal would obey control characters in it.
+void print(const std::string& text) {
+  std::fputs((::isatty(STDOUT_FILENO) != 0 ? printable(text) : text).c_str(), stdout);
+}
+
+}  // namespace
 
 int run_inspect(int argc, char** argv) {
   std::string path, repair, model;
@@ -32,10 +43,10 @@ int run_inspect(int argc, char** argv) {
   TAPER_VALIDATE(text > 0 ? repair.empty() : model.empty(),
                  "taper inspect: --text goes with PATH, and --model with --text");
   if (text > 0) {
-    std::fputs(rollout_text(path, text, model).c_str(), stdout);
+    print(rollout_text(path, text, model));
     return 0;
   }
-  std::fputs((repair.empty() ? inspect(path) : repair_run(repair)).c_str(), stdout);
+  print(repair.empty() ? inspect(path) : repair_run(repair));
   return 0;
 }
 

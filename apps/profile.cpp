@@ -71,7 +71,7 @@ int run_profile(int argc, char** argv) {
   }
   Session session(argc, argv);
   options.degrees = degrees_of(layouts, session.size());
-  ModelFiles files(model);
+  ModelFiles files(model, "--model");
   Ranks& ranks = session.start(options.degrees, hang_seconds, ".");
   ProfileJob job(options, files, ranks, session.placement());
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());

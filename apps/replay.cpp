@@ -18,16 +18,19 @@ int run_replay(int argc, char** argv) {
   param::CommandLine line("taper replay",
                           "Judges the layout policy on recorded or described response lengths.");
   line.text("profile", options.profile, "FILE", "step times of the machine: profile.h5").required();
-  line.repeated("run", options.runs, "DIR", "a run with rollouts/*.h5, or one such file");
-  line.choice("law", law, "lengths by a described law, where there is no run",
-              {{"none", kNone},
-               {"all", kAll},
-               {"log-normal", static_cast<int>(LengthLaw::kLogNormal)},
-               {"heavy-tail", static_cast<int>(LengthLaw::kHeavyTail)},
-               {"no-tail", static_cast<int>(LengthLaw::kNarrow)},
-               {"bimodal", static_cast<int>(LengthLaw::kBimodal)},
-               {"truncated", static_cast<int>(LengthLaw::kTruncated)},
-               {"drifting", static_cast<int>(LengthLaw::kDrifting)}});
+  line.repeated("run", options.runs, "DIR",
+                "recorded lengths: a run with rollouts/*.h5, or one such file");
+  line.choice(
+      "law", law,
+      "lengths by a described law, instead of runs; default: all laws where there is no run",
+      {{"none", kNone},
+       {"all", kAll},
+       {"log-normal", static_cast<int>(LengthLaw::kLogNormal)},
+       {"heavy-tail", static_cast<int>(LengthLaw::kHeavyTail)},
+       {"no-tail", static_cast<int>(LengthLaw::kNarrow)},
+       {"bimodal", static_cast<int>(LengthLaw::kBimodal)},
+       {"truncated", static_cast<int>(LengthLaw::kTruncated)},
+       {"drifting", static_cast<int>(LengthLaw::kDrifting)}});
   line.integer("ranks", options.ranks, "N", "generation ranks; 0: those of the profile")
       .at_least(0);
   line.list("tp", options.policy.degrees, "T,...", "degrees allowed; default: all of the profile");
@@ -42,9 +45,13 @@ int run_replay(int argc, char** argv) {
       .at_least(0);
   line.integer("max-running", options.max_running, "N", "sequences in flight per rank").at_least(1);
   line.integer("seed", options.policy.seed, "S", "seed of the policy's scenarios").at_least(0);
-  line.integer("scenarios", options.policy.scenarios, "N", "length scenarios per decision");
+  line.integer("scenarios", options.policy.scenarios, "N", "length scenarios per decision")
+      .at_least(32)
+      .at_most(64);
   line.integer("low-percent", options.policy.low_percent, "P",
-               "a switch must save time at this quantile of the scenarios");
+               "a switch must save time at this quantile of the scenarios")
+      .at_least(1)
+      .at_most(50);
   line.flag("mixed", options.policy.mixed_groups, "groups of different degrees");
   line.flag("repack", options.policy.repack, "moving sequences without changing the layout");
   line.text("output", output, "FILE", "the account, one JSON line per generation");

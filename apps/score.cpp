@@ -6,6 +6,7 @@
 #include "Commands.hpp"
 #include "Session.hpp"
 #include "base/Log.hpp"
+#include "driver/InputPath.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
 #include "driver/ScoreJob.hpp"
@@ -22,7 +23,7 @@ int run_score(int argc, char** argv) {
       "Log-probs of given tokens at temperature 1, line by line: {\"log_probs\": [...]} of the "
       "responses in the output of taper generate, or of all tokens in {\"tokens\": [...]} (null "
       "for the first).");
-  arguments.declare(line);
+  arguments.declare(line, LayoutForms::kUniform);
   line.text("input", input, "FILE",
             "token ids, JSON lines: the output of taper generate, or tokens")
       .required();
@@ -38,7 +39,8 @@ int run_score(int argc, char** argv) {
   Session session(argc, argv);
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;
-  ModelFiles files(arguments.model);
+  ModelFiles files(arguments.model, "--model");
+  require_input_file("--input", input);
   const ScoreInput given = read_score_input(input, files);
   if (session.rank() == 0) require_writable(output);
   Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");

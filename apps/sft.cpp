@@ -6,6 +6,7 @@
 #include "Commands.hpp"
 #include "Session.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "driver/Options_params.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/SaveModel.hpp"
@@ -25,7 +26,8 @@ int run_sft(int argc, char** argv) {
   line.repeated("set", assignments, "NAME=VALUE", "overrides a value, e.g. \"Training/Steps=100\"");
   line.flag("dump-default", dump_default,
             "prints a complete run file with the default values and exits");
-  line.flag("check", check, "validates input and files, prints the memory plan and exits");
+  line.flag("check", check,
+            "validates input, files and memory, prints the memory plan and exits; writes nothing");
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
     std::fputs(line.help().c_str(), stdout);
     return 0;
@@ -43,13 +45,18 @@ int run_sft(int argc, char** argv) {
   schema.read(file);
   require_divisible(session.size(), {{"Training/Tensor Parallel", options.training.tp}});
   require_model_target("Output/Directory", options.output);
-  require_output_directory("Output/Directory", options.output,
-                           check ? CreateDirectory::kNo : CreateDirectory::kYes);
+  if (session.rank() == 0) require_output_directory("Output/Directory", options.output);
   Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
   require_equal(ranks, "the configuration", schema.current_yaml());
   SftJob job(options, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-  if (!check) job.run();
+  if (!check) {
+    job.run();
+    return 0;
+  }
+  job.examine();
+  TAPER_INFO("input is valid; would start from "
+             << (options.from_scratch ? "random weights" : path_text(options.model.directory)));
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "Commands.hpp"
 #include "Session.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "driver/Options_params.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/StatusFile.hpp"
@@ -39,7 +40,9 @@ struct TrainArguments {
         .above(0);
     line.flag("dump-default", dump_default,
               "prints a complete run file with the default values and exits");
-    line.flag("check", check, "validates input and files, prints the memory plan and exits");
+    line.flag("check", check,
+              "validates input, files, memory and the checkpoint to go on from, says where the run "
+              "would start, and exits; writes nothing");
   }
 
   void read(param::Schema& schema) const {
@@ -65,12 +68,24 @@ struct FailureNote {
   }
 };
 
+// What --check says last, of rank 0.
+std::string outlook(const RunStart& start, const RunOptions& options) {
+  if (start.is_afresh()) return "would start afresh";
+  const std::int64_t done = start.state.iteration, all = options.training.iterations;
+  const std::string after = "after iteration " + std::to_string(done) + " (checkpoint " +
+                            path_text(start.checkpoint) + ")";
+  return done < all ? "would go on " + after
+                    : "would find nothing to do " + after + ": Training/Iterations is " +
+                          std::to_string(all);
+}
+
 // Runs the job; the reason of a failure is left in status.json.
 int train(Session& session, const RunOptions& options, const std::string& config,
           const TrainArguments& arguments, const StopRequest& stop) {
   const auto note =
       std::make_shared<FailureNote>(StatusFile(options.output, options.training.iterations));
   try {
+    require_layout("Rollout/Layout", options.rollout.layout, session.size());
     require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
                                        {"Training/Tensor Parallel", options.training.tp}});
     std::vector<int> degrees = degrees_of_layout(options.rollout.layout);
@@ -81,7 +96,12 @@ int train(Session& session, const RunOptions& options, const std::string& config
     require_equal(ranks, "the configuration", config);
     TrainJob job(options, config, ranks, stop);
     TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-    if (arguments.check) return session.finish(ExitCode::kDone);
+    const RunStart start = job.examine(
+        arguments.resume, arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
+    if (arguments.check) {
+      TAPER_INFO("input is valid; " << outlook(start, options));
+      return session.finish(ExitCode::kDone);
+    }
     note->armed = true;
     const ExitCode code = job.run(arguments.resume);
     note->armed = false;
@@ -113,8 +133,7 @@ int run_train(int argc, char** argv) {
   StopRequest stop;  // before threads start
   Session session(argc, argv);
   arguments.read(schema);
-  require_output_directory("Output/Directory", options.output,
-                           arguments.check ? CreateDirectory::kNo : CreateDirectory::kYes);
+  if (session.rank() == 0) require_output_directory("Output/Directory", options.output);
   stop.set_deadline(arguments.deadline - options.deadline_margin);
   return train(session, options, schema.current_yaml(), arguments, stop);
 }

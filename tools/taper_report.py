@@ -26,7 +26,7 @@ try:
     from taper_h5 import ReadError, format_of, read_profile
 except ModuleNotFoundError as missing:
     sys.exit(
-        f"taper report: no {missing.name} for {sys.executable} (h5py, numpy and matplotlib are needed) "
+        f"error: taper report finds no {missing.name} for {sys.executable} (h5py, numpy and matplotlib are needed); "
         f"install them there, or name another interpreter with TAPER_PYTHON"
     )
 
@@ -166,11 +166,11 @@ def main(arguments: list[str]) -> int:
         else:
             output = make_report(options.runs, options.output)
     except ReadError as error:
-        print(f"taper report: {error}", file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
     except OSError as error:
         print(
-            f"taper report: {error.filename}: {error.strerror}: the report cannot be written there",
+            f"error: the report cannot be written to {error.filename} ({error.strerror}); name another place with --output",
             file=sys.stderr,
         )
         return 1

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "base/Printable.hpp"
+
 namespace taper {
 namespace {
 
@@ -36,7 +38,7 @@ void log_line(LogLevel level, const std::string& text) {
   if (level == LogLevel::kError) line = "error: ";
   if (s.ranks > 1 && level > LogLevel::kInfo)
     line = "[rank " + std::to_string(s.rank) + "] " + line;
-  line += text;
+  line += printable(text);  // may quote any file
   line += '\n';
   // One write keeps the line whole between ranks; a failing stderr leaves nothing sensible to do.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());

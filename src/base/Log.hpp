@@ -14,7 +14,8 @@ void set_log_rank(int rank, int ranks);
 int log_rank();
 
 // Writes one line to stderr in one write, so that lines of ranks do not mix. Info lines come from
-// rank 0 only; warnings and errors come from every rank, with the rank in front.
+// rank 0 only; warnings and errors come from every rank, with the rank in front. What a terminal
+// would obey is escaped (Printable.hpp).
 void log_line(LogLevel level, const std::string& text);
 
 }  // namespace taper

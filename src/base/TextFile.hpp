@@ -2,11 +2,16 @@
 #pragma once
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace taper {
 
-// The text of a whole file. Throws Error(kBadInput) naming it where it cannot be read.
+// A file opened for reading, byte for byte. Throws Error(kBadInput) naming it and the reason where
+// it is missing, a directory or not to be read.
+std::ifstream open_text_file(const std::filesystem::path& path);
+
+// The text of a whole file. Throws Error(kBadInput) naming it where it cannot be read to its end.
 std::string read_text_file(const std::filesystem::path& path);
 
 }  // namespace taper

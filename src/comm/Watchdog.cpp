@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -51,6 +53,8 @@ void Watchdog::give_up(const Progress::View& view) const {
          << " (another rank is late, stuck or gone; compare the reports of all ranks)";
   log_line(LogLevel::kError, report.str());
   {
+    std::error_code ignored;  // the report is on stderr, too
+    std::filesystem::create_directories(options_.directory, ignored);
     std::ofstream file(options_.directory + "/hang-rank-" + std::to_string(log_rank()) + ".txt");
     file << report.str() << '\n';
   }

@@ -23,7 +23,9 @@ EvalJob::EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& fi
       files_(files),
       prompts_(prompts),
       tokens_(tokens_of(prompts)),
-      generation_(options, files, tokens_, ranks) {}
+      generation_(options, files, tokens_, ranks) {
+  files.require_tokenizer("responses are judged by their text");
+}
 
 EvalResult EvalJob::run() {
   EvalResult result;

@@ -20,7 +20,8 @@ struct EvalResult {
 // Responses to held-out prompts, judged.
 class EvalJob {
  public:
-  // Every rank gives the same prompts. The job refers to all arguments. Collective over the world.
+  // Every rank gives the same prompts. The job refers to all arguments. Throws Error where the
+  // model has no tokenizer. Collective over the world.
   EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& files,
           const std::vector<Prompt>& prompts, const Ranks& ranks);
 

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "base/Printable.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "io/Json.hpp"
@@ -28,8 +31,19 @@ RolloutOptions rollout_options(const GenerateOptions& o, const ModelFiles& files
   r.mode = o.mode;
   r.profile = o.profile;
   r.layout = o.layout;
-  r.names = {"--layout", "--kv-memory-mb"};
+  r.names = {"--layout", "--kv-memory-mb", "--profile"};
   return r;
+}
+
+// Says that the context will end responses where the limit asked for would not.
+void report_short_context(int max_new_tokens, const ModelFiles& files, const RolloutOptions& r) {
+  if (max_new_tokens <= r.max_new_tokens) return;
+  TAPER_INFO("--max-new-tokens is "
+             << max_new_tokens << ", but the context of " << path_text(files.directory) << " holds "
+             << files.config.max_positions
+             << " tokens: a response ends where it is full (that to the "
+                "longest prompt, of "
+             << r.max_prompt_tokens << ", has " << r.max_new_tokens << " at most)");
 }
 
 }  // namespace
@@ -40,9 +54,10 @@ GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
       files_(files),
       prompts_(prompts),
       ranks_(ranks),
-      generator_(rollout_options(options, files, prompts, ranks.size() / options.tp), options.type,
-                 files, ranks),
+      rollout_(rollout_options(options, files, prompts, ranks.size() / options.tp)),
+      generator_(rollout_, options.type, files, ranks),
       model_("model", files, ranks, generator_.smallest_degree()) {
+  report_short_context(options.max_new_tokens, files, rollout_);
   model_.plan(plan_, options.type);
   generator_.plan(plan_);
 }
@@ -62,7 +77,7 @@ std::vector<Request> GenerateJob::requests() const {
 
 std::vector<Sample> GenerateJob::run() {
   const StopOptions stops = stop_options(files_, options_.stop_strings);
-  require_memory(ranks_, plan_, "lower --kv-memory-mb or --max-running");
+  require_memory(ranks_, plan_, "lower --kv-memory-mb, --max-running or --step-rows");
   ranks_.progress.set_phase("gen");
   Arena arena(plan_);
   model_.load(ranks_.exec, options_.type, arena);
@@ -86,8 +101,9 @@ std::string response_line(const Sample& s, const ModelFiles& files) {
   };
   const auto id_text = [](std::int32_t id) { return std::to_string(id); };
   const std::string text =
-      files.has_tokenizer() ? Json(files.tokenizer().decode(s.response, SkipSpecial::kYes)).dump()
-                            : "null";
+      files.has_tokenizer()
+          ? printable_json(Json(files.tokenizer().decode(s.response, SkipSpecial::kYes)).dump())
+          : "null";
   return "{\"index\": " + std::to_string(s.ordinal) + ", \"sample\": " + std::to_string(s.sample) +
          ", \"prompt_tokens\": " + list(s.prompt, id_text) +
          ", \"tokens\": " + list(s.response, id_text) +

@@ -48,6 +48,7 @@ class GenerateJob {
   ModelFiles& files_;
   const std::vector<std::vector<std::int32_t>>& prompts_;
   const Ranks& ranks_;
+  RolloutOptions rollout_;
   Generator generator_;
   InferenceModel model_;
   MemoryPlan plan_;
@@ -55,7 +56,8 @@ class GenerateJob {
 };
 
 // One line of output, which `taper score` takes as it is: {"index", "sample", "prompt_tokens",
-// "tokens", "log_probs", "text", "finish"}; text is null without a tokenizer.
+// "tokens", "log_probs", "text", "finish"}; text is null without a tokenizer, and control
+// characters in it are escapes, so that a terminal does not obey them.
 std::string response_line(const Sample& sample, const ModelFiles& files);
 
 }  // namespace taper

@@ -2,6 +2,7 @@
 #include "driver/Generation.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -24,7 +25,8 @@ EngineOptions engine_options(const RolloutOptions& o, const ModelFiles& files,
   const std::int64_t wanted = per_sequence * o.max_running + 1;
   const std::int64_t affordable =
       static_cast<std::int64_t>(o.kv_memory_mb * 1048576.0) / shape.bytes();
-  engine.kv_blocks = static_cast<int>(std::min(wanted, affordable));
+  engine.kv_blocks = static_cast<int>(
+      std::min({wanted, affordable, std::int64_t{std::numeric_limits<int>::max()}}));
   TAPER_VALIDATE(engine.kv_blocks > per_sequence,
                  o.names.kv_memory
                      << " is " << o.kv_memory_mb << " (one sequence of " << engine.max_positions

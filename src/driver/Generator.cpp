@@ -2,11 +2,11 @@
 #include "driver/Generator.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
+#include "driver/InputPath.hpp"
 #include "driver/RunIdentity.hpp"
 #include "driver/RunProfile.hpp"
 
@@ -62,13 +62,9 @@ std::int64_t largest_block(const ModelFiles& files, int tp) {
 }  // namespace
 
 std::vector<int> degrees_of_layout(const std::string& text) {
-  std::vector<int> degrees;
-  if (text.find_first_of("xX") != std::string::npos) {
-    degrees.push_back(parse_rank_grid(text).tp);
-  } else {
-    for (std::size_t at = 0; at < text.size(); at = std::min(text.find('+', at), text.size()) + 1)
-      degrees.push_back(std::max(1, std::atoi(text.c_str() + at)));
-  }
+  if (text.empty()) return {};
+  std::vector<int> degrees = group_degrees(text).value_or(std::vector<int>{});
+  TAPER_VALIDATE(!degrees.empty(), "'" << text << "' is no layout (TPxDP or degrees of groups)");
   std::sort(degrees.begin(), degrees.end());
   degrees.erase(std::unique(degrees.begin(), degrees.end()), degrees.end());
   return degrees;
@@ -162,6 +158,8 @@ std::shared_ptr<LayoutPolicy> Generator::make_policy() const {
   policy.mode = options_.mode;
   policy.initial = options_.layout;
   for (const auto& [tp, layout] : layouts_) policy.degrees.push_back(tp);
+  require_input_file(options_.names.profile, options_.profile,
+                     "measure one with taper profile, on as many ranks");
   const Placement placement = gather_placement(ranks_.world(), find_place());
   const LatencyProfile profile = read_matching_profile(
       options_.profile, gather_identity(files_, type_, ranks_, placement), ranks_, policy.degrees);

@@ -109,7 +109,7 @@ class Generator {
 };
 
 // The degrees of "2x4" or "4+2+2", ascending; none for an empty text. The divisor chain of a run
-// must have them.
+// must have them. Throws Error for another text.
 std::vector<int> degrees_of_layout(const std::string& text);
 
 // The replica of each request at the start: in turn where the layout is uniform, else the one with

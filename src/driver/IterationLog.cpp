@@ -84,7 +84,7 @@ MetricValues rollout_metrics(const std::vector<Sample>& samples) {
   return out;
 }
 
-MetricValues update_metrics(const UpdateReport& r, bool with_kl) {
+MetricValues update_metrics(const UpdateReport& r, WithKl with_kl) {
   MetricValues out{{"actor/entropy", r.entropy},
                    {"actor/pg_loss", r.policy_loss},
                    {"actor/pg_clipfrac", r.clip_fraction},
@@ -95,7 +95,7 @@ MetricValues update_metrics(const UpdateReport& r, bool with_kl) {
                    {"actor/skipped_steps", static_cast<double>(r.skipped)},
                    {"training/rollout_probs_diff_max", r.prob_diff_max},
                    {"training/rollout_log_probs_diff_max", r.log_prob_diff_max}};
-  if (with_kl) out.emplace_back("actor/kl_loss", r.kl);
+  if (with_kl == WithKl::kYes) out.emplace_back("actor/kl_loss", r.kl);
   return out;
 }
 

@@ -40,7 +40,8 @@ std::vector<PhaseTiming> reduce_timing(const Group& group, const PhaseTimer& tim
 
 // Metrics of a rollout and of an update under the names that verl users know.
 MetricValues rollout_metrics(const std::vector<Sample>& samples);
-MetricValues update_metrics(const UpdateReport& report, bool with_kl);
+enum class WithKl { kNo, kYes };  // to a reference model
+MetricValues update_metrics(const UpdateReport& report, WithKl with_kl);
 
 // The results of a run as they grow: metrics.jsonl, run.h5, the console line. Rank 0 only.
 class IterationLog {

@@ -4,27 +4,45 @@
 #include <algorithm>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "driver/InputPath.hpp"
 #include "model/RopeTable.hpp"
 
 namespace taper {
 
-ModelFiles::ModelFiles(const std::filesystem::path& dir)
-    : directory(dir), config(read_model_config(dir)), table(config) {
+namespace {
+
+const std::filesystem::path& checked(const std::filesystem::path& directory,
+                                     const std::string& option) {
+  require_model_directory(option, directory);
+  return directory;
+}
+
+}  // namespace
+
+ModelFiles::ModelFiles(const std::filesystem::path& dir, const std::string& option)
+    : directory(checked(dir, option)), config(read_model_config(dir)), table(config) {
   const auto file = dir / "tokenizer.json";
   if (!std::filesystem::exists(file)) return;
   tokenizer_ = Tokenizer::from_file(file);
   TAPER_VALIDATE(tokenizer_->vocab_size() <= config.vocab,
-                 file.string() << " has ids up to " << tokenizer_->vocab_size() - 1
-                               << " (config.json says vocab_size " << config.vocab
-                               << "); tokenizer and model do not belong together");
+                 path_text(file) << " has ids up to " << tokenizer_->vocab_size() - 1
+                                 << " (config.json says vocab_size " << config.vocab
+                                 << "); tokenizer and model do not belong together");
 }
 
 const Tokenizer& ModelFiles::tokenizer() const {
   TAPER_VALIDATE(tokenizer_,
-                 directory.string()
+                 path_text(directory)
                      << " has no tokenizer.json (needed where there is text); add it, or give "
                      << "prompts as {\"tokens\": [ids]}");
   return *tokenizer_;
+}
+
+void ModelFiles::require_tokenizer(const std::string& purpose) const {
+  TAPER_VALIDATE(tokenizer_, path_text(directory / "tokenizer.json")
+                                 << " is missing (" << purpose
+                                 << "); copy it from where the model came from");
 }
 
 int ModelFiles::valid_ids() const {

@@ -19,7 +19,10 @@ namespace taper {
 
 // What a Hugging Face directory says, before any weight is read.
 struct ModelFiles {
-  explicit ModelFiles(const std::filesystem::path& directory);
+  // `option` names the directory in errors: a key of a run file, or an option of a command. Throws
+  // Error where there is no model, or one that is not supported.
+  explicit ModelFiles(const std::filesystem::path& directory,
+                      const std::string& option = "the model directory");
 
   std::filesystem::path directory;
   ModelConfig config;
@@ -29,6 +32,8 @@ struct ModelFiles {
   // only.
   const Tokenizer& tokenizer() const;
   bool has_tokenizer() const { return tokenizer_.has_value(); }
+  // Throws Error where there is none; `purpose` says what it is needed for.
+  void require_tokenizer(const std::string& purpose) const;
   // Ids that can be sampled: those of the tokenizer that the model has rows for; all rows without a
   // tokenizer.
   int valid_ids() const;

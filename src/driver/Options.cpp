@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/Options.hpp"
 
+#include <filesystem>
+
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "text/Tasks.hpp"
 
 namespace taper {
@@ -16,7 +19,10 @@ std::vector<std::pair<std::string, RewardRule>> named_reward_rules() {
 
 std::vector<std::string> ModelOptions::problems() const {
   if (directory.empty())
-    return {"Model/Directory is not set (a Hugging Face directory, e.g. data/model)"};
+    return {
+        "Model/Directory is not set (a Hugging Face directory is wanted, e.g. data/model; relative "
+        "paths count from the working directory, " +
+        path_text(std::filesystem::current_path()) + ")"};
   return {};
 }
 
@@ -44,7 +50,10 @@ std::vector<std::string> DataOptions::problems() const {
 std::vector<std::string> RolloutOptions::problems() const {
   std::vector<std::string> list;
   if (step_rows < max_running)
-    list.push_back("Rollout/Step Rows must be at least Rollout/Max Running");
+    list.push_back("Rollout/Step Rows is " + std::to_string(step_rows) +
+                   " and Rollout/Max Running " + std::to_string(max_running) +
+                   " (each sequence in flight has a row in a step); raise the one or lower the "
+                   "other");
   if (mode != PolicyMode::kStatic && profile.empty())
     list.push_back(
         "Rollout/Mode needs Rollout/Profile (made by taper profile) unless it is static");

@@ -29,6 +29,12 @@ std::vector<std::pair<std::string, RewardRule>> named_reward_rules();
 // Whether there is an in-tree task of that name.
 std::vector<std::string> task_problems(const std::string& task);
 
+// What errors call the options that name data, likewise.
+struct DataNames {
+  const char* prompts = "Data/Prompts";
+  const char* evaluation_prompts = "Data/Evaluation Prompts";
+};
+
 struct DataOptions {
   std::string task = "mix";  // in-tree task, used where there is no prompt file
   std::string prompts;       // JSONL
@@ -38,14 +44,22 @@ struct DataOptions {
   // What errors advise where all prompts of a file are too long.
   std::string too_long_advice = "raise Rollout/Max Prompt Tokens";
   RewardRule rule = RewardRule::kTask;
+  DataNames names;
 
   std::vector<std::string> problems() const;
 };
+
+// Beyond any machine, and within the range of the counts that follow from them; the memory plan
+// says what a machine holds.
+inline constexpr int kMostRunning = 1 << 20;
+inline constexpr int kMostStepRows = 1 << 22;
+inline constexpr double kMostKvMemoryMb = 1e9;
 
 // What errors call some options: keys of a run file, or options of a command.
 struct RolloutNames {
   const char* layout = "Rollout/Layout";
   const char* kv_memory = "Rollout/KV Memory MB";
+  const char* profile = "Rollout/Profile";
 };
 
 struct RolloutOptions {

@@ -56,9 +56,12 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   s.integer("Max Running", o.max_running,
             "Sequences in flight per replica; where the layout may change, per replica of the "
             "smallest groups, and in proportion in larger ones")
-      .at_least(1);
-  s.integer("Step Rows", o.step_rows, "Tokens per step, decode and prefill together").at_least(1);
-  s.number("KV Memory MB", o.kv_memory_mb, "Largest KV cache per rank").above(0);
+      .between(1, kMostRunning);
+  s.integer("Step Rows", o.step_rows, "Tokens per step, decode and prefill together")
+      .between(1, kMostStepRows);
+  s.number("KV Memory MB", o.kv_memory_mb, "Largest KV cache per rank")
+      .above(0)
+      .at_most(kMostKvMemoryMb);
   s.check([&o] { return o.problems(); });
 }
 

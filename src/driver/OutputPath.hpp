@@ -6,15 +6,12 @@
 
 namespace taper {
 
-// Throws Error where the file could not be written once the work is done: a directory of that name,
-// or no permission.
+// Throws Error where the file could not be written once the work is done: a directory, device or
+// pipe of that name, or no permission. Leaves nothing behind; creates no directory.
 void require_writable(const std::filesystem::path& file);
 
-enum class CreateDirectory { kNo, kYes };
-
-// Throws Error where results cannot go into the directory (`option` names it). Creates it, or only
-// looks whether that is possible.
-void require_output_directory(const std::string& option, const std::filesystem::path& directory,
-                              CreateDirectory create);
+// Throws Error where results cannot go into the directory (`option` names it), which need not exist
+// yet. Leaves nothing behind; creates no directory.
+void require_output_directory(const std::string& option, const std::filesystem::path& directory);
 
 }  // namespace taper

@@ -2,6 +2,7 @@
 #include "driver/PromptEncoder.hpp"
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 
 namespace taper {
@@ -11,11 +12,21 @@ void require_known(const std::vector<int>& ids, const ModelFiles& files, const s
   for (const int id : ids)
     TAPER_VALIDATE(id >= 0 && id < files.valid_ids(),
                    where << ": token id " << id << " is unknown (ids of "
-                         << files.directory.string() << " are below " << files.valid_ids() << ")");
+                         << path_text(files.directory) << " are below " << files.valid_ids()
+                         << ")");
+}
+
+// The template knows what is wrong with a chat, but not where it stands.
+std::string render(const ChatTemplate& chat, const PromptItem& item, const std::string& where) {
+  try {
+    return chat.render(item.messages, AddGenerationPrompt::kYes);
+  } catch (const Error& error) {
+    TAPER_FAIL(error.code(), where << ": " << error.what());
+  }
 }
 
 std::string place(const std::filesystem::path& file, const PromptItem& item) {
-  return file.string() + ":" + std::to_string(item.line);
+  return line_text(file, item.line);
 }
 
 }  // namespace
@@ -30,8 +41,7 @@ std::vector<std::int32_t> PromptEncoder::encode(const PromptItem& item, const st
       options.family = chat_template_;
       template_ = ChatTemplate::from_model_directory(files_->directory, options);
     }
-    ids = files_->tokenizer().encode(template_->render(item.messages, AddGenerationPrompt::kYes),
-                                     AddSpecial::kNo);
+    ids = files_->tokenizer().encode(render(*template_, item, where), AddSpecial::kNo);
   }
   TAPER_VALIDATE(!ids.empty(), where << ": the prompt has no tokens (a model needs at least one)");
   require_known(ids, *files_, where);
@@ -48,7 +58,7 @@ std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem:
     TAPER_VALIDATE(static_cast<int>(prompts.back().size()) < files.config.max_positions,
                    place(file, item)
                        << ": the prompt has " << prompts.back().size() << " tokens (the context of "
-                       << files.directory.string() << " holds " << files.config.max_positions
+                       << path_text(files.directory) << " holds " << files.config.max_positions
                        << ", one must be left for the response); shorten it");
   }
   return prompts;
@@ -67,7 +77,7 @@ ScoreInput read_score_input(const std::filesystem::path& file, const ModelFiles&
     require_known(ids, files, where);
     TAPER_VALIDATE(static_cast<int>(ids.size()) <= files.config.max_positions,
                    where << ": " << ids.size() << " tokens (the context of "
-                         << files.directory.string() << " holds " << files.config.max_positions
+                         << path_text(files.directory) << " holds " << files.config.max_positions
                          << ")");
     input.sequences.emplace_back(ids.begin(), ids.end());
     input.prompt_lengths.push_back(item.response.empty() ? 0

@@ -6,7 +6,9 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Random.hpp"
+#include "driver/InputPath.hpp"
 #include "driver/PromptEncoder.hpp"
 
 namespace taper {
@@ -34,9 +36,14 @@ PromptSource::PromptSource(const DataOptions& options, const ModelFiles& files, 
       mix_(TaskMix::from_name(options.task)),
       seed_(seed),
       from_file_(!options.prompts.empty()) {
-  if (from_file_) training_ = read(options, options.prompts, max_tokens);
-  if (!options.evaluation_prompts.empty())
+  if (from_file_) {
+    require_input_file(options.names.prompts, options.prompts);
+    training_ = read(options, options.prompts, max_tokens);
+  }
+  if (!options.evaluation_prompts.empty()) {
+    require_input_file(options.names.evaluation_prompts, options.evaluation_prompts);
     evaluation_ = read(options, options.evaluation_prompts, max_tokens);
+  }
 }
 
 std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::string& file,
@@ -45,7 +52,7 @@ std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::st
   std::vector<Prompt> prompts;
   int too_long = 0;
   for (const PromptItem& item : read_prompt_data(file)) {
-    const std::string where = file + ":" + std::to_string(item.line);
+    const std::string where = line_text(file, item.line);
     TAPER_VALIDATE(
         !item.ground_truth.empty(),
         where << " has no 'ground_truth' (without it every response would count as wrong)");
@@ -56,10 +63,11 @@ std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::st
       prompts.push_back(std::move(prompt));
   }
   if (too_long > 0)
-    TAPER_INFO(file << ": " << too_long << " of " << too_long + prompts.size()
-                    << " prompts are left out (longer than " << max_tokens << " tokens)");
-  TAPER_VALIDATE(!prompts.empty(), file << ": all prompts are longer than " << max_tokens
-                                        << " tokens; " << options.too_long_advice);
+    TAPER_INFO(path_text(file) << ": " << too_long << " of " << too_long + prompts.size()
+                               << " prompts are left out (longer than " << max_tokens
+                               << " tokens)");
+  TAPER_VALIDATE(!prompts.empty(), path_text(file) << ": all prompts are longer than " << max_tokens
+                                                   << " tokens; " << options.too_long_advice);
   return prompts;
 }
 

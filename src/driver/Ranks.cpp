@@ -2,11 +2,14 @@
 #include "driver/Ranks.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <numeric>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "device/HostMemory.hpp"
+#include "shard/Layout.hpp"
 
 namespace taper {
 
@@ -41,6 +44,32 @@ void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>
                             << ranks << " ranks (one must divide the other)");
 }
 
+void require_layout(const std::string& option, const std::string& text, int ranks) {
+  if (text.empty()) return;
+  const auto degrees = group_degrees(text);
+  TAPER_VALIDATE(degrees, option << " is '" << text
+                                 << "' (wanted is TPxDP, e.g. 2x4 for four replicas of 2 ranks, or "
+                                    "the degrees of the groups in rank order, e.g. 4+2+2)");
+  const std::int64_t covered = std::accumulate(degrees->begin(), degrees->end(), std::int64_t{0});
+  TAPER_VALIDATE(covered == ranks, option << " is " << text << " (for " << covered
+                                          << " ranks; there are " << ranks
+                                          << "); start so many ranks, or choose another layout");
+  int next = 0;
+  for (const int tp : *degrees) {
+    TAPER_VALIDATE(ranks % tp == 0, option << " is " << text << " (degree " << tp
+                                           << " does not divide the " << ranks
+                                           << " ranks); choose another layout");
+    TAPER_VALIDATE(next % tp == 0, option << " is " << text << " (its group of " << tp
+                                          << " starts at rank " << next << ", no multiple of " << tp
+                                          << "); put larger groups first");
+    for (const int other : *degrees)
+      TAPER_VALIDATE(other < tp || other % tp == 0,
+                     option << " is " << text << " (degrees " << tp << " and " << other
+                            << ": one must divide the other); choose another layout");
+    next += tp;
+  }
+}
+
 Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progress& shared_progress)
     : progress(shared_progress),
       chain(chain_with(size, tp_degrees)),
@@ -56,28 +85,53 @@ void require_equal(const Ranks& ranks, const std::string& what, const std::strin
         what << " of rank " << r << " differs from that of rank 0 (all ranks must read the same)");
 }
 
+namespace {
+
+// What one rank needs, for all to see.
+struct Need {
+  std::int64_t bytes, ranks, host, process;  // host, process: bytes left, 0 without a limit
+  std::int64_t largest_bytes;                // of the largest item
+  char largest[40];
+
+  bool fits_process() const { return process <= 0 || bytes <= process; }
+  bool fits_host() const { return host <= 0 || bytes <= host / ranks; }
+  // "1.78 TiB, of which 1.70 TiB for activations (inference),"
+  std::string text() const {
+    return format_bytes(static_cast<double>(bytes)) + ", of which " +
+           format_bytes(static_cast<double>(largest_bytes)) + " for " + largest + ",";
+  }
+};
+
+Need need_of(const MemoryPlan& plan, int ranks_on_host) {
+  Need need{plan.total(), ranks_on_host, host_memory_left(), process_memory_left(), 0, {}};
+  for (const MemoryPlan::Item& item : plan.items()) {
+    if (item.bytes <= need.largest_bytes) continue;
+    need.largest_bytes = item.bytes;
+    std::snprintf(need.largest, sizeof need.largest, "%s", item.name.c_str());
+  }
+  return need;
+}
+
+}  // namespace
+
 void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
-  struct Need {
-    std::int64_t bytes, ranks, host, process;  // host, process: bytes left, 0 without a limit
-    bool fits_process() const { return process <= 0 || bytes <= process; }
-    bool fits_host() const { return host <= 0 || bytes * ranks <= host; }
-  };
-  const Need mine{plan.total(), ranks.ranks_on_host, host_memory_left(), process_memory_left()};
   std::vector<Need> all(ranks.size());
-  all_gather(ranks.world(), all, std::vector<Need>{mine});
+  all_gather(ranks.world(), all, std::vector<Need>{need_of(plan, ranks.ranks_on_host)});
   for (std::size_t r = 0; r < all.size(); ++r) {
     const Need& need = all[r];
-    const std::string bytes = format_bytes(static_cast<double>(need.bytes));
     TAPER_VALIDATE(need.fits_process(), "the memory plan of rank "
-                                            << r << " needs " << bytes
-                                            << " (the address-space limit of its process has "
+                                            << r << " needs " << need.text()
+                                            << " in one process (whose address-space limit has "
                                             << format_bytes(static_cast<double>(need.process))
                                             << " left); " << advice << ", or raise ulimit -v");
-    TAPER_VALIDATE(need.fits_host(), "the memory plan of rank "
-                                         << r << " needs " << bytes << " on each of " << need.ranks
-                                         << " ranks of its host (which has "
-                                         << format_bytes(static_cast<double>(need.host))
-                                         << " left); " << advice << ", or use more hosts");
+    TAPER_VALIDATE(
+        need.fits_host(),
+        "the memory plan of rank "
+            << r << " needs " << need.text() << " on each of " << need.ranks
+            << " ranks of its host ("
+            << format_bytes(static_cast<double>(need.bytes) * static_cast<double>(need.ranks))
+            << " together; the host has " << format_bytes(static_cast<double>(need.host))
+            << " left); " << advice << ", or use more hosts");
   }
 }
 

@@ -21,6 +21,11 @@ DivisorChain chain_with(int ranks, std::vector<int> degrees);
 // Throws Error naming the option whose tensor-parallel degree does not divide the ranks.
 void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>& degrees);
 
+// Throws Error naming `option` where `text`, "2x4" or "4+2+2", is no layout of the ranks: of
+// another form or number of ranks, of degrees that do not divide the ranks and each other, or with
+// a group that does not start at a multiple of its degree. An empty text passes.
+void require_layout(const std::string& option, const std::string& text, int ranks);
+
 // The ranks of a run: progress for the watchdog, the groups of all layouts, the execution space.
 struct Ranks {
   // Collective over comm (MPI_COMM_WORLD).

@@ -2,9 +2,11 @@
 #include "driver/ReplayJob.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "driver/InputPath.hpp"
 #include "driver/ProfileFile.hpp"
 #include "io/Json.hpp"
 #include "io/RolloutFile.hpp"
@@ -28,7 +30,7 @@ ReplayTrace described(LengthLaw law, int seed, int iteration, const ReplayOption
 
 ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) {
   const RolloutSet set = read_rollouts(file);
-  TAPER_VALIDATE(!set.records.empty(), file.string() << " holds no responses");
+  TAPER_VALIDATE(!set.records.empty(), path_text(file) << " holds no responses");
   ReplayTrace trace;
   trace.work.iteration = set.iteration;
   trace.work.sequences = static_cast<int>(set.records.size());
@@ -84,8 +86,9 @@ OrderedJson to_json(const ReplayResult& result, std::size_t run, const Generatio
 
 std::vector<std::string> ReplayOptions::problems() const {
   std::vector<std::string> list = policy.problems();
-  if (profile.empty()) list.push_back("a profile is needed");
-  if (runs.empty() == laws.empty()) list.push_back("give either runs or a law of lengths");
+  if (profile.empty()) list.push_back("--profile is not set (step times are needed)");
+  if (runs.empty() == laws.empty())
+    list.push_back("lengths are wanted of --run or of --law (give one of them)");
   if (seeds < 1 || iterations < 1 || sequences < 1 || max_running < 1 || grid < 1)
     list.push_back("counts must be positive");
   if (prompt_tokens < 1 || max_new_tokens < 0 || ranks < 0)
@@ -94,6 +97,7 @@ std::vector<std::string> ReplayOptions::problems() const {
 }
 
 std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const ReplayOptions& o) {
+  require_input_path("--run", run);
   std::vector<std::filesystem::path> files;
   if (std::filesystem::is_directory(run)) {
     const auto folder = std::filesystem::is_directory(run / "rollouts") ? run / "rollouts" : run;
@@ -103,15 +107,19 @@ std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const Rep
   } else {
     files.push_back(run);
   }
-  TAPER_VALIDATE(!files.empty(), run.string() << " has no rollout files (rollouts/*.h5)");
+  TAPER_VALIDATE(
+      !files.empty(),
+      "--run is " << path_text(run)
+                  << " (no rollouts/*.h5 in it); name the directory of a run, or a rollout file");
   std::vector<ReplayTrace> traces;
   for (const auto& file : files) traces.push_back(recorded(file, o));
   // The limit is that of the run, or the longest response of all.
   int limit = 1;
   for (const ReplayTrace& t : traces) limit = std::max(limit, t.work.max_new_tokens);
   TAPER_VALIDATE(o.max_new_tokens == 0 || limit <= o.max_new_tokens,
-                 run.string() << " has responses of " << limit << " tokens (the limit given is "
-                              << o.max_new_tokens << ")");
+                 "--max-new-tokens is " << o.max_new_tokens << " (" << path_text(run)
+                                        << " has responses of " << limit
+                                        << " tokens); raise it or leave it out");
   for (ReplayTrace& t : traces)
     t.work.max_new_tokens = o.max_new_tokens > 0 ? o.max_new_tokens : limit;
   return traces;
@@ -146,34 +154,46 @@ std::vector<ReplayResult> replay(const ReplayOptions& o) {
   return results;
 }
 
+namespace {
+
+constexpr const char* kLegend = R"(
+lengths   the run or the law of lengths
+gener.    generations played
+faster    time saved against the best static layout
+room      time that the oracle saves, in generations where that is 2 % or more
+share     of the room that the policy saves
+myopic    of the room that a rule saves which compares only staying with switching now
+switches  changes of layout
+false     those after which staying would have been faster
+missed    generations with room of which the policy saves less than half
+worse     mean loss against the best static layout, where there is a loss
+p95       95th percentile of the loss over the generations
+below q   tails that ended before the lower / the upper quantile of their forecast
+)";
+
+}  // namespace
+
 std::string to_table(const std::vector<ReplayResult>& results) {
-  char line[256];
-  std::snprintf(line, sizeof line, "%-16s %6s %7s %7s %7s %7s %8s %6s %6s %8s %8s %9s\n", "lengths",
-                "gener.", "faster", "room", "share", "myopic", "switches", "false", "missed",
-                "worse", "p95", "below q");
-  std::string table = line;
+  std::size_t width = 16;
+  for (const ReplayResult& r : results) width = std::max(width, r.name.size());
+  const int column = static_cast<int>(width);
+  std::string table = format_text("%-*s %6s %7s %7s %7s %7s %8s %6s %6s %8s %8s %9s\n", column,
+                                  "lengths", "gener.", "faster", "room", "share", "myopic",
+                                  "switches", "false", "missed", "worse", "p95", "below q");
   for (const ReplayResult& r : results) {
     const AccountSummary& s = r.summary;
     const auto percent = [](double x) { return 100.0 * x; };
     const double all = static_cast<double>(std::max<std::int64_t>(1, s.static_ns));
     const double n = std::max(1, s.forecasts);
-    std::snprintf(
-        line, sizeof line,
-        "%-16s %6d %6.2f%% %6.2f%% %6.1f%% %6.1f%% %8d %6d %6d %7.3f%% %7.2f%% %4.0f/%.0f%%\n",
-        r.name.substr(0, 16).c_str(), s.generations,
+    table += format_text(
+        "%-*s %6d %6.2f%% %6.2f%% %6.1f%% %6.1f%% %8d %6d %6d %7.3f%% %7.2f%% %4.0f/%.0f%%\n",
+        column, r.name.c_str(), s.generations,
         percent(static_cast<double>(s.static_ns - s.adaptive_ns) / all),
         percent(static_cast<double>(s.room_ns) / all), percent(s.share()),
         percent(s.myopic_share()), s.switches, s.false_triggers, s.missed, percent(s.mean_slower()),
         percent(s.slower_quantile(95)), percent(s.below_low / n), percent(s.below_high / n));
-    table += line;
   }
-  return table +
-         "faster: than the best static layout. room: what the oracle gains, in generations where "
-         "it "
-         "is 2 % or more.\nshare: of the room, realised; myopic: by the rule that compares only "
-         "staying and switching now.\nfalse: switches that lost. worse: mean loss against the best "
-         "static layout; p95: its 95th percentile.\nbelow q: tails that ended before the lower and "
-         "the upper quantile of their forecast.\n";
+  return table + kLegend;
 }
 
 std::string to_json_lines(const std::vector<ReplayResult>& results) {

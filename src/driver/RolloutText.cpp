@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/Model.hpp"
 #include "driver/Options_params.hpp"
@@ -35,16 +36,17 @@ RolloutSet read_checked(const fs::path& file) {
     return read_rollouts(file);
   } catch (const Error& error) {
     TAPER_FAIL(ExitCode::kBadInput,
-               file.string() << " is damaged or no rollout file (" << error.what() << ")");
+               path_text(file) << " is damaged or no rollout file (" << error.what() << ")");
   }
 }
 
 // The model that the run file beside the rollouts names.
 fs::path model_of_run(const fs::path& rollouts) {
   const fs::path run = fs::absolute(rollouts).parent_path().parent_path() / "run.h5";
-  TAPER_VALIDATE(fs::exists(run),
-                 run.string() << " does not exist (it names the model whose tokenizer is needed); "
-                                 "name the model with --model DIR");
+  TAPER_VALIDATE(
+      fs::exists(run), path_text(run)
+                           << " does not exist (it names the model whose tokenizer is needed); "
+                              "name the model with --model DIR");
   RunOptions options;
   param::Schema schema;
   describe(schema, options);
@@ -52,7 +54,7 @@ fs::path model_of_run(const fs::path& rollouts) {
   // Settings of another version are no reason to show no text: only the model's name is needed.
   (void)schema.read_and_list_problems(param::ParamFile::parse(config, run.string() + ".yaml"));
   TAPER_VALIDATE(fs::exists(fs::path(options.model.directory) / "config.json"),
-                 "the model " << options.model.directory << " of " << run.string()
+                 "the model " << options.model.directory << " of " << path_text(run)
                               << " is not here (a relative name counts from where the run was "
                                  "started); name it with --model DIR");
   return options.model.directory;
@@ -89,18 +91,18 @@ void show(std::ostream& out, const RolloutRecord& r, const std::vector<std::stri
 }  // namespace
 
 std::string rollout_text(const fs::path& path, int count, const fs::path& model) {
-  TAPER_VALIDATE(fs::exists(path), path.string() << " does not exist; check the path");
+  TAPER_VALIDATE(fs::exists(path), path_text(path) << " does not exist; check the path");
   fs::path file = path;
   if (fs::is_directory(path)) {
     const auto files = rollout_files(path);
-    TAPER_VALIDATE(!files.empty(), path.string() << " has no rollouts/*.h5 (only these and run "
-                                                    "directories are shown as text)");
+    TAPER_VALIDATE(!files.empty(), path_text(path) << " has no rollouts/*.h5 (only these and run "
+                                                      "directories are shown as text)");
     file = files.back();
   }
   const RolloutSet set = read_checked(file);
-  const ModelFiles files(model.empty() ? model_of_run(file) : model);
+  const ModelFiles files(model.empty() ? model_of_run(file) : model, "--model");
   std::ostringstream out;
-  out << file.string() << ": iteration " << set.iteration << ", " << set.records.size()
+  out << path_text(file) << ": iteration " << set.iteration << ", " << set.records.size()
       << " samples\n";
   for (std::size_t i = 0; i < std::min<std::size_t>(count, set.records.size()); ++i)
     show(out, set.records[i], set.reward_names, files.tokenizer());

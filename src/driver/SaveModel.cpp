@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "comm/Collectives.hpp"
 #include "io/AtomicFile.hpp"
 #include "optim/Ownership.hpp"
@@ -63,7 +64,7 @@ void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingMo
 void require_model_target(const std::string& option, const fs::path& directory) {
   TAPER_VALIDATE(!fs::exists(directory) || fs::exists(directory / "config.json") ||
                      (fs::is_directory(directory) && fs::is_empty(directory)),
-                 option << " " << directory.string()
+                 option << " " << path_text(directory)
                         << " holds something that is no model (the trained model would replace "
                            "it); name a new directory");
 }

@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Random.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
@@ -29,15 +30,16 @@ TrainPassOptions pass_options(const SftOptions& o) {
 SftJob::SftJob(const SftOptions& options, const Ranks& ranks)
     : options_(options),
       ranks_(ranks),
-      files_(options.model.directory),
+      files_(options.model.directory, "Model/Directory"),
       pass_options_(pass_options(options)),
       model_(files_, ranks,
              {options.model.type, options.training.tp, options.training.tp, pass_options_,
               options.adamw}),
       mix_(TaskMix::from_name(options.task)) {
   TAPER_VALIDATE(!files_.config.eos_ids.empty(),
-                 (files_.directory / "config.json").string()
+                 path_text(files_.directory / "config.json")
                      << " has no eos_token_id (each example ends with it); add it");
+  files_.require_tokenizer("examples are texts");
   model_.plan(plan_);
 }
 
@@ -131,9 +133,14 @@ void SftJob::start_from_random() {
   model_.publish();
 }
 
-void SftJob::run() {
+void SftJob::examine() const {
   require_memory(ranks_, plan_,
                  "lower Training/Max Tokens or set Training/Activation Checkpointing");
+  if (!options_.from_scratch) HuggingFaceReader(files_.directory, files_.table);
+}
+
+void SftJob::run() {
+  examine();
   Arena arena(plan_);
   model_.create(arena,
                 files_.rope_table(std::min(pass_options_.max_rows, files_.config.max_positions)));

@@ -10,15 +10,20 @@ namespace taper {
 // Supervised fine-tuning on in-tree examples: token-mean cross entropy of response tokens.
 class SftJob {
  public:
-  // Reads the model's configuration. Throws Error where it names no end of sequence. Not
-  // collective.
+  // Reads the model's configuration and tokenizer. Throws Error where one is missing or names no
+  // end of sequence. Not collective.
   SftJob(const SftOptions& options, const Ranks& ranks);
 
   // What each rank will hold.
   const MemoryPlan& memory_plan() const { return plan_; }
 
-  // Allocates, loads or draws the weights, trains and saves the model. Throws Error where the
-  // memory plan does not fit the host. Collective over the world.
+  // All that can be known before anything is allocated or written: whether the weights to start
+  // from are there and are this model's, and whether the memory plans fit their hosts. Throws
+  // Error. Collective over the world.
+  void examine() const;
+
+  // Examines, allocates, loads or draws the weights, trains and saves the model. Collective over
+  // the world.
   void run();
 
  private:

@@ -8,6 +8,7 @@
 
 #include "base/Checksum.hpp"
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "io/Hdf5File.hpp"
 #include "optim/Ownership.hpp"
 
@@ -104,20 +105,42 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   file.close();
 }
 
+namespace {
+
+// Throws Error where the file is no state of this model.
+StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
+                    const ModelFiles& files) {
+  TAPER_VALIDATE(
+      file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
+      path_text(path) << " is no training state of Taper");
+  TAPER_VALIDATE(file.int_attribute("/", "format_version") == kVersion,
+                 path_text(path) << " has format version "
+                                 << file.int_attribute("/", "format_version")
+                                 << " (this build reads " << kVersion << ")");
+  TAPER_VALIDATE(file.string_attribute("/", "model") == shape_of(files.config),
+                 path_text(path) << " belongs to another model ("
+                                 << file.string_attribute("/", "model") << ", not "
+                                 << shape_of(files.config) << ")");
+  std::vector<std::int64_t> policy;
+  if (file.exists("/policy")) {
+    std::istringstream words(file.read_string("/policy"));
+    policy.assign(std::istream_iterator<std::int64_t>(words), {});
+  }
+  return {file.int_attribute("/", "iteration"), file.int_attribute("/", "optimizer_steps"),
+          static_cast<std::uint64_t>(file.int_attribute("/", "seed")), file.read_string("/config"),
+          std::move(policy)};
+}
+
+}  // namespace
+
+StateInfo read_state_info(const std::filesystem::path& path, const ModelFiles& files) {
+  return read_head(Hdf5File::open_read(path), path, files);
+}
+
 StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
                      TrainingModel& model) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(
-      file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
-      path.string() << " is no training state of Taper");
-  TAPER_VALIDATE(file.int_attribute("/", "format_version") == kVersion,
-                 path.string() << " has format version "
-                               << file.int_attribute("/", "format_version") << " (this build reads "
-                               << kVersion << ")");
-  TAPER_VALIDATE(file.string_attribute("/", "model") == shape_of(files.config),
-                 path.string() << " belongs to another model ("
-                               << file.string_attribute("/", "model") << ", not "
-                               << shape_of(files.config) << ")");
+  StateInfo info = read_head(file, path, files);
   auto& optimizer = model.optimizer();
   const std::array<float*, 3> state{optimizer.master().data(), optimizer.first_moment().data(),
                                     optimizer.second_moment().data()};
@@ -134,20 +157,13 @@ StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
       for (std::int64_t u = 0; u < mine; ++u)
         TAPER_VALIDATE(checksum_of(std::span<const float>(values).subspan(u * unit, unit)) ==
                            hashes[u * 3 + k],
-                       path.string() << ": unit " << begin + u << " of '" << kKinds[k] + 1
-                                     << tensor.name << "' is damaged (its checksum differs)");
+                       path_text(path) << ": unit " << begin + u << " of '" << kKinds[k] + 1
+                                       << tensor.name << "' is damaged (its checksum differs)");
       std::copy(values.begin(), values.end(), state[k] + owned[t].offset);
     }
   }
-  optimizer.set_steps(file.int_attribute("/", "optimizer_steps"));
-  std::vector<std::int64_t> policy;
-  if (file.exists("/policy")) {
-    std::istringstream words(file.read_string("/policy"));
-    policy.assign(std::istream_iterator<std::int64_t>(words), {});
-  }
-  return {file.int_attribute("/", "iteration"), file.int_attribute("/", "optimizer_steps"),
-          static_cast<std::uint64_t>(file.int_attribute("/", "seed")), file.read_string("/config"),
-          std::move(policy)};
+  optimizer.set_steps(info.optimizer_steps);
+  return info;
 }
 
 }  // namespace taper

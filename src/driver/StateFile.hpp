@@ -28,6 +28,10 @@ struct StateInfo {
 void write_state(const std::filesystem::path& path, const Ranks& ranks, const ModelFiles& files,
                  const TrainingModel& model, const StateInfo& info);
 
+// All but weights and moments, from the head of the file. Not collective. Throws Error where it is
+// no such file, or of a model of another shape.
+StateInfo read_state_info(const std::filesystem::path& path, const ModelFiles& files);
+
 // Reads the pieces that this rank owns, whatever layout wrote them, and checks each. Not
 // collective. Throws Error naming file, tensor and unit for damage, and where the model differs.
 // The optimizer may be half-filled then.

@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
@@ -49,7 +50,7 @@ void StatusFile::write(RunState state, std::int64_t iteration, const std::string
       file.close();
       std::error_code ignored;
       std::filesystem::remove(part, ignored);
-      TAPER_FAIL(ExitCode::kFailure, part.string() << " cannot be written (disk full?)");
+      TAPER_FAIL(ExitCode::kFailure, path_text(part) << " cannot be written (disk full?)");
     }
   }
   // A rank that fails is about to be ended by the others: no time for the disk.

@@ -16,9 +16,13 @@
 namespace taper {
 namespace {
 
-// The files of the model. Throws Error where prompt and response exceed its context.
+namespace fs = std::filesystem;
+
+// The files of the model. Throws Error where prompt and response exceed its context, or where it
+// has no tokenizer.
 ModelFiles open_model(const RunOptions& o) {
-  ModelFiles files(o.model.directory);
+  ModelFiles files(o.model.directory, "Model/Directory");
+  files.require_tokenizer("rewards are judged by the text of responses");
   TAPER_VALIDATE(o.max_positions() <= files.config.max_positions,
                  "Rollout/Max Prompt Tokens "
                      << o.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
@@ -26,6 +30,10 @@ ModelFiles open_model(const RunOptions& o) {
                      << " are together longer than the model's context ("
                      << files.config.max_positions << " positions); lower one of them");
   return files;
+}
+
+fs::path checkpoints_path_of(const RunOptions& o) {
+  return fs::path(o.output) / "checkpoints";
 }
 
 // Of a run whose sequences fit the model's context.
@@ -74,7 +82,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       generator_(options.rollout, options.model.type, files_, ranks),
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(pass_options(options)),
-      checkpoints_(std::filesystem::path(options.output) / "checkpoints", options.checkpoint.keep) {
+      checkpoints_(checkpoints_path_of(options), options.checkpoint.keep) {
   model_.plan(plan_);
   if (options.loss.kl_coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
@@ -98,10 +106,31 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
           model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.temperature}};
 }
 
+std::string TrainJob::memory_advice() const {
+  const bool rollout = plan_.bytes(MemoryPhase::kRollout) > plan_.bytes(MemoryPhase::kTraining);
+  return rollout ? "lower Rollout/KV Memory MB, Rollout/Max Running or Rollout/Step Rows"
+                 : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
+}
+
+RunStart TrainJob::examine(const std::string& resume, CheckpointCheck check) const {
+  require_memory(ranks_, plan_, memory_advice());
+  const bool is_named = resume != "auto" && resume != "none";
+  RunStart start = find_run_start(is_named ? resume : "",
+                                  resume == "auto" ? checkpoints_path_of(options_) : fs::path(),
+                                  options_.seed, files_, ranks_, check);
+  // A checkpoint has all weights but those of the reference.
+  if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
+  if (check == CheckpointCheck::kContents && !start.is_afresh() && ranks_.rank() == 0)
+    report_differences(start.state);
+  return start;
+}
+
+void TrainJob::report_differences(const StateInfo& state) const {
+  for (const auto& difference : changed_lines(state.config, config_text_))
+    TAPER_INFO("differs from the checkpoint's run file: " << difference);
+}
+
 void TrainJob::create() {
-  require_memory(ranks_, plan_,
-                 "lower Rollout/KV Memory MB or Training/Max Tokens, set Training/Activation "
-                 "Checkpointing");
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
   model_.create(*arena_, rope);
@@ -131,13 +160,11 @@ std::int64_t TrainJob::restore(const std::string& resume) {
     model_.load_masters();
     return 0;
   }
-  TAPER_VALIDATE(state->seed == options_.seed, "the checkpoint was made with Run/Seed "
-                                                   << state->seed << " (this run has "
-                                                   << options_.seed
-                                                   << "); use the same seed, or --resume none");
+  // Of the one that was loaded, which need not be the one that examine() saw.
+  require_same_seed(resume == "auto" ? checkpoints_path_of(options_) : fs::path(resume),
+                    state->seed, options_.seed);
   if (!state->policy.empty()) generator_.load_policy(state->policy);
-  for (const auto& difference : changed_lines(state->config, config_text_))
-    TAPER_INFO("differs from the checkpoint's run file: " << difference);
+  report_differences(*state);
   TAPER_INFO("resuming after iteration " << state->iteration);
   return state->iteration;
 }
@@ -156,12 +183,14 @@ bool TrainJob::must_stop() {
 
 ExitCode TrainJob::run(const std::string& resume) {
   ranks_.progress.set_phase("start");
+  examine(resume, CheckpointCheck::kHead);
   const std::filesystem::path output = options_.output;
   if (ranks_.rank() == 0) {
     std::filesystem::create_directories(output / "rollouts");
-    checkpoints_.remove_unfinished();  // the other ranks wait in create()
+    checkpoints_.remove_unfinished();
     status_.write(RunState::kPending, resume == "none" ? 0 : status_.last_iteration());
   }
+  barrier(ranks_.world());  // the others read checkpoints only now
   create();
   finished_ = saved_ = restore(resume);
   learned_ = generator_.save_policy();
@@ -258,7 +287,8 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
   std::int64_t tokens = 0;
   for (const Sample& s : samples) tokens += s.length();
   for (auto& m : rollout_metrics(samples)) metrics.push_back(m);
-  for (auto& m : update_metrics(update, reference_ != nullptr)) metrics.push_back(m);
+  for (auto& m : update_metrics(update, reference_ ? WithKl::kYes : WithKl::kNo))
+    metrics.push_back(m);
   metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
   metrics.emplace_back("timing_s/publish", publish_seconds_);  // a part of update_actor
   metrics.emplace_back("timing_s/step", timer.total());

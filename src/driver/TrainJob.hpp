@@ -12,6 +12,7 @@
 #include "driver/IterationLog.hpp"
 #include "driver/Options.hpp"
 #include "driver/PromptSource.hpp"
+#include "driver/RunStart.hpp"
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TrainingModel.hpp"
@@ -30,8 +31,13 @@ class TrainJob {
   // What each rank will hold.
   const MemoryPlan& memory_plan() const { return plan_; }
 
-  // Allocates, loads and runs the iterations that are left. `resume` is "auto" (the newest usable
-  // checkpoint of the output directory, if there is one), "none", or a checkpoint directory.
+  // All that can be known before anything is allocated or written: whether the weights are there
+  // and are this model's, whether the memory plans fit their hosts, and where the run begins.
+  // `resume` is "auto" (the newest usable checkpoint of the output directory, if there is one),
+  // "none", or a checkpoint directory. Throws Error. Collective over the world.
+  RunStart examine(const std::string& resume, CheckpointCheck check) const;
+
+  // Examines, allocates, loads and runs the iterations that are left.
   //
   // A stop request is honoured before, during and after generation and before the update; what the
   // unfinished iteration has done is dropped, and the state after the one before is saved: resuming
@@ -41,6 +47,9 @@ class TrainJob {
 
  private:
   void create();
+  std::string memory_advice() const;
+  // What the run file says otherwise than that of a checkpoint, into the log.
+  void report_differences(const StateInfo& state) const;
   std::int64_t restore(const std::string& resume);
   void save_checkpoint(std::int64_t iteration);
   // False where a stop request came before the update.

@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 
 namespace taper {
@@ -54,8 +55,9 @@ void throw_hdf5_error(std::string_view file, const char* expression) {
   const std::string text = error_text();
   H5Eclear2(H5E_DEFAULT);
   const std::string_view call(expression);
-  TAPER_FAIL(ExitCode::kFailure, "HDF5 failed on " << file << " (" << call.substr(0, call.find('('))
-                                                   << ": " << text << ") on rank " << log_rank());
+  TAPER_FAIL(ExitCode::kFailure, "HDF5 failed on " << path_text(file) << " ("
+                                                   << call.substr(0, call.find('(')) << ": " << text
+                                                   << ") on rank " << log_rank());
 }
 
 }  // namespace detail

@@ -2,27 +2,15 @@
 #include "io/Json.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <sstream>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "base/TextFile.hpp"
 #include "io/AtomicFile.hpp"
-#include "io/detail/Descriptor.hpp"
 
 namespace taper {
 
 namespace {
-
-std::ifstream open_text(const std::filesystem::path& path) {
-  TAPER_VALIDATE(std::filesystem::exists(path),
-                 path.string() << " cannot be read (no such file); check the path");
-  TAPER_VALIDATE(!std::filesystem::is_directory(path),
-                 path.string() << " cannot be read (it is a directory); name a file");
-  std::ifstream in(path, std::ios::binary);
-  TAPER_VALIDATE(in.good(), path.string() << " cannot be read (" << detail::describe_errno(errno)
-                                          << "); check the permissions");
-  return in;
-}
 
 // The parser knows the byte; people want line and column. byte counts from 1.
 std::string position_text(std::string_view text, std::size_t byte) {
@@ -58,7 +46,7 @@ void write(const std::filesystem::path& path, const Value& value, int indent) {
   try {
     write_file_atomically(path, value.dump(indent) + "\n");
   } catch (const nlohmann::json::exception& error) {
-    TAPER_FAIL(ExitCode::kFailure, path.string()
+    TAPER_FAIL(ExitCode::kFailure, path_text(path)
                                        << " cannot be written as JSON (" << error.what() << ")");
   }
 }
@@ -74,10 +62,7 @@ OrderedJson parse_ordered_json(std::string_view text, const std::string& where) 
 }
 
 Json read_json_file(const std::filesystem::path& path) {
-  std::ifstream in = open_text(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse_json(text.str(), path.string());
+  return parse_json(read_text_file(path), path_text(path));
 }
 
 void write_json_file(const std::filesystem::path& path, const Json& value, int indent) {
@@ -88,7 +73,7 @@ void write_json_file(const std::filesystem::path& path, const OrderedJson& value
   write(path, value, indent);
 }
 
-JsonLines::JsonLines(const std::filesystem::path& path) : path_(path), in_(open_text(path)) {}
+JsonLines::JsonLines(const std::filesystem::path& path) : path_(path), in_(open_text_file(path)) {}
 
 bool JsonLines::next_text(std::string& text) {
   while (std::getline(in_, text)) {
@@ -96,7 +81,7 @@ bool JsonLines::next_text(std::string& text) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
     if (text.find_first_not_of(" \t") != std::string::npos) return true;
   }
-  TAPER_VALIDATE(!in_.bad(), path_.string()
+  TAPER_VALIDATE(!in_.bad(), path_text(path_)
                                  << " cannot be read (error after line " << line_ << ")");
   return false;
 }
@@ -109,7 +94,7 @@ bool JsonLines::next(Json& value) {
 }
 
 std::string JsonLines::where() const {
-  return path_.string() + ":" + std::to_string(line_);
+  return line_text(path_, line_);
 }
 
 }  // namespace taper

@@ -10,6 +10,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
 
@@ -71,8 +72,7 @@ std::int64_t for_each_record(const detail::Descriptor& file, Visit&& visit) {
     if (end == std::string::npos) return static_cast<std::int64_t>(begin);
     const auto content = std::string_view(text).substr(begin, end - begin);
     if (content.find_first_not_of(" \t\r") != std::string_view::npos) {
-      visit(parse_record(content, file.path().string() + ":" + std::to_string(line)), begin,
-            end + 1);
+      visit(parse_record(content, line_text(file.path(), line)), begin, end + 1);
     }
     begin = end + 1;
   }
@@ -98,14 +98,14 @@ MetricsLog::MetricsLog(const std::filesystem::path& path, OpenMode mode)
   });
   const auto torn = file_.size() - size_;
   if (torn > 0) {
-    TAPER_WARN(path.string() << " ends in the middle of a line; its last " << torn
-                             << " bytes were cut off");
+    TAPER_WARN(path_text(path) << " ends in the middle of a line; its last " << torn
+                               << " bytes were cut off");
     file_.truncate(size_);
   }
 }
 
 void MetricsLog::append(const MetricValues& values, std::int64_t iteration) {
-  TAPER_VALIDATE(iteration >= last_iteration_, file_.path().string()
+  TAPER_VALIDATE(iteration >= last_iteration_, path_text(file_.path())
                                                    << ": iteration " << iteration << " after "
                                                    << last_iteration_
                                                    << " (call truncate_after when resuming)");

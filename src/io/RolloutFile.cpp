@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "base/Version.hpp"
 #include "io/AtomicFile.hpp"
@@ -266,7 +267,7 @@ std::vector<std::string> RolloutFileOptions::problems() const {
 
 void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,
                     std::span<const RolloutRecord> mine, const RolloutFileOptions& options) {
-  TAPER_VALIDATE(options.problems().empty(), path.string() << ": " << join(options.problems()));
+  TAPER_VALIDATE(options.problems().empty(), path_text(path) << ": " << join(options.problems()));
   std::string problem;
   for (const auto& record : mine) {
     if (problem.empty()) problem = problem_of(record, options.reward_names.size());
@@ -301,11 +302,11 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
   TAPER_VALIDATE(
       file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
-      path.string() << " is not a rollout file (its format attribute is not " << kFormat << ")");
+      path_text(path) << " is not a rollout file (its format attribute is not " << kFormat << ")");
   const auto version = file.int_attribute("/", "format_version");
   TAPER_VALIDATE(version == kFormatVersion,
-                 path.string() << " has format version " << version << " (this program reads "
-                               << kFormatVersion << "); use the program that wrote it");
+                 path_text(path) << " has format version " << version << " (this program reads "
+                                 << kFormatVersion << "); use the program that wrote it");
   RolloutSet set{file.int_attribute("/", "iteration"), file.read_strings("/reward_names"), {}};
   const auto group = file.read<std::int64_t>("/group").values;
   const auto rows = group.size();
@@ -341,11 +342,11 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
   });
   for (std::size_t i = 0; i < rows; ++i) {
     const auto problem = problem_of(records[i], components);
-    TAPER_VALIDATE(problem.empty(), path.string() << ": " << problem << " (damaged file?)");
+    TAPER_VALIDATE(problem.empty(), path_text(path) << ": " << problem << " (damaged file?)");
     TAPER_VALIDATE(records[i].response_length() == response_length[i],
-                   path.string() << ": /response_length of sample " << i << " is "
-                                 << response_length[i] << " (there are "
-                                 << records[i].response_length() << " tokens); damaged file?");
+                   path_text(path) << ": /response_length of sample " << i << " is "
+                                   << response_length[i] << " (there are "
+                                   << records[i].response_length() << " tokens); damaged file?");
   }
   return set;
 }

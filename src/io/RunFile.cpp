@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "base/Version.hpp"
 #include "io/AtomicFile.hpp"
@@ -37,7 +38,7 @@ RunFile::RunFile(std::filesystem::path path)
 void RunFile::claim(const std::string& group, const std::string& name) {
   const std::string dataset = group + "/" + name;
   if (claimed_.count(dataset) > 0) return;
-  const std::string where = path_.string() + ": " + dataset;
+  const std::string where = path_text(path_) + ": " + dataset;
   TAPER_VALIDATE(!name.empty() && dataset.back() != '/' &&
                      dataset.find("//") == std::string::npos &&
                      (dataset + "/").find("/./") == std::string::npos,
@@ -61,21 +62,21 @@ void RunFile::describe(const std::string& dataset, std::string units, std::strin
 
 void RunFile::add_metrics(std::int64_t iteration, const MetricValues& values) {
   for (const auto& [name, value] : values) claim("/metrics", name);
-  metrics_.begin_row(iteration, path_.string() + ": /metrics");
+  metrics_.begin_row(iteration, path_text(path_) + ": /metrics");
   for (const auto& [name, value] : values) metrics_.set(name, value);
 }
 
 void RunFile::add_timing(std::int64_t iteration, const PhaseTiming& timing) {
   claim("/timing", timing.phase);
-  timing_.begin_row(iteration, path_.string() + ": /timing");
+  timing_.begin_row(iteration, path_text(path_) + ": /timing");
   timing_.set(timing.phase, std::vector<double>{timing.min, timing.mean, timing.max});
 }
 
 void RunFile::add_lengths(std::int64_t iteration, std::span<const int> lengths) {
   TAPER_VALIDATE(lengths_.empty() || iteration > lengths_.back().first,
-                 path_.string() << ": /rollout/response_length: iteration " << iteration
-                                << " after " << lengths_.back().first
-                                << " (call truncate_after when resuming)");
+                 path_text(path_) << ": /rollout/response_length: iteration " << iteration
+                                  << " after " << lengths_.back().first
+                                  << " (call truncate_after when resuming)");
   claim("/rollout", "response_length");
   lengths_.emplace_back(iteration, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
 }
@@ -83,14 +84,14 @@ void RunFile::add_lengths(std::int64_t iteration, std::span<const int> lengths) 
 void RunFile::add_record(const std::string& table, std::int64_t iteration,
                          const MetricValues& values) {
   TAPER_VALIDATE(table != "metrics" && table != "timing" && table != "rollout",
-                 path_.string() << ": table " << table
-                                << " is taken (it is not one of records); use another name");
+                 path_text(path_) << ": table " << table
+                                  << " is taken (it is not one of records); use another name");
   TAPER_VALIDATE(
       table.find('/') == std::string::npos,
-      path_.string() << ": table " << table << " is no usable name (no slashes expected)");
+      path_text(path_) << ": table " << table << " is no usable name (no slashes expected)");
   for (const auto& [name, value] : values) claim("/" + table, name);
   auto& rows = records_.try_emplace(table, detail::StepTable::Repeat::kNewRow).first->second;
-  rows.begin_row(iteration, path_.string() + ": /" + table);
+  rows.begin_row(iteration, path_text(path_) + ": /" + table);
   for (const auto& [name, value] : values) rows.set(name, value);
 }
 
@@ -218,8 +219,8 @@ void RunFile::load_table(const Hdf5File& file, const std::string& group, detail:
              file.string_attribute(dataset, "description"));
     auto values = file.read<double>(dataset).values;
     TAPER_VALIDATE(values.size() == steps.size() * table.width(),
-                   path_.string() << ": " << dataset << " has " << values.size() << " values ("
-                                  << steps.size() << " iterations)");
+                   path_text(path_) << ": " << dataset << " has " << values.size() << " values ("
+                                    << steps.size() << " iterations)");
     columns[name] = std::move(values);
   }
   table.load(steps, std::move(columns));
@@ -230,7 +231,7 @@ void RunFile::load_lengths(const Hdf5File& file) {
   const auto steps = file.read<std::int64_t>("/rollout/step").values;
   const auto table = file.read<std::int32_t>("/rollout/response_length");
   TAPER_VALIDATE(table.dims.size() == 2 && table.dims[0] == static_cast<std::int64_t>(steps.size()),
-                 path_.string() << ": /rollout/response_length does not match /rollout/step");
+                 path_text(path_) << ": /rollout/response_length does not match /rollout/step");
   claim("/rollout", "response_length");
   const auto samples = static_cast<std::ptrdiff_t>(table.dims[1]);
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -244,11 +245,11 @@ RunFile RunFile::load(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
   TAPER_VALIDATE(
       file.has_attribute("/", "format") && file.string_attribute("/", "format") == "taper-run",
-      path.string() << " is not a run file (its format attribute is not taper-run)");
+      path_text(path) << " is not a run file (its format attribute is not taper-run)");
   const auto version = file.int_attribute("/", "format_version");
   TAPER_VALIDATE(version == kFormatVersion,
-                 path.string() << " has format version " << version << " (this program reads "
-                               << kFormatVersion << "); use the program that wrote it");
+                 path_text(path) << " has format version " << version << " (this program reads "
+                                 << kFormatVersion << "); use the program that wrote it");
   RunFile run(path);
   run.load_facts(file);
   run.load_table(file, "/metrics", run.metrics_);

@@ -11,6 +11,7 @@
 
 #include "base/Bf16.hpp"
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "io/detail/Descriptor.hpp"
 #include "io/detail/HalfFloat.hpp"
@@ -77,6 +78,10 @@ std::size_t size_of(TensorType type) {
   return kTypes[static_cast<std::size_t>(type)].size;
 }
 
+bool is_weight_type(TensorType type) {
+  return type == TensorType::kF32 || type == TensorType::kBf16 || type == TensorType::kF16;
+}
+
 std::optional<TensorType> tensor_type_from(std::string_view name) {
   for (const auto& row : kTypes) {
     if (row.name == name) return row.type;
@@ -107,16 +112,16 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   SafetensorsFile file;
   file.path_ = path.string();
   TAPER_VALIDATE(std::filesystem::is_regular_file(path),
-                 file.path_ << " cannot be read (no such file); check the path");
+                 path_text(path) << " cannot be read (no such file); " << path_advice(path));
   const detail::Descriptor descriptor(path, O_RDONLY);
   const auto size = static_cast<std::size_t>(descriptor.size());
-  TAPER_VALIDATE(size >= detail::kSafetensorsPrefix, file.path_
+  TAPER_VALIDATE(size >= detail::kSafetensorsPrefix, path_text(path)
                                                          << " is not a safetensors file (only "
                                                          << size << " bytes); copy it again");
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.fd(), 0);
   if (start == MAP_FAILED) detail::throw_errno("map", path, errno);
   file.mapping_.reset(new Mapping{{static_cast<std::byte*>(start), size}});
-  file.tensors_ = detail::parse_safetensors_header(file.path_, file.mapping_->bytes);
+  file.tensors_ = detail::parse_safetensors_header(path_text(path), file.mapping_->bytes);
   return file;
 }
 
@@ -130,8 +135,9 @@ const TensorView& SafetensorsFile::tensor(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found != tensors_.end()) return found->second;
   const std::string close = nearest(name, names());
-  TAPER_FAIL(ExitCode::kBadInput, path_ << " has no tensor " << name
-                                        << (close.empty() ? "" : " (did you mean " + close + "?)"));
+  TAPER_FAIL(ExitCode::kBadInput, path_text(path_)
+                                      << " has no tensor " << name
+                                      << (close.empty() ? "" : " (did you mean " + close + "?)"));
 }
 
 void SafetensorsFile::read_f32_rows(const std::string& name, std::int64_t row_begin,
@@ -143,20 +149,20 @@ void SafetensorsFile::read_f32_block(const std::string& name, std::int64_t row_b
                                      std::int64_t row_end, std::int64_t column_begin,
                                      std::int64_t column_end, std::span<float> out) const {
   const TensorView& view = tensor(name);
-  TAPER_VALIDATE(view.type == TensorType::kF32 || view.type == TensorType::kBf16 ||
-                     view.type == TensorType::kF16,
-                 path_ << ": tensor " << name << " has dtype " << to_string(view.type)
+  TAPER_VALIDATE(
+      is_weight_type(view.type),
+      path_text(path_) << ": tensor " << name << " has dtype " << to_string(view.type)
                        << " (only F32, BF16 and F16 weights are read); convert the model first");
   const auto columns = view.columns();
   TAPER_INSIST(0 <= row_begin && row_begin <= row_end && row_end <= view.rows() &&
                    0 <= column_begin && column_begin <= column_end && column_end <= columns,
-               path_ << ": tensor " << name << " is " << view.rows() << " x " << columns
-                     << " (rows " << row_begin << " to " << row_end << ", columns " << column_begin
-                     << " to " << column_end << " asked for)");
+               path_text(path_) << ": tensor " << name << " is " << view.rows() << " x " << columns
+                                << " (rows " << row_begin << " to " << row_end << ", columns "
+                                << column_begin << " to " << column_end << " asked for)");
   const auto width = static_cast<std::size_t>(column_end - column_begin);
-  TAPER_INSIST(
-      out.size() == static_cast<std::size_t>(row_end - row_begin) * width,
-      path_ << ": tensor " << name << ": the block does not fill the buffer of " << out.size());
+  TAPER_INSIST(out.size() == static_cast<std::size_t>(row_end - row_begin) * width,
+               path_text(path_) << ": tensor " << name << ": the block does not fill the buffer of "
+                                << out.size());
   const auto element = size_of(view.type);
   if (column_begin == 0 && column_end == columns) {
     convert(view.type, view.bytes.data() + static_cast<std::size_t>(row_begin * columns) * element,

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "io/Json.hpp"
 #include "io/Safetensors.hpp"
@@ -15,15 +16,15 @@ std::map<std::string, std::string> read_index(const std::filesystem::path& path)
   const Json index = read_json_file(path);
   TAPER_VALIDATE(
       index.is_object() && index.contains("weight_map") && index["weight_map"].is_object(),
-      path.string() << " has no \"weight_map\" (an object from tensor to file expected)");
+      path_text(path) << " has no \"weight_map\" (an object from tensor to file expected)");
   std::map<std::string, std::string> file_of;
   for (const auto& [name, file] : index["weight_map"].items()) {
-    TAPER_VALIDATE(file.is_string(), path.string()
+    TAPER_VALIDATE(file.is_string(), path_text(path)
                                          << ": the file of tensor " << name << " is not a string");
     const auto text = file.get<std::string>();
     TAPER_VALIDATE(!text.empty() && text.find('/') == std::string::npos,
-                   path.string() << ": the file of tensor " << name << " is \"" << text
-                                 << "\" (a name within the directory expected)");
+                   path_text(path) << ": the file of tensor " << name << " is \"" << text
+                                   << "\" (a name within the directory expected)");
     file_of[name] = text;
   }
   return file_of;
@@ -33,9 +34,10 @@ std::map<std::string, std::string> read_index(const std::filesystem::path& path)
 
 SafetensorsDir SafetensorsDir::open(const std::filesystem::path& directory) {
   SafetensorsDir dir;
-  dir.path_ = directory.string();
-  TAPER_VALIDATE(std::filesystem::is_directory(directory),
-                 dir.path_ << " is not a directory (a model directory expected)");
+  dir.path_ = path_text(directory);
+  TAPER_VALIDATE(
+      std::filesystem::is_directory(directory),
+      dir.path_ << " is not a directory (a model directory expected); " << path_advice(directory));
   const auto single = directory / "model.safetensors";
   const auto index = directory / "model.safetensors.index.json";
   if (std::filesystem::exists(single)) {
@@ -52,7 +54,7 @@ SafetensorsDir SafetensorsDir::open(const std::filesystem::path& directory) {
     if (opened.emplace(file, dir.files_.size()).second)
       dir.files_.push_back(SafetensorsFile::open(directory / file));
     const auto slot = opened.at(file);
-    TAPER_VALIDATE(dir.files_[slot].contains(name), index.string()
+    TAPER_VALIDATE(dir.files_[slot].contains(name), path_text(index)
                                                         << " places tensor " << name << " in "
                                                         << file << " (which does not have it)");
     dir.file_of_[name] = slot;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "io/Json.hpp"
 #include "io/detail/SafetensorsHeader.hpp"
 
@@ -20,7 +21,7 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t offset = 0;
   for (auto& spec : tensors) {
-    const std::string where = path.string() + ": tensor " + spec.name;
+    const std::string where = path_text(path) + ": tensor " + spec.name;
     TAPER_VALIDATE(spec.name != "__metadata__" && !header.contains(spec.name),
                    where << " is declared twice (or reserved)");
     const auto bytes =
@@ -35,8 +36,8 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   TAPER_VALIDATE(text.size() <= detail::kMostHeaderBytes,
-                 path.string() << " would have a header of " << text.size()
-                               << " bytes (too many tensors) split it");
+                 path_text(path) << " would have a header of " << text.size()
+                                 << " bytes (too many tensors) split it");
   const auto start = static_cast<std::int64_t>(detail::kSafetensorsPrefix + text.size());
   for (auto& [name, slot] : slots_) slot.begin += start;
   file_.descriptor().reserve(start + offset);
@@ -47,7 +48,7 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
 
 SafetensorsWriter::Slot& SafetensorsWriter::slot(const std::string& name) {
   const auto found = slots_.find(name);
-  TAPER_INSIST(found != slots_.end(), file_.path().string()
+  TAPER_INSIST(found != slots_.end(), path_text(file_.path())
                                           << ": tensor " << name << " was not declared");
   return found->second;
 }
@@ -55,7 +56,7 @@ SafetensorsWriter::Slot& SafetensorsWriter::slot(const std::string& name) {
 void SafetensorsWriter::put(Slot& slot, std::int64_t offset, std::span<const std::byte> bytes) {
   const auto size = static_cast<std::int64_t>(bytes.size());
   TAPER_INSIST(offset >= 0 && offset + size <= slot.bytes,
-               file_.path().string()
+               path_text(file_.path())
                    << ": tensor " << slot.spec.name << " has " << slot.bytes << " bytes (bytes "
                    << offset << " to " << offset + size << " written)");
   file_.descriptor().write_at(slot.begin + offset, bytes);
@@ -87,14 +88,14 @@ void SafetensorsWriter::write_block(const std::string& name, std::int64_t row_be
   const TensorView shape{target.spec.type, target.spec.shape, {}};
   const auto columns = shape.columns();
   TAPER_INSIST(shape.type == TensorType::kF32 || shape.type == TensorType::kBf16,
-               file_.path().string()
+               path_text(file_.path())
                    << ": tensor " << name << " has dtype " << to_string(shape.type)
                    << " (floats are written as F32 or BF16 only)");
   const auto width = column_end - column_begin;
   TAPER_INSIST(0 <= row_begin && row_begin <= row_end && row_end <= shape.rows() &&
                    0 <= column_begin && width >= 0 && column_end <= columns &&
                    static_cast<std::int64_t>(values.size()) == (row_end - row_begin) * width,
-               file_.path().string()
+               path_text(file_.path())
                    << ": tensor " << name << " is " << shape.rows() << " x " << columns << " (rows "
                    << row_begin << " to " << row_end << ", columns " << column_begin << " to "
                    << column_end << " do not fit it, or not the " << values.size() << " values)");
@@ -111,7 +112,7 @@ void SafetensorsWriter::write_block(const std::string& name, std::int64_t row_be
 
 void SafetensorsWriter::commit() {
   for (const auto& [name, slot] : slots_) {
-    TAPER_INSIST(slot.written == slot.bytes, file_.path().string()
+    TAPER_INSIST(slot.written == slot.bytes, path_text(file_.path())
                                                  << ": tensor " << name << " got " << slot.written
                                                  << " of its " << slot.bytes << " bytes");
   }

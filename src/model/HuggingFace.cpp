@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 
 namespace taper {
 namespace {
@@ -109,7 +110,7 @@ std::vector<HuggingFaceTensor> hugging_face_tensors(const ParamTable& table) {
 
 HuggingFaceReader::HuggingFaceReader(const std::filesystem::path& directory,
                                      const ParamTable& table)
-    : path_(directory.string()), table_(&table), files_(SafetensorsDir::open(directory)) {
+    : path_(path_text(directory)), table_(&table), files_(SafetensorsDir::open(directory)) {
   for (const auto& tensor : hugging_face_tensors(table)) check(tensor.name, tensor.shape);
 }
 
@@ -121,6 +122,9 @@ void HuggingFaceReader::check(const std::string& name, std::vector<std::int64_t>
   TAPER_VALIDATE(view.shape == shape, path_ << ": tensor '" << name << "' has shape "
                                             << shape_text(view.shape) << " (config.json means "
                                             << shape_text(shape) << ")");
+  TAPER_VALIDATE(is_weight_type(view.type),
+                 path_ << ": tensor '" << name << "' has dtype " << to_string(view.type)
+                       << " (only F32, BF16 and F16 weights are read); convert the model first");
 }
 
 void HuggingFaceReader::read_piece(int id, std::span<float> out) const {

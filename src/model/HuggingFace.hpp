@@ -18,8 +18,9 @@ namespace taper {
 // Reads pieces (units of tensors) of one model.
 class HuggingFaceReader {
  public:
-  // Opens the weights of the directory and checks every tensor's presence and shape against the
-  // table. Throws Error naming the file and the tensor.
+  // Opens the weights of the directory (the headers of all files; their lengths must agree with
+  // them) and checks every tensor's presence, shape and type against the table. Throws Error naming
+  // the file and the tensor.
   HuggingFaceReader(const std::filesystem::path& directory, const ParamTable& table);
 
   // The stored rows of piece `id` as f32, padding included: out (unit_rows, columns).

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "io/Json.hpp"
 
 namespace taper {
@@ -82,8 +83,8 @@ void add_eos(const Json& json, const std::filesystem::path& path, std::vector<in
     // Beyond the range of signed numbers the value comes out negative.
     const std::int64_t value = id.is_number_integer() ? id.get<std::int64_t>() : -1;
     TAPER_VALIDATE(value >= 0 && value <= std::numeric_limits<int>::max(),
-                   path.string() << ": 'eos_token_id' is " << eos.dump()
-                                 << " (a token id or a list of them is expected)");
+                   path_text(path) << ": 'eos_token_id' is " << eos.dump()
+                                   << " (a token id or a list of them is expected)");
     ids.push_back(static_cast<int>(value));
   }
 }
@@ -145,16 +146,10 @@ std::int64_t ModelConfig::parameters() const {
   return layers * layer + h + (tied ? 1 : 2) * std::int64_t{vocab} * h;
 }
 
-bool same_shape(const ModelConfig& a, const ModelConfig& b) {
-  return a.family == b.family && a.layers == b.layers && a.hidden == b.hidden &&
-         a.heads == b.heads && a.kv_heads == b.kv_heads && a.head_dim == b.head_dim &&
-         a.intermediate == b.intermediate && a.vocab == b.vocab && a.tied == b.tied;
-}
-
 ModelConfig read_model_config(const std::filesystem::path& directory) {
   const auto path = directory / "config.json";
   const Json json = read_json_file(path);
-  const Reader r(json, path.string());
+  const Reader r(json, path_text(path));
   ModelConfig c;
   c.family = family_of(r);
   c.layers = r.get<int>("num_hidden_layers");
@@ -176,7 +171,7 @@ ModelConfig read_model_config(const std::filesystem::path& directory) {
   if (r.has("bos_token_id")) c.bos_id = r.get<int>("bos_token_id");
   refuse_unsupported(r, c);
   for (const auto& problem : c.problems())
-    TAPER_FAIL(ExitCode::kBadInput, path.string() << ": " << problem);
+    TAPER_FAIL(ExitCode::kBadInput, path_text(path) << ": " << problem);
   add_eos(json, path, c.eos_ids);
   const auto generation = directory / "generation_config.json";
   if (std::filesystem::exists(generation))

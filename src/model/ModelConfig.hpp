@@ -46,9 +46,6 @@ struct ModelConfig {
   std::int64_t parameters() const;
 };
 
-// True where weights of one fit the other.
-bool same_shape(const ModelConfig& a, const ModelConfig& b);
-
 // Reads DIR/config.json (and generation_config.json where there is one). Throws Error naming the
 // file and the key for what is missing, contradictory or not supported.
 ModelConfig read_model_config(const std::filesystem::path& directory);

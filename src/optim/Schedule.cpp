@@ -5,16 +5,24 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/Text.hpp"
+
 namespace taper {
 
 std::vector<std::string> ScheduleOptions::problems() const {
   std::vector<std::string> list;
-  if (!(peak >= 0.0)) list.push_back("the learning rate must not be negative");
-  if (warmup_steps < 0) list.push_back("warm-up steps must not be negative");
+  if (!(peak >= 0.0))
+    list.push_back(format_text("Optimizer/Learning Rate is %g (it must not be negative)", peak));
+  if (warmup_steps < 0)
+    list.push_back("Optimizer/Warmup Steps is " + std::to_string(warmup_steps) +
+                   " (it must not be negative)");
   if (kind == Kind::kCosine && total_steps <= warmup_steps)
-    list.push_back("a cosine schedule needs more total steps than warm-up steps");
+    list.push_back("Optimizer/Total Steps is " + std::to_string(total_steps) +
+                   " and Optimizer/Warmup Steps " + std::to_string(warmup_steps) +
+                   " (with Optimizer/Schedule cosine the rate falls from the one to the other); "
+                   "raise Optimizer/Total Steps to the optimizer steps of the run");
   if (!(final_share >= 0.0 && final_share <= 1.0))
-    list.push_back("the final share must be in [0, 1]");
+    list.push_back(format_text("Optimizer/Final Share is %g (it must be in [0, 1])", final_share));
   return list;
 }
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "base/TextFile.hpp"
 #include "param/detail/ListTools.hpp"
@@ -56,14 +57,14 @@ ParamFile ParamFile::read(const std::string& path) {
 ParamFile ParamFile::parse(const std::string& text, const std::string& name) {
   ParamFile file;
   Content& content = *file.content_;
-  content.name = name;
+  content.name = path_text(name);
   content.text = text;
   if (name.ends_with(".xml")) {
-    detail::read_xml(text, name, content.list);
+    detail::read_xml(text, content.name, content.list);
   } else {
     TAPER_VALIDATE(name.ends_with(".yaml") || name.ends_with(".yml"),
-                   name << " has no known ending (a run file ends in .yaml, .yml or .xml)");
-    detail::read_yaml(text, name, content.list, content.lines);
+                   content.name << " has no known ending (a run file ends in .yaml, .yml or .xml)");
+    detail::read_yaml(text, content.name, content.list, content.lines);
   }
   if (content.list.numParams() == 1 && is_list(content.list, kUnnamed)) {
     const Teuchos::ParameterList inner = content.list.sublist(kUnnamed);
@@ -125,6 +126,11 @@ std::string ParamFile::where(const std::string& path) const {
     return found->second;
   if (const auto found = content_->lines.find(path); found != content_->lines.end())
     return content_->name + " line " + std::to_string(found->second);
+  // A section that only an assignment to something in it has made.
+  const std::string inside = path + "/";
+  if (const auto next = content_->assigned.lower_bound(inside);
+      next != content_->assigned.end() && next->first.starts_with(inside) && !path.empty())
+    return next->second;
   return content_->name;
 }
 

@@ -31,11 +31,12 @@ class ParamFile {
   // schema knows is refused when the schema reads. Throws Error(kBadInput).
   void set(const std::string& assignment);
 
-  const std::string& name() const;
+  const std::string& name() const;  // as in messages: quoted where it has blanks
   const std::string& text() const;  // the file as it was read, without set()
   const Teuchos::ParameterList& list() const;
 
-  // "run.yaml line 7", "--set Rollout/Temperature=2", or the name of the file.
+  // "run.yaml line 7", "--set Rollout/Temperature=2" (also of a section that only assignments have
+  // made), or the name of the file.
   std::string where(const std::string& path) const;
 
  private:

@@ -2,6 +2,7 @@
 #include "param/Schema.hpp"
 
 #include <Teuchos_ParameterList.hpp>
+#include <algorithm>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -28,7 +29,7 @@ class ListReader {
     for (const auto& check : section.checks) {
       for (const auto& problem : check())
         problems.push_back(
-            file_.name() + ": " +
+            sources_of(problem) + ": " +
             (section.path.empty() || problem.starts_with(section.path) ? "" : section.path + ": ") +
             problem);
     }
@@ -87,6 +88,41 @@ class ListReader {
       if (const auto path = find_elsewhere(*child, name); !path.empty()) return path;
     }
     return "";
+  }
+
+  // Where the parameters come from that a problem names by their paths: "run.yaml line 7, --set
+  // Rollout/Max Running=9"; the name of the file where all have their defaults.
+  std::string sources_of(const std::string& problem) const {
+    std::vector<std::string> sources;
+    for (const std::string& path : paths_in(problem)) {
+      const std::string source = file_.where(path);
+      if (source != file_.name() &&
+          std::find(sources.begin(), sources.end(), source) == sources.end())
+        sources.push_back(source);
+    }
+    return sources.empty() ? file_.name() : join(sources);
+  }
+
+  // The paths of parameters that a text has, in its order.
+  std::vector<std::string> paths_in(const std::string& text) const {
+    std::vector<std::string> known, found;
+    list_paths(root_, known);
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const std::string* longest = nullptr;
+      for (const std::string& path : known)
+        if (text.compare(at, path.size(), path) == 0 &&
+            (longest == nullptr || path.size() > longest->size()))
+          longest = &path;
+      if (longest == nullptr) continue;
+      found.push_back(*longest);
+      at += longest->size() - 1;
+    }
+    return found;
+  }
+
+  static void list_paths(const SectionNode& section, std::vector<std::string>& paths) {
+    for (const auto& parameter : section.parameters) paths.push_back(parameter->path);
+    for (const auto& child : section.sections) list_paths(*child, paths);
   }
 
   void report(const std::string& path, const std::string& problem) {

@@ -85,6 +85,7 @@ class Section {
   }
 
   // Called once the section was read without a problem; what it returns is reported with the rest.
+  // A problem that names parameters by their paths is reported with where they were set.
   void check(std::function<std::vector<std::string>()> problems);
 
  private:

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/Text.hpp"
+
 namespace taper {
 namespace {
 
@@ -31,13 +33,18 @@ Value kl_of(KlEstimator kind, double d) {
 
 std::vector<std::string> PolicyLossOptions::problems() const {
   std::vector<std::string> list;
-  if (!(clip_low >= 0.0 && clip_low < 1.0)) list.push_back("the lower clip must be in [0, 1)");
-  if (!(clip_high >= 0.0)) list.push_back("the upper clip must not be negative");
+  const auto refuse = [&](const char* parameter, double value, const char* why) {
+    list.push_back(format_text("Algorithm/%s is %g (%s)", parameter, value, why));
+  };
+  if (!(clip_low >= 0.0 && clip_low < 1.0)) refuse("Clip Low", clip_low, "it must be in [0, 1)");
+  if (!(clip_high >= 0.0)) refuse("Clip High", clip_high, "it must not be negative");
   if (dual_clip != 0.0 && !(dual_clip > 1.0))
-    list.push_back("the dual clip must exceed 1 (0 is off)");
-  if (!(kl_coef >= 0.0)) list.push_back("the KL coefficient must not be negative");
+    refuse("Dual Clip", dual_clip, "it must exceed 1; 0 is off");
+  if (!(kl_coef >= 0.0)) refuse("KL Coefficient", kl_coef, "it must not be negative");
   if (aggregation == LossAggregation::kSeqMeanTokenSumNorm && !(length_norm > 0.0))
-    list.push_back("seq-mean-token-sum-norm needs a positive length norm");
+    refuse("Length Norm", length_norm,
+           "Algorithm/Loss Aggregation seq-mean-token-sum-norm divides by it; set the length in "
+           "tokens that counts as one");
   return list;
 }
 

@@ -54,30 +54,32 @@ std::string to_string(const Layout& layout) {
   return text;
 }
 
-Layout parse_layout(const std::string& text, const DivisorChain& chain) {
-  if (text.find_first_of("xX") != std::string::npos) {
-    const RankGrid grid = parse_rank_grid(text);
-    TAPER_VALIDATE(grid.ranks() == chain.ranks(), "layout '" << text << "' has " << grid.ranks()
-                                                             << " ranks (there are "
-                                                             << chain.ranks() << ")");
-    return Layout::uniform(grid.tp, chain);
-  }
-  std::vector<int> degrees;
+std::optional<std::vector<int>> group_degrees(const std::string& text) {
+  constexpr int kMostGroups = 1'000'000;
+  std::vector<int> numbers;
+  const bool is_grid = text.find_first_of("xX") != std::string::npos;
   const char* at = text.data();
   const char* const end = at + text.size();
   for (bool more = true; more;) {
-    int degree = 0;
-    const auto [after, error] = std::from_chars(at, end, degree);
-    more = error == std::errc{} && after != end && *after == '+';
-    TAPER_VALIDATE(
-        error == std::errc{} && degree > 0 && (more || after == end),
-        "layout '" << text
-                   << "' (expected TPxDP, e.g. 2x4, or the degrees of the groups in rank "
-                      "order, e.g. 4+2+2)");
-    degrees.push_back(degree);
+    int number = 0;
+    const auto [after, error] = std::from_chars(at, end, number);
+    const bool good = error == std::errc{} && number > 0;
+    more = good && after != end && (is_grid ? *after == 'x' || *after == 'X' : *after == '+');
+    if (!good || (!more && after != end)) return std::nullopt;
+    numbers.push_back(number);
     at = after + 1;
   }
-  return Layout(degrees, chain);
+  if (!is_grid) return numbers;
+  if (numbers.size() != 2 || numbers[1] > kMostGroups) return std::nullopt;
+  return std::vector<int>(static_cast<std::size_t>(numbers[1]), numbers[0]);
+}
+
+Layout parse_layout(const std::string& text, const DivisorChain& chain) {
+  const auto degrees = group_degrees(text);
+  TAPER_VALIDATE(degrees, "layout '" << text
+                                     << "' (expected TPxDP, e.g. 2x4, or the degrees of the groups "
+                                        "in rank order, e.g. 4+2+2)");
+  return Layout(*degrees, chain);
 }
 
 }  // namespace taper

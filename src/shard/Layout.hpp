@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ class Layout {
 // "2x4" where uniform (tensor parallel 2, data parallel 4), else the degrees in rank order:
 // "4+2+2".
 std::string to_string(const Layout& layout);
+// The degrees of the groups in rank order, of both forms, whatever ranks there are; nothing where
+// the text has neither form. Groups are at most a million.
+std::optional<std::vector<int>> group_degrees(const std::string& text);
 // Reads both forms. Throws Error with the expected form.
 Layout parse_layout(const std::string& text, const DivisorChain& chain);
 

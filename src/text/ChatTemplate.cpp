@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "base/TextFile.hpp"
 #include "text/Utf8.hpp"
@@ -286,7 +287,7 @@ ChatTemplate ChatTemplate::from_model_directory(const std::filesystem::path& dir
   const auto config_path = directory / "tokenizer_config.json";
   const auto config_text = read_if_there(config_path);
   const auto config = nlohmann::json::parse(config_text.value_or("{}"), nullptr, false);
-  TAPER_VALIDATE(config.is_object(), config_path.string()
+  TAPER_VALIDATE(config.is_object(), path_text(config_path)
                                          << ": not a JSON object (is the file whole?)");
   const auto bos = read_token(config, "bos_token"), eos = read_token(config, "eos_token");
   if (options.family != "auto") return from_options(options, bos, eos);
@@ -296,11 +297,11 @@ ChatTemplate ChatTemplate::from_model_directory(const std::filesystem::path& dir
     where = config_path;
     text = read_template(config);
   }
-  TAPER_VALIDATE(text, directory.string()
+  TAPER_VALIDATE(text, path_text(directory)
                            << ": no chat template (neither chat_template.jinja nor the key in "
                               "tokenizer_config.json); "
                            << ways_out());
-  auto result = from_text(*text, bos, where.string());
+  auto result = from_text(*text, bos, path_text(where));
   result.eos_token_ = eos;
   return result;
 }

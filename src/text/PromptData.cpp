@@ -4,8 +4,11 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "base/TextFile.hpp"
 
 namespace taper {
 namespace {
@@ -28,9 +31,19 @@ const json* find(const json& object, const char* key) {
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
+// As it stands in the file, cut where it is long.
+std::string shown(const json& value) {
+  constexpr std::size_t kMost = 60;
+  const std::string text = value.dump(-1, ' ', true);
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
 std::vector<ChatMessage> read_messages(const Line& line, const json& list, const char* key) {
+  const char* const wanted =
+      std::string_view(key) == "prompt" ? "a text or a list of messages" : "a list of messages";
   if (!list.is_array() || list.empty())
-    line.fail(std::string("'") + key + "' must be a list of messages, not empty");
+    line.fail(std::string("'") + key + "' is " + shown(list) + " (" + wanted +
+              " is wanted, not empty)");
   std::vector<ChatMessage> messages;
   for (const auto& entry : list) {
     const json* role = entry.is_object() ? find(entry, "role") : nullptr;
@@ -38,7 +51,11 @@ std::vector<ChatMessage> read_messages(const Line& line, const json& list, const
     if (!role || !content || !role->is_string() || !content->is_string())
       line.fail("message " + std::to_string(messages.size()) + " of '" + key +
                 "' must be {\"role\": text, \"content\": text}");
-    messages.push_back({role->get<std::string>(), content->get<std::string>()});
+    const auto name = role->get<std::string>();
+    if (name != "system" && name != "user" && name != "assistant")
+      line.fail("message " + std::to_string(messages.size()) + " of '" + key + "' has role '" +
+                name + "' (system, user and assistant are known)");
+    messages.push_back({name, content->get<std::string>()});
   }
   return messages;
 }
@@ -113,13 +130,11 @@ PromptItem read_line(const Line& line) {
 }  // namespace
 
 std::vector<PromptItem> read_prompt_data(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  TAPER_VALIDATE(file && !std::filesystem::is_directory(path),
-                 "cannot read prompt file '" << path.string() << "' (missing or no permission)");
+  std::ifstream file = open_text_file(path);
   std::vector<PromptItem> items;
   int number = 0;
   for (std::string text; std::getline(file, text);) {
-    Line line{nullptr, path.string() + ":" + std::to_string(++number), number};
+    Line line{nullptr, line_text(path, ++number), number};
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     line.object = json::parse(text, nullptr, false);
     if (line.object.is_discarded())
@@ -128,9 +143,9 @@ std::vector<PromptItem> read_prompt_data(const std::filesystem::path& path) {
     items.push_back(read_line(line));
     items.back().line = number;
   }
-  TAPER_VALIDATE(!file.bad(),
-                 "reading prompt file '" << path.string() << "' failed behind line " << number);
-  TAPER_VALIDATE(!items.empty(), "prompt file '" << path.string() << "' has no prompts");
+  TAPER_VALIDATE(!file.bad(), path_text(path)
+                                  << " cannot be read (error after line " << number << ")");
+  TAPER_VALIDATE(!items.empty(), path_text(path) << " has no prompts (one JSON object per line)");
   return items;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/TextFile.hpp"
 #include "text/Utf8.hpp"
 #include "text/detail/AddedTokens.hpp"
@@ -69,7 +70,7 @@ struct Tokenizer::Tables {
 };
 
 Tokenizer Tokenizer::from_file(const std::filesystem::path& tokenizer_json) {
-  return from_json(read_text_file(tokenizer_json), tokenizer_json.string());
+  return from_json(read_text_file(tokenizer_json), path_text(tokenizer_json));
 }
 
 Tokenizer Tokenizer::from_json(std::string_view json, const std::string& name) {

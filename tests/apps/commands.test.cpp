@@ -2,6 +2,7 @@
 //
 // taper generate, score and eval: files in, files out, exit codes, and errors that name what is
 // wrong.
+#include <algorithm>
 #include <cctype>
 
 #include "Commands.hpp"
@@ -138,8 +139,9 @@ TEST_CASE("bad input is named, with exit code 2 and nothing written") {
 
   SECTION("no model") {
     fs::remove_all(model);
-    scratch.refuses(scratch.generate(""), {"config.json"});
-    scratch.refuses(scratch.score(""), {"config.json"});
+    scratch.refuses(scratch.generate(""), {"--model is " + model.string(), "nothing of that name"});
+    scratch.refuses(scratch.score(""), {"--model is " + model.string()});
+    scratch.refuses("eval --model nowhere", {"--model is nowhere", "working directory, /"});
   }
   SECTION("cut weights") {
     const fs::path file = model / "model-00002-of-00002.safetensors";
@@ -171,8 +173,10 @@ TEST_CASE("bad input is named, with exit code 2 and nothing written") {
     scratch.refuses(scratch.generate(""), {"in.jsonl:1", "320"});
   }
   SECTION("layouts") {
-    scratch.refuses(scratch.generate("--layout 2x1"), {"--layout 2x1", "2 ranks"});
-    scratch.refuses(scratch.generate("--layout 2by1"), {"2by1"});
+    scratch.refuses(scratch.generate("--layout 2x1"), {"--layout is 2x1", "2 ranks"});
+    scratch.refuses(scratch.generate("--layout 2by1"), {"--layout is '2by1'", "TPxDP"});
+    scratch.refuses(scratch.score("--layout 2x1"), {"--layout is 2x1", "2 ranks"});
+    scratch.refuses(scratch.score("--layout 1+1"), {"--layout is '1+1'", "TPxDP"});
   }
   SECTION("options") {
     scratch.refuses(scratch.generate("--temprature 1"), {"--temprature", "--temperature"});
@@ -198,6 +202,13 @@ TEST_CASE("bad input is named, with exit code 2 and nothing written") {
     scratch.refuses(scratch.score(""), {"in.jsonl:2", "JSON"});
     write(scratch / "in.jsonl", "{\"prompt\": \"text\"}\n");
     scratch.refuses(scratch.score(""), {"in.jsonl:1", "tokens"});
+    write(scratch / "in.jsonl", "{\"prompt\": 3}\n");
+    scratch.refuses(scratch.generate(""), {"in.jsonl:1", "'prompt' is 3", "a text or a list"});
+    write(scratch / "in.jsonl", "{\"prompt\": [{\"role\": \"usr\", \"content\": \"x\"}]}\n");
+    scratch.refuses(scratch.generate(""), {"in.jsonl:1", "role 'usr'"});
+    fs::remove(scratch / "in.jsonl");
+    scratch.refuses(scratch.generate(""), {"--prompts is", "in.jsonl"});
+    scratch.refuses(scratch.score(""), {"--input is", "in.jsonl"});
   }
   SECTION("an output that cannot be") {
     const Outcome outcome = run(scratch.generate("") + " --output " + model.string());
@@ -206,12 +217,65 @@ TEST_CASE("bad input is named, with exit code 2 and nothing written") {
     const Outcome directory = run(scratch.score(""));
     CHECK(directory.code == 2);
     CHECK_THAT(directory.text, ContainsSubstring("is a directory"));
+    fs::remove(scratch / "out.jsonl");
+    scratch.refuses("score --model " + model.string() + " --input " + scratch / "in.jsonl" +
+                        " --output /dev/stdout",
+                    {"/dev/stdout", "device or pipe"});
   }
   SECTION("an output that cannot be, beside the first") {
     scratch.refuses(scratch.generate("--record " + model.string()), {"is a directory"});
     // Before the work: the profile is missing, too.
     scratch.refuses("replay --profile missing.h5 --output " + model.string(), {"is a directory"});
   }
+  SECTION("replay") {
+    scratch.refuses("replay --profile missing.h5", {"missing.h5", "taper profile"});
+    scratch.refuses("replay --profile " + scratch / "in.jsonl", {"in.jsonl is not an HDF5 file"});
+    scratch.refuses("replay --profile x --law long", {"--law is \"long\"", "heavy-tail"});
+    scratch.refuses("replay --profile x --law all --run y", {"--run", "--law"});
+    scratch.refuses("replay --profile x --scenarios 3", {"--scenarios is \"3\"", "32 and 64"});
+  }
+}
+
+TEST_CASE("a limit beyond the context is told once") {
+  const Scratch scratch;
+  write(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n{\"tokens\": [5, 9]}\n");
+  const auto generate = [&](const std::string& limit) {
+    const Outcome outcome =
+        run("generate --model " + scratch / "model" + " --prompts " + scratch / "in.jsonl" +
+            " --output " + scratch / "out.jsonl" + " --max-new-tokens " + limit);
+    INFO(outcome.text);
+    REQUIRE(outcome.code == 0);
+    return outcome.text;
+  };
+  const std::string cut = generate("5000");
+  CHECK_THAT(cut, ContainsSubstring("--max-new-tokens is 5000") && ContainsSubstring("holds 256"));
+  CHECK(cut.find("--max-new-tokens") == cut.rfind("--max-new-tokens"));
+  CHECK_THAT(generate("6"), !ContainsSubstring("--max-new-tokens"));
+}
+
+TEST_CASE("text of responses does not command a terminal") {
+  const Scratch scratch;
+  // A model of bytes with random weights says all of them.
+  write(scratch / "in.jsonl", "{\"prompt\": \"12+34=\"}\n");
+  REQUIRE(run(scratch.generate("--samples 40 --temperature 3")).code == 0);
+  const std::string bytes = read(scratch / "out.jsonl");
+  CHECK(std::none_of(bytes.begin(), bytes.end(), [](char c) {
+    return c != '\n' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f);
+  }));
+  CHECK(lines_of(scratch / "out.jsonl").size() == 40);
+}
+
+TEST_CASE("errors do not repeat control characters") {
+  const Outcome outcome = run("'\x1b[31mtrain'");
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.text, ContainsSubstring("\\x1b[31mtrain") && !ContainsSubstring("\x1b"));
+}
+
+TEST_CASE("each command's help tells its own layouts") {
+  CHECK_THAT(run("generate --help").text, ContainsSubstring("4+2+2 for one of 4 and two of 2"));
+  for (const char* command : {"score --help", "eval --help"})
+    CHECK_THAT(run(command).text,
+               ContainsSubstring("2x4 on 8 ranks") && !ContainsSubstring("4+2+2"));
 }
 
 TEST_CASE("eval prints and writes its figures") {

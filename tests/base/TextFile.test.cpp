@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <fstream>
 
 #include "base/Error.hpp"
@@ -18,8 +19,10 @@ TEST_CASE("a file is read to its end, or named") {
   CHECK(read_text_file(path) == text);
   taper::test::spill(path, "");
   CHECK(read_text_file(path).empty());
+  CHECK_THROWS_WITH(read_text_file("no such"), Catch::Matchers::ContainsSubstring("'no such'") &&
+                                                   Catch::Matchers::ContainsSubstring("working"));
   CHECK_THROWS_WITH(read_text_file(scratch / "none"),
-                    (scratch / "none").string() + " cannot be opened (No such file or directory)");
+                    (scratch / "none").string() + " cannot be read (no such file); check the path");
   CHECK_THROWS_WITH(read_text_file(scratch.path()),
-                    scratch.path().string() + " cannot be read (it is a folder)");
+                    scratch.path().string() + " cannot be read (it is a directory); name a file");
 }

@@ -53,6 +53,29 @@ TEST_CASE("a reward rule must fit the prompts") {
   check_problem(o.problems(), {"Data/Task", "chess", "collatz"});
 }
 
+TEST_CASE("settings are named with their keys, values and sources") {
+  const auto problems = [](const std::vector<std::string>& assignments) {
+    RunOptions o;
+    param::Schema schema;
+    describe(schema, o);
+    param::ParamFile file = param::ParamFile::parse("Model: {Directory: m}", "run.yaml");
+    for (const auto& assignment : assignments) file.set(assignment);
+    return schema.read_and_list_problems(file);
+  };
+  check_problem(problems({"Model/Directory="}),
+                {"--set Model/Directory=: Model/Directory is not set", "working directory, /"});
+  check_problem(problems({"Rollout/Step Rows=10"}),
+                {"--set Rollout/Step Rows=10: Rollout/Step Rows is 10 and Rollout/Max Running 64"});
+  check_problem(problems({"Rollout/Max Running=1e9"}),
+                {"--set Rollout/Max Running=1e9: Rollout/Max Running is 1.0e+09", "1048576"});
+  check_problem(problems({"Rollout/Step Rows=99999999"}), {"Rollout/Step Rows is 99999999"});
+  check_problem(problems({"Optimizer/Schedule=cosine"}),
+                {"--set Optimizer/Schedule=cosine: Optimizer/Total Steps is 0"});
+  check_problem(problems({"Algorithm/Loss Aggregation=seq-mean-token-sum-norm"}),
+                {"--set Algorithm/Loss Aggregation=seq-mean-token-sum-norm: Algorithm/Length Norm "
+                 "is 0"});
+}
+
 TEST_CASE("settings that do not fit each other are named together") {
   RunOptions o;
   o.rollout.prompts = 4;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
@@ -109,6 +110,31 @@ TEST_CASE("chats are rendered, and what is missing is named") {
     CHECK_THROWS_WITH(PromptSource(from_file(file.path()), model(), 200, 1),
                       ContainsSubstring(file.path() + ":1") && ContainsSubstring("ground_truth"));
   }
+}
+
+TEST_CASE("a prompt file that cannot be is named with its option") {
+  const auto problem = [](const DataOptions& options) -> std::string {
+    try {
+      const PromptSource source(options, model(), 100, 1);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK_THAT(problem(from_file("/tmp")), ContainsSubstring("Data/Prompts is /tmp (a directory)"));
+  DataOptions eval;
+  eval.names.evaluation_prompts = "--prompts";
+  eval.evaluation_prompts = "no where";
+  CHECK_THAT(problem(eval), ContainsSubstring("--prompts is 'no where'"));
+}
+
+TEST_CASE("chats that a template cannot render are named with file and line") {
+  const TextFile file(
+      "{\"prompt\": [{\"role\": \"assistant\", \"content\": \"x\"}], \"ground_truth\": \"2\"}\n");
+  DataOptions options = from_file(file.path());
+  options.chat_template = "llama2";
+  CHECK_THROWS_WITH(PromptSource(options, model(), 200, 1),
+                    ContainsSubstring(file.path() + ":1: message 0"));
 }
 
 TEST_CASE("held-out prompts come from their own file") {

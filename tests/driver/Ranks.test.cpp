@@ -36,6 +36,26 @@ TEST_CASE("degrees that do not fit are named with their options") {
       Error, MessageMatches(ContainsSubstring("4 and Training/Tensor Parallel is 6")));
 }
 
+TEST_CASE("layouts that the ranks cannot form are named with their option") {
+  const auto problem = [](const char* text, int ranks) -> std::string {
+    try {
+      require_layout("Rollout/Layout", text, ranks);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(problem("", 3).empty());
+  CHECK(problem("2x4", 8).empty());
+  CHECK(problem("4+2+2", 8).empty());
+  CHECK_THAT(problem("3x1", 2),
+             ContainsSubstring("Rollout/Layout is 3x1 (for 3 ranks; there are 2"));
+  CHECK_THAT(problem("foo", 2), ContainsSubstring("Rollout/Layout is 'foo' (wanted is TPxDP"));
+  CHECK_THAT(problem("2+1", 3), ContainsSubstring("degree 2 does not divide the 3 ranks"));
+  CHECK_THAT(problem("1+2+1", 4), ContainsSubstring("group of 2 starts at rank 1"));
+  CHECK_THAT(problem("3+3+2+2+2", 12), ContainsSubstring("2 and 3: one must divide the other"));
+}
+
 TEST_CASE("a memory plan that does not fit is that of the rank that it is too large for") {
   const TestRanks world;
   const int last = world_size() - 1;
@@ -44,9 +64,11 @@ TEST_CASE("a memory plan that does not fit is that of the rank that it is too la
   mine.add("weights", MemoryPhase::kAlways,
            world.ranks.rank() == last ? std::int64_t{1} << 56 : 1 << 20);
   CHECK_NOTHROW(require_memory(world.ranks, small, "use less"));
-  CHECK_THROWS_MATCHES(require_memory(world.ranks, mine, "use less"), Error,
-                       MessageMatches(ContainsSubstring("rank " + std::to_string(last) + " needs " +
-                                                        format_bytes(std::ldexp(1.0, 56)))));
+  CHECK_THROWS_MATCHES(
+      require_memory(world.ranks, mine, "use less"), Error,
+      MessageMatches(ContainsSubstring("rank " + std::to_string(last) + " needs " +
+                                       format_bytes(std::ldexp(1.0, 56))) &&
+                     ContainsSubstring("for weights") && ContainsSubstring("use less")));
 }
 
 TEST_CASE("the address-space limit of a process bounds its own plan alone") {

@@ -2,7 +2,10 @@
 #include "driver/ReplayJob.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <sstream>
 
 #include "base/Error.hpp"
 #include "driver/ProfileFile.hpp"
@@ -62,6 +65,12 @@ TEST_CASE_METHOD(Fixture, "laws are replayed and tabulated") {
   const std::string table = to_table(results);
   CHECK(table.find("heavy tail") != std::string::npos);
   CHECK(table.find("truncated") != std::string::npos);
+  // Each column of the first line is explained below the table.
+  std::istringstream head(table.substr(0, table.find('\n')));
+  for (std::string column; head >> column;)
+    if (column != "below" && column != "q")
+      CHECK_THAT(table, Catch::Matchers::ContainsSubstring("\n" + column + " "));
+  CHECK_THAT(table, Catch::Matchers::ContainsSubstring("\nbelow q "));
   const std::string lines = to_json_lines(results);
   const Json first = parse_json(lines.substr(0, lines.find('\n')), "account");
   CHECK(first["name"] == "heavy tail");
@@ -87,7 +96,9 @@ TEST_CASE_METHOD(Fixture, "recorded runs are read as they were") {
 }
 
 TEST_CASE_METHOD(Fixture, "bad input is named") {
-  CHECK(options.problems().size() == 1);  // neither runs nor laws
+  REQUIRE(options.problems().size() == 1);  // neither runs nor laws
+  CHECK_THAT(options.problems().front(), Catch::Matchers::ContainsSubstring("--run") &&
+                                             Catch::Matchers::ContainsSubstring("--law"));
   options.runs = {folder / "run"};
   CHECK_THROWS_AS(replay(options), Error);  // no rollouts in it
   options.runs = {};
@@ -95,6 +106,11 @@ TEST_CASE_METHOD(Fixture, "bad input is named") {
   options.policy.degrees = {1, 4};
   CHECK_THROWS_AS(replay(options), Error);
   options.policy.degrees = {};
+  options.laws = {};
+  options.runs = {folder / "no where"};
+  CHECK_THROWS_WITH(replay(options), Catch::Matchers::ContainsSubstring("--run is '"));
+  options.runs = {};
+  options.laws = {LengthLaw::kTruncated};
   options.profile = folder / "missing.h5";
   CHECK_THROWS_AS(replay(options), Error);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input to `taper train`: each case must end with its exit code, name what is wrong, and write no result."""
+"""Bad input to `taper train`: each case must end with its exit code, name what is wrong, and write nothing; with --check
+as without."""
 
 import json
 import os
@@ -52,6 +53,21 @@ def flip_header(folder: Path) -> None:
     file.write_bytes(data)
 
 
+def garbage(folder: Path) -> None:
+    file = sorted((folder / "model").glob("*.safetensors"))[-1]
+    file.write_bytes(b"\xfe" * file.stat().st_size)
+
+
+def whole_numbers(folder: Path) -> None:
+    """Weights of a type that is no weight's, in tensors of the same size."""
+    for file in (folder / "model").glob("*.safetensors"):
+        file.write_bytes(file.read_bytes().replace(b'"F32"', b'"I32"').replace(b'"BF16"', b'"I16" '))
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
 def limit_address_space() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 
@@ -76,9 +92,21 @@ CASES = [
     Case("unknown option", ["--resum", "--resume"], more=["--resum", "none"]),
     Case("unknown option on several ranks", ["--resum", "--resume"], more=["--resum", "none"], ranks=3),
     Case("unknown parameter on several ranks", ["Rollout/Temprature"], {"Rollout/Temprature": 1}, ranks=3),
-    Case("no model on several ranks", ["nowhere"], {"Model/Directory": "FOLDER/nowhere"}, ranks=2),
+    Case("no model on several ranks", ["Model/Directory is FOLDER/nowhere"], {"Model/Directory": "FOLDER/nowhere"}, ranks=2),
     Case("no run file", ["nowhere.yaml"], more=["FOLDER/nowhere.yaml"]),
-    Case("no model", ["nowhere", "config.json"], {"Model/Directory": "FOLDER/nowhere"}),
+    Case("no model", ["Model/Directory is FOLDER/nowhere"], {"Model/Directory": "FOLDER/nowhere"}),
+    Case("no model at a relative path", ["Model/Directory is nowhere", "working directory, " + os.getcwd()],
+         {"Model/Directory": "nowhere"}),
+    Case("no model at a path with a blank", ["Model/Directory is 'FOLDER/no where'"],
+         {"Model/Directory": "FOLDER/no where"}),
+    Case("no model named", ["--set Model/Directory=: Model/Directory is not set", "working directory"],
+         {"Model/Directory": ""}),
+    Case("a model without config", ["Model/Directory is FOLDER", "no config.json"], {"Model/Directory": "FOLDER"}),
+    Case("no tokenizer", ["model/tokenizer.json is missing"], prepare=remove("model/tokenizer.json")),
+    Case("no shard", ["model-00002-of-00002.safetensors", "no such file"],
+         prepare=remove("model/model-00002-of-00002.safetensors")),
+    Case("garbage for weights", ["model-00002-of-00002.safetensors"], prepare=garbage),
+    Case("weights of whole numbers", ["FOLDER/model", "dtype I", "convert"], prepare=whole_numbers),
     Case("no weights", ["model", "safetensors"],
          prepare=lambda folder: [f.unlink() for f in (folder / "model").glob("*.safetensors*")] and None),
     Case("no prompts", ["prompts.jsonl"], FILE),
@@ -92,6 +120,11 @@ CASES = [
          prepare=edit_config(model_type="gpt2")),
     Case("broken config", ["config.json"], prepare=write("model/config.json", "{")),
     Case("broken tokenizer", ["tokenizer.json"], prepare=write("model/tokenizer.json", "{}")),
+    Case("a directory for prompts", ["Data/Prompts is FOLDER (a directory)"], dict(FILE, **{"Data/Prompts": "FOLDER"})),
+    Case("a number for a prompt", ["prompts.jsonl:1", "'prompt' is 3", "a text or a list of messages"], FILE,
+         prepare=write("prompts.jsonl", '{"prompt": 3, "ground_truth": "1"}\n')),
+    Case("unknown role", ["prompts.jsonl:1", "role 'usr'"], FILE,
+         prepare=write("prompts.jsonl", '{"prompt": [{"role": "usr", "content": "x"}], "ground_truth": "1"}\n')),
     Case("all prompts longer than allowed", ["prompts.jsonl", "longer", "Rollout/Max Prompt Tokens"], FILE,
          prepare=write("prompts.jsonl", LINE % ("x" * 200))),
     Case("prompt and response longer than the context", ["Rollout/Max New Tokens", "256"],
@@ -101,6 +134,10 @@ CASES = [
     Case("ranks not divisible", ["Rollout/Tensor Parallel", "2", "3 ranks"], {"Rollout/Tensor Parallel": 2}, ranks=3),
     Case("degrees that do not nest", ["Tensor Parallel", "2", "3", "6 ranks"],
          {"Rollout/Tensor Parallel": 2, "Training/Tensor Parallel": 3}, ranks=6),
+    Case("a layout of other ranks", ["Rollout/Layout is 3x1", "there are 2"], {"Rollout/Layout": "3x1"}, ranks=2),
+    Case("no layout", ["Rollout/Layout is 'foo'", "TPxDP"], {"Rollout/Layout": "foo"}),
+    Case("no profile", ["Rollout/Profile is nowhere.h5", "taper profile"],
+         {"Rollout/Mode": "advise", "Rollout/Profile": "nowhere.h5"}),
     Case("more ranks than units", ["tensor-parallel degree 4", "MLP"], {"Training/Tensor Parallel": 4}, ranks=4),
     Case("too little memory for one sequence", ["Rollout/KV Memory MB", "0.01"], {"Rollout/KV Memory MB": 0.01}),
     Case("too little memory on the host", ["memory plan", "Training/Max Tokens"], {"Training/Max Tokens": 1 << 26}),
@@ -110,20 +147,26 @@ CASES = [
     Case("ranks of srun without PMI", ["SLURM_NTASKS=4", "srun --mpi=pmi2"], env={"SLURM_NTASKS": "4"}),
     Case("ranks pinned to one core", ["ranks 0 and 1", "core", "-bind-to core"], ranks=2,
          prefix=["taskset", "-c", str(min(os.sched_getaffinity(0)))], needs=two_cores),
-    Case("output is a file", ["FOLDER/run"], prepare=write("run", "")),
-    Case("output is a file, checked", ["Output/Directory", "FOLDER/run"], prepare=write("run", ""), more=["--check"]),
-    Case("output below a file, checked", ["Output/Directory", "FOLDER/file/run"],
-         {"Output/Directory": "FOLDER/file/run"}, prepare=write("file", ""), more=["--check"]),
-    Case("one sample per prompt", ["Rollout/Samples Per Prompt", "at least 2"], {"Rollout/Samples Per Prompt": 1},
-         more=["--check"]),
-    Case("greedy rollouts", ["Rollout/Temperature is 0", "above 0"], {"Rollout/Temperature": 0}, more=["--check"]),
+    Case("output is a file", ["Output/Directory", "FOLDER/run"], prepare=write("run", "")),
+    Case("output below a file", ["Output/Directory", "FOLDER/file/run"],
+         {"Output/Directory": "FOLDER/file/run"}, prepare=write("file", "")),
+    Case("output where nothing can be", ["Output/Directory", "/proc/taper"], {"Output/Directory": "/proc/taper"}),
+    Case("fewer rows than sequences", ["--set Rollout/Step Rows=10: Rollout/Step Rows is 10", "Max Running 64"],
+         {"Rollout/Step Rows": 10}),
+    Case("too many sequences", ["--set Rollout/Max Running=999999999", "between 1 and 1048576"],
+         {"Rollout/Max Running": 999999999}),
+    Case("a cosine without an end", ["--set Optimizer/Schedule=cosine", "Optimizer/Total Steps is 0"],
+         {"Optimizer/Schedule": "cosine"}),
+    Case("no length to divide by", ["Algorithm/Length Norm is 0"],
+         {"Algorithm/Loss Aggregation": "seq-mean-token-sum-norm"}),
+    Case("one sample per prompt", ["Rollout/Samples Per Prompt", "at least 2"], {"Rollout/Samples Per Prompt": 1}),
+    Case("greedy rollouts", ["Rollout/Temperature is 0", "above 0"], {"Rollout/Temperature": 0}),
     Case("more mini-batches than prompts", ["Training/Mini Batches is 5", "Rollout/Prompts 4"],
-         {"Training/Mini Batches": 5}, more=["--check"]),
-    Case("a rule that no task fits", ["Data/Reward Rule", "Data/Prompts"], {"Data/Reward Rule": "boxed"},
-         more=["--check"]),
-    Case("unknown task", ["Data/Task", "chess", "collatz"], {"Data/Task": "chess"}, more=["--check"]),
+         {"Training/Mini Batches": 5}),
+    Case("a rule that no task fits", ["Data/Reward Rule", "Data/Prompts"], {"Data/Reward Rule": "boxed"}),
+    Case("unknown task", ["Data/Task", "chess", "collatz"], {"Data/Task": "chess"}),
     Case("no prompts to evaluate on", ["Evaluation/Every is 1", "Data/Evaluation Prompts"],
-         dict(FILE, **{"Evaluation/Every": 1}), prepare=write("prompts.jsonl", LINE % "x"), more=["--check"]),
+         dict(FILE, **{"Evaluation/Every": 1}), prepare=write("prompts.jsonl", LINE % "x")),
 ]
 
 
@@ -131,7 +174,7 @@ def fill(value, folder: Path):
     return value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
 
 
-def problems_of(case: Case, args) -> list[str]:
+def problems_of(case: Case, args, more: list) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="taper-bad-input-") as scratch:
         folder = Path(scratch)
         runs = Runs(args, folder)
@@ -139,7 +182,7 @@ def problems_of(case: Case, args) -> list[str]:
         case.prepare(folder)
         before = sorted(folder.rglob("*"))
         changes = {key: fill(value, folder) for key, value in case.set.items()}
-        words = runs.train(model, folder / "run", **changes) + [fill(w, folder) for w in case.more]
+        words = runs.train(model, folder / "run", **changes) + [fill(w, folder) for w in case.more + more]
         outcome = runs.run(words, case.ranks, env=case.env, prefix=case.prefix, preexec_fn=case.preexec)
         problems = [f"no word of '{fill(w, folder)}'" for w in case.expect if fill(w, folder) not in outcome.text]
         if outcome.timed_out:
@@ -151,9 +194,8 @@ def problems_of(case: Case, args) -> list[str]:
         if "(unexpected)" in outcome.text:
             problems.append("the error was not foreseen")
         new = [p for p in sorted(folder.rglob("*")) if p not in before]
-        results = [str(p.relative_to(folder)) for p in new if p.is_file() and p.name != "status.json"]
-        if results:
-            problems.append(f"left {', '.join(results)}")
+        if new:
+            problems.append(f"left {', '.join(str(p.relative_to(folder)) for p in new)}")
         return problems + [outcome.text.strip()] if problems else []
 
 
@@ -165,9 +207,10 @@ def main() -> None:
     for case in CASES:
         if args.only not in case.name or not case.needs():
             continue
-        problems = problems_of(case, args)
-        failed += bool(problems)
-        print(f"{case.name}: {'; '.join(problems) if problems else 'ok'}", flush=True)
+        for more in ([], ["--check"]):
+            problems = problems_of(case, args, more)
+            failed += bool(problems)
+            print(f"{' '.join([case.name, *more])}: {'; '.join(problems) if problems else 'ok'}", flush=True)
     sys.exit(failed > 0)
 
 

@@ -26,4 +26,7 @@ TEST_CASE("impossible schedules are named") {
   CHECK(ScheduleOptions{}.problems().empty());
   CHECK(ScheduleOptions{ScheduleOptions::Kind::kCosine, 1.0, 10, 10, 0.1}.problems().size() == 1);
   CHECK(ScheduleOptions{ScheduleOptions::Kind::kConstant, -1.0, -1, 0, 2.0}.problems().size() == 3);
+  const auto cosine = ScheduleOptions{ScheduleOptions::Kind::kCosine, 1.0, 10, 7, 0.1}.problems();
+  REQUIRE(cosine.size() == 1);
+  CHECK(cosine[0].find("Optimizer/Total Steps is 7 and Optimizer/Warmup Steps 10") == 0);
 }

@@ -62,9 +62,9 @@ TEST_CASE("files that cannot be read are named") {
   const Folder folder;
   const std::string gone = folder.path() + "/gone.yaml";
   CHECK(message_of([&] { ParamFile::read(gone); }) ==
-        gone + " cannot be opened (No such file or directory)");
+        gone + " cannot be read (no such file); check the path");
   CHECK(message_of([&] { ParamFile::read(folder.path()); }) ==
-        folder.path() + " cannot be read (it is a folder)");
+        folder.path() + " cannot be read (it is a directory); name a file");
   CHECK(message_of([] { ParamFile::parse("", "run.json"); }) ==
         "run.json has no known ending (a run file ends in .yaml, .yml or .xml)");
 }
@@ -87,7 +87,16 @@ TEST_CASE("assignments replace and add values") {
         "A/x = 0.5\nA/y = [1, 2]\nA/z = '7'\nB/C/d = 'a=b'\nempty = ''\ntop = off\n");
   CHECK(file.where("A/x") == "--set A/x=0.5");
   CHECK(file.where("A/other") == "run.yaml");
+  CHECK(file.where("B") == "run.yaml line 4");
+  CHECK(file.where("B/C") == "--set B/C/d=a=b");
   CHECK(file.text() == "A:\n  x: 1\n  y: 2\nB:\n");
+}
+
+TEST_CASE("names of files with blanks are quoted") {
+  const ParamFile file = ParamFile::parse("A:\n  x: 1\n", "my run.yaml");
+  CHECK(file.where("A/x") == "'my run.yaml' line 2");
+  CHECK(
+      message_of([] { ParamFile::parse("A: [1\n", "my run.yaml"); }).starts_with("'my run.yaml'"));
 }
 
 TEST_CASE("the last assignment of a name counts") {

@@ -59,7 +59,26 @@ TEST_CASE("unknown names in assignments are blamed on the assignment") {
   nested.set("Nowhere/Deep/x=1");
   CHECK(message_of([&] {
           f.schema.read(nested);
-        }).starts_with("command line: Nowhere is unknown (the top level knows Rollout)"));
+        }).starts_with("--set Nowhere/Deep/x=1: Nowhere is unknown (the top level knows Rollout)"));
+}
+
+TEST_CASE("settings that do not fit each other are blamed on where they were set") {
+  Fixture f;
+  const auto problem_of = [&](const char* text, const std::vector<std::string>& assignments) {
+    ParamFile file = ParamFile::parse(text, "run.yaml");
+    for (const auto& assignment : assignments) file.set(assignment);
+    return message_of([&] { f.schema.read(file); });
+  };
+  std::string found = "Rollout/Top P is low beside Rollout/Top K";
+  f.schema.section("Rollout").check([&] { return std::vector{found}; });
+  CHECK(problem_of("", {}) == "run.yaml: " + found);  // both have their defaults
+  CHECK(problem_of("Rollout:\n  Top K: 3\n", {}) == "run.yaml line 2: " + found);
+  CHECK(problem_of("Rollout:\n  Top K: 3\n", {"Rollout/Top P=0.5"}) ==
+        "--set Rollout/Top P=0.5, run.yaml line 2: " + found);
+  CHECK(problem_of("Rollout:\n  Top K: 3\n", {"Rollout/Top K=9"}) ==
+        "--set Rollout/Top K=9: " + found);
+  found = "too much of everything";
+  CHECK(problem_of("Rollout:\n  Top K: 3\n", {}) == "run.yaml: Rollout: " + found);
 }
 
 TEST_CASE("wrong kinds say what is expected and what was found") {

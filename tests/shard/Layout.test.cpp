@@ -30,6 +30,15 @@ TEST_CASE("groups of different degrees are nodes of the tree") {
   CHECK_FALSE(layout == Layout::uniform(1, chain));
 }
 
+TEST_CASE("the degrees of a text do not depend on ranks") {
+  CHECK(group_degrees("4+2+2") == std::vector{4, 2, 2});
+  CHECK(group_degrees("3x2") == std::vector{3, 3});
+  CHECK(group_degrees("8") == std::vector{8});
+  for (const char* text : {"", "x", "2x", "2x0", "2x2x2", "2x2+1", "0", "2+", "2 + 2", "foo",
+                           "-2x1", "1x2000000000", "99999999999x1"})
+    CHECK_FALSE(group_degrees(text).has_value());
+}
+
 TEST_CASE("bad layouts are refused") {
   const DivisorChain chain = DivisorChain::of(8);
   for (const char* text :

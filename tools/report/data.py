@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from taper_h5 import ReadError, Run, read_metrics_jsonl, read_run
+from taper_h5 import ReadError, Run, format_of, read_metrics_jsonl, read_run
 
 # What may differ between the seeds of one configuration: keys named after them, and the outputs.
 SEED_KEY = re.compile(r"(^|/)[^/]*seed[^/]*$|(^|/)output/", re.IGNORECASE)
@@ -43,10 +43,22 @@ def is_single(groups: list[Group]) -> bool:
 
 
 def load_runs(arguments: list[Path]) -> list[NamedRun]:
-    """Loads each RUN_DIR (or its run.h5) under a name that tells it from the others."""
-    directories = [path.parent if path.is_file() else path for path in arguments]
+    """Loads each RUN_DIR (or its run.h5 or metrics.jsonl) under a name that tells it from the others."""
+    directories = [directory_of(path) for path in arguments]
     names = short_names(directories)
     return [NamedRun(name, d, load_run(d), load_status(d)) for name, d in zip(names, directories)]
+
+
+def directory_of(argument: Path) -> Path:
+    if not argument.is_file():
+        return argument
+    if argument.name not in ("run.h5", "metrics.jsonl"):
+        kind = format_of(argument)
+        raise ReadError(
+            f"{argument} is a file{f' of format {kind}' if kind else ''}, no run; name the output directory of a run "
+            f"(or one profile.h5 alone)"
+        )
+    return argument.parent
 
 
 def load_run(directory: Path) -> Run:
@@ -58,7 +70,7 @@ def load_run(directory: Path) -> Run:
     file, log = directory / "run.h5", directory / "metrics.jsonl"
     if not file.exists() and log.exists():
         print(
-            f"taper report: {file} is missing: only the metrics of {log.name} are reported",
+            f"warning: {file} is missing: only the metrics of {log.name} are reported",
             file=sys.stderr,
         )
         steps, metrics = read_metrics_jsonl(log)

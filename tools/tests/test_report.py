@@ -18,6 +18,7 @@ TOOLS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TOOLS), str(TOOLS / "tests")]
 
 try:
+    import h5py
     import matplotlib.pyplot as plt
     import numpy as np
     from matplotlib.figure import Figure
@@ -274,6 +275,7 @@ class CommandLine(ReportCase):
         for word in (str(directory), *words):
             self.assertIn(word, result.stderr)
         self.assertNotIn("Traceback", result.stderr)
+        self.assertTrue(result.stderr.startswith("error: "), result.stderr)
 
     def test_success(self) -> None:
         directory = self.make_run("run", make_numbers(3))
@@ -292,6 +294,10 @@ class CommandLine(ReportCase):
         (torn / "run.h5").write_bytes(content[: len(content) // 2])
         write_log(torn / "metrics.jsonl", make_numbers(3))
         self.check_refused(torn, "run.h5", "HDF5", "taper inspect --repair")
+        other = self.root / "rec.h5"
+        with h5py.File(other, "w") as file:
+            file.attrs["format"] = "taper-rollouts"
+        self.check_refused(other, "is a file of format taper-rollouts", "output directory of a run")
 
     def test_unwritable_output(self) -> None:
         directory = self.make_run("run", make_numbers(2))
@@ -313,7 +319,7 @@ class MissingPackages(unittest.TestCase):
     def test_the_report_says_what_to_do(self) -> None:
         result = self.run_bare(TOOLS / "taper_report.py", "run")
         self.assertEqual(result.returncode, 1)
-        self.assertRegex(result.stderr, r"^taper report: no \w+ for .*TAPER_PYTHON\n$")
+        self.assertRegex(result.stderr, r"^error: taper report finds no \w+ for .*TAPER_PYTHON\n$")
 
     def test_the_reader_can_be_imported_and_refused(self) -> None:
         result = self.run_bare("-c", "import taper_h5")

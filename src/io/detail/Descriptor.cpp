@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 
 namespace taper::detail {
 
@@ -38,7 +39,7 @@ void throw_errno(const char* action, const std::filesystem::path& path, int erro
   } else if (error == ENOENT) {
     advice = "; check the path";
   }
-  TAPER_FAIL(ExitCode::kFailure, "cannot " << action << " " << path.string() << " ("
+  TAPER_FAIL(ExitCode::kFailure, "cannot " << action << " " << path_text(path) << " ("
                                            << describe_errno(error) << ")" << advice);
 }
 
@@ -76,8 +77,8 @@ void Descriptor::read_at(std::int64_t offset, std::span<std::byte> bytes) const 
     const ssize_t got = ::pread(fd_, bytes.data(), bytes.size(), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_errno("read", path_, errno);
-    TAPER_VALIDATE(got > 0, path_.string() << " ends at byte " << offset << " (" << bytes.size()
-                                           << " more bytes expected) is it truncated?");
+    TAPER_VALIDATE(got > 0, path_text(path_) << " ends at byte " << offset << " (" << bytes.size()
+                                             << " more bytes expected) is it truncated?");
     bytes = bytes.subspan(static_cast<std::size_t>(got));
     offset += got;
   }

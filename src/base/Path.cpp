@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/Path.hpp"
+
+#include <system_error>
+
+namespace taper {
+
+std::string path_text(const std::filesystem::path& path) {
+  const std::string text = path.string();
+  return text.empty() || text.find_first_of(" \t\n") != std::string::npos ? "'" + text + "'" : text;
+}
+
+std::string line_text(const std::filesystem::path& file, std::int64_t line) {
+  return path_text(file) + ":" + std::to_string(line);
+}
+
+std::string path_advice(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto here = std::filesystem::current_path(error);
+  if (path.is_absolute() || error) return "check the path";
+  return "check the path (relative ones count from the working directory, " + path_text(here) + ")";
+}
+
+}  // namespace taper

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "driver/Ranks.hpp"
+#include "driver/StateFile.hpp"
+
+namespace taper {
+
+// What a training run begins with.
+struct RunStart {
+  std::filesystem::path checkpoint;  // empty: afresh, with the weights of the model directory
+  StateInfo state;                   // of the checkpoint, on rank 0
+
+  bool is_afresh() const { return checkpoint.empty(); }
+};
+
+// How closely a checkpoint is looked at before it is chosen: whether its state is one of this
+// model, or also all bytes against the manifest, which takes as long as reading them. Loading
+// checks them in any case.
+enum class CheckpointCheck { kHead, kContents };
+
+// The start from one checkpoint, or from the newest usable one of a folder (`store`, which may have
+// none), or, where both are empty, afresh. Changes nothing. Throws Error, the same on all ranks,
+// where checkpoints are there and none is usable, or where the one chosen has another seed.
+// Collective over the world: rank 0 looks, since others might see a shared folder in another state.
+RunStart find_run_start(const std::filesystem::path& checkpoint, const std::filesystem::path& store,
+                        std::uint64_t seed, const ModelFiles& files, const Ranks& ranks,
+                        CheckpointCheck check);
+
+// Throws Error where a run of one seed would go on from a checkpoint of another: the random numbers
+// to come would not be those of one run.
+void require_same_seed(const std::filesystem::path& checkpoint, std::uint64_t checkpoint_seed,
+                       std::uint64_t run_seed);
+
+}  // namespace taper

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`taper train --check` says where the run would start, writes nothing, and is right about it."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from taper_runs import Runs, arguments
+
+
+def snapshot(folder: Path) -> dict:
+    """All files with time and size, and all folders, in which entries may have come and gone."""
+    return {str(p): p.is_dir() or (p.stat().st_mtime_ns, p.stat().st_size) for p in folder.rglob("*")}
+
+
+class Check:
+    def __init__(self, args, folder: Path):
+        self.runs = Runs(args, folder)
+        self.folder, self.output = folder, folder / "run"
+        self.model = self.runs.make_model()
+        self.failed = 0
+
+    def words(self, *more: str, **changes) -> list:
+        return self.runs.train(self.model, self.output, **changes) + list(more)
+
+    def train(self, **changes) -> None:
+        outcome = self.runs.run(self.words(**changes))
+        assert outcome.code == 0, outcome.text
+
+    def expect(self, code: int, word: str, *more: str, ranks: int = 0, **changes) -> None:
+        before = snapshot(self.folder)
+        outcome = self.runs.run(self.words("--check", *more, **changes), ranks)
+        problems = [f"exit code {outcome.code} instead of {code}"] if outcome.code != code else []
+        problems += [f"no word of '{word}'"] if word not in outcome.text else []
+        problems += ["changed files"] if snapshot(self.folder) != before else []
+        self.failed += bool(problems)
+        print(f"{word}: {'; '.join(problems + [outcome.text.strip()]) if problems else 'ok'}", flush=True)
+
+
+def check_sft(check: Check) -> None:
+    words = ["sft", "--check", "--set", f"Model/Directory={check.model}", "--set", f"Output/Directory={check.folder}/sft"]
+
+    def expect(code: int, word: str, *more: str) -> None:
+        before = snapshot(check.folder)
+        outcome = check.runs.run([*words, *more])
+        if outcome.code != code or word not in outcome.text or snapshot(check.folder) != before:
+            check.failed += 1
+            print(f"sft: '{word}' and {code} are expected\n{outcome.code}: {outcome.text}")
+
+    scratch = ["--set", "Training/From Scratch=on"]
+    expect(0, f"input is valid; would start from {check.model}\n")
+    expect(2, "memory plan", "--set", f"Training/Max Tokens={1 << 26}")
+    sorted(check.model.glob("*.safetensors"))[-1].unlink()
+    expect(2, "model-00002-of-00002.safetensors")
+    expect(0, "would start from random weights", *scratch)
+    (check.model / "tokenizer.json").unlink()
+    expect(2, "tokenizer.json is missing", *scratch)
+
+
+def main() -> None:
+    args = arguments(__doc__).parse_args()
+    with tempfile.TemporaryDirectory(prefix="taper-check-") as scratch:
+        check = Check(args, Path(scratch))
+        checkpoints = check.output / "checkpoints"
+        afresh = "input is valid; would start afresh\n"
+        check.expect(0, afresh)
+        check.expect(0, afresh, ranks=2)
+        check.train()
+        newest = f"iteration 3 (checkpoint {checkpoints}/iter_000003)"
+        check.expect(0, f"input is valid; would find nothing to do after {newest}")
+        check.expect(0, f"input is valid; would go on after {newest}\n", Training__Iterations=5)
+        check.expect(0, f"input is valid; would go on after {newest}\n", Training__Iterations=5, ranks=2)
+        check.expect(0, "differs from the checkpoint's run file: Iterations: 5 (was: Iterations: 3)", Training__Iterations=5)
+        check.expect(0, afresh, "--resume", "none")
+        check.expect(0, "would go on after iteration 2", "--resume", str(checkpoints / "iter_000002"))
+        check.expect(2, "Run/Seed 1 (this run has 2)", Run__Seed=2)
+        check.expect(2, "belongs to another model", "--resume", str(checkpoints / "iter_000002"),
+                     Model__Directory=check.runs.make_model("other", "qwen3_a"))
+        state = checkpoints / "iter_000003/state.h5"
+        content = bytearray(state.read_bytes())
+        content[len(content) // 2] ^= 1
+        state.write_bytes(content)
+        check.expect(0, "iter_000003 is passed over", Training__Iterations=5)
+        check.expect(0, "would go on after iteration 2", Training__Iterations=5)
+        outcome = check.runs.run(check.words(Training__Iterations=5))
+        if outcome.code != 0 or "resuming after iteration 2" not in outcome.text:
+            check.failed += 1
+            print(f"the run goes on elsewhere than --check said\n{outcome.text}")
+        check_sft(check)
+        sys.exit(check.failed > 0)
+
+
+if __name__ == "__main__":
+    main()
