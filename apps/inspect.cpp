@@ -1,21 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "Commands.hpp"
 #include "base/Error.hpp"
+#include "comm/Startup.hpp"
 #include "driver/Inspector.hpp"
 #include "driver/RolloutText.hpp"
 #include "param/CommandLine.hpp"
 
 namespace taper {
+namespace {
+
+// Throws Error where there are problems.
+void print(const std::string& path, const Inspection& found) {
+  std::fputs(found.text.c_str(), stdout);
+  if (found.problems.empty()) return;
+  std::fputs("problems:\n", stdout);
+  for (const auto& problem : found.problems) std::fprintf(stdout, "  %s\n", problem.c_str());
+  std::fflush(stdout);  // before the error
+  TAPER_FAIL(ExitCode::kBadInput, path << ": " << found.problems.size()
+                                       << " damaged or unreadable files (listed above); taper "
+                                          "train passes damaged checkpoints over, --repair writes "
+                                          "run.h5 anew");
+}
+
+}  // namespace
 
 int run_inspect(int argc, char** argv) {
   std::string path, repair, model;
   int text = 0;
   param::CommandLine line(
       "taper inspect",
-      "Prints an HDF5 file, a run, a checkpoint or a model directory, and checks it.");
+      "Prints a file (HDF5, safetensors, JSON), a run, a checkpoint or a model directory, and "
+      "checks it.");
   line.positional("PATH", path, "file or directory");
   line.text("repair", repair, "RUN_DIR", "writes run.h5 of a run anew from its metrics.jsonl");
   line.integer(
@@ -31,11 +51,18 @@ int run_inspect(int argc, char** argv) {
                  "taper inspect: give either PATH or --repair RUN_DIR");
   TAPER_VALIDATE(text > 0 ? repair.empty() : model.empty(),
                  "taper inspect: --text goes with PATH, and --model with --text");
+  // Started like the other commands, with several ranks: one of them looks and prints.
+  std::optional<MpiSession> session;
+  if (is_one_of_several([](const char* name) -> const char* { return std::getenv(name); }))
+    session.emplace(argc, argv);
+  if (session && session->rank() > 0) return 0;
   if (text > 0) {
     std::fputs(rollout_text(path, text, model).c_str(), stdout);
-    return 0;
+  } else if (!repair.empty()) {
+    std::fputs(repair_run(repair).c_str(), stdout);
+  } else {
+    print(path, inspect(path));
   }
-  std::fputs((repair.empty() ? inspect(path) : repair_run(repair)).c_str(), stdout);
   return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "driver/Options_params.hpp"
+#include "driver/OutputLock.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/SaveModel.hpp"
 #include "driver/SftJob.hpp"
@@ -47,6 +49,9 @@ int run_sft(int argc, char** argv) {
                            check ? CreateDirectory::kNo : CreateDirectory::kYes);
   Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
   require_equal(ranks, "the configuration", schema.current_yaml());
+  std::optional<OutputLock> lock;
+  if (!check)
+    lock.emplace(ranks, "Output/Directory " + options.output, OutputLock::of_model(options.output));
   SftJob job(options, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   if (!check) job.run();

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "driver/Options_params.hpp"
+#include "driver/OutputLock.hpp"
 #include "driver/OutputPath.hpp"
+#include "driver/ResumePoint.hpp"
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TrainJob.hpp"
@@ -32,7 +35,8 @@ struct TrainArguments {
     line.repeated("set", assignments, "NAME=VALUE",
                   "overrides a value, e.g. \"Rollout/Temperature=0.8\"");
     line.text("resume", resume, "auto|none|DIR",
-              "go on from the newest checkpoint, start afresh, or use this checkpoint");
+              "go on from the newest checkpoint, start afresh, or use this checkpoint (or the "
+              "newest of this run); one of another run needs a new Output/Directory");
     line.number("deadline", deadline, "T",
                 "seconds since 1970 at which the job is over: it saves and stops before that "
                 "(default: TAPER_DEADLINE)")
@@ -70,6 +74,7 @@ int train(Session& session, const RunOptions& options, const std::string& config
           const TrainArguments& arguments, const StopRequest& stop) {
   const auto note =
       std::make_shared<FailureNote>(StatusFile(options.output, options.training.iterations));
+  std::optional<OutputLock> lock;  // until the reason of a failure is written, too
   try {
     require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
                                        {"Training/Tensor Parallel", options.training.tp}});
@@ -79,11 +84,14 @@ int train(Session& session, const RunOptions& options, const std::string& config
         session.start(degrees, options.hang_seconds, arguments.check ? "." : options.output,
                       [note](const std::string& why) { note->write(why); });
     require_equal(ranks, "the configuration", config);
+    if (!arguments.check)
+      lock.emplace(ranks, "Output/Directory " + options.output, OutputLock::of_run(options.output));
     TrainJob job(options, config, ranks, stop);
     TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
+    const ResumePoint from = find_resume_point(ranks, arguments.resume, options.output);
     if (arguments.check) return session.finish(ExitCode::kDone);
     note->armed = true;
-    const ExitCode code = job.run(arguments.resume);
+    const ExitCode code = job.run(from);
     note->armed = false;
     return session.finish(code);
   } catch (const std::exception& error) {

@@ -12,6 +12,7 @@
 #include "driver/IterationLog.hpp"
 #include "driver/Options.hpp"
 #include "driver/PromptSource.hpp"
+#include "driver/ResumePoint.hpp"
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TrainingModel.hpp"
@@ -30,18 +31,22 @@ class TrainJob {
   // What each rank will hold.
   const MemoryPlan& memory_plan() const { return plan_; }
 
-  // Allocates, loads and runs the iterations that are left. `resume` is "auto" (the newest usable
-  // checkpoint of the output directory, if there is one), "none", or a checkpoint directory.
+  // Allocates, loads and runs the iterations that are left after `from`. A run that starts from the
+  // checkpoint of another one counts on from there, as its data and random numbers do, and saves
+  // that state as its own first checkpoint: from then on it needs the other run no more.
   //
   // A stop request is honoured before, during and after generation and before the update; what the
   // unfinished iteration has done is dropped, and the state after the one before is saved: resuming
   // repeats it, with the same bits. From the update on the iteration is finished first.
   // kDone or kStoppedEarly. Collective over the world.
-  ExitCode run(const std::string& resume);
+  ExitCode run(const ResumePoint& from);
 
  private:
   void create();
-  std::int64_t restore(const std::string& resume);
+  std::int64_t restore(const ResumePoint& from);
+  void load_policy(const StateInfo& state);
+  ExitCode run_iterations();
+  void report_completed() const;
   void save_checkpoint(std::int64_t iteration);
   // False where a stop request came before the update.
   bool iterate(std::int64_t iteration);
@@ -68,6 +73,7 @@ class TrainJob {
   const StopRequest& stop_;
   StopReason stop_reason_ = StopReason::kNone;  // agreed between all ranks
   StatusFile status_;
+  bool same_command_goes_on_ = true;       // after a stop
   std::int64_t finished_ = 0, saved_ = 0;  // iterations; the last one in a checkpoint
   ModelFiles files_;
   PromptSource prompts_;
