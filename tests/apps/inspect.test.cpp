@@ -104,6 +104,11 @@ TEST_CASE("a run file is rebuilt from the metrics log") {
   const Outcome outcome = run("inspect --repair " + scratch.path.string());
   INFO(outcome.text);
   CHECK(outcome.code == 0);
+  CHECK_THAT(
+      outcome.text,
+      ContainsSubstring("run.h5: written anew from metrics.jsonl, 3 lines, iterations 1 to 3") &&
+          !ContainsSubstring("metrics/"));  // not the whole run
+  CHECK(!fs::exists(scratch / "run.lock"));
   CHECK(Hdf5File::open_read(scratch / "run.h5").read<double>("/metrics/critic/score/mean").values ==
         std::vector<double>{0.5, 1.0, 1.5});
   CHECK(run("inspect " + scratch.path.string()).code == 0);
@@ -166,10 +171,66 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
   for (const auto& path : {checkpoint, scratch.path / "run"}) {
     outcome = run("inspect " + path.string());
     CHECK(outcome.code == 2);
-    CHECK_THAT(outcome.text, ContainsSubstring("model.safetensors"));
+    CHECK_THAT(outcome.text, ContainsSubstring("model.safetensors") &&
+                                 ContainsSubstring("1 damaged or unreadable files"));
   }
+  // One damaged file does not hide another.
+  const fs::path other = scratch.path / "run/checkpoints/iter_000002";
+  fs::create_directories(other);
+  write(checkpoint / "config.json", "{");
+  write(rollouts, bad);
+  write(scratch / "run/metrics.jsonl", "{\"step\": 1}\nno line\n");
+  write(scratch / "run/status.json", "{");
+  write(scratch / "run/run.h5", "no HDF5 file");
+  outcome = run("inspect " + scratch / "run");
+  INFO(outcome.text);
+  CHECK(outcome.code == 2);
+  for (const char* part :
+       {"iter_000001/model.safetensors is damaged", "iter_000001/config.json has 1 bytes",
+        "iter_000002/manifest.json cannot be read", "rollouts/iter_000001.h5 is damaged",
+        "metrics.jsonl:2 ", "status.json is not valid JSON", "run.h5 is damaged",
+        "7 damaged or unreadable files", "iter_000001: DAMAGED", "run.h5: DAMAGED"})
+    CHECK_THAT(outcome.text, ContainsSubstring(part));
   write(checkpoint / "manifest.json", "{}");
   CHECK(run("inspect " + checkpoint.string()).code == 2);
+}
+
+TEST_CASE("inspect shows files of other kinds, or says what they are") {
+  const Scratch scratch;
+  const auto shows = [](const std::string& path, const std::vector<std::string>& parts) {
+    const Outcome outcome = run("inspect " + path);
+    INFO(outcome.text);
+    CHECK(outcome.code == 0);
+    for (const auto& part : parts) CHECK_THAT(outcome.text, ContainsSubstring(part));
+  };
+  const auto refuses = [](const std::string& path, const std::vector<std::string>& parts) {
+    const Outcome outcome = run("inspect " + path);
+    INFO(outcome.text);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.text, !ContainsSubstring("HDF5 file ("));
+    for (const auto& part : parts) CHECK_THAT(outcome.text, ContainsSubstring(part));
+  };
+  const std::string weights = scratch / "model/model-00001-of-00002.safetensors";
+  shows(weights,
+        {"weights (safetensors)", " tensors, ", "model.embed_tokens.weight: ", "(320, 64)"});
+  shows(scratch / "model/config.json", {"JSON: {", "model_type: \"llama\"", "vocab_size: 320"});
+  write(scratch / "list.json", "[1, 2]");
+  shows(scratch / "list.json", {"JSON: [2 items]"});
+  write(scratch / "metrics.jsonl", "{\"step\": 3, \"a\": 1}\n{\"step\": 4}\n");
+  shows(scratch / "metrics.jsonl", {"metrics log: 2 lines, iterations 3 to 4"});
+  write(scratch / "in.jsonl", "{\"prompt\": \"x\", \"b\": 1}\n\n{}\n");
+  shows(scratch / "in.jsonl", {"JSON lines: 2 lines, the first with b, prompt"});
+
+  fs::resize_file(weights, fs::file_size(weights) - 1);
+  refuses(weights, {"truncated"});
+  write(scratch / "bad.json", "{\n\"a\": ]}");
+  refuses(scratch / "bad.json", {"bad.json is not valid JSON", "line 2"});
+  write(scratch / "bad.jsonl", "{}\n{\n");
+  refuses(scratch / "bad.jsonl", {"bad.jsonl:2"});
+  write(scratch / "run.yaml", "Run:\n  Seed: 1\n");
+  refuses(scratch / "run.yaml", {"is a YAML file", "HDF5 files, weights", "--check"});
+  write(scratch / "notes.txt", "hello");
+  refuses(scratch / "notes.txt", {"does not know", "HDF5 files, weights"});
 }
 
 TEST_CASE("report names the interpreter that is missing") {

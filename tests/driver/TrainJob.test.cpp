@@ -73,7 +73,8 @@ RunOptions small_run(const std::string& model, const std::string& output) {
 }
 
 void run(const Ranks& ranks, const RunOptions& options, const std::string& resume = "none") {
-  TrainJob(options, "test", ranks, StopRequest()).run(resume);
+  const ResumePoint from = find_resume_point(ranks, resume, options.output);
+  TrainJob(options, "test", ranks, StopRequest()).run(from);
 }
 
 struct Fixture : TestRanks {
@@ -160,6 +161,33 @@ TEST_CASE("a resumed run has the bits of a straight one") {
   CHECK(read_rollouts(f.path("straight") + rollouts).records ==
         read_rollouts(f.path("parts") + rollouts).records);
   if (f.ranks.rank() == 0) CHECK(read_metrics_log(f.path("parts") + "/metrics.jsonl").size() == 3);
+}
+
+TEST_CASE("another run's checkpoint begins a run of its own with the same bits") {
+  Fixture f;
+  make_model(f.ranks, f.path("model"));
+  RunOptions options = small_run(f.path("model"), f.path("first"));
+  options.training.iterations = 3;
+  run(f.ranks, options);
+  barrier(f.ranks.world());
+  RunOptions other = options;
+  other.output = f.path("other");
+  other.training.iterations = 2;
+  run(f.ranks, other, f.path("first") + "/checkpoints/iter_000001");
+  CHECK(fs::exists(f.path("other") + "/checkpoints/iter_000001/manifest.json"));  // its own
+  CHECK_THROWS_MATCHES(run(f.ranks, other, f.path("first")), Error,
+                       MessageMatches(ContainsSubstring("another run")));
+  other.training.iterations = 3;
+  run(f.ranks, other, "auto");
+  barrier(f.ranks.world());
+  const std::string weights = "/checkpoints/iter_000003/model.safetensors";
+  const bool same = slurp(f.path("first") + weights) == slurp(f.path("other") + weights);
+  CHECK(same);
+  std::vector<std::int64_t> iterations;
+  for (const auto& record : read_metrics_log(f.path("other") + "/metrics.jsonl"))
+    iterations.push_back(record.iteration);
+  CHECK(iterations == std::vector<std::int64_t>{2, 3});
+  CHECK(read_metrics_log(f.path("first") + "/metrics.jsonl").size() == 3);  // as it was
 }
 
 TEST_CASE("the last weights are evaluated, once, by whichever job comes so far") {
