@@ -139,6 +139,13 @@ std::int64_t TrainJob::restore(const std::string& resume) {
   for (const auto& difference : changed_lines(state->config, config_text_))
     TAPER_INFO("differs from the checkpoint's run file: " << difference);
   TAPER_INFO("resuming after iteration " << state->iteration);
+  const std::string layout =
+      to_string(RankGrid{model_.train_parallel().group().size(), model_.dp_group().size()});
+  if (!state->layout.empty() && state->layout != layout)
+    TAPER_INFO("the iterations so far were trained in layout "
+               << state->layout << ", from here on it is " << layout
+               << ": gradients are summed in another order, so the results are close to those of "
+                  "an unchanged run (equal up to rounding, not bit for bit)");
   return state->iteration;
 }
 
