@@ -51,7 +51,7 @@ class TrainJob {
  private:
   void create();
   std::string memory_advice() const;
-  // What the run file says otherwise than that of a checkpoint, into the log.
+  // What is otherwise than in the run of a checkpoint, run file and layout, into the log.
   void report_differences(const StateInfo& state) const;
   std::int64_t restore(const ResumePoint& from);
   void load_policy(const StateInfo& state);

@@ -11,17 +11,17 @@ using namespace taper::commands;
 TEST_CASE("profile writes a file that inspect prints, and does not measure it twice") {
   const Scratch scratch;
   const std::string words = "profile --model " + scratch / "model" + " --output " +
-                            scratch / "p.h5" +
-                            " --max-positions 64 --max-batch 2 --kv-memory-mb 4 --budget 0.001";
+                            scratch / "p.h5" + " --max-positions 64 --max-batch 2 --kv-memory-mb 4";
   Outcome outcome = run(words);
   INFO(outcome.text);
   REQUIRE(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("decode steps"));
+  CHECK_THAT(outcome.text, !ContainsSubstring("incomplete"));
   CHECK(!fs::exists(scratch / "p.h5.partial"));
   outcome = run("inspect " + scratch / "p.h5");
   CHECK(outcome.code == 0);
   for (const char* part : {"latency profile of 1 ranks", "checksum is right", "decode steps",
-                           "hidden ", "library MPICH"})
+                           "hidden ", "library MPICH", "measured: complete"})
     CHECK_THAT(outcome.text, ContainsSubstring(part));
   outcome = run(words);
   CHECK(outcome.code == 0);
@@ -31,6 +31,29 @@ TEST_CASE("profile writes a file that inspect prints, and does not measure it tw
   damaged[damaged.size() / 2] ^= 0x55;
   write(scratch / "damaged.h5", damaged);
   CHECK(run("inspect " + scratch / "damaged.h5").code == 2);
+}
+
+TEST_CASE("a budget that is too small is told, and the same command goes on") {
+  const Scratch scratch;
+  const std::string words = "profile --model " + scratch / "model" + " --output " +
+                            scratch / "p.h5" + " --max-positions 64 --max-batch 2 --kv-memory-mb 4";
+  Outcome outcome = run(words + " --budget 0.001");
+  INFO(outcome.text);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("warning: " + scratch / "p.h5" + " is incomplete"));
+  CHECK(fs::exists(scratch / "p.h5.partial"));
+  CHECK_THAT(run("inspect " + scratch / "p.h5").text, ContainsSubstring("measured: incomplete, "));
+
+  write(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n");
+  outcome = run(scratch.generate("--mode advise --profile " + scratch / "p.h5"));
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("p.h5 is incomplete"));
+
+  outcome = run(words);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("going on after"));
+  CHECK_THAT(outcome.text, !ContainsSubstring("incomplete"));
+  CHECK(!fs::exists(scratch / "p.h5.partial"));
 }
 
 TEST_CASE("profile refuses what cannot be measured") {
