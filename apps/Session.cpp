@@ -3,12 +3,39 @@
 
 #include <mpi.h>
 
+#include <array>
+#include <cstdlib>
+
 #include "base/Log.hpp"
+#include "comm/Collectives.hpp"
 
 namespace taper {
+namespace {
 
-Session::Session(int& argc, char**& argv) : mpi_(argc, argv), runtime_(argc, argv) {
+Placement gather_allowed() {
+  return gather_placement(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), find_place());
+}
+
+const char* environment(const char* name) {
+  return std::getenv(name);
+}
+
+}  // namespace
+
+Session::Session(int& argc, char**& argv)
+    : mpi_(argc, argv),
+      allowed_(gather_allowed()),
+      threads_(choose_threads(allowed_, mpi_.rank(), environment)),
+      runtime_(argc, argv, threads_.threads()) {
   mpi_.watch(progress_);
+}
+
+void Session::report_threads() const {
+  std::vector<int> threads(static_cast<std::size_t>(mpi_.ranks()));
+  all_gather(ranks_->world(), threads, std::array{ranks_->exec.concurrency()});
+  TAPER_INFO(to_string(threads_, threads));
+  if (mpi_.rank() != 0) return;
+  for (const auto& text : thread_warnings(allowed_, threads)) TAPER_WARN(text);
 }
 
 Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
@@ -18,6 +45,7 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
   placement_ = gather_placement(ranks_->world(), find_place());
   if (mpi_.ranks() > 1) TAPER_INFO(to_string(placement_));
   check_placement(placement_, SharedCores::kRefuse);
+  report_threads();
   ranks_->ranks_on_host = placement_.ranks_on_host(mpi_.rank());
   WatchdogOptions options;
   options.hang_seconds = hang_seconds;

@@ -10,13 +10,15 @@
 #include "comm/Placement.hpp"
 #include "comm/Progress.hpp"
 #include "comm/Startup.hpp"
+#include "comm/ThreadChoice.hpp"
 #include "comm/Watchdog.hpp"
 #include "device/Runtime.hpp"
 #include "driver/Ranks.hpp"
 
 namespace taper {
 
-// What every parallel command starts with: MPI, Kokkos, watchdog. Members end in reverse order.
+// What every parallel command starts with: MPI, Kokkos with a fair number of threads, watchdog.
+// Members end in reverse order.
 class Session {
  public:
   // Collective over the world.
@@ -38,13 +40,19 @@ class Session {
   Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds,
                const std::string& directory, std::function<void(const std::string&)> on_hang = {});
 
-  // Where the ranks run; of start().
+  // Where the ranks run, threads bound as they are; of start().
   const Placement& placement() const { return placement_; }
 
  private:
+  // How many threads the ranks compute with, and where they are too many. Collective over the
+  // world.
+  void report_threads() const;
+
   Progress progress_;
   std::unique_ptr<Watchdog> watchdog_;  // to the end: MPI_Finalize waits for the other ranks too
   MpiSession mpi_;
+  Placement allowed_;  // before Kokkos has bound threads
+  ThreadChoice threads_;
   Runtime runtime_;
   Placement placement_;
   std::unique_ptr<Ranks> ranks_;

@@ -95,6 +95,8 @@ int run_generate(int argc, char** argv) {
     file.add_metrics(1, adaptive_metrics(job.report()));
     file.save();
   }
+  TAPER_INFO("completed: " << samples.size() << " responses, results in " << output
+                           << (record_file.empty() ? "" : " and " + record_file));
   return 0;
 }
 

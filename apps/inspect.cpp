@@ -2,11 +2,15 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "Commands.hpp"
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Printable.hpp"
+#include "comm/Startup.hpp"
 #include "driver/Inspector.hpp"
 #include "driver/RolloutText.hpp"
 #include "param/CommandLine.hpp"
@@ -19,6 +23,20 @@ void print(const std::string& text) {
   std::fputs((::isatty(STDOUT_FILENO) != 0 ? printable(text) : text).c_str(), stdout);
 }
 
+// Throws Error where there are problems.
+void print(const std::string& path, const Inspection& found) {
+  print(found.text);
+  if (found.problems.empty()) return;
+  print("problems:\n");
+  for (const auto& problem : found.problems) print("  " + problem + "\n");
+  std::fflush(stdout);  // before the error
+  TAPER_FAIL(ExitCode::kBadInput, path_text(path)
+                                      << ": " << found.problems.size()
+                                      << " damaged or unreadable files (listed above); taper train "
+                                         "passes damaged checkpoints over, --repair writes run.h5 "
+                                         "anew");
+}
+
 }  // namespace
 
 int run_inspect(int argc, char** argv) {
@@ -26,7 +44,8 @@ int run_inspect(int argc, char** argv) {
   int text = 0;
   param::CommandLine line(
       "taper inspect",
-      "Prints an HDF5 file, a run, a checkpoint or a model directory, and checks it.");
+      "Prints a file (HDF5, safetensors, JSON), a run, a checkpoint or a model directory, and "
+      "checks it.");
   line.positional("PATH", path, "file or directory");
   line.text("repair", repair, "RUN_DIR", "writes run.h5 of a run anew from its metrics.jsonl");
   line.integer(
@@ -42,11 +61,18 @@ int run_inspect(int argc, char** argv) {
                  "taper inspect: give either PATH or --repair RUN_DIR");
   TAPER_VALIDATE(text > 0 ? repair.empty() : model.empty(),
                  "taper inspect: --text goes with PATH, and --model with --text");
+  // Started like the other commands, with several ranks: one of them looks and prints.
+  std::optional<MpiSession> session;
+  if (is_one_of_several([](const char* name) -> const char* { return std::getenv(name); }))
+    session.emplace(argc, argv);
+  if (session && session->rank() > 0) return 0;
   if (text > 0) {
     print(rollout_text(path, text, model));
-    return 0;
+  } else if (!repair.empty()) {
+    print(repair_run(repair));
+  } else {
+    print(path, inspect(path));
   }
-  print(repair.empty() ? inspect(path) : repair_run(repair));
   return 0;
 }
 

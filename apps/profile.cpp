@@ -59,7 +59,9 @@ int run_profile(int argc, char** argv) {
               "largest KV cache per rank and degree; bounds the summed context")
       .above(0);
   line.number("budget", options.budget, "S",
-              "seconds of measuring, at most; 0: 45 to 300, by the model's speed")
+              "seconds of measuring; 0: what is planned, 45 to 300 by the model's speed. Too few "
+              "leave the profile incomplete, with a warning: each point of a coarse grid twice at "
+              "least; the same command then goes on for as long again")
       .at_least(0);
   line.flag("fresh", options.fresh, "forgets what an earlier start has measured");
   line.number("hang-seconds", hang_seconds, "S",
@@ -76,7 +78,10 @@ int run_profile(int argc, char** argv) {
   ProfileJob job(options, files, ranks, session.placement());
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const LatencyProfile profile = job.run();
-  if (session.rank() == 0) std::fputs(to_table(profile).c_str(), stdout);
+  if (session.rank() != 0) return 0;
+  std::fputs(to_table(profile).c_str(), stdout);
+  std::fflush(stdout);
+  if (!profile.is_complete()) TAPER_WARN(options.output << " is " << completeness_problem(profile));
   return 0;
 }
 

@@ -54,6 +54,7 @@ int run_score(int argc, char** argv) {
       file.write(score_line(scores[i], given.prompt_lengths[i]));
     file.commit();
   }
+  TAPER_INFO("completed: " << scores.size() << " sequences, results in " << output);
   return 0;
 }
 

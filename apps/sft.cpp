@@ -8,6 +8,7 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "driver/Options_params.hpp"
+#include "driver/OutputLock.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/SaveModel.hpp"
 #include "driver/SftJob.hpp"
@@ -50,11 +51,13 @@ int run_sft(int argc, char** argv) {
   require_equal(ranks, "the configuration", schema.current_yaml());
   SftJob job(options, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
+  job.examine();
   if (!check) {
+    const OutputLock lock(ranks, "Output/Directory " + path_text(options.output),
+                          OutputLock::of_model(options.output));
     job.run();
     return 0;
   }
-  job.examine();
   TAPER_INFO("input is valid; would start from "
              << (options.from_scratch ? "random weights" : path_text(options.model.directory)));
   return 0;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,9 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "driver/Options_params.hpp"
+#include "driver/OutputLock.hpp"
 #include "driver/OutputPath.hpp"
+#include "driver/ResumePoint.hpp"
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TrainJob.hpp"
@@ -33,7 +36,8 @@ struct TrainArguments {
     line.repeated("set", assignments, "NAME=VALUE",
                   "overrides a value, e.g. \"Rollout/Temperature=0.8\"");
     line.text("resume", resume, "auto|none|DIR",
-              "go on from the newest checkpoint, start afresh, or use this checkpoint");
+              "go on from the newest checkpoint, start afresh, or use this checkpoint (or the "
+              "newest of this run); one of another run needs a new Output/Directory");
     line.number("deadline", deadline, "T",
                 "seconds since 1970 at which the job is over: it saves and stops before that "
                 "(default: TAPER_DEADLINE)")
@@ -84,6 +88,7 @@ int train(Session& session, const RunOptions& options, const std::string& config
           const TrainArguments& arguments, const StopRequest& stop) {
   const auto note =
       std::make_shared<FailureNote>(StatusFile(options.output, options.training.iterations));
+  std::optional<OutputLock> lock;  // until the reason of a failure is written, too
   try {
     require_layout("Rollout/Layout", options.rollout.layout, session.size());
     require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
@@ -96,14 +101,18 @@ int train(Session& session, const RunOptions& options, const std::string& config
     require_equal(ranks, "the configuration", config);
     TrainJob job(options, config, ranks, stop);
     TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-    const RunStart start = job.examine(
-        arguments.resume, arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
+    const ResumePoint from = find_resume_point(ranks, arguments.resume, options.output);
+    const RunStart start =
+        job.examine(from, arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (arguments.check) {
       TAPER_INFO("input is valid; " << outlook(start, options));
       return session.finish(ExitCode::kDone);
     }
+    // From here on something is written; the run examines again what it has for itself now.
+    lock.emplace(ranks, "Output/Directory " + path_text(options.output),
+                 OutputLock::of_run(options.output));
     note->armed = true;
-    const ExitCode code = job.run(arguments.resume);
+    const ExitCode code = job.run(from);
     note->armed = false;
     return session.finish(code);
   } catch (const std::exception& error) {

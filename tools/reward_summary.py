@@ -4,7 +4,13 @@
 import json
 import sys
 
-FIRST, LAST = 5, 10
+FIRST, LAST = 5, 10  # iterations at the ends of a run whose mean rewards are compared
+
+
+def window_sizes(count):
+    """How many iterations of a run of `count` are its beginning and its end: they never overlap."""
+    first = min(FIRST, max(1, count // 2))
+    return first, max(1, min(LAST, count - first))
 
 
 def mean(values):
@@ -25,13 +31,17 @@ def main(path):
     rewards = values_of(path, "critic/score/mean")
     if not rewards:
         sys.exit(f"{path}: no critic/score/mean in it")
-    first, last = rewards[:FIRST], rewards[-LAST:]
-    print(f"  reward     {mean(first):.3f} mean of the first {len(first)} iterations, "
-          f"{mean(last):.3f} of the last {len(last)}: {mean(last) - mean(first):+.3f}")
-    held_out = values_of(path, "val/score/mean")
-    held_out += values_of(path, "val/score/final")
+    begin, end = window_sizes(len(rewards))
+    first, last = rewards[:begin], rewards[-end:]
+    if len(rewards) == 1:
+        print(f"  reward     {rewards[0]:.3f} in the only iteration")
+    else:
+        print(f"  reward     {mean(first):.3f} mean of the first {begin} of {len(rewards)} iterations, "
+              f"{mean(last):.3f} of the last {end}: {mean(last) - mean(first):+.3f}")
+    held_out = [f"{value:.3f}" for value in values_of(path, "val/score/mean")]
+    held_out += [f"{value:.3f} (final weights)" for value in values_of(path, "val/score/final")]
     if held_out:
-        print(f"  held-out   {', '.join(f'{value:.3f}' for value in held_out)}")
+        print(f"  held-out   {', '.join(held_out)}")
     differences = values_of(path, "training/rollout_log_probs_diff_max")
     if differences:
         print(f"  exactness  largest difference of rollout and training log-probs: {max(differences):g}")

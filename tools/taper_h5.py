@@ -170,6 +170,7 @@ class Profile:
 
     path: Path
     ranks: int
+    measured_percent: int  # of the planned measuring; 100 is complete
     facts: dict[str, str]  # "model/layers", "machine/cpu", ...
     steps: dict[str, np.ndarray]  # column -> (points)
     moves: dict[str, np.ndarray]
@@ -197,6 +198,7 @@ def read_profile(path: str | Path) -> Profile:
         return Profile(
             path,
             int(file.attrs["ranks"]),
+            int(file.attrs.get("measured_percent", 100)),
             facts,
             table("/steps"),
             table("/switching/moves"),

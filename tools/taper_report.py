@@ -22,7 +22,7 @@ try:
     from report.pages import Page, Picture, Table, html_page, markdown_page
     from report.profile import profile_page
     from report.style import COLOURS, render
-    from report.summary import phase_rows, summarize, summary_table, time_shares
+    from report.summary import console_lines, phase_rows, summarize, summary_table, time_shares
     from taper_h5 import ReadError, format_of, read_profile
 except ModuleNotFoundError as missing:
     sys.exit(
@@ -132,7 +132,10 @@ def summary_json(runs: list[NamedRun]) -> str:
 
 
 def make_report(run_directories: list[Path], output: Path | None) -> Path:
-    runs = load_runs(run_directories)
+    return write_report(load_runs(run_directories), output)
+
+
+def write_report(runs: list[NamedRun], output: Path | None) -> Path:
     if output is None:
         output = runs[0].directory / "report" if len(runs) == 1 else Path("report")
     groups = group_runs(runs, COLOURS)
@@ -164,7 +167,10 @@ def main(arguments: list[str]) -> int:
         if len(options.runs) == 1 and format_of(options.runs[0]) == "taper-profile":
             output = make_profile_report(options.runs[0], options.output)
         else:
-            output = make_report(options.runs, options.output)
+            runs = load_runs(options.runs)
+            output = write_report(runs, options.output)
+            for line in (line for named in runs for line in console_lines(named)):
+                print(line)
     except ReadError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT

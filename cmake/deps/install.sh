@@ -14,7 +14,8 @@ usage() {
   cat << 'END'
 usage: install.sh [--cuda] [--python] [--prefix-only]
   --cuda         use a Kokkos with the CUDA back end instead of the host one (needs nvcc)
-  --python       also a virtual environment with h5py, numpy, matplotlib, pyyaml
+  --python       also a virtual environment with h5py, numpy, matplotlib, pyyaml,
+                 safetensors
   --prefix-only  leave the system's packages alone
 environment:
   TAPER_DEPS_DIR       where prefixes, logs and env-*.sh go (default: ~/.cache/taper)
@@ -57,7 +58,7 @@ key="$(compiler_key)"
 kokkos_prefix="$TAPER_DEPS_DIR/kokkos-$kokkos_version-$key"
 teuchos_prefix="$TAPER_DEPS_DIR/teuchos-$teuchos_version-$key"
 catch2_prefix="$TAPER_DEPS_DIR/catch2-$catch2_version-$key"
-python_prefix="$TAPER_DEPS_DIR/python-$(python_key || true)-r$TAPER_DEPS_RECIPE"
+python_prefix="$TAPER_DEPS_DIR/python-$(python_key || true)-r$TAPER_PYTHON_RECIPE"
 env_file="$TAPER_DEPS_DIR/env-$key.sh"
 if [[ $with_cuda == yes ]]; then
   kokkos_prefix="$TAPER_DEPS_DIR/kokkos-$kokkos_version-$(cuda_key)-$key"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# A Python environment for reports, data scripts and golden files; `taper train` never needs it.
+# A Python environment for reports, data scripts, golden files and tests of file formats; `taper train` never needs it.
 # Sourced by install.sh.
 
-python_packages=("h5py>=3.8" "numpy>=1.24" "matplotlib>=3.6" "pyyaml>=6")
+TAPER_PYTHON_RECIPE=2 # raise it when the packages change: a new environment is made beside the old one
+python_packages=("h5py>=3.8" "numpy>=1.24" "matplotlib>=3.6" "pyyaml>=6" "safetensors>=0.4")
 
 # python_key: the environment belongs to one interpreter version.
 python_key() {
@@ -13,7 +14,7 @@ print("%s%d.%d.%d-%s" % (sys.implementation.name, *sys.version_info[:3], platfor
 
 build_python() {
   "${PYTHON:-python3}" -m venv "$1" && "$1/bin/python" -m pip install -q "${python_packages[@]}" &&
-    "$1/bin/python" -c 'import h5py, matplotlib, numpy, yaml'
+    "$1/bin/python" -c 'import h5py, matplotlib, numpy, safetensors, yaml'
 }
 
 install_python() {

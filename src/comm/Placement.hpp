@@ -36,7 +36,7 @@ struct Placement {
 // virtual nodes), else SLURMD_NODENAME, else the host name.
 RankPlace find_place(const std::string& node_name = "");
 
-// The places of all ranks; call after Kokkos has started, which may bind threads. Collective over
+// The places of all ranks, as they are now: Kokkos may bind threads when it starts. Collective over
 // `group`.
 Placement gather_placement(const Group& group, const RankPlace& mine);
 

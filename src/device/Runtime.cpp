@@ -3,7 +3,11 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <string>
 
+#if defined(KOKKOS_ENABLE_OPENMP)
+#include <omp.h>
+#endif
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -44,10 +48,17 @@ void on_every_thread(const F& f) {
 
 }  // namespace
 
-Runtime::Runtime(int& argc, char** argv) : owns_kokkos_(true) {
+Runtime::Runtime(int& argc, char** argv, int threads) : owns_kokkos_(true) {
   // Kokkos advises binding of threads, on every rank, where the placement of ranks has said what
   // there is to say.
   setenv("KOKKOS_DISABLE_WARNINGS", "1", 0);
+#if defined(KOKKOS_ENABLE_OPENMP)
+  // Kokkos starts a parallel region to count threads before it looks at its own settings; OpenMP
+  // has read OMP_NUM_THREADS before main.
+  if (threads > 0) omp_set_num_threads(threads);
+#else
+  if (threads > 0) setenv("KOKKOS_NUM_THREADS", std::to_string(threads).c_str(), 1);
+#endif
   Kokkos::initialize(argc, argv);
   set_float_mode();
 }

@@ -10,7 +10,9 @@ namespace taper {
 // before it.
 class Runtime {
  public:
-  Runtime(int& argc, char** argv);
+  // `threads` of the host execution space; 0: as OMP_NUM_THREADS and KOKKOS_NUM_THREADS say, else
+  // as many as the process may run on cores.
+  Runtime(int& argc, char** argv, int threads = 0);
   Runtime() = default;  // where Kokkos already runs: only sets the floating-point mode
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

@@ -6,15 +6,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <fstream>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 #include "base/Checksum.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
+#include "driver/IterationName.hpp"
 #include "driver/SaveModel.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
@@ -66,37 +66,15 @@ void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
   write_json_file(checkpoint / kManifest, manifest);
 }
 
-// Throws Error naming what does not agree with the manifest.
-void check_manifest(const fs::path& checkpoint) {
-  const Json manifest = read_json_file(checkpoint / kManifest);
-  TAPER_VALIDATE(manifest.contains("files"), (checkpoint / kManifest).string()
-                                                 << " lists no files");
-  for (const auto& [name, file] : manifest["files"].items()) {
-    const fs::path path = checkpoint / name;
-    TAPER_VALIDATE(fs::exists(path), path.string() << " is missing (the manifest lists it)");
-    TAPER_VALIDATE(fs::file_size(path) == file.at("bytes").get<std::uint64_t>(),
-                   path.string() << " has " << fs::file_size(path) << " bytes (the manifest says "
-                                 << file.at("bytes").get<std::uint64_t>()
-                                 << "; it was cut off or changed)");
-    TAPER_VALIDATE(file_checksum(path) == file.at("checksum").get<std::uint64_t>(),
-                   path.string() << " is damaged (its checksum differs from the manifest)");
-  }
-}
-
-bool is_checkpoint_name(const std::string& name) {
-  return name.starts_with("iter_") && name.size() == 11;
-}
-
-// Whole checkpoints (renamed into place), newest first.
-std::vector<fs::path> list_checkpoints(const fs::path& directory) {
-  std::vector<fs::path> list;
-  if (!fs::exists(directory)) return list;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.is_directory() && is_checkpoint_name(entry.path().filename().string()))
-      list.push_back(entry.path());
-  }
-  std::sort(list.rbegin(), list.rend());
-  return list;
+// Throws Error where a file does not agree with its entry in the manifest.
+void check_file(const fs::path& path, const Json& entry) {
+  TAPER_VALIDATE(fs::exists(path), path.string() << " is missing (the manifest lists it)");
+  const auto bytes = entry.at("bytes").get<std::uint64_t>();
+  TAPER_VALIDATE(fs::file_size(path) == bytes,
+                 path.string() << " has " << fs::file_size(path) << " bytes (the manifest says "
+                               << bytes << "; it was cut off or changed)");
+  TAPER_VALIDATE(file_checksum(path) == entry.at("checksum").get<std::uint64_t>(),
+                 path.string() << " is damaged (its checksum differs from the manifest)");
 }
 
 // The first problem of any rank, on all ranks; empty where all are well. Collective over the world.
@@ -106,11 +84,17 @@ std::string any_problem(const Ranks& ranks, const std::string& mine) {
   return "";
 }
 
+void require_whole(const fs::path& checkpoint) {
+  const auto problems = CheckpointStore::problems(checkpoint);
+  TAPER_VALIDATE(problems.empty(), problems.front()
+                                       << (problems.size() > 1 ? ", and more of its files" : ""));
+}
+
 std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
                      TrainingModel& model, StateInfo& info) {
   std::string problem;
   try {
-    if (ranks.rank() == 0) check_manifest(checkpoint);
+    if (ranks.rank() == 0) require_whole(checkpoint);
     info = read_state(checkpoint / "state.h5", files, model);
   } catch (const std::exception& e) {
     problem = e.what();
@@ -122,9 +106,8 @@ std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const Model
 
 void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                            const StateInfo& info) {
-  char name[32];
-  std::snprintf(name, sizeof name, "iter_%06lld", static_cast<long long>(info.iteration));
-  const fs::path target = directory_ / name, aside = directory_ / (std::string(name) + kUnfinished);
+  const std::string name = iteration_name(info.iteration);
+  const fs::path target = directory_ / name, aside = directory_ / (name + kUnfinished);
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
   ranks.progress.set_step(0);
   write_model(ranks, files, model, aside);
@@ -139,7 +122,7 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
     ranks.progress.set_step(2);
     writing.rename_to(target);
     ranks.progress.set_step(3);
-    const auto all = list_checkpoints(directory_);
+    const auto all = list(directory_);
     for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i)
       fs::remove_all(all[i]);
   }
@@ -153,7 +136,7 @@ void CheckpointStore::remove_unfinished() const {
     const fs::path& path = entry.path();
     if (path.extension() == kUnfinished) unfinished.push_back(path);
     const fs::path target = directory_ / path.stem();
-    if (path == old_path(target) && is_checkpoint_name(path.stem().string()))
+    if (path == old_path(target) && iteration_of_name(path.stem().string()))
       replaced.push_back(target);
   }
   for (const auto& path : unfinished) fs::remove_all(path);
@@ -161,8 +144,8 @@ void CheckpointStore::remove_unfinished() const {
 }
 
 void CheckpointStore::remove_after(std::int64_t iteration) const {
-  for (const auto& path : list_checkpoints(directory_)) {
-    if (std::stoll(path.filename().string().substr(5)) <= iteration) break;
+  for (const auto& path : list(directory_)) {
+    if (*iteration_of_name(path.filename().string()) <= iteration) break;
     TAPER_INFO("removing " << path.string() << " (this run starts after iteration " << iteration
                            << ')');
     fs::remove_all(path);
@@ -179,22 +162,52 @@ StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
   return info;
 }
 
-void CheckpointStore::check(const fs::path& checkpoint) {
-  try {
-    check_manifest(checkpoint);
-  } catch (const Json::exception& e) {
-    TAPER_FAIL(ExitCode::kBadInput, (checkpoint / kManifest).string()
-                                        << " is not a manifest (" << e.what() << ")");
-  }
+std::vector<fs::path> CheckpointStore::list(const fs::path& directory) {
+  std::vector<std::pair<std::int64_t, fs::path>> found;
+  if (!fs::is_directory(directory)) return {};
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (const auto iteration = iteration_of_name(entry.path().filename().string());
+        iteration && entry.is_directory())
+      found.emplace_back(*iteration, entry.path());
+  std::sort(found.rbegin(), found.rend());
+  std::vector<fs::path> checkpoints;
+  for (auto& [iteration, path] : found) checkpoints.push_back(std::move(path));
+  return checkpoints;
+}
+
+bool CheckpointStore::is_checkpoint(const fs::path& directory) {
+  return fs::exists(directory / kManifest);
+}
+
+std::vector<std::string> CheckpointStore::problems(const fs::path& checkpoint) {
+  const fs::path path = checkpoint / kManifest;
+  std::vector<std::string> problems;
+  const auto note = [&](const auto& check) {
+    try {
+      check();
+    } catch (const Json::exception& e) {
+      problems.push_back(path.string() + " is not a manifest (" + e.what() + ")");
+    } catch (const std::exception& e) {
+      problems.emplace_back(e.what());
+    }
+  };
+  note([&] {
+    const Json manifest = read_json_file(path);
+    TAPER_VALIDATE(manifest.contains("files"), path.string() << " lists no files");
+    for (const auto& [name, entry] : manifest["files"].items())
+      note([&, &name = name, &entry = entry] { check_file(checkpoint / name, entry); });
+  });
+  return problems;
 }
 
 std::optional<StateInfo> CheckpointStore::load_newest(const Ranks& ranks, const ModelFiles& files,
                                                       TrainingModel& model) const {
   // Rank 0 looks: other ranks might see a shared folder in another state.
-  std::string names;
-  if (ranks.rank() == 0)
-    for (const auto& path : list_checkpoints(directory_)) names += path.string() + "\n";
-  names = broadcast_string(ranks.world(), names, 0);
+  const std::string names = from_rank_0(ranks, [&] {
+    std::string lines;
+    for (const auto& path : list(directory_)) lines += path.string() + "\n";
+    return lines;
+  });
   std::string last_problem;
   for (std::size_t at = 0; at < names.size();) {
     const std::size_t end = names.find('\n', at);

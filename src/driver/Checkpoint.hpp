@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "driver/StateFile.hpp"
 
@@ -40,9 +41,15 @@ class CheckpointStore {
   static StateInfo load(const std::filesystem::path& checkpoint, const Ranks& ranks,
                         const ModelFiles& files, TrainingModel& model);
 
-  // Compares all files of a checkpoint directory with its manifest. Throws Error naming what does
-  // not agree.
-  static void check(const std::filesystem::path& checkpoint);
+  // The checkpoints of a folder by their names, newest first; none where there is no such folder.
+  static std::vector<std::filesystem::path> list(const std::filesystem::path& directory);
+
+  // Whether a directory holds a manifest, the last file of a checkpoint to be written.
+  static bool is_checkpoint(const std::filesystem::path& directory);
+
+  // Compares all files of a checkpoint directory with its manifest; the names of those that do not
+  // agree, with the reason. Empty where it is whole.
+  static std::vector<std::string> problems(const std::filesystem::path& checkpoint);
 
  private:
   std::filesystem::path directory_;

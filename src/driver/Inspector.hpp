@@ -3,19 +3,23 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace taper {
 
-// What a path holds, for people: an HDF5 file, a checkpoint, a run directory or a model directory.
-// All data are read, so that damage shows. Throws Error naming what is damaged, missing or unknown.
-std::string inspect(const std::filesystem::path& path);
+struct Inspection {
+  std::string text;                   // what there is, for people
+  std::vector<std::string> problems;  // one per damaged or unreadable file, with its name
+};
 
-// The tree of an HDF5 file: names, shapes, units, descriptions, attributes and the first values.
-// Reads all of it.
-std::string inspect_hdf5(const std::filesystem::path& file);
+// What a path holds: a file (FileInspector.hpp), a checkpoint, a run directory or a model
+// directory. All data are read, so that damage shows; in a run or checkpoint one damaged file does
+// not keep the others from being checked. Throws Error naming what is missing or unknown, and the
+// damage where there is nothing else to look at.
+Inspection inspect(const std::filesystem::path& path);
 
-// Writes run.h5 of a run directory anew from metrics.jsonl, the log of record, and says what it
-// holds.
+// Writes run.h5 of a run directory anew from metrics.jsonl, the log of record, and says what of it.
+// Throws Error where a job is using the directory.
 std::string repair_run(const std::filesystem::path& run_directory);
 
 }  // namespace taper

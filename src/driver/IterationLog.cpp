@@ -101,15 +101,18 @@ MetricValues update_metrics(const UpdateReport& r, WithKl with_kl) {
 
 IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,
                            int ranks, std::int64_t finished)
-    : log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
+    : first_iteration_(finished + 1),
+      log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
       run_file_(directory / "run.h5") {
   if (finished > 0) {
     log_.truncate_after(finished);
     run_file_ = RunFile::rebuild_from(directory / "run.h5", directory / "metrics.jsonl");
     run_file_.truncate_after(finished);
-    for (const auto& record : read_metrics_log(directory / "metrics.jsonl"))
-      if (record.iteration == finished && !std::isnan(find(record.values, kFinalEvaluation)))
-        has_final_evaluation_ = true;
+    for (const auto& record : read_metrics_log(directory / "metrics.jsonl")) {
+      const bool is_final = !std::isnan(find(record.values, kFinalEvaluation));
+      if (!is_final) first_iteration_ = std::min(first_iteration_, record.iteration);
+      if (is_final && record.iteration == finished) has_final_evaluation_ = true;
+    }
   }
   run_file_.set_config(config);
   run_file_.set_machine("ranks", std::to_string(ranks));
@@ -132,7 +135,7 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
 }
 
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
-  if ((iteration - 1) % 20 == 0)
+  if (lines_++ % 20 == 0)
     TAPER_INFO(
         " iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s  "
         "tok/s/rank   exact");

@@ -61,6 +61,8 @@ class IterationLog {
   void add_final_evaluation(std::int64_t iteration, double score);
   // Whether the results had it at the start for the iteration that the run goes on from.
   bool has_final_evaluation() const { return has_final_evaluation_; }
+  // The first iteration of this run: not 1 where it began with another run's checkpoint.
+  std::int64_t first_iteration() const { return first_iteration_; }
   // Writes run.h5 now. Between such calls, what add() got is in there some seconds later only: a
   // checkpoint that is newer than run.h5 would leave a killed run without timing and lengths of its
   // last iterations.
@@ -70,6 +72,8 @@ class IterationLog {
   void print_line(std::int64_t iteration, const MetricValues& metrics);
 
   bool has_final_evaluation_ = false;
+  std::int64_t first_iteration_;
+  int lines_ = 0;  // on the console, of this job
   MetricsLog log_;
   RunFile run_file_;
 };

@@ -99,6 +99,8 @@ LatencyProfile read_content(const Hdf5File& file) {
   }
   p.ranks = static_cast<std::int32_t>(file.int_attribute("/", "ranks"));
   p.ranks_per_node = static_cast<std::int32_t>(file.int_attribute("/", "ranks_per_node"));
+  if (file.has_attribute("/", "measured_percent"))
+    p.measured_percent = static_cast<std::int32_t>(file.int_attribute("/", "measured_percent"));
   p.kv_bytes_per_position = file.int_attribute("/switching", "kv_bytes_per_position");
   p.block_size = static_cast<std::int32_t>(file.int_attribute("/switching", "block_size"));
   p.groups_ns = file.int_attribute("/switching", "groups_ns");
@@ -122,6 +124,7 @@ void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
   file.set_attribute("/", "format_version", kVersion);
   file.set_attribute("/", "ranks", p.ranks);
   file.set_attribute("/", "ranks_per_node", p.ranks_per_node);
+  file.set_attribute("/", "measured_percent", p.measured_percent);
   for (const auto& [part, facts] : kIdentityParts) {
     const std::string group = std::string("/identity/") + part;
     file.create_group(group);

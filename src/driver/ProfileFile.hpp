@@ -2,7 +2,8 @@
 //
 // profile.h5, a LatencyProfile on disk:
 //
-//   /                      attributes: format, format_version, ranks, ranks_per_node, content_hash
+//   /                      attributes: format, format_version, ranks, ranks_per_node, content_hash,
+//                          measured_percent (of the planned measuring; absent: 100)
 //   /identity/<kind>       group with one text attribute per fact; kinds: model, machine,
 //                          transport, build, clock
 //   /steps/<column>        (samples) of each step sample: tp, pair (0 same node, 1 other node),

@@ -94,8 +94,12 @@ void ProfileJob::restore() {
                      partial.string() << " was begun with " << name << " " << found.settings[name]
                                       << " (now it is " << value
                                       << "); give the same, or start anew with --fresh");
-    if (record_.budget > 0) found.budget = record_.budget;
     before_ = found.seconds_spent;
+    if (found.ended)  // the same again, or now as long as planned
+      found.budget = record_.budget > 0 ? before_ + record_.budget : 0;
+    else if (record_.budget > 0)
+      found.budget = record_.budget;
+    found.ended = false;
     record_ = std::move(found);
     TAPER_INFO("profile: going on after " << std::lround(before_) << " s with "
                                           << record_.points.size() << " points");
@@ -103,8 +107,14 @@ void ProfileJob::restore() {
     complete_ = read_profile(options_.output);
     require_same_identity(options_.output, Completeness::kComplete, complete_->identity,
                           record_.identity);
-    require_degrees(*complete_, degrees_);
-    TAPER_INFO(options_.output << " is complete; --fresh measures it anew");
+    if (complete_->is_complete()) {
+      require_degrees(*complete_, degrees_);
+      TAPER_INFO(options_.output << " is complete; --fresh measures it anew");
+    } else {
+      TAPER_INFO(options_.output << " is incomplete and " << partial.string()
+                                 << " is not there: it is measured anew");
+      complete_.reset();
+    }
   }
 }
 
@@ -210,8 +220,8 @@ LatencyProfile ProfileJob::run() {
   ranks_->progress.set_phase("profile");
   if (ranks_->rank() == 0) save_partial(options_.output, record_);  // fails now if ever
   probe_->load();
-  timer_.restart();
   measure_switches();
+  timer_.restart();  // the budget is for steps
   std::optional<ProfilePlanner> planner;
   if (ranks_->rank() == 0) planner.emplace(sides(), record_);
   while (visit_next(planner ? &*planner : nullptr)) {
@@ -220,7 +230,12 @@ LatencyProfile ProfileJob::run() {
   if (planner) {
     profile = result(*planner);
     write_profile(options_.output, profile);
-    fs::remove(partial_path(options_.output));
+    if (profile.is_complete()) {
+      fs::remove(partial_path(options_.output));
+    } else {  // for the next start
+      record_.ended = true;
+      save_partial(options_.output, record_);
+    }
   }
   barrier(ranks_->world());  // the file is there for all
   return profile;
@@ -236,6 +251,7 @@ LatencyProfile ProfileJob::result(const ProfilePlanner& planner) const {
   p.kv_bytes_per_position = page_floats(config.head_dim) * std::int64_t{sizeof(float)} / kPage *
                             config.layers * config.kv_heads;
   p.block_size = kPage;
+  p.measured_percent = planner.measured_percent();
   p.steps = planner.samples();
   for (const ProfileSide& side : planner.sides())
     for (const PairClass pair : side.classes) {

@@ -38,8 +38,9 @@ class ProfileJob {
   const MemoryPlan& memory_plan() const { return probe_->memory_plan(); }
   const std::vector<int>& degrees() const { return degrees_; }
 
-  // Measures what is missing and writes the output. The profile is whole on rank 0 only. Collective
-  // over the world.
+  // Measures what is missing and writes the output. Where the budget ends it before what was
+  // planned is done, the side file stays, and the same job goes on from there. The profile is there
+  // on rank 0 only. Collective over the world.
   LatencyProfile run();
 
  private:

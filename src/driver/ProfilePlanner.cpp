@@ -71,8 +71,9 @@ bool ProfilePlanner::has_time(double share) const {
 
 std::optional<ProfileVisit> ProfilePlanner::next() {
   visits_ = static_cast<int>(least_visited().visits.size());
-  if (visits_ == 1 && record_->budget == 0)
-    record_->budget = default_budget(record_->seconds_spent);
+  if (visits_ >= 1 && record_->first_round == 0) record_->first_round = record_->seconds_spent;
+  if (record_->first_round > 0 && record_->budget == 0)
+    record_->budget = default_budget(record_->first_round);
   const bool even = std::all_of(
       record_->points.begin(), record_->points.end(),
       [&](const ProfilePoint& p) { return static_cast<int>(p.visits.size()) == visits_; });
@@ -81,6 +82,18 @@ std::optional<ProfileVisit> ProfilePlanner::next() {
   const bool wanted = visits_ < kLeastVisits || (visits_ < kFullVisits && has_time(1.0));
   if (!wanted) return std::nullopt;
   return visit_of(least_visited());
+}
+
+bool ProfilePlanner::is_nothing_left() const {
+  if (static_cast<int>(least_visited().visits.size()) < kFullVisits) return false;
+  ProfileRecord copy = *record_;
+  return !ProfilePlanner(sides_, copy).add_refinements();
+}
+
+int ProfilePlanner::measured_percent() const {
+  const double share = record_->seconds_spent / default_budget(record_->first_round);
+  if (share >= 1 || is_nothing_left()) return 100;
+  return std::max(1, static_cast<int>(100 * share));
 }
 
 // Many steps in a row where they are short, so that a visit is not all start and end.

@@ -43,7 +43,8 @@ std::filesystem::path partial_path(const std::filesystem::path& output) {
 void save_partial(const std::filesystem::path& output, const ProfileRecord& record) {
   Json json{{"format", kFormat},           {"identity", to_lines(record.identity)},
             {"settings", record.settings}, {"seconds_spent", record.seconds_spent},
-            {"budget", record.budget},     {"points", Json::array()}};
+            {"budget", record.budget},     {"first_round", record.first_round},
+            {"ended", record.ended},       {"points", Json::array()}};
   for (const auto& p : record.points) json["points"].push_back(to_json(p));
   write_json_file(partial_path(output), json, -1);
 }
@@ -58,6 +59,8 @@ ProfileRecord load_partial(const std::filesystem::path& output) {
     json.at("settings").get_to(record.settings);
     json.at("seconds_spent").get_to(record.seconds_spent);
     json.at("budget").get_to(record.budget);
+    record.first_round = json.value("first_round", 0.0);
+    record.ended = json.value("ended", false);
     for (const auto& p : json.at("points")) record.points.push_back(point_of(p));
     return record;
   } catch (const std::exception& e) {

@@ -14,7 +14,9 @@ struct ProfileRecord {
   ProfileIdentity identity;
   Facts settings;  // the options that decide what can be measured
   double seconds_spent = 0;
-  double budget = 0;  // seconds; 0: not decided yet
+  double budget = 0;       // seconds; 0: not decided yet
+  double first_round = 0;  // seconds until each point had been visited once; 0: that is to come
+  bool ended = false;      // by the budget, before all was done
   std::vector<ProfilePoint> points;
 };
 

@@ -42,6 +42,11 @@ Range range_of(const LatencyProfile& p, int tp, PairClass pair) {
 
 std::string to_table(const LatencyProfile& p) {
   std::ostringstream out;
+  out << "  measured: "
+      << (p.is_complete()
+              ? std::string("complete")
+              : "incomplete, " + std::to_string(p.measured_percent) + " % of what was planned")
+      << '\n';
   out << "  TP  group       points  decode steps, ms     error % 50/90   noise % 50/90\n";
   for (std::size_t i = 0; i < p.fit_errors.size(); ++i) {
     const FitError& e = p.fit_errors[i];
@@ -61,6 +66,13 @@ std::string to_table(const LatencyProfile& p) {
   out << format_text("  groups %.1f us, weights %.1f us, graphs %.1f us\n", us(p.groups_ns),
                      us(p.weights_ns), us(p.graphs_ns));
   return out.str();
+}
+
+std::string completeness_problem(const LatencyProfile& p) {
+  if (p.is_complete()) return {};
+  return "incomplete: the budget ended after " + std::to_string(p.measured_percent) +
+         " % of the planned measuring, so layouts would be chosen by rough step times; start the "
+         "same taper profile again, without --budget: it goes on where it stopped";
 }
 
 }  // namespace taper

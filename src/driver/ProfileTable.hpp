@@ -11,4 +11,7 @@ namespace taper {
 // machine agree with themselves, and the costs of switching.
 std::string to_table(const LatencyProfile& profile);
 
+// Why an incomplete profile is not to be relied on, with the remedy; empty for a complete one.
+std::string completeness_problem(const LatencyProfile& profile);
+
 }  // namespace taper

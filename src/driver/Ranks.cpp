@@ -76,6 +76,21 @@ Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progre
       groups(
           GroupCache::for_chain(comm, chain, GroupOptions{WaitPolicy::kAuto, &shared_progress})) {}
 
+std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& make) {
+  std::string text;
+  std::vector<std::int32_t> code{0};
+  if (ranks.rank() == 0) try {
+      text = make();
+    } catch (const Error& error) {
+      text = error.what();
+      code = {static_cast<std::int32_t>(error.code())};
+    }
+  broadcast(ranks.world(), code, 0);
+  text = broadcast_string(ranks.world(), text, 0);
+  if (code.front() != 0) throw Error(static_cast<ExitCode>(code.front()), text);
+  return text;
+}
+
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text) {
   std::vector<std::uint64_t> hashes(ranks.size());
   all_gather(ranks.world(), hashes, std::vector<std::uint64_t>{fnv1a(text)});

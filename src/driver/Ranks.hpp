@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,11 @@ struct Ranks {
 // memory that the host has left; `advice` names the options that lower the need. Collective over
 // the world.
 void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice);
+
+// The text that `make` gives on rank 0, on every rank; its Error, too. For what only one rank
+// should look at or touch, as files that others might see in another state. Collective over the
+// world.
+std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& make);
 
 // Fails on every rank where `text` differs between ranks; what names it. Collective over the world.
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text);

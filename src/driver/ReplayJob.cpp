@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/InputPath.hpp"
 #include "driver/ProfileFile.hpp"
+#include "driver/ProfileTable.hpp"
 #include "io/Json.hpp"
 #include "io/RolloutFile.hpp"
 
@@ -127,7 +129,9 @@ std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const Rep
 
 std::vector<ReplayResult> replay(const ReplayOptions& o) {
   for (const auto& problem : o.problems()) TAPER_FAIL(ExitCode::kBadInput, "replay: " << problem);
-  const SimulatedMachine machine(read_profile(o.profile));
+  const LatencyProfile profile = read_profile(o.profile);
+  if (!profile.is_complete()) TAPER_WARN(o.profile << " is " << completeness_problem(profile));
+  const SimulatedMachine machine(profile);
   const DivisorChain chain = DivisorChain::of(o.ranks > 0 ? o.ranks : machine.profile.ranks);
   require_degrees(machine.profile, o.policy.degrees);
   std::vector<int> degrees;

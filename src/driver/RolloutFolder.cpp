@@ -1,47 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/RolloutFolder.hpp"
 
-#include <charconv>
-#include <cstdio>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
+
+#include "driver/IterationName.hpp"
 
 namespace taper {
 namespace {
 
-// The iteration of iter_NNNNNN.h5 or iter_NNNNNN.h5.part (six digits or more), nothing for other
-// names.
-std::optional<std::int64_t> iteration_of(std::string_view name) {
-  constexpr std::string_view kPrefix = "iter_";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  std::int64_t iteration = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), iteration);
-  const auto digits = static_cast<std::size_t>(end - name.data());
-  if (error != std::errc() || iteration < 0 || digits < 6) return std::nullopt;
-  const std::string_view rest = name.substr(digits);
-  if (rest != ".h5" && rest != ".h5.part") return std::nullopt;
-  return iteration;
+namespace fs = std::filesystem;
+
+// The iteration of a file iter_NNNNNN<ending>, nothing for other names.
+std::optional<std::int64_t> iteration_of(const fs::path& file, std::string_view ending) {
+  const std::string name = file.filename().string();
+  if (!name.ends_with(ending)) return std::nullopt;
+  return iteration_of_name(std::string_view(name).substr(0, name.size() - ending.size()));
 }
 
 }  // namespace
 
-std::filesystem::path rollout_path(const std::filesystem::path& directory, std::int64_t iteration) {
-  char name[32];
-  std::snprintf(name, sizeof name, "iter_%06lld.h5", static_cast<long long>(iteration));
-  return directory / name;
+fs::path rollout_path(const fs::path& directory, std::int64_t iteration) {
+  return directory / (iteration_name(iteration) + ".h5");
 }
 
-void remove_rollouts_after(const std::filesystem::path& directory, std::int64_t finished) {
-  std::vector<std::filesystem::path> stale;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    const auto iteration = iteration_of(entry.path().filename().string());
+std::vector<fs::path> rollout_files(const fs::path& directory) {
+  std::vector<std::pair<std::int64_t, fs::path>> found;
+  if (fs::is_directory(directory))
+    for (const auto& entry : fs::directory_iterator(directory))
+      if (const auto iteration = iteration_of(entry.path(), ".h5");
+          iteration && entry.is_regular_file())
+        found.emplace_back(*iteration, entry.path());
+  std::sort(found.begin(), found.end());
+  std::vector<fs::path> files;
+  for (auto& [iteration, path] : found) files.push_back(std::move(path));
+  return files;
+}
+
+void remove_rollouts_after(const fs::path& directory, std::int64_t finished) {
+  std::vector<fs::path> stale;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    auto iteration = iteration_of(entry.path(), ".h5");
+    if (!iteration) iteration = iteration_of(entry.path(), ".h5.part");
     if (iteration && *iteration > finished && entry.is_regular_file())
       stale.push_back(entry.path());
   }
-  for (const auto& path : stale) std::filesystem::remove(path);
+  for (const auto& path : stale) fs::remove(path);
 }
 
 }  // namespace taper

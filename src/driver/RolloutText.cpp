@@ -11,34 +11,14 @@
 #include "base/Text.hpp"
 #include "driver/Model.hpp"
 #include "driver/Options_params.hpp"
+#include "driver/RolloutFolder.hpp"
 #include "io/Hdf5File.hpp"
-#include "io/RolloutFile.hpp"
 #include "param/ParamFile.hpp"
 
 namespace taper {
 namespace {
 
 namespace fs = std::filesystem;
-
-// In the order of iterations.
-std::vector<fs::path> rollout_files(const fs::path& run_directory) {
-  std::vector<fs::path> files;
-  const fs::path folder = run_directory / "rollouts";
-  if (fs::is_directory(folder))
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.path().extension() == ".h5") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-RolloutSet read_checked(const fs::path& file) {
-  try {
-    return read_rollouts(file);
-  } catch (const Error& error) {
-    TAPER_FAIL(ExitCode::kBadInput,
-               path_text(file) << " is damaged or no rollout file (" << error.what() << ")");
-  }
-}
 
 // The model that the run file beside the rollouts names.
 fs::path model_of_run(const fs::path& rollouts) {
@@ -94,12 +74,12 @@ std::string rollout_text(const fs::path& path, int count, const fs::path& model)
   TAPER_VALIDATE(fs::exists(path), path_text(path) << " does not exist; check the path");
   fs::path file = path;
   if (fs::is_directory(path)) {
-    const auto files = rollout_files(path);
+    const auto files = rollout_files(path / "rollouts");
     TAPER_VALIDATE(!files.empty(), path_text(path) << " has no rollouts/*.h5 (only these and run "
                                                       "directories are shown as text)");
     file = files.back();
   }
-  const RolloutSet set = read_checked(file);
+  const RolloutSet set = read_rollouts_checked(file);
   const ModelFiles files(model.empty() ? model_of_run(file) : model, "--model");
   std::ostringstream out;
   out << path_text(file) << ": iteration " << set.iteration << ", " << set.records.size()
@@ -109,20 +89,13 @@ std::string rollout_text(const fs::path& path, int count, const fs::path& model)
   return out.str();
 }
 
-std::string check_rollouts(const fs::path& run_directory) {
-  std::size_t files = 0, samples = 0;
-  std::int64_t first = 0, last = 0;
-  for (const fs::path& file : rollout_files(run_directory)) {
-    const RolloutSet set = read_checked(file);
-    if (files++ == 0) first = set.iteration;
-    last = set.iteration;
-    samples += set.records.size();
+RolloutSet read_rollouts_checked(const fs::path& file) {
+  try {
+    return read_rollouts(file);
+  } catch (const Error& error) {
+    TAPER_FAIL(ExitCode::kBadInput,
+               file.string() << " is damaged or no rollout file (" << error.what() << ")");
   }
-  if (files == 0) return {};
-  std::ostringstream out;
-  out << "rollouts: " << files << " files, iterations " << first << " to " << last << ", "
-      << samples << " samples: whole\n";
-  return out.str();
 }
 
 }  // namespace taper

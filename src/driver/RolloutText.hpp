@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "io/RolloutFile.hpp"
+
 namespace taper {
 
 // The first `count` samples of a rollout file, or of the newest one of a run directory, as text for
@@ -13,8 +15,8 @@ namespace taper {
 std::string rollout_text(const std::filesystem::path& path, int count,
                          const std::filesystem::path& model);
 
-// Reads all rollout files of a run directory, and with them all their checksums; one line that says
-// what there is. Throws Error naming a damaged file.
-std::string check_rollouts(const std::filesystem::path& run_directory);
+// All samples of a rollout file, and with them all its checksums. Throws Error naming the file
+// where it is damaged or no such file.
+RolloutSet read_rollouts_checked(const std::filesystem::path& file);
 
 }  // namespace taper

@@ -5,6 +5,7 @@
 #include "base/Log.hpp"
 #include "base/Text.hpp"
 #include "driver/ProfileFile.hpp"
+#include "driver/ProfileTable.hpp"
 
 namespace taper {
 
@@ -16,9 +17,10 @@ LatencyProfile read_matching_profile(const std::filesystem::path& path, const Pr
   TAPER_VALIDATE(match.refusals.empty(),
                  path.string() << " does not belong to this run: " << join(match.refusals, "; ")
                                << "; measure one here: taper profile");
-  if (ranks.rank() == 0)
-    for (const auto& text : match.warnings) TAPER_WARN(path.string() << ": " << text);
   require_degrees(profile, degrees);
+  if (ranks.rank() != 0) return profile;
+  for (const auto& text : match.warnings) TAPER_WARN(path.string() << ": " << text);
+  if (!profile.is_complete()) TAPER_WARN(path.string() << " is " << completeness_problem(profile));
   return profile;
 }
 

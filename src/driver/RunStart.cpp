@@ -8,9 +8,11 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/Checkpoint.hpp"
 #include "driver/InputPath.hpp"
+#include "driver/IterationName.hpp"
 #include "io/AtomicFile.hpp"
 
 namespace taper {
@@ -18,25 +20,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whole checkpoints, newest first. One that a kill left as iter_NNNNNN.old counts under that name:
-// the run puts it back before it loads.
-std::vector<fs::path> candidates(const fs::path& checkpoints) {
-  std::vector<fs::path> list;
-  if (!fs::is_directory(checkpoints)) return list;
-  for (const auto& entry : fs::directory_iterator(checkpoints)) {
-    const fs::path& path = entry.path();
-    const std::string name = path.stem().string();
-    const bool is_named = name.starts_with("iter_") && name.size() == 11;
-    const fs::path whole = checkpoints / name;
-    const bool is_whole = path == whole || (path == old_path(whole) && !fs::exists(whole));
-    if (entry.is_directory() && is_named && is_whole) list.push_back(path);
+// Whole checkpoints, newest first. One that a kill left as iter_NNNNNN.old counts: the run puts it
+// back before it loads.
+std::vector<fs::path> candidates(const fs::path& store) {
+  std::vector<fs::path> list = CheckpointStore::list(store);
+  if (!fs::is_directory(store)) return list;
+  for (const auto& entry : fs::directory_iterator(store)) {
+    const fs::path target = store / entry.path().stem();
+    if (entry.path() == old_path(target) && iteration_of_name(target.filename().string()) &&
+        !fs::exists(target))
+      list.push_back(entry.path());
   }
-  std::sort(list.rbegin(), list.rend());
+  const auto iteration = [](const fs::path& path) {
+    return *iteration_of_name(path.stem().string());
+  };
+  std::sort(list.begin(), list.end(),
+            [&](const fs::path& a, const fs::path& b) { return iteration(a) > iteration(b); });
   return list;
 }
 
 StateInfo look_at(const fs::path& checkpoint, const ModelFiles& files, CheckpointCheck check) {
-  if (check == CheckpointCheck::kContents) CheckpointStore::check(checkpoint);
+  if (check == CheckpointCheck::kContents) {
+    const auto problems = CheckpointStore::problems(checkpoint);
+    TAPER_VALIDATE(problems.empty(), join(problems, "; "));
+  }
   return read_state_info(checkpoint / "state.h5", files);
 }
 

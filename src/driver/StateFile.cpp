@@ -73,6 +73,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   file.set_attribute("/", "format", kFormat);
   file.set_attribute("/", "format_version", kVersion);
   file.set_attribute("/", "model", shape_of(files.config));
+  file.set_attribute("/", "layout", to_string(grid));
   file.set_attribute("/", "iteration", info.iteration);
   file.set_attribute("/", "optimizer_steps", info.optimizer_steps);
   file.set_attribute("/", "seed", static_cast<std::int64_t>(info.seed));
@@ -126,9 +127,12 @@ StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
     std::istringstream words(file.read_string("/policy"));
     policy.assign(std::istream_iterator<std::int64_t>(words), {});
   }
-  return {file.int_attribute("/", "iteration"), file.int_attribute("/", "optimizer_steps"),
-          static_cast<std::uint64_t>(file.int_attribute("/", "seed")), file.read_string("/config"),
-          std::move(policy)};
+  return {file.int_attribute("/", "iteration"),
+          file.int_attribute("/", "optimizer_steps"),
+          static_cast<std::uint64_t>(file.int_attribute("/", "seed")),
+          file.read_string("/config"),
+          std::move(policy),
+          file.has_attribute("/", "layout") ? file.string_attribute("/", "layout") : ""};
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ struct StateInfo {
   std::uint64_t seed = 0;
   std::string config;                     // the parameters in use
   std::vector<std::int64_t> policy = {};  // what the layout policy has learned; may be empty
+  std::string layout = {};  // TPxDP of the training that wrote the file, set by write_state();
+                            // empty of files of earlier versions
 };
 
 // state.h5: for each tensor /master, /first and /second (units, elements of a unit) f32 and /hash

@@ -4,11 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
+#include "driver/ConfigChanges.hpp"
 #include "driver/Reward.hpp"
 #include "driver/RolloutFolder.hpp"
 #include "io/RolloutFile.hpp"
@@ -55,19 +55,6 @@ TrainingModelOptions model_options(const RunOptions& o, int rollout_tp) {
   return {o.model.type, o.training.tp, rollout_tp, pass_options(o), o.adamw};
 }
 
-// Lines of a run file that are not as they were: "Key: new (was: old)". Both texts have all
-// parameters in one order, where one version of the program wrote them.
-std::vector<std::string> changed_lines(const std::string& before, const std::string& now) {
-  std::vector<std::string> list;
-  std::istringstream old_lines(before), new_lines(now);
-  const auto bare = [](const std::string& line) {
-    return line.substr(std::min(line.find_first_not_of(' '), line.size()));
-  };
-  for (std::string a, b; std::getline(old_lines, a) && std::getline(new_lines, b);)
-    if (a != b) list.push_back(bare(b) + " (was: " + bare(a) + ")");
-  return list;
-}
-
 }  // namespace
 
 TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
@@ -112,12 +99,10 @@ std::string TrainJob::memory_advice() const {
                  : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
 }
 
-RunStart TrainJob::examine(const std::string& resume, CheckpointCheck check) const {
+RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const {
   require_memory(ranks_, plan_, memory_advice());
-  const bool is_named = resume != "auto" && resume != "none";
-  RunStart start = find_run_start(is_named ? resume : "",
-                                  resume == "auto" ? checkpoints_path_of(options_) : fs::path(),
-                                  options_.seed, files_, ranks_, check);
+  RunStart start =
+      find_run_start(from.checkpoint, from.store, options_.seed, files_, ranks_, check);
   // A checkpoint has all weights but those of the reference.
   if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
   if (check == CheckpointCheck::kContents && !start.is_afresh() && ranks_.rank() == 0)
@@ -126,8 +111,15 @@ RunStart TrainJob::examine(const std::string& resume, CheckpointCheck check) con
 }
 
 void TrainJob::report_differences(const StateInfo& state) const {
-  for (const auto& difference : changed_lines(state.config, config_text_))
-    TAPER_INFO("differs from the checkpoint's run file: " << difference);
+  for (const auto& change : config_changes(state.config, config_text_))
+    TAPER_INFO("differs from the checkpoint's run file: " << change);
+  const std::string layout =
+      to_string(RankGrid{model_.train_parallel().group().size(), model_.dp_group().size()});
+  if (!state.layout.empty() && state.layout != layout)
+    TAPER_INFO("the iterations so far were trained in layout "
+               << state.layout << ", from here on it is " << layout
+               << ": gradients are summed in another order, so the results are close to those of "
+                  "an unchanged run (equal up to rounding, not bit for bit)");
 }
 
 void TrainJob::create() {
@@ -150,23 +142,39 @@ void TrainJob::create() {
 }
 
 // Weights from a checkpoint or from the model directory; the iterations already finished.
-std::int64_t TrainJob::restore(const std::string& resume) {
+std::int64_t TrainJob::restore(const ResumePoint& from) {
   std::optional<StateInfo> state;
-  if (resume == "auto")
-    state = checkpoints_.load_newest(ranks_, files_, model_);
-  else if (resume != "none")
-    state = CheckpointStore::load(resume, ranks_, files_, model_);
+  if (!from.checkpoint.empty())
+    state = CheckpointStore::load(from.checkpoint, ranks_, files_, model_);
+  else if (!from.store.empty())
+    state =
+        CheckpointStore(from.store, options_.checkpoint.keep).load_newest(ranks_, files_, model_);
   if (!state) {
     model_.load_masters();
     return 0;
   }
   // Of the one that was loaded, which need not be the one that examine() saw.
-  require_same_seed(resume == "auto" ? checkpoints_path_of(options_) : fs::path(resume),
-                    state->seed, options_.seed);
-  if (!state->policy.empty()) generator_.load_policy(state->policy);
+  require_same_seed(from.checkpoint.empty() ? from.store : from.checkpoint, state->seed,
+                    options_.seed);
+  load_policy(*state);
   report_differences(*state);
-  TAPER_INFO("resuming after iteration " << state->iteration);
+  TAPER_INFO((from.is_own ? "resuming after iteration " : "a new run, after iteration ")
+             << state->iteration << (from.is_own ? "" : " of another one"));
   return state->iteration;
+}
+
+void TrainJob::load_policy(const StateInfo& state) {
+  if (state.policy.empty()) return;
+  try {
+    generator_.load_policy(state.policy);
+  } catch (const Error& error) {
+    TAPER_FAIL(error.code(), "the checkpoint after iteration "
+                                 << state.iteration << " cannot be used with Rollout/Mode "
+                                 << "advise or adaptive (" << error.what()
+                                 << "); go on with Rollout/Mode=static, which samples the same "
+                                    "tokens, with the version of Taper that wrote it, or start "
+                                    "over with --resume none");
+  }
 }
 
 void TrainJob::save_checkpoint(std::int64_t iteration) {
@@ -181,18 +189,20 @@ bool TrainJob::must_stop() {
   return stop_reason_ != StopReason::kNone;
 }
 
-ExitCode TrainJob::run(const std::string& resume) {
+ExitCode TrainJob::run(const ResumePoint& from) {
   ranks_.progress.set_phase("start");
-  examine(resume, CheckpointCheck::kHead);
+  examine(from, CheckpointCheck::kHead);
   const std::filesystem::path output = options_.output;
+  const bool goes_on = from.is_own && !from.is_start();
+  same_command_goes_on_ = goes_on && from.checkpoint.empty();
   if (ranks_.rank() == 0) {
     std::filesystem::create_directories(output / "rollouts");
     checkpoints_.remove_unfinished();
-    status_.write(RunState::kPending, resume == "none" ? 0 : status_.last_iteration());
+    status_.write(RunState::kPending, goes_on ? status_.last_iteration() : 0);
   }
   barrier(ranks_.world());  // the others read checkpoints only now
   create();
-  finished_ = saved_ = restore(resume);
+  finished_ = saved_ = restore(from);
   learned_ = generator_.save_policy();
   if (ranks_.rank() == 0) {
     checkpoints_.remove_after(finished_);
@@ -200,6 +210,11 @@ ExitCode TrainJob::run(const std::string& resume) {
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);
     status_.write(RunState::kRunning, finished_);
   }
+  if (!from.is_own) save_checkpoint(finished_);
+  return run_iterations();
+}
+
+ExitCode TrainJob::run_iterations() {
   if (finished_ >= options_.training.iterations)
     TAPER_INFO("nothing to do: iteration " << finished_ << " of " << options_.training.iterations
                                            << " is finished (raise Training/Iterations to go on)");
@@ -218,9 +233,19 @@ ExitCode TrainJob::run(const std::string& resume) {
   if (log_) {
     log_->flush();
     status_.write(RunState::kCompleted, finished_);
-    TAPER_INFO("completed: " << finished_ << " iterations, results in " << options_.output);
+    report_completed();
   }
   return ExitCode::kDone;
+}
+
+// Of the run in this directory, by however many jobs.
+void TrainJob::report_completed() const {
+  const std::int64_t first = log_->first_iteration(), count = finished_ - first + 1;
+  TAPER_INFO("completed: " << count << " iterations"
+                           << (first > 1 && count > 0 ? " (" + std::to_string(first) + " to " +
+                                                            std::to_string(finished_) + ")"
+                                                      : "")
+                           << ", results in " << options_.output);
 }
 
 void TrainJob::stop_early() {
@@ -229,8 +254,9 @@ void TrainJob::stop_early() {
   if (!log_) return;
   log_->flush();
   status_.write(RunState::kStopped, finished_, to_string(stop_reason_));
-  TAPER_INFO("stopped after iteration " << finished_ << " (" << to_string(stop_reason_)
-                                        << "); the same command goes on");
+  TAPER_INFO("stopped after iteration "
+             << finished_ << " (" << to_string(stop_reason_) << "); the same command "
+             << (same_command_goes_on_ ? "goes on" : "with --resume auto goes on"));
 }
 
 bool TrainJob::iterate(std::int64_t iteration) {

@@ -12,6 +12,7 @@
 #include "driver/IterationLog.hpp"
 #include "driver/Options.hpp"
 #include "driver/PromptSource.hpp"
+#include "driver/ResumePoint.hpp"
 #include "driver/RunStart.hpp"
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
@@ -32,25 +33,30 @@ class TrainJob {
   const MemoryPlan& memory_plan() const { return plan_; }
 
   // All that can be known before anything is allocated or written: whether the weights are there
-  // and are this model's, whether the memory plans fit their hosts, and where the run begins.
-  // `resume` is "auto" (the newest usable checkpoint of the output directory, if there is one),
-  // "none", or a checkpoint directory. Throws Error. Collective over the world.
-  RunStart examine(const std::string& resume, CheckpointCheck check) const;
+  // and are this model's, whether the memory plans fit their hosts, and what the run begins with.
+  // Throws Error. Collective over the world.
+  RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
 
-  // Examines, allocates, loads and runs the iterations that are left.
+  // Examines, allocates, loads and runs the iterations that are left after `from`. A run that
+  // starts from the checkpoint of another one counts on from there, as its data and random numbers
+  // do, and saves that state as its own first checkpoint: from then on it needs the other run no
+  // more.
   //
   // A stop request is honoured before, during and after generation and before the update; what the
   // unfinished iteration has done is dropped, and the state after the one before is saved: resuming
   // repeats it, with the same bits. From the update on the iteration is finished first.
   // kDone or kStoppedEarly. Collective over the world.
-  ExitCode run(const std::string& resume);
+  ExitCode run(const ResumePoint& from);
 
  private:
   void create();
   std::string memory_advice() const;
-  // What the run file says otherwise than that of a checkpoint, into the log.
+  // What is otherwise than in the run of a checkpoint, run file and layout, into the log.
   void report_differences(const StateInfo& state) const;
-  std::int64_t restore(const std::string& resume);
+  std::int64_t restore(const ResumePoint& from);
+  void load_policy(const StateInfo& state);
+  ExitCode run_iterations();
+  void report_completed() const;
   void save_checkpoint(std::int64_t iteration);
   // False where a stop request came before the update.
   bool iterate(std::int64_t iteration);
@@ -77,6 +83,7 @@ class TrainJob {
   const StopRequest& stop_;
   StopReason stop_reason_ = StopReason::kNone;  // agreed between all ranks
   StatusFile status_;
+  bool same_command_goes_on_ = true;       // after a stop
   std::int64_t finished_ = 0, saved_ = 0;  // iterations; the last one in a checkpoint
   ModelFiles files_;
   PromptSource prompts_;

@@ -54,13 +54,9 @@ Hdf5Id create_with(const std::string& file, const Hdf5Id& access) {
 Hdf5Id open_with(const std::string& file, const Hdf5Id& access) {
   TAPER_VALIDATE(std::filesystem::is_regular_file(file),
                  path_text(file) << " cannot be read (no such file); " << path_advice(file));
-  {
-    const detail::Hdf5Silence silence;
-    TAPER_VALIDATE(H5Fis_hdf5(file.c_str()) != 0,
-                   path_text(file)
-                       << " is not an HDF5 file (it lacks the signature of one); is it the "
-                          "right one, and whole?");
-  }
+  TAPER_VALIDATE(TAPER_HDF5_CALL(file, H5Fis_hdf5(file.c_str())) > 0,
+                 path_text(file) << " is not an HDF5 file (it lacks the signature of one); is it "
+                                    "the right one, and whole?");
   return {TAPER_HDF5_CALL(file, H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get())), H5Fclose};
 }
 

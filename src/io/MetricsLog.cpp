@@ -44,7 +44,7 @@ double number_of(const OrderedJson& value, const std::string& where, const std::
                                         << " (a number or \"nan\", \"inf\", \"-inf\" expected)");
 }
 
-MetricsRecord parse_record(std::string_view text, const std::string& where) {
+MetricsRecord record_of(std::string_view text, const std::string& where) {
   const OrderedJson line = parse_ordered_json(text, where);
   TAPER_VALIDATE(line.is_object() && line.contains("step") && line["step"].is_number_integer(),
                  where << ": not a metrics line (an object with an integer \"step\" expected)");
@@ -53,6 +53,17 @@ MetricsRecord parse_record(std::string_view text, const std::string& where) {
     if (key != "step") record.values.emplace_back(key, number_of(value, where, key));
   }
   return record;
+}
+
+// Whoever finds a broken line must be told the ways out: it is the only copy of its iteration.
+MetricsRecord parse_record(std::string_view text, const std::string& where) {
+  try {
+    return record_of(text, where);
+  } catch (const Error& error) {
+    TAPER_FAIL(error.code(), error.what() << "; delete this line (its iteration is then missing in "
+                                             "the metrics), or start over in another output "
+                                             "directory with --resume none");
+  }
 }
 
 std::string read_all(const detail::Descriptor& file) {

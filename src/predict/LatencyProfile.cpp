@@ -11,6 +11,28 @@
 namespace taper {
 namespace {
 
+// Facts whose bare values say too little, in words.
+std::string in_words(const std::string& name, const std::string& value) {
+  if (name == "pinned")
+    return value == "yes" ? "ranks that are pinned, each to some of the host's cores"
+                          : "ranks that are not pinned and may run on all cores of the host";
+  if (name == "threads_per_rank")
+    return value + (value == "1" ? " thread" : " threads") + " per rank";
+  if (name == "waiting")
+    return value == "yields" ? "more ranks than cores, which yield while they wait"
+                             : "no more ranks than cores, which block while they wait";
+  return "";
+}
+
+// What to do where a fact differs; empty where nothing but another profile helps.
+std::string remedy(const std::string& name) {
+  if (name == "pinned")
+    return "; start both alike: taper profile and the run with the same -bind-to or --cpu-bind "
+           "option, or both without";
+  if (name == "threads_per_rank") return "; start both with the same OMP_NUM_THREADS and binding";
+  return "";
+}
+
 // One text for each fact that differs.
 void compare_facts(const std::string& what, const Facts& profile, const Facts& here,
                    std::vector<std::string>& differences) {
@@ -22,9 +44,14 @@ void compare_facts(const std::string& what, const Facts& profile, const Facts& h
     return at == facts.end() ? std::string("nothing") : "'" + at->second + "'";
   };
   for (const std::string& name : names)
-    if (const auto was = value(profile, name), is = value(here, name); was != is)
-      differences.push_back("the profile was measured with " + what + " " + name + " " + was +
-                            " (here it is " + is + ")");
+    if (const auto was = value(profile, name), is = value(here, name); was != is) {
+      const bool known = profile.contains(name) && here.contains(name);
+      const std::string words = known ? in_words(name, profile.at(name)) : "";
+      differences.push_back(words.empty() ? "the profile was measured with " + what + " " + name +
+                                                " " + was + " (here it is " + is + ")"
+                                          : "the profile was measured on " + words + " (here: " +
+                                                in_words(name, here.at(name)) + remedy(name) + ")");
+    }
 }
 
 class ContentHash {
@@ -112,6 +139,8 @@ std::vector<std::string> LatencyProfile::problems() const {
     if (r.ranks < 1 || r.ns < 0) list.push_back("a rendezvous cost is impossible");
   if (groups_ns < 0 || weights_ns < 0 || graphs_ns < 0 || kv_bytes_per_position < 0)
     list.push_back("a cost of switching is negative");
+  if (measured_percent < 1 || measured_percent > 100)
+    list.push_back("the measured share is not between 1 and 100 percent");
   if (block_size < 1) list.push_back("the pages of the KV cache are empty");
   return list;
 }
@@ -120,11 +149,20 @@ void require_degrees(const LatencyProfile& profile, const std::vector<int>& degr
   const std::vector<int> known = profile.degrees();
   std::vector<std::string> names;
   for (const int tp : known) names.push_back(std::to_string(tp));
-  for (const int tp : degrees)
+  for (const int tp : degrees) {
     TAPER_VALIDATE(std::binary_search(known.begin(), known.end(), tp),
                    "the profile lacks tensor-parallel degree "
                        << tp << " (it has " << join(names)
                        << "); measure it again with taper profile, or leave this degree out");
+    const auto points = std::count_if(
+        profile.steps.begin(), profile.steps.end(),
+        [&](const StepSample& s) { return s.tp == tp && s.new_tokens == s.sequences; });
+    TAPER_VALIDATE(points >= kLeastDecodePoints,
+                   "the profile has " << points << " decode steps of tensor-parallel degree " << tp
+                                      << " (step times are interpolated between at least "
+                                      << kLeastDecodePoints
+                                      << "); measure it again with taper profile");
+  }
 }
 
 std::uint64_t content_hash(const LatencyProfile& p) {
@@ -134,6 +172,7 @@ std::uint64_t content_hash(const LatencyProfile& p) {
   hash.add_all(p.ranks, p.ranks_per_node, p.kv_bytes_per_position, p.block_size, p.groups_ns,
                p.weights_ns, p.graphs_ns, p.steps.size(), p.moves.size(), p.rendezvous.size(),
                p.fit_errors.size(), p.repeat_noise.size());
+  if (!p.is_complete()) hash.add(std::int64_t{p.measured_percent});  // files before it had none
   for (const StepSample& s : p.steps)
     hash.add_all(s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.time_ns, s.spread_ns,
                  s.repeats);

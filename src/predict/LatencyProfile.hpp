@@ -78,6 +78,8 @@ struct LatencyProfile {
   std::int32_t ranks_per_node = 1;
   std::int64_t kv_bytes_per_position = 0;  // of one sequence, all layers and KV heads
   std::int32_t block_size = 64;            // positions of a page of the KV cache; pages move whole
+  // Of the time that measuring was planned to take; less than 100 where a budget ended it before.
+  std::int32_t measured_percent = 100;
   std::vector<StepSample> steps;
   std::vector<MoveCost> moves;             // one for each pair class that exists
   std::vector<RendezvousCost> rendezvous;  // by ascending ranks
@@ -88,6 +90,7 @@ struct LatencyProfile {
   // Of the machine itself: the even against the odd repeats of each sample, by the same quantiles.
   std::vector<FitError> repeat_noise;
 
+  bool is_complete() const { return measured_percent == 100; }
   // TP degrees with samples, ascending.
   std::vector<int> degrees() const;
   // The class of a group [first, first + tp) of ranks placed node by node.
@@ -95,7 +98,9 @@ struct LatencyProfile {
   std::vector<std::string> problems() const;
 };
 
-// Throws Error naming the degree where the profile has no samples of it.
+// Throws Error naming the degree where the profile has no samples of it, or fewer decode steps than
+// interpolation over batches and contexts needs.
+inline constexpr int kLeastDecodePoints = 3;
 void require_degrees(const LatencyProfile& profile, const std::vector<int>& degrees);
 
 // Of everything in the profile; equal contents, equal hash.

@@ -27,6 +27,8 @@ TEST_CASE("scores come in input order") {
   const Outcome outcome = run(scratch.score(""));
   INFO(outcome.text);
   REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.text,
+             ContainsSubstring("completed: 3 sequences, results in " + scratch / "out.jsonl"));
   const auto lines = lines_of(scratch / "out.jsonl");
   REQUIRE(lines.size() == 3);
   REQUIRE(lines[0]["log_probs"].size() == 4);
@@ -80,6 +82,8 @@ TEST_CASE("responses come in input order with text, log-probs and finish") {
   INFO(outcome.text);
   REQUIRE(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("tokens/s"));
+  CHECK_THAT(outcome.text,
+             ContainsSubstring("completed: 6 responses, results in " + scratch / "out.jsonl"));
   const auto lines = lines_of(scratch / "out.jsonl");
   REQUIRE(lines.size() == 6);
   for (int i = 0; i < 6; ++i) {

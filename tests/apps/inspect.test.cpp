@@ -11,17 +11,17 @@ using namespace taper::commands;
 TEST_CASE("profile writes a file that inspect prints, and does not measure it twice") {
   const Scratch scratch;
   const std::string words = "profile --model " + scratch / "model" + " --output " +
-                            scratch / "p.h5" +
-                            " --max-positions 64 --max-batch 2 --kv-memory-mb 4 --budget 0.001";
+                            scratch / "p.h5" + " --max-positions 64 --max-batch 2 --kv-memory-mb 4";
   Outcome outcome = run(words);
   INFO(outcome.text);
   REQUIRE(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("decode steps"));
+  CHECK_THAT(outcome.text, !ContainsSubstring("incomplete"));
   CHECK(!fs::exists(scratch / "p.h5.partial"));
   outcome = run("inspect " + scratch / "p.h5");
   CHECK(outcome.code == 0);
   for (const char* part : {"latency profile of 1 ranks", "checksum is right", "decode steps",
-                           "hidden ", "library MPICH"})
+                           "hidden ", "library MPICH", "measured: complete"})
     CHECK_THAT(outcome.text, ContainsSubstring(part));
   outcome = run(words);
   CHECK(outcome.code == 0);
@@ -31,6 +31,29 @@ TEST_CASE("profile writes a file that inspect prints, and does not measure it tw
   damaged[damaged.size() / 2] ^= 0x55;
   write(scratch / "damaged.h5", damaged);
   CHECK(run("inspect " + scratch / "damaged.h5").code == 2);
+}
+
+TEST_CASE("a budget that is too small is told, and the same command goes on") {
+  const Scratch scratch;
+  const std::string words = "profile --model " + scratch / "model" + " --output " +
+                            scratch / "p.h5" + " --max-positions 64 --max-batch 2 --kv-memory-mb 4";
+  Outcome outcome = run(words + " --budget 0.001");
+  INFO(outcome.text);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("warning: " + scratch / "p.h5" + " is incomplete"));
+  CHECK(fs::exists(scratch / "p.h5.partial"));
+  CHECK_THAT(run("inspect " + scratch / "p.h5").text, ContainsSubstring("measured: incomplete, "));
+
+  write(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n");
+  outcome = run(scratch.generate("--mode advise --profile " + scratch / "p.h5"));
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("p.h5 is incomplete"));
+
+  outcome = run(words);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("going on after"));
+  CHECK_THAT(outcome.text, !ContainsSubstring("incomplete"));
+  CHECK(!fs::exists(scratch / "p.h5.partial"));
 }
 
 TEST_CASE("profile refuses what cannot be measured") {
@@ -104,6 +127,11 @@ TEST_CASE("a run file is rebuilt from the metrics log") {
   const Outcome outcome = run("inspect --repair " + scratch.path.string());
   INFO(outcome.text);
   CHECK(outcome.code == 0);
+  CHECK_THAT(
+      outcome.text,
+      ContainsSubstring("run.h5: written anew from metrics.jsonl, 3 lines, iterations 1 to 3") &&
+          !ContainsSubstring("metrics/"));  // not the whole run
+  CHECK(!fs::exists(scratch / "run.lock"));
   CHECK(Hdf5File::open_read(scratch / "run.h5").read<double>("/metrics/critic/score/mean").values ==
         std::vector<double>{0.5, 1.0, 1.5});
   CHECK(run("inspect " + scratch.path.string()).code == 0);
@@ -166,10 +194,66 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
   for (const auto& path : {checkpoint, scratch.path / "run"}) {
     outcome = run("inspect " + path.string());
     CHECK(outcome.code == 2);
-    CHECK_THAT(outcome.text, ContainsSubstring("model.safetensors"));
+    CHECK_THAT(outcome.text, ContainsSubstring("model.safetensors") &&
+                                 ContainsSubstring("1 damaged or unreadable files"));
   }
+  // One damaged file does not hide another.
+  const fs::path other = scratch.path / "run/checkpoints/iter_000002";
+  fs::create_directories(other);
+  write(checkpoint / "config.json", "{");
+  write(rollouts, bad);
+  write(scratch / "run/metrics.jsonl", "{\"step\": 1}\nno line\n");
+  write(scratch / "run/status.json", "{");
+  write(scratch / "run/run.h5", "no HDF5 file");
+  outcome = run("inspect " + scratch / "run");
+  INFO(outcome.text);
+  CHECK(outcome.code == 2);
+  for (const char* part :
+       {"iter_000001/model.safetensors is damaged", "iter_000001/config.json has 1 bytes",
+        "iter_000002/manifest.json cannot be read", "rollouts/iter_000001.h5 is damaged",
+        "metrics.jsonl:2 ", "status.json is not valid JSON", "run.h5 is damaged",
+        "7 damaged or unreadable files", "iter_000001: DAMAGED", "run.h5: DAMAGED"})
+    CHECK_THAT(outcome.text, ContainsSubstring(part));
   write(checkpoint / "manifest.json", "{}");
   CHECK(run("inspect " + checkpoint.string()).code == 2);
+}
+
+TEST_CASE("inspect shows files of other kinds, or says what they are") {
+  const Scratch scratch;
+  const auto shows = [](const std::string& path, const std::vector<std::string>& parts) {
+    const Outcome outcome = run("inspect " + path);
+    INFO(outcome.text);
+    CHECK(outcome.code == 0);
+    for (const auto& part : parts) CHECK_THAT(outcome.text, ContainsSubstring(part));
+  };
+  const auto refuses = [](const std::string& path, const std::vector<std::string>& parts) {
+    const Outcome outcome = run("inspect " + path);
+    INFO(outcome.text);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.text, !ContainsSubstring("HDF5 file ("));
+    for (const auto& part : parts) CHECK_THAT(outcome.text, ContainsSubstring(part));
+  };
+  const std::string weights = scratch / "model/model-00001-of-00002.safetensors";
+  shows(weights,
+        {"weights (safetensors)", " tensors, ", "model.embed_tokens.weight: ", "(320, 64)"});
+  shows(scratch / "model/config.json", {"JSON: {", "model_type: \"llama\"", "vocab_size: 320"});
+  write(scratch / "list.json", "[1, 2]");
+  shows(scratch / "list.json", {"JSON: [2 items]"});
+  write(scratch / "metrics.jsonl", "{\"step\": 3, \"a\": 1}\n{\"step\": 4}\n");
+  shows(scratch / "metrics.jsonl", {"metrics log: 2 lines, iterations 3 to 4"});
+  write(scratch / "in.jsonl", "{\"prompt\": \"x\", \"b\": 1}\n\n{}\n");
+  shows(scratch / "in.jsonl", {"JSON lines: 2 lines, the first with b, prompt"});
+
+  fs::resize_file(weights, fs::file_size(weights) - 1);
+  refuses(weights, {"truncated"});
+  write(scratch / "bad.json", "{\n\"a\": ]}");
+  refuses(scratch / "bad.json", {"bad.json is not valid JSON", "line 2"});
+  write(scratch / "bad.jsonl", "{}\n{\n");
+  refuses(scratch / "bad.jsonl", {"bad.jsonl:2"});
+  write(scratch / "run.yaml", "Run:\n  Seed: 1\n");
+  refuses(scratch / "run.yaml", {"is a YAML file", "HDF5 files, weights", "--check"});
+  write(scratch / "notes.txt", "hello");
+  refuses(scratch / "notes.txt", {"does not know", "HDF5 files, weights"});
 }
 
 TEST_CASE("report names the interpreter that is missing") {

@@ -21,3 +21,20 @@ TEST_CASE("a flush brings all iterations so far into run.h5") {
   CHECK(file.dims("/timing/gen") == Dims{3, 3});
   CHECK(file.dims("/metrics/training/global_step") == Dims{3});
 }
+
+TEST_CASE("the first iteration of a run is known, however many jobs it takes") {
+  const Scratch scratch;
+  const auto add = [](IterationLog& log, std::int64_t iteration) {
+    log.add(iteration, {{"training/global_step", static_cast<double>(iteration)}}, {}, {Sample()});
+  };
+  {
+    IterationLog log(scratch.path(), "config", 1, 4);  // from another run's checkpoint
+    CHECK(log.first_iteration() == 5);
+    log.add_final_evaluation(4, 0.5);  // of what the run began with
+    add(log, 5);
+    add(log, 6);
+    log.flush();
+  }
+  CHECK(IterationLog(scratch.path(), "config", 1, 6).first_iteration() == 5);
+  CHECK(IterationLog(scratch.path(), "config", 1, 0).first_iteration() == 1);
+}

@@ -59,6 +59,17 @@ TEST_CASE("a profile survives its file") {
   CHECK(compare_identity(read.identity, written.identity).refusals.empty());
 }
 
+TEST_CASE("how much was measured survives too, and cannot be changed") {
+  const ScratchFile scratch;
+  LatencyProfile p = sample();
+  p.measured_percent = 40;
+  CHECK(content_hash(p) != content_hash(sample()));
+  write_profile(scratch.path, p);
+  CHECK(read_profile(scratch.path).measured_percent == 40);
+  p.measured_percent = 0;
+  CHECK_THROWS_AS(write_profile(scratch.path, p), Error);
+}
+
 TEST_CASE("a profile with problems is not written") {
   const ScratchFile scratch;
   LatencyProfile p = sample();

@@ -129,6 +129,27 @@ TEST_CASE("the budget ends the measuring, but never before noise is known") {
   }
 }
 
+TEST_CASE("the measured share is that of the planned time, and all where nothing is left") {
+  const std::vector<ProfileSide> sides{side(1, {PairClass::kSameNode})};
+  ProfileRecord exact;
+  exact.budget = 1000;
+  ProfilePlanner whole(sides, exact);
+  CHECK(whole.measured_percent() == 1);
+  Machine().drive(whole, exact);
+  REQUIRE(exact.seconds_spent < default_budget(exact.first_round));
+  CHECK(whole.measured_percent() == 100);
+
+  ProfileRecord cut;  // with points wanted that there was no time for
+  cut.budget = 1;
+  ProfilePlanner half(sides, cut);
+  Machine{.kink = 0.4}.drive(half, cut);
+  CHECK(cut.first_round > 0);
+  CHECK(half.measured_percent() ==
+        static_cast<int>(100 * cut.seconds_spent / default_budget(cut.first_round)));
+  cut.seconds_spent = default_budget(cut.first_round);  // as long as it would be without a budget
+  CHECK(half.measured_percent() == 100);
+}
+
 TEST_CASE("without a budget one is chosen when every point has been seen once") {
   ProfileRecord record;
   ProfilePlanner planner({side(1, {PairClass::kSameNode})}, record);

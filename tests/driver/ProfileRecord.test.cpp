@@ -23,6 +23,8 @@ ProfileRecord some_record() {
   r.settings = {{"max_batch", "64"}};
   r.seconds_spent = 12.5;
   r.budget = 45;
+  r.first_round = 3.25;
+  r.ended = true;
   r.points.push_back({2, PairClass::kOtherNode, {64, 1, 300}, {{5, 6}, {7, 8, 9}}});
   r.points.push_back({1, PairClass::kSameNode, {1, 1, 30}, {}});
   return r;
@@ -41,6 +43,8 @@ TEST_CASE("a profile in the making is written and read") {
   CHECK(back.settings == r.settings);
   CHECK(back.seconds_spent == r.seconds_spent);
   CHECK(back.budget == r.budget);
+  CHECK(back.first_round == r.first_round);
+  CHECK(back.ended);
   CHECK(back.points == r.points);
 }
 

@@ -27,4 +27,13 @@ TEST_CASE("the table names degrees, errors, noise and costs") {
        {"   2  other node", "1.235", "1.23 /  4.56", "0.78 /  0.99", "25.0 us and 0.50 GB/s",
         "rendezvous of 2 ranks: 61.0 us", "weights 1.5 us"})
     CHECK_THAT(table, ContainsSubstring(part));
+  CHECK_THAT(table, ContainsSubstring("measured: complete\n"));
+}
+
+TEST_CASE("an incomplete profile says so, and what to do") {
+  LatencyProfile p;
+  CHECK(completeness_problem(p).empty());
+  p.measured_percent = 7;
+  CHECK_THAT(to_table(p), ContainsSubstring("measured: incomplete, 7 % of what was planned\n"));
+  CHECK_THAT(completeness_problem(p), ContainsSubstring("7 %") && ContainsSubstring("goes on"));
 }

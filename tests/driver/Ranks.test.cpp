@@ -107,3 +107,17 @@ TEST_CASE("what must be equal is compared with rank 0") {
                        MessageMatches(ContainsSubstring("the run file of rank " +
                                                         std::to_string(world_size() - 1))));
 }
+
+TEST_CASE("what rank 0 finds, or why it fails, reaches all ranks") {
+  const TestRanks world;
+  int calls = 0;
+  CHECK(from_rank_0(world.ranks, [&] { return "found " + std::to_string(++calls); }) == "found 1");
+  CHECK(calls == (world.ranks.rank() == 0 ? 1 : 0));
+  try {
+    from_rank_0(world.ranks, []() -> std::string { TAPER_FAIL(ExitCode::kStoppedEarly, "no"); });
+    FAIL_CHECK("no error");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()) == "no");
+    CHECK(error.code() == ExitCode::kStoppedEarly);
+  }
+}

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "support/Scratch.hpp"
 
@@ -35,4 +36,16 @@ TEST_CASE("rollouts of later iterations go, and nothing else") {
   CHECK(left == stay);
   CHECK(fs::exists(scratch / "plots/inner"));
   CHECK(fs::exists(scratch / "iter_000012.h5"));
+}
+
+TEST_CASE("rollout files are listed in the order of their iterations") {
+  const Scratch scratch;
+  CHECK(rollout_files(scratch / "nothing").empty());
+  for (const char* name : {"iter_1000000.h5", "iter_000010.h5", "iter_999999.h5", "iter_000002.h5",
+                           "iter_000003.h5.part", "notes.h5"})
+    spill(scratch / name, "");
+  std::vector<std::string> names;
+  for (const auto& path : rollout_files(scratch.path())) names.push_back(path.filename());
+  CHECK(names == std::vector<std::string>{"iter_000002.h5", "iter_000010.h5", "iter_999999.h5",
+                                          "iter_1000000.h5"});
 }

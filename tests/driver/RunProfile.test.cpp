@@ -38,17 +38,20 @@ TEST_CASE("a profile is taken where it belongs to the run, else refused with wha
   if (ranks.rank() == 0) {
     LatencyProfile p;
     p.identity = identity();
-    for (const int tp : {1, 2}) {
-      StepSample s;
-      s.tp = tp;
-      s.time_ns = 1000;
-      s.context = s.repeats = 1;
-      p.steps.push_back(s);
-    }
+    for (const int tp : {1, 2})
+      for (const int context : {1, 2, 3}) {
+        StepSample s;
+        s.tp = tp;
+        s.time_ns = 1000;
+        s.context = context;
+        s.repeats = 1;
+        p.steps.push_back(s);
+      }
+    p.measured_percent = 30;  // a warning
     write_profile(path, p);
   }
   barrier(ranks.world());
-  CHECK(read_matching_profile(path, identity(), ranks, {1, 2}).steps.size() == 2);
+  CHECK(read_matching_profile(path, identity(), ranks, {1, 2}).steps.size() == 6);
   ProfileIdentity newer = identity();
   newer.build["git"] = "2";
   CHECK_NOTHROW(read_matching_profile(path, newer, ranks, {1}));

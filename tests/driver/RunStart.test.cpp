@@ -40,12 +40,14 @@ struct Fixture : TestRanks {
     barrier(ranks.world());
   }
   void train() {
-    TrainJob(options, "config", ranks, StopRequest()).run("auto");
+    TrainJob(options, "config", ranks, StopRequest())
+        .run(find_resume_point(ranks, "auto", options.output));
     barrier(ranks.world());  // rank 0 writes last
   }
   RunStart examine(const std::string& resume = "auto",
                    CheckpointCheck check = CheckpointCheck::kContents) {
-    return TrainJob(options, "config", ranks, StopRequest()).examine(resume, check);
+    return TrainJob(options, "config", ranks, StopRequest())
+        .examine(find_resume_point(ranks, resume, options.output), check);
   }
   void refuses(const std::string& word, const std::string& resume = "auto") {
     CHECK_THROWS_MATCHES(examine(resume), Error, MessageMatches(ContainsSubstring(word)));
@@ -63,7 +65,7 @@ struct Fixture : TestRanks {
 TEST_CASE_METHOD(Fixture, "a run without checkpoints begins afresh, and looking leaves nothing") {
   CHECK(examine().is_afresh());
   CHECK_FALSE(fs::exists(options.output));
-  refuses("--resume is", (scratch / "nowhere").string());
+  refuses("--resume ", (scratch / "nowhere").string());
 }
 
 TEST_CASE_METHOD(Fixture, "a run begins at the newest checkpoint that is whole") {

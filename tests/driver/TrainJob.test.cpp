@@ -26,24 +26,28 @@ namespace fs = std::filesystem;
 namespace {
 
 // The shape of the embedded model, but with two KV heads: three ranks of a tensor-parallel group
-// share them.
-void make_shape(const Ranks& ranks, const fs::path& directory) {
+// share them. And with fewer layers: what takes most of the time of these tests are collective
+// writes of checkpoints, tensor by tensor, where more ranks than cores wait inside the library.
+void make_shape(const Ranks& ranks, const fs::path& directory, char layers) {
   if (ranks.rank() == 0) {
     fs::copy(TAPER_DATA_DIR "/model", directory);
     std::string config = slurp(directory / "config.json");
-    const std::string key = "\"num_key_value_heads\": ";
-    const auto at = config.find(key + '4');
-    REQUIRE(at != std::string::npos);
-    config[at + key.size()] = '2';
+    const auto change = [&](const std::string& key, char from, char to) {
+      const auto at = config.find("\"" + key + "\": " + from);
+      REQUIRE(at != std::string::npos);
+      config[at + key.size() + 4] = to;
+    };
+    change("num_key_value_heads", '4', '2');
+    change("num_hidden_layers", '4', layers);
     std::ofstream(directory / "config.json") << config;
   }
   barrier(ranks.world());
 }
 
 // A model of that shape with random weights, two optimizer steps old.
-void make_model(const Ranks& ranks, const std::string& directory) {
+void make_model(const Ranks& ranks, const std::string& directory, char layers = '1') {
   const std::string shape = directory + ".shape";
-  make_shape(ranks, shape);
+  make_shape(ranks, shape, layers);
   SftOptions options;
   options.model.directory = shape;
   options.from_scratch = true;
@@ -73,7 +77,8 @@ RunOptions small_run(const std::string& model, const std::string& output) {
 }
 
 void run(const Ranks& ranks, const RunOptions& options, const std::string& resume = "none") {
-  TrainJob(options, "test", ranks, StopRequest()).run(resume);
+  const ResumePoint from = find_resume_point(ranks, resume, options.output);
+  TrainJob(options, "test", ranks, StopRequest()).run(from);
 }
 
 struct Fixture : TestRanks {
@@ -86,7 +91,7 @@ struct Fixture : TestRanks {
 
 TEST_CASE("rollouts have the same bits for every layout of generation and training") {
   Fixture f;
-  make_model(f.ranks, f.path("model"));
+  make_model(f.ranks, f.path("model"), '2');
   std::vector<RolloutRecord> first;
   for (const int rollout_tp : {1, world_size()})
     for (const int train_tp : {1, world_size()}) {
@@ -162,10 +167,38 @@ TEST_CASE("a resumed run has the bits of a straight one") {
   if (f.ranks.rank() == 0) CHECK(read_metrics_log(f.path("parts") + "/metrics.jsonl").size() == 3);
 }
 
+TEST_CASE("another run's checkpoint begins a run of its own with the same bits") {
+  Fixture f;
+  make_model(f.ranks, f.path("model"));
+  RunOptions options = small_run(f.path("model"), f.path("first"));
+  options.training.iterations = 3;
+  run(f.ranks, options);
+  barrier(f.ranks.world());
+  RunOptions other = options;
+  other.output = f.path("other");
+  other.training.iterations = 2;
+  run(f.ranks, other, f.path("first") + "/checkpoints/iter_000001");
+  CHECK(fs::exists(f.path("other") + "/checkpoints/iter_000001/manifest.json"));  // its own
+  CHECK_THROWS_MATCHES(run(f.ranks, other, f.path("first")), Error,
+                       MessageMatches(ContainsSubstring("another run")));
+  other.training.iterations = 3;
+  run(f.ranks, other, "auto");
+  barrier(f.ranks.world());
+  const std::string weights = "/checkpoints/iter_000003/model.safetensors";
+  const bool same = slurp(f.path("first") + weights) == slurp(f.path("other") + weights);
+  CHECK(same);
+  std::vector<std::int64_t> iterations;
+  for (const auto& record : read_metrics_log(f.path("other") + "/metrics.jsonl"))
+    iterations.push_back(record.iteration);
+  CHECK(iterations == std::vector<std::int64_t>{2, 3});
+  CHECK(read_metrics_log(f.path("first") + "/metrics.jsonl").size() == 3);  // as it was
+}
+
 TEST_CASE("the last weights are evaluated, once, by whichever job comes so far") {
   Fixture f;
   RunOptions options = small_run(TAPER_DATA_DIR "/model", f.path("run"));  // it has some right
   options.evaluation.every = 2;
+  options.checkpoint.every = 0;
   options.evaluation.prompts = 24;
   options.rollout.max_new_tokens = 80;
   options.schedule.peak = 1e-5;

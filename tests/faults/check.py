@@ -71,7 +71,7 @@ def main() -> None:
         check.expect(0, f"input is valid; would find nothing to do after {newest}")
         check.expect(0, f"input is valid; would go on after {newest}\n", Training__Iterations=5)
         check.expect(0, f"input is valid; would go on after {newest}\n", Training__Iterations=5, ranks=2)
-        check.expect(0, "differs from the checkpoint's run file: Iterations: 5 (was: Iterations: 3)", Training__Iterations=5)
+        check.expect(0, "differs from the checkpoint's run file: Training/Iterations: 3 -> 5", Training__Iterations=5)
         check.expect(0, afresh, "--resume", "none")
         check.expect(0, "would go on after iteration 2", "--resume", str(checkpoints / "iter_000002"))
         check.expect(2, "Run/Seed 1 (this run has 2)", Run__Seed=2)

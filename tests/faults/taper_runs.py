@@ -57,10 +57,11 @@ class Runs:
 
     def start(self, words: list[str], ranks: int = 0, env: dict | None = None, prefix: list[str] = (),
               **more) -> subprocess.Popen:
-        """ranks 0: without a launcher. A session of its own, so that all of it can be ended."""
+        """ranks 0: without a launcher; env: None unsets. A session of its own, so that all of it can be ended."""
         launcher = [*self.launcher, str(ranks)] if ranks else []
-        variables = dict(os.environ, OMP_NUM_THREADS="1", OMP_PROC_BIND="false", OMP_WAIT_POLICY="passive",
-                         **(env or {}))
+        variables = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "false", "OMP_WAIT_POLICY": "passive",
+                     **(env or {})}
+        variables = {name: value for name, value in variables.items() if value is not None}
         return subprocess.Popen([*launcher, *prefix, str(self.taper), *map(str, words)], env=variables,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 start_new_session=True, **more)

@@ -127,8 +127,10 @@ TEST_CASE("a file that is no metrics log is refused with its line, and not touch
       GENERATE(as<std::string>{}, "{\"step\": 1}\nnot JSON\n", "{\"step\": 1}\n{\"a\": 1}\n",
                "{\"step\": 1}\n{\"step\": 2, \"a\": \"high\"}\n", "{\"step\": 1}\n[1]\ntorn");
   spill(path, content);
-  CHECK_THROWS_MATCHES(MetricsLog(path, OpenMode::kAppend), Error,
-                       MessageMatches(ContainsSubstring("metrics.jsonl:2")));
+  CHECK_THROWS_MATCHES(
+      MetricsLog(path, OpenMode::kAppend), Error,
+      MessageMatches(ContainsSubstring("metrics.jsonl:2") &&
+                     ContainsSubstring("delete this line") && ContainsSubstring("--resume none")));
   CHECK_THROWS_AS(read_metrics_log(path), Error);
   CHECK(slurp(path) == content);
 }

@@ -22,6 +22,22 @@ TEST_CASE("a profile knows its degrees and refuses those it lacks") {
   }
 }
 
+TEST_CASE("a degree with too few decode steps to interpolate between is refused") {
+  LatencyProfile p = test::synthetic_profile(test::small_model_tcp(), {1, 2});
+  int left = kLeastDecodePoints - 1;
+  std::erase_if(p.steps, [&](const StepSample& s) {
+    return s.tp == 2 && s.new_tokens == s.sequences && left-- <= 0;
+  });
+  CHECK_NOTHROW(require_degrees(p, {1}));
+  try {
+    require_degrees(p, {1, 2});
+    FAIL("two decode steps were accepted");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).find("has 2 decode steps of tensor-parallel degree 2") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("model, machine and transport bind a profile; build and clock warn") {
   ProfileIdentity a;
   a.model = {{"layers", "4"}};
@@ -48,6 +64,22 @@ TEST_CASE("model, machine and transport bind a profile; build and clock warn") {
   b.model["layers"] = "30";
   CHECK(compare_identity(a, b).refusals.front() ==
         "the profile was measured with model layers '4' (here it is '30')");
+}
+
+TEST_CASE("a difference in binding, threads or waiting is told in words, with what to do") {
+  ProfileIdentity a, b;
+  a.machine = {{"pinned", "no"}, {"threads_per_rank", "1"}};
+  b.machine = {{"pinned", "yes"}, {"threads_per_rank", "4"}};
+  const auto texts = compare_identity(a, b).refusals;
+  REQUIRE(texts.size() == 2);
+  CHECK(texts[0].find("measured on ranks that are not pinned and may run on all cores of the host "
+                      "(here: ranks that are pinned, each to some of the host's cores; start both "
+                      "alike") != std::string::npos);
+  CHECK(texts[1].find("measured on 1 thread per rank (here: 4 threads per rank; ") !=
+        std::string::npos);
+  a.transport = {{"waiting", "yields"}};
+  b.transport = {{"waiting", "blocks"}};
+  CHECK(compare_identity(a, b).refusals[2].find("'yields'") == std::string::npos);
 }
 
 TEST_CASE("impossible samples are problems") {

@@ -16,9 +16,9 @@ from report.data import (
     finite_points,
     is_single,
     moving_average,
-    seed_statistics,
     smoothing_window,
 )
+from report.evaluation import draw_curve, draw_evaluation
 from report.layout_forecasts import draw_forecasts
 from report.layout_prediction import draw_generation_time
 from report.layout_regret import draw_regret
@@ -35,10 +35,17 @@ from report.style import (
     new_figure,
     outside_legend,
 )
-from report.summary import FIRST, LAST, first_reward, last_reward, reward_gain, reward_metric
+from report.summary import (
+    first_iterations,
+    first_reward,
+    last_iterations,
+    last_reward,
+    reward_gain,
+    reward_metric,
+)
 from taper_h5 import Run
 
-SCORE, REWARDS, EVALUATION = "critic/score/mean", "critic/rewards/mean", "val/score/mean"
+SCORE, REWARDS = "critic/score/mean", "critic/rewards/mean"
 DENSE = 100  # iterations above which the curves of single values would hide one another
 
 
@@ -62,12 +69,8 @@ def draw_reward(groups: list[Group]) -> Figure | None:
             )
         ax.set_title(_reward_subtitle(run))
     for group in groups:
-        _draw_evaluation(
-            ax,
-            group,
-            COLOURS[1] if is_single(groups) else group.colour,
-            "evaluation" if group is groups[0] else "",
-        )
+        colour = COLOURS[1] if is_single(groups) else group.colour
+        draw_curve(ax, group, colour, "held-out prompts" if group is groups[0] else "", shift=1)
     ax.set_ylabel("mean reward of a response")
     iteration_axis(ax)
     ax.legend(loc="best") if is_single(groups) else legend_below(figure, ax)
@@ -83,28 +86,9 @@ def _differ(run: Run, one: str, other: str) -> bool:
 def _reward_subtitle(run: Run) -> str:
     if np.isnan(reward_gain(run)):
         return f"{first_reward(run):.3f} in the only iteration"
-    first, last = min(FIRST, len(run.steps)), min(LAST, len(run.steps))
+    first, last = first_iterations(run), last_iterations(run)
     means = f"first {first} iterations {first_reward(run):.3f}, last {last} {last_reward(run):.3f}"
     return f"{means}, difference {reward_gain(run):+.3f}"
-
-
-def _draw_evaluation(ax: Axes, group: Group, colour: str, label: str) -> None:
-    if len(group.members) > 1:
-        steps, values, _ = seed_statistics(group.runs, EVALUATION)
-    else:
-        steps, values = finite_points(group.runs[0], EVALUATION)
-    if len(steps):
-        ax.plot(steps, values, ":", color=colour, linewidth=1.0)
-        ax.plot(
-            steps,
-            values,
-            "D",
-            color=colour,
-            markersize=6,
-            markeredgecolor="white",
-            label=label or None,
-            zorder=5,
-        )
 
 
 def draw_response_length(groups: list[Group]) -> Figure | None:
@@ -288,6 +272,7 @@ LAYOUT_FIGURES: tuple[Drawing, ...] = (
 )
 FIGURES: tuple[Drawing, ...] = (
     ("reward", "Reward", draw_reward),
+    ("evaluation", "Evaluation on held-out prompts", draw_evaluation),
     ("response_length", "Response length", draw_response_length),
     ("length_histogram", "Distribution of response lengths", draw_length_histogram),
     ("entropy", "Entropy", draw_entropy),

@@ -115,9 +115,18 @@ def cost_rows(profile: Profile) -> list[list[str]]:
     return rows
 
 
+def completeness(profile: Profile) -> str:
+    if profile.measured_percent == 100:
+        return "complete"
+    return (
+        f"incomplete: {profile.measured_percent} % of the planned measuring "
+        "(the same taper profile goes on)"
+    )
+
+
 def profile_page(profile: Profile) -> Page:
     facts = [["", profile.path.name], *([name, value] for name, value in profile.facts.items())]
-    points = f"{len(profile.steps['tp'])} points on {profile.ranks} ranks"
+    points = f"{len(profile.steps['tp'])} points on {profile.ranks} ranks, {completeness(profile)}"
     return Page(
         f"Latency profile {profile.path.stem}",
         points,

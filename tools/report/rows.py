@@ -14,6 +14,16 @@ class Row:
     unit: str
     compute: Callable[[Run], float]  # NaN: cannot be said
     write: Callable[[float], str]
+    count: Callable[[Run], int] | None = None  # of what "{}" in the label stands for
+
+
+def label_of(row: Row, runs: list[Run]) -> str:
+    """The label with the counts of these runs ("5", or "2 to 5") and the unit."""
+    label = row.label
+    if row.count is not None:
+        counts = sorted({row.count(run) for run in runs})
+        label = label.format(" to ".join(dict.fromkeys(str(c) for c in (counts[0], counts[-1]))))
+    return f"{label} ({row.unit})" if row.unit else label
 
 
 def plain(value: float) -> str:

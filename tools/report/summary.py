@@ -6,11 +6,12 @@ from collections.abc import Callable
 import numpy as np
 
 from report.data import Group, NamedRun, finite_points, phase_table
+from report.evaluation import FINAL, evaluation_gain, evaluation_points, has_final
 from report.layout_rows import LAYOUT_ROWS
-from report.rows import Row, duration, exactness, fixed, percent, plain, signed
+from report.rows import Row, duration, exactness, fixed, label_of, percent, plain, signed
+from reward_summary import window_sizes
 from taper_h5 import Run, valid_lengths
 
-FIRST, LAST = 5, 10  # iterations at the ends of a run whose mean rewards are compared
 STEP_SECONDS = ("timing_s/step", "perf/time_per_step")  # either says how long an iteration took
 
 
@@ -27,12 +28,20 @@ def _or_nan(values: np.ndarray, reduce: Callable[[np.ndarray], float]) -> float:
     return float(reduce(values)) if len(values) else math.nan
 
 
+def first_iterations(run: Run) -> int:
+    return window_sizes(len(measured(run, reward_metric(run))))[0]
+
+
+def last_iterations(run: Run) -> int:
+    return window_sizes(len(measured(run, reward_metric(run))))[1]
+
+
 def first_reward(run: Run) -> float:
-    return _or_nan(measured(run, reward_metric(run))[:FIRST], np.mean)
+    return _or_nan(measured(run, reward_metric(run))[: first_iterations(run)], np.mean)
 
 
 def last_reward(run: Run) -> float:
-    return _or_nan(measured(run, reward_metric(run))[-LAST:], np.mean)
+    return _or_nan(measured(run, reward_metric(run))[-last_iterations(run) :], np.mean)
 
 
 def reward_gain(run: Run) -> float:
@@ -98,15 +107,32 @@ def _final(values: np.ndarray) -> float:
     return values[-1]
 
 
+def _evaluated(reduce: Callable[[np.ndarray], float]) -> Callable[[Run], float]:
+    return lambda run: _or_nan(evaluation_points(run)[1], reduce)
+
+
+def _evaluations(run: Run) -> float:
+    return float(len(evaluation_points(run)[1]) or math.nan)
+
+
 ROWS = (
     Row("iterations", "iterations", "", lambda run: float(len(run.steps)), plain),
-    Row("reward_first", f"mean reward, first {FIRST} iterations", "", first_reward, fixed),
-    Row("reward_last", f"mean reward, last {LAST} iterations", "", last_reward, fixed),
+    Row(
+        "reward_first",
+        "mean reward, first {} iterations",
+        "",
+        first_reward,
+        fixed,
+        first_iterations,
+    ),
+    Row("reward_last", "mean reward, last {} iterations", "", last_reward, fixed, last_iterations),
     Row("reward_gain", "difference", "", reward_gain, signed),
-    Row("evaluation_first", "evaluation score, first", "", _of("val/score/mean", _first), fixed),
-    Row("evaluation_last", "evaluation score, last", "", _of("val/score/mean", _final), fixed),
-    Row("evaluation_final", "evaluation score, at the end", "", _of("val/score/final", _final), fixed),
-    Row("evaluation_best", "evaluation score, best", "", _of("val/score/mean", np.max), fixed),
+    Row("evaluations", "evaluations on held-out prompts", "", _evaluations, plain),
+    Row("evaluation_first", "held-out score, first evaluation", "", _evaluated(_first), fixed),
+    Row("evaluation_last", "held-out score, last evaluation", "", _evaluated(_final), fixed),
+    Row("evaluation_gain", "difference of held-out scores", "", evaluation_gain, signed),
+    Row("evaluation_best", "held-out score, best evaluation", "", _evaluated(np.max), fixed),
+    Row("evaluation_final", "held-out score of the final weights", "", _of(FINAL, _final), fixed),
     Row(
         "probability_difference",
         "largest difference of rollout and training probability",
@@ -169,8 +195,26 @@ ROWS = (
 
 
 def summarize(run: Run) -> dict[str, float]:
-    """All figures of one run by key; NaN where they cannot be said."""
-    return {row.key: row.compute(run) for row in ROWS}
+    """All figures of one run by key; NaN where they cannot be said. <key>_iterations: how many it is of."""
+    figures = {row.key: row.compute(run) for row in ROWS}
+    return figures | {f"{row.key}_iterations": float(row.count(run)) for row in ROWS if row.count}
+
+
+def console_lines(named: NamedRun) -> list[str]:
+    """What a run has come to, in a line or two."""
+    run, lines = named.run, []
+    if not math.isnan(reward_gain(run)):
+        lines.append(
+            f"{named.name}: mean reward {first_reward(run):.3f} in the first {first_iterations(run)} of "
+            f"{len(run.steps)} iterations, {last_reward(run):.3f} in the last {last_iterations(run)} "
+            f"({reward_gain(run):+.3f})"
+        )
+    trained, scores = evaluation_points(run)
+    if len(scores):
+        last = "final weights" if has_final(run) else f"after {trained[-1]} iterations"
+        first = f"{scores[0]:.3f} after {trained[0]} iterations, " if len(scores) > 1 else ""
+        lines.append(f"{named.name}: held-out score {first}{scores[-1]:.3f} ({last})")
+    return lines
 
 
 def summary_table(groups: list[Group]) -> list[list[str]]:
@@ -184,7 +228,7 @@ def summary_table(groups: list[Group]) -> list[list[str]]:
     for row in ROWS:
         cells = [cell for group in groups for cell in _cells(row, group)]
         if any(cell != "n/a" for cell in cells):
-            table.append([f"{row.label} ({row.unit})" if row.unit else row.label, *cells])
+            table.append([label_of(row, [run for group in groups for run in group.runs]), *cells])
     return table
 
 

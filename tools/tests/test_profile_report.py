@@ -15,7 +15,7 @@ try:
     import h5py
     import numpy as np
 
-    from report.profile import common_context, curves, decode_lines, profile_page, step_ms
+    from report.profile import common_context, completeness, curves, decode_lines, profile_page, step_ms
     from taper_h5 import ReadError, read_profile
     from taper_report import main
 except ModuleNotFoundError as missing:
@@ -76,6 +76,13 @@ class ProfileReport(unittest.TestCase):
         text = (output / "index.md").read_text()
         for part in ("2.0 us, 2.00 GB/s", "rendezvous of 2 ranks", "model/layers", "14 points"):
             self.assertIn(part, text)
+
+    def test_an_incomplete_profile_says_so(self) -> None:
+        self.assertEqual(read_profile(self.path).measured_percent, 100)  # of a file without it
+        self.assertIn("complete", completeness(read_profile(self.path)))
+        with h5py.File(self.path, "r+") as file:
+            file.attrs["measured_percent"] = 7
+        self.assertIn("incomplete: 7 %", profile_page(read_profile(self.path)).lead)
 
     def test_two_classes_of_a_degree_have_names(self) -> None:
         with h5py.File(self.path, "r+") as file:

@@ -34,6 +34,7 @@ try:
     )
     from report.figures import FIGURES, LAYOUT_FIGURES
     from report.style import COLOURS
+    from reward_summary import window_sizes
     from taper_report import make_report
 except ModuleNotFoundError as missing:
     print(
@@ -110,8 +111,8 @@ class OneRun(ReportCase):
         self.assertEqual(seen["response_length_max"], valid.max())
         self.assertEqual(seen["probability_difference"], 0)
         self.assertAlmostEqual(
-            seen["evaluation_last"], score[39] + 0.03
-        )  # the iterations 10, 20, 30, 40
+            seen["evaluation_last"], score[40] + 0.03
+        )  # the iterations 1, 11, 21, 31, 41
         total = numbers.metrics["timing_s/step"].sum()
         self.assertAlmostEqual(seen["seconds"], total)
         self.assertAlmostEqual(
@@ -125,6 +126,20 @@ class OneRun(ReportCase):
         self.assertIn("0 (exact)", markdown)
         self.assertIn("| status/state | completed |", markdown)
         self.assertIn("Learning Rate: 0.0002", markdown)
+
+    def test_the_ends_of_a_short_run_do_not_overlap(self) -> None:
+        numbers = make_numbers(8)
+        score = numbers.metrics["critic/score/mean"]
+        output = make_report([self.make_run("run", numbers)], None)
+        seen = json.loads((output / "summary.json").read_text())["run"]
+        self.assertEqual((seen["reward_first_iterations"], seen["reward_last_iterations"]), (4, 4))
+        self.assertAlmostEqual(seen["reward_first"], score[:4].mean())
+        self.assertAlmostEqual(seen["reward_last"], score[4:].mean())
+        markdown = (output / "index.md").read_text()
+        self.assertIn("| mean reward, first 4 iterations |", markdown)
+        self.assertIn("| mean reward, last 4 iterations |", markdown)
+        for count, sizes in {1: (1, 1), 2: (1, 1), 3: (1, 2), 12: (5, 7), 15: (5, 10), 99: (5, 10)}.items():
+            self.assertEqual(window_sizes(count), sizes)
 
     def test_inexact_probabilities_are_shown_as_such(self) -> None:
         numbers = make_numbers(20)
@@ -155,7 +170,7 @@ class OneRun(ReportCase):
         self.check_pages(output, {"reward.png"})
         seen = json.loads((output / "summary.json").read_text())["run"]
         self.assertAlmostEqual(
-            seen["reward_last"], numbers.metrics["critic/rewards/mean"][-10:].mean()
+            seen["reward_last"], numbers.metrics["critic/rewards/mean"][-7:].mean()
         )
 
     def test_log_alone(self) -> None:
@@ -165,7 +180,7 @@ class OneRun(ReportCase):
         self.check_pages(output, ALL_PICTURES - {"length_histogram.png"})
         seen = json.loads((output / "summary.json").read_text())["log"]
         self.assertAlmostEqual(
-            seen["reward_last"], numbers.metrics["critic/score/mean"][-10:].mean()
+            seen["reward_last"], numbers.metrics["critic/score/mean"][-7:].mean()
         )
 
     def test_markup_in_names_is_text(self) -> None:
@@ -281,7 +296,9 @@ class CommandLine(ReportCase):
         directory = self.make_run("run", make_numbers(3))
         result = self.run_tool(directory / "run.h5", "--output", "there")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual(result.stdout, "report written to there/index.html\n")
+        lines = result.stdout.splitlines()
+        self.assertRegex(lines[0], r"^run: mean reward 0\.\d+ in the first 1 of 3 iterations, 0\.\d+ in the last 2 ")
+        self.assertEqual(lines[-1], "report written to there/index.html")
         self.check_pages(self.root / "there", ALL_PICTURES)
 
     def test_bad_input(self) -> None:

@@ -43,11 +43,19 @@ void throw_errno(const char* action, const std::filesystem::path& path, int erro
                                            << describe_errno(error) << ")" << advice);
 }
 
-Descriptor::Descriptor(std::filesystem::path path, int flags) : path_(std::move(path)) {
+Descriptor::Descriptor(std::filesystem::path path, int flags)
+    : Descriptor(std::move(*open_unless(0, std::move(path), flags))) {}
+
+std::optional<Descriptor> Descriptor::open_unless(int expected, std::filesystem::path path,
+                                                  int flags) {
+  Descriptor file;
+  file.path_ = std::move(path);
   do {
-    fd_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0666);
-  } while (fd_ < 0 && errno == EINTR);
-  if (fd_ < 0) throw_errno((flags & O_CREAT) != 0 ? "create" : "open", path_, errno);
+    file.fd_ = ::open(file.path_.c_str(), flags | O_CLOEXEC, 0666);
+  } while (file.fd_ < 0 && errno == EINTR);
+  if (file.fd_ >= 0) return file;
+  if (errno == expected) return std::nullopt;
+  throw_errno((flags & O_CREAT) != 0 ? "create" : "open", file.path_, errno);
 }
 
 Descriptor::Descriptor(Descriptor&& other) noexcept

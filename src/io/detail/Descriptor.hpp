@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,6 +24,8 @@ class Descriptor {
   Descriptor() = default;
   // flags and mode as in open(2); O_CLOEXEC is added. A new file gets 0666 less the umask.
   Descriptor(std::filesystem::path path, int flags);
+  // The same, but nothing where open(2) fails with the error `expected` (EEXIST, ENOENT).
+  static std::optional<Descriptor> open_unless(int expected, std::filesystem::path path, int flags);
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&& other) noexcept;
   ~Descriptor();

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/OutputLock.hpp"
+
+#include <filesystem>
+#include <thread>
+
+namespace taper {
+
+OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
+                       const std::filesystem::path& file)
+    : lock_(file, what) {
+  ranks.progress.set_phase("lock");
+  if (ranks.rank() == 0 && file.has_parent_path())
+    std::filesystem::create_directories(file.parent_path());
+  // Step by step, so that no rank is seen as waiting too long in one collective.
+  while (from_rank_0(ranks, [this] { return std::string(lock_.try_take() ? "mine" : ""); }).empty())
+    if (ranks.rank() == 0) std::this_thread::sleep_for(FileLock::kPause);
+}
+
+std::filesystem::path OutputLock::of_run(const std::filesystem::path& directory) {
+  return directory / "run.lock";
+}
+
+std::filesystem::path OutputLock::of_model(const std::filesystem::path& directory) {
+  const auto target = directory.has_filename() ? directory : directory.parent_path();
+  return target.string() + ".lock";
+}
+
+}  // namespace taper

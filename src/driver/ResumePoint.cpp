@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/ResumePoint.hpp"
+
+#include "base/Error.hpp"
+#include "driver/Checkpoint.hpp"
+#include "driver/RolloutFolder.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A name by which two paths to one place are equal, also with a slash at the end.
+fs::path place_of(const fs::path& path) {
+  const fs::path plain = fs::weakly_canonical(fs::absolute(path));
+  return plain.has_filename() ? plain : plain.parent_path();
+}
+
+ResumePoint point_of(const fs::path& given) {
+  TAPER_VALIDATE(fs::is_directory(given),
+                 "--resume " << given.string() << " is no directory; check the path");
+  const fs::path directory = place_of(given);
+  if (CheckpointStore::is_checkpoint(directory)) return {directory, {}};
+  for (const fs::path& store : {directory / "checkpoints", directory})
+    if (!CheckpointStore::list(store).empty()) return {{}, store};
+  TAPER_FAIL(ExitCode::kBadInput,
+             "--resume " << given.string()
+                         << " is neither a checkpoint (a directory with manifest.json) nor a run "
+                            "that has one; name e.g. RUN_DIR/checkpoints/iter_000010, or use "
+                            "--resume auto");
+}
+
+// The first result of a run in a directory; empty where there is none.
+fs::path run_in(const fs::path& output) {
+  for (const char* file : {"metrics.jsonl", "run.h5"})
+    if (fs::exists(output / file)) return output / file;
+  const auto checkpoints = CheckpointStore::list(output / "checkpoints");
+  if (!checkpoints.empty()) return checkpoints.front();
+  const auto rollouts = rollout_files(output / "rollouts");
+  return rollouts.empty() ? fs::path() : rollouts.front();
+}
+
+ResumePoint resolve(const fs::path& given, const fs::path& output) {
+  ResumePoint point = point_of(given);
+  const fs::path store = point.store.empty() ? point.checkpoint.parent_path() : point.store;
+  point.is_own = store == place_of(output / "checkpoints");
+  if (point.is_own) return point;
+  const fs::path other = run_in(output);
+  TAPER_VALIDATE(other.empty(),
+                 "--resume " << given.string() << " belongs to another run than Output/Directory "
+                             << output.string() << " (which holds " << other.string()
+                             << "); to start a new run from that checkpoint name a new "
+                                "Output/Directory, to go on with the run that is there use "
+                                "--resume auto");
+  return point;
+}
+
+}  // namespace
+
+ResumePoint find_resume_point(const Ranks& ranks, const std::string& resume,
+                              const fs::path& output) {
+  if (resume == "none") return {};
+  if (resume == "auto") return {{}, output / "checkpoints"};
+  ResumePoint point;
+  point.checkpoint = from_rank_0(ranks, [&] {
+    point = resolve(resume, output);
+    return point.checkpoint.string();
+  });
+  point.store = from_rank_0(ranks, [&] { return point.store.string(); });
+  point.is_own =
+      !from_rank_0(ranks, [&] { return std::string(point.is_own ? "own" : ""); }).empty();
+  return point;
+}
+
+}  // namespace taper

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/ThreadChoice.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+
+using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+RankPlace on(const char* host, std::vector<int> cores) {
+  return {"node", host, 16, std::move(cores)};
+}
+
+ThreadChoice choice(const Placement& placement, int rank,
+                    const std::map<std::string, std::string>& variables = {}) {
+  return choose_threads(placement, rank, [&](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+int room(const Placement& placement, int rank) {
+  return choice(placement, rank).threads();
+}
+
+}  // namespace
+
+TEST_CASE("ranks that may run everywhere share the cores of their host") {
+  const Placement two{{on("a", {0, 1, 2, 3}), on("a", {0, 1, 2, 3})}};
+  CHECK(room(two, 0) == 2);
+  CHECK(room(two, 1) == 2);
+  CHECK(choice(two, 0).cores == 4);
+  CHECK(choice(two, 0).ranks == 2);
+  const std::vector<int> six{0, 1, 2, 3, 4, 5};
+  CHECK(room({{on("a", six), on("a", six), on("a", six)}}, 1) == 2);  // thirds are not lost
+  CHECK(room({{on("a", {0, 1, 2}), on("a", {0, 1, 2})}}, 0) == 1);    // rounded down
+  CHECK(room({{on("a", {0}), on("a", {0}), on("a", {0})}}, 2) == 1);  // never none
+  CHECK(room({{on("a", six)}}, 0) == 6);
+}
+
+TEST_CASE("ranks that are bound have their cores for themselves, and other hosts do not count") {
+  const Placement bound{{on("a", {0, 1}), on("a", {2}), on("b", {0, 1}), on("b", {0, 1})}};
+  CHECK(room(bound, 0) == 2);
+  CHECK(room(bound, 1) == 1);
+  CHECK(choice(bound, 0).ranks == 1);
+  CHECK(room(bound, 2) == 1);
+  CHECK(choice(bound, 2).ranks == 2);
+  // One rank on all cores, one bound to half of them: 2 + 2/2 and 2/2.
+  const Placement mixed{{on("a", {0, 1, 2, 3}), on("a", {2, 3})}};
+  CHECK(room(mixed, 0) == 3);
+  CHECK(room(mixed, 1) == 1);
+}
+
+TEST_CASE("what the user says is left as it is") {
+  const Placement two{{on("a", {0, 1}), on("a", {0, 1})}};
+  CHECK(choice(two, 0, {{"OMP_NUM_THREADS", "4"}}).threads() == 0);
+  CHECK(choice(two, 0, {{"OMP_NUM_THREADS", "4"}}).setting == "OMP_NUM_THREADS");
+  CHECK(choice(two, 0, {{"OMP_NUM_THREADS", "4"}, {"KOKKOS_NUM_THREADS", "2"}}).setting ==
+        "KOKKOS_NUM_THREADS");
+  CHECK(choice(two, 0, {{"OMP_NUM_THREADS", ""}}).threads() == 1);
+}
+
+TEST_CASE("the choice is told with its reason") {
+  const Placement two{{on("a", {0, 1}), on("a", {0, 1})}};
+  CHECK(to_string(choice(two, 0), {1, 1}) == "1 thread per rank (chosen: 2 cores / 2 ranks)");
+  CHECK(to_string(choice({{on("a", {3})}}, 0), {1}) ==
+        "1 thread per rank (chosen: 1 core / 1 rank)");
+  CHECK(to_string(choice(two, 0, {{"OMP_NUM_THREADS", "4"}}), {4, 4}) ==
+        "4 threads per rank (OMP_NUM_THREADS)");
+  CHECK(to_string(choice(two, 0), {1, 4, 2}) ==
+        "1 to 4 threads per rank (of rank 0: 1, chosen: 2 cores / 2 ranks)");
+}
+
+TEST_CASE("more threads than there is room for are a warning that names host, ranks and numbers") {
+  const Placement two{{on("a", {0, 1}), on("a", {0, 1}), on("b", {0, 1})}};
+  CHECK(thread_warnings(two, {1, 1, 2}).empty());
+  const auto warnings = thread_warnings(two, {2, 2, 2});
+  REQUIRE(warnings.size() == 1);
+  for (const char* words : {"threads on a", "2 for each of the ranks 0, 1,",
+                            "2 cores leave room for 1", "OMP_NUM_THREADS"})
+    CHECK_THAT(warnings[0], ContainsSubstring(words));
+  // Enough cores in all, but not where the threads are.
+  const Placement bound{{on("a", {0}), on("a", {1, 2, 3})}};
+  REQUIRE(thread_warnings(bound, {2, 2}).size() == 1);
+  CHECK_THAT(thread_warnings(bound, {2, 2})[0], ContainsSubstring("2 for each of the ranks 0,"));
+  CHECK(thread_warnings(two, {2, 1, 4}).size() == 2);
+}

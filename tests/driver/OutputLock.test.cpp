@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/OutputLock.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "driver/TestRanks.hpp"
+#include "support/Scratch.hpp"
+
+using namespace taper;
+using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+namespace fs = std::filesystem;
+
+TEST_CASE("all ranks of the second job learn who has the output") {
+  const Scratch scratch;
+  TestRanks world;
+  const fs::path file = OutputLock::of_run(scratch.path());
+  {
+    const OutputLock first(world.ranks, "Output/Directory x", file);
+    CHECK(fs::exists(file));
+    CHECK_THROWS_MATCHES(
+        OutputLock(world.ranks, "Output/Directory x", file), Error,
+        MessageMatches(ContainsSubstring("Output/Directory x is in use") &&
+                       ContainsSubstring("run.lock") && ContainsSubstring("process ")));
+    barrier(world.ranks.world());
+  }
+  barrier(world.ranks.world());
+  CHECK(!fs::exists(file));
+  CHECK_NOTHROW(OutputLock(world.ranks, "Output/Directory x", file));
+  barrier(world.ranks.world());
+}
+
+TEST_CASE("a directory that cannot be written is an error of all ranks") {
+  TestRanks world;
+  CHECK_THROWS_AS(OutputLock(world.ranks, "x", "/proc/nowhere/run.lock"), Error);
+}
+
+TEST_CASE("a model directory has its lock beside it") {
+  CHECK(OutputLock::of_model("a/model") == "a/model.lock");
+  CHECK(OutputLock::of_model("a/model/") == "a/model.lock");
+  CHECK(OutputLock::of_run("a/run") == "a/run/run.lock");
+}

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The score of held-out prompts: its points, its picture."""
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from report.data import Group, finite_points, is_single
+from report.style import COLOURS, iteration_axis, legend_below, new_figure
+from taper_h5 import Run
+
+MEAN, FINAL = "val/score/mean", "val/score/final"
+
+
+def evaluation_points(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """(iterations trained before, score) of each evaluation, that of the final weights included.
+
+    The log has an evaluation in the iteration that begins with these weights; the final one stands
+    in the iteration that has made them.
+    """
+    points = {int(step): value for step, value in zip(*finite_points(run, FINAL))}
+    points |= {int(step) - 1: value for step, value in zip(*finite_points(run, MEAN))}
+    steps = sorted(points)
+    return np.array(steps, np.int64), np.array([points[step] for step in steps], np.float64)
+
+
+def has_final(run: Run) -> bool:
+    """Whether the weights behind the last iteration have been evaluated."""
+    return len(finite_points(run, FINAL)[1]) > 0
+
+
+def evaluation_gain(run: Run) -> float:
+    """Last less first score; NaN with fewer than two."""
+    values = evaluation_points(run)[1]
+    return float(values[-1] - values[0]) if len(values) > 1 else math.nan
+
+
+def draw_curve(ax: Axes, group: Group, colour: str, label: str = "", shift: int = 0) -> None:
+    """The evaluations of each member, and the mean over seeds at the points that all have.
+
+    shift: added to the iterations; 1 puts a score where the training reward of its weights stands.
+    """
+    curves = [dict(zip(*evaluation_points(run))) for run in group.runs]
+    curves = [curve for curve in curves if curve]
+    if not curves:
+        return
+    if len(curves) > 1:
+        for curve in curves:
+            x = np.array(sorted(curve))
+            ax.plot(x + shift, [curve[k] for k in x], color=colour, alpha=0.35, linewidth=0.8)
+    shared = np.array(sorted(set.intersection(*(set(curve) for curve in curves))), np.int64)
+    if len(shared) == 0:
+        return
+    means = [float(np.mean([curve[k] for curve in curves])) for k in shared]
+    name = f"{label}, mean of {len(curves)}" if label and len(curves) > 1 else label
+    style = {"markersize": 6, "markeredgecolor": "white", "linewidth": 1.2, "zorder": 5}
+    ax.plot(shared + shift, means, "D:", color=colour, label=name or None, **style)
+
+
+def draw_evaluation(groups: list[Group]) -> Figure | None:
+    if not any(len(evaluation_points(run)[1]) for group in groups for run in group.runs):
+        return None
+    figure, (ax,) = new_figure("Evaluation on held-out prompts", [3.2])
+    if is_single(groups):
+        run = groups[0].runs[0]
+        draw_curve(ax, groups[0], COLOURS[1])
+        ax.set_title(_subtitle(run))
+    else:
+        for group in groups:
+            draw_curve(ax, group, group.colour, group.label)
+        legend_below(figure, ax)
+    ax.set_ylabel("mean score of a response")
+    iteration_axis(ax)
+    ax.set_xlabel("iterations trained")
+    return figure
+
+
+def _subtitle(run: Run) -> str:
+    steps, values = evaluation_points(run)
+    first = "before training" if steps[0] == 0 else f"after {steps[0]} iterations"
+    if len(values) == 1:
+        return f"{first} {values[0]:.3f}"
+    last = "final weights" if has_final(run) else f"after {steps[-1]} iterations"
+    return f"{first} {values[0]:.3f}, {last} {values[-1]:.3f}, difference {evaluation_gain(run):+.3f}"

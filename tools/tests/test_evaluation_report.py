@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scores on held-out prompts in the report of made-up runs.
+
+python3 tools/tests/test_evaluation_report.py. Exit code 77: packages missing.
+"""
+import json
+import sys
+import unittest
+from pathlib import Path
+
+TOOLS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TOOLS), str(TOOLS / "tests")]
+
+from test_report import ReportCase, only  # ends with 77 without packages
+
+import matplotlib.pyplot as plt
+import numpy as np
+from synthetic_run import make_numbers
+
+from report.data import group_runs, load_runs
+from report.evaluation import draw_evaluation, evaluation_points
+from report.style import COLOURS
+from report.summary import console_lines
+from taper_report import write_report
+
+
+class Evaluations(ReportCase):
+    """Iterations 1 and 11 begin with an evaluation, and iteration 20 ends with one."""
+
+    def evaluated(self, name: str, seed: int, final: bool = True) -> Path:
+        numbers = make_numbers(20, seed)
+        means, finals = np.full(20, np.nan), np.full(20, np.nan)
+        means[0], means[10] = 0.25, 0.5
+        if final:
+            finals[19] = 0.75
+        numbers.metrics.update({"val/score/mean": means, "val/score/final": finals})
+        return self.make_run(name, numbers)
+
+    def test_points_and_figures(self) -> None:
+        runs = load_runs([self.evaluated("run", 1)])
+        steps, scores = evaluation_points(runs[0].run)
+        self.assertEqual((steps.tolist(), scores.tolist()), ([0, 10, 20], [0.25, 0.5, 0.75]))
+        output = write_report(runs, None)
+        seen = json.loads((output / "summary.json").read_text())["run"]
+        expected = {"first": 0.25, "last": 0.75, "gain": 0.5, "best": 0.75, "final": 0.75}
+        self.assertEqual({key: seen[f"evaluation_{key}"] for key in expected}, expected)
+        self.assertEqual(seen["evaluations"], 3)
+        self.assertIn("| held-out score of the final weights | 0.7500 |", (output / "index.md").read_text())
+        self.assertEqual(
+            console_lines(runs[0])[1], "run: held-out score 0.250 after 0 iterations, 0.750 (final weights)"
+        )
+
+    def test_the_picture(self) -> None:
+        one, two = self.evaluated("one", 1), self.evaluated("two", 2, final=False)
+        (ax, *_) = draw_evaluation(group_runs(load_runs([one]), COLOURS)).axes
+        self.assertEqual(
+            ax.get_title(loc="left"), "before training 0.250, final weights 0.750, difference +0.500"
+        )
+        self.assertEqual(ax.lines[0].get_xdata().tolist(), [0, 10, 20])
+        plt.close("all")
+        (ax, *_) = draw_evaluation(group_runs(load_runs([one, two]), COLOURS)).axes  # seeds
+        self.assertEqual(ax.lines[-1].get_xdata().tolist(), [0, 10])  # that both have
+        plt.close("all")
+
+    def test_without_evaluations_there_is_no_picture(self) -> None:
+        bare = self.make_run("bare", only(make_numbers(4), ["critic/score/mean"]))
+        self.assertIsNone(draw_evaluation(group_runs(load_runs([bare]), COLOURS)))
+
+
+if __name__ == "__main__":
+    unittest.main()
