@@ -25,6 +25,11 @@ def evaluation_points(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return np.array(steps, np.int64), np.array([points[step] for step in steps], np.float64)
 
 
+def when(trained: int) -> str:
+    """Which weights an evaluation was of."""
+    return "before training" if trained == 0 else f"after {trained} iterations"
+
+
 def has_final(run: Run) -> bool:
     """Whether the weights behind the last iteration have been evaluated."""
     return len(finite_points(run, FINAL)[1]) > 0
@@ -36,8 +41,10 @@ def evaluation_gain(run: Run) -> float:
     return float(values[-1] - values[0]) if len(values) > 1 else math.nan
 
 
-def draw_curve(ax: Axes, group: Group, colour: str, label: str = "", shift: int = 0) -> None:
-    """The evaluations of each member, and the mean over seeds at the points that all have.
+def draw_curve(
+    ax: Axes, group: Group, colour: str, label: str = "", shift: int = 0, each: bool = True
+) -> None:
+    """The mean over seeds at the points that all have, with each: faintly those of every seed.
 
     shift: added to the iterations; 1 puts a score where the training reward of its weights stands.
     """
@@ -45,7 +52,7 @@ def draw_curve(ax: Axes, group: Group, colour: str, label: str = "", shift: int 
     curves = [curve for curve in curves if curve]
     if not curves:
         return
-    if len(curves) > 1:
+    if len(curves) > 1 and each:
         for curve in curves:
             x = np.array(sorted(curve))
             ax.plot(x + shift, [curve[k] for k in x], color=colour, alpha=0.35, linewidth=0.8)
@@ -53,9 +60,8 @@ def draw_curve(ax: Axes, group: Group, colour: str, label: str = "", shift: int 
     if len(shared) == 0:
         return
     means = [float(np.mean([curve[k] for curve in curves])) for k in shared]
-    name = f"{label}, mean of {len(curves)}" if label and len(curves) > 1 else label
     style = {"markersize": 6, "markeredgecolor": "white", "linewidth": 1.2, "zorder": 5}
-    ax.plot(shared + shift, means, "D:", color=colour, label=name or None, **style)
+    ax.plot(shared + shift, means, "D:", color=colour, label=label or None, **style)
 
 
 def draw_evaluation(groups: list[Group]) -> Figure | None:
@@ -78,8 +84,7 @@ def draw_evaluation(groups: list[Group]) -> Figure | None:
 
 def _subtitle(run: Run) -> str:
     steps, values = evaluation_points(run)
-    first = "before training" if steps[0] == 0 else f"after {steps[0]} iterations"
     if len(values) == 1:
-        return f"{first} {values[0]:.3f}"
-    last = "final weights" if has_final(run) else f"after {steps[-1]} iterations"
-    return f"{first} {values[0]:.3f}, {last} {values[-1]:.3f}, difference {evaluation_gain(run):+.3f}"
+        return f"{when(steps[0])} {values[0]:.3f}"
+    last = "final weights" if has_final(run) else when(steps[-1])
+    return f"{when(steps[0])} {values[0]:.3f}, {last} {values[-1]:.3f}, difference {evaluation_gain(run):+.3f}"

@@ -70,7 +70,8 @@ def draw_reward(groups: list[Group]) -> Figure | None:
         ax.set_title(_reward_subtitle(run))
     for group in groups:
         colour = COLOURS[1] if is_single(groups) else group.colour
-        draw_curve(ax, group, colour, "held-out prompts" if group is groups[0] else "", shift=1)
+        label = "held-out prompts, before the iteration" if group is groups[0] else ""
+        draw_curve(ax, group, colour, label, shift=1, each=False)
     ax.set_ylabel("mean reward of a response")
     iteration_axis(ax)
     ax.legend(loc="best") if is_single(groups) else legend_below(figure, ax)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from report.data import Group, NamedRun, finite_points, phase_table
-from report.evaluation import FINAL, evaluation_gain, evaluation_points, has_final
+from report.evaluation import FINAL, evaluation_gain, evaluation_points, has_final, when
 from report.layout_rows import LAYOUT_ROWS
 from report.rows import Row, duration, exactness, fixed, label_of, percent, plain, signed
 from reward_summary import window_sizes
@@ -211,8 +211,8 @@ def console_lines(named: NamedRun) -> list[str]:
         )
     trained, scores = evaluation_points(run)
     if len(scores):
-        last = "final weights" if has_final(run) else f"after {trained[-1]} iterations"
-        first = f"{scores[0]:.3f} after {trained[0]} iterations, " if len(scores) > 1 else ""
+        last = "final weights" if has_final(run) else when(trained[-1])
+        first = f"{scores[0]:.3f} {when(trained[0])}, " if len(scores) > 1 else ""
         lines.append(f"{named.name}: held-out score {first}{scores[-1]:.3f} ({last})")
     return lines
 

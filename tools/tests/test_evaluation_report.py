@@ -47,7 +47,7 @@ class Evaluations(ReportCase):
         self.assertEqual(seen["evaluations"], 3)
         self.assertIn("| held-out score of the final weights | 0.7500 |", (output / "index.md").read_text())
         self.assertEqual(
-            console_lines(runs[0])[1], "run: held-out score 0.250 after 0 iterations, 0.750 (final weights)"
+            console_lines(runs[0])[1], "run: held-out score 0.250 before training, 0.750 (final weights)"
         )
 
     def test_the_picture(self) -> None:
