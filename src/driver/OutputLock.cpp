@@ -2,6 +2,7 @@
 #include "driver/OutputLock.hpp"
 
 #include <filesystem>
+#include <system_error>
 #include <thread>
 
 namespace taper {
@@ -10,8 +11,9 @@ OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
                        const std::filesystem::path& file)
     : lock_(file, what) {
   ranks.progress.set_phase("lock");
+  std::error_code ignored;  // taking the lock tells
   if (ranks.rank() == 0 && file.has_parent_path())
-    std::filesystem::create_directories(file.parent_path());
+    std::filesystem::create_directories(file.parent_path(), ignored);
   // Step by step, so that no rank is seen as waiting too long in one collective.
   while (from_rank_0(ranks, [this] { return std::string(lock_.try_take() ? "mine" : ""); }).empty())
     if (ranks.rank() == 0) std::this_thread::sleep_for(FileLock::kPause);
