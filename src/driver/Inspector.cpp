@@ -58,8 +58,7 @@ class RunInspector {
   Inspection run() {
     check_if_there("status.json", [&](const fs::path& file) {
       const Json status = read_json_file(file);
-      for (const auto& [key, value] : status.items())
-        out_ << key << ": " << value.dump() << '\n';
+      for (const auto& [key, value] : status.items()) out_ << key << ": " << value.dump() << '\n';
     });
     check_if_there("metrics.jsonl", [&](const fs::path& file) {
       out_ << "metrics.jsonl: " << inspect_metrics(file);

@@ -44,7 +44,6 @@ class TrainJob {
  private:
   void create();
   std::int64_t restore(const ResumePoint& from);
-  void load_policy(const StateInfo& state);
   ExitCode run_iterations();
   void report_completed() const;
   void save_checkpoint(std::int64_t iteration);
