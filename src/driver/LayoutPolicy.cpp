@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/LayoutPolicy.hpp"
 
+#include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "reshape/Meeting.hpp"
 
 namespace taper {
+
+void PredictivePolicy::load(std::span<const std::int64_t> words) {
+  try {
+    policy_.load(words);
+  } catch (const Error& error) {
+    TAPER_FAIL(error.code(), "the checkpoint cannot be used with Rollout/Mode advise or adaptive ("
+                                 << error.what()
+                                 << "); go on with Rollout/Mode=static, which samples the same "
+                                    "tokens, with the version of Taper that wrote it, or start "
+                                    "over with --resume none");
+  }
+}
 
 const ScriptedChange* ScriptedPolicy::at(std::int64_t consultation) const {
   for (const ScriptedChange& change : script_)

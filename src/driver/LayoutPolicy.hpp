@@ -69,7 +69,8 @@ class PredictivePolicy : public LayoutPolicy {
                          options_.consult_ns);
   }
   std::vector<std::int64_t> save() const override { return policy_.save(); }
-  void load(std::span<const std::int64_t> words) override { policy_.load(words); }
+  // Throws Error where another version saved it, with what can be done.
+  void load(std::span<const std::int64_t> words) override;
 
  private:
   Policy policy_;

@@ -156,25 +156,11 @@ std::int64_t TrainJob::restore(const ResumePoint& from) {
   // Of the one that was loaded, which need not be the one that examine() saw.
   require_same_seed(from.checkpoint.empty() ? from.store : from.checkpoint, state->seed,
                     options_.seed);
-  load_policy(*state);
+  if (!state->policy.empty()) generator_.load_policy(state->policy);
   report_differences(*state);
   TAPER_INFO((from.is_own ? "resuming after iteration " : "a new run, after iteration ")
              << state->iteration << (from.is_own ? "" : " of another one"));
   return state->iteration;
-}
-
-void TrainJob::load_policy(const StateInfo& state) {
-  if (state.policy.empty()) return;
-  try {
-    generator_.load_policy(state.policy);
-  } catch (const Error& error) {
-    TAPER_FAIL(error.code(), "the checkpoint after iteration "
-                                 << state.iteration << " cannot be used with Rollout/Mode "
-                                 << "advise or adaptive (" << error.what()
-                                 << "); go on with Rollout/Mode=static, which samples the same "
-                                    "tokens, with the version of Taper that wrote it, or start "
-                                    "over with --resume none");
-  }
 }
 
 void TrainJob::save_checkpoint(std::int64_t iteration) {

@@ -54,7 +54,6 @@ class TrainJob {
   // What is otherwise than in the run of a checkpoint, run file and layout, into the log.
   void report_differences(const StateInfo& state) const;
   std::int64_t restore(const ResumePoint& from);
-  void load_policy(const StateInfo& state);
   ExitCode run_iterations();
   void report_completed() const;
   void save_checkpoint(std::int64_t iteration);

@@ -17,6 +17,7 @@ std::string yaml_with(const std::vector<const char*>& assignments) {
   param::Schema schema;
   describe(schema, options);
   param::ParamFile file;
+  file.set("Model/Directory=model");
   for (const char* assignment : assignments) file.set(assignment);
   schema.read(file);
   return schema.current_yaml();
@@ -30,7 +31,7 @@ TEST_CASE("changed parameters are named with their section, old and new value") 
   CHECK(config_changes(before, yaml_with({"Training/Iterations=6", "Checkpoint/Every=3",
                                           "Output/Directory=a: b"})) ==
         Lines{"Training/Iterations: 45 -> 6", "Checkpoint/Every: 10 -> 3",
-              "Output/Directory: taper-run -> \"a: b\""});
+              "Output/Directory: taper-run -> 'a: b'"});
 }
 
 TEST_CASE("one name in two sections is two parameters, and lines that move are none") {

@@ -2,8 +2,15 @@
 #include "driver/LayoutPolicy.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "base/Error.hpp"
+#include "support/synthetic_profile.hpp"
 
 using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
 
 namespace {
 
@@ -38,4 +45,16 @@ TEST_CASE("a script acts at its consultations and nowhere else") {
     CHECK(c.moves[i].to == 0);
     CHECK(c.moves[i].kv == (i % 2 == 1 ? KvAction::kRecompute : KvAction::kMove));
   }
+}
+
+TEST_CASE("what another version has learned is refused with what can be done") {
+  PredictivePolicy policy(test::synthetic_profile(test::small_model_tcp(), {1, 2}), kChain, {});
+  auto words = policy.save();
+  CHECK_NOTHROW(policy.load(words));
+  REQUIRE(!words.empty());
+  --words.front();  // the version
+  CHECK_THROWS_MATCHES(policy.load(words), Error,
+                       MessageMatches(ContainsSubstring("of another version") &&
+                                      ContainsSubstring("Rollout/Mode=static") &&
+                                      ContainsSubstring("--resume none")));
 }
