@@ -3,46 +3,15 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
-
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
-#include "driver/ConfigChanges.hpp"
 #include "driver/Reward.hpp"
 #include "driver/RolloutFolder.hpp"
 #include "io/RolloutFile.hpp"
 
 namespace taper {
 namespace {
-
-namespace fs = std::filesystem;
-
-// The files of the model. Throws Error where prompt and response exceed its context, or where it
-// has no tokenizer.
-ModelFiles open_model(const RunOptions& o) {
-  ModelFiles files(o.model.directory, "Model/Directory");
-  files.require_tokenizer("rewards are judged by the text of responses");
-  TAPER_VALIDATE(o.max_positions() <= files.config.max_positions,
-                 "Rollout/Max Prompt Tokens "
-                     << o.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
-                     << o.rollout.max_new_tokens
-                     << " are together longer than the model's context ("
-                     << files.config.max_positions << " positions); lower one of them");
-  return files;
-}
-
-fs::path checkpoints_path_of(const RunOptions& o) {
-  return fs::path(o.output) / "checkpoints";
-}
-
-// Of a run whose sequences fit the model's context.
-TrainPassOptions pass_options(const RunOptions& o) {
-  TrainPassOptions pass;
-  pass.max_rows = std::max(o.training.max_tokens, static_cast<int>(o.max_positions()));
-  pass.checkpointing = o.training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
-  return pass;
-}
 
 // The largest resident size of this process so far, in GiB.
 double peak_memory_gib() {
@@ -51,32 +20,7 @@ double peak_memory_gib() {
   return static_cast<double>(usage.ru_maxrss) / (1024.0 * 1024.0);
 }
 
-TrainingModelOptions model_options(const RunOptions& o, int rollout_tp) {
-  return {o.model.type, o.training.tp, rollout_tp, pass_options(o), o.adamw};
-}
-
 }  // namespace
-
-TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
-                   const StopRequest& stop)
-    : options_(options),
-      config_text_(config_text),
-      ranks_(ranks),
-      stop_(stop),
-      status_(options.output, options.training.iterations),
-      files_(open_model(options)),
-      prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
-      generator_(options.rollout, options.model.type, files_, ranks),
-      model_(files_, ranks, model_options(options, generator_.smallest_degree())),
-      pass_options_(pass_options(options)),
-      checkpoints_(checkpoints_path_of(options), options.checkpoint.keep) {
-  model_.plan(plan_);
-  if (options.loss.kl_coef > 0.0) {
-    reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
-    reference_->plan(plan_, options.model.type);
-  }
-  generator_.plan(plan_);
-}
 
 SamplingOptions TrainJob::sampling_options(std::int64_t iteration) const {
   return {options_.rollout.temperature,
@@ -91,76 +35,6 @@ SamplingOptions TrainJob::sampling_options(std::int64_t iteration) const {
 ScoreContext TrainJob::score_context(const ModelView& view) {
   return {ranks_.exec,   view,          model_.train_parallel(),
           model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.temperature}};
-}
-
-std::string TrainJob::memory_advice() const {
-  const bool rollout = plan_.bytes(MemoryPhase::kRollout) > plan_.bytes(MemoryPhase::kTraining);
-  return rollout ? "lower Rollout/KV Memory MB, Rollout/Max Running or Rollout/Step Rows"
-                 : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
-}
-
-RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const {
-  require_memory(ranks_, plan_, memory_advice());
-  RunStart start =
-      find_run_start(from.checkpoint, from.store, options_.seed, files_, ranks_, check);
-  // A checkpoint has all weights but those of the reference.
-  if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
-  if (check == CheckpointCheck::kContents && !start.is_afresh() && ranks_.rank() == 0)
-    report_differences(start.state);
-  return start;
-}
-
-void TrainJob::report_differences(const StateInfo& state) const {
-  for (const auto& change : config_changes(state.config, config_text_))
-    TAPER_INFO("differs from the checkpoint's run file: " << change);
-  const std::string layout =
-      to_string(RankGrid{model_.train_parallel().group().size(), model_.dp_group().size()});
-  if (!state.layout.empty() && state.layout != layout)
-    TAPER_INFO("the iterations so far were trained in layout "
-               << state.layout << ", from here on it is " << layout
-               << ": gradients are summed in another order, so the results are close to those of "
-                  "an unchanged run (equal up to rounding, not bit for bit)");
-}
-
-void TrainJob::create() {
-  arena_ = std::make_unique<Arena>(plan_);
-  const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
-  model_.create(*arena_, rope);
-  if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
-  generator_.create(model_.packed(), *arena_, rope);
-  const PolicyTrainerOptions trainer{options_.loss, options_.schedule,
-                                     options_.training.mini_batches, options_.training.epochs};
-  trainer_ = std::make_unique<PolicyTrainer>(trainer, score_context(model_.train_view()),
-                                             model_.dp_group(), model_.gradients(),
-                                             model_.optimizer(), [this] {
-                                               const Timer timer;
-                                               ranks_.progress.set_phase("publish");
-                                               model_.publish();
-                                               ranks_.progress.set_phase("update_actor");
-                                               publish_seconds_ += timer.seconds();
-                                             });
-}
-
-// Weights from a checkpoint or from the model directory; the iterations already finished.
-std::int64_t TrainJob::restore(const ResumePoint& from) {
-  std::optional<StateInfo> state;
-  if (!from.checkpoint.empty())
-    state = CheckpointStore::load(from.checkpoint, ranks_, files_, model_);
-  else if (!from.store.empty())
-    state =
-        CheckpointStore(from.store, options_.checkpoint.keep).load_newest(ranks_, files_, model_);
-  if (!state) {
-    model_.load_masters();
-    return 0;
-  }
-  // Of the one that was loaded, which need not be the one that examine() saw.
-  require_same_seed(from.checkpoint.empty() ? from.store : from.checkpoint, state->seed,
-                    options_.seed);
-  if (!state->policy.empty()) generator_.load_policy(state->policy);
-  report_differences(*state);
-  TAPER_INFO((from.is_own ? "resuming after iteration " : "a new run, after iteration ")
-             << state->iteration << (from.is_own ? "" : " of another one"));
-  return state->iteration;
 }
 
 void TrainJob::save_checkpoint(std::int64_t iteration) {
