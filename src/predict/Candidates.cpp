@@ -2,6 +2,7 @@
 #include "predict/Candidates.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace taper {
@@ -40,12 +41,16 @@ bool speeds_up(const LayoutShape& from, std::span<const ReplicaLoad> loads, cons
 }
 
 bool is_uneven(const Layout& layout, std::span<const ReplicaLoad> loads) {
-  for (std::size_t a = 0; a < loads.size(); ++a)
-    for (std::size_t b = 0; b < loads.size(); ++b)
-      if (layout.groups()[a].tp == layout.groups()[b].tp &&
-          loads[a].running + loads[a].waiting >= loads[b].running + loads[b].waiting + 2)
-        return true;
-  return false;
+  std::map<int, std::pair<int, int>> range;  // fewest and most sequences of the groups of a degree
+  for (std::size_t r = 0; r < loads.size(); ++r) {
+    const int alive = loads[r].running + loads[r].waiting;
+    auto& [fewest, most] = range.try_emplace(layout.groups()[r].tp, alive, alive).first->second;
+    fewest = std::min(fewest, alive);
+    most = std::max(most, alive);
+  }
+  return std::any_of(range.begin(), range.end(), [](const auto& degree) {
+    return degree.second.second >= degree.second.first + 2;
+  });
 }
 
 int crossing(const LayoutShape& from, const LayoutShape& to, std::int64_t mean_context,

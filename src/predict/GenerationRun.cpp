@@ -102,13 +102,15 @@ void GenerationRun::apply(const LayoutShape& to, const Change& change) {
         return before[m.from].end() <= after[m.to].first ||
                after[m.to].end() <= before[m.from].first;
       });
+  const std::int64_t together = clock();
   std::vector<ReplicaRun> replicas;
+  replicas.reserve(after.size());
   for (std::size_t r = 0; r < after.size(); ++r) {
-    std::int64_t clock = all_meet ? this->clock() : 0;
-    for (std::size_t g = 0; g < before.size(); ++g)
-      if (before[g].first < after[r].end() && after[r].first < before[g].end())
-        clock = std::max(clock, replicas_[g].clock());
-    const bool same = std::find(before.begin(), before.end(), after[r]) != before.end();
+    std::int64_t clock = all_meet ? together : 0;
+    const auto first = static_cast<std::size_t>(layout().replica_of(after[r].first));
+    for (std::size_t g = first; g < before.size() && before[g].first < after[r].end(); ++g)
+      clock = std::max(clock, replicas_[g].clock());
+    const bool same = before[first] == after[r];
     replicas.emplace_back(*to.curves[r], slots(after[r]),
                           clock + (same && !all_meet ? 0 : change.cost.total()));
   }

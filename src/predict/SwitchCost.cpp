@@ -2,7 +2,9 @@
 #include "predict/SwitchCost.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace taper {
@@ -50,16 +52,19 @@ void balance(const Layout& to, std::span<const SequenceState> sequences,
            std::pair(sequences[b].context, sequences[b].id);
   });
   const auto& groups = to.groups();
+  std::map<int, std::set<std::pair<int, int>>> by_load;  // of a degree: (sequences, replica)
+  for (int r = 0; r < to.replicas(); ++r) by_load[groups[r].tp].emplace(loads[r].sequences, r);
   for (const std::size_t i : order) {
     const int here = moves[i].to;
-    int emptiest = here;
-    for (int r = 0; r < to.replicas(); ++r)
-      if (groups[r].tp == groups[here].tp && loads[r].sequences < loads[emptiest].sequences)
-        emptiest = r;
+    auto& peers = by_load[groups[here].tp];
+    const int emptiest = peers.begin()->second;
     if (loads[here].sequences < loads[emptiest].sequences + 2) continue;
     moves[i].to = emptiest;
-    --loads[here].sequences;
-    ++loads[emptiest].sequences;
+    for (const auto& [replica, change] : {std::pair{here, -1}, std::pair{emptiest, 1}}) {
+      peers.erase({loads[replica].sequences, replica});
+      loads[replica].sequences += change;
+      peers.emplace(loads[replica].sequences, replica);
+    }
   }
 }
 
