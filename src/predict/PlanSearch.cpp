@@ -2,11 +2,14 @@
 #include "predict/PlanSearch.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace taper {
 namespace {
 
-constexpr int kFewScenarios = 8;
+constexpr std::size_t kFewScenarios = 8;
+// What a replica costs beside its sequences, in sequences.
+constexpr std::int64_t kReplicaWork = 8;
 
 std::size_t best_of(const std::vector<PricedPlan>& plans) {
   std::size_t best = 0;
@@ -60,13 +63,15 @@ std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const L
 }
 
 PlanSearch::PlanSearch(const PlanSetting& setting, const LayoutShape& here,
-                       std::span<const SequenceState> sequences, int scenarios)
+                       std::vector<SequenceState> sequences, int scenarios)
     : setting_(setting),
       here_(here),
-      sequences_(sequences),
-      scenarios_(scenarios),
+      scenarios_(static_cast<std::size_t>(scenarios)),
       loads_(here.curves.size()),
-      alive_(static_cast<int>(sequences.size())) {
+      alive_(static_cast<int>(sequences.size())),
+      pricer_(setting.scenarios, sequences, here, setting.cost, setting.lengths,
+              setting.slots_per_rank),
+      plans_{PricedPlan(stay_in(here.layout))} {
   for (const SequenceState& s : sequences) {
     ReplicaLoad& load = loads_[s.replica];
     ++(s.context > 0 ? load.running : load.waiting);
@@ -84,16 +89,13 @@ std::vector<const LayoutShape*> PlanSearch::targets() const {
   return list;
 }
 
-PricedPlan PlanSearch::now(const Pricer& pricer, const LayoutShape& to, bool repack,
-                           int count) const {
-  PricedPlan plan(Plan{to.layout, PlanStart::kNow, 0, repack}, {{alive_, &to, repack}});
-  pricer.price(plan, count);
+void PlanSearch::add_now(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const {
+  const Plan plan{to.layout, PlanStart::kNow, 0, repack};
+  plans.emplace_back(plan, std::vector<SwitchRule>{{alive_, &to, repack}});
   const auto rest = ladder(setting_, to, alive_ - 1, mean_context_);
-  if (rest.empty() || !setting_.look_ahead) return plan;
-  PricedPlan climb(plan.plan, plan.rules);
-  climb.rules.insert(climb.rules.end(), rest.begin(), rest.end());
-  pricer.price(climb, count);
-  return climb.mean() < plan.mean() ? climb : plan;
+  if (rest.empty() || !setting_.look_ahead) return;
+  plans.emplace_back(plan, plans.back().rules);
+  plans.back().rules.insert(plans.back().rules.end(), rest.begin(), rest.end());
 }
 
 void PlanSearch::add_later(const LayoutShape& to, bool repack,
@@ -111,53 +113,101 @@ void PlanSearch::add_later(const LayoutShape& to, bool repack,
   }
 }
 
-std::vector<PricedPlan> PlanSearch::search() const {
-  std::vector<PricedPlan> plans;
-  plans.emplace_back(stay_in(here_.layout));
+void PlanSearch::list_plans() {
   auto to = targets();
   const bool repack = setting_.repack && is_uneven(here_.layout, loads_);
-  if (to.empty() && !repack) return plans;
-  const Pricer pricer(setting_.scenarios, scenarios_, sequences_, here_, setting_.cost,
-                      setting_.lengths, setting_.slots_per_rank);
   if (setting_.look_ahead) {
-    for (const LayoutShape* shape : to) add_later(*shape, false, plans);
-    if (repack) add_later(here_, true, plans);
+    for (const LayoutShape* shape : to) add_later(*shape, false, plans_);
+    if (repack) add_later(here_, true, plans_);
     const auto climb = ladder(setting_, here_, alive_ - 1, mean_context_);
     if (!climb.empty())
-      plans.emplace_back(
+      plans_.emplace_back(
           Plan{climb.front().shape->layout, PlanStart::kBelow, climb.front().alive, false}, climb);
     if (setting_.mixed_groups && !to.empty())
-      if (const auto mixed = best_merge(pricer.first_runs(8), setting_.chain, setting_.steps,
-                                        setting_.degrees, setting_.slots_per_rank))
+      if (const auto mixed =
+              best_merge(pricer_.first_runs(std::min(kFewScenarios, scenarios_)), setting_.chain,
+                         setting_.steps, setting_.degrees, setting_.slots_per_rank))
         to.push_back(&setting_.shape(*mixed));
   }
-  const int few = std::min(kFewScenarios, scenarios_);
-  for (PricedPlan& plan : plans) pricer.price(plan, few);
-  for (const LayoutShape* shape : to) plans.push_back(now(pricer, *shape, false, few));
-  if (repack) plans.push_back(now(pricer, here_, true, few));
-  // All scenarios for those that may turn out best: a switch now, where it leads or nearly does.
-  std::sort(plans.begin() + 1, plans.end(),
-            [](const PricedPlan& a, const PricedPlan& b) { return a.mean() < b.mean(); });
-  const std::size_t best = best_of(plans);
-  const auto is_now = [](const PricedPlan& p) {
-    return !p.rules.empty() && p.plan.start == PlanStart::kNow;
-  };
-  const auto first_now = std::find_if(plans.begin() + 1, plans.end(), is_now);
-  if (first_now->mean() - plans[best].mean() > plans[best].mean() / 64) return plans;
-  std::vector<PricedPlan> finals{plans[0]};
-  for (std::size_t i = 1; i < plans.size() && finals.size() < 4; ++i)
-    if (i <= 2 || &plans[i] == &*first_now) finals.push_back(plans[i]);
-  for (PricedPlan& plan : finals) pricer.price(plan, scenarios_);
-  return finals;
+  for (const LayoutShape* shape : to) add_now(*shape, false, plans_);
+  if (repack) add_now(here_, true, plans_);
 }
 
-std::vector<PricedPlan> PlanSearch::compare(const LayoutShape& to, bool repack) const {
-  const Pricer pricer(setting_.scenarios, scenarios_, sequences_, here_, setting_.cost,
-                      setting_.lengths, setting_.slots_per_rank);
-  std::vector<PricedPlan> plans;
-  plans.emplace_back(stay_in(here_.layout));
-  pricer.price(plans.front(), scenarios_);
-  plans.push_back(now(pricer, to, repack, scenarios_));
+bool PlanSearch::extend_one(std::size_t scenarios) {
+  const auto next = std::find_if(plans_.begin(), plans_.end(),
+                                 [&](const PricedPlan& p) { return p.rest_ns.size() < scenarios; });
+  if (next == plans_.end()) return false;
+  pricer_.extend(*next);
+  return true;
+}
+
+void PlanSearch::keep_the_best() {
+  std::stable_sort(plans_.begin() + 1, plans_.end(),
+                   [](const PricedPlan& a, const PricedPlan& b) { return a.mean() < b.mean(); });
+  // Of one plan, with and without what may follow it, the better one.
+  std::vector<PricedPlan> kept{plans_.front()};
+  for (std::size_t i = 1; i < plans_.size(); ++i)
+    if (std::none_of(kept.begin() + 1, kept.end(),
+                     [&](const PricedPlan& p) { return p.plan == plans_[i].plan; }))
+      kept.push_back(plans_[i]);
+  plans_ = std::move(kept);
+  const std::int64_t best = plans_[best_of(plans_)].mean();
+  const auto first_now = std::find_if(plans_.begin() + 1, plans_.end(), [](const PricedPlan& p) {
+    return p.plan.start == PlanStart::kNow;
+  });
+  // All scenarios where a switch now leads or nearly does.
+  if (first_now->mean() - best > best / 64) {
+    stage_ = Stage::kDone;
+    return;
+  }
+  const auto index = static_cast<std::size_t>(first_now - plans_.begin());
+  std::vector<PricedPlan> finals;
+  for (std::size_t i = 0; i < plans_.size(); ++i)
+    if (i <= 2 || i == index) finals.push_back(std::move(plans_[i]));
+  plans_ = std::move(finals);
+  stage_ = Stage::kAll;
+}
+
+void PlanSearch::step() {
+  switch (stage_) {
+    case Stage::kTargets:
+      stage_ = targets().empty() && !(setting_.repack && is_uneven(here_.layout, loads_))
+                   ? Stage::kDone
+                   : Stage::kList;
+      break;
+    case Stage::kList:
+      list_plans();
+      stage_ = Stage::kFew;
+      break;
+    case Stage::kFew:
+      if (!extend_one(std::min(kFewScenarios, scenarios_))) keep_the_best();
+      break;
+    case Stage::kAll:
+      if (!extend_one(scenarios_)) stage_ = Stage::kDone;
+      break;
+    case Stage::kDone:
+      break;
+  }
+  if (stage_ == Stage::kDone)
+    for (PricedPlan& plan : plans_)
+      if (!plan.rest_ns.empty()) pricer_.finish(plan);
+}
+
+bool PlanSearch::advance(std::int64_t work) {
+  const std::int64_t step_work = alive_ + kReplicaWork * static_cast<std::int64_t>(loads_.size());
+  do {
+    step();
+    work -= step_work;
+  } while (stage_ != Stage::kDone && work > 0);
+  return stage_ == Stage::kDone;
+}
+
+std::vector<PricedPlan> PlanSearch::compare(const LayoutShape& to, bool repack) {
+  std::vector<PricedPlan> plans{PricedPlan(stay_in(here_.layout))};
+  add_now(to, repack, plans);
+  for (PricedPlan& plan : plans) pricer_.price(plan, static_cast<int>(scenarios_));
+  if (plans.size() > 2 && plans[2].mean() < plans[1].mean()) std::swap(plans[1], plans[2]);
+  plans.erase(plans.begin() + 2, plans.end());
   return plans;
 }
 

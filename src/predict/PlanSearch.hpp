@@ -38,33 +38,48 @@ std::vector<SwitchRule> ladder(const PlanSetting& setting, const LayoutShape& fr
 std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const LayoutShape& from,
                                              int alive, std::int64_t mean_context);
 
-// Finds the best way on for given sequences in a layout.
+// Finds the best way on for given sequences in a layout. A search can be spread over several
+// calls, so that its cost at a time does not grow with the number of ranks.
 class PlanSearch {
  public:
-  // Refers to all arguments.
+  // Refers to what the setting refers to, and to the shape.
   PlanSearch(const PlanSetting& setting, const LayoutShape& here,
-             std::span<const SequenceState> sequences, int scenarios);
+             std::vector<SequenceState> sequences, int scenarios);
 
-  // Prices "stay" (plans[0]), switches now and switches later, on few scenarios first, and again on
-  // all where a switch now is the best. Nothing but "stay", without a price, where no switch can
-  // pay now.
-  std::vector<PricedPlan> search() const;
+  // Goes on for about so much work, at least one step: sequences of simulated futures, and
+  // replicas, which cost as much as a handful of them. True where the search is done.
+  bool advance(std::int64_t work);
 
-  // Prices "stay" and one switch now, with what may follow it.
-  std::vector<PricedPlan> compare(const LayoutShape& to, bool repack) const;
+  // Of a search that is done: "stay" first, then the plans that came near the best one, priced on
+  // all scenarios where a switch now is among them. Nothing but "stay", without a price, where no
+  // switch can pay now.
+  const std::vector<PricedPlan>& plans() const { return plans_; }
+
+  // "Stay" and one switch now, with what may follow it, on all scenarios.
+  std::vector<PricedPlan> compare(const LayoutShape& to, bool repack);
 
  private:
-  std::vector<const LayoutShape*> targets() const;
-  PricedPlan now(const Pricer& pricer, const LayoutShape& to, bool repack, int count) const;
-  void add_later(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const;
+  enum class Stage { kTargets, kList, kFew, kAll, kDone };
 
-  const PlanSetting& setting_;
+  std::vector<const LayoutShape*> targets() const;
+  void list_plans();
+  void add_now(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const;
+  void add_later(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const;
+  // Extends one plan that lacks some of so many scenarios; false where none does.
+  bool extend_one(std::size_t scenarios);
+  // After a few scenarios, those that may turn out best.
+  void keep_the_best();
+  void step();
+
+  PlanSetting setting_;
   const LayoutShape& here_;
-  std::span<const SequenceState> sequences_;
-  int scenarios_;
+  std::size_t scenarios_;
   std::vector<ReplicaLoad> loads_;
   int alive_;
   std::int64_t mean_context_ = 0;
+  Pricer pricer_;
+  Stage stage_ = Stage::kTargets;
+  std::vector<PricedPlan> plans_;
 };
 
 }  // namespace taper

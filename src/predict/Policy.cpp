@@ -11,6 +11,9 @@
 namespace taper {
 namespace {
 
+// Of one decision, as PlanSearch counts it: about a millisecond.
+constexpr std::int64_t kSearchWork = 32768;
+
 std::uint64_t hash_of(const Snapshot& s, const Plan& plan, bool act) {
   return fnv1a(std::to_string(s.epoch) + " " + std::to_string(s.consultation) + " " +
                to_string(plan) + (act ? " act" : ""));
@@ -56,6 +59,7 @@ Layout Policy::begin(const Workload& workload) {
   s.made.clear();
   s.last.clear();
   s.settled = {};
+  s.search.reset();
   s.acted_in_epoch = -1;
   s.refusals = s.wait_until = 0;
   s.lengths.begin(std::max(1, workload.max_new_tokens));
@@ -98,10 +102,17 @@ Decision Policy::decide(const Snapshot& snapshot) {
   if (s.budget.exhausted()) return answer("switching has lost too much of late");
   decision.wait_ns = s.wait_ns(snapshot);
   if (s.is_settled(snapshot)) return answer("as planned");
-  const auto sequences = expand(snapshot, s.mean_prompt(), s.lengths.limit());
-  const PlanSetting setting = s.setting();
-  const auto plans =
-      PlanSearch(setting, s.shape(snapshot.layout), sequences, s.scenarios_for(alive)).search();
+  if (!s.search || s.search_epoch != snapshot.epoch) {
+    s.search.emplace(s.setting(), s.shape(snapshot.layout),
+                     expand(snapshot, s.mean_prompt(), s.lengths.limit()), s.scenarios_for(alive));
+    s.search_epoch = snapshot.epoch;
+  }
+  if (!s.search->advance(kSearchWork)) {
+    decision.wait_ns = 0;
+    return answer("plans are still being priced");
+  }
+  const std::vector<PricedPlan> plans = s.search->plans();
+  s.search.reset();
   if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
   std::size_t best = 0;
   std::vector<PriceRange> savings;
@@ -160,9 +171,8 @@ Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
   };
   if (exact.empty()) return answer(false, "nothing left");
   if (!s.fits(to, exact, result.moves)) return answer(false, "it does not fit in the KV cache");
-  const PlanSetting setting = s.setting();
   const auto plans =
-      PlanSearch(setting, here, sequences, s.scenarios_for(static_cast<int>(sequences.size())))
+      PlanSearch(s.setting(), here, sequences, s.scenarios_for(static_cast<int>(sequences.size())))
           .compare(to, plan.repack);
   result.saving = range_of(difference(plans[0].rest_ns, plans[1].rest_ns), s.options.low_percent);
   if (result.saving.mean <= 0 || result.saving.low <= 0) return answer(false, "it no longer pays");

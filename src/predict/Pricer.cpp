@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace taper {
 namespace {
@@ -18,28 +19,50 @@ std::int64_t PricedPlan::mean() const {
   return mean_of(rest_ns);
 }
 
-Pricer::Pricer(Scenarios& scenarios, int count, std::span<const SequenceState> sequences,
-               const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
-               int slots_per_rank) {
-  for (int k = 0; k < count; ++k) {
-    runs_.push_back(scenarios.run(k, sequences, shape, cost, lengths, slots_per_rank));
+Pricer::Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const LayoutShape& shape,
+               const SwitchCost& cost, const LengthModel& lengths, int slots_per_rank)
+    : scenarios_(scenarios),
+      sequences_(std::move(sequences)),
+      shape_(shape),
+      cost_(cost),
+      lengths_(lengths),
+      slots_per_rank_(slots_per_rank) {}
+
+void Pricer::provide(std::size_t scenarios) {
+  while (runs_.size() < scenarios) {
+    runs_.push_back(scenarios_.run(static_cast<int>(runs_.size()), sequences_, shape_, cost_,
+                                   lengths_, slots_per_rank_));
     ends_.push_back(runs_.back().ends());
   }
 }
 
-void Pricer::price(PricedPlan& plan, int count) const {
-  const int alive = runs_.front().alive();
-  for (std::size_t k = plan.rest_ns.size(); k < static_cast<std::size_t>(count); ++k) {
-    if (plan.rules.empty()) {
-      plan.rest_ns.push_back(ends_[k].empty() ? 0 : ends_[k].back());
-    } else {
-      GenerationRun run = runs_[k];
-      plan.rest_ns.push_back(run.finish(plan.rules, ends_[k]));
-    }
+std::vector<GenerationRun> Pricer::first_runs(std::size_t count) {
+  provide(count);
+  return {runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+void Pricer::extend(PricedPlan& plan) {
+  const std::size_t k = plan.rest_ns.size();
+  provide(k + 1);
+  if (plan.rules.empty()) {
+    plan.rest_ns.push_back(ends_[k].empty() ? 0 : ends_[k].back());
+  } else {
+    GenerationRun run = runs_[k];
+    plan.rest_ns.push_back(run.finish(plan.rules, ends_[k]));
   }
+}
+
+void Pricer::price(PricedPlan& plan, int count) {
+  while (plan.rest_ns.size() < static_cast<std::size_t>(count)) extend(plan);
+  finish(plan);
+}
+
+void Pricer::finish(PricedPlan& plan) const {
+  const auto count = static_cast<std::int64_t>(plan.rest_ns.size());
+  const int alive = static_cast<int>(sequences_.size());
   const int first = plan.rules.empty() ? alive - std::max(1, alive / 10) : plan.rules.front().alive;
   plan.next_ns = 0;
-  for (int k = 0; k < count && first < alive; ++k)
+  for (std::int64_t k = 0; k < count && first < alive; ++k)
     plan.next_ns += ends_[k][static_cast<std::size_t>(alive - first - 1)] / count;
   if (!plan.rules.empty() && first >= alive)
     plan.cost_ns = runs_.front()

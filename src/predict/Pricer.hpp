@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -27,25 +26,33 @@ struct PricedPlan {
   std::int64_t mean() const;
 };
 
-// Prices plans for the same sequences on the same scenarios.
+// Prices plans for the same sequences on the same scenarios, one future at a time.
 class Pricer {
  public:
-  // Refers to all arguments.
-  Pricer(Scenarios& scenarios, int count, std::span<const SequenceState> sequences,
-         const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
-         int slots_per_rank);
+  // Refers to all arguments but the sequences.
+  Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const LayoutShape& shape,
+         const SwitchCost& cost, const LengthModel& lengths, int slots_per_rank);
 
-  // Fills rest_ns up to so many scenarios, next_ns, and cost_ns where the first rule applies now.
-  void price(PricedPlan& plan, int count) const;
+  // Prices the plan on its next scenario.
+  void extend(PricedPlan& plan);
+  // Prices it up to so many scenarios and finishes it.
+  void price(PricedPlan& plan, int count);
+  // Fills next_ns, and cost_ns where the first rule applies now, of a plan with a price.
+  void finish(PricedPlan& plan) const;
 
   // The runs of the first scenarios, at the start.
-  std::vector<GenerationRun> first_runs(std::size_t count) const {
-    return {runs_.begin(),
-            runs_.begin() + static_cast<std::ptrdiff_t>(std::min(count, runs_.size()))};
-  }
+  std::vector<GenerationRun> first_runs(std::size_t count);
 
  private:
-  std::vector<GenerationRun> runs_;              // one for each scenario, at the start
+  void provide(std::size_t scenarios);
+
+  Scenarios& scenarios_;
+  std::vector<SequenceState> sequences_;
+  const LayoutShape& shape_;
+  const SwitchCost& cost_;
+  const LengthModel& lengths_;
+  int slots_per_rank_;
+  std::vector<GenerationRun> runs_;              // by scenario, at the start
   std::vector<std::vector<std::int64_t>> ends_;  // of their sequences without a switch, ascending
 };
 

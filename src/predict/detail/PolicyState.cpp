@@ -39,7 +39,7 @@ std::int64_t Policy::State::expected_ns(const LayoutShape& shape) {
   const auto sequences = initial_sequences(work.sequences, work.samples, mean_prompt(),
                                            work.max_new_tokens, shape.layout.replicas());
   const int count = std::clamp(4 * kMostDraws / std::max(1, work.sequences), 4, options.scenarios);
-  const Pricer pricer(scenarios, count, sequences, shape, cost, lengths, work.slots_per_rank);
+  Pricer pricer(scenarios, sequences, shape, cost, lengths, work.slots_per_rank);
   std::vector<std::vector<SwitchRule>> ways{{}};
   if (options.mode == PolicyMode::kAdaptive && options.look_ahead)
     ways = ways_on(setting(), shape, work.sequences, mean_prompt() + work.max_new_tokens / 4);

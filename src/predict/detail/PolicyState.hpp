@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -89,6 +90,10 @@ struct Policy::State {
     int alive = 0;
   };
   Settled settled;
+  // A search that goes on at the next consultation, of that epoch; ranks that become leaders begin
+  // a new epoch, so it needs no saving.
+  std::optional<PlanSearch> search;
+  std::int64_t search_epoch = -1;
   // A decision to act after which the epoch stays the same was refused at the meeting; meetings
   // cost time, so after several refusals the next one has to wait.
   std::int64_t acted_in_epoch = -1;
