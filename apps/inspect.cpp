@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -63,7 +62,7 @@ int run_inspect(int argc, char** argv) {
                  "taper inspect: --text goes with PATH, and --model with --text");
   // Started like the other commands, with several ranks: one of them looks and prints.
   std::optional<MpiSession> session;
-  if (is_one_of_several([](const char* name) -> const char* { return std::getenv(name); }))
+  if (is_one_of_several(process_environment))
     session.emplace(argc, argv);
   if (session && session->rank() > 0) return 0;
   if (text > 0) {
