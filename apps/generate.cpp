@@ -29,6 +29,22 @@ void report_speed(const std::vector<Sample>& samples, double seconds, int ranks)
   TAPER_INFO(line);
 }
 
+void write_responses(const std::string& output, const std::vector<Sample>& samples,
+                     const ModelFiles& files) {
+  AtomicFile file(output);
+  for (const Sample& s : samples) file.write(response_line(s, files));
+  file.commit();
+}
+
+// Of one generation, as run.h5 has it of an iteration.
+void write_record(const std::string& record, const GenerationReport& report, int ranks) {
+  RunFile file(record);
+  file.set_machine("ranks", std::to_string(ranks));
+  add_generation(file, 1, report);
+  file.add_metrics(1, adaptive_metrics(report));
+  file.save();
+}
+
 }  // namespace
 
 int run_generate(int argc, char** argv) {
@@ -81,20 +97,11 @@ int run_generate(int argc, char** argv) {
   GenerateJob job(options, files, prompts, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const std::vector<Sample> samples = job.run();
-  if (session.rank() == 0) {
-    AtomicFile file(output);
-    for (const Sample& s : samples) file.write(response_line(s, files));
-    file.commit();
-  }
+  if (session.rank() == 0) write_responses(output, samples, files);
   report_speed(samples, job.seconds(), ranks.size());
   if (options.mode != PolicyMode::kStatic) TAPER_INFO(summary(job.report()));
-  if (session.rank() == 0 && !record_file.empty()) {
-    RunFile file(record_file);
-    file.set_machine("ranks", std::to_string(ranks.size()));
-    add_generation(file, 1, job.report());
-    file.add_metrics(1, adaptive_metrics(job.report()));
-    file.save();
-  }
+  if (session.rank() == 0 && !record_file.empty())
+    write_record(record_file, job.report(), ranks.size());
   TAPER_INFO("completed: " << samples.size() << " responses, results in " << output
                            << (record_file.empty() ? "" : " and " + record_file));
   return 0;
