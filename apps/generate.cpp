@@ -8,6 +8,7 @@
 #include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "driver/GenerateJob.hpp"
 #include "driver/GenerationRecord.hpp"
 #include "driver/InputPath.hpp"
@@ -93,7 +94,7 @@ int run_generate(int argc, char** argv) {
     if (!record_file.empty()) require_writable(record_file);
   }
   Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
-  require_equal(ranks, prompts_file, hash_text(prompts));
+  require_equal(ranks, path_text(prompts_file), hash_text(prompts));
   GenerateJob job(options, files, prompts, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const std::vector<Sample> samples = job.run();
@@ -102,8 +103,8 @@ int run_generate(int argc, char** argv) {
   if (options.mode != PolicyMode::kStatic) TAPER_INFO(summary(job.report()));
   if (session.rank() == 0 && !record_file.empty())
     write_record(record_file, job.report(), ranks.size());
-  TAPER_INFO("completed: " << samples.size() << " responses, results in " << output
-                           << (record_file.empty() ? "" : " and " + record_file));
+  TAPER_INFO("completed: " << samples.size() << " responses, results in " << path_text(output)
+                           << (record_file.empty() ? "" : " and " + path_text(record_file)));
   return 0;
 }
 

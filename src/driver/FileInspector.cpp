@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/Hdf5Tree.hpp"
 #include "driver/ProfileFile.hpp"
@@ -112,13 +113,13 @@ std::string inspect_json_lines(const fs::path& file) {
   std::string kind = "a file of a kind that taper inspect does not know", advice;
   if (ending == ".yaml" || ending == ".yml" || ending == ".xml") {
     kind = ending == ".xml" ? "an XML file" : "a YAML file";
-    advice = "; taper train " + file.string() + " --check validates a run file";
+    advice = "; taper train " + path_text(file) + " --check validates a run file";
   }
   TAPER_FAIL(ExitCode::kBadInput,
-             file.string() << " is " << kind
-                           << " (it takes HDF5 files, weights (.safetensors), .json, .jsonl, and "
-                              "directories: runs, checkpoints, models)"
-                           << advice);
+             path_text(file) << " is " << kind
+                             << " (it takes HDF5 files, weights (.safetensors), .json, .jsonl, and "
+                                "directories: runs, checkpoints, models)"
+                             << advice);
 }
 
 }  // namespace

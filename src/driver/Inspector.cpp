@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/Checkpoint.hpp"
 #include "driver/FileInspector.hpp"
@@ -85,7 +86,7 @@ class RunInspector {
     } catch (const Error& error) {
       problems_.emplace_back(error.what());
     } catch (const std::exception& error) {
-      problems_.push_back(path.string() + " cannot be read (" + error.what() + ")");
+      problems_.push_back(path_text(path) + " cannot be read (" + error.what() + ")");
     }
     return false;
   }
@@ -145,25 +146,25 @@ std::string inspect_model(const fs::path& directory) {
 }  // namespace
 
 Inspection inspect(const fs::path& path) {
-  TAPER_VALIDATE(fs::exists(path), path.string() << " does not exist; check the path");
-  if (!fs::is_directory(path)) return {path.string() + "\n" + inspect_file(path), {}};
+  TAPER_VALIDATE(fs::exists(path), path_text(path) << " does not exist; " << path_advice(path));
+  if (!fs::is_directory(path)) return {path_text(path) + "\n" + inspect_file(path), {}};
   if (CheckpointStore::is_checkpoint(path)) return inspect_checkpoint(path);
   for (const char* file : {"run.h5", "metrics.jsonl", "status.json"})
     if (fs::exists(path / file)) return RunInspector(path).run();
   TAPER_VALIDATE(
       fs::exists(path / "config.json"),
-      path.string()
+      path_text(path)
           << " is no directory of Taper's (no run.h5, manifest.json or config.json in it)");
   return {inspect_model(path), {}};
 }
 
 std::string repair_run(const fs::path& run_directory) {
   const fs::path log = run_directory / "metrics.jsonl", file = run_directory / "run.h5";
-  TAPER_VALIDATE(fs::exists(log), log.string() << " does not exist (run.h5 is rebuilt from it)");
-  FileLock lock(OutputLock::of_run(run_directory), run_directory.string());
+  TAPER_VALIDATE(fs::exists(log), path_text(log) << " does not exist (run.h5 is rebuilt from it)");
+  FileLock lock(OutputLock::of_run(run_directory), path_text(run_directory));
   lock.take();
   RunFile::rebuild_from(file, log).save();
-  return file.string() + ": written anew from metrics.jsonl, " + inspect_metrics(log);
+  return path_text(file) + ": written anew from metrics.jsonl, " + inspect_metrics(log);
 }
 
 }  // namespace taper

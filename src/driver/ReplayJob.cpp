@@ -109,8 +109,9 @@ std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const Rep
   }
   TAPER_VALIDATE(
       !files.empty(),
-      "--run is " << path_text(run)
-                  << " (no rollouts/iter_*.h5 in it); name the directory of a run, or a rollout file");
+      "--run is "
+          << path_text(run)
+          << " (no rollouts/iter_*.h5 in it); name the directory of a run, or a rollout file");
   std::vector<ReplayTrace> traces;
   for (const auto& file : files) traces.push_back(recorded(file, o));
   // The limit is that of the run, or the longest response of all.
@@ -128,7 +129,8 @@ std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const Rep
 std::vector<ReplayResult> replay(const ReplayOptions& o) {
   for (const auto& problem : o.problems()) TAPER_FAIL(ExitCode::kBadInput, "replay: " << problem);
   const LatencyProfile profile = read_profile(o.profile);
-  if (!profile.is_complete()) TAPER_WARN(o.profile << " is " << completeness_problem(profile));
+  if (!profile.is_complete())
+    TAPER_WARN(path_text(o.profile) << " is " << completeness_problem(profile));
   const SimulatedMachine machine(profile);
   const DivisorChain chain = DivisorChain::of(o.ranks > 0 ? o.ranks : machine.profile.ranks);
   require_degrees(machine.profile, o.policy.degrees);

@@ -256,6 +256,22 @@ TEST_CASE("inspect shows files of other kinds, or says what they are") {
   refuses(scratch / "notes.txt", {"does not know", "HDF5 files, weights"});
 }
 
+TEST_CASE("paths with blanks stand in quotes") {
+  const Scratch scratch;
+  const auto quoted = [&](const std::string& name) { return "'" + scratch / name + "'"; };
+  write(scratch / "my notes.txt", "hello");
+  scratch.refuses("inspect " + quoted("my notes.txt"), {quoted("my notes.txt") + " is a file of"});
+  scratch.refuses("inspect " + quoted("no notes"), {quoted("no notes") + " does not exist"});
+  write(scratch / "my notes.h5", "hello");
+  scratch.refuses("inspect " + quoted("my notes.h5"), {quoted("my notes.h5") + " is damaged"});
+  write(scratch / "in.jsonl", "{\"tokens\": [5, 9]}\n");
+  const Outcome outcome = run("score --model " + scratch / "model" + " --input " +
+                              scratch / "in.jsonl" + " --output " + quoted("my scores.jsonl"));
+  INFO(outcome.text);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("results in " + quoted("my scores.jsonl")));
+}
+
 TEST_CASE("report names the interpreter that is missing") {
   const Outcome outcome = run("report /nowhere", "TAPER_PYTHON=/nowhere/python");
   CHECK(outcome.code == 1);
