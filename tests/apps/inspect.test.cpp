@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // taper profile, inspect and report on good and damaged files.
+#include <tuple>
+
 #include "Commands.hpp"
 #include "io/Hdf5File.hpp"
 #include "io/RunFile.hpp"
@@ -123,7 +125,12 @@ TEST_CASE("a run file is rebuilt from the metrics log") {
     for (int i = 1; i <= 3; ++i) log.append({{"critic/score/mean", 0.5 * i}}, i);
   }
   write(scratch / "run.h5", "no HDF5 file");
-  CHECK(run("inspect " + scratch.path.string()).code == 2);
+  const Outcome damage = run("inspect " + scratch.path.string());
+  CHECK(damage.code == 2);
+  CHECK_THAT(damage.text, ContainsSubstring("1 damaged or unreadable file (listed above); taper "
+                                            "inspect --repair " +
+                                            scratch.path.string() + " writes run.h5 anew") &&
+                              !ContainsSubstring("passes damaged checkpoints"));
   const Outcome outcome = run("inspect --repair " + scratch.path.string());
   INFO(outcome.text);
   CHECK(outcome.code == 0);
@@ -191,11 +198,17 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
   std::string weights = read(checkpoint / "model.safetensors");
   weights[weights.size() / 2] ^= 1;
   write(checkpoint / "model.safetensors", weights);
-  for (const auto& path : {checkpoint, scratch.path / "run"}) {
+  const std::string others = "taper train passes damaged checkpoints over",
+                    this_one = "taper train does not start from this checkpoint";
+  for (const auto& [path, advice, no_advice] :
+       {std::tuple(checkpoint, this_one, others),
+        std::tuple(scratch.path / "run", others, this_one)}) {
     outcome = run("inspect " + path.string());
     CHECK(outcome.code == 2);
-    CHECK_THAT(outcome.text, ContainsSubstring("model.safetensors") &&
-                                 ContainsSubstring("1 damaged or unreadable files"));
+    CHECK_THAT(outcome.text,
+               ContainsSubstring("model.safetensors") &&
+                   ContainsSubstring("1 damaged or unreadable file (listed above); " + advice) &&
+                   !ContainsSubstring(no_advice) && !ContainsSubstring("--repair"));
   }
   // One damaged file does not hide another.
   const fs::path other = scratch.path / "run/checkpoints/iter_000002";
@@ -214,6 +227,7 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
         "metrics.jsonl:2 ", "status.json is not valid JSON", "run.h5 is damaged",
         "7 damaged or unreadable files", "iter_000001: DAMAGED", "run.h5: DAMAGED"})
     CHECK_THAT(outcome.text, ContainsSubstring(part));
+  CHECK_THAT(outcome.text, !ContainsSubstring("--repair"));  // its source is damaged, too
   write(checkpoint / "manifest.json", "{}");
   CHECK(run("inspect " + checkpoint.string()).code == 2);
 }
