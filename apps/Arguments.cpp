@@ -26,9 +26,8 @@ void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
 
 RankGrid ModelArguments::grid(int ranks) const {
   if (layout.empty()) return {1, ranks};
-  TAPER_VALIDATE(
-      layout.find_first_of("xX") != std::string::npos,
-      "--layout is '" << layout << "' (wanted is TPxDP, e.g. 2x4 for four replicas of 2 ranks)");
+  TAPER_VALIDATE(layout.find_first_of("xX") != std::string::npos,
+                 "--layout is '" << layout << "' (wanted is " << kGridForm << ")");
   require_layout("--layout", layout, ranks);
   return parse_rank_grid(layout);
 }

@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <array>
-#include <cstdlib>
 
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
@@ -16,16 +15,12 @@ Placement gather_allowed() {
   return gather_placement(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), find_place());
 }
 
-const char* environment(const char* name) {
-  return std::getenv(name);
-}
-
 }  // namespace
 
 Session::Session(int& argc, char**& argv)
     : mpi_(argc, argv),
       allowed_(gather_allowed()),
-      threads_(choose_threads(allowed_, mpi_.rank(), environment)),
+      threads_(choose_threads(allowed_, mpi_.rank(), process_environment)),
       runtime_(argc, argv, threads_.threads()) {
   mpi_.watch(progress_);
 }

@@ -8,6 +8,7 @@
 #include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "driver/GenerateJob.hpp"
 #include "driver/GenerationRecord.hpp"
 #include "driver/InputPath.hpp"
@@ -27,6 +28,22 @@ void report_speed(const std::vector<Sample>& samples, double seconds, int ranks)
                 static_cast<long long>(tokens), seconds, static_cast<double>(tokens) / seconds,
                 samples.size(), ranks);
   TAPER_INFO(line);
+}
+
+void write_responses(const std::string& output, const std::vector<Sample>& samples,
+                     const ModelFiles& files) {
+  AtomicFile file(output);
+  for (const Sample& s : samples) file.write(response_line(s, files));
+  file.commit();
+}
+
+// Of one generation, as run.h5 has it of an iteration.
+void write_record(const std::string& record, const GenerationReport& report, int ranks) {
+  RunFile file(record);
+  file.set_machine("ranks", std::to_string(ranks));
+  add_generation(file, 1, report);
+  file.add_metrics(1, adaptive_metrics(report));
+  file.save();
 }
 
 }  // namespace
@@ -77,26 +94,17 @@ int run_generate(int argc, char** argv) {
     if (!record_file.empty()) require_writable(record_file);
   }
   Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
-  require_equal(ranks, prompts_file, hash_text(prompts));
+  require_equal(ranks, path_text(prompts_file), hash_text(prompts));
   GenerateJob job(options, files, prompts, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const std::vector<Sample> samples = job.run();
-  if (session.rank() == 0) {
-    AtomicFile file(output);
-    for (const Sample& s : samples) file.write(response_line(s, files));
-    file.commit();
-  }
+  if (session.rank() == 0) write_responses(output, samples, files);
   report_speed(samples, job.seconds(), ranks.size());
   if (options.mode != PolicyMode::kStatic) TAPER_INFO(summary(job.report()));
-  if (session.rank() == 0 && !record_file.empty()) {
-    RunFile file(record_file);
-    file.set_machine("ranks", std::to_string(ranks.size()));
-    add_generation(file, 1, job.report());
-    file.add_metrics(1, adaptive_metrics(job.report()));
-    file.save();
-  }
-  TAPER_INFO("completed: " << samples.size() << " responses, results in " << output
-                           << (record_file.empty() ? "" : " and " + record_file));
+  if (session.rank() == 0 && !record_file.empty())
+    write_record(record_file, job.report(), ranks.size());
+  TAPER_INFO("completed: " << samples.size() << " responses, results in " << path_text(output)
+                           << (record_file.empty() ? "" : " and " + path_text(record_file)));
   return 0;
 }
 

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -10,6 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/Printable.hpp"
+#include "base/Text.hpp"
 #include "comm/Startup.hpp"
 #include "driver/Inspector.hpp"
 #include "driver/RolloutText.hpp"
@@ -30,11 +30,11 @@ void print(const std::string& path, const Inspection& found) {
   print("problems:\n");
   for (const auto& problem : found.problems) print("  " + problem + "\n");
   std::fflush(stdout);  // before the error
-  TAPER_FAIL(ExitCode::kBadInput, path_text(path)
-                                      << ": " << found.problems.size()
-                                      << " damaged or unreadable files (listed above); taper train "
-                                         "passes damaged checkpoints over, --repair writes run.h5 "
-                                         "anew");
+  const bool one = found.problems.size() == 1;
+  TAPER_FAIL(ExitCode::kBadInput,
+             path_text(path) << ": " << found.problems.size() << " damaged or unreadable "
+                             << (one ? "file" : "files") << " (listed above)"
+                             << (found.advice.empty() ? "" : "; ") << join(found.advice, "; "));
 }
 
 }  // namespace
@@ -63,8 +63,7 @@ int run_inspect(int argc, char** argv) {
                  "taper inspect: --text goes with PATH, and --model with --text");
   // Started like the other commands, with several ranks: one of them looks and prints.
   std::optional<MpiSession> session;
-  if (is_one_of_several([](const char* name) -> const char* { return std::getenv(name); }))
-    session.emplace(argc, argv);
+  if (is_one_of_several(process_environment)) session.emplace(argc, argv);
   if (session && session->rank() > 0) return 0;
   if (text > 0) {
     print(rollout_text(path, text, model));

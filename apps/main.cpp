@@ -26,7 +26,7 @@ constexpr Command kCommands[] = {
     {"score", "log-probs of given tokens", taper::run_score},
     {"eval", "avg@k, pass@k and maj@k of a model on a task", taper::run_eval},
     {"profile", "measure step times and switching costs for adaptive runs", taper::run_profile},
-    {"inspect", "print an HDF5 file or checkpoint of Taper", taper::run_inspect},
+    {"inspect", "print and check a file, run, checkpoint or model directory", taper::run_inspect},
     {"replay", "judge the layout policy on recorded response lengths", taper::run_replay},
     {"report", "pictures and a report of one or several runs", taper::run_report},
 };

@@ -8,6 +8,7 @@
 #include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "driver/ProfileJob.hpp"
 #include "driver/ProfileTable.hpp"
 #include "shard/RankGrid.hpp"
@@ -81,7 +82,8 @@ int run_profile(int argc, char** argv) {
   if (session.rank() != 0) return 0;
   std::fputs(to_table(profile).c_str(), stdout);
   std::fflush(stdout);
-  if (!profile.is_complete()) TAPER_WARN(options.output << " is " << completeness_problem(profile));
+  if (!profile.is_complete())
+    TAPER_WARN(path_text(options.output) << " is " << completeness_problem(profile));
   return 0;
 }
 

@@ -46,8 +46,8 @@ int run_replay(int argc, char** argv) {
   line.integer("max-running", options.max_running, "N", "sequences in flight per rank").at_least(1);
   line.integer("seed", options.policy.seed, "S", "seed of the policy's scenarios").at_least(0);
   line.integer("scenarios", options.policy.scenarios, "N", "length scenarios per decision")
-      .at_least(32)
-      .at_most(64);
+      .at_least(PolicyOptions::kLeastScenarios)
+      .at_most(PolicyOptions::kMostScenarios);
   line.integer("low-percent", options.policy.low_percent, "P",
                "a switch must save time at this quantile of the scenarios")
       .at_least(1)

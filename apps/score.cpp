@@ -6,6 +6,7 @@
 #include "Commands.hpp"
 #include "Session.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "driver/InputPath.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
@@ -44,7 +45,7 @@ int run_score(int argc, char** argv) {
   const ScoreInput given = read_score_input(input, files);
   if (session.rank() == 0) require_writable(output);
   Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
-  require_equal(ranks, input, hash_text(given.sequences));
+  require_equal(ranks, path_text(input), hash_text(given.sequences));
   ScoreJob job(options, files, given.sequences, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const auto scores = job.run();
@@ -54,7 +55,7 @@ int run_score(int argc, char** argv) {
       file.write(score_line(scores[i], given.prompt_lengths[i]));
     file.commit();
   }
-  TAPER_INFO("completed: " << scores.size() << " sequences, results in " << output);
+  TAPER_INFO("completed: " << scores.size() << " sequences, results in " << path_text(output));
   return 0;
 }
 

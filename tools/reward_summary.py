@@ -17,18 +17,26 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def values_of(path, name):
-    found = []
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            value = json.loads(line).get(name)
-            if value is not None:
-                found.append(float(value))
-    return found
+def values_of(lines, name):
+    return [float(line[name]) for line in lines if line.get(name) is not None]
+
+
+def held_out_scores(lines):
+    """Of each evaluation in order, as text; that of the weights behind the last line says so."""
+    scores = {}  # by iterations trained: the end of a run that went on is the start of what follows
+    for line in lines:
+        step = int(line["step"])
+        for name, trained in (("val/score/mean", step - 1), ("val/score/final", step)):
+            if line.get(name) is not None:
+                scores[trained] = float(line[name])
+    last = int(lines[-1]["step"])
+    return [f"{scores[trained]:.3f}" + (" (final weights)" if trained == last else "") for trained in sorted(scores)]
 
 
 def main(path):
-    rewards = values_of(path, "critic/score/mean")
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file if line.strip()]
+    rewards = values_of(lines, "critic/score/mean")
     if not rewards:
         sys.exit(f"{path}: no critic/score/mean in it")
     begin, end = window_sizes(len(rewards))
@@ -38,11 +46,10 @@ def main(path):
     else:
         print(f"  reward     {mean(first):.3f} mean of the first {begin} of {len(rewards)} iterations, "
               f"{mean(last):.3f} of the last {end}: {mean(last) - mean(first):+.3f}")
-    held_out = [f"{value:.3f}" for value in values_of(path, "val/score/mean")]
-    held_out += [f"{value:.3f} (final weights)" for value in values_of(path, "val/score/final")]
+    held_out = held_out_scores(lines)
     if held_out:
         print(f"  held-out   {', '.join(held_out)}")
-    differences = values_of(path, "training/rollout_log_probs_diff_max")
+    differences = values_of(lines, "training/rollout_log_probs_diff_max")
     if differences:
         print(f"  exactness  largest difference of rollout and training log-probs: {max(differences):g}")
 

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -37,8 +36,7 @@ World find_world() {
   World world;
   if (finalized != 0) return world;
   if (initialized == 0) {
-    if (!is_one_of_several([](const char* name) -> const char* { return std::getenv(name); }))
-      return world;
+    if (!is_one_of_several(process_environment)) return world;
     int provided = 0;
     TAPER_MPI_CALL(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
   }

@@ -45,8 +45,7 @@ MpiSession::MpiSession(int& argc, char**& argv) {
                                                       << provided << ", MPI_THREAD_FUNNELED ("
                                                       << MPI_THREAD_FUNNELED
                                                       << ") is needed: use a threaded build");
-  const std::string problem =
-      lone_rank_problem(ranks_, [](const char* name) -> const char* { return std::getenv(name); });
+  const std::string problem = lone_rank_problem(ranks_, process_environment);
   TAPER_VALIDATE(problem.empty(), problem);
   TAPER_MPI_CALL(MPI_Comm_dup(MPI_COMM_WORLD, &farewell_));
 }
@@ -80,6 +79,10 @@ std::string mpi_library() {
   if (const auto at = line.find(" Version:"); at != std::string::npos) line.erase(at, 9);
   std::replace(line.begin(), line.end(), '\t', ' ');
   return line;
+}
+
+const char* process_environment(const char* name) {
+  return std::getenv(name);
 }
 
 std::string lone_rank_problem(int mpi_ranks, const Environment& environment) {

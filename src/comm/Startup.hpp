@@ -49,6 +49,9 @@ std::string mpi_library();
 // Reads an environment variable; null where it is not set.
 using Environment = std::function<const char*(const char*)>;
 
+// That of this process.
+const char* process_environment(const char* name);
+
 // Why a process alone in its MPI world was probably started as one of several by a launcher of
 // another MPI, with the remedy; empty where nothing hints at it.
 std::string lone_rank_problem(int mpi_ranks, const Environment& environment);

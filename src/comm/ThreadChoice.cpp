@@ -23,16 +23,17 @@ bool meet(const std::vector<int>& a, const std::vector<int>& b) {
                      [&](int core) { return std::binary_search(b.begin(), b.end(), core); });
 }
 
+using Host = std::vector<const RankPlace*>;  // the places of its ranks
+
 // A core that several ranks may run on counts for each by its share. Sets the figures of `choice`.
-void measure(const Placement& placement, int rank, ThreadChoice& choice) {
-  const RankPlace& mine = placement.ranks.at(static_cast<std::size_t>(rank));
+void measure(const RankPlace& mine, const Host& host, ThreadChoice& choice) {
   std::map<int, int> ranks_on;  // of my cores
   for (const int core : mine.cores) ranks_on[core] = 0;
   choice.ranks = 0;
-  for (const RankPlace& other : placement.ranks) {
-    if (other.host != mine.host || !meet(mine.cores, other.cores)) continue;
+  for (const RankPlace* other : host) {
+    if (!meet(mine.cores, other->cores)) continue;
     ++choice.ranks;
-    for (const int core : other.cores)
+    for (const int core : other->cores)
       if (const auto at = ranks_on.find(core); at != ranks_on.end()) ++at->second;
   }
   double share = 0;
@@ -55,8 +56,12 @@ std::string range(const std::set<int>& values) {
 }  // namespace
 
 ThreadChoice choose_threads(const Placement& placement, int rank, const Environment& environment) {
+  const RankPlace& mine = placement.ranks.at(static_cast<std::size_t>(rank));
+  Host host;
+  for (const RankPlace& other : placement.ranks)
+    if (other.host == mine.host) host.push_back(&other);
   ThreadChoice choice;
-  measure(placement, rank, choice);
+  measure(mine, host, choice);
   for (const char* name : {"OMP_NUM_THREADS", "KOKKOS_NUM_THREADS"})  // the last one counts
     if (const char* value = environment(name); value != nullptr && *value != '\0')
       choice.setting = name;
@@ -77,12 +82,15 @@ std::string to_string(const ThreadChoice& choice, const std::vector<int>& thread
 std::vector<std::string> thread_warnings(const Placement& placement,
                                          const std::vector<int>& threads) {
   TAPER_EXPECT(threads.size() == placement.ranks.size());
+  std::map<std::string, Host> hosts;
+  for (const RankPlace& place : placement.ranks) hosts[place.host].push_back(&place);
   std::map<std::string, Crowd> crowds;  // by host
   for (std::size_t r = 0; r < threads.size(); ++r) {
+    const RankPlace& place = placement.ranks[r];
     ThreadChoice choice;
-    measure(placement, static_cast<int>(r), choice);
+    measure(place, hosts.at(place.host), choice);
     if (threads[r] <= choice.room) continue;
-    Crowd& crowd = crowds[placement.ranks[r].host];
+    Crowd& crowd = crowds[place.host];
     crowd.ranks.push_back(std::to_string(r));
     crowd.threads.insert(threads[r]);
     crowd.room.insert(choice.room);

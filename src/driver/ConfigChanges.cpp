@@ -2,37 +2,23 @@
 #include "driver/ConfigChanges.hpp"
 
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
-#include "base/Text.hpp"
+#include "base/Error.hpp"
+#include "param/ParamFile.hpp"
 
 namespace taper {
 namespace {
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;  // Section/Name, value
 
-// Of lines "Section:" and, deeper, "Name: value"; comments are skipped.
+// None where the text cannot be read: a checkpoint is not refused for that.
 Parameters parameters_of(const std::string& yaml) {
-  Parameters found;
-  std::vector<std::pair<std::size_t, std::string>> sections;  // indentation, name
-  std::istringstream lines(yaml);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t indent = line.find_first_not_of(' ');
-    const std::size_t colon = line.find(':');
-    if (indent == std::string::npos || line[indent] == '#' || colon == std::string::npos) continue;
-    while (!sections.empty() && sections.back().first >= indent) sections.pop_back();
-    const std::string name = line.substr(indent, colon - indent),
-                      value = trim(line.substr(colon + 1));
-    if (value.empty()) {
-      sections.emplace_back(indent, name);
-      continue;
-    }
-    std::string path;
-    for (const auto& [depth, section] : sections) path += section + "/";
-    found.emplace_back(path + name, value);
+  try {
+    return param::ParamFile::parse(yaml, "run.yaml").values();
+  } catch (const Error&) {
+    return {};
   }
-  return found;
 }
 
 // Its value, or "(none)".

@@ -2,13 +2,12 @@
 #include "driver/FileInspector.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <initializer_list>
 #include <sstream>
-#include <string_view>
 #include <vector>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/Hdf5Tree.hpp"
 #include "driver/ProfileFile.hpp"
@@ -26,11 +25,13 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kShownKeys = 40;
 
-bool begins_with(const fs::path& file, std::string_view signature) {
-  std::string begin(signature.size(), '\0');
-  std::ifstream in(file, std::ios::binary);
-  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return in && begin == signature;
+// A file that cannot be opened is told by the reader that its name asks for.
+bool is_hdf5(const fs::path& file) {
+  try {
+    return Hdf5File::has_signature(file);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 bool is_profile(const fs::path& file) {
@@ -112,13 +113,13 @@ std::string inspect_json_lines(const fs::path& file) {
   std::string kind = "a file of a kind that taper inspect does not know", advice;
   if (ending == ".yaml" || ending == ".yml" || ending == ".xml") {
     kind = ending == ".xml" ? "an XML file" : "a YAML file";
-    advice = "; taper train " + file.string() + " --check validates a run file";
+    advice = "; taper train " + path_text(file) + " --check validates a run file";
   }
   TAPER_FAIL(ExitCode::kBadInput,
-             file.string() << " is " << kind
-                           << " (it takes HDF5 files, weights (.safetensors), .json, .jsonl, and "
-                              "directories: runs, checkpoints, models)"
-                           << advice);
+             path_text(file) << " is " << kind
+                             << " (it takes HDF5 files, weights (.safetensors), .json, .jsonl, and "
+                                "directories: runs, checkpoints, models)"
+                             << advice);
 }
 
 }  // namespace
@@ -138,7 +139,7 @@ std::string inspect_file(const fs::path& file) {
     return std::find(endings.begin(), endings.end(), ending) != endings.end();
   };
   // A damaged HDF5 file may have lost its signature.
-  if (begins_with(file, "\x89HDF\r\n\x1a\n") || ends_in({".h5", ".hdf5"}))
+  if (is_hdf5(file) || ends_in({".h5", ".hdf5"}))
     return is_profile(file) ? inspect_profile(file) : hdf5_tree(file);
   if (ends_in({".safetensors"})) return inspect_weights(file);
   if (ends_in({".jsonl"})) return inspect_json_lines(file);

@@ -64,7 +64,8 @@ std::int64_t largest_block(const ModelFiles& files, int tp) {
 std::vector<int> degrees_of_layout(const std::string& text) {
   if (text.empty()) return {};
   std::vector<int> degrees = group_degrees(text).value_or(std::vector<int>{});
-  TAPER_VALIDATE(!degrees.empty(), "'" << text << "' is no layout (TPxDP or degrees of groups)");
+  TAPER_VALIDATE(!degrees.empty(),
+                 "'" << text << "' is no layout (wanted is " << layout_forms() << ")");
   std::sort(degrees.begin(), degrees.end());
   degrees.erase(std::unique(degrees.begin(), degrees.end()), degrees.end());
   return degrees;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "io/Hdf5File.hpp"
 #include "io/Json.hpp"
@@ -135,7 +136,7 @@ std::string hdf5_tree(const std::filesystem::path& file) {
   try {
     show_group(out, Hdf5File::open_read(file), "/", 1);
   } catch (const Error& e) {
-    TAPER_FAIL(ExitCode::kBadInput, file.string()
+    TAPER_FAIL(ExitCode::kBadInput, path_text(file)
                                         << " is damaged or no HDF5 file (" << e.what() << ")");
   }
   return out.str();

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/Checkpoint.hpp"
 #include "driver/FileInspector.hpp"
@@ -37,7 +38,9 @@ void list_files(std::ostream& out, const fs::path& directory, const std::string&
 }
 
 Inspection inspect_checkpoint(const fs::path& directory) {
-  Inspection found{{}, CheckpointStore::problems(directory)};
+  Inspection found{{}, CheckpointStore::problems(directory), {}};
+  if (!found.problems.empty())
+    found.advice.push_back("taper train does not start from this checkpoint; name another one");
   std::ostringstream out;
   if (found.problems.empty())
     out << "checkpoint after iteration "
@@ -60,19 +63,20 @@ class RunInspector {
       const Json status = read_json_file(file);
       for (const auto& [key, value] : status.items()) out_ << key << ": " << value.dump() << '\n';
     });
-    check_if_there("metrics.jsonl", [&](const fs::path& file) {
+    const bool has_log = check_if_there("metrics.jsonl", [&](const fs::path& file) {
       out_ << "metrics.jsonl: " << inspect_metrics(file);
     });
     out_ << "files:\n";
     list_files(out_, directory_, "  ");
-    for (const fs::path& checkpoint : CheckpointStore::list(directory_ / "checkpoints"))
-      check_checkpoint(checkpoint);
+    check_checkpoints();
     check_rollouts();
-    check_if_there("run.h5", [&](const fs::path& file) {
+    const bool is_good = check_if_there("run.h5", [&](const fs::path& file) {
       const std::string tree = hdf5_tree(file);
       out_ << "run.h5:\n" << tree;
     });
-    return {out_.str(), std::move(problems_)};
+    if (!is_good && has_log && fs::exists(directory_ / "metrics.jsonl"))
+      advice_.push_back("taper inspect --repair " + path_text(directory_) + " writes run.h5 anew");
+    return {out_.str(), std::move(problems_), std::move(advice_)};
   }
 
  private:
@@ -85,22 +89,29 @@ class RunInspector {
     } catch (const Error& error) {
       problems_.emplace_back(error.what());
     } catch (const std::exception& error) {
-      problems_.push_back(path.string() + " cannot be read (" + error.what() + ")");
+      problems_.push_back(path_text(path) + " cannot be read (" + error.what() + ")");
     }
     return false;
   }
 
+  // False where it is damaged.
   template <class Check>
-  void check_if_there(const char* name, const Check& look) {
+  bool check_if_there(const char* name, const Check& look) {
     const fs::path path = directory_ / name;
-    if (fs::exists(path) && !check(path, look)) out_ << name << ": DAMAGED\n";
+    const bool is_good = !fs::exists(path) || check(path, look);
+    if (!is_good) out_ << name << ": DAMAGED\n";
+    return is_good;
   }
 
-  void check_checkpoint(const fs::path& checkpoint) {
-    const auto problems = CheckpointStore::problems(checkpoint);
-    problems_.insert(problems_.end(), problems.begin(), problems.end());
-    out_ << "checkpoints/" << checkpoint.filename().string() << ": "
-         << (problems.empty() ? "whole" : "DAMAGED") << '\n';
+  void check_checkpoints() {
+    const std::size_t before = problems_.size();
+    for (const fs::path& checkpoint : CheckpointStore::list(directory_ / "checkpoints")) {
+      const auto problems = CheckpointStore::problems(checkpoint);
+      problems_.insert(problems_.end(), problems.begin(), problems.end());
+      out_ << "checkpoints/" << checkpoint.filename().string() << ": "
+           << (problems.empty() ? "whole" : "DAMAGED") << '\n';
+    }
+    if (problems_.size() > before) advice_.push_back("taper train passes damaged checkpoints over");
   }
 
   void check_rollouts() {
@@ -125,7 +136,7 @@ class RunInspector {
 
   fs::path directory_;
   std::ostringstream out_;
-  std::vector<std::string> problems_;
+  std::vector<std::string> problems_, advice_;
 };
 
 std::string inspect_model(const fs::path& directory) {
@@ -145,25 +156,25 @@ std::string inspect_model(const fs::path& directory) {
 }  // namespace
 
 Inspection inspect(const fs::path& path) {
-  TAPER_VALIDATE(fs::exists(path), path.string() << " does not exist; check the path");
-  if (!fs::is_directory(path)) return {path.string() + "\n" + inspect_file(path), {}};
+  TAPER_VALIDATE(fs::exists(path), path_text(path) << " does not exist; " << path_advice(path));
+  if (!fs::is_directory(path)) return {path_text(path) + "\n" + inspect_file(path), {}, {}};
   if (CheckpointStore::is_checkpoint(path)) return inspect_checkpoint(path);
   for (const char* file : {"run.h5", "metrics.jsonl", "status.json"})
     if (fs::exists(path / file)) return RunInspector(path).run();
   TAPER_VALIDATE(
       fs::exists(path / "config.json"),
-      path.string()
+      path_text(path)
           << " is no directory of Taper's (no run.h5, manifest.json or config.json in it)");
-  return {inspect_model(path), {}};
+  return {inspect_model(path), {}, {}};
 }
 
 std::string repair_run(const fs::path& run_directory) {
   const fs::path log = run_directory / "metrics.jsonl", file = run_directory / "run.h5";
-  TAPER_VALIDATE(fs::exists(log), log.string() << " does not exist (run.h5 is rebuilt from it)");
-  FileLock lock(OutputLock::of_run(run_directory), run_directory.string());
+  TAPER_VALIDATE(fs::exists(log), path_text(log) << " does not exist (run.h5 is rebuilt from it)");
+  FileLock lock(OutputLock::of_run(run_directory), path_text(run_directory));
   lock.take();
   RunFile::rebuild_from(file, log).save();
-  return file.string() + ": written anew from metrics.jsonl, " + inspect_metrics(log);
+  return path_text(file) + ": written anew from metrics.jsonl, " + inspect_metrics(log);
 }
 
 }  // namespace taper

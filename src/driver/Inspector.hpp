@@ -10,6 +10,7 @@ namespace taper {
 struct Inspection {
   std::string text;                   // what there is, for people
   std::vector<std::string> problems;  // one per damaged or unreadable file, with its name
+  std::vector<std::string> advice;    // what to do about them, one per kind of file
 };
 
 // What a path holds: a file (FileInspector.hpp), a checkpoint, a run directory or a model

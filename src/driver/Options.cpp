@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/Options.hpp"
 
-#include <filesystem>
-
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "text/Tasks.hpp"
@@ -19,10 +17,8 @@ std::vector<std::pair<std::string, RewardRule>> named_reward_rules() {
 
 std::vector<std::string> ModelOptions::problems() const {
   if (directory.empty())
-    return {
-        "Model/Directory is not set (a Hugging Face directory is wanted, e.g. data/model; relative "
-        "paths count from the working directory, " +
-        path_text(std::filesystem::current_path()) + ")"};
+    return {"Model/Directory is not set (a Hugging Face directory is wanted, e.g. data/model); " +
+            path_advice("")};
   return {};
 }
 

@@ -29,7 +29,7 @@ std::vector<std::pair<std::string, RewardRule>> named_reward_rules();
 // Whether there is an in-tree task of that name.
 std::vector<std::string> task_problems(const std::string& task);
 
-// What errors call the options that name data, likewise.
+// What errors call the options that name data: keys of a run file, or options of a command.
 struct DataNames {
   const char* prompts = "Data/Prompts";
   const char* evaluation_prompts = "Data/Evaluation Prompts";
@@ -55,7 +55,7 @@ inline constexpr int kMostRunning = 1 << 20;
 inline constexpr int kMostStepRows = 1 << 22;
 inline constexpr double kMostKvMemoryMb = 1e9;
 
-// What errors call some options: keys of a run file, or options of a command.
+// Likewise, of the options of generation.
 struct RolloutNames {
   const char* layout = "Rollout/Layout";
   const char* kv_memory = "Rollout/KV Memory MB";

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "driver/RunIdentity.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5File.hpp"
@@ -118,7 +119,7 @@ LatencyProfile read_content(const Hdf5File& file) {
 
 void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
   for (const auto& problem : p.problems())
-    TAPER_FAIL(ExitCode::kFailure, path.string() << " is not written: " << problem);
+    TAPER_FAIL(ExitCode::kFailure, path_text(path) << " is not written: " << problem);
   Hdf5File file = Hdf5File::create(part_path(path));
   file.set_attribute("/", "format", kFormat);
   file.set_attribute("/", "format_version", kVersion);
@@ -151,18 +152,18 @@ LatencyProfile read_checked(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
   TAPER_VALIDATE(
       file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
-      path.string() << " is no profile of Taper");
-  TAPER_VALIDATE(file.int_attribute("/", "format_version") == kVersion,
-                 path.string() << " has format version "
-                               << file.int_attribute("/", "format_version") << " (this build reads "
-                               << kVersion << "); measure it again: taper profile");
+      path_text(path) << " is no profile of Taper");
+  TAPER_VALIDATE(
+      file.int_attribute("/", "format_version") == kVersion,
+      path_text(path) << " has format version " << file.int_attribute("/", "format_version")
+                      << " (this build reads " << kVersion << "); measure it again: taper profile");
   LatencyProfile p = read_content(file);
   TAPER_VALIDATE(
       static_cast<std::int64_t>(content_hash(p)) == file.int_attribute("/", "content_hash"),
-      path.string() << " is damaged (its checksum differs); measure it again: taper "
-                       "profile");
+      path_text(path) << " is damaged (its checksum differs); measure it again: taper "
+                         "profile");
   for (const auto& problem : p.problems())
-    TAPER_FAIL(ExitCode::kBadInput, path.string() << ": " << problem);
+    TAPER_FAIL(ExitCode::kBadInput, path_text(path) << ": " << problem);
   return p;
 }
 
@@ -170,7 +171,7 @@ LatencyProfile read_checked(const std::filesystem::path& path) {
 
 LatencyProfile read_profile(const std::filesystem::path& path) {
   TAPER_VALIDATE(std::filesystem::exists(path),
-                 "the profile " << path.string() << " does not exist; measure it: taper profile");
+                 "the profile " << path_text(path) << " does not exist; measure it: taper profile");
   try {
     return read_checked(path);
   } catch (const Error& e) {  // what HDF5 cannot read is bad input too

@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/OutputPath.hpp"
@@ -91,9 +92,9 @@ void ProfileJob::restore() {
     require_same_identity(partial, Completeness::kPartial, found.identity, record_.identity);
     for (const auto& [name, value] : record_.settings)
       TAPER_VALIDATE(found.settings[name] == value,
-                     partial.string() << " was begun with " << name << " " << found.settings[name]
-                                      << " (now it is " << value
-                                      << "); give the same, or start anew with --fresh");
+                     path_text(partial) << " was begun with " << name << " " << found.settings[name]
+                                        << " (now it is " << value
+                                        << "); give the same, or start anew with --fresh");
     before_ = found.seconds_spent;
     if (found.ended)  // the same again, or now as long as planned
       found.budget = record_.budget > 0 ? before_ + record_.budget : 0;
@@ -109,10 +110,10 @@ void ProfileJob::restore() {
                           record_.identity);
     if (complete_->is_complete()) {
       require_degrees(*complete_, degrees_);
-      TAPER_INFO(options_.output << " is complete; --fresh measures it anew");
+      TAPER_INFO(path_text(options_.output) << " is complete; --fresh measures it anew");
     } else {
-      TAPER_INFO(options_.output << " is incomplete and " << partial.string()
-                                 << " is not there: it is measured anew");
+      TAPER_INFO(path_text(options_.output) << " is incomplete and " << partial.string()
+                                            << " is not there: it is measured anew");
       complete_.reset();
     }
   }

@@ -85,15 +85,15 @@ std::optional<ProfileVisit> ProfilePlanner::next() {
 }
 
 bool ProfilePlanner::is_nothing_left() const {
-  if (static_cast<int>(least_visited().visits.size()) < kFullVisits) return false;
   ProfileRecord copy = *record_;
-  return !ProfilePlanner(sides_, copy).add_refinements();
+  copy.budget = 0;
+  return !ProfilePlanner(sides_, copy).next();
 }
 
 int ProfilePlanner::measured_percent() const {
+  if (is_nothing_left()) return 100;
   const double share = record_->seconds_spent / default_budget(record_->first_round);
-  if (share >= 1 || is_nothing_left()) return 100;
-  return std::max(1, static_cast<int>(100 * share));
+  return std::clamp(static_cast<int>(100 * share), 1, 99);
 }
 
 // Many steps in a row where they are short, so that a visit is not all start and end.

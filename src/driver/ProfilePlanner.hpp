@@ -50,8 +50,8 @@ class ProfilePlanner {
   std::vector<StepSample> samples() const;
 
   int visits() const { return visits_; }  // least over the points
-  // Share of the planned measuring that is done: 100 where nothing is left to measure, or the time
-  // that would be taken without a budget is spent; at least 1.
+  // Share of the planned measuring that is done, by time: 100 where a start without a budget would
+  // measure no more, else 1 to 99.
   int measured_percent() const;
   const std::vector<ProfileSide>& sides() const { return sides_; }
 
@@ -60,7 +60,7 @@ class ProfilePlanner {
   void add_point(const ProfileSide& side, const StepShape& shape);
   bool add_refinements();
   bool has_time(double share) const;
-  bool is_nothing_left() const;
+  bool is_nothing_left() const;  // for a start without a budget
   std::vector<StepSample> samples(int degree, PairClass pair) const;
   ProfileVisit visit_of(const ProfilePoint& point) const;
   const ProfilePoint& least_visited() const;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <numeric>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -47,27 +46,9 @@ void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>
 void require_layout(const std::string& option, const std::string& text, int ranks) {
   if (text.empty()) return;
   const auto degrees = group_degrees(text);
-  TAPER_VALIDATE(degrees, option << " is '" << text
-                                 << "' (wanted is TPxDP, e.g. 2x4 for four replicas of 2 ranks, or "
-                                    "the degrees of the groups in rank order, e.g. 4+2+2)");
-  const std::int64_t covered = std::accumulate(degrees->begin(), degrees->end(), std::int64_t{0});
-  TAPER_VALIDATE(covered == ranks, option << " is " << text << " (for " << covered
-                                          << " ranks; there are " << ranks
-                                          << "); start so many ranks, or choose another layout");
-  int next = 0;
-  for (const int tp : *degrees) {
-    TAPER_VALIDATE(ranks % tp == 0, option << " is " << text << " (degree " << tp
-                                           << " does not divide the " << ranks
-                                           << " ranks); choose another layout");
-    TAPER_VALIDATE(next % tp == 0, option << " is " << text << " (its group of " << tp
-                                          << " starts at rank " << next << ", no multiple of " << tp
-                                          << "); put larger groups first");
-    for (const int other : *degrees)
-      TAPER_VALIDATE(other < tp || other % tp == 0,
-                     option << " is " << text << " (degrees " << tp << " and " << other
-                            << ": one must divide the other); choose another layout");
-    next += tp;
-  }
+  TAPER_VALIDATE(degrees, option << " is '" << text << "' (wanted is " << layout_forms() << ")");
+  const std::string problem = layout_problem(*degrees, ranks);
+  TAPER_VALIDATE(problem.empty(), option << " is " << text << " " << problem);
 }
 
 Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progress& shared_progress)

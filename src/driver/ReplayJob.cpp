@@ -10,6 +10,7 @@
 #include "driver/InputPath.hpp"
 #include "driver/ProfileFile.hpp"
 #include "driver/ProfileTable.hpp"
+#include "driver/RolloutFolder.hpp"
 #include "io/Json.hpp"
 #include "io/RolloutFile.hpp"
 
@@ -102,17 +103,15 @@ std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const Rep
   require_input_path("--run", run);
   std::vector<std::filesystem::path> files;
   if (std::filesystem::is_directory(run)) {
-    const auto folder = std::filesystem::is_directory(run / "rollouts") ? run / "rollouts" : run;
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
-      if (entry.path().extension() == ".h5") files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+    files = rollout_files(std::filesystem::is_directory(run / "rollouts") ? run / "rollouts" : run);
   } else {
     files.push_back(run);
   }
   TAPER_VALIDATE(
       !files.empty(),
-      "--run is " << path_text(run)
-                  << " (no rollouts/*.h5 in it); name the directory of a run, or a rollout file");
+      "--run is "
+          << path_text(run)
+          << " (no rollouts/iter_*.h5 in it); name the directory of a run, or a rollout file");
   std::vector<ReplayTrace> traces;
   for (const auto& file : files) traces.push_back(recorded(file, o));
   // The limit is that of the run, or the longest response of all.
@@ -130,7 +129,8 @@ std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const Rep
 std::vector<ReplayResult> replay(const ReplayOptions& o) {
   for (const auto& problem : o.problems()) TAPER_FAIL(ExitCode::kBadInput, "replay: " << problem);
   const LatencyProfile profile = read_profile(o.profile);
-  if (!profile.is_complete()) TAPER_WARN(o.profile << " is " << completeness_problem(profile));
+  if (!profile.is_complete())
+    TAPER_WARN(path_text(o.profile) << " is " << completeness_problem(profile));
   const SimulatedMachine machine(profile);
   const DivisorChain chain = DivisorChain::of(o.ranks > 0 ? o.ranks : machine.profile.ranks);
   require_degrees(machine.profile, o.policy.degrees);

@@ -165,7 +165,8 @@ void SftJob::run() {
     }
   }
   save_model(ranks_, files_, model_, options_.output);
-  TAPER_INFO("completed: " << options_.steps << " steps, results in " << options_.output);
+  TAPER_INFO("completed: " << options_.steps << " steps, results in "
+                           << path_text(options_.output));
 }
 
 }  // namespace taper

@@ -54,7 +54,7 @@ Hdf5Id create_with(const std::string& file, const Hdf5Id& access) {
 Hdf5Id open_with(const std::string& file, const Hdf5Id& access) {
   TAPER_VALIDATE(std::filesystem::is_regular_file(file),
                  path_text(file) << " cannot be read (no such file); " << path_advice(file));
-  TAPER_VALIDATE(TAPER_HDF5_CALL(file, H5Fis_hdf5(file.c_str())) > 0,
+  TAPER_VALIDATE(Hdf5File::has_signature(file),
                  path_text(file) << " is not an HDF5 file (it lacks the signature of one); is it "
                                     "the right one, and whole?");
   return {TAPER_HDF5_CALL(file, H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get())), H5Fclose};
@@ -116,6 +116,11 @@ Hdf5File::Hdf5File(std::string path, Hdf5Id file, MPI_Comm comm)
       parallel_(comm != MPI_COMM_NULL),
       exceptions_(std::uncaught_exceptions()) {
   if (parallel_) rank_ = detail::comm_rank(comm);
+}
+
+bool Hdf5File::has_signature(const std::filesystem::path& path) {
+  return std::filesystem::is_regular_file(path) &&
+         TAPER_HDF5_CALL(path.string(), H5Fis_hdf5(path.c_str())) > 0;
 }
 
 Hdf5File Hdf5File::open_read(const std::filesystem::path& path) {

@@ -63,6 +63,9 @@ struct Hdf5Array {
 
 class Hdf5File {
  public:
+  // Whether the file has the signature of HDF5; false where there is no file. A damaged one may
+  // have lost it. Throws Error where the file cannot be opened.
+  static bool has_signature(const std::filesystem::path& path);
   static Hdf5File open_read(const std::filesystem::path& path);
   static Hdf5File create(const std::filesystem::path& path);
   // Never touches a disk; the bytes are had from image(). name is for messages.

@@ -78,8 +78,9 @@ std::size_t size_of(TensorType type) {
   return kTypes[static_cast<std::size_t>(type)].size;
 }
 
-bool is_weight_type(TensorType type) {
-  return type == TensorType::kF32 || type == TensorType::kBf16 || type == TensorType::kF16;
+std::string weight_type_problem(TensorType type) {
+  if (type == TensorType::kF32 || type == TensorType::kBf16 || type == TensorType::kF16) return {};
+  return std::string("dtype ") + to_string(type) + " (only F32, BF16 and F16 weights are read)";
 }
 
 std::optional<TensorType> tensor_type_from(std::string_view name) {
@@ -149,10 +150,9 @@ void SafetensorsFile::read_f32_block(const std::string& name, std::int64_t row_b
                                      std::int64_t row_end, std::int64_t column_begin,
                                      std::int64_t column_end, std::span<float> out) const {
   const TensorView& view = tensor(name);
-  TAPER_VALIDATE(
-      is_weight_type(view.type),
-      path_text(path_) << ": tensor " << name << " has dtype " << to_string(view.type)
-                       << " (only F32, BF16 and F16 weights are read); convert the model first");
+  const std::string problem = weight_type_problem(view.type);
+  TAPER_VALIDATE(problem.empty(), path_text(path_) << ": tensor " << name << " has " << problem
+                                                   << "; convert the model first");
   const auto columns = view.columns();
   TAPER_INSIST(0 <= row_begin && row_begin <= row_end && row_end <= view.rows() &&
                    0 <= column_begin && column_begin <= column_end && column_end <= columns,

@@ -41,8 +41,8 @@ enum class TensorType {
 const char* to_string(TensorType type);
 std::optional<TensorType> tensor_type_from(std::string_view name);
 std::size_t size_of(TensorType type);
-// Whether it is read as weights: F32, BF16 or F16.
-bool is_weight_type(TensorType type);
+// Why it is not read as weights: "dtype I64 (only ...)"; empty for those that are.
+std::string weight_type_problem(TensorType type);
 
 struct TensorView {
   TensorType type{};

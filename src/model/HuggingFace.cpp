@@ -122,9 +122,9 @@ void HuggingFaceReader::check(const std::string& name, std::vector<std::int64_t>
   TAPER_VALIDATE(view.shape == shape, path_ << ": tensor '" << name << "' has shape "
                                             << shape_text(view.shape) << " (config.json means "
                                             << shape_text(shape) << ")");
-  TAPER_VALIDATE(is_weight_type(view.type),
-                 path_ << ": tensor '" << name << "' has dtype " << to_string(view.type)
-                       << " (only F32, BF16 and F16 weights are read); convert the model first");
+  const std::string problem = weight_type_problem(view.type);
+  TAPER_VALIDATE(problem.empty(), path_ << ": tensor '" << name << "' has " << problem
+                                        << "; convert the model first");
 }
 
 void HuggingFaceReader::read_piece(int id, std::span<float> out) const {

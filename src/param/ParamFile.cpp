@@ -35,6 +35,18 @@ bool is_list(const Teuchos::ParameterList& list, const std::string& name) {
   return list.isParameter(name) && list.isSublist(name);
 }
 
+using Values = std::vector<std::pair<std::string, std::string>>;
+
+void add_values(const Teuchos::ParameterList& list, const std::string& prefix, Values& found) {
+  for (auto entry = list.begin(); entry != list.end(); ++entry) {
+    const std::string path = prefix + list.name(entry);
+    if (list.isSublist(list.name(entry)))
+      add_values(list.sublist(list.name(entry)), path + "/", found);
+    else
+      found.emplace_back(path, detail::format_value(detail::get(list.entry(entry))));
+  }
+}
+
 }  // namespace
 
 struct ParamFile::Content {
@@ -119,6 +131,12 @@ const std::string& ParamFile::text() const {
 }
 const Teuchos::ParameterList& ParamFile::list() const {
   return content_->list;
+}
+
+std::vector<std::pair<std::string, std::string>> ParamFile::values() const {
+  Values found;
+  add_values(content_->list, "", found);
+  return found;
 }
 
 std::string ParamFile::where(const std::string& path) const {

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace Teuchos {  // NOLINT(readability-identifier-naming): theirs
 class ParameterList;
@@ -34,6 +36,8 @@ class ParamFile {
   const std::string& name() const;  // as in messages: quoted where it has blanks
   const std::string& text() const;  // the file as it was read, without set()
   const Teuchos::ParameterList& list() const;
+  // Every value with its path "Section/Name", as YAML writes it, in the order of the file.
+  std::vector<std::pair<std::string, std::string>> values() const;
 
   // "run.yaml line 7", "--set Rollout/Temperature=2" (also of a section that only assignments have
   // made), or the name of the file.

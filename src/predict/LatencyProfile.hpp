@@ -98,9 +98,9 @@ struct LatencyProfile {
   std::vector<std::string> problems() const;
 };
 
-// Throws Error naming the degree where the profile has no samples of it, or fewer decode steps than
-// interpolation over batches and contexts needs.
+// Decode steps of a degree that interpolation over batches and contexts needs.
 inline constexpr int kLeastDecodePoints = 3;
+// Throws Error naming the degree where the profile has no samples of it, or fewer decode steps.
 void require_degrees(const LatencyProfile& profile, const std::vector<int>& degrees);
 
 // Of everything in the profile; equal contents, equal hash.

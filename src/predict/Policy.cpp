@@ -23,7 +23,9 @@ std::uint64_t hash_of(const Snapshot& s, const Plan& plan, bool act) {
 
 std::vector<std::string> PolicyOptions::problems() const {
   std::vector<std::string> list;
-  if (scenarios < 32 || scenarios > 64) list.push_back("scenarios must be in [32, 64]");
+  if (scenarios < kLeastScenarios || scenarios > kMostScenarios)
+    list.push_back("scenarios must be in [" + std::to_string(kLeastScenarios) + ", " +
+                   std::to_string(kMostScenarios) + "]");
   if (low_percent < 1 || low_percent > 50) list.push_back("low_percent must be in [1, 50]");
   if (max_switches < 0) list.push_back("max_switches must not be negative");
   if (budget_ppm < 0 || fallback_ppm < 0) list.push_back("budgets must not be negative");

@@ -22,13 +22,15 @@ enum class PolicyMode {
 };
 
 struct PolicyOptions {
+  static constexpr int kLeastScenarios = 32, kMostScenarios = 64;
+
   PolicyMode mode = PolicyMode::kAdaptive;
   std::vector<int> degrees;  // TP degrees that may be used; empty: those of profile and chain
   std::string initial;       // layout at the start of each generation; empty: chosen
   bool mixed_groups = true;  // groups of different degrees too
   bool repack = true;        // sequences may change replica without a change of degree
   int max_switches = 8;      // in one generation
-  int scenarios = 48;        // of lengths, 32 to 64
+  int scenarios = 48;        // of lengths, within the bounds above
   std::uint64_t seed = 0;    // of the scenarios
   int low_percent = 10;      // a switch must save time at this quantile of the scenarios
   // Spending on switches stays below this share of the elapsed time plus the savings realised.

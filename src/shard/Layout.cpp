@@ -3,26 +3,36 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <set>
 
 #include "base/Error.hpp"
 
 namespace taper {
+namespace {
+
+// "4+2+2".
+std::string degrees_text(const std::vector<int>& degrees) {
+  std::string text;
+  for (const int tp : degrees) text += (text.empty() ? "" : "+") + std::to_string(tp);
+  return text;
+}
+
+}  // namespace
 
 Layout::Layout(const std::vector<int>& degrees, const DivisorChain& chain) {
+  const std::string problem = layout_problem(degrees, chain.ranks());
+  TAPER_VALIDATE(problem.empty(), "layout " << degrees_text(degrees) << " " << problem);
   int next = 0;
   for (const int tp : degrees) {
     TAPER_VALIDATE(chain.has(tp), "a layout has tensor-parallel degree "
                                       << tp << " (not a degree of the divisor chain of "
                                       << chain.ranks() << " ranks); choose one of its degrees");
-    TAPER_VALIDATE(next % tp == 0, "a layout has a group of " << tp << " ranks that starts at rank "
-                                                              << next
-                                                              << " (groups must start at a "
-                                                                 "multiple of their degree)");
     groups_.push_back({next, tp});
     next += tp;
   }
-  TAPER_VALIDATE(next == chain.ranks(),
-                 "a layout covers " << next << " ranks (there are " << chain.ranks() << ")");
 }
 
 Layout Layout::uniform(int tp, const DivisorChain& chain) {
@@ -46,12 +56,9 @@ bool Layout::is_uniform() const {
 std::string to_string(const Layout& layout) {
   if (layout.is_uniform())
     return to_string(RankGrid{layout.groups().front().tp, layout.replicas()});
-  std::string text;
-  for (const LayoutGroup& g : layout.groups()) {
-    if (!text.empty()) text += '+';
-    text += std::to_string(g.tp);
-  }
-  return text;
+  std::vector<int> degrees;
+  for (const LayoutGroup& g : layout.groups()) degrees.push_back(g.tp);
+  return degrees_text(degrees);
 }
 
 std::optional<std::vector<int>> group_degrees(const std::string& text) {
@@ -74,11 +81,39 @@ std::optional<std::vector<int>> group_degrees(const std::string& text) {
   return std::vector<int>(static_cast<std::size_t>(numbers[1]), numbers[0]);
 }
 
+std::string layout_forms() {
+  return std::string(kGridForm) +
+         ", or the degrees of the groups in rank order, e.g. 4+2+2 for one of 4 and two of 2";
+}
+
+std::string layout_problem(const std::vector<int>& degrees, int ranks) {
+  const auto text = [](auto number) { return std::to_string(number); };
+  const auto covered = std::accumulate(degrees.begin(), degrees.end(), std::int64_t{0});
+  if (covered != ranks)
+    return "(for " + text(covered) + " ranks; there are " + text(ranks) +
+           "); start so many ranks, or choose another layout";
+  int next = 0;
+  for (const int tp : degrees) {
+    if (ranks % tp != 0)
+      return "(degree " + text(tp) + " does not divide the " + text(ranks) +
+             " ranks); choose another layout";
+    if (next % tp != 0)
+      return "(its group of " + text(tp) + " starts at rank " + text(next) + ", no multiple of " +
+             text(tp) + "); put larger groups first";
+    next += tp;
+  }
+  const std::set<int> different(degrees.begin(), degrees.end());
+  for (auto small = different.begin(), large = std::next(small); large != different.end();
+       ++small, ++large)
+    if (*large % *small != 0)
+      return "(degrees " + text(*small) + " and " + text(*large) +
+             ": one must divide the other); choose another layout";
+  return {};
+}
+
 Layout parse_layout(const std::string& text, const DivisorChain& chain) {
   const auto degrees = group_degrees(text);
-  TAPER_VALIDATE(degrees, "layout '" << text
-                                     << "' (expected TPxDP, e.g. 2x4, or the degrees of the groups "
-                                        "in rank order, e.g. 4+2+2)");
+  TAPER_VALIDATE(degrees, "layout '" << text << "' (wanted is " << layout_forms() << ")");
   return Layout(*degrees, chain);
 }
 

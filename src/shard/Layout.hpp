@@ -48,6 +48,11 @@ std::string to_string(const Layout& layout);
 // The degrees of the groups in rank order, of both forms, whatever ranks there are; nothing where
 // the text has neither form. Groups are at most a million.
 std::optional<std::vector<int>> group_degrees(const std::string& text);
+// Both forms, for messages: "TPxDP, e.g. 2x4 ..., or the degrees ...".
+std::string layout_forms();
+// Why no divisor chain of so many ranks has groups of these (positive) degrees, in rank order, and
+// what to do: "(for 3 ranks; there are 4); start ..."; empty where one has.
+std::string layout_problem(const std::vector<int>& degrees, int ranks);
 // Reads both forms. Throws Error with the expected form.
 Layout parse_layout(const std::string& text, const DivisorChain& chain);
 

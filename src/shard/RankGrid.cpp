@@ -68,11 +68,7 @@ RankGrid parse_rank_grid(const std::string& text) {
     auto [after_dp, dp_error] = std::from_chars(after_tp + 1, end, grid.dp);
     good = dp_error == std::errc{} && after_dp == end && grid.tp > 0 && grid.dp > 0;
   }
-  TAPER_VALIDATE(
-      good,
-      "layout '" << text
-                 << "' (expected TPxDP with positive numbers, e.g. 2x4 for tensor parallel 2, "
-                 << "data parallel 4)");
+  TAPER_VALIDATE(good, "layout '" << text << "' (wanted is " << kGridForm << ")");
   return grid;
 }
 

@@ -40,6 +40,8 @@ struct RankGrid {
   friend bool operator==(const RankGrid&, const RankGrid&) = default;
 };
 
+// The form, for messages.
+inline constexpr const char* kGridForm = "TPxDP, e.g. 2x4 for four replicas of 2 ranks";
 // "2x4" -> {tp 2, dp 4}. Throws Error with the expected form.
 RankGrid parse_rank_grid(const std::string& text);
 std::string to_string(const RankGrid& grid);

@@ -257,18 +257,6 @@ TEST_CASE("a limit beyond the context is told once") {
   CHECK_THAT(generate("6"), !ContainsSubstring("--max-new-tokens"));
 }
 
-TEST_CASE("text of responses does not command a terminal") {
-  const Scratch scratch;
-  // A model of bytes with random weights says all of them.
-  write(scratch / "in.jsonl", "{\"prompt\": \"12+34=\"}\n");
-  REQUIRE(run(scratch.generate("--samples 40 --temperature 3")).code == 0);
-  const std::string bytes = read(scratch / "out.jsonl");
-  CHECK(std::none_of(bytes.begin(), bytes.end(), [](char c) {
-    return c != '\n' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f);
-  }));
-  CHECK(lines_of(scratch / "out.jsonl").size() == 40);
-}
-
 TEST_CASE("errors do not repeat control characters") {
   const Outcome outcome = run("'\x1b[31mtrain'");
   CHECK(outcome.code == 2);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // taper profile, inspect and report on good and damaged files.
+#include <tuple>
+
 #include "Commands.hpp"
 #include "io/Hdf5File.hpp"
 #include "io/RunFile.hpp"
@@ -123,7 +125,12 @@ TEST_CASE("a run file is rebuilt from the metrics log") {
     for (int i = 1; i <= 3; ++i) log.append({{"critic/score/mean", 0.5 * i}}, i);
   }
   write(scratch / "run.h5", "no HDF5 file");
-  CHECK(run("inspect " + scratch.path.string()).code == 2);
+  const Outcome damage = run("inspect " + scratch.path.string());
+  CHECK(damage.code == 2);
+  CHECK_THAT(damage.text, ContainsSubstring("1 damaged or unreadable file (listed above); taper "
+                                            "inspect --repair " +
+                                            scratch.path.string() + " writes run.h5 anew") &&
+                              !ContainsSubstring("passes damaged checkpoints"));
   const Outcome outcome = run("inspect --repair " + scratch.path.string());
   INFO(outcome.text);
   CHECK(outcome.code == 0);
@@ -191,11 +198,17 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
   std::string weights = read(checkpoint / "model.safetensors");
   weights[weights.size() / 2] ^= 1;
   write(checkpoint / "model.safetensors", weights);
-  for (const auto& path : {checkpoint, scratch.path / "run"}) {
+  const std::string others = "taper train passes damaged checkpoints over",
+                    this_one = "taper train does not start from this checkpoint";
+  for (const auto& [path, advice, no_advice] :
+       {std::tuple(checkpoint, this_one, others),
+        std::tuple(scratch.path / "run", others, this_one)}) {
     outcome = run("inspect " + path.string());
     CHECK(outcome.code == 2);
-    CHECK_THAT(outcome.text, ContainsSubstring("model.safetensors") &&
-                                 ContainsSubstring("1 damaged or unreadable files"));
+    CHECK_THAT(outcome.text,
+               ContainsSubstring("model.safetensors") &&
+                   ContainsSubstring("1 damaged or unreadable file (listed above); " + advice) &&
+                   !ContainsSubstring(no_advice) && !ContainsSubstring("--repair"));
   }
   // One damaged file does not hide another.
   const fs::path other = scratch.path / "run/checkpoints/iter_000002";
@@ -214,6 +227,7 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
         "metrics.jsonl:2 ", "status.json is not valid JSON", "run.h5 is damaged",
         "7 damaged or unreadable files", "iter_000001: DAMAGED", "run.h5: DAMAGED"})
     CHECK_THAT(outcome.text, ContainsSubstring(part));
+  CHECK_THAT(outcome.text, !ContainsSubstring("--repair"));  // its source is damaged, too
   write(checkpoint / "manifest.json", "{}");
   CHECK(run("inspect " + checkpoint.string()).code == 2);
 }
@@ -254,6 +268,22 @@ TEST_CASE("inspect shows files of other kinds, or says what they are") {
   refuses(scratch / "run.yaml", {"is a YAML file", "HDF5 files, weights", "--check"});
   write(scratch / "notes.txt", "hello");
   refuses(scratch / "notes.txt", {"does not know", "HDF5 files, weights"});
+}
+
+TEST_CASE("paths with blanks stand in quotes") {
+  const Scratch scratch;
+  const auto quoted = [&](const std::string& name) { return "'" + scratch / name + "'"; };
+  write(scratch / "my notes.txt", "hello");
+  scratch.refuses("inspect " + quoted("my notes.txt"), {quoted("my notes.txt") + " is a file of"});
+  scratch.refuses("inspect " + quoted("no notes"), {quoted("no notes") + " does not exist"});
+  write(scratch / "my notes.h5", "hello");
+  scratch.refuses("inspect " + quoted("my notes.h5"), {quoted("my notes.h5") + " is damaged"});
+  write(scratch / "in.jsonl", "{\"tokens\": [5, 9]}\n");
+  const Outcome outcome = run("score --model " + scratch / "model" + " --input " +
+                              scratch / "in.jsonl" + " --output " + quoted("my scores.jsonl"));
+  INFO(outcome.text);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("results in " + quoted("my scores.jsonl")));
 }
 
 TEST_CASE("report names the interpreter that is missing") {

@@ -88,3 +88,18 @@ TEST_CASE("more threads than there is room for are a warning that names host, ra
   CHECK_THAT(thread_warnings(bound, {2, 2})[0], ContainsSubstring("2 for each of the ranks 0,"));
   CHECK(thread_warnings(two, {2, 1, 4}).size() == 2);
 }
+
+TEST_CASE("ranks of many hosts in any order are held against those of their own host") {
+  constexpr int kHosts = 300, kRanks = 4 * kHosts;
+  Placement placement;
+  std::vector<int> threads;
+  for (int r = 0; r < kRanks; ++r) {  // round robin
+    placement.ranks.push_back(on(("h" + std::to_string(r % kHosts)).c_str(), {0, 1, 2, 3}));
+    threads.push_back(r % kHosts == 7 ? 2 : 1);
+  }
+  const auto warnings = thread_warnings(placement, threads);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], ContainsSubstring("threads on h7 (2 for each of the ranks 7, 307, 607, "
+                                            "907, where 4 cores leave room for 1)"));
+  CHECK(thread_warnings(placement, std::vector<int>(kRanks, 1)).empty());
+}

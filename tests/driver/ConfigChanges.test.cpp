@@ -40,6 +40,14 @@ TEST_CASE("one name in two sections is two parameters, and lines that move are n
   CHECK(config_changes(before, now) == Lines{"B/Every: 1 -> 5"});
 }
 
+TEST_CASE("values are compared, not how they are written") {
+  CHECK(config_changes("A: {Rate: 1.0e-3, Name: 'x', List: [a, b]}  # flow\n",
+                       "A:\n  Rate: 0.001\n  Name: \"x\"\n  List:\n    - a\n    - b\n")
+            .empty());
+  CHECK(config_changes("A: {List: [a, b]}\n", "A: {List: [a, c]}\n").size() == 1);
+  CHECK(config_changes("A: {Name: '1'}\n", "A: {Name: 1}\n") == Lines{"A/Name: '1' -> 1"});
+}
+
 TEST_CASE("parameters that only one version has are named, too") {
   CHECK(config_changes("A:\n  Old: 1\n  Same: 2\n", "A:\n  Same: 2\n  New: 3\n") ==
         Lines{"A/New: (none) -> 3", "A/Old: 1 -> (none)"});

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/Options.hpp"
 
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 
 #include "driver/Options_params.hpp"
 #include "param/ParamFile.hpp"
@@ -25,6 +28,20 @@ TEST_CASE("the defaults have no problems") {
   CHECK(RunOptions().problems().empty());
   CHECK(RolloutOptions().problems().empty());
   CHECK(DataOptions().problems().empty());
+}
+
+TEST_CASE("a model that is not set is told, also where the working directory is gone") {
+  namespace fs = std::filesystem;
+  const fs::path before = fs::current_path();
+  check_problem(ModelOptions().problems(), {"Model/Directory is not set", "working directory, /"});
+  const fs::path gone = fs::temp_directory_path() / ("taper-gone-" + std::to_string(::getpid()));
+  fs::create_directories(gone);
+  fs::current_path(gone);
+  fs::remove(gone);
+  std::vector<std::string> problems;
+  CHECK_NOTHROW(problems = ModelOptions().problems());
+  fs::current_path(before);
+  check_problem(problems, {"Model/Directory is not set", "check the path"});
 }
 
 TEST_CASE("rollouts that cannot teach are refused") {

@@ -150,6 +150,25 @@ TEST_CASE("the measured share is that of the planned time, and all where nothing
   CHECK(half.measured_percent() == 100);
 }
 
+TEST_CASE("a profile is complete where the same command would measure no more") {
+  const std::vector<ProfileSide> sides{side(1, {PairClass::kSameNode})};
+  ProfileRecord record;
+  ProfilePlanner planner(sides, record);
+  Machine machine{.kink = 0.4};
+  machine.drive(planner, record, 2 * static_cast<int>(coarse_points(1)));
+  // Too late for points that refine, but not for all visits of those there are.
+  record.seconds_spent = 0.7 * default_budget(record.first_round);
+  CHECK(planner.measured_percent() == 70);
+  machine.drive(planner, record);
+  REQUIRE(record.points.size() == coarse_points(1));
+  REQUIRE(least_visits(record) == ProfilePlanner::kFullVisits);
+  REQUIRE(record.seconds_spent < default_budget(record.first_round));
+  CHECK(planner.measured_percent() == 100);
+  ProfileRecord again = record;
+  again.budget = 0;
+  CHECK(!ProfilePlanner(sides, again).next());
+}
+
 TEST_CASE("without a budget one is chosen when every point has been seen once") {
   ProfileRecord record;
   ProfilePlanner planner({side(1, {PairClass::kSameNode})}, record);

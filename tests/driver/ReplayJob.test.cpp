@@ -5,10 +5,12 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "base/Error.hpp"
 #include "driver/ProfileFile.hpp"
+#include "driver/RolloutFolder.hpp"
 #include "io/Json.hpp"
 #include "io/RolloutFile.hpp"
 #include "support/synthetic_profile.hpp"
@@ -48,8 +50,8 @@ struct Fixture {
     RolloutFileOptions file;
     file.iteration = iteration;
     file.reward_names = {"score"};
-    write_rollouts(folder / "run" / "rollouts" / ("iter_00000" + std::to_string(iteration) + ".h5"),
-                   MPI_COMM_SELF, records, file);
+    write_rollouts(rollout_path(folder / "run" / "rollouts", iteration), MPI_COMM_SELF, records,
+                   file);
   }
 };
 
@@ -93,6 +95,18 @@ TEST_CASE_METHOD(Fixture, "recorded runs are read as they were") {
   CHECK(replay(options).front().summary.generations == 2);
   options.max_new_tokens = 10;
   CHECK_THROWS_AS(replay(options), Error);
+}
+
+TEST_CASE_METHOD(Fixture, "iterations are played in their order, and other files let alone") {
+  write(1000000, {5, 6, 7, 8});
+  write(999999, {5, 6, 7, 8});
+  std::ofstream(folder / "run" / "rollouts" / "selected.h5") << "a user's";
+  for (const auto& path : {folder / "run", folder / "run" / "rollouts"}) {
+    const auto traces = read_traces(path, options);
+    REQUIRE(traces.size() == 2);
+    CHECK(traces[0].work.iteration == 999999);
+    CHECK(traces[1].work.iteration == 1000000);
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "bad input is named") {

@@ -127,5 +127,17 @@ TEST_CASE("assignments that make no sense are refused") {
   CHECK(stable(file) == "A/x = 1\n");
 }
 
+TEST_CASE("all values come with their paths, in the order of the file") {
+  ParamFile file = ParamFile::parse(
+      "B:\n  Every: 3\n  In:\n    Rate: 1e-3\n    Name: 'a: b'\nA: {On: true, List: [1, 2]}\nC:\n",
+      "run.yaml");
+  file.set("A/New=x");
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"B/Every", "3"}, {"B/In/Rate", "0.001"}, {"B/In/Name", "'a: b'"},
+      {"A/On", "true"}, {"A/List", "[1, 2]"},   {"A/New", "x"}};
+  CHECK(file.values() == expected);
+  CHECK(ParamFile().values().empty());
+}
+
 }  // namespace
 }  // namespace taper::param

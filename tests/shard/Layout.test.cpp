@@ -2,10 +2,28 @@
 #include "shard/Layout.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "base/Error.hpp"
 
 using namespace taper;
+
+TEST_CASE("layouts that ranks cannot form are told why, and all others are layouts of a chain") {
+  CHECK(layout_problem({2, 2, 2, 2}, 8).empty());
+  CHECK(layout_problem({6, 2, 2, 1, 1}, 12).empty());
+  CHECK(layout_problem({}, 8).starts_with("(for 0 ranks; there are 8)"));
+  CHECK(layout_problem({4, 2}, 8).starts_with("(for 6 ranks; there are 8)"));
+  CHECK(layout_problem(std::vector<int>(3, 1 << 30), 8).starts_with("(for 3221225472 ranks;"));
+  CHECK(layout_problem({5, 3}, 8).starts_with("(degree 5 does not divide the 8 ranks)"));
+  CHECK(layout_problem({2, 4, 2}, 8).starts_with("(its group of 4 starts at rank 2, no multiple"));
+  CHECK(layout_problem({6, 4, 2}, 12).starts_with("(its group of 4 starts at rank 6"));
+  CHECK(layout_problem({3, 3, 2, 2, 2}, 12).starts_with("(degrees 2 and 3: one must divide"));
+  CHECK_THROWS_WITH(Layout({2, 4, 2}, DivisorChain::of(8)),
+                    Catch::Matchers::ContainsSubstring("layout 2+4+2 (its group of 4"));
+  CHECK_THROWS_WITH(Layout({4, 4}, DivisorChain({1, 2, 8})),
+                    Catch::Matchers::ContainsSubstring("degree 4 (not a degree of the divisor"));
+}
 
 TEST_CASE("uniform layouts are rank grids") {
   const DivisorChain chain = DivisorChain::of(8);

@@ -31,8 +31,17 @@ def when(trained: int) -> str:
 
 
 def has_final(run: Run) -> bool:
-    """Whether the weights behind the last iteration have been evaluated."""
-    return len(finite_points(run, FINAL)[1]) > 0
+    """Whether the weights behind the last iteration have been evaluated.
+
+    A finished run that was given more iterations keeps the final evaluation of its former end.
+    """
+    steps, _ = finite_points(run, FINAL)
+    return len(steps) > 0 and int(steps[-1]) == int(run.steps[-1])
+
+
+def final_score(run: Run) -> float:
+    """Of the weights behind the last iteration; NaN where they have not been evaluated."""
+    return float(finite_points(run, FINAL)[1][-1]) if has_final(run) else math.nan
 
 
 def evaluation_gain(run: Run) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from report.data import Group, NamedRun, finite_points, phase_table
-from report.evaluation import FINAL, evaluation_gain, evaluation_points, has_final, when
+from report.evaluation import evaluation_gain, evaluation_points, final_score, has_final, when
 from report.layout_rows import LAYOUT_ROWS
 from report.rows import Row, duration, exactness, fixed, label_of, percent, plain, signed
 from reward_summary import window_sizes
@@ -132,7 +132,7 @@ ROWS = (
     Row("evaluation_last", "held-out score, last evaluation", "", _evaluated(_final), fixed),
     Row("evaluation_gain", "difference of held-out scores", "", evaluation_gain, signed),
     Row("evaluation_best", "held-out score, best evaluation", "", _evaluated(np.max), fixed),
-    Row("evaluation_final", "held-out score of the final weights", "", _of(FINAL, _final), fixed),
+    Row("evaluation_final", "held-out score of the final weights", "", final_score, fixed),
     Row(
         "probability_difference",
         "largest difference of rollout and training probability",

@@ -4,6 +4,7 @@
 python3 tools/tests/test_evaluation_report.py. Exit code 77: packages missing.
 """
 import json
+import math
 import sys
 import unittest
 from pathlib import Path
@@ -18,9 +19,10 @@ import numpy as np
 from synthetic_run import make_numbers
 
 from report.data import group_runs, load_runs
-from report.evaluation import draw_evaluation, evaluation_points
+from report.evaluation import draw_evaluation, evaluation_points, final_score, has_final
 from report.style import COLOURS
 from report.summary import console_lines
+from reward_summary import held_out_scores
 from taper_report import write_report
 
 
@@ -61,6 +63,29 @@ class Evaluations(ReportCase):
         (ax, *_) = draw_evaluation(group_runs(load_runs([one, two]), COLOURS)).axes  # seeds
         self.assertEqual(ax.lines[-1].get_xdata().tolist(), [0, 10])  # that both have
         plt.close("all")
+
+    def test_a_finished_run_that_went_on(self) -> None:
+        numbers = make_numbers(20, 1)
+        means, finals = np.full(20, np.nan), np.full(20, np.nan)
+        means[0], finals[9], means[10] = 0.25, 0.5, 0.5  # the end of ten iterations begins ten more
+        numbers.metrics.update({"val/score/mean": means, "val/score/final": finals})
+        run = load_runs([self.make_run("longer", numbers)])[0]
+        self.assertFalse(has_final(run.run))
+        self.assertTrue(math.isnan(final_score(run.run)))
+        self.assertEqual(
+            console_lines(run)[1], "longer: held-out score 0.250 before training, 0.500 (after 10 iterations)"
+        )
+
+    def test_the_scores_of_a_log_come_in_order(self) -> None:
+        lines = [
+            {"step": 1, "val/score/mean": 0.25},
+            {"step": 2, "val/score/final": 0.5},
+            {"step": 3, "val/score/mean": 0.5},
+            {"step": 4, "val/score/mean": 0.625, "val/score/final": 0.75},
+        ]
+        self.assertEqual(held_out_scores(lines), ["0.250", "0.500", "0.625", "0.750 (final weights)"])
+        self.assertEqual(held_out_scores(lines[:2]), ["0.250", "0.500 (final weights)"])
+        self.assertEqual(held_out_scores(lines[:3]), ["0.250", "0.500"])
 
     def test_without_evaluations_there_is_no_picture(self) -> None:
         bare = self.make_run("bare", only(make_numbers(4), ["critic/score/mean"]))

@@ -79,7 +79,7 @@ class ProfileReport(unittest.TestCase):
 
     def test_an_incomplete_profile_says_so(self) -> None:
         self.assertEqual(read_profile(self.path).measured_percent, 100)  # of a file without it
-        self.assertIn("complete", completeness(read_profile(self.path)))
+        self.assertEqual(completeness(read_profile(self.path)), "complete")
         with h5py.File(self.path, "r+") as file:
             file.attrs["measured_percent"] = 7
         self.assertIn("incomplete: 7 %", profile_page(read_profile(self.path)).lead)
