@@ -5,6 +5,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/Path.hpp"
+
 namespace taper {
 
 OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
@@ -24,8 +26,7 @@ std::filesystem::path OutputLock::of_run(const std::filesystem::path& directory)
 }
 
 std::filesystem::path OutputLock::of_model(const std::filesystem::path& directory) {
-  const auto target = directory.has_filename() ? directory : directory.parent_path();
-  return target.string() + ".lock";
+  return without_end_slash(directory).string() + ".lock";
 }
 
 }  // namespace taper
