@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/OutputLock.hpp"
 
+#include <exception>
 #include <filesystem>
 #include <system_error>
 #include <thread>
@@ -11,7 +12,7 @@ namespace taper {
 
 OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
                        const std::filesystem::path& file)
-    : lock_(file, what) {
+    : ranks_(ranks.size()), exceptions_(std::uncaught_exceptions()), lock_(file, what) {
   ranks.progress.set_phase("lock");
   std::error_code ignored;  // taking the lock tells
   if (ranks.rank() == 0 && file.has_parent_path())
@@ -19,6 +20,10 @@ OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
   // Step by step, so that no rank is seen as waiting too long in one collective.
   while (from_rank_0(ranks, [this] { return std::string(lock_.try_take() ? "mine" : ""); }).empty())
     if (ranks.rank() == 0) std::this_thread::sleep_for(FileLock::kPause);
+}
+
+OutputLock::~OutputLock() {
+  if (ranks_ > 1 && std::uncaught_exceptions() > exceptions_) lock_.leave_behind();
 }
 
 std::filesystem::path OutputLock::of_run(const std::filesystem::path& directory) {
