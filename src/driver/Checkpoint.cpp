@@ -131,16 +131,11 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
 
 void CheckpointStore::remove_unfinished() const {
   if (!fs::exists(directory_)) return;
-  std::vector<fs::path> unfinished, replaced;
-  for (const auto& entry : fs::directory_iterator(directory_)) {
-    const fs::path& path = entry.path();
-    if (path.extension() == kUnfinished) unfinished.push_back(path);
-    const fs::path target = directory_ / path.stem();
-    if (path == old_path(target) && iteration_of_name(path.stem().string()))
-      replaced.push_back(target);
-  }
+  std::vector<fs::path> unfinished;
+  for (const auto& entry : fs::directory_iterator(directory_))
+    if (entry.path().extension() == kUnfinished) unfinished.push_back(entry.path());
   for (const auto& path : unfinished) fs::remove_all(path);
-  for (const auto& path : replaced) finish_replacement(path);
+  for (const auto& path : being_replaced(directory_)) finish_replacement(path);
 }
 
 void CheckpointStore::remove_after(std::int64_t iteration) const {
@@ -163,16 +158,19 @@ StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
 }
 
 std::vector<fs::path> CheckpointStore::list(const fs::path& directory) {
-  std::vector<std::pair<std::int64_t, fs::path>> found;
-  if (!fs::is_directory(directory)) return {};
-  for (const auto& entry : fs::directory_iterator(directory))
-    if (const auto iteration = iteration_of_name(entry.path().filename().string());
-        iteration && entry.is_directory())
-      found.emplace_back(*iteration, entry.path());
-  std::sort(found.rbegin(), found.rend());
+  auto found = iteration_entries(directory, "", fs::file_type::directory);
+  std::reverse(found.begin(), found.end());
   std::vector<fs::path> checkpoints;
-  for (auto& [iteration, path] : found) checkpoints.push_back(std::move(path));
+  for (auto& entry : found) checkpoints.push_back(std::move(entry.path));
   return checkpoints;
+}
+
+std::vector<fs::path> CheckpointStore::being_replaced(const fs::path& directory) {
+  std::vector<fs::path> targets;
+  for (const auto& entry :
+       iteration_entries(directory, old_path({}).string(), fs::file_type::directory))
+    targets.push_back(directory / iteration_name(entry.iteration));
+  return targets;
 }
 
 bool CheckpointStore::is_checkpoint(const fs::path& directory) {

@@ -44,6 +44,10 @@ class CheckpointStore {
   // The checkpoints of a folder by their names, newest first; none where there is no such folder.
   static std::vector<std::filesystem::path> list(const std::filesystem::path& directory);
 
+  // The checkpoints that a kill caught being replaced: what they were stands in old_path() of each,
+  // oldest first.
+  static std::vector<std::filesystem::path> being_replaced(const std::filesystem::path& directory);
+
   // Whether a directory holds a manifest, the last file of a checkpoint to be written.
   static bool is_checkpoint(const std::filesystem::path& directory);
 

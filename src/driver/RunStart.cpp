@@ -24,13 +24,8 @@ namespace fs = std::filesystem;
 // back before it loads.
 std::vector<fs::path> candidates(const fs::path& store) {
   std::vector<fs::path> list = CheckpointStore::list(store);
-  if (!fs::is_directory(store)) return list;
-  for (const auto& entry : fs::directory_iterator(store)) {
-    const fs::path target = store / entry.path().stem();
-    if (entry.path() == old_path(target) && iteration_of_name(target.filename().string()) &&
-        !fs::exists(target))
-      list.push_back(entry.path());
-  }
+  for (const fs::path& target : CheckpointStore::being_replaced(store))
+    if (!fs::exists(target)) list.push_back(old_path(target));
   const auto iteration = [](const fs::path& path) {
     return *iteration_of_name(path.stem().string());
   };
