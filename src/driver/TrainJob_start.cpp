@@ -74,8 +74,7 @@ std::string TrainJob::memory_advice() const {
 
 RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const {
   require_memory(ranks_, plan_, memory_advice());
-  RunStart start =
-      find_run_start(from.checkpoint, from.store, options_.seed, files_, ranks_, check);
+  RunStart start = find_run_start(from, options_.seed, files_, ranks_, check);
   // A checkpoint has all weights but those of the reference.
   if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
   if (check == CheckpointCheck::kContents && !start.is_afresh() && ranks_.rank() == 0)

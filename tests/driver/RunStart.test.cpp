@@ -84,6 +84,9 @@ TEST_CASE_METHOD(Fixture, "a run begins at the newest checkpoint that is whole")
   // As a kill leaves it that came while it was being replaced.
   on_rank_0([&] { fs::rename(checkpoint(2), checkpoint(2).string() + ".old"); });
   CHECK(examine().checkpoint == checkpoint(2).string() + ".old");
+  options.output = (scratch / "other").string();  // of a run that is not its own it loads what is
+  CHECK(examine((scratch / "run").string()).checkpoint == checkpoint(1));
+  options.output = (scratch / "run").string();
   on_rank_0([&] {
     fs::rename(checkpoint(2).string() + ".old", checkpoint(2));
     const fs::path weights = checkpoint(2) / "model.safetensors";
