@@ -114,6 +114,7 @@ def other_runs(runs: Runs, model: Path) -> None:
     check(outcome.code == 0, "a run from another one's checkpoint", outcome.text)
     for word in ("after iteration 2 of another one", f"completed: 1 iterations (3 to 3), results in {b}"):
         check(word in outcome.text, f"no '{word}'", outcome.text)
+    check("only the metrics are rebuilt" not in outcome.text, "there was nothing to rebuild", outcome.text)
     check(3 in iterations(b) and min(iterations(b)) == 3, "metrics of another run", str(iterations(b)))
     before = content(b)
     outcome = runs.run([*words, "--resume", a / "checkpoints/iter_000001"], 2)
@@ -140,6 +141,25 @@ def other_runs(runs: Runs, model: Path) -> None:
     check(outcome.code == 2 and outcome.text.count("error: ") == 1, "inspect of a damaged run", outcome.text)
 
 
+def killed_starts(runs: Runs, model: Path) -> None:
+    """A run from another one's checkpoint that is killed before its first iteration."""
+    a, c = runs.folder / "a", runs.folder / "killed"
+    words = [*runs.train(model, c, Training__Iterations=3), "--resume", a / "checkpoints/iter_000002"]
+    outcome = runs.run(words, 2, env={"TAPER_FAULT": "write_state:0:kill"})
+    check(outcome.code not in (0, 2, 75), "no kill while the first checkpoint is written", outcome.text)
+    check(not (c / "metrics.jsonl").exists(), "results without a checkpoint", outcome.text)
+    outcome = runs.run(words, 2, env={"TAPER_FAULT": "save_checkpoint:0:kill:0:3"})
+    check("after iteration 2 of another one" in outcome.text, "the same command after the kill", outcome.text)
+    check(outcome.code not in (0, 2, 75), "no kill after the first checkpoint", outcome.text)
+    outcome = runs.run(words, 2)
+    check(outcome.code == 2 and "--resume auto" in outcome.text, "the run has begun", outcome.text)
+    outcome = runs.run(words[:-2], 2)
+    for word in ("resuming after iteration 2", "completed: 1 iterations (3 to 3)"):
+        check(outcome.code == 0 and word in outcome.text, f"after the second kill: no '{word}'", outcome.text)
+    check("only the metrics are rebuilt" not in outcome.text, "there was nothing to rebuild", outcome.text)
+    print("a start that is killed begins again, or goes on", flush=True)
+
+
 def main() -> None:
     args = arguments(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="taper-directory-") as scratch:
@@ -149,6 +169,7 @@ def main() -> None:
         failing_job(runs, model)
         two_trainings(runs, model)
         other_runs(runs, model)
+        killed_starts(runs, model)
 
 
 if __name__ == "__main__":
