@@ -105,6 +105,7 @@ int train(Session& session, const RunOptions& options, const std::string& config
     const RunStart start =
         job.examine(from, arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (arguments.check) {
+      if (session.rank() == 0 && !start.is_afresh()) job.report_differences(start.state);
       TAPER_INFO("input is valid; " << outlook(start, options));
       return session.finish(ExitCode::kDone);
     }

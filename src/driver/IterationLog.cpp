@@ -122,6 +122,11 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
   run_file_.set_machine("ranks", std::to_string(ranks));
 }
 
+void IterationLog::require_readable(const std::filesystem::path& directory) {
+  const std::filesystem::path log = directory / "metrics.jsonl";
+  if (std::filesystem::exists(log)) read_metrics_log(log);
+}
+
 void IterationLog::add(std::int64_t iteration, MetricValues metrics,
                        const std::vector<PhaseTiming>& timing, const std::vector<Sample>& samples) {
   std::vector<int> lengths;

@@ -113,6 +113,22 @@ TEST_CASE_METHOD(Fixture, "weights are needed where a run begins with them") {
   refuses("model.safetensors");
 }
 
+TEST_CASE_METHOD(Fixture, "a broken metrics log shows before anything is removed") {
+  train();
+  on_rank_0([&] { spill(scratch / "run" / "metrics.jsonl", "{\"step\": 1}\nbroken\n"); });
+  refuses("metrics.jsonl:2");
+  refuses("metrics.jsonl:2", checkpoint(1).string());
+  CHECK_THROWS_MATCHES(TrainJob(options, "config", ranks, StopRequest())
+                           .run(find_resume_point(ranks, checkpoint(1).string(), options.output)),
+                       Error, MessageMatches(ContainsSubstring("metrics.jsonl:2")));
+  barrier(ranks.world());
+  CHECK(fs::exists(checkpoint(2)));
+  CHECK(fs::exists(scratch / "run/rollouts/iter_000002.h5"));
+  CHECK(examine("none").is_afresh());             // overwrites it
+  options.output = (scratch / "other").string();  // has metrics of its own
+  CHECK(examine(checkpoint(1).string()).checkpoint == checkpoint(1));
+}
+
 TEST_CASE_METHOD(Fixture, "what a run lacks shows before it writes") {
   options.training.max_tokens = 1 << 26;
   refuses("Training/Max Tokens");
