@@ -109,11 +109,13 @@ int train(Session& session, const RunOptions& options, const std::string& config
       TAPER_INFO("input is valid; " << outlook(start, options));
       return session.finish(ExitCode::kDone);
     }
-    // From here on something is written; the run examines again what it has for itself now.
+    // From here on something is written; what is there is looked at again now that this job has it
+    // for itself: another one may have ended while this one waited.
     lock.emplace(ranks, "Output/Directory " + path_text(options.output),
                  OutputLock::of_run(options.output));
+    const ResumePoint point = find_resume_point(ranks, arguments.resume, options.output);
     note->armed = true;
-    const ExitCode code = job.run(from);
+    const ExitCode code = job.run(point);
     note->armed = false;
     return session.finish(code);
   } catch (const std::exception& error) {

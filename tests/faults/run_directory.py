@@ -87,6 +87,10 @@ def failing_job(runs: Runs, model: Path) -> None:
     words = runs.train(model, output, Training__Iterations=1)
     outcome = runs.run(words, 0, env={"TAPER_FAULT": "reward:0:throw:1"})
     check(outcome.code == 1 and not (output / LOCK).exists(), "the lock of a failed job is left", outcome.text)
+    outcome = runs.run(words, 2, env={"TAPER_FAULT": "reward:1:throw:1"})
+    check(outcome.code not in (0, 2, 75), "a rank that fails", outcome.text)
+    outcome = runs.run(words, 2)
+    check(outcome.code == 0 and not (output / LOCK).exists(), "the job after one that failed", outcome.text)
 
 
 def two_trainings(runs: Runs, model: Path) -> None:
@@ -126,8 +130,11 @@ def other_runs(runs: Runs, model: Path) -> None:
     print("another run's checkpoint: into a new directory only", flush=True)
 
     (a / "metrics.jsonl").write_text("{\"step\": 1}\nbroken\n")
-    outcome = runs.run(runs.train(model, a, Training__Iterations=3), 2)
+    before = content(a)
+    words = [*runs.train(model, a, Training__Iterations=3), "--resume", a / "checkpoints/iter_000001"]
+    outcome = runs.run(words, 2)
     check(outcome.code == 2, "a broken metrics log", outcome.text)
+    check(content(a) == before, "a broken metrics log: a refused job has changed results")
     for word in (f"{a}/metrics.jsonl:2", "delete this line", "--resume none"):
         check(word in outcome.text, f"a broken metrics log: no '{word}'", outcome.text)
 
@@ -139,6 +146,35 @@ def other_runs(runs: Runs, model: Path) -> None:
     (b / "run.h5").write_text("x")
     outcome = runs.run(["inspect", b], 2)
     check(outcome.code == 2 and outcome.text.count("error: ") == 1, "inspect of a damaged run", outcome.text)
+
+
+def changed_meanwhile(runs: Runs, model: Path) -> None:
+    """The output directory gets a run while a job from another run's checkpoint waits for its lock."""
+    output = runs.folder / "meanwhile"
+    output.mkdir()
+    holder = {"host": "node7", "process": 1, "since": "2026-01-31T12:00:00Z", "place": "elsewhere", "started": 1}
+    (output / LOCK).write_text(json.dumps(holder) + "\n")
+    process = runs.start([*runs.train(model, output), "--resume", runs.folder / "a"], 2)
+    text = ""
+    while "for a sign of life of process 1 on node7" not in text:
+        line = process.stdout.readline().decode(errors="replace")
+        check(line != "", "a job that does not wait", text)
+        text += line
+    (output / "metrics.jsonl").write_text("{\"step\": 1}\n")
+    (output / LOCK).unlink()
+    text += process.stdout.read().decode(errors="replace")
+    check(process.wait() == 2 and "belongs to another run" in text, "a run that came meanwhile", text)
+    check(iterations(output) == [1], "a run that came meanwhile was changed", text)
+
+
+def lost_lock(runs: Runs, model: Path) -> None:
+    output = runs.folder / "lost"
+    job = runs.start(runs.train(model, output, Training__Iterations=1000), 2)
+    wait_for(output / "metrics.jsonl", job, "a long job")
+    (output / LOCK).unlink()
+    outcome = finish(job, 40)
+    check(not outcome.timed_out and outcome.code not in (0, 2, 75), "a job without its lock", outcome.text)
+    check("is no longer this job's" in outcome.text, "a job without its lock says nothing", outcome.text)
 
 
 def killed_starts(runs: Runs, model: Path) -> None:
@@ -170,6 +206,8 @@ def main() -> None:
         two_trainings(runs, model)
         other_runs(runs, model)
         killed_starts(runs, model)
+        changed_meanwhile(runs, model)
+        lost_lock(runs, model)
 
 
 if __name__ == "__main__":
