@@ -6,6 +6,7 @@ A second job must end with exit code 2, name who has the directory and change no
 must not be in the way of the next one.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -39,6 +40,14 @@ def wait_for(path: Path, process, what: str) -> None:
         time.sleep(0.01)
 
 
+def kill(runs: Runs, process) -> None:
+    """All ranks: the launcher ends the others once the first is gone."""
+    for pid in ranks_of(process, runs.taper):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    finish(process, 30)
+
+
 def refused(runs: Runs, words: list, ranks: int, holder: dict, what: str) -> None:
     outcome = runs.run(words, ranks)
     check(outcome.code == 2, f"{what}: exit code {outcome.code}", outcome.text)
@@ -66,9 +75,7 @@ def two_jobs(runs: Runs, model: Path) -> None:
     refused(runs, ["inspect", "--repair", output], 0, holder, "a repair meanwhile")
     check(runs.run([*words, "--check"]).code == 0, "a check needs no lock")
     check(content(output) == before, "a second job has changed results")
-    for pid in ranks_of(first, runs.taper):
-        os.kill(pid, signal.SIGKILL)
-    finish(first, 30)
+    kill(runs, first)
     check((output / LOCK).exists(), "a killed job cannot remove its lock")
     outcome = runs.run(words, 2)
     check(outcome.code == 0 and "resuming after iteration 1" in outcome.text, "the job after the kill", outcome.text)
@@ -101,9 +108,7 @@ def two_trainings(runs: Runs, model: Path) -> None:
     lock = output.with_name("tuned.lock")
     wait_for(lock, first, "first training")
     refused(runs, words, 0, json.loads(lock.read_text()), "a second training")
-    for pid in ranks_of(first, runs.taper):
-        os.kill(pid, signal.SIGKILL)
-    finish(first, 30)
+    kill(runs, first)
     outcome = runs.run([*words, "--set", "Training/Steps=2"], 2)
     check(outcome.code == 0, "the training after the kill", outcome.text)
     check(f"completed: 2 steps, results in {output}" in outcome.text, "no closing line", outcome.text)
