@@ -105,14 +105,17 @@ int train(Session& session, const RunOptions& options, const std::string& config
     const RunStart start =
         job.examine(from, arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (arguments.check) {
+      if (session.rank() == 0 && !start.is_afresh()) job.report_differences(start.state);
       TAPER_INFO("input is valid; " << outlook(start, options));
       return session.finish(ExitCode::kDone);
     }
-    // From here on something is written; the run examines again what it has for itself now.
+    // From here on something is written; what is there is looked at again now that this job has it
+    // for itself: another one may have ended while this one waited.
     lock.emplace(ranks, "Output/Directory " + path_text(options.output),
                  OutputLock::of_run(options.output));
+    const ResumePoint point = find_resume_point(ranks, arguments.resume, options.output);
     note->armed = true;
-    const ExitCode code = job.run(from);
+    const ExitCode code = job.run(point);
     note->armed = false;
     return session.finish(code);
   } catch (const std::exception& error) {

@@ -21,4 +21,8 @@ std::string path_advice(const std::filesystem::path& path) {
   return "check the path (relative ones count from the working directory, " + path_text(here) + ")";
 }
 
+std::filesystem::path without_end_slash(const std::filesystem::path& path) {
+  return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
+}
+
 }  // namespace taper

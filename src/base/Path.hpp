@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Paths in messages.
+// Paths: in messages, and of directories.
 #pragma once
 
 #include <cstdint>
@@ -19,5 +19,9 @@ std::string line_text(const std::filesystem::path& file, std::int64_t line);
 // What to do where a path is not there: "check the path", for a relative one with the directory
 // that it counts from.
 std::string path_advice(const std::filesystem::path& path);
+
+// The same path without a slash at its end: "runs/a" of "runs/a/", so that names beside the
+// directory can be made of it.
+std::filesystem::path without_end_slash(const std::filesystem::path& path);
 
 }  // namespace taper

@@ -13,6 +13,7 @@
 #include "base/Checksum.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/IterationName.hpp"
 #include "driver/SaveModel.hpp"
@@ -31,8 +32,9 @@ constexpr const char* kUnfinished = ".writing";
 std::uint64_t file_checksum(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in.is_open())
-    TAPER_FAIL(ExitCode::kFailure, path.string() << " cannot be opened ("
-                                                 << std::generic_category().message(errno) << ")");
+    TAPER_FAIL(ExitCode::kFailure, path_text(path)
+                                       << " cannot be opened ("
+                                       << std::generic_category().message(errno) << ")");
   std::vector<char> buffer(1 << 20);
   Checksum64 sum;
   while (in) {
@@ -41,7 +43,7 @@ std::uint64_t file_checksum(const fs::path& path) {
         std::as_bytes(std::span<const char>(buffer.data(), static_cast<std::size_t>(in.gcount()))));
   }
   if (in.bad() || !in.eof())
-    TAPER_FAIL(ExitCode::kFailure, path.string() << " cannot be read to its end (disk error?)");
+    TAPER_FAIL(ExitCode::kFailure, path_text(path) << " cannot be read to its end (disk error?)");
   return sum.value();
 }
 
@@ -49,7 +51,7 @@ void sync_file(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const bool good = descriptor >= 0 && ::fsync(descriptor) == 0;
   if (descriptor >= 0) ::close(descriptor);
-  if (!good) TAPER_FAIL(ExitCode::kFailure, path.string() << " could not be flushed to disk");
+  if (!good) TAPER_FAIL(ExitCode::kFailure, path_text(path) << " could not be flushed to disk");
 }
 
 void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
@@ -68,13 +70,13 @@ void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
 
 // Throws Error where a file does not agree with its entry in the manifest.
 void check_file(const fs::path& path, const Json& entry) {
-  TAPER_VALIDATE(fs::exists(path), path.string() << " is missing (the manifest lists it)");
+  TAPER_VALIDATE(fs::exists(path), path_text(path) << " is missing (the manifest lists it)");
   const auto bytes = entry.at("bytes").get<std::uint64_t>();
   TAPER_VALIDATE(fs::file_size(path) == bytes,
-                 path.string() << " has " << fs::file_size(path) << " bytes (the manifest says "
-                               << bytes << "; it was cut off or changed)");
+                 path_text(path) << " has " << fs::file_size(path) << " bytes (the manifest says "
+                                 << bytes << "; it was cut off or changed)");
   TAPER_VALIDATE(file_checksum(path) == entry.at("checksum").get<std::uint64_t>(),
-                 path.string() << " is damaged (its checksum differs from the manifest)");
+                 path_text(path) << " is damaged (its checksum differs from the manifest)");
 }
 
 // The first problem of any rank, on all ranks; empty where all are well. Collective over the world.
@@ -131,22 +133,17 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
 
 void CheckpointStore::remove_unfinished() const {
   if (!fs::exists(directory_)) return;
-  std::vector<fs::path> unfinished, replaced;
-  for (const auto& entry : fs::directory_iterator(directory_)) {
-    const fs::path& path = entry.path();
-    if (path.extension() == kUnfinished) unfinished.push_back(path);
-    const fs::path target = directory_ / path.stem();
-    if (path == old_path(target) && iteration_of_name(path.stem().string()))
-      replaced.push_back(target);
-  }
+  std::vector<fs::path> unfinished;
+  for (const auto& entry : fs::directory_iterator(directory_))
+    if (entry.path().extension() == kUnfinished) unfinished.push_back(entry.path());
   for (const auto& path : unfinished) fs::remove_all(path);
-  for (const auto& path : replaced) finish_replacement(path);
+  for (const auto& path : being_replaced(directory_)) finish_replacement(path);
 }
 
 void CheckpointStore::remove_after(std::int64_t iteration) const {
   for (const auto& path : list(directory_)) {
     if (*iteration_of_name(path.filename().string()) <= iteration) break;
-    TAPER_INFO("removing " << path.string() << " (this run starts after iteration " << iteration
+    TAPER_INFO("removing " << path_text(path) << " (this run starts after iteration " << iteration
                            << ')');
     fs::remove_all(path);
   }
@@ -156,23 +153,40 @@ StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
                                 const ModelFiles& files, TrainingModel& model) {
   StateInfo info;
   const std::string problem = try_load(checkpoint, ranks, files, model, info);
-  TAPER_VALIDATE(problem.empty(),
-                 "checkpoint " << checkpoint.string() << " cannot be used: " << problem);
+  if (!problem.empty()) fail_unusable(checkpoint, problem);
   model.publish();
   return info;
 }
 
+void CheckpointStore::warn_passed_over(const fs::path& checkpoint, const std::string& problem) {
+  TAPER_WARN("checkpoint " << path_text(checkpoint) << " is passed over: " << problem);
+}
+
+void CheckpointStore::fail_unusable(const fs::path& checkpoint, const std::string& problem) {
+  TAPER_FAIL(ExitCode::kBadInput,
+             "checkpoint " << path_text(checkpoint) << " cannot be used: " << problem);
+}
+
+void CheckpointStore::fail_none_usable(const fs::path& directory, const std::string& last_problem) {
+  TAPER_FAIL(ExitCode::kBadInput, "no checkpoint in "
+                                      << path_text(directory) << " can be used (last problem: "
+                                      << last_problem << "); --resume none starts afresh");
+}
+
 std::vector<fs::path> CheckpointStore::list(const fs::path& directory) {
-  std::vector<std::pair<std::int64_t, fs::path>> found;
-  if (!fs::is_directory(directory)) return {};
-  for (const auto& entry : fs::directory_iterator(directory))
-    if (const auto iteration = iteration_of_name(entry.path().filename().string());
-        iteration && entry.is_directory())
-      found.emplace_back(*iteration, entry.path());
-  std::sort(found.rbegin(), found.rend());
+  auto found = iteration_entries(directory, "", fs::file_type::directory);
+  std::reverse(found.begin(), found.end());
   std::vector<fs::path> checkpoints;
-  for (auto& [iteration, path] : found) checkpoints.push_back(std::move(path));
+  for (auto& entry : found) checkpoints.push_back(std::move(entry.path));
   return checkpoints;
+}
+
+std::vector<fs::path> CheckpointStore::being_replaced(const fs::path& directory) {
+  std::vector<fs::path> targets;
+  for (const auto& entry :
+       iteration_entries(directory, old_path({}).string(), fs::file_type::directory))
+    targets.push_back(directory / iteration_name(entry.iteration));
+  return targets;
 }
 
 bool CheckpointStore::is_checkpoint(const fs::path& directory) {
@@ -186,14 +200,14 @@ std::vector<std::string> CheckpointStore::problems(const fs::path& checkpoint) {
     try {
       check();
     } catch (const Json::exception& e) {
-      problems.push_back(path.string() + " is not a manifest (" + e.what() + ")");
+      problems.push_back(path_text(path) + " is not a manifest (" + e.what() + ")");
     } catch (const std::exception& e) {
       problems.emplace_back(e.what());
     }
   };
   note([&] {
     const Json manifest = read_json_file(path);
-    TAPER_VALIDATE(manifest.contains("files"), path.string() << " lists no files");
+    TAPER_VALIDATE(manifest.contains("files"), path_text(path) << " lists no files");
     for (const auto& [name, entry] : manifest["files"].items())
       note([&, &name = name, &entry = entry] { check_file(checkpoint / name, entry); });
   });
@@ -219,12 +233,9 @@ std::optional<StateInfo> CheckpointStore::load_newest(const Ranks& ranks, const 
       model.publish();
       return info;
     }
-    if (ranks.rank() == 0)
-      TAPER_WARN("checkpoint " << checkpoint.string() << " is passed over: " << last_problem);
+    if (ranks.rank() == 0) warn_passed_over(checkpoint, last_problem);
   }
-  TAPER_VALIDATE(last_problem.empty(), "no checkpoint in "
-                                           << directory_.string() << " can be used (last problem: "
-                                           << last_problem << "); --resume none starts afresh");
+  if (!last_problem.empty()) fail_none_usable(directory_, last_problem);
   return std::nullopt;
 }
 

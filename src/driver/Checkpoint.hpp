@@ -41,8 +41,20 @@ class CheckpointStore {
   static StateInfo load(const std::filesystem::path& checkpoint, const Ranks& ranks,
                         const ModelFiles& files, TrainingModel& model);
 
+  // What is said of checkpoints that cannot be used, by whoever finds it. The latter two throw
+  // Error (kBadInput).
+  static void warn_passed_over(const std::filesystem::path& checkpoint, const std::string& problem);
+  [[noreturn]] static void fail_unusable(const std::filesystem::path& checkpoint,
+                                         const std::string& problem);
+  [[noreturn]] static void fail_none_usable(const std::filesystem::path& directory,
+                                            const std::string& last_problem);
+
   // The checkpoints of a folder by their names, newest first; none where there is no such folder.
   static std::vector<std::filesystem::path> list(const std::filesystem::path& directory);
+
+  // The checkpoints that a kill caught being replaced: what they were stands in old_path() of each,
+  // oldest first.
+  static std::vector<std::filesystem::path> being_replaced(const std::filesystem::path& directory);
 
   // Whether a directory holds a manifest, the last file of a checkpoint to be written.
   static bool is_checkpoint(const std::filesystem::path& directory);

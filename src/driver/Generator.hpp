@@ -76,6 +76,10 @@ class Generator {
   // What the policy has learned, for checkpoints; the same on all ranks after learn().
   std::vector<std::int64_t> save_policy() const { return policy_->save(); }
   void load_policy(std::span<const std::int64_t> words) { policy_->load(words); }
+  // Throws Error where load_policy() would; changes nothing. Not collective.
+  void require_loadable_policy(std::span<const std::int64_t> words) const {
+    policy_->require_loadable(words);
+  }
 
  private:
   Workload workload(const std::vector<Request>& requests, std::uint64_t iteration) const;

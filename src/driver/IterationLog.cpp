@@ -106,9 +106,13 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
       run_file_(directory / "run.h5") {
   if (finished > 0) {
     log_.truncate_after(finished);
-    run_file_ = RunFile::rebuild_from(directory / "run.h5", directory / "metrics.jsonl");
-    run_file_.truncate_after(finished);
-    for (const auto& record : read_metrics_log(directory / "metrics.jsonl")) {
+    const auto records = read_metrics_log(directory / "metrics.jsonl");
+    // The results of a run that begins with another one's checkpoint begin here.
+    if (!records.empty() || std::filesystem::exists(directory / "run.h5")) {
+      run_file_ = RunFile::rebuild_from(directory / "run.h5", directory / "metrics.jsonl");
+      run_file_.truncate_after(finished);
+    }
+    for (const auto& record : records) {
       const bool is_final = !std::isnan(find(record.values, kFinalEvaluation));
       if (!is_final) first_iteration_ = std::min(first_iteration_, record.iteration);
       if (is_final && record.iteration == finished) has_final_evaluation_ = true;
@@ -116,6 +120,11 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
   }
   run_file_.set_config(config);
   run_file_.set_machine("ranks", std::to_string(ranks));
+}
+
+void IterationLog::require_readable(const std::filesystem::path& directory) {
+  const std::filesystem::path log = directory / "metrics.jsonl";
+  if (std::filesystem::exists(log)) read_metrics_log(log);
 }
 
 void IterationLog::add(std::int64_t iteration, MetricValues metrics,

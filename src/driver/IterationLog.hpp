@@ -51,6 +51,10 @@ class IterationLog {
   IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks,
                std::int64_t finished);
 
+  // Throws Error where the results in a directory, which need not have any, cannot be gone on with:
+  // a line of metrics.jsonl is broken. Changes nothing.
+  static void require_readable(const std::filesystem::path& directory);
+
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);
   // The account of a generation's layouts (GenerationRecord.hpp).

@@ -6,10 +6,11 @@
 #include "reshape/Meeting.hpp"
 
 namespace taper {
+namespace {
 
-void PredictivePolicy::load(std::span<const std::int64_t> words) {
+void load_into(Policy& policy, std::span<const std::int64_t> words) {
   try {
-    policy_.load(words);
+    policy.load(words);
   } catch (const Error& error) {
     TAPER_FAIL(error.code(), "the checkpoint cannot be used with Rollout/Mode advise or adaptive ("
                                  << error.what()
@@ -17,6 +18,17 @@ void PredictivePolicy::load(std::span<const std::int64_t> words) {
                                     "tokens, with the version of Taper that wrote it, or start "
                                     "over with --resume none");
   }
+}
+
+}  // namespace
+
+void PredictivePolicy::load(std::span<const std::int64_t> words) {
+  load_into(policy_, words);
+}
+
+void PredictivePolicy::require_loadable(std::span<const std::int64_t> words) const {
+  Policy trial(profile_, chain_, options_);
+  load_into(trial, words);
 }
 
 const ScriptedChange* ScriptedPolicy::at(std::int64_t consultation) const {

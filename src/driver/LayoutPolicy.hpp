@@ -38,6 +38,8 @@ class LayoutPolicy {
   }
   virtual std::vector<std::int64_t> save() const { return {}; }
   virtual void load(std::span<const std::int64_t>) {}
+  // Throws Error where load() would.
+  virtual void require_loadable(std::span<const std::int64_t>) const {}
 };
 
 // The policy of predict/.
@@ -45,7 +47,11 @@ class PredictivePolicy : public LayoutPolicy {
  public:
   PredictivePolicy(const LatencyProfile& profile, const DivisorChain& chain,
                    const PolicyOptions& options)
-      : policy_(profile, chain, options), chain_(chain), options_(options), machine_(profile) {}
+      : policy_(profile, chain, options),
+        profile_(profile),
+        chain_(chain),
+        options_(options),
+        machine_(profile) {}
 
   Layout begin(const Workload& workload) override { return policy_.begin(workload); }
   Decision decide(const Snapshot& snapshot) override { return policy_.decide(snapshot); }
@@ -71,9 +77,11 @@ class PredictivePolicy : public LayoutPolicy {
   std::vector<std::int64_t> save() const override { return policy_.save(); }
   // Throws Error where another version saved it, with what can be done.
   void load(std::span<const std::int64_t> words) override;
+  void require_loadable(std::span<const std::int64_t> words) const override;
 
  private:
   Policy policy_;
+  LatencyProfile profile_;
   DivisorChain chain_;
   PolicyOptions options_;
   SimulatedMachine machine_;  // as profiled

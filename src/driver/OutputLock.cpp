@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/OutputLock.hpp"
 
+#include <exception>
 #include <filesystem>
 #include <system_error>
 #include <thread>
+
+#include "base/Path.hpp"
 
 namespace taper {
 
 OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
                        const std::filesystem::path& file)
-    : lock_(file, what) {
+    : ranks_(ranks.size()), exceptions_(std::uncaught_exceptions()), lock_(file, what) {
   ranks.progress.set_phase("lock");
   std::error_code ignored;  // taking the lock tells
   if (ranks.rank() == 0 && file.has_parent_path())
@@ -19,13 +22,16 @@ OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
     if (ranks.rank() == 0) std::this_thread::sleep_for(FileLock::kPause);
 }
 
+OutputLock::~OutputLock() {
+  if (ranks_ > 1 && std::uncaught_exceptions() > exceptions_) lock_.leave_behind();
+}
+
 std::filesystem::path OutputLock::of_run(const std::filesystem::path& directory) {
   return directory / "run.lock";
 }
 
 std::filesystem::path OutputLock::of_model(const std::filesystem::path& directory) {
-  const auto target = directory.has_filename() ? directory : directory.parent_path();
-  return target.string() + ".lock";
+  return without_end_slash(directory).string() + ".lock";
 }
 
 }  // namespace taper

@@ -13,15 +13,18 @@ namespace taper {
 // (FileLock.hpp). Two jobs that write metrics, checkpoints and rollouts into one directory would
 // leave a mixture that belongs to neither.
 //
-// A job that ends, also by an error that rank 0 notices, removes the file. One that is killed, or
-// ended by another rank, leaves it behind: on the same machine the next job sees that the process
-// is gone and takes over at once; on another one after half a minute without a sign of life.
+// A job that ends removes the file, one of a single rank also where it fails. One that is killed
+// leaves it behind, and so does one of several ranks that fails: the others may still write when
+// rank 0 lets go, until MPI_Abort has ended them. On the same machine the next job sees when the
+// process is gone and takes over at once; on another one after half a minute without a sign of
+// life.
 class OutputLock {
  public:
   // Before anything is written. `what` names the output in errors. Throws Error (kBadInput) on all
-  // ranks, naming who has it. Collective over the world. Its end is not: rank 0 lets go when no
-  // rank writes any more.
+  // ranks, naming who has it. Collective over the world.
   OutputLock(const Ranks& ranks, const std::string& what, const std::filesystem::path& file);
+  // Not collective: rank 0 lets go. Without an exception on its way no rank may write any more.
+  ~OutputLock();
 
   // The lock file of a run: in its directory.
   static std::filesystem::path of_run(const std::filesystem::path& directory);
@@ -29,7 +32,8 @@ class OutputLock {
   static std::filesystem::path of_model(const std::filesystem::path& directory);
 
  private:
-  FileLock lock_;  // rank 0's
+  int ranks_, exceptions_;  // on their way when this object was made
+  FileLock lock_;           // rank 0's
 };
 
 }  // namespace taper

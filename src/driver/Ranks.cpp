@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
+#include <filesystem>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -65,6 +67,12 @@ std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& 
     } catch (const Error& error) {
       text = error.what();
       code = {static_cast<std::int32_t>(error.code())};
+    } catch (const std::filesystem::filesystem_error& error) {
+      text = error.what();
+      code = {static_cast<std::int32_t>(ExitCode::kBadInput)};
+    } catch (const std::exception& error) {
+      text = error.what();
+      code = {static_cast<std::int32_t>(ExitCode::kFailure)};
     }
   broadcast(ranks.world(), code, 0);
   text = broadcast_string(ranks.world(), text, 0);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/ResumePoint.hpp"
 
+#include <sstream>
+
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "driver/Checkpoint.hpp"
 #include "driver/RolloutFolder.hpp"
 
@@ -12,19 +15,18 @@ namespace fs = std::filesystem;
 
 // A name by which two paths to one place are equal, also with a slash at the end.
 fs::path place_of(const fs::path& path) {
-  const fs::path plain = fs::weakly_canonical(fs::absolute(path));
-  return plain.has_filename() ? plain : plain.parent_path();
+  return without_end_slash(fs::weakly_canonical(fs::absolute(path)));
 }
 
 ResumePoint point_of(const fs::path& given) {
   TAPER_VALIDATE(fs::is_directory(given),
-                 "--resume " << given.string() << " is no directory; check the path");
+                 "--resume " << path_text(given) << " is no directory; " << path_advice(given));
   const fs::path directory = place_of(given);
   if (CheckpointStore::is_checkpoint(directory)) return {directory, {}};
   for (const fs::path& store : {directory / "checkpoints", directory})
     if (!CheckpointStore::list(store).empty()) return {{}, store};
   TAPER_FAIL(ExitCode::kBadInput,
-             "--resume " << given.string()
+             "--resume " << path_text(given)
                          << " is neither a checkpoint (a directory with manifest.json) nor a run "
                             "that has one; name e.g. RUN_DIR/checkpoints/iter_000010, or use "
                             "--resume auto");
@@ -47,8 +49,8 @@ ResumePoint resolve(const fs::path& given, const fs::path& output) {
   if (point.is_own) return point;
   const fs::path other = run_in(output);
   TAPER_VALIDATE(other.empty(),
-                 "--resume " << given.string() << " belongs to another run than Output/Directory "
-                             << output.string() << " (which holds " << other.string()
+                 "--resume " << path_text(given) << " belongs to another run than Output/Directory "
+                             << path_text(output) << " (which holds " << path_text(other)
                              << "); to start a new run from that checkpoint name a new "
                                 "Output/Directory, to go on with the run that is there use "
                                 "--resume auto");
@@ -61,15 +63,16 @@ ResumePoint find_resume_point(const Ranks& ranks, const std::string& resume,
                               const fs::path& output) {
   if (resume == "none") return {};
   if (resume == "auto") return {{}, output / "checkpoints"};
-  ResumePoint point;
-  point.checkpoint = from_rank_0(ranks, [&] {
-    point = resolve(resume, output);
-    return point.checkpoint.string();
-  });
-  point.store = from_rank_0(ranks, [&] { return point.store.string(); });
-  point.is_own =
-      !from_rank_0(ranks, [&] { return std::string(point.is_own ? "own" : ""); }).empty();
-  return point;
+  std::istringstream lines(from_rank_0(ranks, [&] {
+    const ResumePoint point = resolve(resume, output);
+    return (point.is_own ? "own\n" : "other\n") + point.checkpoint.string() + "\n" +
+           point.store.string();
+  }));
+  std::string whose, checkpoint, store;
+  std::getline(lines, whose);
+  std::getline(lines, checkpoint);
+  std::getline(lines, store);
+  return {checkpoint, store, whose == "own"};
 }
 
 }  // namespace taper

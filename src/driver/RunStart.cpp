@@ -6,12 +6,9 @@
 #include <vector>
 
 #include "base/Error.hpp"
-#include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "comm/Collectives.hpp"
 #include "driver/Checkpoint.hpp"
-#include "driver/InputPath.hpp"
 #include "driver/IterationName.hpp"
 #include "io/AtomicFile.hpp"
 
@@ -20,17 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whole checkpoints, newest first. One that a kill left as iter_NNNNNN.old counts: the run puts it
-// back before it loads.
-std::vector<fs::path> candidates(const fs::path& store) {
-  std::vector<fs::path> list = CheckpointStore::list(store);
-  if (!fs::is_directory(store)) return list;
-  for (const auto& entry : fs::directory_iterator(store)) {
-    const fs::path target = store / entry.path().stem();
-    if (entry.path() == old_path(target) && iteration_of_name(target.filename().string()) &&
-        !fs::exists(target))
-      list.push_back(entry.path());
-  }
+// What loading would try, newest first. In the run's own folder one that a kill left as
+// iter_NNNNNN.old counts: the run puts it back before it loads. Folders of other runs stay as they
+// are.
+std::vector<fs::path> candidates(const ResumePoint& from) {
+  std::vector<fs::path> list = CheckpointStore::list(from.store);
+  if (from.is_own)
+    for (const fs::path& target : CheckpointStore::being_replaced(from.store))
+      if (!fs::exists(target)) list.push_back(old_path(target));
   const auto iteration = [](const fs::path& path) {
     return *iteration_of_name(path.stem().string());
   };
@@ -47,30 +41,26 @@ StateInfo look_at(const fs::path& checkpoint, const ModelFiles& files, Checkpoin
   return read_state_info(checkpoint / "state.h5", files);
 }
 
-RunStart newest(const fs::path& checkpoints, const ModelFiles& files, CheckpointCheck check) {
+RunStart newest(const ResumePoint& from, const ModelFiles& files, CheckpointCheck check) {
   std::string last_problem;
-  for (const fs::path& checkpoint : candidates(checkpoints)) {
+  for (const fs::path& checkpoint : candidates(from)) {
     try {
       return {checkpoint, look_at(checkpoint, files, check)};
     } catch (const std::exception& error) {
       last_problem = error.what();
     }
     if (check == CheckpointCheck::kContents)  // else loading will say so
-      TAPER_WARN("checkpoint " << path_text(checkpoint) << " is passed over: " << last_problem);
+      CheckpointStore::warn_passed_over(checkpoint, last_problem);
   }
-  TAPER_VALIDATE(last_problem.empty(),
-                 "no checkpoint in " << path_text(checkpoints) << " can be used (last problem: "
-                                     << last_problem << "); --resume none starts afresh");
+  if (!last_problem.empty()) CheckpointStore::fail_none_usable(from.store, last_problem);
   return {};
 }
 
 RunStart named(const fs::path& checkpoint, const ModelFiles& files, CheckpointCheck check) {
-  require_input_path("--resume", checkpoint);
   try {
     return {checkpoint, look_at(checkpoint, files, check)};
   } catch (const std::exception& error) {
-    TAPER_FAIL(ExitCode::kBadInput,
-               "checkpoint " << path_text(checkpoint) << " cannot be used: " << error.what());
+    CheckpointStore::fail_unusable(checkpoint, error.what());
   }
 }
 
@@ -84,22 +74,16 @@ void require_same_seed(const fs::path& checkpoint, std::uint64_t checkpoint_seed
                                    << "); use the same seed, or --resume none");
 }
 
-RunStart find_run_start(const fs::path& checkpoint, const fs::path& store, std::uint64_t seed,
-                        const ModelFiles& files, const Ranks& ranks, CheckpointCheck check) {
-  if (checkpoint.empty() && store.empty()) return {};
+RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,
+                        const Ranks& ranks, CheckpointCheck check) {
+  if (from.is_start()) return {};
   RunStart start;
-  std::string problem;
-  if (ranks.rank() == 0) {
-    try {
-      start = checkpoint.empty() ? newest(store, files, check) : named(checkpoint, files, check);
-      if (!start.is_afresh()) require_same_seed(start.checkpoint, start.state.seed, seed);
-    } catch (const std::exception& error) {
-      problem = error.what();
-    }
-  }
-  problem = broadcast_string(ranks.world(), problem, 0);
-  TAPER_VALIDATE(problem.empty(), problem);
-  start.checkpoint = broadcast_string(ranks.world(), start.checkpoint.string(), 0);
+  start.checkpoint = from_rank_0(ranks, [&] {
+    start =
+        from.checkpoint.empty() ? newest(from, files, check) : named(from.checkpoint, files, check);
+    if (!start.is_afresh()) require_same_seed(start.checkpoint, start.state.seed, seed);
+    return start.checkpoint.string();
+  });
   return start;
 }
 

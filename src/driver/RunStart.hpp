@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "driver/Ranks.hpp"
+#include "driver/ResumePoint.hpp"
 #include "driver/StateFile.hpp"
 
 namespace taper {
@@ -23,13 +23,12 @@ struct RunStart {
 // checks them in any case.
 enum class CheckpointCheck { kHead, kContents };
 
-// The start from one checkpoint, or from the newest usable one of a folder (`store`, which may have
-// none), or, where both are empty, afresh. Changes nothing. Throws Error, the same on all ranks,
-// where checkpoints are there and none is usable, or where the one chosen has another seed.
-// Collective over the world: rank 0 looks, since others might see a shared folder in another state.
-RunStart find_run_start(const std::filesystem::path& checkpoint, const std::filesystem::path& store,
-                        std::uint64_t seed, const ModelFiles& files, const Ranks& ranks,
-                        CheckpointCheck check);
+// What a run that starts from there begins with: of a folder the newest usable checkpoint. Changes
+// nothing. Throws Error, the same on all ranks, where checkpoints are there and none is usable, or
+// where the one chosen has another seed. Collective over the world: rank 0 looks, since others
+// might see a shared folder in another state.
+RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,
+                        const Ranks& ranks, CheckpointCheck check);
 
 // Throws Error where a run of one seed would go on from a checkpoint of another: the random numbers
 // to come would not be those of one run.

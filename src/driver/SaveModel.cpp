@@ -87,7 +87,7 @@ void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingMode
 
 void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                 const fs::path& directory) {
-  const fs::path target = directory.has_filename() ? directory : directory.parent_path();
+  const fs::path target = without_end_slash(directory);
   const fs::path aside = target.string() + ".writing";
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
   write_model(ranks, files, model, aside);

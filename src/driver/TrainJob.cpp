@@ -5,6 +5,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/Reward.hpp"
 #include "driver/RolloutFolder.hpp"
@@ -64,13 +65,15 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   create();
   finished_ = saved_ = restore(from);
   learned_ = generator_.save_policy();
+  // Before any other result: where a kill comes first, nothing is left that is taken for a run, and
+  // the same command may begin again.
+  if (!from.is_own) save_checkpoint(finished_);
   if (ranks_.rank() == 0) {
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);
     status_.write(RunState::kRunning, finished_);
   }
-  if (!from.is_own) save_checkpoint(finished_);
   return run_iterations();
 }
 
@@ -105,7 +108,7 @@ void TrainJob::report_completed() const {
                            << (first > 1 && count > 0 ? " (" + std::to_string(first) + " to " +
                                                             std::to_string(finished_) + ")"
                                                       : "")
-                           << ", results in " << options_.output);
+                           << ", results in " << path_text(options_.output));
 }
 
 void TrainJob::stop_early() {

@@ -33,9 +33,14 @@ class TrainJob {
   const MemoryPlan& memory_plan() const { return plan_; }
 
   // All that can be known before anything is allocated or written: whether the weights are there
-  // and are this model's, whether the memory plans fit their hosts, and what the run begins with.
-  // Throws Error. Collective over the world.
+  // and are this model's, whether the memory plans fit their hosts, what the run begins with, and
+  // whether layout policy and metrics can go on from there. Throws Error. Collective over the
+  // world.
   RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
+
+  // What is otherwise than in the run of a checkpoint, run file and layout, into the log. run()
+  // says it of the checkpoint that it loads. Not collective.
+  void report_differences(const StateInfo& state) const;
 
   // Examines, allocates, loads and runs the iterations that are left after `from`. A run that
   // starts from the checkpoint of another one counts on from there, as its data and random numbers
@@ -51,8 +56,6 @@ class TrainJob {
  private:
   void create();
   std::string memory_advice() const;
-  // What is otherwise than in the run of a checkpoint, run file and layout, into the log.
-  void report_differences(const StateInfo& state) const;
   std::int64_t restore(const ResumePoint& from);
   ExitCode run_iterations();
   void report_completed() const;

@@ -74,12 +74,15 @@ std::string TrainJob::memory_advice() const {
 
 RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const {
   require_memory(ranks_, plan_, memory_advice());
-  RunStart start =
-      find_run_start(from.checkpoint, from.store, options_.seed, files_, ranks_, check);
+  RunStart start = find_run_start(from, options_.seed, files_, ranks_, check);
   // A checkpoint has all weights but those of the reference.
   if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
-  if (check == CheckpointCheck::kContents && !start.is_afresh() && ranks_.rank() == 0)
-    report_differences(start.state);
+  from_rank_0(ranks_, [&] {
+    if (start.is_afresh()) return std::string();
+    if (!start.state.policy.empty()) generator_.require_loadable_policy(start.state.policy);
+    if (from.is_own) IterationLog::require_readable(options_.output);
+    return std::string();
+  });
   return start;
 }
 

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <span>
 #include <system_error>
@@ -12,6 +14,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 
 namespace taper {
 namespace {
@@ -26,10 +29,27 @@ bool is_locked_elsewhere(const detail::Descriptor& file) {
   return result != 0 && errno == EWOULDBLOCK;
 }
 
-std::optional<detail::LockHolder> holder_in(const detail::Descriptor& file) {
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read_at(0, std::as_writable_bytes(std::span(text.data(), text.size())));
-  return detail::parse_holder(text);
+// Up to 4 KiB of the file, as much as there is: another process may be writing it. Nothing where it
+// was removed on another machine meanwhile (NFS).
+std::optional<std::string> text_in(const detail::Descriptor& file) {
+  std::array<char, 4096> buffer;
+  std::size_t size = 0;
+  while (size < buffer.size()) {
+    const ssize_t got =
+        ::pread(file.fd(), buffer.data() + size, buffer.size() - size, static_cast<off_t>(size));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == ESTALE) return std::nullopt;
+    if (got < 0) detail::throw_errno("read", file.path(), errno);
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  return std::string(buffer.data(), size);
+}
+
+[[noreturn]] void end_process(const std::string& why) {
+  TAPER_ERROR(why);
+  // No destructors and no MPI_Finalize: another thread is at work on what is no longer ours.
+  ::_exit(static_cast<int>(ExitCode::kFailure));
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -38,8 +58,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-FileLock::FileLock(std::filesystem::path path, std::string what, FileLockTimes times)
-    : path_(std::move(path)), what_(std::move(what)), times_(times) {}
+FileLock::FileLock(std::filesystem::path path, std::string what, FileLockTimes times,
+                   std::function<void(const std::string&)> on_loss)
+    : path_(std::move(path)),
+      what_(std::move(what)),
+      times_(times),
+      on_loss_(on_loss ? std::move(on_loss) : end_process) {}
 
 FileLock::~FileLock() {
   if (!file_.is_open()) return;
@@ -48,13 +72,9 @@ FileLock::~FileLock() {
     over_ = true;
   }
   signal_.notify_all();
-  beating_.join();
+  if (beating_.joinable()) beating_.join();
   std::error_code ignored;
-  try {
-    // Not the file of somebody else, where a user has removed ours.
-    if (is_in_place(file_)) std::filesystem::remove(path_, ignored);
-  } catch (const Error&) {  // the next one finds the file of a process that is gone
-  }
+  if (!stays_ && !is_lost()) std::filesystem::remove(path_, ignored);
 }
 
 bool FileLock::try_take() {
@@ -69,16 +89,17 @@ bool FileLock::try_take() {
   auto file = detail::Descriptor::open_unless(ENOENT, path_, O_RDWR);
   if (!file) return false;  // given back this moment
   const bool locked = is_locked_elsewhere(*file);
-  if (!is_in_place(*file)) return false;
-  const auto holder = holder_in(*file);
+  const auto text = text_in(*file);
+  if (!text || !is_in_place(*file)) return false;
+  const auto holder = detail::parse_holder(*text);
   const bool here = holder && detail::is_here(*holder);
   if (locked || (here && detail::is_alive(*holder))) {
-    wait_for_end(holder);
+    refuse_after_grace(holder);
     return false;
   }
   alive_since_.reset();
-  if (!here && !is_silent(*file, holder)) return false;
-  TAPER_INFO("taking over " << path_.string() << " of " << detail::describe(holder)
+  if (!here && !watch_for_silence(*file, holder)) return false;
+  TAPER_INFO("taking over " << path_text(path_) << " of " << detail::describe(holder)
                             << ", which has ended");
   hold(std::move(*file));
   return true;
@@ -88,52 +109,76 @@ void FileLock::take() {
   while (!try_take()) std::this_thread::sleep_for(kPause);
 }
 
-FileLock::Sign FileLock::sign_of(const detail::Descriptor& file) {
+std::optional<FileLock::Sign> FileLock::sign_of(const detail::Descriptor& file) {
   struct stat status {};
-  if (::fstat(file.fd(), &status) != 0) detail::throw_errno("examine", file.path(), errno);
-  return {status.st_ino,
-          status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
+  if (::fstat(file.fd(), &status) != 0) {
+    if (errno == ESTALE) return std::nullopt;
+    detail::throw_errno("examine", file.path(), errno);
+  }
+  return Sign{status.st_ino,
+              status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
 }
 
 // Whether the path still leads to this file: its holder may have removed it meanwhile.
 bool FileLock::is_in_place(const detail::Descriptor& file) const {
+  const auto sign = sign_of(file);
   struct stat status {};
-  return ::stat(path_.c_str(), &status) == 0 && status.st_ino == sign_of(file).inode;
+  return sign && ::stat(path_.c_str(), &status) == 0 && status.st_ino == sign->inode;
+}
+
+// Whether the path leads to a file that is not this process's any more, or to none. What cannot be
+// known for the moment (a file server that does not answer) is no loss.
+bool FileLock::is_lost() const {
+  try {
+    const auto file = detail::Descriptor::open_unless(ENOENT, path_, O_RDONLY);
+    if (!file) return true;
+    const auto text = text_in(*file);
+    return text && *text != text_;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 void FileLock::hold(detail::Descriptor file) {
-  const std::string text = detail::to_text(detail::this_process());
+  text_ = detail::to_text(detail::this_process());
   try {
     file.truncate(0);
-    file.write_at(0, std::as_bytes(std::span(text.data(), text.size())));
+    file.write_at(0, std::as_bytes(std::span(text_.data(), text_.size())));
     file.sync();
   } catch (const Error&) {
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);
     throw;
   }
-  file_ = std::move(file);
-  beating_ = std::thread([this] { beat(); });
+  file_ = std::move(file);  // from here on the destructor removes it
+  try {
+    beating_ = std::thread([this] { beat(); });
+  } catch (const std::system_error& error) {
+    TAPER_FAIL(ExitCode::kFailure, "cannot start the thread that keeps "
+                                       << path_text(path_) << " alive (" << error.what()
+                                       << "); raise the limits of processes and memory (ulimit)");
+  }
 }
 
-// A job that was killed a moment ago, or is about to end, gets some seconds.
-void FileLock::wait_for_end(const std::optional<detail::LockHolder>& holder) {
-  silent_since_.reset();
+// A job that was killed a moment ago, or is about to end, gets some seconds. The silence that
+// watch_for_silence() measures goes on: what looks alive may be another one that just looks, too.
+void FileLock::refuse_after_grace(const std::optional<detail::LockHolder>& holder) {
   if (!alive_since_) alive_since_ = Clock::now();
   if (seconds_since(*alive_since_) >= times_.grace) refuse(holder);
 }
 
-// Whether the holder has given no sign of life for long. Throws Error where it has given one.
-bool FileLock::is_silent(const detail::Descriptor& file,
-                         const std::optional<detail::LockHolder>& holder) {
-  const Sign now = sign_of(file);
+// True once the holder has given no sign of life for long. Throws Error where it has given one.
+bool FileLock::watch_for_silence(const detail::Descriptor& file,
+                                 const std::optional<detail::LockHolder>& holder) {
+  const auto now = sign_of(file);
+  if (!now) return false;
   if (!silent_since_) {
     silent_since_ = Clock::now();
-    seen_ = now;
+    seen_ = *now;
     TAPER_INFO("waiting up to " << times_.silence << " s for a sign of life of "
-                                << detail::describe(holder) << ", which has " << path_.string());
+                                << detail::describe(holder) << ", which has " << path_text(path_));
   }
-  if (now != seen_) refuse(holder);
+  if (*now != seen_) refuse(holder);
   return seconds_since(*silent_since_) >= times_.silence;
 }
 
@@ -141,7 +186,7 @@ void FileLock::refuse(const std::optional<detail::LockHolder>& holder) const {
   const bool here = holder && detail::is_here(*holder);
   TAPER_FAIL(ExitCode::kBadInput,
              what_ << " is in use by another job (" << detail::describe(holder) << "; "
-                   << path_.string()
+                   << path_text(path_)
                    << "); wait for its end or stop it, or choose another directory"
                    << (here ? "" : "; where that job is surely over, remove the file"));
 }
@@ -149,8 +194,15 @@ void FileLock::refuse(const std::optional<detail::LockHolder>& holder) const {
 void FileLock::beat() {
   std::unique_lock lock(mutex_);
   const std::chrono::duration<double> pause(times_.beat);
-  while (!signal_.wait_for(lock, pause, [this] { return over_; }))
+  while (!signal_.wait_for(lock, pause, [this] { return over_; })) {
+    if (is_lost()) {
+      on_loss_(what_ + " is no longer this job's: " + path_text(path_) +
+               " was removed or taken over, as happens to a job that is suspended for long; this "
+               "job ends, since two would mix their results");
+      return;
+    }
     ::futimens(file_.fd(), nullptr);  // what prevents it prevents the results, too, and shows there
+  }
 }
 
 }  // namespace taper

@@ -11,11 +11,17 @@
 // - signs of life: the holder touches the file every few seconds. A file of another machine is
 //   watched: one that changes is held, one that stays silent was left behind by a killed process
 //   and is taken over. Only changes count, so clocks may differ.
+//
+// Who was stopped for long (a suspended job) may lose the lock to another machine that saw nothing
+// but silence, or to a user who removes the file. With each sign of life the holder therefore reads
+// the file again: where it is not its own any more, the process ends at once, before two of them
+// have written much.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -29,15 +35,19 @@ namespace taper {
 // In seconds.
 struct FileLockTimes {
   double beat = 5.0;      // between signs of life
-  double grace = 5.0;     // in which a holder that is alive may come to its end
+  double grace = 5.0;     // in which a holder of this machine may come to its end; one of another
+                          // machine is refused at its first sign of life
   double silence = 30.0;  // of a holder on another machine that counts as gone; many beats
 };
 
 class FileLock {
  public:
   // Nothing happens yet. `what` says in errors what the lock is for: "Output/Directory runs/a".
-  FileLock(std::filesystem::path path, std::string what, FileLockTimes times = {});
-  // Gives the lock back and removes the file.
+  // `on_loss` is told, by a thread of its own, that another one has the lock now; without it that
+  // is logged and the process ends with kFailure.
+  FileLock(std::filesystem::path path, std::string what, FileLockTimes times = {},
+           std::function<void(const std::string&)> on_loss = {});
+  // Gives the lock back and removes the file, unless leave_behind() was called.
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -48,6 +58,10 @@ class FileLock {
   bool try_take();
   // Asks until it has the lock. Throws Error as try_take().
   void take();
+
+  // The file stays when this object ends, as after a kill: the next one takes it over once this
+  // process is gone. For a process that ends while others still write under its lock.
+  void leave_behind() { stays_ = true; }
 
   static constexpr std::chrono::milliseconds kPause{100};  // between two tries
 
@@ -60,18 +74,24 @@ class FileLock {
     bool operator==(const Sign&) const = default;
   };
 
-  static Sign sign_of(const detail::Descriptor& file);
+  // Nothing where the file was removed on another machine.
+  static std::optional<Sign> sign_of(const detail::Descriptor& file);
   bool is_in_place(const detail::Descriptor& file) const;
+  bool is_lost() const;
   void hold(detail::Descriptor file);
-  void wait_for_end(const std::optional<detail::LockHolder>& holder);
-  bool is_silent(const detail::Descriptor& file, const std::optional<detail::LockHolder>& holder);
+  void refuse_after_grace(const std::optional<detail::LockHolder>& holder);
+  bool watch_for_silence(const detail::Descriptor& file,
+                         const std::optional<detail::LockHolder>& holder);
   [[noreturn]] void refuse(const std::optional<detail::LockHolder>& holder) const;
   void beat();
 
   std::filesystem::path path_;
   std::string what_;
   FileLockTimes times_;
+  std::function<void(const std::string&)> on_loss_;
+  bool stays_ = false;
   detail::Descriptor file_;  // open while this process has the lock
+  std::string text_;         // what stands in it then
   std::optional<Clock::time_point> alive_since_, silent_since_;  // of who has it, as seen from here
   Sign seen_;
   std::mutex mutex_;

@@ -18,3 +18,11 @@ TEST_CASE("the directory that a relative path counts from is told") {
   CHECK(path_advice("/no/such") == "check the path");
   CHECK(path_advice("no/such").find("working directory, " + here) != std::string::npos);
 }
+
+TEST_CASE("a directory has one name, with or without a slash at its end") {
+  CHECK(without_end_slash("a/b/") == "a/b");
+  CHECK(without_end_slash("a/b") == "a/b");
+  CHECK(without_end_slash("a/") == "a");
+  CHECK(without_end_slash("/") == "/");
+  CHECK(without_end_slash("") == "");
+}

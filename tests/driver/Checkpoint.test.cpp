@@ -72,3 +72,13 @@ TEST_CASE("all files that do not agree with the manifest are named") {
   fs::remove(scratch / "manifest.json");
   CHECK(CheckpointStore::problems(scratch.path()).size() == 1);
 }
+
+TEST_CASE("a checkpoint in a directory with blanks stands in quotes") {
+  const Scratch scratch;
+  fs::create_directories(scratch / "my run");
+  write_json_file(scratch / "my run" / "manifest.json",
+                  OrderedJson{{"files", {{"a", {{"bytes", 1}, {"checksum", 2}}}}}});
+  const auto problems = CheckpointStore::problems(scratch / "my run");
+  REQUIRE(problems.size() == 1);
+  CHECK_THAT(problems[0], ContainsSubstring("/my run/a' is missing"));
+}

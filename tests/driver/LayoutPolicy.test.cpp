@@ -51,8 +51,12 @@ TEST_CASE("what another version has learned is refused with what can be done") {
   PredictivePolicy policy(test::synthetic_profile(test::small_model_tcp(), {1, 2}), kChain, {});
   auto words = policy.save();
   CHECK_NOTHROW(policy.load(words));
+  CHECK_NOTHROW(policy.require_loadable(words));
   REQUIRE(!words.empty());
   --words.front();  // the version
+  const auto before = policy.save();
+  CHECK_THROWS_AS(policy.require_loadable(words), Error);
+  CHECK(policy.save() == before);
   CHECK_THROWS_MATCHES(policy.load(words), Error,
                        MessageMatches(ContainsSubstring("of another version") &&
                                       ContainsSubstring("Rollout/Mode=static") &&

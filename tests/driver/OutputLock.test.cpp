@@ -31,6 +31,7 @@ TEST_CASE("all ranks of the second job learn who has the output") {
   }
   barrier(world.ranks.world());
   CHECK(!fs::exists(file));
+  barrier(world.ranks.world());  // rank 0 makes it again
   CHECK_NOTHROW(OutputLock(world.ranks, "Output/Directory x", file));
   barrier(world.ranks.world());
 }
@@ -38,6 +39,23 @@ TEST_CASE("all ranks of the second job learn who has the output") {
 TEST_CASE("a directory that cannot be written is an error of all ranks") {
   TestRanks world;
   CHECK_THROWS_AS(OutputLock(world.ranks, "x", "/proc/nowhere/run.lock"), Error);
+}
+
+TEST_CASE("an error leaves the lock of several ranks behind: the others may still write") {
+  const Scratch scratch;
+  TestRanks world;
+  const fs::path file = OutputLock::of_run(scratch.path());
+  for (const bool fails : {false, true}) {
+    try {
+      const OutputLock lock(world.ranks, "x", file);
+      barrier(world.ranks.world());
+      if (fails) throw Error(ExitCode::kFailure, "of one rank");
+    } catch (const Error&) {
+    }
+    barrier(world.ranks.world());
+    CHECK(fs::exists(file) == (fails && world_size() > 1));
+    barrier(world.ranks.world());
+  }
 }
 
 TEST_CASE("a model directory has its lock beside it") {

@@ -8,7 +8,10 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <functional>
+#include <stdexcept>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -120,4 +123,19 @@ TEST_CASE("what rank 0 finds, or why it fails, reaches all ranks") {
     CHECK(std::string(error.what()) == "no");
     CHECK(error.code() == ExitCode::kStoppedEarly);
   }
+  const auto code_of = [&](const std::function<std::string()>& make) {
+    try {
+      from_rank_0(world.ranks, make);
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find("on purpose") != std::string::npos);
+      return error.code();
+    }
+    return ExitCode::kDone;
+  };
+  CHECK(code_of([]() -> std::string {
+          std::filesystem::directory_iterator("/on purpose not there");
+          return "";
+        }) == ExitCode::kBadInput);
+  CHECK(code_of([]() -> std::string { throw std::runtime_error("on purpose"); }) ==
+        ExitCode::kFailure);
 }

@@ -92,13 +92,20 @@ TEST_CASE("another run's checkpoint begins a new run, in a directory without one
   }
 }
 
+TEST_CASE("a directory that cannot be looked at is an error of all ranks") {
+  const Fixture f;
+  f.refuses(f.scratch / std::string(300, 'x'), "a", {"xxx"});  // longer than a name may be
+}
+
 TEST_CASE("what is no checkpoint and no run is refused, with what to give") {
   const Fixture f;
   f.on_rank_0([&] {
     fs::create_directories(f.scratch / "empty/checkpoints");
     spill(f.scratch / "file", "");
   });
-  f.refuses(f.scratch / "nowhere", "a", {"nowhere is no directory"});
+  f.refuses(f.scratch / "nowhere", "a", {"nowhere is no directory; check the path"});
+  f.refuses(f.scratch / "no where", "a", {"/no where' is no directory"});
+  f.refuses("nowhere", "a", {"nowhere is no directory", "working directory"});
   f.refuses(f.scratch / "file", "a", {"file is no directory"});
   f.refuses(f.scratch / "empty", "a", {"empty is neither", "manifest.json", "--resume auto"});
 }

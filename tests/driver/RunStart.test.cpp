@@ -84,6 +84,9 @@ TEST_CASE_METHOD(Fixture, "a run begins at the newest checkpoint that is whole")
   // As a kill leaves it that came while it was being replaced.
   on_rank_0([&] { fs::rename(checkpoint(2), checkpoint(2).string() + ".old"); });
   CHECK(examine().checkpoint == checkpoint(2).string() + ".old");
+  options.output = (scratch / "other").string();  // of a run that is not its own it loads what is
+  CHECK(examine((scratch / "run").string()).checkpoint == checkpoint(1));
+  options.output = (scratch / "run").string();
   on_rank_0([&] {
     fs::rename(checkpoint(2).string() + ".old", checkpoint(2));
     const fs::path weights = checkpoint(2) / "model.safetensors";
@@ -108,6 +111,22 @@ TEST_CASE_METHOD(Fixture, "weights are needed where a run begins with them") {
   refuses("model.safetensors", "none");
   options.loss.kl_coef = 0.1;  // a reference
   refuses("model.safetensors");
+}
+
+TEST_CASE_METHOD(Fixture, "a broken metrics log shows before anything is removed") {
+  train();
+  on_rank_0([&] { spill(scratch / "run" / "metrics.jsonl", "{\"step\": 1}\nbroken\n"); });
+  refuses("metrics.jsonl:2");
+  refuses("metrics.jsonl:2", checkpoint(1).string());
+  CHECK_THROWS_MATCHES(TrainJob(options, "config", ranks, StopRequest())
+                           .run(find_resume_point(ranks, checkpoint(1).string(), options.output)),
+                       Error, MessageMatches(ContainsSubstring("metrics.jsonl:2")));
+  barrier(ranks.world());
+  CHECK(fs::exists(checkpoint(2)));
+  CHECK(fs::exists(scratch / "run/rollouts/iter_000002.h5"));
+  CHECK(examine("none").is_afresh());             // overwrites it
+  options.output = (scratch / "other").string();  // has metrics of its own
+  CHECK(examine(checkpoint(1).string()).checkpoint == checkpoint(1));
 }
 
 TEST_CASE_METHOD(Fixture, "what a run lacks shows before it writes") {

@@ -87,6 +87,9 @@ def main() -> None:
         if outcome.code != 0 or "resuming after iteration 2" not in outcome.text:
             check.failed += 1
             print(f"the run goes on elsewhere than --check said\n{outcome.text}")
+        (check.output / "metrics.jsonl").write_text("broken\n")
+        check.expect(2, "delete this line", Training__Iterations=6)
+        check.expect(0, afresh, "--resume", "none")
         check_sft(check)
         sys.exit(check.failed > 0)
 

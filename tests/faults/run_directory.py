@@ -6,6 +6,7 @@ A second job must end with exit code 2, name who has the directory and change no
 must not be in the way of the next one.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -39,6 +40,14 @@ def wait_for(path: Path, process, what: str) -> None:
         time.sleep(0.01)
 
 
+def kill(runs: Runs, process) -> None:
+    """All ranks: the launcher ends the others once the first is gone."""
+    for pid in ranks_of(process, runs.taper):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    finish(process, 30)
+
+
 def refused(runs: Runs, words: list, ranks: int, holder: dict, what: str) -> None:
     outcome = runs.run(words, ranks)
     check(outcome.code == 2, f"{what}: exit code {outcome.code}", outcome.text)
@@ -66,9 +75,7 @@ def two_jobs(runs: Runs, model: Path) -> None:
     refused(runs, ["inspect", "--repair", output], 0, holder, "a repair meanwhile")
     check(runs.run([*words, "--check"]).code == 0, "a check needs no lock")
     check(content(output) == before, "a second job has changed results")
-    for pid in ranks_of(first, runs.taper):
-        os.kill(pid, signal.SIGKILL)
-    finish(first, 30)
+    kill(runs, first)
     check((output / LOCK).exists(), "a killed job cannot remove its lock")
     outcome = runs.run(words, 2)
     check(outcome.code == 0 and "resuming after iteration 1" in outcome.text, "the job after the kill", outcome.text)
@@ -87,6 +94,10 @@ def failing_job(runs: Runs, model: Path) -> None:
     words = runs.train(model, output, Training__Iterations=1)
     outcome = runs.run(words, 0, env={"TAPER_FAULT": "reward:0:throw:1"})
     check(outcome.code == 1 and not (output / LOCK).exists(), "the lock of a failed job is left", outcome.text)
+    outcome = runs.run(words, 2, env={"TAPER_FAULT": "reward:1:throw:1"})
+    check(outcome.code not in (0, 2, 75), "a rank that fails", outcome.text)
+    outcome = runs.run(words, 2)
+    check(outcome.code == 0 and not (output / LOCK).exists(), "the job after one that failed", outcome.text)
 
 
 def two_trainings(runs: Runs, model: Path) -> None:
@@ -97,9 +108,7 @@ def two_trainings(runs: Runs, model: Path) -> None:
     lock = output.with_name("tuned.lock")
     wait_for(lock, first, "first training")
     refused(runs, words, 0, json.loads(lock.read_text()), "a second training")
-    for pid in ranks_of(first, runs.taper):
-        os.kill(pid, signal.SIGKILL)
-    finish(first, 30)
+    kill(runs, first)
     outcome = runs.run([*words, "--set", "Training/Steps=2"], 2)
     check(outcome.code == 0, "the training after the kill", outcome.text)
     check(f"completed: 2 steps, results in {output}" in outcome.text, "no closing line", outcome.text)
@@ -114,6 +123,7 @@ def other_runs(runs: Runs, model: Path) -> None:
     check(outcome.code == 0, "a run from another one's checkpoint", outcome.text)
     for word in ("after iteration 2 of another one", f"completed: 1 iterations (3 to 3), results in {b}"):
         check(word in outcome.text, f"no '{word}'", outcome.text)
+    check("only the metrics are rebuilt" not in outcome.text, "there was nothing to rebuild", outcome.text)
     check(3 in iterations(b) and min(iterations(b)) == 3, "metrics of another run", str(iterations(b)))
     before = content(b)
     outcome = runs.run([*words, "--resume", a / "checkpoints/iter_000001"], 2)
@@ -125,8 +135,11 @@ def other_runs(runs: Runs, model: Path) -> None:
     print("another run's checkpoint: into a new directory only", flush=True)
 
     (a / "metrics.jsonl").write_text("{\"step\": 1}\nbroken\n")
-    outcome = runs.run(runs.train(model, a, Training__Iterations=3), 2)
+    before = content(a)
+    words = [*runs.train(model, a, Training__Iterations=3), "--resume", a / "checkpoints/iter_000001"]
+    outcome = runs.run(words, 2)
     check(outcome.code == 2, "a broken metrics log", outcome.text)
+    check(content(a) == before, "a broken metrics log: a refused job has changed results")
     for word in (f"{a}/metrics.jsonl:2", "delete this line", "--resume none"):
         check(word in outcome.text, f"a broken metrics log: no '{word}'", outcome.text)
 
@@ -140,6 +153,54 @@ def other_runs(runs: Runs, model: Path) -> None:
     check(outcome.code == 2 and outcome.text.count("error: ") == 1, "inspect of a damaged run", outcome.text)
 
 
+def changed_meanwhile(runs: Runs, model: Path) -> None:
+    """The output directory gets a run while a job from another run's checkpoint waits for its lock."""
+    output = runs.folder / "meanwhile"
+    output.mkdir()
+    holder = {"host": "node7", "process": 1, "since": "2026-01-31T12:00:00Z", "place": "elsewhere", "started": 1}
+    (output / LOCK).write_text(json.dumps(holder) + "\n")
+    process = runs.start([*runs.train(model, output), "--resume", runs.folder / "a"], 2)
+    text = ""
+    while "for a sign of life of process 1 on node7" not in text:
+        line = process.stdout.readline().decode(errors="replace")
+        check(line != "", "a job that does not wait", text)
+        text += line
+    (output / "metrics.jsonl").write_text("{\"step\": 1}\n")
+    (output / LOCK).unlink()
+    text += process.stdout.read().decode(errors="replace")
+    check(process.wait() == 2 and "belongs to another run" in text, "a run that came meanwhile", text)
+    check(iterations(output) == [1], "a run that came meanwhile was changed", text)
+
+
+def lost_lock(runs: Runs, model: Path) -> None:
+    output = runs.folder / "lost"
+    job = runs.start(runs.train(model, output, Training__Iterations=1000), 2)
+    wait_for(output / "metrics.jsonl", job, "a long job")
+    (output / LOCK).unlink()
+    outcome = finish(job, 40)
+    check(not outcome.timed_out and outcome.code not in (0, 2, 75), "a job without its lock", outcome.text)
+    check("is no longer this job's" in outcome.text, "a job without its lock says nothing", outcome.text)
+
+
+def killed_starts(runs: Runs, model: Path) -> None:
+    """A run from another one's checkpoint that is killed before its first iteration."""
+    a, c = runs.folder / "a", runs.folder / "killed"
+    words = [*runs.train(model, c, Training__Iterations=3), "--resume", a / "checkpoints/iter_000002"]
+    outcome = runs.run(words, 2, env={"TAPER_FAULT": "write_state:0:kill"})
+    check(outcome.code not in (0, 2, 75), "no kill while the first checkpoint is written", outcome.text)
+    check(not (c / "metrics.jsonl").exists(), "results without a checkpoint", outcome.text)
+    outcome = runs.run(words, 2, env={"TAPER_FAULT": "save_checkpoint:0:kill:0:3"})
+    check("after iteration 2 of another one" in outcome.text, "the same command after the kill", outcome.text)
+    check(outcome.code not in (0, 2, 75), "no kill after the first checkpoint", outcome.text)
+    outcome = runs.run(words, 2)
+    check(outcome.code == 2 and "--resume auto" in outcome.text, "the run has begun", outcome.text)
+    outcome = runs.run(words[:-2], 2)
+    for word in ("resuming after iteration 2", "completed: 1 iterations (3 to 3)"):
+        check(outcome.code == 0 and word in outcome.text, f"after the second kill: no '{word}'", outcome.text)
+    check("only the metrics are rebuilt" not in outcome.text, "there was nothing to rebuild", outcome.text)
+    print("a start that is killed begins again, or goes on", flush=True)
+
+
 def main() -> None:
     args = arguments(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="taper-directory-") as scratch:
@@ -149,6 +210,9 @@ def main() -> None:
         failing_job(runs, model)
         two_trainings(runs, model)
         other_runs(runs, model)
+        killed_starts(runs, model)
+        changed_meanwhile(runs, model)
+        lost_lock(runs, model)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,17 @@
 #include "io/FileLock.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <future>
 #include <memory>
+#include <thread>
 
 #include "base/Error.hpp"
 #include "support/Scratch.hpp"
@@ -61,6 +65,7 @@ TEST_CASE("one has a lock file, the next one is told who") {
                        ContainsSubstring("run.lock")));
     try {
       f.lock().take();
+      FAIL("no error");
     } catch (const Error& error) {
       CHECK(error.code() == ExitCode::kBadInput);
     }
@@ -145,10 +150,103 @@ TEST_CASE("who has a lock gives signs of life") {
 TEST_CASE("a file of somebody else is not removed") {
   const Fixture f;
   {
-    FileLock lock = f.lock();
+    FileLock lock = f.lock({.beat = 60});
     lock.take();
-    fs::rename(f.path, f.scratch / "kept");  // the number of the file is not used again
+    SECTION("in another file") {
+      fs::rename(f.path, f.scratch / "kept");  // the number of the file is not used again
+    }
+    SECTION("taken over in the same file") {}
     spill(f.path, "another one");
   }
   CHECK(slurp(f.path) == "another one");
+}
+
+TEST_CASE("who loses the lock notices it at the next beat") {
+  const Fixture f;
+  std::promise<std::string> said;
+  FileLock lock(f.path, "directory x", kShort,
+                [&](const std::string& why) { said.set_value(why); });
+  lock.take();
+  SECTION("a user removes the file") {
+    fs::remove(f.path);
+  }
+  SECTION("another one has taken it over") {
+    f.write(elsewhere());
+  }
+  SECTION("another one is just taking it over") {
+    spill(f.path, "");
+  }
+  auto loss = said.get_future();
+  REQUIRE(loss.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+  CHECK_THAT(loss.get(),
+             ContainsSubstring("directory x is no longer") && ContainsSubstring("run.lock"));
+}
+
+TEST_CASE("two that wait for a silent lock do not keep each other waiting") {
+  const Fixture f;
+  f.write(elsewhere());
+  FileLock lock = f.lock({.beat = 1, .grace = 60, .silence = 0.2});
+  bool taken = false;
+  for (int i = 0; i < 200 && !taken; ++i) {
+    {  // the other one has the kernel's lock while it looks
+      const detail::Descriptor other(f.path, O_RDWR);
+      REQUIRE(::flock(other.fd(), LOCK_EX) == 0);
+      CHECK(!lock.try_take());
+    }
+    taken = lock.try_take();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(taken);
+}
+
+TEST_CASE("a file that is being written is looked at without an error") {
+  const Fixture f;
+  const std::string text = detail::to_text(detail::this_process());
+  detail::Descriptor held(f.path, O_RDWR | O_CREAT);
+  REQUIRE(::flock(held.fd(), LOCK_EX) == 0);
+  std::atomic<bool> over = false;
+  std::thread writer([&] {
+    while (!over) {
+      held.truncate(0);
+      held.write_at(0, std::as_bytes(std::span(text.data(), text.size())));
+    }
+  });
+  FileLock lock = f.lock({.beat = 1, .grace = 60, .silence = 60});
+  int errors = 0;
+  for (int i = 0; i < 20000; ++i) try {
+      if (lock.try_take()) ++errors;
+    } catch (const Error&) {
+      ++errors;
+    }
+  over = true;
+  writer.join();
+  CHECK(errors == 0);
+}
+
+TEST_CASE("without a thread for its beats a lock is an error, and not left") {
+  const Fixture f;
+  pthread_attr_t old, huge;
+  REQUIRE(pthread_getattr_default_np(&old) == 0);
+  REQUIRE(pthread_getattr_default_np(&huge) == 0);
+  REQUIRE(pthread_attr_setstacksize(&huge, std::size_t{1} << 47) == 0);  // more than there is
+  {
+    FileLock lock = f.lock();
+    REQUIRE(pthread_setattr_default_np(&huge) == 0);
+    CHECK_THROWS_MATCHES(lock.take(), Error, MessageMatches(ContainsSubstring("ulimit")));
+    REQUIRE(pthread_setattr_default_np(&old) == 0);
+  }
+  CHECK(!fs::exists(f.path));
+  pthread_attr_destroy(&old);
+  pthread_attr_destroy(&huge);
+}
+
+TEST_CASE("a lock that is left behind waits for the end of its process") {
+  const Fixture f;
+  {
+    FileLock lock = f.lock();
+    lock.take();
+    lock.leave_behind();
+  }
+  CHECK(detail::is_alive(*detail::parse_holder(slurp(f.path))));
+  CHECK_THROWS_AS(f.lock().take(), Error);
 }
