@@ -11,9 +11,6 @@
 namespace taper {
 namespace {
 
-// Of one decision, as PlanSearch counts it: about a millisecond.
-constexpr std::int64_t kSearchWork = 32768;
-
 std::uint64_t hash_of(const Snapshot& s, const Plan& plan, bool act) {
   return fnv1a(std::to_string(s.epoch) + " " + std::to_string(s.consultation) + " " +
                to_string(plan) + (act ? " act" : ""));
@@ -42,14 +39,13 @@ Policy::Policy(const LatencyProfile& profile, const DivisorChain& chain,
   for (const auto& problem : options.problems())
     TAPER_FAIL(ExitCode::kBadInput, "layout policy: " << problem);
   require_degrees(profile, options.degrees);
-  state_ = std::make_unique<State>(profile, chain, options);
-  State& s = *state_;
+  std::vector<int> degrees;
   for (const int tp : options.degrees.empty() ? profile.degrees() : options.degrees)
-    if (chain.has(tp)) s.degrees.push_back(tp);
-  std::sort(s.degrees.begin(), s.degrees.end());
-  TAPER_VALIDATE(!s.degrees.empty(),
+    if (chain.has(tp)) degrees.push_back(tp);
+  std::sort(degrees.begin(), degrees.end());
+  TAPER_VALIDATE(!degrees.empty(),
                  "no tensor-parallel degree of the profile divides " << chain.ranks() << " ranks");
-  for (const int tp : s.degrees) s.uniform.push_back(&s.shape(Layout::uniform(tp, chain)));
+  state_ = std::make_unique<State>(profile, chain, options, std::move(degrees));
 }
 Policy::~Policy() = default;
 Policy::Policy(Policy&&) noexcept = default;
@@ -66,19 +62,21 @@ Layout Policy::begin(const Workload& workload) {
   s.refusals = s.wait_until = 0;
   s.lengths.begin(std::max(1, workload.max_new_tokens));
   s.scenarios.begin(workload.iteration);
-  const LayoutShape* best = s.uniform.front();
+  const auto& uniform = s.whole.uniform();
+  const LayoutShape* best = uniform.front();
   if (!s.options.initial.empty()) {
-    best = &s.shape(parse_layout(s.options.initial, s.chain));
+    best = &s.whole.shape(parse_layout(s.options.initial, s.whole.chain()));
   } else if (s.budget.prefers_static()) {
-    best = s.uniform[s.budget.best_static()];
+    best = uniform[s.budget.best_static()];
   } else if (s.lengths.weight() == 0) {
-    for (const SwitchRule& rule : ladder(s.setting(), *best, workload.sequences, s.mean_prompt()))
+    for (const SwitchRule& rule :
+         ladder(s.setting(s.whole), *best, workload.sequences, s.mean_prompt()))
       if (rule.alive >= workload.sequences) best = rule.shape;
   } else {
     std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
-    for (const LayoutShape* shape : s.uniform)
-      if (const std::int64_t ns = s.expected_ns(*shape); ns < best_ns) {
-        best = shape;
+    for (std::size_t i = 0; i < uniform.size(); ++i)
+      if (const std::int64_t ns = s.expected_ns(i); ns < best_ns) {
+        best = uniform[i];
         best_ns = ns;
       }
   }
@@ -104,17 +102,12 @@ Decision Policy::decide(const Snapshot& snapshot) {
   if (s.budget.exhausted()) return answer("switching has lost too much of late");
   decision.wait_ns = s.wait_ns(snapshot);
   if (s.is_settled(snapshot)) return answer("as planned");
-  if (!s.search || s.search_epoch != snapshot.epoch) {
-    s.search.emplace(s.setting(), s.shape(snapshot.layout),
-                     expand(snapshot, s.mean_prompt(), s.lengths.limit()), s.scenarios_for(alive));
-    s.search_epoch = snapshot.epoch;
-  }
-  if (!s.search->advance(kSearchWork)) {
+  const auto found = s.search_on(snapshot);
+  if (!found) {
     decision.wait_ns = 0;
     return answer("plans are still being priced");
   }
-  const std::vector<PricedPlan> plans = s.search->plans();
-  s.search.reset();
+  const std::vector<PricedPlan>& plans = *found;
   if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
   std::size_t best = 0;
   std::vector<PriceRange> savings;
@@ -148,7 +141,7 @@ Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
                              std::span<const SequenceState> exact) {
   State& s = *state_;
   Confirmation result;
-  const LayoutShape &here = s.shape(snapshot.layout), &to = s.shape(plan.layout);
+  const LayoutShape &here = s.whole.shape(snapshot.layout), &to = s.whole.shape(plan.layout);
   // Groups that the plan leaves alone are as in the snapshot.
   std::vector<SequenceState> sequences(exact.begin(), exact.end());
   std::vector<bool> known(here.curves.size(), false);
@@ -173,9 +166,9 @@ Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
   };
   if (exact.empty()) return answer(false, "nothing left");
   if (!s.fits(to, exact, result.moves)) return answer(false, "it does not fit in the KV cache");
-  const auto plans =
-      PlanSearch(s.setting(), here, sequences, s.scenarios_for(static_cast<int>(sequences.size())))
-          .compare(to, plan.repack);
+  const auto plans = PlanSearch(s.setting(s.whole), here, sequences,
+                                s.scenarios_for(static_cast<int>(sequences.size())))
+                         .compare(to, plan.repack);
   result.saving = range_of(difference(plans[0].rest_ns, plans[1].rest_ns), s.options.low_percent);
   if (result.saving.mean <= 0 || result.saving.low <= 0) return answer(false, "it no longer pays");
   return answer(true, "confirmed");
@@ -193,13 +186,13 @@ void Policy::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) 
   const bool informed = s.lengths.weight() > 0;
   const ReplayTrace trace = make_trace(s.work, outcomes);
   std::vector<std::int64_t> fixed;
-  for (const LayoutShape* shape : s.uniform)
+  for (const LayoutShape* shape : s.whole.uniform())
     fixed.push_back(start_replay(trace, *shape, s.cost).finish());
-  const LayoutShape& first = s.shape(parse_layout(s.first_layout, s.chain));
+  const LayoutShape& first = s.whole.shape(parse_layout(s.first_layout, s.whole.chain()));
   GenerationRun run = start_replay(trace, first, s.cost);
   for (const ReplaySwitch& w : s.made) {
     run.advance(w.at_ns);
-    if (run.alive() > 0) run.switch_to(s.shape(w.layout), w.repack);
+    if (run.alive() > 0) run.switch_to(s.whole.shape(w.layout), w.repack);
   }
   s.budget.finish(elapsed_ns, run.finish(), start_replay(trace, first, s.cost).finish(), fixed,
                   informed);

@@ -13,8 +13,67 @@ namespace {
 // Work of one decision: sequences x scenarios x plans that keep it within a millisecond.
 constexpr int kMostDraws = 1024;
 constexpr std::uint64_t kStateVersion = 3;
+// Of one decision, as PlanSearch counts it: about a millisecond.
+constexpr std::int64_t kSearchWork = 32768;
+// More ranks than these are judged by a sample, of two blocks at least.
+constexpr int kMostRanks = 64;
 
 }  // namespace
+
+Policy::State::State(const LatencyProfile& p, const DivisorChain& chain, const PolicyOptions& o,
+                     std::vector<int> usable)
+    : profile(p),
+      options(o),
+      degrees(std::move(usable)),
+      steps(profile),
+      cost(profile),
+      lengths(o.half_life),
+      scenarios(o.seed, o.scenarios),
+      budget(o.budget_ppm, o.fallback_ppm),
+      whole(chain, steps, degrees) {
+  const int block = degrees.back(), blocks = std::max(2, kMostRanks / block);
+  if (chain.ranks() > block * blocks)
+    sample.emplace(sample_chain(chain, block, blocks), steps, degrees);
+}
+
+PlanSetting Policy::State::setting(Cluster& cluster) {
+  return {cluster.uniform(),
+          cluster.chain(),
+          degrees,
+          steps,
+          cost,
+          lengths,
+          scenarios,
+          [&cluster](const Layout& layout) -> const LayoutShape& { return cluster.shape(layout); },
+          work.slots_per_rank,
+          options.look_ahead,
+          options.mixed_groups&&& cluster == &whole,
+          options.repack};
+}
+
+std::optional<std::vector<PricedPlan>> Policy::State::search_on(const Snapshot& snapshot) {
+  Cluster& cluster = priced(snapshot.layout);
+  const bool sampled = &cluster != &whole;
+  if (!search || search->epoch != snapshot.epoch) {
+    const Snapshot seen = sampled ? sample_of(snapshot, cluster.chain(), degrees.back()) : snapshot;
+    const int count = seen.alive();
+    search.reset();
+    search.emplace(
+        Search{snapshot.epoch, snapshot.alive(), count,
+               PlanSearch(setting(cluster), cluster.shape(seen.layout),
+                          expand(seen, mean_prompt(), lengths.limit()), scenarios_for(count))});
+  }
+  if (!search->plans.advance(kSearchWork)) return std::nullopt;
+  std::vector<PricedPlan> plans = search->plans.plans();
+  if (sampled)
+    for (PricedPlan& p : plans) {
+      p.plan.layout = Layout::uniform(p.plan.layout.groups().front().tp, whole.chain());
+      if (p.plan.start == PlanStart::kBelow)
+        p.plan.argument = p.plan.argument * search->alive / search->priced;
+    }
+  search.reset();
+  return plans;
+}
 
 int Policy::State::scenarios_for(int sequences) const {
   return std::clamp(kMostDraws / std::max(1, sequences), 8, options.scenarios);
@@ -34,19 +93,22 @@ bool Policy::State::fits(const LayoutShape& to, std::span<const SequenceState> s
   return true;
 }
 
-// A whole generation started in this layout, with the switches that are likely to follow.
-std::int64_t Policy::State::expected_ns(const LayoutShape& shape) {
-  const auto sequences = initial_sequences(work.sequences, work.samples, mean_prompt(),
+std::int64_t Policy::State::expected_ns(std::size_t degree) {
+  Cluster& cluster = sample ? *sample : whole;
+  const LayoutShape& shape = *cluster.uniform()[degree];
+  const auto count =
+      static_cast<int>(std::int64_t{work.sequences} * shape.layout.ranks() / whole.chain().ranks());
+  const auto sequences = initial_sequences(std::max(1, count), work.samples, mean_prompt(),
                                            work.max_new_tokens, shape.layout.replicas());
-  const int count = std::clamp(4 * kMostDraws / std::max(1, work.sequences), 4, options.scenarios);
+  const int futures = std::clamp(4 * kMostDraws / std::max(1, count), 4, options.scenarios);
   Pricer pricer(scenarios, sequences, shape, cost, lengths, work.slots_per_rank);
   std::vector<std::vector<SwitchRule>> ways{{}};
   if (options.mode == PolicyMode::kAdaptive && options.look_ahead)
-    ways = ways_on(setting(), shape, work.sequences, mean_prompt() + work.max_new_tokens / 4);
+    ways = ways_on(setting(cluster), shape, count, mean_prompt() + work.max_new_tokens / 4);
   std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
   for (const auto& way : ways) {
     PricedPlan plan(stay_in(shape.layout), way);
-    pricer.price(plan, count);
+    pricer.price(plan, futures);
     best_ns = std::min(best_ns, plan.mean());
   }
   return best_ns;
@@ -83,7 +145,7 @@ void Policy::State::observe(const Snapshot& now) {
   }
   last = {now.epoch, now.elapsed_ns, now.finished()};
   const auto sequences = expand(now, 0, lengths.limit());
-  const LayoutShape& here = shape(now.layout);
+  const LayoutShape& here = whole.shape(now.layout);
   for (std::size_t i = 0; i < sequences.size();) {
     std::size_t j = i;
     while (j < sequences.size() && sequences[j].replica == sequences[i].replica &&
@@ -165,7 +227,7 @@ void Policy::State::load(std::span<const std::int64_t> words) {
         "the saved state of the layout policy is damaged");
     const auto groups = parts[5].subspan(i + 3).first(static_cast<std::size_t>(parts[5][i + 2]));
     made.push_back(
-        {parts[5][i], Layout({groups.begin(), groups.end()}, chain), parts[5][i + 1] != 0});
+        {parts[5][i], Layout({groups.begin(), groups.end()}, whole.chain()), parts[5][i + 1] != 0});
     i += 3 + groups.size();
   }
 }

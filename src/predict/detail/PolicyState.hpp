@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "predict/Cluster.hpp"
 #include "predict/LengthModel.hpp"
 #include "predict/PlanSearch.hpp"
 #include "predict/Policy.hpp"
@@ -22,22 +22,9 @@
 namespace taper {
 
 struct Policy::State {
-  State(const LatencyProfile& p, const DivisorChain& c, const PolicyOptions& o)
-      : profile(p),
-        chain(c),
-        options(o),
-        steps(profile),
-        cost(profile),
-        lengths(o.half_life),
-        scenarios(o.seed, o.scenarios),
-        budget(o.budget_ppm, o.fallback_ppm) {}
-
-  // Stable addresses: runs refer to shapes.
-  const LayoutShape& shape(const Layout& layout) {
-    for (const LayoutShape& s : shapes)
-      if (s.layout == layout) return s;
-    return shapes.emplace_back(resolve(layout, steps));
-  }
+  // degrees: ascending, not empty, all in the profile and in the chain.
+  State(const LatencyProfile& p, const DivisorChain& chain, const PolicyOptions& o,
+        std::vector<int> usable);
 
   void observe(const Snapshot& snapshot);
   bool is_settled(const Snapshot& snapshot) const;
@@ -45,28 +32,21 @@ struct Policy::State {
   void notice_refusal(const Snapshot& snapshot);
   bool fits(const LayoutShape& to, std::span<const SequenceState> sequences,
             std::span<const SequenceMove> moves) const;
-  PlanSetting setting() {
-    return {uniform,
-            chain,
-            degrees,
-            steps,
-            cost,
-            lengths,
-            scenarios,
-            [this](const Layout& layout) -> const LayoutShape& { return shape(layout); },
-            work.slots_per_rank,
-            options.look_ahead,
-            options.mixed_groups,
-            options.repack};
-  }
+  // Plans are priced on this cluster: all ranks, or a sample of very many.
+  Cluster& priced(const Layout& layout) { return sample && layout.is_uniform() ? *sample : whole; }
+  PlanSetting setting(Cluster& cluster);
+  // Goes on with the search for plans, or begins one. Nothing where it is not done yet; else its
+  // plans, on all ranks.
+  std::optional<std::vector<PricedPlan>> search_on(const Snapshot& snapshot);
   int scenarios_for(int sequences) const;  // of one decision on so many sequences
   std::int64_t mean_prompt() const { return work.prompt_tokens / std::max(1, work.sequences); }
-  std::int64_t expected_ns(const LayoutShape& shape);
+  // A whole generation started in the uniform layout of that degree, with the switches that are
+  // likely to follow.
+  std::int64_t expected_ns(std::size_t degree);
   std::vector<std::int64_t> save() const;
   void load(std::span<const std::int64_t> words);
 
   LatencyProfile profile;
-  DivisorChain chain;
   PolicyOptions options;
   std::vector<int> degrees;  // ascending
   StepModel steps;
@@ -74,8 +54,8 @@ struct Policy::State {
   LengthModel lengths;
   Scenarios scenarios;
   RegretBudget budget;
-  std::deque<LayoutShape> shapes;
-  std::vector<const LayoutShape*> uniform;  // by degree
+  Cluster whole;
+  std::optional<Cluster> sample;
 
   // The present generation.
   Workload work;
@@ -90,10 +70,14 @@ struct Policy::State {
     int alive = 0;
   };
   Settled settled;
-  // A search that goes on at the next consultation, of that epoch; ranks that become leaders begin
-  // a new epoch, so it needs no saving.
-  std::optional<PlanSearch> search;
-  std::int64_t search_epoch = -1;
+  // A search that goes on at the next consultation of its epoch; ranks that become leaders begin a
+  // new epoch, so it needs no saving.
+  struct Search {
+    std::int64_t epoch;
+    int alive, priced;  // sequences when it began: of all ranks, of the cluster
+    PlanSearch plans;
+  };
+  std::optional<Search> search;
   // A decision to act after which the epoch stays the same was refused at the meeting; meetings
   // cost time, so after several refusals the next one has to wait.
   std::int64_t acted_in_epoch = -1;
