@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kFewScenarios = 8;
 // What a replica costs beside its sequences, in sequences.
 constexpr std::int64_t kReplicaWork = 8;
+// Futures beyond this work outgrow the inner caches and cost several times as much.
+constexpr std::int64_t kCachedWork = 1024, kUncachedFactor = 4;
 
 std::size_t best_of(const std::vector<PricedPlan>& plans) {
   std::size_t best = 0;
@@ -194,7 +196,8 @@ void PlanSearch::step() {
 }
 
 bool PlanSearch::advance(std::int64_t work) {
-  const std::int64_t step_work = alive_ + kReplicaWork * static_cast<std::int64_t>(loads_.size());
+  std::int64_t step_work = alive_ + kReplicaWork * static_cast<std::int64_t>(loads_.size());
+  if (step_work > kCachedWork) step_work *= kUncachedFactor;
   do {
     step();
     work -= step_work;

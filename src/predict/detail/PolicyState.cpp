@@ -14,7 +14,7 @@ namespace {
 constexpr int kMostDraws = 1024;
 constexpr std::uint64_t kStateVersion = 3;
 // Of one decision, as PlanSearch counts it: about a millisecond.
-constexpr std::int64_t kSearchWork = 32768;
+constexpr std::int64_t kSearchWork = 24576;
 // More ranks than these are judged by a sample, of two blocks at least.
 constexpr int kMostRanks = 64;
 
