@@ -136,6 +136,7 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
     metrics.emplace_back("timing_s/" + t.phase, t.max);
     run_file_.add_timing(iteration, t);
   }
+  has_final_evaluation_ = false;  // it was of weights that are not the last ones now
   log_.append(metrics, iteration);
   run_file_.add_metrics(iteration, metrics);
   run_file_.add_lengths(iteration, lengths);

@@ -22,6 +22,21 @@ TEST_CASE("a flush brings all iterations so far into run.h5") {
   CHECK(file.dims("/metrics/training/global_step") == Dims{3});
 }
 
+TEST_CASE("a final evaluation counts until the next iteration") {
+  const Scratch scratch;
+  {
+    IterationLog log(scratch.path(), "config", 1, 0);
+    log.add(1, {{"training/global_step", 1.0}}, {}, {Sample()});
+    CHECK(!log.has_final_evaluation());
+    log.add_final_evaluation(1, 0.5);
+    log.flush();
+  }
+  IterationLog log(scratch.path(), "config", 1, 1);
+  CHECK(log.has_final_evaluation());
+  log.add(2, {{"training/global_step", 2.0}}, {}, {Sample()});
+  CHECK(!log.has_final_evaluation());
+}
+
 TEST_CASE("the first iteration of a run is known, however many jobs it takes") {
   const Scratch scratch;
   const auto add = [](IterationLog& log, std::int64_t iteration) {
