@@ -12,6 +12,7 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "driver/LaterResults.hpp"
 #include "driver/Options_params.hpp"
 #include "driver/OutputLock.hpp"
 #include "driver/OutputPath.hpp"
@@ -83,6 +84,15 @@ std::string outlook(const RunStart& start, const RunOptions& options) {
                           std::to_string(all);
 }
 
+// What --check says of a start besides, on rank 0.
+void report_start(const TrainJob& job, const RunStart& start, const RunOptions& options) {
+  if (!start.is_afresh()) job.report_differences(start.state);
+  const std::int64_t done = start.is_afresh() ? 0 : start.state.iteration;
+  if (const std::string removed = later_results(options.output, done); !removed.empty())
+    TAPER_INFO("would remove from " << path_text(options.output) << ", starting after iteration "
+                                    << done << ": " << removed);
+}
+
 // Runs the job; the reason of a failure is left in status.json.
 int train(Session& session, const RunOptions& options, const std::string& config,
           const TrainArguments& arguments, const StopRequest& stop) {
@@ -105,7 +115,7 @@ int train(Session& session, const RunOptions& options, const std::string& config
     const RunStart start =
         job.examine(from, arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (arguments.check) {
-      if (session.rank() == 0 && !start.is_afresh()) job.report_differences(start.state);
+      if (session.rank() == 0) report_start(job, start, options);
       TAPER_INFO("input is valid; " << outlook(start, options));
       return session.finish(ExitCode::kDone);
     }

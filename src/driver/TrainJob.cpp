@@ -7,6 +7,7 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "comm/Collectives.hpp"
+#include "driver/LaterResults.hpp"
 #include "driver/Reward.hpp"
 #include "driver/RolloutFolder.hpp"
 #include "io/RolloutFile.hpp"
@@ -69,6 +70,9 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   // the same command may begin again.
   if (!from.is_own) save_checkpoint(finished_);
   if (ranks_.rank() == 0) {
+    if (const std::string removed = later_results(output, finished_); !removed.empty())
+      TAPER_INFO("removing from " << path_text(output) << ", since this job starts after iteration "
+                                  << finished_ << ": " << removed);
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);

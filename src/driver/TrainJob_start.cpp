@@ -6,6 +6,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "driver/ConfigChanges.hpp"
+#include "driver/LaterResults.hpp"
 #include "driver/TrainJob.hpp"
 
 namespace taper {
@@ -29,6 +30,12 @@ ModelFiles open_model(const RunOptions& o) {
 
 fs::path checkpoints_path_of(const RunOptions& o) {
   return fs::path(o.output) / "checkpoints";
+}
+
+// After which iteration a run of iteration 1 has saved its first checkpoint at the latest.
+std::int64_t first_checkpoint(const RunOptions& o) {
+  const std::int64_t last = o.training.iterations, every = o.checkpoint.every;
+  return every > 0 ? std::min(every, last) : last;
 }
 
 // Of a run whose sequences fit the model's context.
@@ -78,7 +85,10 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
   // A checkpoint has all weights but those of the reference.
   if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
   from_rank_0(ranks_, [&] {
-    if (start.is_afresh()) return std::string();
+    if (start.is_afresh()) {
+      if (!from.is_start()) require_no_lost_checkpoints(options_.output, first_checkpoint(options_));
+      return std::string();
+    }
     if (!start.state.policy.empty()) generator_.require_loadable_policy(start.state.policy);
     if (from.is_own) IterationLog::require_readable(options_.output);
     return std::string();
