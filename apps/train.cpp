@@ -109,6 +109,8 @@ int train(Session& session, const RunOptions& options, const std::string& config
         session.start(degrees, options.hang_seconds, arguments.check ? "." : options.output,
                       [note](const std::string& why) { note->write(why); });
     require_equal(ranks, "the configuration", config);
+    const std::string what = "Output/Directory " + path_text(options.output);
+    OutputLock::require_free(ranks, what, OutputLock::of_run(options.output));
     TrainJob job(options, config, ranks, stop);
     TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
     const ResumePoint from = find_resume_point(ranks, arguments.resume, options.output);
@@ -121,8 +123,7 @@ int train(Session& session, const RunOptions& options, const std::string& config
     }
     // From here on something is written; what is there is looked at again now that this job has it
     // for itself: another one may have ended while this one waited.
-    lock.emplace(ranks, "Output/Directory " + path_text(options.output),
-                 OutputLock::of_run(options.output));
+    lock.emplace(ranks, what, OutputLock::of_run(options.output));
     const ResumePoint point = find_resume_point(ranks, arguments.resume, options.output);
     note->armed = true;
     const ExitCode code = job.run(point);
