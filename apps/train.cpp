@@ -156,7 +156,10 @@ int run_train(int argc, char** argv) {
   StopRequest stop;  // before threads start
   Session session(argc, argv);
   arguments.read(schema);
-  if (session.rank() == 0) require_output_directory("Output/Directory", options.output);
+  if (session.rank() == 0) {
+    require_output_directory("Output/Directory", options.output);
+    require_run_places(options.output);
+  }
   stop.set_deadline(arguments.deadline - options.deadline_margin);
   return train(session, options, schema.current_yaml(), arguments, stop);
 }
