@@ -161,6 +161,11 @@ int run_train(int argc, char** argv) {
     require_run_places(options.output);
   }
   stop.set_deadline(arguments.deadline - options.deadline_margin);
+  if (session.rank() == 0 && stop.mine() == StopReason::kDeadline)
+    TAPER_WARN(
+        "the time of this job is over already (--deadline or TAPER_DEADLINE, less Run/Deadline "
+        "Margin): it stops before its first iteration, with exit code 75; give a later time, in "
+        "seconds since 1970");
   return train(session, options, schema.current_yaml(), arguments, stop);
 }
 

@@ -73,6 +73,7 @@ def main() -> None:
         check.expect(0, f"input is valid; would go on after {newest}\n", Training__Iterations=5, ranks=2)
         check.expect(0, "differs from the checkpoint's run file: Training/Iterations: 3 -> 5", Training__Iterations=5)
         check.expect(0, afresh, "--resume", "none")
+        check.expect(0, "the time of this job is over already", "--deadline", "1000")
         everything = "; rollouts of iterations 1 to 3; metrics of iterations 1 to 3\n"
         check.expect(0, everything, "--resume", "none")
         check.expect(0, "would remove from ", "--resume", "none")
