@@ -86,7 +86,11 @@ std::string outlook(const RunStart& start, const RunOptions& options) {
 
 // What --check says of a start besides, on rank 0.
 void report_start(const TrainJob& job, const RunStart& start, const RunOptions& options) {
-  if (!start.is_afresh()) job.report_differences(start.state);
+  if (!start.is_afresh()) {
+    job.report_differences(start.state);
+    if (const std::string loss = IterationLog::lost_metrics(options.output); !loss.empty())
+      TAPER_WARN(loss);
+  }
   const std::int64_t done = start.is_afresh() ? 0 : start.state.iteration;
   if (const std::string removed = later_results(options.output, done); !removed.empty())
     TAPER_INFO("would remove from " << path_text(options.output) << ", starting after iteration "
@@ -163,9 +167,9 @@ int run_train(int argc, char** argv) {
   stop.set_deadline(arguments.deadline - options.deadline_margin);
   if (session.rank() == 0 && stop.mine() == StopReason::kDeadline)
     TAPER_WARN(
-        "the time of this job is over already (--deadline or TAPER_DEADLINE, less Run/Deadline "
-        "Margin): it stops before its first iteration, with exit code 75; give a later time, in "
-        "seconds since 1970");
+        "the time of this job is over already (--deadline or TAPER_DEADLINE, less "
+        "Run/Deadline Margin): it stops before its first iteration, with exit code 75; give "
+        "a later time, in seconds since 1970");
   return train(session, options, schema.current_yaml(), arguments, stop);
 }
 

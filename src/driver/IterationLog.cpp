@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "comm/Collectives.hpp"
 
 namespace taper {
@@ -125,6 +126,15 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
 void IterationLog::require_readable(const std::filesystem::path& directory) {
   const std::filesystem::path log = directory / "metrics.jsonl";
   if (std::filesystem::exists(log)) read_metrics_log(log);
+}
+
+std::string IterationLog::lost_metrics(const std::filesystem::path& directory) {
+  const std::filesystem::path log = directory / "metrics.jsonl";
+  // Each run has made the log before run.h5.
+  if (std::filesystem::exists(log) || !std::filesystem::exists(directory / "run.h5")) return "";
+  return path_text(log) +
+         " is missing: the metrics of the iterations so far are lost, in run.h5 too, which has "
+         "them from there; put the file back before the run goes on, where there is a copy";
 }
 
 void IterationLog::add(std::int64_t iteration, MetricValues metrics,

@@ -55,6 +55,9 @@ class IterationLog {
   // a line of metrics.jsonl is broken. Changes nothing.
   static void require_readable(const std::filesystem::path& directory);
 
+  // What is to be said of a run whose log of metrics was removed; empty where it was not.
+  static std::string lost_metrics(const std::filesystem::path& directory);
+
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);
   // The account of a generation's layouts (GenerationRecord.hpp).

@@ -73,6 +73,8 @@ ExitCode TrainJob::run(const ResumePoint& from) {
     if (const std::string removed = later_results(output, finished_); !removed.empty())
       TAPER_INFO("removing from " << path_text(output) << ", since this job starts after iteration "
                                   << finished_ << ": " << removed);
+    if (const std::string loss = IterationLog::lost_metrics(output); goes_on && !loss.empty())
+      TAPER_WARN(loss);
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);

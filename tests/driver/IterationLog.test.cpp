@@ -2,6 +2,7 @@
 #include "driver/IterationLog.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "io/Hdf5File.hpp"
 #include "support/Scratch.hpp"
@@ -35,6 +36,16 @@ TEST_CASE("a final evaluation counts until the next iteration") {
   CHECK(log.has_final_evaluation());
   log.add(2, {{"training/global_step", 2.0}}, {}, {Sample()});
   CHECK(!log.has_final_evaluation());
+}
+
+TEST_CASE("a log of metrics that was removed is told") {
+  const Scratch scratch;
+  CHECK(IterationLog::lost_metrics(scratch.path()).empty());
+  IterationLog(scratch.path(), "config", 1, 0).flush();
+  CHECK(IterationLog::lost_metrics(scratch.path()).empty());
+  std::filesystem::remove(scratch / "metrics.jsonl");
+  CHECK_THAT(IterationLog::lost_metrics(scratch.path()),
+             Catch::Matchers::ContainsSubstring("metrics.jsonl is missing"));
 }
 
 TEST_CASE("the first iteration of a run is known, however many jobs it takes") {
