@@ -7,6 +7,7 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "comm/Collectives.hpp"
+#include "comm/Watchdog.hpp"
 #include "driver/LaterResults.hpp"
 #include "driver/Reward.hpp"
 #include "driver/RolloutFolder.hpp"
@@ -60,6 +61,7 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   if (ranks_.rank() == 0) {
     std::filesystem::create_directories(output / "rollouts");
     checkpoints_.remove_unfinished();
+    remove_hang_reports(output.string());
     status_.write(RunState::kPending, goes_on ? status_.last_iteration() : 0);
   }
   barrier(ranks_.world());  // the others read checkpoints only now
