@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "base/Path.hpp"
 
 namespace taper {
@@ -60,6 +61,10 @@ void require_writable(const std::filesystem::path& file) {
   const std::string problem = writing_problem(fs::absolute(file).parent_path());
   TAPER_VALIDATE(problem.empty(), "output " << path_text(file) << " cannot be written (" << problem
                                             << "); name another one");
+  const fs::path directory = fs::absolute(file).parent_path();
+  if (!fs::exists(directory, ignored))
+    TAPER_INFO(path_text(directory)
+               << " does not exist yet and will be created for " << path_text(file.filename()));
 }
 
 void require_output_directory(const std::string& option, const std::filesystem::path& directory) {
