@@ -14,10 +14,6 @@ namespace {
 // Below the thousandth of a core: sums of shares such as 1/3 + 1/3 + 1/3 are whole.
 constexpr double kWhole = 1e-3;
 
-std::string count_of(int number, const char* what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-}
-
 bool meet(const std::vector<int>& a, const std::vector<int>& b) {
   return std::any_of(a.begin(), a.end(),
                      [&](int core) { return std::binary_search(b.begin(), b.end(), core); });
@@ -71,11 +67,11 @@ ThreadChoice choose_threads(const Placement& placement, int rank, const Environm
 std::string to_string(const ThreadChoice& choice, const std::vector<int>& threads) {
   TAPER_EXPECT(!threads.empty());
   const auto [least, most] = std::minmax_element(threads.begin(), threads.end());
-  const std::string reason = choice.setting.empty() ? "chosen: " + count_of(choice.cores, "core") +
-                                                          " / " + count_of(choice.ranks, "rank")
+  const std::string reason = choice.setting.empty() ? "chosen: " + count_text(choice.cores, "core") +
+                                                          " / " + count_text(choice.ranks, "rank")
                                                     : choice.setting;
-  if (*least == *most) return count_of(*least, "thread") + " per rank (" + reason + ")";
-  return std::to_string(*least) + " to " + count_of(*most, "thread") +
+  if (*least == *most) return count_text(*least, "thread") + " per rank (" + reason + ")";
+  return std::to_string(*least) + " to " + count_text(*most, "thread") +
          " per rank (of rank 0: " + std::to_string(threads.front()) + ", " + reason + ")";
 }
 

@@ -6,6 +6,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Watchdog.hpp"
 #include "driver/LaterResults.hpp"
@@ -112,7 +113,7 @@ ExitCode TrainJob::run_iterations() {
 // Of the run in this directory, by however many jobs.
 void TrainJob::report_completed() const {
   const std::int64_t first = log_->first_iteration(), count = finished_ - first + 1;
-  TAPER_INFO("completed: " << count << " iterations"
+  TAPER_INFO("completed: " << count_text(count, "iteration")
                            << (first > 1 && count > 0 ? " (" + std::to_string(first) + " to " +
                                                             std::to_string(finished_) + ")"
                                                       : "")

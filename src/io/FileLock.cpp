@@ -107,6 +107,14 @@ bool FileLock::try_take() {
   return true;
 }
 
+bool FileLock::is_abandoned() const {
+  const auto file = detail::Descriptor::open_unless(ENOENT, path_, O_RDONLY);
+  if (!file) return true;
+  const auto text = text_in(*file);
+  const auto holder = text ? detail::parse_holder(*text) : std::nullopt;
+  return holder && detail::is_here(*holder) && !detail::is_alive(*holder);
+}
+
 void FileLock::require_free() const {
   const auto file = detail::Descriptor::open_unless(ENOENT, path_, O_RDONLY);
   const auto text = file ? text_in(*file) : std::nullopt;

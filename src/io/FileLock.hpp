@@ -60,6 +60,9 @@ class FileLock {
   // Throws Error as try_take() would at once, where a process of this machine has the lock and is
   // not about to end. Writes nothing, takes nothing.
   void require_free() const;
+  // Whether surely nobody has the lock: there is no file, or it names a process of this machine
+  // that has ended. Writes nothing.
+  bool is_abandoned() const;
   // Asks until it has the lock. Throws Error as try_take().
   void take();
 

@@ -123,6 +123,19 @@ TEST_CASE(
   CHECK_THROWS_AS(f.lock().take(), Error);
 }
 
+TEST_CASE("a lock is abandoned where its process has surely ended") {
+  const Fixture f;
+  CHECK(f.lock().is_abandoned());
+  f.write(detail::this_process());
+  CHECK(!f.lock().is_abandoned());
+  f.write(elsewhere());
+  CHECK(!f.lock().is_abandoned());
+  detail::LockHolder gone = detail::this_process();
+  --gone.started;
+  f.write(gone);
+  CHECK(f.lock().is_abandoned());
+}
+
 TEST_CASE("the lock of a process that has ended is taken over at once") {
   const Fixture f;
   detail::LockHolder gone = detail::this_process();
