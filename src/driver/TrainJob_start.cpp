@@ -98,11 +98,12 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
 
 void TrainJob::report_differences(const StateInfo& state) const {
   for (const auto& change : config_changes(state.config, config_text_))
-    TAPER_INFO("differs from the checkpoint's run file: " << change);
+    if (!change.starts_with("Output/Directory:"))  // that one is the user's order
+      TAPER_INFO("differs from the checkpoint's run file: " << change);
   const std::string layout =
       to_string(RankGrid{model_.train_parallel().group().size(), model_.dp_group().size()});
   if (!state.layout.empty() && state.layout != layout)
-    TAPER_INFO("the iterations so far were trained in layout "
+    TAPER_INFO("the iterations so far were trained in layout (TPxDP) "
                << state.layout << ", from here on it is " << layout
                << ": gradients are summed in another order, so the results are close to those of "
                   "an unchanged run (equal up to rounding, not bit for bit)");
