@@ -5,6 +5,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Text.hpp"
 #include "driver/ConfigChanges.hpp"
 #include "driver/LaterResults.hpp"
 #include "driver/TrainJob.hpp"
@@ -65,12 +66,21 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(pass_options(options)),
       checkpoints_(checkpoints_path_of(options), options.checkpoint.keep) {
+  warn_of_repeated_prompts();
   model_.plan(plan_);
   if (options.loss.kl_coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
     reference_->plan(plan_, options.model.type);
   }
   generator_.plan(plan_);
+}
+
+void TrainJob::warn_of_repeated_prompts() const {
+  const std::int64_t there = prompts_.training_file_prompts();
+  if (ranks_.rank() == 0 && there > 0 && there < options_.rollout.prompts)
+    TAPER_WARN("Data/Prompts has " << count_text(there, "prompt")
+                                   << ", fewer than Rollout/Prompts (" << options_.rollout.prompts
+                                   << "): an iteration has the same prompt several times");
 }
 
 std::string TrainJob::memory_advice() const {
@@ -86,7 +96,8 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
   if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
   from_rank_0(ranks_, [&] {
     if (start.is_afresh()) {
-      if (!from.is_start()) require_no_lost_checkpoints(options_.output, first_checkpoint(options_));
+      if (!from.is_start())
+        require_no_lost_checkpoints(options_.output, first_checkpoint(options_));
       return std::string();
     }
     if (!start.state.policy.empty()) generator_.require_loadable_policy(start.state.policy);
