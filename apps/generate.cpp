@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "driver/GenerateJob.hpp"
 #include "driver/GenerationRecord.hpp"
 #include "driver/InputPath.hpp"
@@ -103,7 +104,8 @@ int run_generate(int argc, char** argv) {
   if (options.mode != PolicyMode::kStatic) TAPER_INFO(summary(job.report()));
   if (session.rank() == 0 && !record_file.empty())
     write_record(record_file, job.report(), ranks.size());
-  TAPER_INFO("completed: " << samples.size() << " responses, results in " << path_text(output)
+  TAPER_INFO("completed: " << count_text(std::ssize(samples), "response") << ", results in "
+                           << path_text(output)
                            << (record_file.empty() ? "" : " and " + path_text(record_file)));
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "driver/InputPath.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
@@ -55,7 +56,8 @@ int run_score(int argc, char** argv) {
       file.write(score_line(scores[i], given.prompt_lengths[i]));
     file.commit();
   }
-  TAPER_INFO("completed: " << scores.size() << " sequences, results in " << path_text(output));
+  TAPER_INFO("completed: " << count_text(std::ssize(scores), "sequence") << ", results in "
+                           << path_text(output));
   return 0;
 }
 

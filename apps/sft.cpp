@@ -49,12 +49,13 @@ int run_sft(int argc, char** argv) {
   if (session.rank() == 0) require_output_directory("Output/Directory", options.output);
   Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
   require_equal(ranks, "the configuration", schema.current_yaml());
+  const std::string what = "Output/Directory " + path_text(options.output);
+  OutputLock::require_free(ranks, what, OutputLock::of_model(options.output));
   SftJob job(options, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   job.examine();
   if (!check) {
-    const OutputLock lock(ranks, "Output/Directory " + path_text(options.output),
-                          OutputLock::of_model(options.output));
+    const OutputLock lock(ranks, what, OutputLock::of_model(options.output));
     job.run();
     return 0;
   }

@@ -12,6 +12,7 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "driver/LaterResults.hpp"
 #include "driver/Options_params.hpp"
 #include "driver/OutputLock.hpp"
 #include "driver/OutputPath.hpp"
@@ -83,6 +84,19 @@ std::string outlook(const RunStart& start, const RunOptions& options) {
                           std::to_string(all);
 }
 
+// What --check says of a start besides, on rank 0.
+void report_start(const TrainJob& job, const RunStart& start, const RunOptions& options) {
+  if (!start.is_afresh()) {
+    job.report_differences(start.state);
+    if (const std::string loss = IterationLog::lost_metrics(options.output); !loss.empty())
+      TAPER_WARN(loss);
+  }
+  const std::int64_t done = start.is_afresh() ? 0 : start.state.iteration;
+  if (const std::string removed = later_results(options.output, done); !removed.empty())
+    TAPER_INFO("would remove from " << path_text(options.output) << ", starting after iteration "
+                                    << done << ": " << removed);
+}
+
 // Runs the job; the reason of a failure is left in status.json.
 int train(Session& session, const RunOptions& options, const std::string& config,
           const TrainArguments& arguments, const StopRequest& stop) {
@@ -99,20 +113,21 @@ int train(Session& session, const RunOptions& options, const std::string& config
         session.start(degrees, options.hang_seconds, arguments.check ? "." : options.output,
                       [note](const std::string& why) { note->write(why); });
     require_equal(ranks, "the configuration", config);
+    const std::string what = "Output/Directory " + path_text(options.output);
+    OutputLock::require_free(ranks, what, OutputLock::of_run(options.output));
     TrainJob job(options, config, ranks, stop);
     TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
     const ResumePoint from = find_resume_point(ranks, arguments.resume, options.output);
     const RunStart start =
         job.examine(from, arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (arguments.check) {
-      if (session.rank() == 0 && !start.is_afresh()) job.report_differences(start.state);
+      if (session.rank() == 0) report_start(job, start, options);
       TAPER_INFO("input is valid; " << outlook(start, options));
       return session.finish(ExitCode::kDone);
     }
     // From here on something is written; what is there is looked at again now that this job has it
     // for itself: another one may have ended while this one waited.
-    lock.emplace(ranks, "Output/Directory " + path_text(options.output),
-                 OutputLock::of_run(options.output));
+    lock.emplace(ranks, what, OutputLock::of_run(options.output));
     const ResumePoint point = find_resume_point(ranks, arguments.resume, options.output);
     note->armed = true;
     const ExitCode code = job.run(point);
@@ -145,8 +160,16 @@ int run_train(int argc, char** argv) {
   StopRequest stop;  // before threads start
   Session session(argc, argv);
   arguments.read(schema);
-  if (session.rank() == 0) require_output_directory("Output/Directory", options.output);
+  if (session.rank() == 0) {
+    require_output_directory("Output/Directory", options.output);
+    require_run_places(options.output);
+  }
   stop.set_deadline(arguments.deadline - options.deadline_margin);
+  if (session.rank() == 0 && stop.mine() == StopReason::kDeadline)
+    TAPER_WARN(
+        "the time of this job is over already (--deadline or TAPER_DEADLINE, less "
+        "Run/Deadline Margin): it stops before its first iteration, with exit code 75; give "
+        "a later time, in seconds since 1970");
   return train(session, options, schema.current_yaml(), arguments, stop);
 }
 

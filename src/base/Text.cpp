@@ -54,6 +54,10 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
   return text;
 }
 
+std::string count_text(std::int64_t number, const std::string& what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
 std::string format_bytes(double bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;

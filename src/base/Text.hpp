@@ -15,6 +15,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 // "a, b, c"
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 
+// "1 file", "3 files"; `what` is the singular of a word that takes an s.
+std::string count_text(std::int64_t number, const std::string& what);
+
 // "1.50 GiB", "12 B"
 std::string format_bytes(double bytes);
 

@@ -2,6 +2,7 @@
 #include "comm/ThreadChoice.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -13,10 +14,6 @@ namespace {
 
 // Below the thousandth of a core: sums of shares such as 1/3 + 1/3 + 1/3 are whole.
 constexpr double kWhole = 1e-3;
-
-std::string count_of(int number, const char* what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-}
 
 bool meet(const std::vector<int>& a, const std::vector<int>& b) {
   return std::any_of(a.begin(), a.end(),
@@ -53,6 +50,11 @@ std::string range(const std::set<int>& values) {
   return values.size() == 1 ? least : least + " to " + std::to_string(*values.rbegin());
 }
 
+// A number above zero; of OpenMP also a list, one for each level of nesting.
+bool is_thread_count(const std::string& text) {
+  return text.find_first_not_of("0123456789, ") == std::string::npos && std::atoi(text.c_str()) > 0;
+}
+
 }  // namespace
 
 ThreadChoice choose_threads(const Placement& placement, int rank, const Environment& environment) {
@@ -63,19 +65,24 @@ ThreadChoice choose_threads(const Placement& placement, int rank, const Environm
   ThreadChoice choice;
   measure(mine, host, choice);
   for (const char* name : {"OMP_NUM_THREADS", "KOKKOS_NUM_THREADS"})  // the last one counts
-    if (const char* value = environment(name); value != nullptr && *value != '\0')
+    if (const char* value = environment(name); value != nullptr && *value != '\0') {
+      TAPER_VALIDATE(is_thread_count(value), name << " is '" << value
+                                                  << "' (a number of threads expected); unset it, "
+                                                     "and Taper shares the cores out");
       choice.setting = name;
+    }
   return choice;
 }
 
 std::string to_string(const ThreadChoice& choice, const std::vector<int>& threads) {
   TAPER_EXPECT(!threads.empty());
   const auto [least, most] = std::minmax_element(threads.begin(), threads.end());
-  const std::string reason = choice.setting.empty() ? "chosen: " + count_of(choice.cores, "core") +
-                                                          " / " + count_of(choice.ranks, "rank")
-                                                    : choice.setting;
-  if (*least == *most) return count_of(*least, "thread") + " per rank (" + reason + ")";
-  return std::to_string(*least) + " to " + count_of(*most, "thread") +
+  const std::string reason =
+      choice.setting.empty()
+          ? "chosen: " + count_text(choice.cores, "core") + " / " + count_text(choice.ranks, "rank")
+          : choice.setting;
+  if (*least == *most) return count_text(*least, "thread") + " per rank (" + reason + ")";
+  return std::to_string(*least) + " to " + count_text(*most, "thread") +
          " per rank (of rank 0: " + std::to_string(threads.front()) + ", " + reason + ")";
 }
 

@@ -25,6 +25,7 @@ struct ThreadChoice {
 
 // The choice of one rank. `placement` must have been gathered before Kokkos started, which may bind
 // the thread that asks. The variables that count: KOKKOS_NUM_THREADS, then OMP_NUM_THREADS.
+// Throws Error where one of them is set to what is no number.
 ThreadChoice choose_threads(const Placement& placement, int rank, const Environment& environment);
 
 // "1 thread per rank (chosen: 2 cores / 2 ranks)" or "4 threads per rank (OMP_NUM_THREADS)", as

@@ -8,12 +8,18 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 
 namespace taper {
+namespace {
+
+constexpr const char* kReport = "hang-rank-";  // and number, and ".txt"
+
+}  // namespace
 
 std::vector<std::string> WatchdogOptions::problems() const {
   std::vector<std::string> found;
@@ -55,13 +61,27 @@ void Watchdog::give_up(const Progress::View& view) const {
   {
     std::error_code ignored;  // the report is on stderr, too
     std::filesystem::create_directories(options_.directory, ignored);
-    std::ofstream file(options_.directory + "/hang-rank-" + std::to_string(log_rank()) + ".txt");
+    std::ofstream file(options_.directory + "/" + kReport + std::to_string(log_rank()) + ".txt");
     file << report.str() << '\n';
   }
   if (options_.on_report) options_.on_report(report.str());
   ::usleep(static_cast<useconds_t>(options_.grace_seconds * 1e6));
   // No destructors and no MPI_Finalize: the main thread is inside MPI.
   ::_exit(static_cast<int>(ExitCode::kFailure));
+}
+
+void remove_hang_reports(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // a report that stays does no harm
+  std::vector<fs::path> reports;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string(), stem = entry.path().stem().string();
+    const std::size_t begin = std::string_view(kReport).size();
+    if (name.starts_with(kReport) && name == stem + ".txt" && stem.size() > begin &&
+        stem.find_first_not_of("0123456789", begin) == std::string::npos)
+      reports.push_back(entry.path());
+  }
+  for (const fs::path& report : reports) fs::remove(report, ignored);
 }
 
 }  // namespace taper

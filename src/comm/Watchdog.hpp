@@ -47,4 +47,8 @@ class Watchdog {
   std::thread thread_;
 };
 
+// Removes the reports hang-rank-N.txt of earlier jobs from a directory, which need not exist. One
+// rank only.
+void remove_hang_reports(const std::string& directory);
+
 }  // namespace taper

@@ -64,7 +64,11 @@ std::string MemoryPlan::table() const {
   }
   std::snprintf(line, sizeof line, "  %-28s %-9s %12s\n", "total", "",
                 format_bytes(static_cast<double>(total())).c_str());
-  return text + line;
+  text += line;
+  const bool overlap = bytes(MemoryPhase::kRollout) > 0 && bytes(MemoryPhase::kTraining) > 0;
+  return text + (overlap ? "  (rollout and training use the same memory, one after the other: the "
+                           "larger of both counts)\n"
+                         : "");
 }
 
 Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {

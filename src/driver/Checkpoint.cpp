@@ -143,8 +143,6 @@ void CheckpointStore::remove_unfinished() const {
 void CheckpointStore::remove_after(std::int64_t iteration) const {
   for (const auto& path : list(directory_)) {
     if (*iteration_of_name(path.filename().string()) <= iteration) break;
-    TAPER_INFO("removing " << path_text(path) << " (this run starts after iteration " << iteration
-                           << ')');
     fs::remove_all(path);
   }
 }

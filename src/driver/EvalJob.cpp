@@ -37,10 +37,10 @@ EvalResult EvalJob::run() {
     judged[s.ordinal].source = prompt.source.empty() ? "all" : prompt.source;
     judged[s.ordinal].scores.push_back(score_response(rule_, prompt.truth, text));
     judged[s.ordinal].answers.push_back(extract_answer(rule_, text));
-    result.mean_length +=
-        static_cast<double>(s.response.size()) / static_cast<double>(samples.size());
+    result.mean_length += static_cast<double>(s.response.size());
     if (s.finish == FinishReason::kLength) ++result.truncated;
   }
+  result.mean_length /= static_cast<double>(samples.size());
   std::map<std::string, std::vector<JudgedPrompt>> groups;
   for (const JudgedPrompt& p : judged) groups[p.source].push_back(p);
   for (const auto& [source, list] : groups) result.groups[source] = summarize(list);

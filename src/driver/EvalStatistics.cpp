@@ -2,6 +2,7 @@
 #include "driver/EvalStatistics.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/Error.hpp"
 
@@ -12,6 +13,7 @@ namespace taper {
 double pass_at(int samples, int right, int k) {
   TAPER_EXPECT(1 <= k && k <= samples && 0 <= right && right <= samples);
   if (samples - right < k) return 1.0;
+  if (k == 1) return static_cast<double>(right) / samples;  // the bits of a mean score
   double none = 1.0;
   for (int i = samples - right + 1; i <= samples; ++i) none *= 1.0 - static_cast<double>(k) / i;
   return 1.0 - none;
@@ -38,12 +40,15 @@ EvalScores summarize(const std::vector<JudgedPrompt>& prompts) {
     const int samples = static_cast<int>(p.scores.size());
     const int right = static_cast<int>(
         std::count_if(p.scores.begin(), p.scores.end(), [](double s) { return s > 0.5; }));
-    for (const double s : p.scores) total.avg += s / samples / total.prompts;
-    for (int j = 1; j < samples; j *= 2)
-      total.pass[j] += pass_at(samples, right, j) / total.prompts;
-    total.pass[samples] += pass_at(samples, right, samples) / total.prompts;
-    total.maj += majority_score(p) / total.prompts;
+    total.avg += std::accumulate(p.scores.begin(), p.scores.end(), 0.0) / samples;
+    for (int j = 1; j < samples; j *= 2) total.pass[j] += pass_at(samples, right, j);
+    total.pass[samples] += pass_at(samples, right, samples);
+    total.maj += majority_score(p);
   }
+  // Divided at the end: a sum of shares would come out above 1, and differ where figures are equal.
+  total.avg /= total.prompts;
+  total.maj /= total.prompts;
+  for (auto& [j, pass] : total.pass) pass /= total.prompts;
   return total;
 }
 

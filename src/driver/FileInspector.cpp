@@ -105,7 +105,7 @@ std::string inspect_json_lines(const fs::path& file) {
   std::vector<std::string> keys;
   if (first.is_object())
     for (const auto& [key, value] : first.items()) keys.push_back(key);
-  return "JSON lines: " + std::to_string(count) + " lines" +
+  return "JSON lines: " + count_text(static_cast<std::int64_t>(count), "line") +
          (keys.empty() ? "" : ", the first with " + join(keys)) + "\n";
 }
 
@@ -126,10 +126,15 @@ std::string inspect_json_lines(const fs::path& file) {
 
 std::string inspect_metrics(const fs::path& file) {
   const auto records = read_metrics_log(file);
-  std::string text = std::to_string(records.size()) + " lines";
+  std::string text = count_text(std::ssize(records), "line");
   if (!records.empty())
     text += ", iterations " + std::to_string(records.front().iteration) + " to " +
             std::to_string(records.back().iteration);
+  // The score of the last weights, for each end that the run has had.
+  std::int64_t more = 0;
+  for (std::size_t i = 1; i < records.size(); ++i)
+    if (records[i].iteration == records[i - 1].iteration) ++more;
+  if (more > 0) text += " (" + count_text(more, "line") + " of evaluations after an iteration)";
   return text + "\n";
 }
 

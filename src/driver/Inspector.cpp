@@ -62,9 +62,14 @@ class RunInspector {
     check_if_there("status.json", [&](const fs::path& file) {
       const Json status = read_json_file(file);
       for (const auto& [key, value] : status.items()) out_ << key << ": " << value.dump() << '\n';
+      const std::string state = status.value("state", "");
+      if ((state == "running" || state == "pending") &&
+          FileLock(OutputLock::of_run(directory_), "").is_abandoned())
+        out_ << "(no job is at work here: the last one was killed)\n";
     });
     const bool has_log = check_if_there("metrics.jsonl", [&](const fs::path& file) {
-      out_ << "metrics.jsonl: " << inspect_metrics(file);
+      const std::string text = inspect_metrics(file);  // may throw
+      out_ << "metrics.jsonl: " << text;
     });
     out_ << "files:\n";
     list_files(out_, directory_, "  ");
@@ -126,11 +131,11 @@ class RunInspector {
           }))
         ++damaged;
     if (iterations.empty() && damaged == 0) return;
-    out_ << "rollouts: " << iterations.size() << " files";
+    out_ << "rollouts: " << count_text(std::ssize(iterations), "file");
     if (!iterations.empty())
       out_ << ", iterations " << iterations.front() << " to " << iterations.back() << ", "
-           << samples << " samples: whole";
-    if (damaged > 0) out_ << "; " << damaged << " files DAMAGED";
+           << count_text(static_cast<std::int64_t>(samples), "sample") << ": whole";
+    if (damaged > 0) out_ << "; " << count_text(damaged, "file") << " DAMAGED";
     out_ << '\n';
   }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "comm/Collectives.hpp"
 
 namespace taper {
@@ -127,6 +128,15 @@ void IterationLog::require_readable(const std::filesystem::path& directory) {
   if (std::filesystem::exists(log)) read_metrics_log(log);
 }
 
+std::string IterationLog::lost_metrics(const std::filesystem::path& directory) {
+  const std::filesystem::path log = directory / "metrics.jsonl";
+  // Each run has made the log before run.h5.
+  if (std::filesystem::exists(log) || !std::filesystem::exists(directory / "run.h5")) return "";
+  return path_text(log) +
+         " is missing: the metrics of the iterations so far are lost, in run.h5 too, which has "
+         "them from there; put the file back before the run goes on, where there is a copy";
+}
+
 void IterationLog::add(std::int64_t iteration, MetricValues metrics,
                        const std::vector<PhaseTiming>& timing, const std::vector<Sample>& samples) {
   std::vector<int> lengths;
@@ -136,6 +146,7 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
     metrics.emplace_back("timing_s/" + t.phase, t.max);
     run_file_.add_timing(iteration, t);
   }
+  has_final_evaluation_ = false;  // it was of weights that are not the last ones now
   log_.append(metrics, iteration);
   run_file_.add_metrics(iteration, metrics);
   run_file_.add_lengths(iteration, lengths);

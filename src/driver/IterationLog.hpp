@@ -55,6 +55,9 @@ class IterationLog {
   // a line of metrics.jsonl is broken. Changes nothing.
   static void require_readable(const std::filesystem::path& directory);
 
+  // What is to be said of a run whose log of metrics was removed; empty where it was not.
+  static std::string lost_metrics(const std::filesystem::path& directory);
+
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);
   // The account of a generation's layouts (GenerationRecord.hpp).
@@ -63,7 +66,7 @@ class IterationLog {
   }
   // The held-out score behind the last iteration of the run, in a line of its own.
   void add_final_evaluation(std::int64_t iteration, double score);
-  // Whether the results had it at the start for the iteration that the run goes on from.
+  // Whether the results had it at the start for the iteration that is still the last one.
   bool has_final_evaluation() const { return has_final_evaluation_; }
   // The first iteration of this run: not 1 where it began with another run's checkpoint.
   std::int64_t first_iteration() const { return first_iteration_; }

@@ -26,6 +26,14 @@ OutputLock::~OutputLock() {
   if (ranks_ > 1 && std::uncaught_exceptions() > exceptions_) lock_.leave_behind();
 }
 
+void OutputLock::require_free(const Ranks& ranks, const std::string& what,
+                              const std::filesystem::path& file) {
+  from_rank_0(ranks, [&] {
+    FileLock(file, what).require_free();
+    return std::string();
+  });
+}
+
 std::filesystem::path OutputLock::of_run(const std::filesystem::path& directory) {
   return directory / "run.lock";
 }

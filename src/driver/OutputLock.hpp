@@ -26,6 +26,11 @@ class OutputLock {
   // Not collective: rank 0 lets go. Without an exception on its way no rank may write any more.
   ~OutputLock();
 
+  // Throws Error (kBadInput) on all ranks where another process of rank 0's machine has the output
+  // and is not about to end, which is known at once. Writes nothing. Collective over the world.
+  static void require_free(const Ranks& ranks, const std::string& what,
+                           const std::filesystem::path& file);
+
   // The lock file of a run: in its directory.
   static std::filesystem::path of_run(const std::filesystem::path& directory);
   // Of a model directory, which is replaced as a whole: beside it.

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "base/Path.hpp"
 
 namespace taper {
@@ -60,6 +61,10 @@ void require_writable(const std::filesystem::path& file) {
   const std::string problem = writing_problem(fs::absolute(file).parent_path());
   TAPER_VALIDATE(problem.empty(), "output " << path_text(file) << " cannot be written (" << problem
                                             << "); name another one");
+  const fs::path directory = fs::absolute(file).parent_path();
+  if (!fs::exists(directory, ignored))
+    TAPER_INFO(path_text(directory)
+               << " does not exist yet and will be created for " << path_text(file.filename()));
 }
 
 void require_output_directory(const std::string& option, const std::filesystem::path& directory) {
@@ -67,6 +72,18 @@ void require_output_directory(const std::string& option, const std::filesystem::
   TAPER_VALIDATE(problem.empty(), option << " is " << path_text(directory)
                                          << ", which cannot be written (" << problem
                                          << "); choose another one");
+}
+
+void require_run_places(const std::filesystem::path& run) {
+  std::error_code ignored;
+  for (const char* name : {"checkpoints", "rollouts"})
+    TAPER_VALIDATE(!fs::exists(run / name, ignored) || fs::is_directory(run / name, ignored),
+                   path_text(run / name)
+                       << " is no directory (a run has one of that name); move it away");
+  for (const char* name : {"metrics.jsonl", "run.h5", "status.json", "run.lock"})
+    TAPER_VALIDATE(!fs::is_directory(run / name, ignored),
+                   path_text(run / name)
+                       << " is a directory (a run has a file of that name); move it away");
 }
 
 }  // namespace taper

@@ -30,6 +30,9 @@ class PromptSource {
   // evaluation file. Throws Error where there is a prompt file but no evaluation file.
   std::vector<Prompt> evaluation(int count) const;
 
+  // Those of the training file, 0 where there is none.
+  std::int64_t training_file_prompts() const { return std::ssize(training_); }
+
  private:
   std::vector<Prompt> items(std::uint64_t seed, std::uint64_t first, int count) const;
   std::vector<Prompt> read(const DataOptions& options, const std::string& file,

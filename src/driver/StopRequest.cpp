@@ -29,6 +29,8 @@ std::string to_string(StopReason reason) {
       return "deadline";
     case StopReason::kUser:
       return "SIGUSR1";
+    case StopReason::kInterrupt:
+      return "SIGINT";
     case StopReason::kTerminate:
       return "SIGTERM";
   }
@@ -50,6 +52,7 @@ double deadline_of_environment() {
 StopRequest::StopRequest() {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGTERM);
+  sigaddset(&signals_, SIGINT);
   sigaddset(&signals_, SIGUSR1);
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
 }
@@ -66,6 +69,7 @@ StopReason StopRequest::mine() const {
   sigset_t pending;
   sigpending(&pending);
   if (sigismember(&pending, SIGTERM) == 1) return StopReason::kTerminate;
+  if (sigismember(&pending, SIGINT) == 1) return StopReason::kInterrupt;
   if (sigismember(&pending, SIGUSR1) == 1) return StopReason::kUser;
   return seconds_since_1970() >= deadline_ ? StopReason::kDeadline : StopReason::kNone;
 }

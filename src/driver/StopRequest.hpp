@@ -11,18 +11,18 @@
 namespace taper {
 
 // Why a run stops early, the most urgent last.
-enum class StopReason : int { kNone, kDeadline, kUser, kTerminate };
+enum class StopReason : int { kNone, kDeadline, kUser, kInterrupt, kTerminate };
 
-// "deadline", "SIGUSR1", "SIGTERM"; "" for kNone.
+// "deadline", "SIGUSR1", "SIGINT", "SIGTERM"; "" for kNone.
 std::string to_string(StopReason reason);
 
 // Seconds since 1970 by TAPER_DEADLINE (job scripts export it), infinity where it is not set.
 // Throws Error where it is no number.
 double deadline_of_environment();
 
-// Whether the run was asked to stop at its next safe point: by SIGTERM, SIGUSR1, or because its
-// time is nearly over. While it lives both signals end nothing, they wait to be asked for. One per
-// process, made before MPI and Kokkos start threads, which inherit that.
+// Whether the run was asked to stop at its next safe point: by SIGTERM, SIGINT (Ctrl-C), SIGUSR1,
+// or because its time is nearly over. While it lives these signals end nothing, they wait to be
+// asked for. One per process, made before MPI and Kokkos start threads, which inherit that.
 class StopRequest {
  public:
   StopRequest();

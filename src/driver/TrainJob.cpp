@@ -6,7 +6,10 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "comm/Watchdog.hpp"
+#include "driver/LaterResults.hpp"
 #include "driver/Reward.hpp"
 #include "driver/RolloutFolder.hpp"
 #include "io/RolloutFile.hpp"
@@ -59,6 +62,7 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   if (ranks_.rank() == 0) {
     std::filesystem::create_directories(output / "rollouts");
     checkpoints_.remove_unfinished();
+    remove_hang_reports(output.string());
     status_.write(RunState::kPending, goes_on ? status_.last_iteration() : 0);
   }
   barrier(ranks_.world());  // the others read checkpoints only now
@@ -69,6 +73,11 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   // the same command may begin again.
   if (!from.is_own) save_checkpoint(finished_);
   if (ranks_.rank() == 0) {
+    if (const std::string removed = later_results(output, finished_); !removed.empty())
+      TAPER_INFO("removing from " << path_text(output) << ", since this job starts after iteration "
+                                  << finished_ << ": " << removed);
+    if (const std::string loss = IterationLog::lost_metrics(output); goes_on && !loss.empty())
+      TAPER_WARN(loss);
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
     log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);
@@ -104,7 +113,7 @@ ExitCode TrainJob::run_iterations() {
 // Of the run in this directory, by however many jobs.
 void TrainJob::report_completed() const {
   const std::int64_t first = log_->first_iteration(), count = finished_ - first + 1;
-  TAPER_INFO("completed: " << count << " iterations"
+  TAPER_INFO("completed: " << count_text(count, "iteration")
                            << (first > 1 && count > 0 ? " (" + std::to_string(first) + " to " +
                                                             std::to_string(finished_) + ")"
                                                       : "")

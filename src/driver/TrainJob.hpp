@@ -33,9 +33,9 @@ class TrainJob {
   const MemoryPlan& memory_plan() const { return plan_; }
 
   // All that can be known before anything is allocated or written: whether the weights are there
-  // and are this model's, whether the memory plans fit their hosts, what the run begins with, and
-  // whether layout policy and metrics can go on from there. Throws Error. Collective over the
-  // world.
+  // and are this model's, whether the memory plans fit their hosts, what the run begins with,
+  // whether layout policy and metrics can go on from there, and whether a run that begins afresh
+  // without being told to has lost its checkpoints. Throws Error. Collective over the world.
   RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
 
   // What is otherwise than in the run of a checkpoint, run file and layout, into the log. run()
@@ -55,6 +55,7 @@ class TrainJob {
 
  private:
   void create();
+  void warn_of_repeated_prompts() const;
   std::string memory_advice() const;
   std::int64_t restore(const ResumePoint& from);
   ExitCode run_iterations();

@@ -5,7 +5,9 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Text.hpp"
 #include "driver/ConfigChanges.hpp"
+#include "driver/LaterResults.hpp"
 #include "driver/TrainJob.hpp"
 
 namespace taper {
@@ -29,6 +31,12 @@ ModelFiles open_model(const RunOptions& o) {
 
 fs::path checkpoints_path_of(const RunOptions& o) {
   return fs::path(o.output) / "checkpoints";
+}
+
+// After which iteration a run of iteration 1 has saved its first checkpoint at the latest.
+std::int64_t first_checkpoint(const RunOptions& o) {
+  const std::int64_t last = o.training.iterations, every = o.checkpoint.every;
+  return every > 0 ? std::min(every, last) : last;
 }
 
 // Of a run whose sequences fit the model's context.
@@ -58,12 +66,21 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(pass_options(options)),
       checkpoints_(checkpoints_path_of(options), options.checkpoint.keep) {
+  warn_of_repeated_prompts();
   model_.plan(plan_);
   if (options.loss.kl_coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
     reference_->plan(plan_, options.model.type);
   }
   generator_.plan(plan_);
+}
+
+void TrainJob::warn_of_repeated_prompts() const {
+  const std::int64_t there = prompts_.training_file_prompts();
+  if (ranks_.rank() == 0 && there > 0 && there < options_.rollout.prompts)
+    TAPER_WARN("Data/Prompts has " << count_text(there, "prompt")
+                                   << ", fewer than Rollout/Prompts (" << options_.rollout.prompts
+                                   << "): an iteration has the same prompt several times");
 }
 
 std::string TrainJob::memory_advice() const {
@@ -78,7 +95,11 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
   // A checkpoint has all weights but those of the reference.
   if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
   from_rank_0(ranks_, [&] {
-    if (start.is_afresh()) return std::string();
+    if (start.is_afresh()) {
+      if (!from.is_start())
+        require_no_lost_checkpoints(options_.output, first_checkpoint(options_));
+      return std::string();
+    }
     if (!start.state.policy.empty()) generator_.require_loadable_policy(start.state.policy);
     if (from.is_own) IterationLog::require_readable(options_.output);
     return std::string();
@@ -88,11 +109,12 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
 
 void TrainJob::report_differences(const StateInfo& state) const {
   for (const auto& change : config_changes(state.config, config_text_))
-    TAPER_INFO("differs from the checkpoint's run file: " << change);
+    if (!change.starts_with("Output/Directory:"))  // that one is the user's order
+      TAPER_INFO("differs from the checkpoint's run file: " << change);
   const std::string layout =
       to_string(RankGrid{model_.train_parallel().group().size(), model_.dp_group().size()});
   if (!state.layout.empty() && state.layout != layout)
-    TAPER_INFO("the iterations so far were trained in layout "
+    TAPER_INFO("the iterations so far were trained in layout (TPxDP) "
                << state.layout << ", from here on it is " << layout
                << ": gradients are summed in another order, so the results are close to those of "
                   "an unchanged run (equal up to rounding, not bit for bit)");

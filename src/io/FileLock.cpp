@@ -93,7 +93,9 @@ bool FileLock::try_take() {
   if (!text || !is_in_place(*file)) return false;
   const auto holder = detail::parse_holder(*text);
   const bool here = holder && detail::is_here(*holder);
-  if (locked || (here && detail::is_alive(*holder))) {
+  const bool alive = here && detail::is_alive(*holder);
+  if (alive && !detail::is_ending(*holder)) refuse(holder);
+  if (locked || alive) {
     refuse_after_grace(holder);
     return false;
   }
@@ -103,6 +105,23 @@ bool FileLock::try_take() {
                             << ", which has ended");
   hold(std::move(*file));
   return true;
+}
+
+bool FileLock::is_abandoned() const {
+  const auto file = detail::Descriptor::open_unless(ENOENT, path_, O_RDONLY);
+  if (!file) return true;
+  const auto text = text_in(*file);
+  const auto holder = text ? detail::parse_holder(*text) : std::nullopt;
+  return holder && detail::is_here(*holder) && !detail::is_alive(*holder);
+}
+
+void FileLock::require_free() const {
+  const auto file = detail::Descriptor::open_unless(ENOENT, path_, O_RDONLY);
+  const auto text = file ? text_in(*file) : std::nullopt;
+  const auto holder = text ? detail::parse_holder(*text) : std::nullopt;
+  if (holder && detail::is_here(*holder) && detail::is_alive(*holder) &&
+      !detail::is_ending(*holder))
+    refuse(holder);
 }
 
 void FileLock::take() {
@@ -160,7 +179,8 @@ void FileLock::hold(detail::Descriptor file) {
   }
 }
 
-// A job that was killed a moment ago, or is about to end, gets some seconds. The silence that
+// A job that is about to end gets some seconds, and so does who has the kernel's lock without being
+// the process in the file: it just looks, or has not written its name yet. The silence that
 // watch_for_silence() measures goes on: what looks alive may be another one that just looks, too.
 void FileLock::refuse_after_grace(const std::optional<detail::LockHolder>& holder) {
   if (!alive_since_) alive_since_ = Clock::now();

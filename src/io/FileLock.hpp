@@ -35,8 +35,9 @@ namespace taper {
 // In seconds.
 struct FileLockTimes {
   double beat = 5.0;      // between signs of life
-  double grace = 5.0;     // in which a holder of this machine may come to its end; one of another
-                          // machine is refused at its first sign of life
+  double grace = 5.0;     // in which a holder of this machine that is ending may come to its end;
+                          // else it is refused at once, one of another machine at its first sign
+                          // of life
   double silence = 30.0;  // of a holder on another machine that counts as gone; many beats
 };
 
@@ -56,6 +57,12 @@ class FileLock {
   // most `grace` or `silence` in all. Throws Error (kBadInput) naming who has it, and where the
   // file cannot be written.
   bool try_take();
+  // Throws Error as try_take() would at once, where a process of this machine has the lock and is
+  // not about to end. Writes nothing, takes nothing.
+  void require_free() const;
+  // Whether surely nobody has the lock: there is no file, or it names a process of this machine
+  // that has ended. Writes nothing.
+  bool is_abandoned() const;
   // Asks until it has the lock. Throws Error as try_take().
   void take();
 

@@ -103,6 +103,21 @@ TEST_CASE("responses come in input order with text, log-probs and finish") {
   CHECK(read(scratch / "out.jsonl") != before);
 }
 
+TEST_CASE("a directory that is created for the output is told") {
+  const Scratch scratch;
+  write(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n");
+  const std::string told = "nodir does not exist yet and will be created for out.jsonl";
+  const Outcome there = run(scratch.score(""));
+  REQUIRE(there.code == 0);
+  CHECK_THAT(there.text, !ContainsSubstring("will be created"));
+  const Outcome outcome = run("score --model " + scratch / "model" + " --input " +
+                              scratch / "in.jsonl" + " --output " + scratch / "nodir/out.jsonl");
+  INFO(outcome.text);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring(told));
+  CHECK(fs::exists(scratch / "nodir/out.jsonl"));
+}
+
 TEST_CASE("a stop text ends a response") {
   const Scratch scratch;
   write(scratch / "in.jsonl", "{\"prompt\": \"12+34=\"}\n");

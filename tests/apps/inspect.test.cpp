@@ -167,7 +167,7 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
   const std::string rollouts = scratch / "run/rollouts/iter_000001.h5";
   CHECK(run("inspect " + rollouts).code == 0);
   CHECK_THAT(run("inspect " + scratch / "run").text,
-             ContainsSubstring("rollouts: 1 files, iterations 1 to 1, 4 samples: whole"));
+             ContainsSubstring("rollouts: 1 file, iterations 1 to 1, 4 samples: whole"));
 
   // As text: by the model of the run, or a named one; a task's prompt ends with '='.
   for (const std::string& path :
@@ -291,4 +291,25 @@ TEST_CASE("report names the interpreter that is missing") {
   CHECK(outcome.code == 1);
   CHECK_THAT(outcome.text,
              ContainsSubstring("/nowhere/python") && ContainsSubstring("TAPER_PYTHON"));
+}
+
+TEST_CASE("inspect says of a killed run that it runs no more, and counts lines of evaluations") {
+  const Scratch scratch;
+  write(scratch / "status.json", "{\"state\": \"running\", \"iteration\": 2}");
+  write(scratch / "metrics.jsonl",
+        "{\"step\": 1}\n{\"step\": 2}\n{\"step\": 2, \"val/score/final\": 0.5}\n");
+  const Outcome killed = run("inspect " + scratch.path.string());
+  INFO(killed.text);
+  CHECK(killed.code == 0);
+  CHECK_THAT(killed.text,
+             ContainsSubstring("no job is at work here") &&
+                 ContainsSubstring("metrics.jsonl: 3 lines, iterations 1 to 2 (1 line of "
+                                   "evaluations after an iteration)"));
+  write(scratch / "status.json", "{\"state\": \"completed\", \"iteration\": 2}");
+  write(scratch / "metrics.jsonl", "broken\n");
+  const Outcome over = run("inspect " + scratch.path.string());
+  INFO(over.text);
+  CHECK_THAT(over.text, !ContainsSubstring("no job is at work") &&
+                            ContainsSubstring("metrics.jsonl: DAMAGED") &&
+                            !ContainsSubstring("metrics.jsonl: metrics.jsonl"));
 }

@@ -12,6 +12,12 @@ TEST_CASE("nearest suggests the known word with the fewest edits") {
   CHECK(nearest("completely different", known).empty());
 }
 
+TEST_CASE("one is not many") {
+  CHECK(count_text(1, "file") == "1 file");
+  CHECK(count_text(0, "file") == "0 files");
+  CHECK(count_text(12, "file") == "12 files");
+}
+
 TEST_CASE("sizes are readable") {
   CHECK(format_bytes(12) == "12 B");
   CHECK(format_bytes(1536) == "1.50 KiB");

@@ -2,6 +2,7 @@
 #include "comm/ThreadChoice.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
 
@@ -61,6 +62,14 @@ TEST_CASE("what the user says is left as it is") {
   CHECK(choice(two, 0, {{"OMP_NUM_THREADS", "4"}, {"KOKKOS_NUM_THREADS", "2"}}).setting ==
         "KOKKOS_NUM_THREADS");
   CHECK(choice(two, 0, {{"OMP_NUM_THREADS", ""}}).threads() == 1);
+}
+
+TEST_CASE("a number of threads that is none is refused") {
+  const Placement one{{on("a", {0, 1})}};
+  for (const char* wrong : {"abc", "0", "-1", "2x"})
+    CHECK_THROWS_WITH(choice(one, 0, {{"OMP_NUM_THREADS", wrong}}),
+                      ContainsSubstring("OMP_NUM_THREADS is '" + std::string(wrong)));
+  CHECK(choice(one, 0, {{"OMP_NUM_THREADS", "2,1"}}).threads() == 0);
 }
 
 TEST_CASE("the choice is told with its reason") {

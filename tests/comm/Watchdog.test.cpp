@@ -5,10 +5,14 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
+#include <filesystem>
 #include <limits>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "base/Error.hpp"
+#include "support/Scratch.hpp"
 
 using namespace taper;
 
@@ -55,4 +59,18 @@ TEST_CASE("a watchdog stops at once when it is destroyed") {
   const auto start = std::chrono::steady_clock::now();
   { const Watchdog watchdog(progress, {.hang_seconds = 1e6}); }
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(4));
+}
+
+TEST_CASE("reports of earlier jobs go, and nothing else") {
+  const taper::test::Scratch scratch;
+  for (const char* name : {"hang-rank-0.txt", "hang-rank-12.txt", "hang-rank-.txt",
+                           "hang-rank-1.txt.bak", "hang-rank-one.txt", "notes.txt"})
+    taper::test::spill(scratch / name, "");
+  remove_hang_reports(scratch.path().string());
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
+    left.insert(entry.path().filename().string());
+  CHECK(left == std::set<std::string>{"hang-rank-.txt", "hang-rank-1.txt.bak", "hang-rank-one.txt",
+                                      "notes.txt"});
+  CHECK_NOTHROW(remove_hang_reports((scratch / "nowhere").string()));
 }

@@ -45,6 +45,15 @@ std::string mapping_flags(std::uintptr_t address) {
 
 }  // namespace
 
+TEST_CASE("a plan says why its total is less than the sum") {
+  MemoryPlan plan;
+  plan.add("weights", MemoryPhase::kAlways, 100);
+  plan.add("cache", MemoryPhase::kRollout, 1000);
+  CHECK(plan.table().find("one after the other") == std::string::npos);
+  plan.add("gradients", MemoryPhase::kTraining, 300);
+  CHECK(plan.table().find("one after the other") != std::string::npos);
+}
+
 TEST_CASE("rollout and training share addresses, what is always there stands before them") {
   MemoryPlan plan;
   plan.add("weights", MemoryPhase::kAlways, 100);

@@ -44,3 +44,18 @@ TEST_CASE("figures of a group") {
   CHECK(s.pass.at(4) == Approx(1.0));
   CHECK(s.maj == Approx(0.5));
 }
+
+TEST_CASE("figures that are equal have the same bits, and none is above 1") {
+  for (int prompts = 1; prompts <= 60; ++prompts) {
+    std::vector<JudgedPrompt> all, some;
+    for (int i = 0; i < prompts; ++i) {
+      all.push_back({"", {1, 1, 1}, {"1", "1", "1"}});
+      some.push_back({"", {i % 2 == 0 ? 1.0 : 0.0, 1, i % 5 == 0 ? 1.0 : 0.0}, {"1", "2", "3"}});
+    }
+    const EvalScores whole = summarize(all), part = summarize(some);
+    CHECK(whole.avg == 1.0);
+    CHECK(whole.maj == 1.0);
+    for (const auto& [k, pass] : whole.pass) CHECK(pass == 1.0);
+    CHECK(part.avg == part.pass.at(1));
+  }
+}

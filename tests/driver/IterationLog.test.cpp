@@ -2,6 +2,7 @@
 #include "driver/IterationLog.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "io/Hdf5File.hpp"
 #include "support/Scratch.hpp"
@@ -20,6 +21,31 @@ TEST_CASE("a flush brings all iterations so far into run.h5") {
   const auto file = Hdf5File::open_read(scratch / "run.h5");
   CHECK(file.dims("/timing/gen") == Dims{3, 3});
   CHECK(file.dims("/metrics/training/global_step") == Dims{3});
+}
+
+TEST_CASE("a final evaluation counts until the next iteration") {
+  const Scratch scratch;
+  {
+    IterationLog log(scratch.path(), "config", 1, 0);
+    log.add(1, {{"training/global_step", 1.0}}, {}, {Sample()});
+    CHECK(!log.has_final_evaluation());
+    log.add_final_evaluation(1, 0.5);
+    log.flush();
+  }
+  IterationLog log(scratch.path(), "config", 1, 1);
+  CHECK(log.has_final_evaluation());
+  log.add(2, {{"training/global_step", 2.0}}, {}, {Sample()});
+  CHECK(!log.has_final_evaluation());
+}
+
+TEST_CASE("a log of metrics that was removed is told") {
+  const Scratch scratch;
+  CHECK(IterationLog::lost_metrics(scratch.path()).empty());
+  IterationLog(scratch.path(), "config", 1, 0).flush();
+  CHECK(IterationLog::lost_metrics(scratch.path()).empty());
+  std::filesystem::remove(scratch / "metrics.jsonl");
+  CHECK_THAT(IterationLog::lost_metrics(scratch.path()),
+             Catch::Matchers::ContainsSubstring("metrics.jsonl is missing"));
 }
 
 TEST_CASE("the first iteration of a run is known, however many jobs it takes") {

@@ -23,6 +23,8 @@ TEST_CASE("all ranks of the second job learn who has the output") {
   {
     const OutputLock first(world.ranks, "Output/Directory x", file);
     CHECK(fs::exists(file));
+    CHECK_THROWS_MATCHES(OutputLock::require_free(world.ranks, "Output/Directory x", file), Error,
+                         MessageMatches(ContainsSubstring("Output/Directory x is in use")));
     CHECK_THROWS_MATCHES(
         OutputLock(world.ranks, "Output/Directory x", file), Error,
         MessageMatches(ContainsSubstring("Output/Directory x is in use") &&
@@ -30,6 +32,9 @@ TEST_CASE("all ranks of the second job learn who has the output") {
     barrier(world.ranks.world());
   }
   barrier(world.ranks.world());
+  CHECK(!fs::exists(file));
+  CHECK_NOTHROW(OutputLock::require_free(world.ranks, "x", file));
+  CHECK_NOTHROW(OutputLock::require_free(world.ranks, "x", scratch / "nowhere/run.lock"));
   CHECK(!fs::exists(file));
   barrier(world.ranks.world());  // rank 0 makes it again
   CHECK_NOTHROW(OutputLock(world.ranks, "Output/Directory x", file));

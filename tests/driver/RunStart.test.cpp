@@ -101,6 +101,19 @@ TEST_CASE_METHOD(Fixture, "a run begins at the newest checkpoint that is whole")
   refuses("no checkpoint in");
 }
 
+TEST_CASE_METHOD(Fixture, "a run that has lost its checkpoints does not start over by itself") {
+  train();
+  on_rank_0([&] { fs::remove_all(scratch / "run/checkpoints"); });
+  refuses("results up to iteration 2 but no checkpoint");
+  CHECK_THROWS_AS(train(), Error);
+  barrier(ranks.world());
+  CHECK(fs::exists(scratch / "run/rollouts/iter_000002.h5"));
+  CHECK(examine("none").is_afresh());
+  options.checkpoint.every = 3;  // not one yet
+  options.training.iterations = 3;
+  CHECK(examine().is_afresh());
+}
+
 TEST_CASE_METHOD(Fixture, "weights are needed where a run begins with them") {
   train();
   on_rank_0([&] {

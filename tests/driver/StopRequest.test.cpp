@@ -35,6 +35,9 @@ TEST_CASE("a signal at one rank stops all, once they have agreed") {
     if (rank_of_world() == victim) signal_myself(SIGUSR1);
     CHECK(stop.mine() == (rank_of_world() == victim ? StopReason::kUser : StopReason::kNone));
     CHECK(stop.agreed(world) == StopReason::kUser);
+    if (rank_of_world() == victim) signal_myself(SIGINT);
+    CHECK(stop.agreed(world) == StopReason::kInterrupt);
+    CHECK(to_string(stop.agreed(world)) == "SIGINT");
     if (rank_of_world() == victim) signal_myself(SIGTERM);
     CHECK(stop.agreed(world) == StopReason::kTerminate);
     CHECK(stop.agreed(world) == StopReason::kTerminate);  // and stays so

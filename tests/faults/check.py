@@ -73,6 +73,14 @@ def main() -> None:
         check.expect(0, f"input is valid; would go on after {newest}\n", Training__Iterations=5, ranks=2)
         check.expect(0, "differs from the checkpoint's run file: Training/Iterations: 3 -> 5", Training__Iterations=5)
         check.expect(0, afresh, "--resume", "none")
+        check.expect(0, "the time of this job is over already", "--deadline", "1000")
+        prompts = check.folder / "prompts.jsonl"
+        prompts.write_text('{"prompt": "1+1=", "ground_truth": "2"}\n')
+        check.expect(0, "Data/Prompts has 1 prompt, fewer than", Data__Prompts=prompts,
+                     Data__Reward_Rule="exact")
+        everything = "; rollouts of iterations 1 to 3; metrics of iterations 1 to 3\n"
+        check.expect(0, everything, "--resume", "none")
+        check.expect(0, "would remove from ", "--resume", "none")
         check.expect(0, "would go on after iteration 2", "--resume", str(checkpoints / "iter_000002"))
         check.expect(2, "Run/Seed 1 (this run has 2)", Run__Seed=2)
         check.expect(2, "belongs to another model", "--resume", str(checkpoints / "iter_000002"),

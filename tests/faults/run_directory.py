@@ -73,7 +73,7 @@ def two_jobs(runs: Runs, model: Path) -> None:
         refused(runs, words, ranks, holder, f"a second job of {ranks or 1} ranks")
         refused(runs, [*words, "--resume", "none"], ranks, holder, "a second job that starts over")
     refused(runs, ["inspect", "--repair", output], 0, holder, "a repair meanwhile")
-    check(runs.run([*words, "--check"]).code == 0, "a check needs no lock")
+    refused(runs, [*words, "--check"], 2, holder, "a check meanwhile")
     check(content(output) == before, "a second job has changed results")
     kill(runs, first)
     check((output / LOCK).exists(), "a killed job cannot remove its lock")
@@ -121,7 +121,7 @@ def other_runs(runs: Runs, model: Path) -> None:
     words = runs.train(model, b, Training__Iterations=3)
     outcome = runs.run([*words, "--resume", a], 2)  # the newest of a run
     check(outcome.code == 0, "a run from another one's checkpoint", outcome.text)
-    for word in ("after iteration 2 of another one", f"completed: 1 iterations (3 to 3), results in {b}"):
+    for word in ("after iteration 2 of another one", f"completed: 1 iteration (3 to 3), results in {b}"):
         check(word in outcome.text, f"no '{word}'", outcome.text)
     check("only the metrics are rebuilt" not in outcome.text, "there was nothing to rebuild", outcome.text)
     check(3 in iterations(b) and min(iterations(b)) == 3, "metrics of another run", str(iterations(b)))
@@ -195,7 +195,7 @@ def killed_starts(runs: Runs, model: Path) -> None:
     outcome = runs.run(words, 2)
     check(outcome.code == 2 and "--resume auto" in outcome.text, "the run has begun", outcome.text)
     outcome = runs.run(words[:-2], 2)
-    for word in ("resuming after iteration 2", "completed: 1 iterations (3 to 3)"):
+    for word in ("resuming after iteration 2", "completed: 1 iteration (3 to 3)"):
         check(outcome.code == 0 and word in outcome.text, f"after the second kill: no '{word}'", outcome.text)
     check("only the metrics are rebuilt" not in outcome.text, "there was nothing to rebuild", outcome.text)
     print("a start that is killed begins again, or goes on", flush=True)

@@ -95,7 +95,7 @@ def at_random(runs: Runs, words: list[str], output: Path, ranks: int, straight: 
                                               and all(map(is_listening, pids))):
             time.sleep(0.01)
         time.sleep(rng.uniform(0.0, span))
-        number = rng.choice([signal.SIGTERM, signal.SIGUSR1])
+        number = rng.choice([signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
         victims = pids if rng.random() < 0.3 else [rng.choice(pids)]
         for pid in victims if process.poll() is None else []:
             try:

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/file.h>
 
 #include <atomic>
@@ -35,6 +36,22 @@ struct Fixture {
   fs::path path = scratch / "run.lock";
 };
 
+// As long as it lives, this process has been asked to stop and has not done so yet.
+struct EndingProcess {
+  EndingProcess() {
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before);
+    ::raise(SIGTERM);
+  }
+  ~EndingProcess() {
+    const timespec at_once{};
+    ::sigtimedwait(&signals, nullptr, &at_once);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  sigset_t signals{}, before{};
+};
+
 // Of a process that is somewhere else.
 detail::LockHolder elsewhere() {
   detail::LockHolder holder = detail::this_process();
@@ -57,9 +74,9 @@ TEST_CASE("one has a lock file, the next one is told who") {
     CHECK(detail::is_here(*holder));
     CHECK(detail::is_alive(*holder));
     FileLock second = f.lock();
-    CHECK(!second.try_take());  // not refused at once: the first may be about to end
+    CHECK_THROWS_AS(second.require_free(), Error);
     CHECK_THROWS_MATCHES(
-        second.take(), Error,
+        second.try_take(), Error,  // at once
         MessageMatches(ContainsSubstring("directory x is in use by another job") &&
                        ContainsSubstring("process " + std::to_string(::getpid()) + " on ") &&
                        ContainsSubstring("run.lock")));
@@ -73,17 +90,30 @@ TEST_CASE("one has a lock file, the next one is told who") {
   }
   CHECK(!fs::exists(f.path));
   FileLock third = f.lock();
+  CHECK_NOTHROW(third.require_free());
+  CHECK(!fs::exists(f.path));
   CHECK(third.try_take());
 }
 
 TEST_CASE("a lock that is given back while another waits is taken") {
   const Fixture f;
+  const EndingProcess asked_to_stop;
   auto first = std::make_unique<FileLock>(f.path, "x", kShort);
   first->take();
   FileLock second = f.lock({.beat = 1, .grace = 60, .silence = 60});
+  CHECK_NOTHROW(second.require_free());
   CHECK(!second.try_take());
   first.reset();
   CHECK(second.try_take());
+}
+
+TEST_CASE("a process that is ending gets some seconds, and no more") {
+  const Fixture f;
+  const EndingProcess asked_to_stop;
+  f.write(detail::this_process());
+  FileLock lock = f.lock();
+  CHECK(!lock.try_take());
+  CHECK_THROWS_AS(lock.take(), Error);
 }
 
 TEST_CASE(
@@ -91,6 +121,19 @@ TEST_CASE(
   const Fixture f;
   f.write(detail::this_process());
   CHECK_THROWS_AS(f.lock().take(), Error);
+}
+
+TEST_CASE("a lock is abandoned where its process has surely ended") {
+  const Fixture f;
+  CHECK(f.lock().is_abandoned());
+  f.write(detail::this_process());
+  CHECK(!f.lock().is_abandoned());
+  f.write(elsewhere());
+  CHECK(!f.lock().is_abandoned());
+  detail::LockHolder gone = detail::this_process();
+  --gone.started;
+  f.write(gone);
+  CHECK(f.lock().is_abandoned());
 }
 
 TEST_CASE("the lock of a process that has ended is taken over at once") {
@@ -201,7 +244,7 @@ TEST_CASE("two that wait for a silent lock do not keep each other waiting") {
 
 TEST_CASE("a file that is being written is looked at without an error") {
   const Fixture f;
-  const std::string text = detail::to_text(detail::this_process());
+  const std::string text = detail::to_text(elsewhere());
   detail::Descriptor held(f.path, O_RDWR | O_CREAT);
   REQUIRE(::flock(held.fd(), LOCK_EX) == 0);
   std::atomic<bool> over = false;

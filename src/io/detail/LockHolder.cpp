@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -31,20 +32,38 @@ std::string this_place() {
   return error || boot.empty() ? "" : boot + " " + numbers.string();
 }
 
-// When a running process started, in clock ticks since the machine did (field 22 of
-// /proc/PID/stat); nothing where there is none, or one that has ended and waits for its parent.
-std::optional<std::int64_t> start_of(std::int64_t process) {
+// What /proc/PID/stat says of a process.
+struct ProcessStat {
+  std::string state;         // one letter
+  std::uint64_t flags = 0;   // of the kernel
+  std::int64_t started = 0;  // clock ticks since the machine started
+};
+
+// Nothing where there is no such process, or one that has ended and waits for its parent.
+std::optional<ProcessStat> stat_of(std::int64_t process) {
   const std::string line = first_line("/proc/" + std::to_string(process) + "/stat");
   const auto name_end = line.rfind(')');  // names may hold anything
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(line.substr(name_end + 1));
-  std::string state, skipped;
-  std::int64_t started = 0;
-  fields >> state;
-  for (int field = 4; field < 22; ++field) fields >> skipped;
-  fields >> started;
-  if (!fields || state == "Z" || state == "X") return std::nullopt;
-  return started;
+  std::string skipped;
+  ProcessStat stat;
+  fields >> stat.state;
+  for (int field = 4; field < 9; ++field) fields >> skipped;
+  fields >> stat.flags;
+  for (int field = 10; field < 22; ++field) fields >> skipped;
+  fields >> stat.started;
+  if (!fields || stat.state == "Z" || stat.state == "X") return std::nullopt;
+  return stat;
+}
+
+// The signals that wait for a process, signal 1 in the lowest bit.
+std::uint64_t pending_signals(std::int64_t process) {
+  std::ifstream in("/proc/" + std::to_string(process) + "/status");
+  std::uint64_t pending = 0;
+  for (std::string line; std::getline(in, line);)
+    for (const char* key : {"SigPnd:", "ShdPnd:"})
+      if (line.starts_with(key)) pending |= std::strtoull(line.c_str() + 7, nullptr, 16);
+  return pending;
 }
 
 }  // namespace
@@ -52,9 +71,12 @@ std::optional<std::int64_t> start_of(std::int64_t process) {
 LockHolder this_process() {
   const char* job = std::getenv("SLURM_JOB_ID");
   const std::int64_t process = ::getpid();
-  return {
-      host_name(), this_place(), process, start_of(process).value_or(0), job == nullptr ? "" : job,
-      utc_text()};
+  return {host_name(),
+          this_place(),
+          process,
+          stat_of(process).value_or(ProcessStat{}).started,
+          job == nullptr ? "" : job,
+          utc_text()};
 }
 
 std::string to_text(const LockHolder& holder) {
@@ -88,7 +110,18 @@ bool is_here(const LockHolder& holder) {
 }
 
 bool is_alive(const LockHolder& holder) {
-  return start_of(holder.process) == holder.started;
+  const auto stat = stat_of(holder.process);
+  return stat && stat->started == holder.started;
+}
+
+bool is_ending(const LockHolder& holder) {
+  constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING
+  const auto stat = stat_of(holder.process);
+  if (!stat || (stat->flags & kExiting) != 0) return true;
+  const std::uint64_t pending = pending_signals(holder.process);
+  for (const int signal : {SIGHUP, SIGINT, SIGKILL, SIGUSR1, SIGTERM})
+    if ((pending >> (signal - 1) & 1) != 0) return true;
+  return false;
 }
 
 std::string describe(const std::optional<LockHolder>& holder) {

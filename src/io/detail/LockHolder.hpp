@@ -29,6 +29,9 @@ std::optional<LockHolder> parse_holder(std::string_view text);
 bool is_here(const LockHolder& holder);
 // Whether the very process still runs; of a holder that is_here().
 bool is_alive(const LockHolder& holder);
+// Whether that process, which runs, is about to end: it is on its way out, or a signal that ends
+// processes or asks them to stop waits for it. Of a holder that is_here().
+bool is_ending(const LockHolder& holder);
 
 // "process 4711 on node7 since 2026-01-31T12:00:00Z, Slurm job 42".
 std::string describe(const std::optional<LockHolder>& holder);

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/LaterResults.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "support/Scratch.hpp"
+
+using namespace taper;
+using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Run {
+  // What iterations `first` to `last` leave, without checkpoints.
+  Run(int first, int last) {
+    fs::create_directories(scratch / "rollouts");
+    std::string lines;
+    for (int i = first; i <= last; ++i) {
+      lines += "{\"step\": " + std::to_string(i) + "}\n";
+      add_rollouts(i);
+    }
+    spill(scratch / "metrics.jsonl", lines);
+    spill(scratch / "run.h5", "");
+  }
+  void add_rollouts(int iteration) const {
+    spill(scratch / "rollouts" / ("iter_00000" + std::to_string(iteration) + ".h5"), "");
+  }
+
+  Scratch scratch;
+};
+
+}  // namespace
+
+TEST_CASE("what comes after an iteration is listed") {
+  const Run run(1, 4);
+  fs::create_directories(run.scratch / "checkpoints/iter_000003");
+  CHECK(later_results(run.scratch.path(), 0) ==
+        "checkpoints/iter_000003; rollouts of iterations 1 to 4; metrics of iterations 1 to 4");
+  CHECK(later_results(run.scratch.path(), 3) == "rollouts of iteration 4; metrics of iteration 4");
+  CHECK(later_results(run.scratch.path(), 4).empty());
+  CHECK(later_results(run.scratch / "new", 0).empty());
+  fs::remove(run.scratch / "metrics.jsonl");
+  CHECK_THAT(later_results(run.scratch.path(), 0), ContainsSubstring("run.h5"));
+  spill(run.scratch / "metrics.jsonl", "broken\n");
+  CHECK_THAT(later_results(run.scratch.path(), 0), ContainsSubstring("cannot be read"));
+}
+
+TEST_CASE(
+    "results that a run without checkpoints cannot have are told from those of a killed one") {
+  const Run run(1, 3);
+  const fs::path& output = run.scratch.path();
+  CHECK_NOTHROW(require_no_lost_checkpoints(run.scratch / "new", 1));
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, 4));
+  run.add_rollouts(4);  // killed while it saved its first checkpoint
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, 4));
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, 3),
+                    ContainsSubstring("up to iteration 3") && ContainsSubstring("--resume none"));
+  run.add_rollouts(5);
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, 4), ContainsSubstring("up to iteration 4"));
+}
+
+TEST_CASE("a run that began with another one's checkpoint has one at any time") {
+  const Run run(5, 6);
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(run.scratch.path(), 100),
+                    ContainsSubstring("after iteration 4"));
+}
