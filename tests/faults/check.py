@@ -77,7 +77,7 @@ def main() -> None:
         prompts = check.folder / "prompts.jsonl"
         prompts.write_text('{"prompt": "1+1=", "ground_truth": "2"}\n')
         check.expect(0, "Data/Prompts has 1 prompt, fewer than", Data__Prompts=prompts,
-                     Data__Reward_Rule="exact")
+                     Data__Reward_Rule="exact", Evaluation__Every=0)
         everything = "; rollouts of iterations 1 to 3; metrics of iterations 1 to 3\n"
         check.expect(0, everything, "--resume", "none")
         check.expect(0, "would remove from ", "--resume", "none")
