@@ -28,6 +28,12 @@ class Refusals(unittest.TestCase):
     def test_a_model_that_is_not_there_leaves_no_results(self) -> None:
         text = self.refused("--model", "nowhere")
         self.assertIn(f"{self.folder.resolve()}/nowhere is no Hugging Face directory", text)
+        self.assertNotIn("one rank", text)
+
+    def test_one_rank_drops_layouts_and_transport_aloud(self) -> None:
+        self.assertIn("both are dropped", self.refused("--model", "nowhere", "--ranks", "1"))
+        static = ("--ranks", "1", "--mode", "static", "--transport", "mpi")
+        self.assertNotIn("dropped", self.refused("--model", "nowhere", *static))
 
     def test_arguments(self) -> None:
         self.assertIn("--ranks must be at least 1", self.refused("--ranks", "0"))
