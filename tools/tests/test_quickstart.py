@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ./quickstart says of arguments before it builds anything.
+
+python3 tools/tests/test_quickstart.py (standard library only).
+"""
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+QUICKSTART = Path(__file__).resolve().parents[2] / "quickstart"
+
+
+class Refusals(unittest.TestCase):
+    def setUp(self) -> None:
+        scratch = tempfile.TemporaryDirectory(prefix="taper-test-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def refused(self, *arguments: str) -> str:
+        """What is printed; the working directory stays empty."""
+        words = ["bash", str(QUICKSTART), *arguments]
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        return done.stdout + done.stderr
+
+    def test_a_model_that_is_not_there_leaves_no_results(self) -> None:
+        text = self.refused("--model", "nowhere")
+        self.assertIn(f"{self.folder.resolve()}/nowhere is no Hugging Face directory", text)
+        self.assertNotIn("one rank", text)
+
+    def test_one_rank_drops_layouts_and_transport_aloud(self) -> None:
+        self.assertIn("both are dropped", self.refused("--model", "nowhere", "--ranks", "1"))
+        static = ("--ranks", "1", "--mode", "static", "--transport", "mpi")
+        self.assertNotIn("dropped", self.refused("--model", "nowhere", *static))
+
+    def test_arguments(self) -> None:
+        self.assertIn("--ranks must be at least 1", self.refused("--ranks", "0"))
+        self.assertIn("unknown argument --rank", self.refused("--rank", "2"))
+
+
+if __name__ == "__main__":
+    unittest.main()
