@@ -49,6 +49,9 @@ def main(path):
     held_out = held_out_scores(lines)
     if held_out:
         print(f"  held-out   {', '.join(held_out)}")
+    changes = values_of(lines, "adaptive/switches")
+    if changes:
+        print(f"  layouts    {sum(changes):g} changes in {sum(c > 0 for c in changes)} of {len(changes)} iterations")
     differences = values_of(lines, "training/rollout_log_probs_diff_max")
     if differences:
         print(f"  exactness  largest difference of rollout and training log-probs: {max(differences):g}")

@@ -7,6 +7,7 @@
 
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 
 namespace taper {
@@ -157,21 +158,27 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   if (lines_++ % 20 == 0)
     TAPER_INFO(
-        " iter    reward   entropy  len mean   max   grad norm    gen s  train s   step s  "
+        " iter    reward   entropy  len mean   max   grad norm    gen s  train s  other s   step s "
+        " "
         "tok/s/rank   exact");
+  const double generate = find(m, "timing_s/gen"), train = find(m, "timing_s/update_actor");
+  const double step = find(m, "perf/time_per_step");
   char line[200];
   const double difference = find(m, "training/rollout_log_probs_diff_max");
-  std::snprintf(
-      line, sizeof line, "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %11.0f  %6s",
-      static_cast<long long>(iteration), find(m, "critic/score/mean"), find(m, "actor/entropy"),
-      find(m, "response_length/mean"), find(m, "response_length/max"), find(m, "actor/grad_norm"),
-      find(m, "timing_s/gen"), find(m, "timing_s/update_actor"), find(m, "perf/time_per_step"),
-      find(m, "perf/throughput"), difference == 0.0 ? "yes" : "NO");
+  std::snprintf(line, sizeof line,
+                "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %8.2f %11.0f  %6s",
+                static_cast<long long>(iteration), find(m, "critic/score/mean"),
+                find(m, "actor/entropy"), find(m, "response_length/mean"),
+                find(m, "response_length/max"), find(m, "actor/grad_norm"), generate, train,
+                std::max(step - generate - train, 0.0), step, find(m, "perf/throughput"),
+                difference == 0.0 ? "yes" : "NO");
   std::string text = line;
   if (const double v = find(m, "val/score/mean"); !std::isnan(v)) {
     std::snprintf(line, sizeof line, "   held-out %.3f", v);
     text += line;
   }
+  if (const double v = find(m, "adaptive/switches"); v > 0)
+    text += "   " + count_text(static_cast<std::int64_t>(v), "layout change");
   TAPER_INFO(text);
 }
 

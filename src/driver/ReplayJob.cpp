@@ -171,7 +171,7 @@ switches  changes of layout
 false     those after which staying would have been faster
 missed    generations with room of which the policy saves less than half
 worse     mean loss against the best static layout, where there is a loss
-p95       95th percentile of the loss over the generations
+p95       95th percentile of the loss over the generations (negative: faster)
 below q   tails that ended before the lower / the upper quantile of their forecast
 )";
 

@@ -87,6 +87,7 @@ ExitCode TrainJob::run(const ResumePoint& from) {
 }
 
 ExitCode TrainJob::run_iterations() {
+  announce_evaluations();
   if (finished_ >= options_.training.iterations)
     TAPER_INFO("nothing to do: iteration " << finished_ << " of " << options_.training.iterations
                                            << " is finished (raise Training/Iterations to go on)");

@@ -56,6 +56,7 @@ class TrainJob {
  private:
   void create();
   void warn_of_repeated_prompts() const;
+  void announce_evaluations() const;
   std::string memory_advice() const;
   std::int64_t restore(const ResumePoint& from);
   ExitCode run_iterations();

@@ -2,6 +2,7 @@
 //
 // The part of a training job before its first iteration.
 #include <algorithm>
+#include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -81,6 +82,21 @@ void TrainJob::warn_of_repeated_prompts() const {
     TAPER_WARN("Data/Prompts has " << count_text(there, "prompt")
                                    << ", fewer than Rollout/Prompts (" << options_.rollout.prompts
                                    << "): an iteration has the same prompt several times");
+}
+
+void TrainJob::announce_evaluations() const {
+  const auto& evaluation = options_.evaluation;
+  if (evaluation.every <= 0) return;
+  const auto sampled = [](float temperature) {
+    std::ostringstream text;
+    text << "sampled at temperature " << temperature;
+    return text.str();
+  };
+  TAPER_INFO("held-out scores are of "
+             << count_text(evaluation.prompts, "response") << ", "
+             << (evaluation.temperature > 0.0f ? sampled(evaluation.temperature) : "greedy")
+             << " (Evaluation/Temperature); rewards are of responses "
+             << sampled(options_.rollout.temperature));
 }
 
 std::string TrainJob::memory_advice() const {

@@ -59,7 +59,8 @@ class Hdf5Silence {
   void* data_ = nullptr;
 };
 
-// Throws Error with the current HDF5 error stack.
+// Throws Error with the current HDF5 error stack, or, where a write found no room, with that
+// reason.
 [[noreturn]] void throw_hdf5_error(std::string_view file, const char* expression);
 
 // All results of HDF5 calls are signed and negative on failure.

@@ -67,7 +67,7 @@ const Table kPerformance = {
     {"perf/total_num_tokens", "token", "prompt and response tokens of the samples"},
     {"perf/time_per_step", "s", "time of the iteration on rank 0"},
     {"perf/throughput", "token/s", "prompt and response tokens per second and rank"},
-    {"perf/max_memory_allocated_gb", "GiB", "largest memory of a rank so far"},
+    {"perf/max_memory_allocated_gb", "GiB", "largest resident memory of a rank so far"},
     {"timing_s/step", "s", "time of the iteration on rank 0"},
     {"timing_s/publish", "s", "weights to the generation layout, a part of update_actor; rank 0"}};
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from taper_runs import Runs, arguments, finish, leftovers, ranks_of, status
 
-WORDS = ("limit reached", "File too large", "disk full", "No space left")
+REASONS = ("file size limit reached: ", "disk full: ")
 
 
 def run_limited(runs: Runs, words: list[str], ranks: int, output: Path, size: int):
@@ -36,12 +36,13 @@ def check(condition: bool, what: str, text: str) -> None:
 def check_failed_cleanly(runs: Runs, outcome, output: Path, where: str) -> None:
     check(not outcome.timed_out, f"{where}: it did not end", outcome.text)
     check(outcome.code not in (0, 2, 75), f"{where}: exit code {outcome.code}", outcome.text)
-    check(any(word in outcome.text for word in WORDS), f"{where}: no reason given", outcome.text)
-    check(str(output) in outcome.text, f"{where}: no file named", outcome.text)
+    told = [line for line in outcome.text.splitlines() if any(reason in line for reason in REASONS)]
+    check(len(told) > 0, f"{where}: no reason given", outcome.text)
+    check(all(str(output) in line for line in told), f"{where}: no file named", outcome.text)
     check("(unexpected)" not in outcome.text, f"{where}: not foreseen", outcome.text)
     inspected = runs.run(["inspect", output / "checkpoints/iter_000001"])
     check(inspected.code == 0, f"{where}: the first checkpoint is damaged", inspected.text)
-    print(f"{where}: " + next(l for l in outcome.text.splitlines() if any(w in l for w in WORDS)), flush=True)
+    print(f"{where}: {told[0]}", flush=True)
 
 
 def weights(output: Path) -> bytes:

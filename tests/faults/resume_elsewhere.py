@@ -8,7 +8,7 @@ from pathlib import Path
 
 from taper_runs import Runs, arguments
 
-SENTENCE = "were trained in layout {}, from here on it is {}: gradients are summed in another order, so the results are close"
+SENTENCE = "were trained in layout (TPxDP) {}, from here on it is {}: gradients are summed in another order, so the results are close"
 
 
 def main() -> None:

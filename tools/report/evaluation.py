@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from report.data import Group, finite_points, is_single
+from report.data import Group, config_entries, finite_points, is_single
 from report.style import COLOURS, iteration_axis, legend_below, new_figure
 from taper_h5 import Run
 
@@ -30,6 +30,17 @@ def when(trained: int) -> str:
     return "before training" if trained == 0 else f"after {trained} iterations"
 
 
+def how_sampled(run: Run) -> str:
+    """" (greedy)" and the like, of the responses to held-out prompts; "" where it is not known."""
+    try:
+        temperature = float(config_entries(run.config).get("Evaluation/Temperature", "nan"))
+    except ValueError:
+        return ""
+    if math.isnan(temperature):
+        return ""
+    return f" (temperature {temperature:g})" if temperature > 0 else " (greedy)"
+
+
 def has_final(run: Run) -> bool:
     """Whether the weights behind the last iteration have been evaluated.
 
@@ -51,12 +62,9 @@ def evaluation_gain(run: Run) -> float:
 
 
 def draw_curve(
-    ax: Axes, group: Group, colour: str, label: str = "", shift: int = 0, each: bool = True
+    ax: Axes, group: Group, colour: str, label: str = "", each: bool = True
 ) -> None:
-    """The mean over seeds at the points that all have, with each: faintly those of every seed.
-
-    shift: added to the iterations; 1 puts a score where the training reward of its weights stands.
-    """
+    """The mean over seeds at the points that all have, with each: faintly those of every seed."""
     curves = [dict(zip(*evaluation_points(run))) for run in group.runs]
     curves = [curve for curve in curves if curve]
     if not curves:
@@ -64,13 +72,13 @@ def draw_curve(
     if len(curves) > 1 and each:
         for curve in curves:
             x = np.array(sorted(curve))
-            ax.plot(x + shift, [curve[k] for k in x], color=colour, alpha=0.35, linewidth=0.8)
+            ax.plot(x, [curve[k] for k in x], color=colour, alpha=0.35, linewidth=0.8)
     shared = np.array(sorted(set.intersection(*(set(curve) for curve in curves))), np.int64)
     if len(shared) == 0:
         return
     means = [float(np.mean([curve[k] for curve in curves])) for k in shared]
     style = {"markersize": 6, "markeredgecolor": "white", "linewidth": 1.2, "zorder": 5}
-    ax.plot(shared + shift, means, "D:", color=colour, label=label or None, **style)
+    ax.plot(shared, means, "D:", color=colour, label=label or None, **style)
 
 
 def draw_evaluation(groups: list[Group]) -> Figure | None:
@@ -85,7 +93,7 @@ def draw_evaluation(groups: list[Group]) -> Figure | None:
         for group in groups:
             draw_curve(ax, group, group.colour, group.label)
         legend_below(figure, ax)
-    ax.set_ylabel("mean score of a response")
+    ax.set_ylabel(f"mean score of a response{how_sampled(groups[0].runs[0])}")
     iteration_axis(ax)
     ax.set_xlabel("iterations trained")
     return figure

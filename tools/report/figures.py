@@ -18,7 +18,7 @@ from report.data import (
     moving_average,
     smoothing_window,
 )
-from report.evaluation import draw_curve, draw_evaluation
+from report.evaluation import draw_curve, draw_evaluation, how_sampled
 from report.layout_forecasts import draw_forecasts
 from report.layout_prediction import draw_generation_time
 from report.layout_regret import draw_regret
@@ -70,8 +70,10 @@ def draw_reward(groups: list[Group]) -> Figure | None:
         ax.set_title(_reward_subtitle(run))
     for group in groups:
         colour = COLOURS[1] if is_single(groups) else group.colour
-        label = "held-out prompts, before the iteration" if group is groups[0] else ""
-        draw_curve(ax, group, colour, label, shift=1, each=False)
+        label = ""
+        if group is groups[0]:
+            label = f"held-out prompts{how_sampled(group.runs[0])}, after the iteration"
+        draw_curve(ax, group, colour, label, each=False)
     ax.set_ylabel("mean reward of a response")
     iteration_axis(ax)
     ax.legend(loc="best") if is_single(groups) else legend_below(figure, ax)
@@ -240,7 +242,7 @@ def draw_update(groups: list[Group]) -> Figure | None:
 def draw_throughput(groups: list[Group]) -> Figure | None:
     panels = [
         ("Throughput", "perf/throughput", "tokens/s per rank"),
-        ("Memory allocated, peak", "perf/max_memory_allocated_gb", "GiB"),
+        ("Resident memory, peak", "perf/max_memory_allocated_gb", "GiB"),
         ("Sequences preempted", "rollout/preemptions", "per iteration"),
     ]
     panels = [panel for panel in panels if _ever_positive(groups, panel[1])]

@@ -14,6 +14,7 @@ FORECASTS = (
     ("below_mean", 0.5, "below the mean\n(about 50 %)"),
     ("below_high", 0.9, "below the upper\nquantile (90 %)"),
 )
+FEW = 10  # generations: shares of fewer say little
 
 
 def draw_forecasts(groups: list[Group]) -> Figure | None:
@@ -73,4 +74,5 @@ def _forecast_subtitle(counts: list[tuple[Group, dict[str, int]]]) -> str:
     forecasts = sum(counted["of"] for _, counted in counts)
     generations = sum(counted["generations"] for _, counted in counts)
     text = f"{forecasts:,} forecasts in {generations:,} generation{'s' if generations > 1 else ''}"
-    return f"{text}; those of one generation rise and fall together"
+    few = ": too few to judge by" if generations < FEW else ""
+    return f"{text}{few}; those of one generation rise and fall together"

@@ -85,7 +85,7 @@ def _draw_run(above: Axes, below: Axes, a: Accounts) -> None:
         line = {"color": colour, "linewidth": 1.2, "label": label}
         above.plot(a.steps, relative(seconds, a), **line, **mark)
     lines = (
-        ("adaptive", a.replayed, ADAPTIVE, {"linewidth": 1.9}),
+        ("adaptive (replayed)", a.replayed, ADAPTIVE, {"linewidth": 1.9}),
         ("oracle", a.oracle, ORACLE, {"linewidth": 1.5, "linestyle": "--"}),
     )
     for name, seconds, colour, style in lines:

@@ -185,7 +185,7 @@ ROWS = (
     Row("preemptions", "sequences preempted", "", _of("rollout/preemptions", np.sum), plain),
     Row(
         "memory_gb",
-        "memory allocated, peak",
+        "resident memory, peak",
         "GiB",
         _of("perf/max_memory_allocated_gb", np.max),
         plain,
