@@ -2,8 +2,8 @@
 #include "driver/StatusFile.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <cctype>
 #include <fstream>
-#include <regex>
 
 #include "io/Json.hpp"
 #include "support/Scratch.hpp"
@@ -32,8 +32,10 @@ TEST_CASE("status.json says where a run stands") {
   CHECK(run.status()["iteration"] == 7);
   CHECK(run.status()["iterations"] == 45);
   CHECK(!run.status().contains("why"));
-  const auto time = run.status()["time"].get<std::string>();
-  CHECK(std::regex_match(time, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
+  auto time = run.status()["time"].get<std::string>();
+  for (char& c : time)
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) c = '0';
+  CHECK(time == "0000-00-00T00:00:00Z");
   file.write(RunState::kStopped, 8, "SIGTERM");
   CHECK(run.status()["state"] == "stopped");
   CHECK(run.status()["why"] == "SIGTERM");
