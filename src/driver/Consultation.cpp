@@ -36,7 +36,7 @@ ReplicaSnapshot describe(const EngineSnapshot& s) {
   r.context = clamped<std::uint32_t>(s.context);
   r.response = clamped<std::uint32_t>(s.response);
   r.longest = clamped<std::uint32_t>(s.longest);
-  r.free_blocks = clamped<std::uint32_t>(s.free_blocks);
+  r.prompts = clamped<std::uint32_t>(s.prompts);
   r.finished = clamped<std::uint32_t>(s.finished);
   r.waiting = clamped<std::uint16_t>(s.waiting);
   return r;

@@ -36,7 +36,8 @@ std::vector<SequenceState> states_of(const SequenceList& list, const LayoutChang
   for (std::size_t i = 0; i < list.size(); ++i)
     if (is_changed(change, plan, list[i].replica))
       states.push_back({static_cast<std::int64_t>(i), list[i].replica, list[i].computed,
-                        list[i].prompt, list[i].length - list[i].prompt, list[i].limit});
+                        list[i].prompt, list[i].length - list[i].prompt, list[i].limit,
+                        list[i].ordinal});
   return states;
 }
 

@@ -2,6 +2,7 @@
 #include "engine/Engine.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
@@ -301,7 +302,9 @@ EngineSnapshot Engine::snapshot() const {
     auto& bucket = snapshot.lengths[length_bucket(s.length() - s.prompt_length)];
     bucket = static_cast<std::uint16_t>(bucket + s.samples);
   };
+  std::set<std::int64_t> prompts;
   for (const Sequence& s : scheduler_.running()) {
+    prompts.insert(s.ordinal);
     snapshot.alive += s.samples;
     snapshot.context += s.computed;
     snapshot.response += std::int64_t{s.length() - s.prompt_length} * s.samples;
@@ -309,6 +312,7 @@ EngineSnapshot Engine::snapshot() const {
     count(s);
   }
   for (const Sequence& s : scheduler_.waiting()) snapshot.waiting += s.samples;
+  snapshot.prompts = static_cast<std::int32_t>(prompts.size());
   snapshot.finished = finished_;
   snapshot.free_blocks = scheduler_.blocks().free();
   return snapshot;

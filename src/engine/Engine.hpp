@@ -63,6 +63,7 @@ struct EngineSnapshot {
   std::int64_t context = 0;
   std::int64_t response = 0;  // tokens of the running
   std::int32_t longest = 0;
+  std::int32_t prompts = 0;  // of the running
   std::int32_t free_blocks = 0;
   std::int32_t finished = 0;                            // since begin(), by this replica
   std::array<std::uint16_t, kLengthBuckets> lengths{};  // of the running, by length_bucket()

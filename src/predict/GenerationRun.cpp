@@ -2,6 +2,7 @@
 #include "predict/GenerationRun.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace taper {
 
@@ -128,20 +129,23 @@ void GenerationRun::apply(const LayoutShape& to, const Change& change) {
   ++switches_;
 }
 
-Snapshot GenerationRun::snapshot(std::int64_t consultation) const {
+Snapshot GenerationRun::snapshot(std::int64_t consultation, int samples) const {
   Snapshot snapshot{layout(), {}, clock(), consultation, switches_};
   for (const ReplicaRun& r : replicas_) {
     ReplicaSnapshot s;
+    std::set<std::int64_t> prompts;
     for (const SimulatedSequence& q : r.sequences()) {
       if (q.context == 0) {
         ++s.waiting;
         continue;
       }
+      prompts.insert(q.id / samples);
       ++s.lengths[length_bucket(q.response)];
       s.context += static_cast<std::uint32_t>(q.context);
       s.response += static_cast<std::uint32_t>(q.response);
       s.longest = std::max(s.longest, static_cast<std::uint32_t>(q.context));
     }
+    s.prompts = static_cast<std::uint32_t>(prompts.size());
     s.finished = static_cast<std::uint32_t>(r.ended());
     snapshot.replicas.push_back(s);
   }

@@ -62,8 +62,9 @@ class GenerationRun {
   void apply(const LayoutShape& to, const Change& change);
   void switch_to(const LayoutShape& to, bool repack) { apply(to, plan_change(to, repack)); }
 
-  // As the leaders would see it; speeds are as predicted.
-  Snapshot snapshot(std::int64_t consultation) const;
+  // As the leaders would see it; speeds are as predicted. Ids count the samples of one prompt
+  // after the other.
+  Snapshot snapshot(std::int64_t consultation, int samples = 1) const;
 
  private:
   std::vector<SequenceState> by_replica() const;

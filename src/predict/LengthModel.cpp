@@ -2,10 +2,10 @@
 #include "predict/LengthModel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "base/Error.hpp"
+#include "predict/Fading.hpp"
 
 namespace taper {
 namespace {
@@ -19,9 +19,6 @@ constexpr std::uint32_t kCertain = 0xffffffffu;
 constexpr std::int64_t kPrior = 2 * kOne;          // weight of the shrinkage, responses
 constexpr std::int64_t kPriorHazard = kOne / 200;  // per bin where nothing is known
 constexpr std::int64_t kScaleWeight = 6 * kOne;    // of "as in past generations"
-// 2^(-1/n) for a half-life of n generations, 1/65536.
-constexpr std::array<std::int64_t, 9> kFade = {0,     32768, 46341, 52016, 55109,
-                                               57052, 58386, 59358, 60097};
 
 // Lower edge of a bin.
 int edge(int bin) {
@@ -48,9 +45,7 @@ std::uint32_t thin(std::uint32_t survival, std::int64_t hazard) {
 }  // namespace
 
 LengthModel::LengthModel(int half_life)
-    : half_life_(std::clamp(half_life, 1, static_cast<int>(kFade.size()) - 1)),
-      at_risk_(kBins, 0),
-      ended_(kBins, 0) {
+    : half_life_(half_life), at_risk_(kBins, 0), ended_(kBins, 0) {
   fit();
 }
 
@@ -128,8 +123,8 @@ void LengthModel::observe(std::int64_t expected, int ended, int progress) {
 
 void LengthModel::learn(std::span<const int> lengths, std::span<const int> aborted) {
   for (int b = 0; b < kBins; ++b) {
-    at_risk_[b] = at_risk_[b] * kFade[half_life_] / kOne;
-    ended_[b] = ended_[b] * kFade[half_life_] / kOne;
+    at_risk_[b] = faded(at_risk_[b], half_life_);
+    ended_[b] = faded(ended_[b], half_life_);
   }
   const auto pass = [&](int length) {
     for (int b = 0; b < bin_of(length); ++b) at_risk_[b] += kOne;

@@ -61,7 +61,7 @@ Layout Policy::begin(const Workload& workload) {
   s.acted_in_epoch = -1;
   s.refusals = s.wait_until = 0;
   s.lengths.begin(std::max(1, workload.max_new_tokens));
-  s.scenarios.begin(workload.iteration);
+  s.scenarios.begin(workload.iteration, s.likeness.share());
   const auto& uniform = s.whole.uniform();
   const LayoutShape* best = uniform.front();
   if (!s.options.initial.empty()) {
@@ -150,8 +150,11 @@ Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
     known[g] = plan.repack ||
                std::find(after.begin(), after.end(), here.layout.groups()[g]) == after.end();
   }
-  for (const SequenceState& q : expand(snapshot, 0, s.lengths.limit()))
-    if (!known[q.replica]) sequences.push_back(q);
+  for (SequenceState& q : expand(snapshot, s.expansion()))
+    if (!known[q.replica]) {
+      q.owner += s.work.sequences;  // none of the exact ones
+      sequences.push_back(q);
+    }
   result.moves = place_sequences(here.layout, to.layout, plan.repack, exact);
   result.cost = s.cost.price(here.layout, to, exact, result.moves);
   const auto answer = [&](bool act, const std::string& reason) {
@@ -199,6 +202,7 @@ void Policy::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) 
   std::vector<int> lengths, aborted;
   for (const Outcome& o : outcomes) (o.aborted ? aborted : lengths).push_back(o.response);
   s.lengths.learn(lengths, aborted);
+  if (aborted.empty()) s.likeness.learn(lengths, s.work.samples);
 }
 
 std::int64_t Policy::step_ns(const LayoutGroup& group, int new_tokens, int sequences,

@@ -9,8 +9,8 @@ std::vector<SequenceState> initial_sequences(int sequences, int samples, std::in
                                              int limit, int replicas) {
   std::vector<SequenceState> list;
   for (int i = 0; i < sequences; ++i)
-    list.push_back(
-        {i, i / std::max(1, samples) % replicas, 0, static_cast<std::int32_t>(prompt), 0, limit});
+    list.push_back({i, i / std::max(1, samples) % replicas, 0, static_cast<std::int32_t>(prompt), 0,
+                    limit, i / std::max(1, samples)});
   return list;
 }
 

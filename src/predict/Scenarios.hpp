@@ -17,16 +17,22 @@ namespace taper {
 
 // Sequences that fit a snapshot: within a bucket all alike, at the same relative place in each
 // bucket, so that the summed lengths are right. Waiting ones come last, with the mean prompt.
-// Ids count up. `limit`: of response tokens.
-std::vector<SequenceState> expand(const Snapshot& snapshot, std::int64_t mean_prompt, int limit);
+// Responses of a prompt have neighbouring lengths. Ids count up.
+struct ExpandOptions {
+  std::int64_t mean_prompt = 0;  // tokens
+  int limit = 1;                 // of response tokens
+  int samples = 1;               // of a prompt
+};
+std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions& options);
 
-// The same futures for all plans that are compared: the uniform number of (sequence, scenario) is a
-// function of seed and iteration alone.
+// The same futures for all plans that are compared: the uniform numbers of (sequence, scenario) and
+// (prompt, scenario) are functions of seed and iteration alone.
 class Scenarios {
  public:
   Scenarios(std::uint64_t seed, int count) : random_(seed), count_(count) {}
 
-  void begin(std::int64_t iteration);
+  // share: see PromptLikeness.
+  void begin(std::int64_t iteration, int share);
   int count() const { return count_; }
 
   // A run of the given sequences in the layout, with the lengths of one scenario, at time 0.
@@ -35,12 +41,15 @@ class Scenarios {
                     int slots_per_rank);
 
  private:
-  std::uint32_t uniform(std::size_t sequence, int scenario);
+  using Table = std::vector<std::uint32_t>;  // (sequences or prompts, scenarios), grown as needed
+  std::uint32_t uniform(Table& table, std::size_t index, int scenario);
+  std::uint32_t uniform(std::size_t place, const SequenceState& sequence, int scenario);
 
   CounterRandom random_;
   int count_;
   std::int64_t iteration_ = 0;
-  std::vector<std::uint32_t> table_;  // (sequences, scenarios), grown as needed
+  std::uint32_t share_ = 0;
+  Table sequences_, prompts_;
 };
 
 }  // namespace taper

@@ -8,14 +8,18 @@ namespace taper {
 namespace {
 
 // The sequences of the groups that change.
-std::vector<SequenceState> affected(const GenerationRun& run, const Plan& plan, int limit) {
+std::vector<SequenceState> affected(const GenerationRun& run, const Plan& plan,
+                                    const Workload& work) {
   std::vector<SequenceState> list = run.states();
   const auto& after = plan.layout.groups();
   std::erase_if(list, [&](const SequenceState& s) {
     const LayoutGroup& group = run.layout().groups()[s.replica];
     return !plan.repack && std::find(after.begin(), after.end(), group) != after.end();
   });
-  for (SequenceState& s : list) s.limit = limit;
+  for (SequenceState& s : list) {
+    s.limit = work.max_new_tokens;
+    s.owner = static_cast<std::int32_t>(s.id / std::max(1, work.samples));
+  }
   return list;
 }
 
@@ -54,14 +58,14 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
     next += std::max({options.consult_ns, options.consult_steps * run.slowest_step_ns(), wait});
     run.advance(next);
     if (run.alive() == 0) break;
-    const Snapshot snapshot = run.snapshot(result.consultations++);
+    const Snapshot snapshot = run.snapshot(result.consultations++, std::max(1, trace.work.samples));
     const Decision decision = policy.decide(snapshot);
     wait = decision.wait_ns;
     if (!decision.prices.empty())
       result.forecasts.push_back({snapshot.elapsed_ns, decision.prices.front().rest});
     if (!decision.act) continue;
-    const Confirmation confirmed = policy.confirm(
-        decision.plan, snapshot, affected(run, decision.plan, trace.work.max_new_tokens));
+    const Confirmation confirmed =
+        policy.confirm(decision.plan, snapshot, affected(run, decision.plan, trace.work));
     if (!confirmed.act) continue;
     SimulatedSwitch record{{next, decision.plan.layout, decision.plan.repack},
                            snapshot.consultation,

@@ -20,7 +20,7 @@ struct ReplicaSnapshot {
   std::uint32_t context = 0;                      // summed context of the running, positions
   std::uint32_t response = 0;                     // summed response length of the running, tokens
   std::uint32_t longest = 0;                      // longest context of the running
-  std::uint32_t free_blocks = 0;                  // of the KV cache
+  std::uint32_t prompts = 0;                      // of the running
   std::uint32_t finished = 0;  // responses that ended in this generation at this replica
   std::uint16_t waiting = 0;   // sequences not yet running (or preempted)
   std::uint16_t speed = 0;     // measured / predicted step time since the last one, in 1/1024;

@@ -11,8 +11,8 @@ namespace taper {
 namespace {
 
 void append(ByteWriter& out, const Sequence& s, bool running) {
-  for (const int v :
-       {int{running}, s.samples, s.computed, s.length(), s.prompt_length, s.max_new_tokens})
+  for (const int v : {int{running}, s.samples, s.computed, s.length(), s.prompt_length,
+                      s.max_new_tokens, static_cast<int>(s.ordinal)})
     out.value(v);
   out.list(s.blocks);
 }
@@ -21,7 +21,8 @@ ListedSequence read(ByteReader& in, int replica) {
   ListedSequence s;
   s.replica = replica;
   s.running = in.value<int>() != 0;
-  for (int* const v : {&s.samples, &s.computed, &s.length, &s.prompt, &s.limit}) in.value(*v);
+  for (int* const v : {&s.samples, &s.computed, &s.length, &s.prompt, &s.limit, &s.ordinal})
+    in.value(*v);
   in.list(s.blocks);
   return s;
 }

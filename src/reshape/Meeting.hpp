@@ -26,6 +26,7 @@ struct ListedSequence {
   int length = 0;    // tokens
   int prompt = 0;    // of them
   int limit = 0;     // of response tokens
+  int ordinal = 0;   // of the request: its prompt
   std::vector<std::int32_t> blocks;
 };
 

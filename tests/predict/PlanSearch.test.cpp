@@ -29,7 +29,7 @@ struct Tail {
     std::vector<int> past;
     for (int i = 0; i < 200; ++i) past.push_back(20 + i * i % 1000);
     lengths.learn(past, {});
-    scenarios.begin(1);
+    scenarios.begin(1, 0);
   }
 
   const LayoutShape& shape(const Layout& layout) {

@@ -13,11 +13,12 @@ TEST_CASE("expanded sequences fit the snapshot") {
   ReplicaSnapshot a, b;
   a.lengths[5] = 3;  // 32..63
   a.lengths[6] = 1;  // 64..127
+  a.prompts = 2;
   a.response = 3 * 40 + 80;
   a.context = a.response + 4 * 100;
   b.waiting = 2;
   const Snapshot s{Layout::uniform(1, chain), {a, b}, 0, 0, 0};
-  const auto list = expand(s, 90, 1000);
+  const auto list = expand(s, {90, 1000, 2});
   REQUIRE(list.size() == 6);
   std::int64_t context = 0, response = 0;
   for (const SequenceState& q : list) {
@@ -33,6 +34,9 @@ TEST_CASE("expanded sequences fit the snapshot") {
   CHECK(list[5].context == 0);
   CHECK(list[5].replica == 1);
   CHECK(list[5].prompt == 90);
+  std::vector<int> owners;
+  for (const SequenceState& q : list) owners.push_back(q.owner);
+  CHECK(owners == std::vector<int>{0, 0, 1, 1, 2, 2});
 }
 
 TEST_CASE("scenarios are a function of seed, iteration, sequence and number") {
@@ -47,11 +51,38 @@ TEST_CASE("scenarios are a function of seed, iteration, sequence and number") {
   for (int i = 0; i < 20; ++i) sequences.push_back({i, 0, 50, 10, 40, 1000});
   const auto time = [&](std::uint64_t seed, std::int64_t iteration, int scenario) {
     Scenarios scenarios(seed, 32);
-    scenarios.begin(iteration);
+    scenarios.begin(iteration, 0);
     return scenarios.run(scenario, sequences, shape, cost, lengths, 64).finish();
   };
   CHECK(time(1, 1, 5) == time(1, 1, 5));
   CHECK(time(1, 1, 5) != time(1, 1, 6));
   CHECK(time(1, 1, 5) != time(2, 1, 5));
   CHECK(time(1, 1, 5) != time(1, 2, 5));
+}
+
+TEST_CASE("responses of one prompt end together as often as the share says") {
+  const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1});
+  const StepModel steps(profile);
+  const SwitchCost cost(profile);
+  LengthModel lengths(3);
+  lengths.begin(1000);
+  lengths.learn(draw_lengths(LengthLaw::kLogNormal, 3, 0, 500, 1000), {});
+  const LayoutShape shape = resolve(Layout::uniform(1, DivisorChain::of(1)), steps);
+  std::vector<SequenceState> pair{{0, 0, 50, 10, 40, 1000, 3}, {1, 0, 50, 10, 40, 1000, 3}};
+  const auto together = [&](int share) {
+    Scenarios scenarios(1, 64);
+    scenarios.begin(1, share);
+    int count = 0;
+    for (int k = 0; k < 64; ++k) {
+      const auto ends = scenarios.run(k, pair, shape, cost, lengths, 64).ends();
+      count += ends[0] == ends[1];
+    }
+    return count;
+  };
+  CHECK(together(65536) == 64);
+  CHECK(together(0) <= 3);
+  const int half = together(46341);  // the square root of 1/2
+  CHECK((half > 20 && half < 44));
+  pair[1].owner = 4;
+  CHECK(together(65536) <= 3);
 }

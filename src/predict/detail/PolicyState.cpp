@@ -12,7 +12,7 @@ namespace {
 
 // Work of one decision: sequences x scenarios x plans that keep it within a millisecond.
 constexpr int kMostDraws = 1024;
-constexpr std::uint64_t kStateVersion = 3;
+constexpr std::uint64_t kStateVersion = 4;
 // Of one decision, as PlanSearch counts it: about a millisecond.
 constexpr std::int64_t kSearchWork = 24576;
 // More ranks than these are judged by a sample, of two blocks at least.
@@ -28,6 +28,7 @@ Policy::State::State(const LatencyProfile& p, const DivisorChain& chain, const P
       steps(profile),
       cost(profile),
       lengths(o.half_life),
+      likeness(o.half_life),
       scenarios(o.seed, o.scenarios),
       budget(o.budget_ppm, o.fallback_ppm),
       whole(chain, steps, degrees) {
@@ -58,10 +59,9 @@ std::optional<std::vector<PricedPlan>> Policy::State::search_on(const Snapshot& 
     const Snapshot seen = sampled ? sample_of(snapshot, cluster.chain(), degrees.back()) : snapshot;
     const int count = seen.alive();
     search.reset();
-    search.emplace(
-        Search{snapshot.epoch, snapshot.alive(), count,
-               PlanSearch(setting(cluster), cluster.shape(seen.layout),
-                          expand(seen, mean_prompt(), lengths.limit()), scenarios_for(count))});
+    search.emplace(Search{snapshot.epoch, snapshot.alive(), count,
+                          PlanSearch(setting(cluster), cluster.shape(seen.layout),
+                                     expand(seen, expansion()), scenarios_for(count))});
   }
   if (!search->plans.advance(kSearchWork)) return std::nullopt;
   std::vector<PricedPlan> plans = search->plans.plans();
@@ -144,7 +144,7 @@ void Policy::State::observe(const Snapshot& now) {
                       static_cast<int>(growth / at_risk));
   }
   last = {now.epoch, now.elapsed_ns, now.finished()};
-  const auto sequences = expand(now, 0, lengths.limit());
+  const auto sequences = expand(now, expansion());
   const LayoutShape& here = whole.shape(now.layout);
   for (std::size_t i = 0; i < sequences.size();) {
     std::size_t j = i;
@@ -198,6 +198,7 @@ std::vector<std::int64_t> Policy::State::save() const {
     for (const LayoutGroup& group : w.layout.groups()) list.push_back(group.tp);
   }
   put(list);
+  put(likeness.save());
   return words;
 }
 
@@ -209,11 +210,12 @@ void Policy::State::load(std::span<const std::int64_t> words) {
     parts.push_back(words.subspan(at + 1, static_cast<std::size_t>(words[at])));
     at += 1 + static_cast<std::size_t>(words[at]);
   }
-  TAPER_VALIDATE(!words.empty() && words[0] == kStateVersion && parts.size() == 6 &&
+  TAPER_VALIDATE(!words.empty() && words[0] == kStateVersion && parts.size() == 7 &&
                      at == words.size() && parts[4].size() == 4,
                  "the saved state of the layout policy is damaged or of another version");
   steps.load(parts[0]);
   lengths.load(parts[1]);
+  likeness.load(parts[6]);
   budget.load(parts[2]);
   last.assign(parts[3].begin(), parts[3].end());
   switches = static_cast<int>(parts[4][0]);

@@ -13,6 +13,7 @@
 #include "predict/LengthModel.hpp"
 #include "predict/PlanSearch.hpp"
 #include "predict/Policy.hpp"
+#include "predict/PromptLikeness.hpp"
 #include "predict/RegretBudget.hpp"
 #include "predict/Replay.hpp"
 #include "predict/Scenarios.hpp"
@@ -39,6 +40,9 @@ struct Policy::State {
   // plans, on all ranks.
   std::optional<std::vector<PricedPlan>> search_on(const Snapshot& snapshot);
   int scenarios_for(int sequences) const;  // of one decision on so many sequences
+  ExpandOptions expansion() const {
+    return {mean_prompt(), lengths.limit(), std::max(1, work.samples)};
+  }
   std::int64_t mean_prompt() const { return work.prompt_tokens / std::max(1, work.sequences); }
   // A whole generation started in the uniform layout of that degree, with the switches that are
   // likely to follow.
@@ -52,6 +56,7 @@ struct Policy::State {
   StepModel steps;
   SwitchCost cost;
   LengthModel lengths;
+  PromptLikeness likeness;
   Scenarios scenarios;
   RegretBudget budget;
   Cluster whole;
