@@ -75,11 +75,11 @@ struct Avx2 {
     return {_mm256_blendv_ps(b.lo, a.lo, _mm256_cmp_ps(x.lo, y.lo, _CMP_GE_OQ)),
             _mm256_blendv_ps(b.hi, a.hi, _mm256_cmp_ps(x.hi, y.hi, _CMP_GE_OQ))};
   }
-  static std::int64_t sum_rounded(V x) {
+  static std::uint64_t sum_rounded(V x) {
     float lanes[16];
     store(lanes, x);
-    std::int64_t sum = 0;
-    for (float lane : lanes) sum += __builtin_llrintf(lane);
+    std::uint64_t sum = 0;
+    for (float lane : lanes) sum += static_cast<std::uint64_t>(__builtin_llrintf(lane));
     return sum;
   }
 };

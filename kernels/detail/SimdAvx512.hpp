@@ -56,11 +56,18 @@ struct Avx512 {
   static V where_ge(V x, V y, V a, V b) {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_GE_OQ), b, a);
   }
-  // Sum over lanes of the integers nearest to each lane (ties to even).
-  static std::int64_t sum_rounded(V x) {
+  // Sum over lanes of the integers nearest to each lane (ties to even), modulo 2^64: NaNs are
+  // rounded, too.
+  static std::uint64_t sum_rounded(V x) {
     const __m512i low = _mm512_cvtps_epi64(_mm512_castps512_ps256(x));
     const __m512i high = _mm512_cvtps_epi64(_mm512_extractf32x8_ps(x, 1));
-    return _mm512_reduce_add_epi64(_mm512_add_epi64(low, high));
+    const __m512i eight = _mm512_add_epi64(low, high);
+    const __m256i four =
+        _mm256_add_epi64(_mm512_castsi512_si256(eight), _mm512_extracti64x4_epi64(eight, 1));
+    const __m128i two =
+        _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
+    return static_cast<std::uint64_t>(
+        _mm_cvtsi128_si64(_mm_add_epi64(two, _mm_unpackhi_epi64(two, two))));
   }
 };
 

@@ -83,9 +83,9 @@ struct Scalar {
   static V where_ge(V x, V y, V a, V b) {
     return make([&](int i) { return x.lane[i] >= y.lane[i] ? a.lane[i] : b.lane[i]; });
   }
-  static std::int64_t sum_rounded(V x) {
-    std::int64_t sum = 0;
-    for (float lane : x.lane) sum += __builtin_llrintf(lane);
+  static std::uint64_t sum_rounded(V x) {
+    std::uint64_t sum = 0;
+    for (float lane : x.lane) sum += static_cast<std::uint64_t>(__builtin_llrintf(lane));
     return sum;
   }
 };

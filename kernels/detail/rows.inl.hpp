@@ -149,7 +149,7 @@ inline typename S::V scaled_exp(const float* logits, float max, int lanes) {
 // Negative where a logit is NaN: rounded NaNs would cancel in the integer sum.
 template <class S>
 std::int64_t mass_row(const float* logits, int n, float max) {
-  std::int64_t sum = 0;
+  std::uint64_t sum = 0;
   typename S::V check = S::zero();
   for (int i = 0; i < n; i += 16) {
     const typename S::V masses = scaled_exp<S>(logits + i, max, lanes_left(n, i));
@@ -157,7 +157,7 @@ std::int64_t mass_row(const float* logits, int n, float max) {
     check = S::add(check, masses);
   }
   const float total = sum_lanes<S>(check);
-  return total == total ? sum : -1;
+  return total == total ? static_cast<std::int64_t>(sum) : -1;
 }
 
 template <class S>
@@ -174,7 +174,7 @@ template <class S>
 int find_mass_row(const float* logits, int n, float max, std::int64_t target) {
   for (int i = 0; i < n; i += 16) {
     const typename S::V masses = scaled_exp<S>(logits + i, max, lanes_left(n, i));
-    const std::int64_t sum = S::sum_rounded(masses);
+    const auto sum = static_cast<std::int64_t>(S::sum_rounded(masses));
     if (target < sum) {
       float lanes[16];
       S::store(lanes, masses);
