@@ -34,12 +34,6 @@ fs::path checkpoints_path_of(const RunOptions& o) {
   return fs::path(o.output) / "checkpoints";
 }
 
-// After which iteration a run of iteration 1 has saved its first checkpoint at the latest.
-std::int64_t first_checkpoint(const RunOptions& o) {
-  const std::int64_t last = o.training.iterations, every = o.checkpoint.every;
-  return every > 0 ? std::min(every, last) : last;
-}
-
 // Of a run whose sequences fit the model's context.
 TrainPassOptions pass_options(const RunOptions& o) {
   TrainPassOptions pass;
@@ -112,8 +106,7 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
   if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
   from_rank_0(ranks_, [&] {
     if (start.is_afresh()) {
-      if (!from.is_start())
-        require_no_lost_checkpoints(options_.output, first_checkpoint(options_));
+      if (!from.is_start()) require_no_lost_checkpoints(options_.output, options_);
       return std::string();
     }
     if (!start.state.policy.empty()) generator_.require_loadable_policy(start.state.policy);
