@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/ConfigChanges.hpp"
 #include "driver/LaterResults.hpp"
@@ -127,6 +128,19 @@ void TrainJob::report_differences(const StateInfo& state) const {
                << state.layout << ", from here on it is " << layout
                << ": gradients are summed in another order, so the results are close to those of "
                   "an unchanged run (equal up to rounding, not bit for bit)");
+}
+
+void TrainJob::report_start(const RunStart& start) const {
+  if (ranks_.rank() != 0) return;
+  const std::int64_t done = start.is_afresh() ? 0 : start.state.iteration;
+  if (!start.is_afresh()) {
+    report_differences(start.state);
+    if (const std::string loss = IterationLog::lost_metrics(options_.output); !loss.empty())
+      TAPER_WARN(loss);
+  }
+  if (const std::string removed = later_results(options_.output, done); !removed.empty())
+    TAPER_INFO("would remove from " << path_text(options_.output) << ", starting after iteration "
+                                    << done << ": " << removed);
 }
 
 void TrainJob::create() {
