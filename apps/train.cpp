@@ -47,7 +47,7 @@ struct TrainArguments {
               "prints a complete run file with the default values and exits");
     line.flag("check", check,
               "validates input, files, memory and the checkpoint to go on from, says where the run "
-              "would start, and exits; writes nothing");
+              "would start, and exits; leaves nothing behind");
   }
 
   void read(param::Schema& schema) const {
