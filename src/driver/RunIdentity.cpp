@@ -11,6 +11,7 @@
 #include <map>
 #include <sstream>
 #include <string_view>
+#include "base/TextFile.hpp"
 
 #include "base/Error.hpp"
 #include "base/Version.hpp"
@@ -19,13 +20,6 @@
 
 namespace taper {
 namespace {
-
-std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 // The value of the first "key : value" line of /proc/cpuinfo; empty where there is none.
 std::string cpu_info(const std::string& key) {
