@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <map>
 #include <sstream>
 #include <string_view>
-#include "base/TextFile.hpp"
 
 #include "base/Error.hpp"
+#include "base/TextFile.hpp"
 #include "base/Version.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Startup.hpp"
