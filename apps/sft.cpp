@@ -27,8 +27,9 @@ int run_sft(int argc, char** argv) {
   line.repeated("set", assignments, "NAME=VALUE", "overrides a value, e.g. \"Training/Steps=100\"");
   line.flag("dump-default", dump_default,
             "prints a complete run file with the default values and exits");
-  line.flag("check", check,
-            "validates input, files and memory, prints the memory plan and exits; writes nothing");
+  line.flag(
+      "check", check,
+      "validates input, files and memory, prints the memory plan and exits; leaves nothing behind");
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
     std::fputs(line.help().c_str(), stdout);
     return 0;

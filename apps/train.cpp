@@ -12,11 +12,11 @@
 #include "Session.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
-#include "driver/LaterResults.hpp"
 #include "driver/Options_params.hpp"
 #include "driver/OutputLock.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/ResumePoint.hpp"
+#include "driver/RunStart.hpp"
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TrainJob.hpp"
@@ -47,7 +47,7 @@ struct TrainArguments {
               "prints a complete run file with the default values and exits");
     line.flag("check", check,
               "validates input, files, memory and the checkpoint to go on from, says where the run "
-              "would start, and exits; writes nothing");
+              "would start, and exits; leaves nothing behind");
   }
 
   void read(param::Schema& schema) const {
@@ -73,30 +73,6 @@ struct FailureNote {
   }
 };
 
-// What --check says last, of rank 0.
-std::string outlook(const RunStart& start, const RunOptions& options) {
-  if (start.is_afresh()) return "would start afresh";
-  const std::int64_t done = start.state.iteration, all = options.training.iterations;
-  const std::string after = "after iteration " + std::to_string(done) + " (checkpoint " +
-                            path_text(start.checkpoint) + ")";
-  return done < all ? "would go on " + after
-                    : "would find nothing to do " + after + ": Training/Iterations is " +
-                          std::to_string(all);
-}
-
-// What --check says of a start besides, on rank 0.
-void report_start(const TrainJob& job, const RunStart& start, const RunOptions& options) {
-  if (!start.is_afresh()) {
-    job.report_differences(start.state);
-    if (const std::string loss = IterationLog::lost_metrics(options.output); !loss.empty())
-      TAPER_WARN(loss);
-  }
-  const std::int64_t done = start.is_afresh() ? 0 : start.state.iteration;
-  if (const std::string removed = later_results(options.output, done); !removed.empty())
-    TAPER_INFO("would remove from " << path_text(options.output) << ", starting after iteration "
-                                    << done << ": " << removed);
-}
-
 // Runs the job; the reason of a failure is left in status.json.
 int train(Session& session, const RunOptions& options, const std::string& config,
           const TrainArguments& arguments, const StopRequest& stop) {
@@ -121,8 +97,8 @@ int train(Session& session, const RunOptions& options, const std::string& config
     const RunStart start =
         job.examine(from, arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (arguments.check) {
-      if (session.rank() == 0) report_start(job, start, options);
-      TAPER_INFO("input is valid; " << outlook(start, options));
+      job.report_start(start);
+      TAPER_INFO("input is valid; " << outlook(start, options.training.iterations));
       return session.finish(ExitCode::kDone);
     }
     // From here on something is written; what is there is looked at again now that this job has it

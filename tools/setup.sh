@@ -2,9 +2,8 @@
 # What quickstart and run-tests share: messages with the time, dependencies, configure and build. Sourced, never run.
 # Both may set: taper_root (the source tree) before, and TAPER_BUILD_DIR, the folder that holds one build per preset.
 
-TAPER_BUILD_DIR="${TAPER_BUILD_DIR:-$taper_root/build}"
-mkdir -p "$TAPER_BUILD_DIR"
-TAPER_BUILD_DIR="$(cd "$TAPER_BUILD_DIR" && pwd -P)"
+# configure() creates that: what is refused before leaves nothing.
+TAPER_BUILD_DIR="$(realpath -m "${TAPER_BUILD_DIR:-$taper_root/build}")"
 
 say() { printf '[%4d s] %s\n' "$SECONDS" "$*"; }
 complain() { printf '[%4d s] ERROR: %s\n' "$SECONDS" "$*" >&2; }
@@ -66,10 +65,11 @@ run_logged() {
   return "$code"
 }
 
-# configure PRESET [OPTIONS...]: a build folder that belongs to another source tree is made anew.
+# configure PRESET [OPTIONS...]: comes before anything else in TAPER_BUILD_DIR. A build folder that belongs to another source tree is made anew.
 configure() {
   local preset="$1" folder="$TAPER_BUILD_DIR/$1" home
   shift
+  mkdir -p "$TAPER_BUILD_DIR"
   home="$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$folder/CMakeCache.txt" 2> /dev/null || true)"
   if [[ -n "$home" && "$(cd "$home" 2> /dev/null && pwd -P)" != "$(cd "$taper_root" && pwd -P)" ]]; then
     say "$folder was made for $home and is started anew"

@@ -35,4 +35,11 @@ std::string read_text_file(const fs::path& path) {
   return text.str();
 }
 
+std::string first_line(const fs::path& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
 }  // namespace taper

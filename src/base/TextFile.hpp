@@ -14,4 +14,8 @@ std::ifstream open_text_file(const std::filesystem::path& path);
 // The text of a whole file. Throws Error(kBadInput) naming it where it cannot be read to its end.
 std::string read_text_file(const std::filesystem::path& path);
 
+// The first line of a file, without its end; empty where there is none or it cannot be read. For
+// what the system tells in files (/proc, /sys) that not every machine has.
+std::string first_line(const std::filesystem::path& path);
+
 }  // namespace taper

@@ -3,8 +3,8 @@
 
 #include <signal.h>
 #include <unistd.h>
-#include <charconv>
 
+#include <charconv>
 #include <cstdlib>
 #include <vector>
 

@@ -2,9 +2,12 @@
 #include "comm/ThreadChoice.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <map>
 #include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -50,10 +53,26 @@ std::string range(const std::set<int>& values) {
   return values.size() == 1 ? least : least + " to " + std::to_string(*values.rbegin());
 }
 
-// A number above zero; of OpenMP also a list, one for each level of nesting.
-bool is_thread_count(const std::string& text) {
-  return text.find_first_not_of("0123456789, ") == std::string::npos && std::atoi(text.c_str()) > 0;
+// Digits of an int above zero.
+bool is_thread_count(std::string_view text) {
+  int threads = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  return error == std::errc() && end == text.data() + text.size() && threads > 0;
 }
+
+// OpenMP takes a list, too: a number for each level of nesting, with blanks around it.
+bool are_thread_counts(std::string_view text) {
+  for (;;) {
+    const std::size_t comma = text.find(',');
+    if (!is_thread_count(trim(text.substr(0, comma)))) return false;
+    if (comma == text.npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+// The variables and what may stand in them; the last one counts.
+constexpr std::pair<const char*, bool (*)(std::string_view)> kVariables[] = {
+    {"OMP_NUM_THREADS", are_thread_counts}, {"KOKKOS_NUM_THREADS", is_thread_count}};
 
 }  // namespace
 
@@ -64,13 +83,15 @@ ThreadChoice choose_threads(const Placement& placement, int rank, const Environm
     if (other.host == mine.host) host.push_back(&other);
   ThreadChoice choice;
   measure(mine, host, choice);
-  for (const char* name : {"OMP_NUM_THREADS", "KOKKOS_NUM_THREADS"})  // the last one counts
-    if (const char* value = environment(name); value != nullptr && *value != '\0') {
-      TAPER_VALIDATE(is_thread_count(value), name << " is '" << value
-                                                  << "' (a number of threads expected); unset it, "
-                                                     "and Taper shares the cores out");
-      choice.setting = name;
-    }
+  for (const auto& [name, is_valid] : kVariables) {
+    const char* value = environment(name);
+    if (value == nullptr || *value == '\0') continue;
+    TAPER_VALIDATE(is_valid(value),
+                   name << " is '" << value
+                        << "' (a number of threads expected); unset it, and Taper shares the cores "
+                           "out");
+    choice.setting = name;
+  }
   return choice;
 }
 

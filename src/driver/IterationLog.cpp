@@ -158,9 +158,8 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   if (lines_++ % 20 == 0)
     TAPER_INFO(
-        " iter    reward   entropy  len mean   max   grad norm    gen s  train s  other s   step s "
-        " "
-        "tok/s/rank   exact");
+        " iter    reward   entropy  len mean   max   grad norm "
+        "   gen s  train s  other s   step s  tok/s/rank   exact");
   const double generate = find(m, "timing_s/gen"), train = find(m, "timing_s/update_actor");
   const double step = find(m, "perf/time_per_step");
   char line[200];

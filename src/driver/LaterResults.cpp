@@ -11,6 +11,7 @@
 #include "driver/Checkpoint.hpp"
 #include "driver/IterationName.hpp"
 #include "driver/RolloutFolder.hpp"
+#include "driver/RunConfig.hpp"
 #include "io/MetricsLog.hpp"
 
 namespace taper {
@@ -36,17 +37,39 @@ std::vector<std::int64_t> iterations_of_rollouts(const fs::path& output) {
   return iterations;
 }
 
-// Empty where there is no log; nothing where it cannot be read.
-std::optional<std::vector<std::int64_t>> iterations_of_metrics(const fs::path& output) {
+// Of the lines in their order; empty where there is no log. Throws Error where one is broken.
+std::vector<std::int64_t> iterations_of_metrics(const fs::path& output) {
   std::vector<std::int64_t> iterations;
-  if (!fs::exists(output / "metrics.jsonl")) return iterations;
-  try {
+  if (fs::exists(output / "metrics.jsonl"))
     for (const MetricsRecord& record : read_metrics_log(output / "metrics.jsonl"))
       iterations.push_back(record.iteration);
+  return iterations;
+}
+
+// What there is of later metrics, as people read it; run.h5 where the log has nothing of them.
+std::string later_metrics(const fs::path& output, std::int64_t finished) {
+  try {
+    const auto metrics = later(iterations_of_metrics(output), finished);
+    if (!metrics.empty()) return "metrics of " + iterations_text(metrics);
+  } catch (const Error&) {
+    return "metrics.jsonl, which cannot be read";
+  }
+  return finished == 0 && fs::exists(output / "run.h5") ? "run.h5" : "";
+}
+
+// After which iteration a run that begins with iteration 1 has saved a checkpoint at the latest.
+std::int64_t first_checkpoint(const RunOptions& o) {
+  const std::int64_t last = o.training.iterations, every = o.checkpoint.every;
+  return every > 0 ? std::min(every, last) : last;
+}
+
+// Of the run that left the results; nothing where these do not say it.
+std::optional<RunOptions> options_of_results(const fs::path& output) {
+  try {
+    return read_run_options(output / "run.h5");
   } catch (const Error&) {
     return std::nullopt;
   }
-  return iterations;
 }
 
 }  // namespace
@@ -58,34 +81,42 @@ std::string later_results(const fs::path& output, std::int64_t finished) {
       found.push_back("checkpoints/" + checkpoint.filename().string());
   const auto rollouts = later(iterations_of_rollouts(output), finished);
   if (!rollouts.empty()) found.push_back("rollouts of " + iterations_text(rollouts));
-  if (const auto all = iterations_of_metrics(output); !all) {
-    found.push_back("metrics.jsonl, which cannot be read");
-  } else if (const auto metrics = later(*all, finished); !metrics.empty()) {
-    found.push_back("metrics of " + iterations_text(metrics));
-  } else if (finished == 0 && fs::exists(output / "run.h5")) {
-    found.push_back("run.h5");
-  }
+  if (const std::string metrics = later_metrics(output, finished); !metrics.empty())
+    found.push_back(metrics);
   return join(found, "; ");
 }
 
-void require_no_lost_checkpoints(const fs::path& output, std::int64_t first_checkpoint) {
-  std::vector<std::int64_t> done;
-  if (fs::exists(output / "metrics.jsonl"))
-    for (const MetricsRecord& record : read_metrics_log(output / "metrics.jsonl"))
-      done.push_back(record.iteration);
-  // A run with the checkpoint of another one begins with a checkpoint of its own.
-  const bool has_begun_later = !done.empty() && done.front() > 1;
+void require_no_lost_checkpoints(const fs::path& output, const RunOptions& now) {
+  constexpr const char* kAdvice =
+      "put them back, choose another Output/Directory, or remove these results and start over with "
+      "--resume none";
+  std::vector<std::int64_t> done = iterations_of_metrics(output), begun = done;
   // The metrics of an iteration are written behind its checkpoint, its rollouts before that.
-  for (const std::int64_t iteration : iterations_of_rollouts(output)) done.push_back(iteration - 1);
-  const std::int64_t last = done.empty() ? 0 : *std::max_element(done.begin(), done.end());
-  TAPER_VALIDATE(!has_begun_later && last < first_checkpoint,
+  for (const std::int64_t iteration : iterations_of_rollouts(output)) {
+    begun.push_back(iteration);
+    done.push_back(iteration - 1);
+  }
+  if (begun.empty()) return;
+  const std::int64_t first = *std::min_element(begun.begin(), begun.end());
+  const std::int64_t last = *std::max_element(done.begin(), done.end());
+  TAPER_VALIDATE(first == 1, path_text(output)
+                                 << " has results from iteration " << first
+                                 << " on but no checkpoint (a run that begins there saves the "
+                                    "checkpoint that it begins with: either its checkpoints were "
+                                    "removed, or the results before iteration "
+                                 << first << "); " << kAdvice);
+  const std::optional<RunOptions> then = options_of_results(output);
+  const std::int64_t due = first_checkpoint(then.value_or(now));
+  TAPER_VALIDATE(last < due,
                  path_text(output)
-                     << " has results up to iteration " << last
-                     << " but no checkpoint (this run would have saved one after iteration "
-                     << (has_begun_later ? done.front() - 1 : first_checkpoint)
-                     << ": its checkpoints were removed); put them back, choose another "
-                        "Output/Directory, or remove these results and start over with "
-                        "--resume none");
+                     << " has results up to iteration " << last << " but no checkpoint ("
+                     << (then ? "by the settings in its run.h5 it saved one after iteration "
+                              : "this run would have saved one after iteration ")
+                     << due
+                     << (then ? ": its checkpoints were removed); "
+                              : ": either its checkpoints were removed, or Checkpoint/Every was "
+                                "larger then); ")
+                     << kAdvice);
 }
 
 }  // namespace taper

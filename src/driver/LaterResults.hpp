@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "driver/Options.hpp"
+
 namespace taper {
 
 // What an output directory has of iterations after `finished`, as people read it: "checkpoints/
@@ -14,10 +16,12 @@ namespace taper {
 std::string later_results(const std::filesystem::path& output, std::int64_t finished);
 
 // Throws Error (kBadInput) where a directory without checkpoints has results that no run leaves
-// which was killed before its first one: that run saved its first checkpoint after iteration
-// `first_checkpoint` at the latest, and somebody removed it. To start afresh would remove the
-// results unasked. Reads only; for one rank.
-void require_no_lost_checkpoints(const std::filesystem::path& output,
-                                 std::int64_t first_checkpoint);
+// which was killed before its first one: they begin later than with iteration 1, as those of a run
+// that begins with another run's checkpoint and saves it; or they reach an iteration after which
+// their run saved one, by the settings in its run.h5 or, where that cannot be read, by those of
+// this run (`now`). Somebody has removed the checkpoints, and to start afresh would remove the
+// results unasked. Also where a line of metrics.jsonl is broken: it cannot tell. Reads only; for
+// one rank.
+void require_no_lost_checkpoints(const std::filesystem::path& output, const RunOptions& now);
 
 }  // namespace taper

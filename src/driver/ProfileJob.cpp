@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"

@@ -51,9 +51,8 @@ void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::strin
 
 // The text that `make` gives on rank 0, on every rank. What it throws becomes an Error of every
 // rank: an Error with its code, an error of std::filesystem with kBadInput (a path that cannot be
-// read or is too long), others with kFailure. For what only one rank
-// should look at or touch, as files that others might see in another state. Collective over the
-// world.
+// read or is too long), others with kFailure. For what only one rank should look at or touch, as
+// files that others might see in another state. Collective over the world.
 std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& make);
 
 // Fails on every rank where `text` differs between ranks; what names it. Collective over the world.

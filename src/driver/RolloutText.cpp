@@ -2,18 +2,14 @@
 #include "driver/RolloutText.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <sstream>
 #include <vector>
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
-#include "base/Text.hpp"
 #include "driver/Model.hpp"
-#include "driver/Options_params.hpp"
 #include "driver/RolloutFolder.hpp"
-#include "io/Hdf5File.hpp"
-#include "param/ParamFile.hpp"
+#include "driver/RunConfig.hpp"
 
 namespace taper {
 namespace {
@@ -27,12 +23,7 @@ fs::path model_of_run(const fs::path& rollouts) {
       fs::exists(run), path_text(run)
                            << " does not exist (it names the model whose tokenizer is needed); "
                               "name the model with --model DIR");
-  RunOptions options;
-  param::Schema schema;
-  describe(schema, options);
-  const std::string config = Hdf5File::open_read(run).read_string("/config");
-  // Settings of another version are no reason to show no text: only the model's name is needed.
-  (void)schema.read_and_list_problems(param::ParamFile::parse(config, run.string() + ".yaml"));
+  const RunOptions options = read_run_options(run);
   TAPER_VALIDATE(fs::exists(fs::path(options.model.directory) / "config.json"),
                  "the model " << options.model.directory << " of " << path_text(run)
                               << " is not here (a relative name counts from where the run was "

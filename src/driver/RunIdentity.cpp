@@ -5,27 +5,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <map>
 #include <sstream>
 #include <string_view>
 
 #include "base/Error.hpp"
+#include "base/TextFile.hpp"
 #include "base/Version.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Startup.hpp"
 
 namespace taper {
 namespace {
-
-std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 // The value of the first "key : value" line of /proc/cpuinfo; empty where there is none.
 std::string cpu_info(const std::string& key) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
 #include <vector>
 
 #include "base/Error.hpp"
@@ -72,6 +73,16 @@ void require_same_seed(const fs::path& checkpoint, std::uint64_t checkpoint_seed
                  "the checkpoint " << path_text(checkpoint) << " was made with Run/Seed "
                                    << checkpoint_seed << " (this run has " << run_seed
                                    << "); use the same seed, or --resume none");
+}
+
+std::string outlook(const RunStart& start, std::int64_t iterations) {
+  if (start.is_afresh()) return "would start afresh";
+  const std::int64_t done = start.state.iteration;
+  const std::string after = "after iteration " + std::to_string(done) + " (checkpoint " +
+                            path_text(start.checkpoint) + ")";
+  return done < iterations ? "would go on " + after
+                           : "would find nothing to do " + after + ": Training/Iterations is " +
+                                 std::to_string(iterations);
 }
 
 RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,

@@ -30,6 +30,10 @@ enum class CheckpointCheck { kHead, kContents };
 RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,
                         const Ranks& ranks, CheckpointCheck check);
 
+// What a run of so many iterations with that start would do, as people read it: "would go on after
+// iteration 3 (checkpoint out/checkpoints/iter_000003)". On rank 0, which has the state.
+std::string outlook(const RunStart& start, std::int64_t iterations);
+
 // Throws Error where a run of one seed would go on from a checkpoint of another: the random numbers
 // to come would not be those of one run.
 void require_same_seed(const std::filesystem::path& checkpoint, std::uint64_t checkpoint_seed,

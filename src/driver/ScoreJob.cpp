@@ -6,6 +6,7 @@
 #include "base/Text.hpp"
 #include "io/JsonNumber.hpp"
 #include "rl/MicroBatch.hpp"
+#include "rl/Rollout.hpp"
 #include "rl/ScoreModel.hpp"
 
 namespace taper {

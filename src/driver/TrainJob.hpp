@@ -38,9 +38,10 @@ class TrainJob {
   // without being told to has lost its checkpoints. Throws Error. Collective over the world.
   RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
 
-  // What is otherwise than in the run of a checkpoint, run file and layout, into the log. run()
-  // says it of the checkpoint that it loads. Not collective.
-  void report_differences(const StateInfo& state) const;
+  // What a run with that start would find otherwise than its checkpoint's run had it, has lost and
+  // would remove, into the log of rank 0. run() says the same of the start that it makes. Not
+  // collective.
+  void report_start(const RunStart& start) const;
 
   // Examines, allocates, loads and runs the iterations that are left after `from`. A run that
   // starts from the checkpoint of another one counts on from there, as its data and random numbers
@@ -54,6 +55,8 @@ class TrainJob {
   ExitCode run(const ResumePoint& from);
 
  private:
+  // What is otherwise than in the run of a checkpoint: run file and layout, into the log.
+  void report_differences(const StateInfo& state) const;
   void create();
   void warn_of_repeated_prompts() const;
   void announce_evaluations() const;

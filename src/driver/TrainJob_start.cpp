@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/ConfigChanges.hpp"
 #include "driver/LaterResults.hpp"
@@ -32,12 +33,6 @@ ModelFiles open_model(const RunOptions& o) {
 
 fs::path checkpoints_path_of(const RunOptions& o) {
   return fs::path(o.output) / "checkpoints";
-}
-
-// After which iteration a run of iteration 1 has saved its first checkpoint at the latest.
-std::int64_t first_checkpoint(const RunOptions& o) {
-  const std::int64_t last = o.training.iterations, every = o.checkpoint.every;
-  return every > 0 ? std::min(every, last) : last;
 }
 
 // Of a run whose sequences fit the model's context.
@@ -112,8 +107,7 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
   if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
   from_rank_0(ranks_, [&] {
     if (start.is_afresh()) {
-      if (!from.is_start())
-        require_no_lost_checkpoints(options_.output, first_checkpoint(options_));
+      if (!from.is_start()) require_no_lost_checkpoints(options_.output, options_);
       return std::string();
     }
     if (!start.state.policy.empty()) generator_.require_loadable_policy(start.state.policy);
@@ -134,6 +128,19 @@ void TrainJob::report_differences(const StateInfo& state) const {
                << state.layout << ", from here on it is " << layout
                << ": gradients are summed in another order, so the results are close to those of "
                   "an unchanged run (equal up to rounding, not bit for bit)");
+}
+
+void TrainJob::report_start(const RunStart& start) const {
+  if (ranks_.rank() != 0) return;
+  const std::int64_t done = start.is_afresh() ? 0 : start.state.iteration;
+  if (!start.is_afresh()) {
+    report_differences(start.state);
+    if (const std::string loss = IterationLog::lost_metrics(options_.output); !loss.empty())
+      TAPER_WARN(loss);
+  }
+  if (const std::string removed = later_results(options_.output, done); !removed.empty())
+    TAPER_INFO("would remove from " << path_text(options_.output) << ", starting after iteration "
+                                    << done << ": " << removed);
 }
 
 void TrainJob::create() {

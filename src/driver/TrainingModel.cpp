@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/Error.hpp"
-
 namespace taper {
 namespace {
 constexpr const char* kGradientItem = "gradients";

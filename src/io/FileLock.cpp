@@ -46,6 +46,18 @@ std::optional<std::string> text_in(const detail::Descriptor& file) {
   return std::string(buffer.data(), size);
 }
 
+// Who has the lock by what stands in the file, if that is a whole name.
+std::optional<detail::LockHolder> holder_in(const detail::Descriptor& file) {
+  const auto text = text_in(file);
+  return text ? detail::parse_holder(*text) : std::nullopt;
+}
+
+// Whether a process of this machine has the lock and is not about to end.
+bool is_at_work(const std::optional<detail::LockHolder>& holder) {
+  return holder && detail::is_here(*holder) && detail::is_alive(*holder) &&
+         !detail::is_ending(*holder);
+}
+
 [[noreturn]] void end_process(const std::string& why) {
   TAPER_ERROR(why);
   // No destructors and no MPI_Finalize: another thread is at work on what is no longer ours.
@@ -92,10 +104,9 @@ bool FileLock::try_take() {
   const auto text = text_in(*file);
   if (!text || !is_in_place(*file)) return false;
   const auto holder = detail::parse_holder(*text);
+  if (is_at_work(holder)) refuse(holder);
   const bool here = holder && detail::is_here(*holder);
-  const bool alive = here && detail::is_alive(*holder);
-  if (alive && !detail::is_ending(*holder)) refuse(holder);
-  if (locked || alive) {
+  if (locked || (here && detail::is_alive(*holder))) {
     refuse_after_grace(holder);
     return false;
   }
@@ -110,18 +121,14 @@ bool FileLock::try_take() {
 bool FileLock::is_abandoned() const {
   const auto file = detail::Descriptor::open_unless(ENOENT, path_, O_RDONLY);
   if (!file) return true;
-  const auto text = text_in(*file);
-  const auto holder = text ? detail::parse_holder(*text) : std::nullopt;
+  const auto holder = holder_in(*file);
   return holder && detail::is_here(*holder) && !detail::is_alive(*holder);
 }
 
 void FileLock::require_free() const {
   const auto file = detail::Descriptor::open_unless(ENOENT, path_, O_RDONLY);
-  const auto text = file ? text_in(*file) : std::nullopt;
-  const auto holder = text ? detail::parse_holder(*text) : std::nullopt;
-  if (holder && detail::is_here(*holder) && detail::is_alive(*holder) &&
-      !detail::is_ending(*holder))
-    refuse(holder);
+  if (!file) return;
+  if (const auto holder = holder_in(*file); is_at_work(holder)) refuse(holder);
 }
 
 void FileLock::take() {

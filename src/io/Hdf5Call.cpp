@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/Hdf5Call.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>

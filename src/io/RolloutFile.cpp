@@ -2,7 +2,6 @@
 #include "io/RolloutFile.hpp"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 #include <system_error>
 

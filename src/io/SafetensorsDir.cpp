@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <set>
+#include <map>
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"

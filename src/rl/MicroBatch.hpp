@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "model/TrainPass.hpp"
-#include "rl/Rollout.hpp"
 
 namespace taper {
 

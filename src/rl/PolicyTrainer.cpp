@@ -2,10 +2,8 @@
 #include "rl/PolicyTrainer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"

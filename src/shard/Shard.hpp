@@ -14,7 +14,6 @@ struct Range {
   bool empty() const { return end <= begin; }
   bool contains(int i) const { return begin <= i && i < end; }
   bool contains(Range other) const { return begin <= other.begin && other.end <= end; }
-  bool overlaps(Range other) const { return begin < other.end && other.begin < end; }
   friend bool operator==(const Range&, const Range&) = default;
 };
 

@@ -9,7 +9,7 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "base/TextFile.hpp"
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 namespace taper {
 namespace {

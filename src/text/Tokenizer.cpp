@@ -7,7 +7,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/TextFile.hpp"
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 #include "text/detail/AddedTokens.hpp"
 #include "text/detail/BpeModel.hpp"
 #include "text/detail/Normalizer.hpp"

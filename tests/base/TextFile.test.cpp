@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "support/Scratch.hpp"
 
+using taper::first_line;
 using taper::read_text_file;
 
 TEST_CASE("a file is read to its end, or named") {
@@ -25,4 +26,17 @@ TEST_CASE("a file is read to its end, or named") {
                     (scratch / "none").string() + " cannot be read (no such file); check the path");
   CHECK_THROWS_WITH(read_text_file(scratch.path()),
                     scratch.path().string() + " cannot be read (it is a directory); name a file");
+}
+
+TEST_CASE("the first line of a file that need not be there") {
+  const taper::test::Scratch scratch;
+  const auto path = scratch / "a";
+  taper::test::spill(path, "one\ntwo\n");
+  CHECK(first_line(path) == "one");
+  taper::test::spill(path, "one");
+  CHECK(first_line(path) == "one");
+  taper::test::spill(path, "");
+  CHECK(first_line(path).empty());
+  CHECK(first_line(scratch / "none").empty());
+  CHECK(first_line(scratch.path()).empty());
 }

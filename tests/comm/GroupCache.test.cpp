@@ -132,8 +132,7 @@ TEST_CASE("a chain that does not cover the ranks is refused") {
 TEST_CASE("caches give their communicators back") {
   // MPICH has 2048 of them. Two ranks only: creation is slow where ranks share cores.
   const World world;
-  if (world.ranks != 2) return;
-  for (int i = 0; i < 2500; ++i) {
-    const GroupCache cache(MPI_COMM_WORLD, {}, {.wait = WaitPolicy::kBlock});
-  }
+  if (world.ranks != 2) SKIP("caches are created over and over on two ranks only");
+  for (int i = 0; i < 2500; ++i)
+    CHECK_NOTHROW(GroupCache(MPI_COMM_WORLD, {}, {.wait = WaitPolicy::kBlock}));
 }

@@ -66,10 +66,23 @@ TEST_CASE("what the user says is left as it is") {
 
 TEST_CASE("a number of threads that is none is refused") {
   const Placement one{{on("a", {0, 1})}};
-  for (const char* wrong : {"abc", "0", "-1", "2x"})
-    CHECK_THROWS_WITH(choice(one, 0, {{"OMP_NUM_THREADS", wrong}}),
-                      ContainsSubstring("OMP_NUM_THREADS is '" + std::string(wrong)));
-  CHECK(choice(one, 0, {{"OMP_NUM_THREADS", "2,1"}}).threads() == 0);
+  const auto refuses = [&](const std::string& name, const char* wrong) {
+    CHECK_THROWS_WITH(choice(one, 0, {{name, wrong}}), ContainsSubstring(name + " is '" + wrong));
+  };
+  for (const char* wrong : {"abc", "0", "-1", "2x", "2 3", "99999999999"}) {
+    refuses("OMP_NUM_THREADS", wrong);
+    refuses("KOKKOS_NUM_THREADS", wrong);
+  }
+}
+
+TEST_CASE("OpenMP alone takes a number for each level of nesting") {
+  const Placement one{{on("a", {0, 1})}};
+  for (const char* list : {"2,1", " 4", "4, 2 ,1"})
+    CHECK(choice(one, 0, {{"OMP_NUM_THREADS", list}}).setting == "OMP_NUM_THREADS");
+  for (const char* wrong : {"4,,", "4,", ",4", "4,0", ","})
+    CHECK_THROWS_WITH(choice(one, 0, {{"OMP_NUM_THREADS", wrong}}), ContainsSubstring(wrong));
+  CHECK_THROWS_WITH(choice(one, 0, {{"KOKKOS_NUM_THREADS", "2,1"}}),
+                    ContainsSubstring("KOKKOS_NUM_THREADS is '2,1'"));
 }
 
 TEST_CASE("the choice is told with its reason") {

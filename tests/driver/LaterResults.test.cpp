@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "io/RunFile.hpp"
 #include "support/Scratch.hpp"
 
 using namespace taper;
@@ -29,9 +30,23 @@ struct Run {
   void add_rollouts(int iteration) const {
     spill(scratch / "rollouts" / ("iter_00000" + std::to_string(iteration) + ".h5"), "");
   }
+  // With a run.h5 that tells the settings; as made, its run.h5 is damaged.
+  void had(int every, int iterations) const {
+    RunFile file(scratch / "run.h5");
+    file.set_config("Checkpoint:\n  Every: " + std::to_string(every) +
+                    "\nTraining:\n  Iterations: " + std::to_string(iterations) + "\n");
+    file.save();
+  }
 
   Scratch scratch;
 };
+
+RunOptions every(int iterations) {
+  RunOptions options;
+  options.training.iterations = 100;
+  options.checkpoint.every = iterations;
+  return options;
+}
 
 }  // namespace
 
@@ -49,22 +64,47 @@ TEST_CASE("what comes after an iteration is listed") {
   CHECK_THAT(later_results(run.scratch.path(), 0), ContainsSubstring("cannot be read"));
 }
 
-TEST_CASE(
-    "results that a run without checkpoints cannot have are told from those of a killed one") {
+TEST_CASE("results beyond the first checkpoint are told from those of a run killed before it") {
   const Run run(1, 3);
   const fs::path& output = run.scratch.path();
-  CHECK_NOTHROW(require_no_lost_checkpoints(run.scratch / "new", 1));
-  CHECK_NOTHROW(require_no_lost_checkpoints(output, 4));
+  CHECK_NOTHROW(require_no_lost_checkpoints(run.scratch / "new", every(1)));
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, every(4)));
   run.add_rollouts(4);  // killed while it saved its first checkpoint
-  CHECK_NOTHROW(require_no_lost_checkpoints(output, 4));
-  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, 3),
-                    ContainsSubstring("up to iteration 3") && ContainsSubstring("--resume none"));
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, every(4)));
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, every(0)));  // one at the end
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, every(3)),
+                    ContainsSubstring("up to iteration 3") &&
+                        ContainsSubstring("or Checkpoint/Every was") &&
+                        ContainsSubstring("--resume none"));
   run.add_rollouts(5);
-  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, 4), ContainsSubstring("up to iteration 4"));
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, every(4)),
+                    ContainsSubstring("up to iteration 4"));
+  spill(output / "metrics.jsonl", "{\"step\": 1}\nbroken\n");
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, every(9)),
+                    ContainsSubstring("metrics.jsonl:2"));
+}
+
+TEST_CASE("the settings of the run that left the results decide, not those of the next one") {
+  const Run run(1, 5);
+  const fs::path& output = run.scratch.path();
+  run.had(10, 100);
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, every(2)));
+  run.had(2, 100);
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, every(10)),
+                    ContainsSubstring("in its run.h5 it saved one after iteration 2:"));
+  run.had(10, 5);  // one at the end
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, every(10)),
+                    ContainsSubstring("in its run.h5 it saved one after iteration 5:"));
 }
 
 TEST_CASE("a run that began with another one's checkpoint has one at any time") {
   const Run run(5, 6);
-  CHECK_THROWS_WITH(require_no_lost_checkpoints(run.scratch.path(), 100),
-                    ContainsSubstring("after iteration 4"));
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(run.scratch.path(), every(100)),
+                    ContainsSubstring("results from iteration 5 on"));
+}
+
+TEST_CASE("a first line that was deleted from the metrics is no other run's checkpoint") {
+  const Run run(1, 3);
+  spill(run.scratch / "metrics.jsonl", "{\"step\": 2}\n{\"step\": 3}\n");
+  CHECK_NOTHROW(require_no_lost_checkpoints(run.scratch.path(), every(100)));
 }

@@ -42,7 +42,8 @@ TEST_CASE("places that cannot be written are named with their option") {
 TEST_CASE("what has the name of a result is one") {
   const test::Scratch scratch;
   CHECK_NOTHROW(require_run_places(scratch / "new"));
-  for (const char* name : {"checkpoints", "rollouts", "metrics.jsonl", "run.h5"}) {
+  for (const char* name :
+       {"checkpoints", "rollouts", "metrics.jsonl", "run.h5", "status.json", "run.lock"}) {
     const fs::path run = scratch / (std::string("run-") + name), place = run / name;
     fs::create_directories(place);
     const bool is_directory = name[0] == 'c' || std::string(name) == "rollouts";

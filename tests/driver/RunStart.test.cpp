@@ -114,6 +114,16 @@ TEST_CASE_METHOD(Fixture, "a run that has lost its checkpoints does not start ov
   CHECK(examine().is_afresh());
 }
 
+TEST_CASE("a start is told with where it is") {
+  CHECK(outlook({}, 3) == "would start afresh");
+  RunStart start;
+  start.checkpoint = "out/checkpoints/iter_000003";
+  start.state.iteration = 3;
+  const std::string there = "after iteration 3 (checkpoint out/checkpoints/iter_000003)";
+  CHECK(outlook(start, 4) == "would go on " + there);
+  CHECK(outlook(start, 3) == "would find nothing to do " + there + ": Training/Iterations is 3");
+}
+
 TEST_CASE_METHOD(Fixture, "weights are needed where a run begins with them") {
   train();
   on_rank_0([&] {

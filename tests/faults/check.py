@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`taper train --check` says where the run would start, writes nothing, and is right about it."""
+"""`taper train --check` says where the run would start, leaves nothing behind, and is right about it."""
 
 import sys
 import tempfile

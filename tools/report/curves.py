@@ -3,11 +3,18 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from report.data import Group, finite_points, moving_average, seed_statistics, smoothing_window
+from report.data import (
+    Group,
+    all_runs,
+    finite_points,
+    moving_average,
+    seed_statistics,
+    smoothing_window,
+)
 
 
 def has_metric(groups: list[Group], metric: str) -> bool:
-    return any(len(finite_points(run, metric)[1]) for group in groups for run in group.runs)
+    return any(len(finite_points(run, metric)[1]) for run in all_runs(groups))
 
 
 def draw_metric(

@@ -37,6 +37,10 @@ class Group:
         return [member.run for member in self.members]
 
 
+def all_runs(groups: list[Group]) -> list[Run]:
+    return [run for group in groups for run in group.runs]
+
+
 def is_single(groups: list[Group]) -> bool:
     """One run, without seeds and without others to compare it with."""
     return len(groups) == 1 and len(groups[0].members) == 1

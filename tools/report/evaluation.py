@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from report.data import Group, config_entries, finite_points, is_single
+from report.data import Group, all_runs, config_entries, finite_points, is_single
 from report.style import COLOURS, iteration_axis, legend_below, new_figure
 from taper_h5 import Run
 
@@ -30,8 +30,16 @@ def when(trained: int) -> str:
     return "before training" if trained == 0 else f"after {trained} iterations"
 
 
-def how_sampled(run: Run) -> str:
-    """" (greedy)" and the like, of the responses to held-out prompts; "" where it is not known."""
+def how_sampled(runs: list[Run]) -> str:
+    """" (greedy)" and the like, of the responses to held-out prompts.
+
+    "" where it is not known, or not the same of all runs that have evaluations.
+    """
+    ways = {_how_sampled(run) for run in runs if len(evaluation_points(run)[1])}
+    return ways.pop() if len(ways) == 1 else ""
+
+
+def _how_sampled(run: Run) -> str:
     try:
         temperature = float(config_entries(run.config).get("Evaluation/Temperature", "nan"))
     except ValueError:
@@ -82,7 +90,7 @@ def draw_curve(
 
 
 def draw_evaluation(groups: list[Group]) -> Figure | None:
-    if not any(len(evaluation_points(run)[1]) for group in groups for run in group.runs):
+    if not any(len(evaluation_points(run)[1]) for run in all_runs(groups)):
         return None
     figure, (ax,) = new_figure("Evaluation on held-out prompts", [3.2])
     if is_single(groups):
@@ -93,7 +101,7 @@ def draw_evaluation(groups: list[Group]) -> Figure | None:
         for group in groups:
             draw_curve(ax, group, group.colour, group.label)
         legend_below(figure, ax)
-    ax.set_ylabel(f"mean score of a response{how_sampled(groups[0].runs[0])}")
+    ax.set_ylabel(f"mean score of a response{how_sampled(all_runs(groups))}")
     iteration_axis(ax)
     ax.set_xlabel("iterations trained")
     return figure

@@ -13,6 +13,7 @@ from matplotlib.ticker import PercentFormatter
 from report.curves import draw_metric, has_metric, length_quantiles
 from report.data import (
     Group,
+    all_runs,
     finite_points,
     is_single,
     moving_average,
@@ -72,7 +73,7 @@ def draw_reward(groups: list[Group]) -> Figure | None:
         colour = COLOURS[1] if is_single(groups) else group.colour
         label = ""
         if group is groups[0]:
-            label = f"held-out prompts{how_sampled(group.runs[0])}, after the iteration"
+            label = f"held-out prompts{how_sampled(all_runs(groups))}, after the iteration"
         draw_curve(ax, group, colour, label, each=False)
     ax.set_ylabel("mean reward of a response")
     iteration_axis(ax)
@@ -98,7 +99,7 @@ def draw_response_length(groups: list[Group]) -> Figure | None:
     names = ("response_length/mean", "response_length/max")
     if not (
         any(has_metric(groups, name) for name in names)
-        or any(r.lengths.size for g in groups for r in g.runs)
+        or any(run.lengths.size for run in all_runs(groups))
     ):
         return None
     clipped = has_metric(groups, "response_length/clip_ratio")
@@ -160,7 +161,7 @@ def _draw_length_bands(ax: Axes, run: Run) -> None:
 
 def _spans_decades(groups: list[Group]) -> bool:
     low, high = np.inf, 0.0
-    for run in (run for group in groups for run in group.runs):
+    for run in all_runs(groups):
         for name in ("response_length/mean", "response_length/max"):
             values = finite_points(run, name)[1]
             if len(values):
@@ -262,7 +263,7 @@ def draw_throughput(groups: list[Group]) -> Figure | None:
 
 
 def _ever_positive(groups: list[Group], metric: str) -> bool:
-    return any((finite_points(run, metric)[1] > 0).any() for group in groups for run in group.runs)
+    return any((finite_points(run, metric)[1] > 0).any() for run in all_runs(groups))
 
 
 Drawing = tuple[str, str, Callable[[list[Group]], Figure | None]]

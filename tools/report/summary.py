@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from report.data import Group, NamedRun, finite_points, phase_table
+from report.data import Group, NamedRun, all_runs, finite_points, phase_table
 from report.evaluation import evaluation_gain, evaluation_points, final_score, has_final, when
 from report.layout_rows import LAYOUT_ROWS
 from report.rows import Row, duration, exactness, fixed, label_of, percent, plain, signed
@@ -228,7 +228,7 @@ def summary_table(groups: list[Group]) -> list[list[str]]:
     for row in ROWS:
         cells = [cell for group in groups for cell in _cells(row, group)]
         if any(cell != "n/a" for cell in cells):
-            table.append([label_of(row, [run for group in groups for run in group.runs]), *cells])
+            table.append([label_of(row, all_runs(groups)), *cells])
     return table
 
 

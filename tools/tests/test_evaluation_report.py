@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parents[1]
@@ -20,6 +21,7 @@ from synthetic_run import make_numbers
 
 from report.data import group_runs, load_runs
 from report.evaluation import draw_evaluation, evaluation_points, final_score, has_final
+from report.figures import draw_reward
 from report.style import COLOURS
 from report.summary import console_lines
 from reward_summary import held_out_scores
@@ -29,13 +31,16 @@ from taper_report import write_report
 class Evaluations(ReportCase):
     """Iterations 1 and 11 begin with an evaluation, and iteration 20 ends with one."""
 
-    def evaluated(self, name: str, seed: int, final: bool = True) -> Path:
+    def evaluated(self, name: str, seed: int, final: bool = True, temperature: str = "") -> Path:
         numbers = make_numbers(20, seed)
         means, finals = np.full(20, np.nan), np.full(20, np.nan)
         means[0], means[10] = 0.25, 0.5
         if final:
             finals[19] = 0.75
         numbers.metrics.update({"val/score/mean": means, "val/score/final": finals})
+        if temperature:
+            more = f"\nEvaluation:\n  Temperature: {temperature}\n"
+            numbers = replace(numbers, config=numbers.config + more)
         return self.make_run(name, numbers)
 
     def test_points_and_figures(self) -> None:
@@ -63,6 +68,28 @@ class Evaluations(ReportCase):
         (ax, *_) = draw_evaluation(group_runs(load_runs([one, two]), COLOURS)).axes  # seeds
         self.assertEqual(ax.lines[-1].get_xdata().tolist(), [0, 10])  # that both have
         plt.close("all")
+
+    def test_how_answers_were_sampled_is_said_where_it_is_the_same_of_all(self) -> None:
+        def words(*paths: Path) -> tuple[str, list[str]]:
+            """The axis of the scores, and the labels beside the rewards."""
+            groups = group_runs(load_runs(list(paths)), COLOURS)
+            axis = draw_evaluation(groups).axes[0].get_ylabel()
+            labels = draw_reward(groups).axes[0].get_legend_handles_labels()[1]
+            plt.close("all")
+            return axis, [label for label in labels if label.startswith("held-out")]
+
+        greedy = self.evaluated("greedy", 1, temperature="0")
+        other = self.evaluated("other", 2, temperature="0")
+        warm = self.evaluated("warm", 3, temperature="1")
+        bare = self.make_run("bare", only(make_numbers(20, 4), ["critic/score/mean"]))
+        for paths in ([greedy], [greedy, other], [greedy, bare]):
+            axis, labels = words(*paths)
+            self.assertEqual(axis, "mean score of a response (greedy)")
+            self.assertEqual(labels, ["held-out prompts (greedy), after the iteration"])
+        self.assertEqual(words(warm)[0], "mean score of a response (temperature 1)")
+        axis, labels = words(greedy, warm)
+        self.assertEqual(axis, "mean score of a response")
+        self.assertEqual(labels, ["held-out prompts, after the iteration"])
 
     def test_a_finished_run_that_went_on(self) -> None:
         numbers = make_numbers(20, 1)

@@ -3,6 +3,7 @@
 
 python3 tools/tests/test_quickstart.py (standard library only).
 """
+import os
 import subprocess
 import tempfile
 import unittest
@@ -18,9 +19,12 @@ class Refusals(unittest.TestCase):
         self.folder = Path(scratch.name)
 
     def refused(self, *arguments: str) -> str:
-        """What is printed; the working directory stays empty."""
+        """What is printed; neither results nor builds are begun."""
         words = ["bash", str(QUICKSTART), *arguments]
-        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        places = os.environ | {"TAPER_BUILD_DIR": str(self.folder / "build")}
+        done = subprocess.run(
+            words, cwd=self.folder, env=places, capture_output=True, text=True, timeout=60
+        )
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(list(self.folder.iterdir()), [])
         return done.stdout + done.stderr

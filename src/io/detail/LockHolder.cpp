@@ -11,17 +11,11 @@
 #include <system_error>
 
 #include "base/Text.hpp"
+#include "base/TextFile.hpp"
 #include "io/Json.hpp"
 
 namespace taper::detail {
 namespace {
-
-std::string first_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 // The boot of the kernel and the name space of process numbers; empty where the system has no
 // /proc: such a place is never the same as another.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/Text.hpp"
+#include "base/Utf8.hpp"
 
 namespace taper::param::detail {
 namespace {
@@ -59,20 +60,6 @@ std::string format_text(const std::string& text) {
   if (is_plain(text)) return text;
   return std::any_of(text.begin(), text.end(), is_control) ? quote_double(text)
                                                            : quote_single(text);
-}
-
-void append_utf8(std::string& text, unsigned code) {
-  const auto add = [&](unsigned byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) {
-    add(code);
-  } else if (code < 0x800) {
-    add(0xc0 | (code >> 6));
-    add(0x80 | (code & 0x3f));
-  } else {
-    add(0xe0 | (code >> 12));
-    add(0x80 | ((code >> 6) & 0x3f));
-    add(0x80 | (code & 0x3f));
-  }
 }
 
 unsigned read_hex(std::string_view text, std::size_t& at, std::size_t digits) {

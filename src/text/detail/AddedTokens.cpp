@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 namespace taper::detail {
 namespace {

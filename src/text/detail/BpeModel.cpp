@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 namespace taper::detail {
 namespace {

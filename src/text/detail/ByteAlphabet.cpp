@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 namespace taper::detail {
 namespace {

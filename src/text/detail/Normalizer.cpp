@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 #include "text/detail/Regex.hpp"
 
 namespace taper::detail {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 #include "text/detail/ByteAlphabet.hpp"
 #include "text/detail/Metaspace.hpp"
 #include "text/detail/Regex.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/Utf8.hpp"
+#include "base/Utf8.hpp"
 
 namespace taper {
 namespace {
@@ -59,6 +59,11 @@ CodePoint read_utf8(std::string_view text, std::size_t position) {
   return {value, length};
 }
 
+std::size_t utf8_length(std::string_view text, std::size_t position) {
+  const Subpart part = read_subpart(text, position);
+  return part.whole ? part.length : 0;
+}
+
 void append_utf8(std::string& text, char32_t c) {
   const auto put = [&](char32_t byte) { text += static_cast<char>(byte); };
   if (c < 0x80) {
@@ -91,9 +96,9 @@ std::string replace_invalid_utf8(std::string_view bytes) {
 
 bool is_valid_utf8(std::string_view bytes) {
   for (std::size_t i = 0; i < bytes.size();) {
-    const Subpart part = read_subpart(bytes, i);
-    if (!part.whole) return false;
-    i += part.length;
+    const std::size_t length = utf8_length(bytes, i);
+    if (length == 0) return false;
+    i += length;
   }
   return true;
 }

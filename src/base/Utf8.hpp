@@ -13,10 +13,14 @@ struct CodePoint {
   std::size_t bytes = 1;
 };
 
-// The code point at text[position]; text must be valid UTF-8 and position a character border inside
-// it.
+// The code point at text[position], where a well-formed sequence begins.
 CodePoint read_utf8(std::string_view text, std::size_t position);
 
+// The bytes of the well-formed sequence (Unicode 3.9, table 3-7) that begins at text[position],
+// inside of the text; 0 where none does.
+std::size_t utf8_length(std::string_view text, std::size_t position);
+
+// Appends a code point up to U+10FFFF.
 void append_utf8(std::string& text, char32_t code_point);
 
 // Text with every ill-formed sequence replaced by U+FFFD: one per maximal subpart of a well-formed
