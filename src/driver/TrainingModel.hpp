@@ -25,10 +25,11 @@ class TrainingModel {
  public:
   TrainingModel(const ModelFiles& files, const Ranks& ranks, const TrainingModelOptions& options);
 
+  // Not collective.
   void plan(MemoryPlan& plan) const;
-  // Allocates; the weights come from load_masters() or a checkpoint.
+  // Allocates; the weights come from load_masters() or a checkpoint. Not collective.
   void create(Arena& arena, ConstFloatMatrix rope_table);
-  // Reads the masters of the owned pieces from the files and publishes.
+  // Reads the masters of the owned pieces from the files and publishes. Collective over the world.
   void load_masters();
 
   const ModelParallel& train_parallel() const { return train_parallel_; }
@@ -41,6 +42,7 @@ class TrainingModel {
   const ShardedAdamW& optimizer() const { return *optimizer_; }
   WeightType weight_type() const { return options_.type; }
   const Gradients& gradients() const { return *gradients_; }
+  // Makes the weights of generation and training from the masters. Collective over the world.
   void publish() { publisher_->publish(); }
 
  private:
