@@ -24,10 +24,10 @@ void report_speed(const std::vector<Sample>& samples, double seconds, int ranks)
   std::int64_t tokens = 0;
   for (const Sample& s : samples) tokens += static_cast<std::int64_t>(s.response.size());
   char line[160];
-  std::snprintf(line, sizeof line,
-                "%lld tokens in %.2f s: %.1f tokens/s of all ranks (%zu responses, %d ranks)",
-                static_cast<long long>(tokens), seconds, static_cast<double>(tokens) / seconds,
-                samples.size(), ranks);
+  std::snprintf(line, sizeof line, "%s in %.2f s: %.1f tokens/s of all ranks (%s, %s)",
+                count_text(tokens, "token").c_str(), seconds, static_cast<double>(tokens) / seconds,
+                count_text(std::ssize(samples), "response").c_str(),
+                count_text(ranks, "rank").c_str());
   TAPER_INFO(line);
 }
 

@@ -4,6 +4,8 @@
 import json
 import sys
 
+from report.words import count_text
+
 FIRST, LAST = 5, 10  # iterations at the ends of a run whose mean rewards are compared
 
 
@@ -51,7 +53,8 @@ def main(path):
         print(f"  held-out   {', '.join(held_out)}")
     changes = values_of(lines, "adaptive/switches")
     if changes:
-        print(f"  layouts    {sum(changes):g} changes in {sum(c > 0 for c in changes)} of {len(changes)} iterations")
+        print(f"  layouts    {count_text(sum(changes), 'change')} in {sum(c > 0 for c in changes)} of "
+              f"{count_text(len(changes), 'iteration')}")
     differences = values_of(lines, "training/rollout_log_probs_diff_max")
     if differences:
         print(f"  exactness  largest difference of rollout and training log-probs: {max(differences):g}")

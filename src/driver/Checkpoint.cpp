@@ -14,6 +14,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/IterationName.hpp"
 #include "driver/SaveModel.hpp"
@@ -72,9 +73,11 @@ void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
 void check_file(const fs::path& path, const Json& entry) {
   TAPER_VALIDATE(fs::exists(path), path_text(path) << " is missing (the manifest lists it)");
   const auto bytes = entry.at("bytes").get<std::uint64_t>();
-  TAPER_VALIDATE(fs::file_size(path) == bytes,
-                 path_text(path) << " has " << fs::file_size(path) << " bytes (the manifest says "
-                                 << bytes << "; it was cut off or changed)");
+  TAPER_VALIDATE(
+      fs::file_size(path) == bytes,
+      path_text(path) << " has "
+                      << count_text(static_cast<std::int64_t>(fs::file_size(path)), "byte")
+                      << " (the manifest says " << bytes << "; it was cut off or changed)");
   TAPER_VALIDATE(file_checksum(path) == entry.at("checksum").get<std::uint64_t>(),
                  path_text(path) << " is damaged (its checksum differs from the manifest)");
 }

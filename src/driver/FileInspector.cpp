@@ -47,8 +47,8 @@ bool is_profile(const fs::path& file) {
 std::string inspect_profile(const fs::path& file) {
   const LatencyProfile profile = read_profile(file);
   std::ostringstream out;
-  out << "latency profile of " << profile.ranks << " ranks, " << profile.ranks_per_node
-      << " per node; its checksum is right\n";
+  out << "latency profile of " << count_text(profile.ranks, "rank") << ", "
+      << profile.ranks_per_node << " per node; its checksum is right\n";
   for (const auto& [name, facts] : kIdentityParts) {
     std::vector<std::string> words;
     for (const auto& [fact, value] : profile.identity.*facts) words.push_back(fact + " " + value);
@@ -69,13 +69,14 @@ std::string inspect_weights(const fs::path& file) {
     list << "  " << name << ": " << to_string(tensor.type) << " (" << join(sizes) << ")\n";
     bytes += tensor.bytes.size();
   }
-  return "weights (safetensors): " + std::to_string(weights.names().size()) + " tensors, " +
+  return "weights (safetensors): " + count_text(std::ssize(weights.names()), "tensor") + ", " +
          format_bytes(static_cast<double>(bytes)) + "; the header fits the file\n" + list.str();
 }
 
 std::string brief(const Json& value) {
-  if (value.is_object()) return "{" + std::to_string(value.size()) + " entries}";
-  if (value.is_array()) return "[" + std::to_string(value.size()) + " items]";
+  const auto size = static_cast<std::int64_t>(value.size());
+  if (value.is_object()) return "{" + count_text(size, "key") + "}";
+  if (value.is_array()) return "[" + count_text(size, "item") + "]";
   return value.dump();
 }
 

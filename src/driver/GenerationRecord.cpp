@@ -204,13 +204,15 @@ std::string summary(const GenerationReport& report) {
   char line[200];
   for (const SwitchRecord& s : report.switches) {
     if (!s.report.done) continue;
-    std::snprintf(line, sizeof line, ", %s at %.2f s (%d sequences, %s moved, %.1f ms)",
-                  to_string(s.plan.layout).c_str(), s.at_s, s.sequences,
+    std::snprintf(line, sizeof line, ", %s at %.2f s (%s, %s moved, %.1f ms)",
+                  to_string(s.plan.layout).c_str(), s.at_s,
+                  count_text(s.sequences, "sequence").c_str(),
                   format_bytes(count(s.report.bytes_planned)).c_str(), 1e3 * s.seconds);
     text += line;
   }
-  std::snprintf(line, sizeof line, "; %lld consultations, %.2f ms",
-                static_cast<long long>(report.consultations), 1e3 * report.consultation_s);
+  std::snprintf(line, sizeof line, "; %s, %.2f ms",
+                count_text(report.consultations, "consultation").c_str(),
+                1e3 * report.consultation_s);
   return text + line;
 }
 

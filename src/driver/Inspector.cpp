@@ -30,7 +30,7 @@ void list_files(std::ostream& out, const fs::path& directory, const std::string&
   for (const auto& path : entries) {
     if (fs::is_directory(path))
       out << indent << path.filename().string() << "/ ("
-          << std::distance(fs::directory_iterator(path), {}) << " entries)\n";
+          << count_text(std::distance(fs::directory_iterator(path), {}), "item") << ")\n";
     else
       out << indent << path.filename().string() << " ("
           << format_bytes(static_cast<double>(fs::file_size(path))) << ")\n";

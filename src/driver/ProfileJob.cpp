@@ -102,7 +102,7 @@ void ProfileJob::restore() {
     found.ended = false;
     record_ = std::move(found);
     TAPER_INFO("profile: going on after " << std::lround(before_) << " s with "
-                                          << record_.points.size() << " points");
+                                          << count_text(std::ssize(record_.points), "point"));
   } else if (fs::exists(options_.output)) {
     complete_ = read_profile(options_.output);
     require_same_identity(options_.output, Completeness::kComplete, complete_->identity,

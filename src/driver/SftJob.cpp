@@ -9,6 +9,7 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Random.hpp"
+#include "base/Text.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/SaveModel.hpp"
@@ -165,7 +166,7 @@ void SftJob::run() {
     }
   }
   save_model(ranks_, files_, model_, options_.output);
-  TAPER_INFO("completed: " << options_.steps << " steps, results in "
+  TAPER_INFO("completed: " << count_text(options_.steps, "step") << ", results in "
                            << path_text(options_.output));
 }
 

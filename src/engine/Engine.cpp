@@ -179,7 +179,7 @@ StepReport Engine::step(ControlWord word) {
   report.control = word;
   const EngineSnapshot now = snapshot();
   report.context = now.context;
-  report.running = now.alive;
+  report.running = now.running;
   report.waiting = now.waiting;
   return report;
 }
@@ -305,7 +305,7 @@ EngineSnapshot Engine::snapshot() const {
   std::set<std::int64_t> prompts;
   for (const Sequence& s : scheduler_.running()) {
     prompts.insert(s.ordinal);
-    snapshot.alive += s.samples;
+    snapshot.running += s.samples;
     snapshot.context += s.computed;
     snapshot.response += std::int64_t{s.length() - s.prompt_length} * s.samples;
     snapshot.longest = std::max(snapshot.longest, s.length());

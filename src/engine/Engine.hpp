@@ -58,7 +58,7 @@ struct StepReport {
 
 // The state of a replica in a few integers, for the leaders' exchange.
 struct EngineSnapshot {
-  std::int32_t alive = 0;  // running
+  std::int32_t running = 0;
   std::int32_t waiting = 0;
   std::int64_t context = 0;
   std::int64_t response = 0;  // tokens of the running

@@ -12,6 +12,24 @@ bool contains(const LayoutGroup& outer, const LayoutGroup& inner) {
   return outer.first <= inner.first && inner.end() <= outer.end();
 }
 
+// When the sequences of the groups within a place end as one group of it, by scenario.
+std::vector<std::int64_t> merged_ends(const std::vector<GenerationRun>& runs,
+                                      const LayoutGroup& place, const StepModel& steps,
+                                      int slots_per_rank) {
+  std::vector<std::int64_t> ends;
+  for (const GenerationRun& run : runs) {
+    const Layout& layout = run.layout();
+    ReplicaRun merged(steps.curve(place), slots_per_rank * place.tp, 0);
+    for (int g = layout.replica_of(place.first);
+         g < layout.replicas() && contains(place, layout.groups()[g]); ++g)
+      for (const SimulatedSequence& s : run.replicas()[g].sequences()) merged.add(s);
+    merged.start();
+    merged.finish();
+    ends.push_back(merged.clock());
+  }
+  return ends;
+}
+
 }  // namespace
 
 bool speeds_up(const LayoutShape& from, std::span<const ReplicaLoad> loads, const LayoutShape& to) {
@@ -107,16 +125,7 @@ std::optional<Layout> best_merge(const std::vector<GenerationRun>& runs, const D
           parts.ends[k] = std::max(parts.ends[k], nodes[i].ends[k]);
         parts.degrees.insert(parts.degrees.end(), nodes[i].degrees.begin(), nodes[i].degrees.end());
       }
-      Node whole{{}, {tp}};
-      for (const GenerationRun& run : runs) {
-        ReplicaRun merged(steps.curve(place), slots_per_rank * tp, 0);
-        for (int g = layout.replica_of(place.first);
-             g < layout.replicas() && contains(place, layout.groups()[g]); ++g)
-          for (const SimulatedSequence& s : run.replicas()[g].sequences()) merged.add(s);
-        merged.start();
-        merged.finish();
-        whole.ends.push_back(merged.clock());
-      }
+      Node whole{merged_ends(runs, place, steps, slots_per_rank), {tp}};
       up.push_back(mean(whole.ends) < mean(parts.ends) ? std::move(whole) : std::move(parts));
       up_places.push_back(place);
     }

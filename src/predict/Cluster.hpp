@@ -14,6 +14,8 @@ class Cluster {
  public:
   // Refers to the step model. Uniform layouts are those of the degrees, which must be in the chain.
   Cluster(const DivisorChain& chain, const StepModel& steps, const std::vector<int>& degrees);
+  Cluster(const Cluster&) = delete;  // a copy would point into this one
+  Cluster& operator=(const Cluster&) = delete;
 
   const DivisorChain& chain() const { return chain_; }
   const std::vector<const LayoutShape*>& uniform() const { return uniform_; }  // by degree

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/Plan.hpp"
 
+#include "base/Text.hpp"
+
 namespace taper {
 
 std::string to_string(const Plan& plan) {
@@ -10,9 +12,9 @@ std::string to_string(const Plan& plan) {
     case PlanStart::kNow:
       return text + " now";
     case PlanStart::kAfter:
-      return text + " after " + std::to_string(plan.argument) + " consultations";
+      return text + " after " + count_text(plan.argument, "consultation");
     case PlanStart::kBelow:
-      return text + " at " + std::to_string(plan.argument) + " sequences";
+      return text + " at " + count_text(plan.argument, "sequence");
   }
   return text;
 }

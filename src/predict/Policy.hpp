@@ -27,12 +27,13 @@ struct PolicyOptions {
   PolicyMode mode = PolicyMode::kAdaptive;
   std::vector<int> degrees;  // TP degrees that may be used; empty: those of profile and chain
   std::string initial;       // layout at the start of each generation; empty: chosen
-  bool mixed_groups = true;  // groups of different degrees too
-  bool repack = true;        // sequences may change replica without a change of degree
-  int max_switches = 8;      // in one generation
-  int scenarios = 48;        // of lengths, within the bounds above
-  std::uint64_t seed = 0;    // of the scenarios
-  int low_percent = 10;      // a switch must save time at this quantile of the scenarios
+  // Groups of different degrees too; uniform layouts only where a sample of the ranks is priced.
+  bool mixed_groups = true;
+  bool repack = true;      // sequences may change replica without a change of degree
+  int max_switches = 8;    // in one generation
+  int scenarios = 48;      // of lengths, within the bounds above
+  std::uint64_t seed = 0;  // of the scenarios
+  int low_percent = 10;    // a switch must save time at this quantile of the scenarios
   // Spending on switches stays below this share of the elapsed time plus the savings realised.
   std::int64_t budget_ppm = 10000;
   // Cumulative loss against the best static layout, of the generation time, that ends switching.

@@ -180,31 +180,4 @@ void StepModel::load(std::span<const std::int64_t> words) {
   apply();
 }
 
-std::vector<FitError> leave_one_out(std::span<const StepSample> samples) {
-  std::map<std::pair<int, PairClass>, std::vector<StepSample>> parts;
-  for (const StepSample& s : samples) parts[{s.tp, s.pair}].push_back(s);
-  std::vector<FitError> errors;
-  for (const auto& [key, part] : parts) {
-    std::vector<std::int64_t> list;
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      std::vector<StepSample> rest = part;
-      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-      if (std::none_of(rest.begin(), rest.end(),
-                       [](const StepSample& s) { return s.new_tokens == s.sequences; }))
-        continue;
-      const StepSample& s = part[i];
-      const std::int64_t guess = StepCurve(rest).step_ns(s.new_tokens, s.sequences, s.context);
-      list.push_back(std::abs(guess - s.time_ns) * 1'000'000 / s.time_ns);
-    }
-    if (list.empty()) continue;
-    std::sort(list.begin(), list.end());
-    const auto quantile = [&](std::size_t percent) {
-      return list[(list.size() - 1) * percent / 100];
-    };
-    errors.push_back(
-        {key.first, key.second, quantile(50), quantile(90), quantile(95), list.back()});
-  }
-  return errors;
-}
-
 }  // namespace taper

@@ -91,7 +91,4 @@ class StepModel {
   int ranks_per_node_ = 1;
 };
 
-// Errors of step times predicted from the other samples: what interpolation costs.
-std::vector<FitError> leave_one_out(std::span<const StepSample> samples);
-
 }  // namespace taper

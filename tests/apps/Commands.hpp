@@ -4,23 +4,23 @@
 #pragma once
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "io/Json.hpp"
+#include "support/Scratch.hpp"
 
 namespace taper::commands {
 
 namespace fs = std::filesystem;
 using Catch::Matchers::ContainsSubstring;
+using test::slurp;
+using test::spill;
 
 struct Outcome {
   int code = -1;
@@ -39,15 +39,6 @@ inline Outcome run(const std::string& arguments, const std::string& environment 
   return outcome;
 }
 
-inline std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-inline void write(const fs::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
-
 inline std::vector<Json> lines_of(const fs::path& path) {
   std::vector<Json> list;
   JsonLines lines(path);
@@ -55,18 +46,16 @@ inline std::vector<Json> lines_of(const fs::path& path) {
   return list;
 }
 
-// A folder with a tiny model that has a tokenizer of bytes, removed at the end.
-struct Scratch {
-  Scratch() : path(fs::temp_directory_path() / ("taper-commands-" + std::to_string(::getpid()))) {
-    fs::remove_all(path);
-    fs::create_directories(path);
-    fs::copy(TAPER_GOLDEN_DIR "/models/llama_a", path / "model");
+// A folder with a tiny model that has a tokenizer of bytes, removed at the end of the test case.
+class Scratch {
+ public:
+  Scratch() {
+    fs::copy(TAPER_GOLDEN_DIR "/models/llama_a", folder_ / "model");
     for (const char* file : {"tokenizer.json", "tokenizer_config.json"})
-      if (fs::exists(fs::path(TAPER_DATA_DIR "/model") / file))
-        fs::copy_file(fs::path(TAPER_DATA_DIR "/model") / file, path / "model" / file);
+      fs::copy_file(fs::path(TAPER_DATA_DIR "/model") / file, folder_ / "model" / file);
   }
-  ~Scratch() { fs::remove_all(path); }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
+  const fs::path& path() const { return folder_.path(); }
+  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
 
   std::string generate(const std::string& more) const {
     return "generate --model " + *this / "model" + " --prompts " + *this / "in.jsonl" +
@@ -86,7 +75,8 @@ struct Scratch {
     CHECK(!fs::exists(*this / "out.jsonl.part"));
   }
 
-  fs::path path;
+ private:
+  test::Scratch folder_;
 };
 
 }  // namespace taper::commands

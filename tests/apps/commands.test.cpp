@@ -12,17 +12,19 @@ using namespace taper::commands;
 
 namespace {
 
+constexpr const char* kLine = "{\"tokens\": [5, 9, 7]}\n";
+
 void edit_config(const fs::path& model, const char* key, const Json& value) {
   Json config = read_json_file(model / "config.json");
   config[key] = value;
-  write(model / "config.json", config.dump());
+  spill(model / "config.json", config.dump());
 }
 
 }  // namespace
 
 TEST_CASE("scores come in input order") {
   const Scratch scratch;
-  write(scratch / "in.jsonl",
+  spill(scratch / "in.jsonl",
         "{\"tokens\": [5, 9, 200, 7]}\n\n{\"tokens\": [5]}\n{\"tokens\": [5, 9, 200]}\n");
   const Outcome outcome = run(scratch.score(""));
   INFO(outcome.text);
@@ -40,7 +42,7 @@ TEST_CASE("scores come in input order") {
 
 TEST_CASE("responses are scored as they were written, with the bits of their generation") {
   const Scratch scratch;
-  write(scratch / "in.jsonl",
+  spill(scratch / "in.jsonl",
         "{\"prompt\": \"12+34=\"}\n{\"tokens\": [5, 9, 7]}\n{\"prompt\": [{\"role\": \"user\", "
         "\"content\": \"hi\"}], \"ground_truth\": \"as training has it\"}\n");
   const std::string model = scratch / "model", responses = scratch / "responses.jsonl";
@@ -74,7 +76,7 @@ TEST_CASE("responses are scored as they were written, with the bits of their gen
 
 TEST_CASE("responses come in input order with text, log-probs and finish") {
   const Scratch scratch;
-  write(scratch / "in.jsonl",
+  spill(scratch / "in.jsonl",
         "{\"prompt\": \"12+34=\"}\n{\"tokens\": [5, 9, 7]}\n"
         "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}\n");
   const std::string options = "--samples 2 --seed 3 --chat-template chatml";
@@ -96,16 +98,16 @@ TEST_CASE("responses come in input order with text, log-probs and finish") {
     CHECK(line["finish"] ==
           (line["tokens"].size() == 6 && line["tokens"].back() != 2 ? "length" : "stop"));
   }
-  const std::string before = read(scratch / "out.jsonl");
+  const std::string before = slurp(scratch / "out.jsonl");
   REQUIRE(run(scratch.generate(options)).code == 0);
-  CHECK(read(scratch / "out.jsonl") == before);
+  CHECK(slurp(scratch / "out.jsonl") == before);
   REQUIRE(run(scratch.generate("--samples 2 --seed 4 --chat-template chatml")).code == 0);
-  CHECK(read(scratch / "out.jsonl") != before);
+  CHECK(slurp(scratch / "out.jsonl") != before);
 }
 
 TEST_CASE("a directory that is created for the output is told") {
   const Scratch scratch;
-  write(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n");
+  spill(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n");
   const std::string told = "nodir does not exist yet and will be created for out.jsonl";
   const Outcome there = run(scratch.score(""));
   REQUIRE(there.code == 0);
@@ -120,7 +122,7 @@ TEST_CASE("a directory that is created for the output is told") {
 
 TEST_CASE("a stop text ends a response") {
   const Scratch scratch;
-  write(scratch / "in.jsonl", "{\"prompt\": \"12+34=\"}\n");
+  spill(scratch / "in.jsonl", "{\"prompt\": \"12+34=\"}\n");
   REQUIRE(run(scratch.generate("--temperature 0")).code == 0);
   const Json whole = lines_of(scratch / "out.jsonl").front();
   const Json tokenizer_vocab = read_json_file(scratch / "model/tokenizer.json")["model"]["vocab"];
@@ -141,123 +143,157 @@ TEST_CASE("a stop text ends a response") {
 TEST_CASE("a model without tokenizer takes and gives ids") {
   const Scratch scratch;
   fs::remove(scratch / "model/tokenizer.json");
-  write(scratch / "in.jsonl", "{\"tokens\": [319, 9, 7]}\n");
+  spill(scratch / "in.jsonl", "{\"tokens\": [319, 9, 7]}\n");
   const Outcome outcome = run(scratch.generate("--temperature 0 --dtype f32"));
   INFO(outcome.text);
   REQUIRE(outcome.code == 0);
   CHECK(lines_of(scratch / "out.jsonl").front()["text"].is_null());
   fs::remove(scratch / "out.jsonl");
-  write(scratch / "in.jsonl", "{\"prompt\": \"text\"}\n");
+  spill(scratch / "in.jsonl", "{\"prompt\": \"text\"}\n");
   scratch.refuses(scratch.generate(""), {"tokenizer.json", "tokens"});
 }
 
-TEST_CASE("bad input is named, with exit code 2 and nothing written") {
+// Bad input ends with exit code 2 and nothing written.
+TEST_CASE("a model that is not there is refused by its name") {
   const Scratch scratch;
-  const fs::path model = scratch.path / "model";
-  write(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n");
+  const fs::path model = scratch.path() / "model";
+  spill(scratch / "in.jsonl", kLine);
+  fs::remove_all(model);
+  scratch.refuses(scratch.generate(""), {"--model is " + model.string(), "nothing of that name"});
+  scratch.refuses(scratch.score(""), {"--model is " + model.string()});
+  scratch.refuses("eval --model nowhere", {"--model is nowhere", "working directory, /"});
+}
 
-  SECTION("no model") {
-    fs::remove_all(model);
-    scratch.refuses(scratch.generate(""), {"--model is " + model.string(), "nothing of that name"});
-    scratch.refuses(scratch.score(""), {"--model is " + model.string()});
-    scratch.refuses("eval --model nowhere", {"--model is nowhere", "working directory, /"});
-  }
-  SECTION("cut weights") {
-    const fs::path file = model / "model-00002-of-00002.safetensors";
-    fs::resize_file(file, fs::file_size(file) / 2);
-    scratch.refuses(scratch.generate(""), {"model-00002-of-00002.safetensors"});
-    scratch.refuses(scratch.score(""), {"model-00002-of-00002.safetensors"});
-  }
-  SECTION("a tokenizer of another model") {
-    edit_config(model, "vocab_size", 100);
-    scratch.refuses(scratch.generate(""), {"tokenizer.json", "vocab_size"});
-  }
-  SECTION("another architecture") {
-    edit_config(model, "model_type", "gpt2");
-    scratch.refuses(scratch.generate(""), {"config.json", "model_type", "gpt2"});
-  }
-  SECTION("too long a prompt") {
-    std::string ids = "0";
-    for (int i = 1; i < 256; ++i) ids += ", 7";
-    write(scratch / "in.jsonl", "{\"tokens\": [1]}\n{\"tokens\": [" + ids + "]}\n");
-    scratch.refuses(scratch.generate(""), {"in.jsonl:2", "256"});
-    CHECK(run(scratch.score("")).code == 0);  // the context is full, and that is all right
-    fs::remove(scratch / "out.jsonl");
-    write(scratch / "in.jsonl", "{\"tokens\": [" + ids + ", 7]}\n");
-    scratch.refuses(scratch.score(""), {"in.jsonl:1", "257"});
-  }
-  SECTION("ids that do not exist") {
-    write(scratch / "in.jsonl", "{\"tokens\": [5, 320]}\n");
-    scratch.refuses(scratch.score(""), {"in.jsonl:1", "320"});
-    scratch.refuses(scratch.generate(""), {"in.jsonl:1", "320"});
-  }
-  SECTION("layouts") {
-    scratch.refuses(scratch.generate("--layout 2x1"), {"--layout is 2x1", "2 ranks"});
-    scratch.refuses(scratch.generate("--layout 2by1"), {"--layout is '2by1'", "TPxDP"});
-    scratch.refuses(scratch.score("--layout 2x1"), {"--layout is 2x1", "2 ranks"});
-    scratch.refuses(scratch.score("--layout 1+1"), {"--layout is '1+1'", "TPxDP"});
-  }
-  SECTION("options") {
-    scratch.refuses(scratch.generate("--temprature 1"), {"--temprature", "--temperature"});
-    scratch.refuses(scratch.generate("--mode sometimes"), {"--mode", "static"});
-    scratch.refuses(scratch.generate("--mode adaptive"), {"--profile"});
-    scratch.refuses(scratch.generate("--mode adaptive --profile missing.h5"), {"missing.h5"});
-    scratch.refuses(scratch.generate("--samples 0"), {"--samples"});
-    scratch.refuses(scratch.generate("--min-p 1.5"), {"--min-p", "1.5"});
-    scratch.refuses(scratch.generate("--min-p -0.5"), {"--min-p"});
-    scratch.refuses(scratch.generate("--samples 2 --temperature 0"), {"--samples is 2", "greedy"});
-    scratch.refuses("eval --model " + model.string() + " --samples 2",
-                    {"--samples is 2", "--temperature 0"});
-    scratch.refuses(scratch.generate("--kv-memory-mb 0.01"), {"--kv-memory-mb is 0.01"});
-    scratch.refuses("eval --model " + model.string() + " --kv-memory-mb 0.01",
-                    {"--kv-memory-mb is 0.01"});
-    scratch.refuses("generate --model " + model.string(), {"--prompts"});
-    scratch.refuses("eval --model " + model.string() + " --prompts x", {"--rule"});
-    scratch.refuses("eval --model " + model.string() + " --task chess", {"chess"});
-  }
-  SECTION("broken lines") {
-    write(scratch / "in.jsonl", "{\"tokens\": [5]}\n{\"tokens\": [5\n");
-    scratch.refuses(scratch.generate(""), {"in.jsonl:2", "JSON"});
-    scratch.refuses(scratch.score(""), {"in.jsonl:2", "JSON"});
-    write(scratch / "in.jsonl", "{\"prompt\": \"text\"}\n");
-    scratch.refuses(scratch.score(""), {"in.jsonl:1", "tokens"});
-    write(scratch / "in.jsonl", "{\"prompt\": 3}\n");
-    scratch.refuses(scratch.generate(""), {"in.jsonl:1", "'prompt' is 3", "a text or a list"});
-    write(scratch / "in.jsonl", "{\"prompt\": [{\"role\": \"usr\", \"content\": \"x\"}]}\n");
-    scratch.refuses(scratch.generate(""), {"in.jsonl:1", "role 'usr'"});
-    fs::remove(scratch / "in.jsonl");
-    scratch.refuses(scratch.generate(""), {"--prompts is", "in.jsonl"});
-    scratch.refuses(scratch.score(""), {"--input is", "in.jsonl"});
-  }
-  SECTION("an output that cannot be") {
-    const Outcome outcome = run(scratch.generate("") + " --output " + model.string());
-    CHECK(outcome.code == 2);
-    fs::create_directories(scratch / "out.jsonl");
-    const Outcome directory = run(scratch.score(""));
-    CHECK(directory.code == 2);
-    CHECK_THAT(directory.text, ContainsSubstring("is a directory"));
-    fs::remove(scratch / "out.jsonl");
-    scratch.refuses("score --model " + model.string() + " --input " + scratch / "in.jsonl" +
-                        " --output /dev/stdout",
-                    {"/dev/stdout", "device or pipe"});
-  }
-  SECTION("an output that cannot be, beside the first") {
-    scratch.refuses(scratch.generate("--record " + model.string()), {"is a directory"});
-    // Before the work: the profile is missing, too.
-    scratch.refuses("replay --profile missing.h5 --output " + model.string(), {"is a directory"});
-  }
-  SECTION("replay") {
-    scratch.refuses("replay --profile missing.h5", {"missing.h5", "taper profile"});
-    scratch.refuses("replay --profile " + scratch / "in.jsonl", {"in.jsonl is not an HDF5 file"});
-    scratch.refuses("replay --profile x --law long", {"--law is \"long\"", "heavy-tail"});
-    scratch.refuses("replay --profile x --law all --run y", {"--run", "--law"});
-    scratch.refuses("replay --profile x --scenarios 3", {"--scenarios is \"3\"", "32 and 64"});
-  }
+TEST_CASE("cut weights are refused by the name of the file") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model";
+  spill(scratch / "in.jsonl", kLine);
+  const fs::path file = model / "model-00002-of-00002.safetensors";
+  fs::resize_file(file, fs::file_size(file) / 2);
+  scratch.refuses(scratch.generate(""), {"model-00002-of-00002.safetensors"});
+  scratch.refuses(scratch.score(""), {"model-00002-of-00002.safetensors"});
+}
+
+TEST_CASE("a tokenizer of another model is refused") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model";
+  spill(scratch / "in.jsonl", kLine);
+  edit_config(model, "vocab_size", 100);
+  scratch.refuses(scratch.generate(""), {"tokenizer.json", "vocab_size"});
+}
+
+TEST_CASE("another architecture is refused") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model";
+  spill(scratch / "in.jsonl", kLine);
+  edit_config(model, "model_type", "gpt2");
+  scratch.refuses(scratch.generate(""), {"config.json", "model_type", "gpt2"});
+}
+
+TEST_CASE("too long a prompt is refused by its line") {
+  const Scratch scratch;
+  std::string ids = "0";
+  for (int i = 1; i < 256; ++i) ids += ", 7";
+  spill(scratch / "in.jsonl", "{\"tokens\": [1]}\n{\"tokens\": [" + ids + "]}\n");
+  scratch.refuses(scratch.generate(""), {"in.jsonl:2", "256"});
+  CHECK(run(scratch.score("")).code == 0);  // the context is full, and that is all right
+  fs::remove(scratch / "out.jsonl");
+  spill(scratch / "in.jsonl", "{\"tokens\": [" + ids + ", 7]}\n");
+  scratch.refuses(scratch.score(""), {"in.jsonl:1", "257"});
+}
+
+TEST_CASE("ids that do not exist are refused by their line") {
+  const Scratch scratch;
+  spill(scratch / "in.jsonl", "{\"tokens\": [5, 320]}\n");
+  scratch.refuses(scratch.score(""), {"in.jsonl:1", "320"});
+  scratch.refuses(scratch.generate(""), {"in.jsonl:1", "320"});
+}
+
+TEST_CASE("layouts that do not fit are refused") {
+  const Scratch scratch;
+  spill(scratch / "in.jsonl", kLine);
+  scratch.refuses(scratch.generate("--layout 2x1"), {"--layout is 2x1", "2 ranks"});
+  scratch.refuses(scratch.generate("--layout 2by1"), {"--layout is '2by1'", "TPxDP"});
+  scratch.refuses(scratch.score("--layout 2x1"), {"--layout is 2x1", "2 ranks"});
+  scratch.refuses(scratch.score("--layout 1+1"), {"--layout is '1+1'", "TPxDP"});
+}
+
+TEST_CASE("options that are wrong, or do not go together, are refused") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model";
+  spill(scratch / "in.jsonl", kLine);
+  scratch.refuses(scratch.generate("--temprature 1"), {"--temprature", "--temperature"});
+  scratch.refuses(scratch.generate("--mode sometimes"), {"--mode", "static"});
+  scratch.refuses(scratch.generate("--mode adaptive"), {"--profile"});
+  scratch.refuses(scratch.generate("--mode adaptive --profile missing.h5"), {"missing.h5"});
+  scratch.refuses(scratch.generate("--samples 0"), {"--samples"});
+  scratch.refuses(scratch.generate("--min-p 1.5"), {"--min-p", "1.5"});
+  scratch.refuses(scratch.generate("--min-p -0.5"), {"--min-p"});
+  scratch.refuses(scratch.generate("--samples 2 --temperature 0"), {"--samples is 2", "greedy"});
+  scratch.refuses("eval --model " + model.string() + " --samples 2",
+                  {"--samples is 2", "--temperature 0"});
+  scratch.refuses(scratch.generate("--kv-memory-mb 0.01"), {"--kv-memory-mb is 0.01"});
+  scratch.refuses("eval --model " + model.string() + " --kv-memory-mb 0.01",
+                  {"--kv-memory-mb is 0.01"});
+  scratch.refuses("generate --model " + model.string(), {"--prompts"});
+  scratch.refuses("eval --model " + model.string() + " --prompts x", {"--rule"});
+  scratch.refuses("eval --model " + model.string() + " --task chess", {"chess"});
+}
+
+TEST_CASE("broken lines are refused by their number") {
+  const Scratch scratch;
+  spill(scratch / "in.jsonl", "{\"tokens\": [5]}\n{\"tokens\": [5\n");
+  scratch.refuses(scratch.generate(""), {"in.jsonl:2", "JSON"});
+  scratch.refuses(scratch.score(""), {"in.jsonl:2", "JSON"});
+  spill(scratch / "in.jsonl", "{\"prompt\": \"text\"}\n");
+  scratch.refuses(scratch.score(""), {"in.jsonl:1", "tokens"});
+  spill(scratch / "in.jsonl", "{\"prompt\": 3}\n");
+  scratch.refuses(scratch.generate(""), {"in.jsonl:1", "'prompt' is 3", "a text or a list"});
+  spill(scratch / "in.jsonl", "{\"prompt\": [{\"role\": \"usr\", \"content\": \"x\"}]}\n");
+  scratch.refuses(scratch.generate(""), {"in.jsonl:1", "role 'usr'"});
+  fs::remove(scratch / "in.jsonl");
+  scratch.refuses(scratch.generate(""), {"--prompts is", "in.jsonl"});
+  scratch.refuses(scratch.score(""), {"--input is", "in.jsonl"});
+}
+
+TEST_CASE("an output that cannot be is refused") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model";
+  spill(scratch / "in.jsonl", kLine);
+  const Outcome outcome = run(scratch.generate("") + " --output " + model.string());
+  CHECK(outcome.code == 2);
+  fs::create_directories(scratch / "out.jsonl");
+  const Outcome directory = run(scratch.score(""));
+  CHECK(directory.code == 2);
+  CHECK_THAT(directory.text, ContainsSubstring("is a directory"));
+  fs::remove(scratch / "out.jsonl");
+  scratch.refuses("score --model " + model.string() + " --input " + scratch / "in.jsonl" +
+                      " --output /dev/stdout",
+                  {"/dev/stdout", "device or pipe"});
+}
+
+TEST_CASE("a second output that cannot be is refused before the work") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model";
+  spill(scratch / "in.jsonl", kLine);
+  scratch.refuses(scratch.generate("--record " + model.string()), {"is a directory"});
+  // Before the work: the profile is missing, too.
+  scratch.refuses("replay --profile missing.h5 --output " + model.string(), {"is a directory"});
+}
+
+TEST_CASE("replay names what it cannot use") {
+  const Scratch scratch;
+  spill(scratch / "in.jsonl", kLine);
+  scratch.refuses("replay --profile missing.h5", {"missing.h5", "taper profile"});
+  scratch.refuses("replay --profile " + scratch / "in.jsonl", {"in.jsonl is not an HDF5 file"});
+  scratch.refuses("replay --profile x --law long", {"--law is \"long\"", "heavy-tail"});
+  scratch.refuses("replay --profile x --law all --run y", {"--run", "--law"});
+  scratch.refuses("replay --profile x --scenarios 3", {"--scenarios is \"3\"", "32 and 64"});
 }
 
 TEST_CASE("a limit beyond the context is told once") {
   const Scratch scratch;
-  write(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n{\"tokens\": [5, 9]}\n");
+  spill(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n{\"tokens\": [5, 9]}\n");
   const auto generate = [&](const std::string& limit) {
     const Outcome outcome =
         run("generate --model " + scratch / "model" + " --prompts " + scratch / "in.jsonl" +

@@ -10,6 +10,36 @@
 using namespace taper;
 using namespace taper::commands;
 
+namespace {
+
+// A folder in which `taper train` has made one iteration.
+struct TrainedRun {
+  TrainedRun() {
+    std::string words = "train";
+    for (const std::string& value :
+         {"Model/Directory=" + scratch / "model", "Output/Directory=" + directory,
+          std::string("Rollout/Prompts=2"), std::string("Rollout/Samples Per Prompt=2"),
+          std::string("Rollout/Max New Tokens=8"), std::string("Training/Iterations=1")})
+      words += " --set \"" + value + "\"";
+    const Outcome training = run(words);
+    INFO(training.text);
+    REQUIRE(training.code == 0);
+  }
+
+  Scratch scratch;
+  const std::string directory = scratch / "run";
+  const fs::path checkpoint = scratch / "run/checkpoints/iter_000001";
+  const std::string rollouts = scratch / "run/rollouts/iter_000001.h5";
+};
+
+void flip_middle(const fs::path& file) {
+  std::string bytes = slurp(file);
+  bytes[bytes.size() / 2] ^= 1;
+  spill(file, bytes);
+}
+
+}  // namespace
+
 TEST_CASE("profile writes a file that inspect prints, and does not measure it twice") {
   const Scratch scratch;
   const std::string words = "profile --model " + scratch / "model" + " --output " +
@@ -22,16 +52,16 @@ TEST_CASE("profile writes a file that inspect prints, and does not measure it tw
   CHECK(!fs::exists(scratch / "p.h5.partial"));
   outcome = run("inspect " + scratch / "p.h5");
   CHECK(outcome.code == 0);
-  for (const char* part : {"latency profile of 1 ranks", "checksum is right", "decode steps",
-                           "hidden ", "library MPICH", "measured: complete"})
+  for (const char* part : {"latency profile of 1 rank, 1 per node", "checksum is right",
+                           "decode steps", "hidden ", "library MPICH", "measured: complete"})
     CHECK_THAT(outcome.text, ContainsSubstring(part));
   outcome = run(words);
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("is complete"));
 
-  std::string damaged = read(scratch / "p.h5");
+  std::string damaged = slurp(scratch / "p.h5");
   damaged[damaged.size() / 2] ^= 0x55;
-  write(scratch / "damaged.h5", damaged);
+  spill(scratch / "damaged.h5", damaged);
   CHECK(run("inspect " + scratch / "damaged.h5").code == 2);
 }
 
@@ -46,7 +76,7 @@ TEST_CASE("a budget that is too small is told, and the same command goes on") {
   CHECK(fs::exists(scratch / "p.h5.partial"));
   CHECK_THAT(run("inspect " + scratch / "p.h5").text, ContainsSubstring("measured: incomplete, "));
 
-  write(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n");
+  spill(scratch / "in.jsonl", "{\"tokens\": [5, 9, 7]}\n");
   outcome = run(scratch.generate("--mode advise --profile " + scratch / "p.h5"));
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("p.h5 is incomplete"));
@@ -80,7 +110,7 @@ TEST_CASE("profile refuses what cannot be measured") {
 
 TEST_CASE("inspect shows files, and damage") {
   const Scratch scratch;
-  const fs::path file = scratch.path / "run.h5";
+  const fs::path file = scratch.path() / "run.h5";
   {
     RunFile out(file);
     out.set_config("Run: {Seed: 1}");
@@ -94,19 +124,19 @@ TEST_CASE("inspect shows files, and damage") {
   CHECK_THAT(outcome.text, ContainsSubstring("metrics/") && ContainsSubstring("mean (400)") &&
                                ContainsSubstring("0.25, 0.5"));
 
-  const std::string bytes = read(file);
+  const std::string bytes = slurp(file);
   std::string flipped = bytes;
   const double value = 0.25 * 300;  // stands in the middle of a checksummed array
   const auto at = bytes.find(std::string(reinterpret_cast<const char*>(&value), sizeof value));
   REQUIRE(at != std::string::npos);
   flipped[at] ^= 1;
-  write(file, flipped);
+  spill(file, flipped);
   outcome = run("inspect " + file.string());
   CHECK(outcome.code == 2);
   CHECK_THAT(outcome.text,
              ContainsSubstring("run.h5") && ContainsSubstring("/metrics/critic/score/mean"));
 
-  write(file, bytes.substr(0, bytes.size() / 2));
+  spill(file, bytes.substr(0, bytes.size() / 2));
   outcome = run("inspect " + file.string());
   CHECK(outcome.code == 2);
   CHECK_THAT(outcome.text, ContainsSubstring("run.h5") && ContainsSubstring("damaged"));
@@ -124,14 +154,14 @@ TEST_CASE("a run file is rebuilt from the metrics log") {
     MetricsLog log(scratch / "metrics.jsonl", OpenMode::kTruncate);
     for (int i = 1; i <= 3; ++i) log.append({{"critic/score/mean", 0.5 * i}}, i);
   }
-  write(scratch / "run.h5", "no HDF5 file");
-  const Outcome damage = run("inspect " + scratch.path.string());
+  spill(scratch / "run.h5", "no HDF5 file");
+  const Outcome damage = run("inspect " + scratch.path().string());
   CHECK(damage.code == 2);
   CHECK_THAT(damage.text, ContainsSubstring("1 damaged or unreadable file (listed above); taper "
                                             "inspect --repair " +
-                                            scratch.path.string() + " writes run.h5 anew") &&
+                                            scratch.path().string() + " writes run.h5 anew") &&
                               !ContainsSubstring("passes damaged checkpoints"));
-  const Outcome outcome = run("inspect --repair " + scratch.path.string());
+  const Outcome outcome = run("inspect --repair " + scratch.path().string());
   INFO(outcome.text);
   CHECK(outcome.code == 0);
   CHECK_THAT(
@@ -141,95 +171,91 @@ TEST_CASE("a run file is rebuilt from the metrics log") {
   CHECK(!fs::exists(scratch / "run.lock"));
   CHECK(Hdf5File::open_read(scratch / "run.h5").read<double>("/metrics/critic/score/mean").values ==
         std::vector<double>{0.5, 1.0, 1.5});
-  CHECK(run("inspect " + scratch.path.string()).code == 0);
+  CHECK(run("inspect " + scratch.path().string()).code == 0);
 }
 
 TEST_CASE("inspect checks the runs and checkpoints of taper train") {
-  const Scratch scratch;
-  std::string words = "train";
-  for (const std::string& value :
-       {"Model/Directory=" + scratch / "model", "Output/Directory=" + scratch / "run",
-        std::string("Rollout/Prompts=2"), std::string("Rollout/Samples Per Prompt=2"),
-        std::string("Rollout/Max New Tokens=8"), std::string("Training/Iterations=1")})
-    words += " --set \"" + value + "\"";
-  const Outcome training = run(words);
-  INFO(training.text);
-  REQUIRE(training.code == 0);
-  const fs::path checkpoint = scratch.path / "run/checkpoints/iter_000001";
-  Outcome outcome = run("inspect " + scratch / "run");
+  const TrainedRun trained;
+  Outcome outcome = run("inspect " + trained.directory);
   CHECK(outcome.code == 0);
-  CHECK_THAT(outcome.text, ContainsSubstring("iter_000001: whole") &&
-                               ContainsSubstring("response_length") &&
-                               ContainsSubstring("completed"));
-  outcome = run("inspect " + checkpoint.string());
+  CHECK_THAT(outcome.text,
+             ContainsSubstring("iter_000001: whole") && ContainsSubstring("response_length") &&
+                 ContainsSubstring("completed") &&
+                 ContainsSubstring("rollouts: 1 file, iterations 1 to 1, 4 samples: whole"));
+  outcome = run("inspect " + trained.checkpoint.string());
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("after iteration 1"));
-  const std::string rollouts = scratch / "run/rollouts/iter_000001.h5";
-  CHECK(run("inspect " + rollouts).code == 0);
-  CHECK_THAT(run("inspect " + scratch / "run").text,
-             ContainsSubstring("rollouts: 1 file, iterations 1 to 1, 4 samples: whole"));
+  CHECK(run("inspect " + trained.rollouts).code == 0);
+}
 
-  // As text: by the model of the run, or a named one; a task's prompt ends with '='.
+TEST_CASE("inspect shows responses as text, by the model of the run or a named one") {
+  const TrainedRun trained;
+  const std::string model = trained.scratch / "model";
   for (const std::string& path :
-       {rollouts, scratch / "run", rollouts + " --model " + scratch / "model"}) {
-    outcome = run("inspect " + path + " --text 3");
+       {trained.rollouts, trained.directory, trained.rollouts + " --model " + model}) {
+    const Outcome outcome = run("inspect " + path + " --text 3");
     INFO(outcome.text);
     CHECK(outcome.code == 0);
     CHECK_THAT(outcome.text, ContainsSubstring("iteration 1, 4 samples") &&
                                  ContainsSubstring("prompt 1, sample 0: score 0") &&
                                  !ContainsSubstring("prompt 1, sample 1") &&
-                                 ContainsSubstring("=\n[response]\n"));
+                                 ContainsSubstring("=\n[response]\n"));  // the prompt is a task's
   }
-  CHECK(run("inspect " + scratch / "model" + " --text 1").code == 2);
-  CHECK(run("inspect " + rollouts + " --model x").code == 2);
+  CHECK(run("inspect " + model + " --text 1").code == 2);
+  CHECK(run("inspect " + trained.rollouts + " --model x").code == 2);
+}
 
-  const std::string good = read(rollouts);
-  std::string bad = good;
-  bad[bad.size() / 2] ^= 1;
-  bad.resize(bad.size() - 8);
-  write(rollouts, bad);
-  for (const std::string& path : {scratch / "run", rollouts + " --text 1"}) {
-    outcome = run("inspect " + path);
+TEST_CASE("inspect names a damaged rollout file") {
+  const TrainedRun trained;
+  flip_middle(trained.rollouts);
+  fs::resize_file(trained.rollouts, fs::file_size(trained.rollouts) - 8);
+  for (const std::string& path : {trained.directory, trained.rollouts + " --text 1"}) {
+    const Outcome outcome = run("inspect " + path);
     CHECK(outcome.code == 2);
     CHECK_THAT(outcome.text, ContainsSubstring("iter_000001.h5"));
   }
-  write(rollouts, good);
+}
 
-  std::string weights = read(checkpoint / "model.safetensors");
-  weights[weights.size() / 2] ^= 1;
-  write(checkpoint / "model.safetensors", weights);
+TEST_CASE("inspect says what damaged weights mean for a checkpoint, and for a run") {
+  const TrainedRun trained;
+  flip_middle(trained.checkpoint / "model.safetensors");
   const std::string others = "taper train passes damaged checkpoints over",
                     this_one = "taper train does not start from this checkpoint";
   for (const auto& [path, advice, no_advice] :
-       {std::tuple(checkpoint, this_one, others),
-        std::tuple(scratch.path / "run", others, this_one)}) {
-    outcome = run("inspect " + path.string());
+       {std::tuple(trained.checkpoint.string(), this_one, others),
+        std::tuple(trained.directory, others, this_one)}) {
+    const Outcome outcome = run("inspect " + path);
     CHECK(outcome.code == 2);
     CHECK_THAT(outcome.text,
                ContainsSubstring("model.safetensors") &&
                    ContainsSubstring("1 damaged or unreadable file (listed above); " + advice) &&
                    !ContainsSubstring(no_advice) && !ContainsSubstring("--repair"));
   }
-  // One damaged file does not hide another.
-  const fs::path other = scratch.path / "run/checkpoints/iter_000002";
-  fs::create_directories(other);
-  write(checkpoint / "config.json", "{");
-  write(rollouts, bad);
-  write(scratch / "run/metrics.jsonl", "{\"step\": 1}\nno line\n");
-  write(scratch / "run/status.json", "{");
-  write(scratch / "run/run.h5", "no HDF5 file");
-  outcome = run("inspect " + scratch / "run");
+}
+
+TEST_CASE("one damaged file of a run does not hide another") {
+  const TrainedRun trained;
+  const auto file = [&](const char* name) { return fs::path(trained.directory) / name; };
+  flip_middle(trained.checkpoint / "model.safetensors");
+  spill(trained.checkpoint / "config.json", "{");
+  fs::create_directories(file("checkpoints/iter_000002"));
+  flip_middle(trained.rollouts);
+  fs::resize_file(trained.rollouts, fs::file_size(trained.rollouts) - 8);
+  spill(file("metrics.jsonl"), "{\"step\": 1}\nno line\n");
+  spill(file("status.json"), "{");
+  spill(file("run.h5"), "no HDF5 file");
+  const Outcome outcome = run("inspect " + trained.directory);
   INFO(outcome.text);
   CHECK(outcome.code == 2);
   for (const char* part :
-       {"iter_000001/model.safetensors is damaged", "iter_000001/config.json has 1 bytes",
+       {"iter_000001/model.safetensors is damaged", "iter_000001/config.json has 1 byte ",
         "iter_000002/manifest.json cannot be read", "rollouts/iter_000001.h5 is damaged",
         "metrics.jsonl:2 ", "status.json is not valid JSON", "run.h5 is damaged",
         "7 damaged or unreadable files", "iter_000001: DAMAGED", "run.h5: DAMAGED"})
     CHECK_THAT(outcome.text, ContainsSubstring(part));
   CHECK_THAT(outcome.text, !ContainsSubstring("--repair"));  // its source is damaged, too
-  write(checkpoint / "manifest.json", "{}");
-  CHECK(run("inspect " + checkpoint.string()).code == 2);
+  spill(trained.checkpoint / "manifest.json", "{}");
+  CHECK(run("inspect " + trained.checkpoint.string()).code == 2);
 }
 
 TEST_CASE("inspect shows files of other kinds, or says what they are") {
@@ -251,34 +277,36 @@ TEST_CASE("inspect shows files of other kinds, or says what they are") {
   shows(weights,
         {"weights (safetensors)", " tensors, ", "model.embed_tokens.weight: ", "(320, 64)"});
   shows(scratch / "model/config.json", {"JSON: {", "model_type: \"llama\"", "vocab_size: 320"});
-  write(scratch / "list.json", "[1, 2]");
+  spill(scratch / "list.json", "[1, 2]");
   shows(scratch / "list.json", {"JSON: [2 items]"});
-  write(scratch / "metrics.jsonl", "{\"step\": 3, \"a\": 1}\n{\"step\": 4}\n");
+  spill(scratch / "one.json", "{\"list\": [1]}");
+  shows(scratch / "one.json", {"JSON: {1 key}", "list: [1 item]"});
+  spill(scratch / "metrics.jsonl", "{\"step\": 3, \"a\": 1}\n{\"step\": 4}\n");
   shows(scratch / "metrics.jsonl", {"metrics log: 2 lines, iterations 3 to 4"});
-  write(scratch / "in.jsonl", "{\"prompt\": \"x\", \"b\": 1}\n\n{}\n");
+  spill(scratch / "in.jsonl", "{\"prompt\": \"x\", \"b\": 1}\n\n{}\n");
   shows(scratch / "in.jsonl", {"JSON lines: 2 lines, the first with b, prompt"});
 
   fs::resize_file(weights, fs::file_size(weights) - 1);
   refuses(weights, {"truncated"});
-  write(scratch / "bad.json", "{\n\"a\": ]}");
+  spill(scratch / "bad.json", "{\n\"a\": ]}");
   refuses(scratch / "bad.json", {"bad.json is not valid JSON", "line 2"});
-  write(scratch / "bad.jsonl", "{}\n{\n");
+  spill(scratch / "bad.jsonl", "{}\n{\n");
   refuses(scratch / "bad.jsonl", {"bad.jsonl:2"});
-  write(scratch / "run.yaml", "Run:\n  Seed: 1\n");
+  spill(scratch / "run.yaml", "Run:\n  Seed: 1\n");
   refuses(scratch / "run.yaml", {"is a YAML file", "HDF5 files, weights", "--check"});
-  write(scratch / "notes.txt", "hello");
+  spill(scratch / "notes.txt", "hello");
   refuses(scratch / "notes.txt", {"does not know", "HDF5 files, weights"});
 }
 
 TEST_CASE("paths with blanks stand in quotes") {
   const Scratch scratch;
   const auto quoted = [&](const std::string& name) { return "'" + scratch / name + "'"; };
-  write(scratch / "my notes.txt", "hello");
+  spill(scratch / "my notes.txt", "hello");
   scratch.refuses("inspect " + quoted("my notes.txt"), {quoted("my notes.txt") + " is a file of"});
   scratch.refuses("inspect " + quoted("no notes"), {quoted("no notes") + " does not exist"});
-  write(scratch / "my notes.h5", "hello");
+  spill(scratch / "my notes.h5", "hello");
   scratch.refuses("inspect " + quoted("my notes.h5"), {quoted("my notes.h5") + " is damaged"});
-  write(scratch / "in.jsonl", "{\"tokens\": [5, 9]}\n");
+  spill(scratch / "in.jsonl", "{\"tokens\": [5, 9]}\n");
   const Outcome outcome = run("score --model " + scratch / "model" + " --input " +
                               scratch / "in.jsonl" + " --output " + quoted("my scores.jsonl"));
   INFO(outcome.text);
@@ -295,19 +323,19 @@ TEST_CASE("report names the interpreter that is missing") {
 
 TEST_CASE("inspect says of a killed run that it runs no more, and counts lines of evaluations") {
   const Scratch scratch;
-  write(scratch / "status.json", "{\"state\": \"running\", \"iteration\": 2}");
-  write(scratch / "metrics.jsonl",
+  spill(scratch / "status.json", "{\"state\": \"running\", \"iteration\": 2}");
+  spill(scratch / "metrics.jsonl",
         "{\"step\": 1}\n{\"step\": 2}\n{\"step\": 2, \"val/score/final\": 0.5}\n");
-  const Outcome killed = run("inspect " + scratch.path.string());
+  const Outcome killed = run("inspect " + scratch.path().string());
   INFO(killed.text);
   CHECK(killed.code == 0);
   CHECK_THAT(killed.text,
              ContainsSubstring("no job is at work here") &&
                  ContainsSubstring("metrics.jsonl: 3 lines, iterations 1 to 2 (1 line of "
                                    "evaluations after an iteration)"));
-  write(scratch / "status.json", "{\"state\": \"completed\", \"iteration\": 2}");
-  write(scratch / "metrics.jsonl", "broken\n");
-  const Outcome over = run("inspect " + scratch.path.string());
+  spill(scratch / "status.json", "{\"state\": \"completed\", \"iteration\": 2}");
+  spill(scratch / "metrics.jsonl", "broken\n");
+  const Outcome over = run("inspect " + scratch.path().string());
   INFO(over.text);
   CHECK_THAT(over.text, !ContainsSubstring("no job is at work") &&
                             ContainsSubstring("metrics.jsonl: DAMAGED") &&

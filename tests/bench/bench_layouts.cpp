@@ -300,6 +300,7 @@ int run(int argc, char** argv) {
   line.integer("prompt-tokens", options.prompt_tokens, "N", "length of prompts").at_least(1);
   line.integer("max-new-tokens", options.max_new_tokens, "N", "limit of lengths").at_least(1);
   line.integer("max-running", options.max_running, "N", "sequences in flight per rank").at_least(1);
+  line.number("kv-memory-mb", options.kv_memory_mb, "MB", "KV cache per rank").above(0);
   line.integer("seed", options.seed, "S", "of lengths and sampling").at_least(0);
   line.number("period-ms", period_ms, "MS", "between consultations, at least");
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {

@@ -2,7 +2,6 @@
 #include "comm/TreeReduce.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstdint>
@@ -10,8 +9,11 @@
 #include "base/Error.hpp"
 #include "base/Random.hpp"
 #include "comm/GroupCache.hpp"
+#include "support/Bits.hpp"
+#include "support/Shards.hpp"
 
 using namespace taper;
+using namespace taper::test;
 
 namespace {
 
@@ -46,22 +48,6 @@ std::vector<float> local_partials(const ReductionTree& tree, Range shard,
   std::vector<float> flat;
   for (const auto& value : stack) flat.insert(flat.end(), value.begin(), value.end());
   return flat;
-}
-
-std::vector<Range> shards_of(int units, int leaves_per_unit, int degree) {
-  std::vector<Range> shards;
-  for (int i = 0; i < degree; ++i) {
-    const Range units_of = shard_range(units, degree, i);
-    shards.push_back({units_of.begin * leaves_per_unit, units_of.end * leaves_per_unit});
-  }
-  return shards;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  const auto is_same = [](float x, float y) {
-    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
-  };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same);
 }
 
 constexpr float kCanary = 1234.5f;

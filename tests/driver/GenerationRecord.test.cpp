@@ -61,6 +61,10 @@ TEST_CASE("totals of a generation") {
   CHECK(value(m, "adaptive/first_layout") == 1111);
   CHECK(value(m, "adaptive/last_layout") == 211);
   CHECK(summary(example()).find("2+1+1 at 1.25 s (12 sequences") != std::string::npos);
+  GenerationReport once = example();
+  once.consultations = once.switches.at(0).sequences = 1;
+  CHECK(summary(once).find("at 1.25 s (1 sequence,") != std::string::npos);
+  CHECK(summary(once).find("; 1 consultation, ") != std::string::npos);
 }
 
 TEST_CASE("the account of a generation in run.h5") {

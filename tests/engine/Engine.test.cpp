@@ -178,7 +178,7 @@ TEST_CASE("snapshots and reports count what is there") {
   for (int i = 0; i < 3; ++i)
     test.engine.submit(request(random_prompt(i, 10, m.config.vocab), 20 + i, i, 2));
   EngineSnapshot s = test.engine.snapshot();
-  CHECK(s.alive == 0);
+  CHECK(s.running == 0);
   CHECK(s.waiting == 6);
   CHECK(s.lengths[0] == 0);  // of the running only
   const StepReport first = test.engine.step();
@@ -189,7 +189,7 @@ TEST_CASE("snapshots and reports count what is there") {
   CHECK(first.context == 20);
   for (int i = 0; i < 7; ++i) CHECK(test.engine.step().decode_rows == 2);
   s = test.engine.snapshot();
-  CHECK(s.alive == 2);
+  CHECK(s.running == 2);
   CHECK(s.longest == 18);
   CHECK(s.context == 34);
   CHECK(s.lengths[3] == 2);  // 8 tokens each

@@ -3,12 +3,13 @@
 """Kills a training run again and again, anywhere, and compares its end with an undisturbed run.
 
 Each kill takes one rank (SIGKILL) after a random time; the launcher must then end with a non-zero code
-within the guard. The run goes on with `--resume auto` until it is finished. Its final checkpoint and its
-last rollouts must equal those of the undisturbed run: weights byte for byte. Checkpoints are written in
-every iteration, so that many kills hit one in the making.
+within the guard. The run goes on with `--resume auto` until it is finished. Its final checkpoint must equal
+that of the undisturbed run, weights byte for byte. Checkpoints are written in every iteration, so that many
+kills hit one in the making.
 """
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -18,14 +19,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import ranks_of
+from taper_runs import Outcome, Runs, arguments, finish, ranks_of
+
+RANKS = 2
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--taper", required=True, type=Path, help="the executable")
-    parser.add_argument("--data", required=True, type=Path, help="the data folder with model/config.json")
-    parser.add_argument("--launcher", default="mpiexec -n 2")
+    parser = arguments(__doc__)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
@@ -33,47 +33,36 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def launch(args: argparse.Namespace, *words: str) -> subprocess.Popen:
-    """A run in a session of its own, so that nothing of it is left behind."""
-    env = dict(os.environ, OMP_NUM_THREADS="1", OMP_PROC_BIND="false")
-    return subprocess.Popen([*args.launcher.split(), str(args.taper), *words], env=env, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+def run_to_end(runs: Runs, words: list[str], guard: float) -> None:
+    """Ends the test where the command does not end with success within so many seconds."""
+    outcome = runs.run(words, RANKS, guard)
+    if outcome.timed_out or outcome.code != 0:
+        what = f"still ran after {guard:.0f} s" if outcome.timed_out else f"ended with code {outcome.code}"
+        sys.exit(f"'{words[0]}' {what}:\n{outcome.text[-3000:]}")
 
 
-def train_words(args: argparse.Namespace, model: Path, output: Path) -> list[str]:
-    values = {"Model/Directory": model, "Output/Directory": output, "Training/Iterations": args.iterations,
-              "Rollout/Prompts": 4, "Rollout/Samples Per Prompt": 4, "Rollout/Max New Tokens": 24,
-              "Rollout/KV Memory MB": 64, "Training/Max Tokens": 256, "Algorithm/Entropy Coefficient": 0.05,
-              "Optimizer/Learning Rate": 1e-3, "Checkpoint/Every": 1, "Checkpoint/Keep": 2, "Run/Hang Seconds": 60}
-    words = ["train"]
-    for key, value in values.items():
-        words += ["--set", f"{key}={value}"]
-    return words
+def end_after_kill(process: subprocess.Popen, ranks: list[int], guard: float) -> Outcome:
+    """Kills one of these ranks, where there are any; the job must then end within the guard."""
+    for pid in ranks[:1]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    outcome = finish(process, guard)
+    if outcome.timed_out:
+        sys.exit(f"the job still ran {guard:.0f} s after one of its ranks was killed:\n{outcome.text[-3000:]}")
+    return outcome
 
 
-def run_to_end(args: argparse.Namespace, *words: str) -> None:
-    process = launch(args, *words)
-    _, errors = process.communicate()
-    if process.returncode != 0:
-        sys.exit(f"'{words[0]}' ended with code {process.returncode}:\n{errors.decode(errors='replace')[-3000:]}")
-
-
-def disturb(args: argparse.Namespace, words: list[str], rng: random.Random, span: float) -> bool:
+def disturb(runs: Runs, words: list[str], rng: random.Random, span: float, guard: float) -> bool:
     """One run with one kill; False where it finished before."""
-    process = launch(args, *words)
+    process = runs.start(words, RANKS)
     time.sleep(rng.uniform(0.0, span))
-    ranks = ranks_of(process, args.taper)
-    if process.poll() is None and ranks:
-        os.kill(rng.choice(ranks), signal.SIGKILL)
+    ranks = ranks_of(process, runs.taper)
+    rng.shuffle(ranks)
     start = time.monotonic()
-    try:
-        _, errors = process.communicate(timeout=args.guard)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        sys.exit(f"the job still ran {args.guard:.0f} s after one of its ranks was killed")
-    if process.returncode == 0:
+    outcome = end_after_kill(process, ranks, guard)
+    if outcome.code == 0:
         return False
-    print(f"  killed one of {len(ranks)} ranks, ended with code {process.returncode} after "
+    print(f"  killed one of {len(ranks)} ranks, ended with code {outcome.code} after "
           f"{time.monotonic() - start:.1f} s", flush=True)
     return True
 
@@ -82,17 +71,21 @@ def main() -> None:
     args = parse()
     rng = random.Random(args.seed)
     with tempfile.TemporaryDirectory(prefix="taper-faults-") as scratch:
-        folder = Path(scratch)
-        run_to_end(args, "sft", "--set", f"Model/Directory={args.data}/model", "--set", "Training/From Scratch=true",
-                   "--set", "Training/Steps=1", "--set", "Training/Batch Tokens=512", "--set", "Training/Max Tokens=512",
-                   "--set", f"Output/Directory={folder}/model")
+        runs, folder = Runs(args, Path(scratch)), Path(scratch)
+
+        def words(output: Path) -> list[str]:
+            # The embedded model: files that take long enough to write that kills hit them.
+            return runs.train(args.source / "data/model", output, Training__Iterations=args.iterations,
+                              Rollout__Samples_Per_Prompt=4, Rollout__KV_Memory_MB=64, Evaluation__Every=0,
+                              Run__Hang_Seconds=60)
+
         start = time.monotonic()
-        run_to_end(args, *train_words(args, folder / "model", folder / "straight"))
+        run_to_end(runs, words(folder / "straight"), 600)
         span = time.monotonic() - start
         print(f"undisturbed run: {args.iterations} iterations in {span:.1f} s", flush=True)
-        words = train_words(args, folder / "model", folder / "killed")
-        kills = sum(disturb(args, words, rng, span) for _ in range(args.kills))
-        run_to_end(args, *words)
+        disturbed = words(folder / "killed")
+        kills = sum(disturb(runs, disturbed, rng, span, args.guard) for _ in range(args.kills))
+        run_to_end(runs, disturbed, 600)
         name = f"checkpoints/iter_{args.iterations:06d}/model.safetensors"
         same = (folder / "straight" / name).read_bytes() == (folder / "killed" / name).read_bytes()
         lines = (folder / "killed" / "metrics.jsonl").read_text().count("\n")

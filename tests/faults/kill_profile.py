@@ -7,26 +7,14 @@ guard. What the side file held must be the beginning of what the next one holds,
 ends by itself and leaves the profile, and the side file to go on from since its budget was too small.
 """
 
-import argparse
 import json
-import os
-import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from kill_and_resume import launch, run_to_end
-from taper_runs import ranks_of
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--taper", required=True, type=Path, help="the executable")
-    parser.add_argument("--data", required=True, type=Path, help="the data folder with model/config.json")
-    parser.add_argument("--launcher", default="mpiexec -n 2")
-    parser.add_argument("--guard", type=float, default=120.0, help="seconds to wait for what must happen")
-    return parser.parse_args()
+from kill_and_resume import RANKS, end_after_kill, run_to_end
+from taper_runs import Runs, arguments, finish, ranks_of
 
 
 def visits_of(partial: Path) -> dict:
@@ -41,37 +29,39 @@ def count(visits: dict) -> int:
     return sum(len(v) for v in visits.values())
 
 
-def kill_when_grown(args: argparse.Namespace, words: list[str], partial: Path) -> dict:
+def kill_when_grown(runs: Runs, words: list[str], partial: Path, guard: float) -> dict:
     """Starts a job, kills a rank once the side file holds more than before, returns what it holds."""
     before = count(visits_of(partial))
-    process = launch(args, *words)
-    end = time.monotonic() + args.guard
+    process = runs.start(words, RANKS)
+    end = time.monotonic() + guard
     while count(visits_of(partial)) <= before:
         if process.poll() is not None or time.monotonic() > end:
-            sys.exit(f"no side file grew; the job ended with {process.poll()}: {process.stderr.read()[-2000:]!r}")
+            sys.exit(f"no side file grew; the job ended with {process.poll()}:\n{finish(process, 0).text[-2000:]}")
         time.sleep(0.05)
-    os.kill(ranks_of(process, args.taper)[-1], signal.SIGKILL)
-    _, errors = process.communicate(timeout=args.guard)
-    if process.returncode == 0:
-        sys.exit(f"the job ended with code 0 after one of its ranks was killed:\n{errors!r}")
+    outcome = end_after_kill(process, ranks_of(process, runs.taper)[-1:], guard)
+    if outcome.code == 0:
+        sys.exit(f"the job ended with code 0 after one of its ranks was killed:\n{outcome.text}")
     kept = visits_of(partial)
     print(f"  killed with {count(kept)} visits of {len(kept)} points kept", flush=True)
     return kept
 
 
 def main() -> None:
-    args = parse()
+    parser = arguments(__doc__)
+    parser.add_argument("--guard", type=float, default=120.0, help="seconds to wait for what must happen")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="taper-profile-") as scratch:
+        runs = Runs(args, Path(scratch))
         output = Path(scratch) / "profile.h5"
         partial = Path(f"{output}.partial")
-        words = ["profile", "--model", f"{args.data}/model", "--output", str(output), "--kv-memory-mb", "256",
-                 "--budget"]
-        first = kill_when_grown(args, [*words, "60"], partial)
-        second = kill_when_grown(args, [*words, "60"], partial)
+        words = ["profile", "--model", str(args.source / "data/model"), "--output", str(output),
+                 "--kv-memory-mb", "256", "--budget"]
+        first = kill_when_grown(runs, [*words, "60"], partial, args.guard)
+        second = kill_when_grown(runs, [*words, "60"], partial, args.guard)
         for point, visits in first.items():
             if second.get(point, [])[:len(visits)] != visits:
                 sys.exit(f"the visits of {point} were not kept")
-        run_to_end(args, *words, "0.1")
+        run_to_end(runs, [*words, "0.1"], args.guard)
         left = sorted(p.name for p in Path(scratch).iterdir())
         print(f"after the last start: {left}")
         if left != ["profile.h5", "profile.h5.partial"]:  # its budget is spent, and too small

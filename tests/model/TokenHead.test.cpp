@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/Error.hpp"
 #include "base/Random.hpp"
 #include "model/GoldenModel.hpp"
+#include "support/Bits.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -61,11 +61,6 @@ struct HeadRun {
   std::vector<int> rows;
   std::vector<std::int32_t> targets;
 };
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
 
 }  // namespace
 

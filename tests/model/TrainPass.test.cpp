@@ -5,11 +5,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <cstring>
 #include <map>
 
 #include "comm/Group.hpp"
 #include "model/GoldenModel.hpp"
+#include "support/Bits.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -29,10 +29,6 @@ Scores score(GoldenModel& m, const PackedSequences& s) {
   m.pass->log_probs(m.exec, *m.view, m.parallel, rows, targets, {m.config.vocab, 1.0f},
                     scores.log_prob, scores.entropy);
   return scores;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 Group world() {

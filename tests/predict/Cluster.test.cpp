@@ -3,8 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "predict/LengthLaw.hpp"
 #include "predict/Policy.hpp"
+#include "support/heavy_tail.hpp"
 #include "support/synthetic_profile.hpp"
 
 using namespace taper;
@@ -54,17 +54,7 @@ TEST_CASE("plans for very many ranks cover all of them") {
   const std::vector<int> degrees{1, 2, 4, 8};
   const DivisorChain chain = DivisorChain::of(512);
   Policy policy(test::synthetic_profile(test::small_model_tcp(), degrees), chain, {});
-  Workload work;
-  work.sequences = 64 * chain.ranks();
-  work.prompt_tokens = 100 * work.sequences;
-  work.max_new_tokens = 1024;
-  const auto lengths = draw_lengths(LengthLaw::kHeavyTail, 1, 0, work.sequences, 1024);
-  std::vector<Outcome> outcomes;
-  for (int i = 0; i < work.sequences; ++i) outcomes.push_back({i, 100, lengths[i], false});
-  policy.begin(work);
-  policy.finish(outcomes, 1'000'000'000);
-  work.iteration = 1;
-  policy.begin(work);
+  test::learn_heavy_tail(policy, 64 * chain.ranks());
   // Deep in the tail: one long response in each block of eight ranks.
   Snapshot s{Layout::uniform(1, chain), std::vector<ReplicaSnapshot>(512), 2'000'000'000, 0, 0};
   for (std::size_t r = 0; r < s.replicas.size(); r += 8) {

@@ -98,13 +98,3 @@ TEST_CASE("a missing degree is refused, a missing pair class is not") {
   CHECK_THROWS_AS(model.curve(4, PairClass::kSameNode), Error);
   CHECK(&model.curve(2, PairClass::kOtherNode) == &model.curve(2, PairClass::kSameNode));
 }
-
-TEST_CASE("leaving samples out tells the error of interpolation") {
-  const auto profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
-  const auto errors = leave_one_out(profile.steps);
-  REQUIRE(errors.size() == 2);
-  CHECK(errors[0].tp == 1);
-  CHECK(errors[1].p50 < 30000);
-  CHECK(errors[1].p50 <= errors[1].p90);
-  CHECK(errors[1].p95 <= errors[1].max);
-}

@@ -10,8 +10,10 @@
 
 #include "base/Error.hpp"
 #include "base/Random.hpp"
+#include "support/Shards.hpp"
 
 using namespace taper;
+using namespace taper::test;
 
 namespace {
 
@@ -94,15 +96,6 @@ struct PlainTree {
   }
 };
 
-std::vector<Range> shards_of(int leaves, int units, int degree) {
-  std::vector<Range> shards;
-  for (int i = 0; i < degree; ++i) {
-    const Range shard = shard_range(units, degree, i);
-    shards.push_back({shard.begin * (leaves / units), shard.end * (leaves / units)});
-  }
-  return shards;
-}
-
 }  // namespace
 
 TEST_CASE("a power-of-two shard is exactly one node, whatever the number of units") {
@@ -110,7 +103,7 @@ TEST_CASE("a power-of-two shard is exactly one node, whatever the number of unit
     for (const int leaves_per_unit : {1, 2, 3, 5}) {
       const ReductionTree tree(units, leaves_per_unit);
       for (int degree = 1; degree <= 256; degree *= 2) {
-        for (const Range& shard : shards_of(tree.leaves(), units, degree)) {
+        for (const Range& shard : shards_of(units, leaves_per_unit, degree)) {
           REQUIRE(tree.partials(shard) == (shard.empty() ? 0 : 1));
         }
       }
@@ -152,7 +145,7 @@ TEST_CASE("shards of every degree give the bits of the single shard") {
     const auto leaves = uneven_floats(tree.leaves(), units);
     const float whole = run(tree.local_program({0, tree.leaves()}), leaves)[0];
     for (int degree = 1; degree <= 17; ++degree) {
-      REQUIRE(bits(sharded_sum(tree, shards_of(tree.leaves(), units, degree), leaves)) ==
+      REQUIRE(bits(sharded_sum(tree, shards_of(units, leaves_per_unit, degree), leaves)) ==
               bits(whole));
     }
   }

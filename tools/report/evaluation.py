@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from report.data import Group, all_runs, config_entries, finite_points, is_single
 from report.style import COLOURS, iteration_axis, legend_below, new_figure
+from report.words import count_text
 from taper_h5 import Run
 
 MEAN, FINAL = "val/score/mean", "val/score/final"
@@ -27,7 +28,7 @@ def evaluation_points(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 def when(trained: int) -> str:
     """Which weights an evaluation was of."""
-    return "before training" if trained == 0 else f"after {trained} iterations"
+    return "before training" if trained == 0 else f"after {count_text(trained, 'iteration')}"
 
 
 def how_sampled(runs: list[Run]) -> str:

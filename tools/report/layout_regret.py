@@ -16,6 +16,7 @@ from report.style import (
     new_figure,
     outside_legend,
 )
+from report.words import count_text
 
 MARKED = 12  # generations up to which each is a mark
 ADAPTIVE, ORACLE = COLOURS[0], COLOURS[1]
@@ -126,11 +127,11 @@ def _draw_group(above: Axes, below: Axes, group: Group, accounts: list[Accounts]
 
 
 def _share_title(accounts: list[Accounts]) -> str:
-    generations = sum(len(a.steps) for a in accounts)
+    told = count_text(sum(len(a.steps) for a in accounts), "generation")
     room = sum(int(a.room.sum()) for a in accounts)
     title, at_least = "Saved against the best static layout", f"{100 * ROOM:g} % or more"
     if room == 0:
-        return f"{title} (the oracle gains {at_least} in none of {generations} generations)"
+        return f"{title} (the oracle gains {at_least} in none of {told})"
     share = 100 * oracle_share(accounts)
-    where = f"over the {room} of {generations} generations where it gains {at_least}"
+    where = f"over the {room} of {told} where it gains {at_least}"
     return f"{title}: {share:.1f} % of the oracle's gain\n({where})"

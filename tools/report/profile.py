@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from report.pages import Page, Picture, Table
 from report.style import COLOURS, from_zero, log_tokens, new_figure, render
+from report.words import count_text
 from taper_h5 import Profile
 
 PAIRS = ("same node", "other node")
@@ -126,7 +127,10 @@ def completeness(profile: Profile) -> str:
 
 def profile_page(profile: Profile) -> Page:
     facts = [["", profile.path.name], *([name, value] for name, value in profile.facts.items())]
-    points = f"{len(profile.steps['tp'])} points on {profile.ranks} ranks, {completeness(profile)}"
+    points = (
+        f"{count_text(len(profile.steps['tp']), 'point')} on {count_text(profile.ranks, 'rank')}, "
+        f"{completeness(profile)}"
+    )
     return Page(
         f"Latency profile {profile.path.stem}",
         points,

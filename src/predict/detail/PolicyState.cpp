@@ -10,10 +10,10 @@
 namespace taper {
 namespace {
 
-// Work of one decision: sequences x scenarios x plans that keep it within a millisecond.
+// Sequences x scenarios of a search, so that few sequences are judged on more futures.
 constexpr int kMostDraws = 1024;
 constexpr std::uint64_t kStateVersion = 4;
-// Of one decision, as PlanSearch counts it: about a millisecond.
+// Of one decision, as PlanSearch counts it: about a millisecond, and what its last step takes.
 constexpr std::int64_t kSearchWork = 24576;
 // More ranks than these are judged by a sample, of two blocks at least.
 constexpr int kMostRanks = 64;
@@ -48,13 +48,13 @@ PlanSetting Policy::State::setting(Cluster& cluster) {
           [&cluster](const Layout& layout) -> const LayoutShape& { return cluster.shape(layout); },
           work.slots_per_rank,
           options.look_ahead,
-          options.mixed_groups&&& cluster == &whole,
+          options.mixed_groups && !is_sample(cluster),
           options.repack};
 }
 
 std::optional<std::vector<PricedPlan>> Policy::State::search_on(const Snapshot& snapshot) {
   Cluster& cluster = priced(snapshot.layout);
-  const bool sampled = &cluster != &whole;
+  const bool sampled = is_sample(cluster);
   if (!search || search->epoch != snapshot.epoch) {
     const Snapshot seen = sampled ? sample_of(snapshot, cluster.chain(), degrees.back()) : snapshot;
     const int count = seen.alive();

@@ -23,7 +23,7 @@
 namespace taper {
 
 struct Policy::State {
-  // degrees: ascending, not empty, all in the profile and in the chain.
+  // usable: degrees, ascending, not empty, all in the profile and in the chain.
   State(const LatencyProfile& p, const DivisorChain& chain, const PolicyOptions& o,
         std::vector<int> usable);
 
@@ -35,6 +35,7 @@ struct Policy::State {
             std::span<const SequenceMove> moves) const;
   // Plans are priced on this cluster: all ranks, or a sample of very many.
   Cluster& priced(const Layout& layout) { return sample && layout.is_uniform() ? *sample : whole; }
+  bool is_sample(const Cluster& cluster) const { return &cluster != &whole; }
   PlanSetting setting(Cluster& cluster);
   // Goes on with the search for plans, or begins one. Nothing where it is not done yet; else its
   // plans, on all ranks.

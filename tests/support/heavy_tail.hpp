@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generations with a few very long responses, for tests and benchmarks of the layout policy.
+#pragma once
+
+#include "predict/LengthLaw.hpp"
+#include "predict/Policy.hpp"
+
+namespace taper::test {
+
+// Lets a policy that has seen nothing yet learn from one generation of so many responses to prompts
+// of 100 tokens, and begins the next one, which is returned.
+inline Workload learn_heavy_tail(Policy& policy, int sequences) {
+  Workload work;
+  work.sequences = sequences;
+  work.prompt_tokens = 100 * std::int64_t{sequences};
+  work.max_new_tokens = 1024;
+  const auto lengths =
+      draw_lengths(LengthLaw::kHeavyTail, 1, 0, work.sequences, work.max_new_tokens);
+  std::vector<Outcome> outcomes;
+  for (int i = 0; i < work.sequences; ++i) outcomes.push_back({i, 100, lengths[i], false});
+  policy.begin(work);
+  policy.finish(outcomes, 1'000'000'000);
+  work.iteration = 1;
+  policy.begin(work);
+  return work;
+}
+
+}  // namespace taper::test
