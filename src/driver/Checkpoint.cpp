@@ -110,7 +110,7 @@ std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const Model
 }  // namespace
 
 void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
-                           const StateInfo& info) {
+                           const StateInfo& info, const std::function<void()>& before_rename) {
   const std::string name = iteration_name(info.iteration);
   const fs::path target = directory_ / name, aside = directory_ / (name + kUnfinished);
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
@@ -124,6 +124,10 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
   if (ranks.rank() == 0) {
     write_manifest(aside, info);
     for (const auto& entry : fs::directory_iterator(aside)) sync_file(entry.path());
+  }
+  barrier(ranks.world());
+  before_rename();
+  if (ranks.rank() == 0) {
     ranks.progress.set_step(2);
     writing.rename_to(target);
     ranks.progress.set_step(3);
@@ -134,12 +138,16 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
   barrier(ranks.world());
 }
 
+std::vector<fs::path> CheckpointStore::unfinished(const fs::path& directory) {
+  std::vector<fs::path> found;
+  if (!fs::exists(directory)) return found;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().extension() == kUnfinished) found.push_back(entry.path());
+  return found;
+}
+
 void CheckpointStore::remove_unfinished() const {
-  if (!fs::exists(directory_)) return;
-  std::vector<fs::path> unfinished;
-  for (const auto& entry : fs::directory_iterator(directory_))
-    if (entry.path().extension() == kUnfinished) unfinished.push_back(entry.path());
-  for (const auto& path : unfinished) fs::remove_all(path);
+  for (const auto& path : unfinished(directory_)) fs::remove_all(path);
   for (const auto& path : being_replaced(directory_)) finish_replacement(path);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,10 +19,11 @@ class CheckpointStore {
   CheckpointStore(std::filesystem::path directory, int keep)
       : directory_(std::move(directory)), keep_(keep) {}
 
-  // Saves the state after info.iteration and removes the oldest beyond `keep`. Collective over the
-  // world.
+  // Saves the state after info.iteration and removes the oldest beyond `keep`. When everything is
+  // written, but the checkpoint not there yet, all ranks call `before_rename`: for what must not be
+  // missing where the checkpoint exists. Collective over the world.
   void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
-            const StateInfo& info);
+            const StateInfo& info, const std::function<void()>& before_rename);
 
   // Removes what killed runs left half-written, and puts back a checkpoint that was about to be
   // replaced. One rank only, before loading.
@@ -51,6 +53,9 @@ class CheckpointStore {
 
   // The checkpoints of a folder by their names, newest first; none where there is no such folder.
   static std::vector<std::filesystem::path> list(const std::filesystem::path& directory);
+
+  // What runs that were killed while saving have left half-written.
+  static std::vector<std::filesystem::path> unfinished(const std::filesystem::path& directory);
 
   // The checkpoints that a kill caught being replaced: what they were stands in old_path() of each,
   // oldest first.

@@ -91,7 +91,13 @@ void require_no_lost_checkpoints(const fs::path& output, const RunOptions& now) 
       "put them back, choose another Output/Directory, or remove these results and start over with "
       "--resume none";
   std::vector<std::int64_t> done = iterations_of_metrics(output), begun = done;
-  // The metrics of an iteration are written behind its checkpoint, its rollouts before that.
+  // Rollouts and metrics of an iteration are written before its checkpoint, the metrics while that
+  // is complete under another name.
+  for (const fs::path& path : CheckpointStore::unfinished(output / "checkpoints"))
+    if (const auto iteration = iteration_of_name(path.stem().string())) {
+      std::erase(done, *iteration);
+      done.push_back(*iteration - 1);
+    }
   for (const std::int64_t iteration : iterations_of_rollouts(output)) {
     begun.push_back(iteration);
     done.push_back(iteration - 1);

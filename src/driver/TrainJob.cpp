@@ -41,10 +41,15 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
           model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.temperature}};
 }
 
-void TrainJob::save_checkpoint(std::int64_t iteration) {
-  if (log_) log_->flush();  // the iterations before, which a resumed run does not repeat
+// record: writes what is still missing of the iteration in the log. A resumed run does not repeat
+// the iterations up to a checkpoint, so they are in all results before it is there.
+void TrainJob::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {
   checkpoints_.save(ranks_, files_, model_,
-                    {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_});
+                    {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_},
+                    [&] {
+                      record();
+                      if (log_) log_->flush();
+                    });
   saved_ = iteration;
 }
 
@@ -71,7 +76,7 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   learned_ = generator_.save_policy();
   // Before any other result: where a kill comes first, nothing is left that is taken for a run, and
   // the same command may begin again.
-  if (!from.is_own) save_checkpoint(finished_);
+  if (!from.is_own) save_checkpoint(finished_, [] {});
   if (ranks_.rank() == 0) {
     if (const std::string removed = later_results(output, finished_); !removed.empty())
       TAPER_INFO("removing from " << path_text(output) << ", since this job starts after iteration "
@@ -123,7 +128,7 @@ void TrainJob::report_completed() const {
 
 void TrainJob::stop_early() {
   ranks_.progress.set_phase("save_checkpoint");
-  if (saved_ < finished_) save_checkpoint(finished_);
+  if (saved_ < finished_) save_checkpoint(finished_, [] {});
   if (!log_) return;
   log_->flush();
   status_.write(RunState::kStopped, finished_, to_string(stop_reason_));
@@ -176,13 +181,20 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
 
   timer.start("output");
   write_rollout_file(iteration, samples);
+  const auto record_iteration = [&] { record(iteration, samples, update, metrics, timer); };
   const bool last = iteration == options_.training.iterations;
   if (last || (options_.checkpoint.every > 0 && iteration % options_.checkpoint.every == 0)) {
     timer.start("save_checkpoint");
-    save_checkpoint(iteration);
+    save_checkpoint(iteration, record_iteration);
+  } else {
+    record_iteration();
   }
-  timer.stop();
+}
 
+// Stops the timer, and writes metrics and times of the iteration into all results.
+void TrainJob::record(std::int64_t iteration, const std::vector<Sample>& samples,
+                      const UpdateReport& update, MetricValues& metrics, PhaseTimer& timer) {
+  timer.stop();
   std::int64_t tokens = 0;
   for (const Sample& s : samples) tokens += s.length();
   for (auto& m : rollout_metrics(samples)) metrics.push_back(m);
@@ -200,9 +212,7 @@ void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, Metr
   metrics.emplace_back("rollout/preemptions",
                        static_cast<double>(generator_.preemptions() - preempted_before_));
   const auto timing = reduce_timing(ranks_.world(), timer);
-  if (!log_) return;
-  log_->add(iteration, metrics, timing, samples);
-  if (saved_ == iteration) log_->flush();  // is behind a checkpoint, with the time of saving it
+  if (log_) log_->add(iteration, metrics, timing, samples);
 }
 
 // Generates, scores where the responses were made, and brings all samples to all ranks.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,11 +65,13 @@ class TrainJob {
   std::int64_t restore(const ResumePoint& from);
   ExitCode run_iterations();
   void report_completed() const;
-  void save_checkpoint(std::int64_t iteration);
+  void save_checkpoint(std::int64_t iteration, const std::function<void()>& record);
   // False where a stop request came before the update.
   bool iterate(std::int64_t iteration);
   void update(std::int64_t iteration, std::vector<Sample>& samples, MetricValues metrics,
               PhaseTimer& timer);
+  void record(std::int64_t iteration, const std::vector<Sample>& samples,
+              const UpdateReport& update, MetricValues& metrics, PhaseTimer& timer);
   bool must_stop();
   void stop_early();
   std::vector<Sample> rollout(const std::vector<Prompt>& prompts, const SamplingOptions& sampling,

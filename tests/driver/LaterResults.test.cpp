@@ -69,7 +69,11 @@ TEST_CASE("results beyond the first checkpoint are told from those of a run kill
   const fs::path& output = run.scratch.path();
   CHECK_NOTHROW(require_no_lost_checkpoints(run.scratch / "new", every(1)));
   CHECK_NOTHROW(require_no_lost_checkpoints(output, every(4)));
-  run.add_rollouts(4);  // killed while it saved its first checkpoint
+  // Killed while it saved its first checkpoint: before and after the metrics were written.
+  fs::create_directories(output / "checkpoints/iter_000003.writing");
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, every(3)));
+  fs::remove_all(output / "checkpoints");
+  run.add_rollouts(4);
   CHECK_NOTHROW(require_no_lost_checkpoints(output, every(4)));
   CHECK_NOTHROW(require_no_lost_checkpoints(output, every(0)));  // one at the end
   CHECK_THROWS_WITH(require_no_lost_checkpoints(output, every(3)),
