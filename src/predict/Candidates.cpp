@@ -3,35 +3,8 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace taper {
-namespace {
-
-bool contains(const LayoutGroup& outer, const LayoutGroup& inner) {
-  return outer.first <= inner.first && inner.end() <= outer.end();
-}
-
-// When the sequences of the groups within a place end as one group of it, by scenario.
-std::vector<std::int64_t> merged_ends(const std::vector<GenerationRun>& runs,
-                                      const LayoutGroup& place, const StepModel& steps,
-                                      int slots_per_rank) {
-  std::vector<std::int64_t> ends;
-  for (const GenerationRun& run : runs) {
-    const Layout& layout = run.layout();
-    ReplicaRun merged(steps.curve(place), slots_per_rank * place.tp, 0);
-    for (int g = layout.replica_of(place.first);
-         g < layout.replicas() && contains(place, layout.groups()[g]); ++g)
-      for (const SimulatedSequence& s : run.replicas()[g].sequences()) merged.add(s);
-    merged.start();
-    merged.finish();
-    ends.push_back(merged.clock());
-  }
-  return ends;
-}
-
-}  // namespace
-
 bool speeds_up(const LayoutShape& from, std::span<const ReplicaLoad> loads, const LayoutShape& to) {
   const auto& before = from.layout.groups();
   // More replicas run more of those that wait.
@@ -45,7 +18,7 @@ bool speeds_up(const LayoutShape& from, std::span<const ReplicaLoad> loads, cons
     for (std::size_t g = from.layout.replica_of(group.first);
          g < before.size() && before[g].first < group.end(); ++g) {
       const ReplicaLoad& load = loads[g];
-      const bool merges = contains(group, before[g]);
+      const bool merges = group.contains(before[g]);
       const int parts = merges ? 1 : before[g].tp / group.tp;
       sum.running += (load.running + parts - 1) / parts;
       sum.waiting += load.waiting / parts;
@@ -84,59 +57,6 @@ int crossing(const LayoutShape& from, const LayoutShape& to, std::int64_t mean_c
     (step(to, middle) < step(from, middle) ? low : high) = middle;
   }
   return low;
-}
-
-std::optional<Layout> best_merge(const std::vector<GenerationRun>& runs, const DivisorChain& chain,
-                                 const StepModel& steps, const std::vector<int>& degrees,
-                                 int slots_per_rank) {
-  struct Node {
-    std::vector<std::int64_t> ends;  // by scenario
-    std::vector<int> degrees;        // of the groups inside
-  };
-  const Layout& layout = runs.front().layout();
-  const auto mean = [](const std::vector<std::int64_t>& v) {
-    return std::accumulate(v.begin(), v.end(), std::int64_t{0});
-  };
-  std::vector<Node> nodes(layout.groups().size());
-  for (std::size_t g = 0; g < nodes.size(); ++g) {
-    nodes[g].degrees = {layout.groups()[g].tp};
-    for (const GenerationRun& run : runs) {
-      ReplicaRun replica = run.replicas()[g];
-      replica.finish();
-      nodes[g].ends.push_back(replica.clock());
-    }
-  }
-  // Level by level: nodes of one degree from those inside them.
-  std::vector<LayoutGroup> places = layout.groups();
-  for (const int tp : chain.degrees()) {
-    if (!std::binary_search(degrees.begin(), degrees.end(), tp)) continue;
-    std::vector<Node> up;
-    std::vector<LayoutGroup> up_places;
-    for (std::size_t i = 0; i < places.size();) {
-      if (places[i].tp >= tp) {
-        up.push_back(std::move(nodes[i]));
-        up_places.push_back(places[i++]);
-        continue;
-      }
-      const LayoutGroup place{places[i].first / tp * tp, tp};
-      Node parts{std::vector<std::int64_t>(runs.size(), 0), {}};
-      for (; i < places.size() && contains(place, places[i]); ++i) {
-        for (std::size_t k = 0; k < runs.size(); ++k)
-          parts.ends[k] = std::max(parts.ends[k], nodes[i].ends[k]);
-        parts.degrees.insert(parts.degrees.end(), nodes[i].degrees.begin(), nodes[i].degrees.end());
-      }
-      Node whole{merged_ends(runs, place, steps, slots_per_rank), {tp}};
-      up.push_back(mean(whole.ends) < mean(parts.ends) ? std::move(whole) : std::move(parts));
-      up_places.push_back(place);
-    }
-    nodes = std::move(up);
-    places = std::move(up_places);
-  }
-  std::vector<int> best;
-  for (const Node& n : nodes) best.insert(best.end(), n.degrees.begin(), n.degrees.end());
-  Layout merged(best, chain);
-  if (merged == layout || merged.is_uniform()) return std::nullopt;
-  return merged;
 }
 
 }  // namespace taper

@@ -4,13 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "predict/GenerationRun.hpp"
 #include "predict/Snapshot.hpp"
-#include "shard/RankGrid.hpp"
+#include "predict/SwitchCost.hpp"
 
 namespace taper {
 
@@ -33,12 +31,5 @@ bool is_uneven(const Layout& layout, std::span<const ReplicaLoad> loads);
 // faster steps than `from`; 0 where none. Both uniform.
 int crossing(const LayoutShape& from, const LayoutShape& to, std::int64_t mean_context,
              int max_alive);
-
-// The layout of buddy groups that ends soonest on average over runs of a few scenarios: for each
-// node of the tree that the chain spans, either one group of all its ranks or the best of its
-// parts. Groups are only merged. None where that is the present layout or a uniform one.
-std::optional<Layout> best_merge(const std::vector<GenerationRun>& runs, const DivisorChain& chain,
-                                 const StepModel& steps, const std::vector<int>& degrees,
-                                 int slots_per_rank);
 
 }  // namespace taper

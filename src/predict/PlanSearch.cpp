@@ -83,7 +83,7 @@ PlanSearch::PlanSearch(const PlanSetting& setting, const LayoutShape& here,
   mean_context_ /= std::max(1, alive_);
 }
 
-std::vector<const LayoutShape*> PlanSearch::targets() const {
+std::vector<const LayoutShape*> PlanSearch::uniform_targets() const {
   std::vector<const LayoutShape*> list;
   for (const LayoutShape* to : setting_.uniform)
     if (to->layout != here_.layout && (!setting_.look_ahead || speeds_up(here_, loads_, *to)))
@@ -115,24 +115,35 @@ void PlanSearch::add_later(const LayoutShape& to, bool repack,
   }
 }
 
+void PlanSearch::begin() {
+  targets_ = uniform_targets();
+  repack_ = setting_.repack && is_uneven(here_.layout, loads_);
+  stage_ = targets_.empty() && !repack_ ? Stage::kDone : Stage::kList;
+  if (stage_ == Stage::kDone || targets_.empty()) return;
+  if (!setting_.look_ahead || !setting_.mixed_groups) return;
+  merge_.emplace(here_.layout, setting_.chain, setting_.steps, setting_.degrees,
+                 setting_.slots_per_rank);
+  stage_ = Stage::kMerge;
+}
+
+void PlanSearch::merge() {
+  merge_->add(pricer_.run(merged_));
+  if (++merged_ == std::min(kFewScenarios, scenarios_)) stage_ = Stage::kList;
+}
+
 void PlanSearch::list_plans() {
-  auto to = targets();
-  const bool repack = setting_.repack && is_uneven(here_.layout, loads_);
   if (setting_.look_ahead) {
-    for (const LayoutShape* shape : to) add_later(*shape, false, plans_);
-    if (repack) add_later(here_, true, plans_);
+    for (const LayoutShape* shape : targets_) add_later(*shape, false, plans_);
+    if (repack_) add_later(here_, true, plans_);
     const auto climb = ladder(setting_, here_, alive_ - 1, mean_context_);
     if (!climb.empty())
       plans_.emplace_back(
           Plan{climb.front().shape->layout, PlanStart::kBelow, climb.front().alive, false}, climb);
-    if (setting_.mixed_groups && !to.empty())
-      if (const auto mixed =
-              best_merge(pricer_.first_runs(std::min(kFewScenarios, scenarios_)), setting_.chain,
-                         setting_.steps, setting_.degrees, setting_.slots_per_rank))
-        to.push_back(&setting_.shape(*mixed));
+    if (merge_)
+      if (const auto mixed = merge_->best()) targets_.push_back(&setting_.shape(*mixed));
   }
-  for (const LayoutShape* shape : to) add_now(*shape, false, plans_);
-  if (repack) add_now(here_, true, plans_);
+  for (const LayoutShape* shape : targets_) add_now(*shape, false, plans_);
+  if (repack_) add_now(here_, true, plans_);
 }
 
 bool PlanSearch::extend_one(std::size_t scenarios) {
@@ -173,9 +184,10 @@ void PlanSearch::keep_the_best() {
 void PlanSearch::step() {
   switch (stage_) {
     case Stage::kTargets:
-      stage_ = targets().empty() && !(setting_.repack && is_uneven(here_.layout, loads_))
-                   ? Stage::kDone
-                   : Stage::kList;
+      begin();
+      break;
+    case Stage::kMerge:
+      merge();
       break;
     case Stage::kList:
       list_plans();
@@ -198,9 +210,10 @@ void PlanSearch::step() {
 bool PlanSearch::advance(std::int64_t work) {
   std::int64_t step_work = alive_ + kReplicaWork * static_cast<std::int64_t>(loads_.size());
   if (step_work > kCachedWork) step_work *= kUncachedFactor;
+  const auto degrees = static_cast<std::int64_t>(setting_.degrees.size());
   do {
+    work -= stage_ == Stage::kMerge ? degrees * step_work : step_work;
     step();
-    work -= step_work;
   } while (stage_ != Stage::kDone && work > 0);
   return stage_ == Stage::kDone;
 }

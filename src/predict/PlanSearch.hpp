@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "predict/Candidates.hpp"
+#include "predict/MergeSearch.hpp"
 #include "predict/Pricer.hpp"
 
 namespace taper {
@@ -59,9 +61,12 @@ class PlanSearch {
   std::vector<PricedPlan> compare(const LayoutShape& to, bool repack);
 
  private:
-  enum class Stage { kTargets, kList, kFew, kAll, kDone };
+  enum class Stage { kTargets, kMerge, kList, kFew, kAll, kDone };
 
-  std::vector<const LayoutShape*> targets() const;
+  std::vector<const LayoutShape*> uniform_targets() const;
+  void begin();
+  // The next scenario of the search for unequal groups.
+  void merge();
   void list_plans();
   void add_now(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const;
   void add_later(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const;
@@ -79,6 +84,10 @@ class PlanSearch {
   std::int64_t mean_context_ = 0;
   Pricer pricer_;
   Stage stage_ = Stage::kTargets;
+  std::vector<const LayoutShape*> targets_;
+  bool repack_ = false;  // whether it evens out the layout as it is
+  std::optional<MergeSearch> merge_;
+  std::size_t merged_ = 0;  // scenarios of it
   std::vector<PricedPlan> plans_;
 };
 

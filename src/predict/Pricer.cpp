@@ -36,9 +36,9 @@ void Pricer::provide(std::size_t scenarios) {
   }
 }
 
-std::vector<GenerationRun> Pricer::first_runs(std::size_t count) {
-  provide(count);
-  return {runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(count)};
+const GenerationRun& Pricer::run(std::size_t scenario) {
+  provide(scenario + 1);
+  return runs_[scenario];
 }
 
 void Pricer::extend(PricedPlan& plan) {

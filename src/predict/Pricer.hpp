@@ -39,8 +39,8 @@ class Pricer {
   // Fills next_ns, and cost_ns where the first rule applies now, of a plan with a price.
   void finish(PricedPlan& plan) const;
 
-  // The runs of the first scenarios, at the start.
-  std::vector<GenerationRun> first_runs(std::size_t count);
+  // The run of a scenario, at the start.
+  const GenerationRun& run(std::size_t scenario);
 
  private:
   void provide(std::size_t scenarios);

@@ -16,6 +16,9 @@ struct LayoutGroup {
 
   int end() const { return first + tp; }
   bool has(int rank) const { return rank >= first && rank < end(); }
+  bool contains(const LayoutGroup& inner) const {
+    return first <= inner.first && inner.end() <= end();
+  }
   friend bool operator==(const LayoutGroup&, const LayoutGroup&) = default;
 };
 

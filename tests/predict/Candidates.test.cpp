@@ -12,7 +12,6 @@ namespace {
 struct Fixture {
   LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2, 4});
   StepModel steps{profile};
-  SwitchCost cost{profile};
   DivisorChain chain = DivisorChain::of(4);
   LayoutShape tp1 = resolve(Layout::uniform(1, chain), steps);
   LayoutShape tp2 = resolve(Layout::uniform(2, chain), steps);
@@ -49,21 +48,4 @@ TEST_CASE_METHOD(Fixture, "the crossing is where step times meet") {
   };
   CHECK(step(tp2, at) < step(tp1, at));
   CHECK(step(tp2, at + 1) >= step(tp1, at + 1));
-}
-
-TEST_CASE_METHOD(Fixture, "idle ranks join only the replica that still has a tail") {
-  const auto runs = [&](const std::vector<int>& sequences, int longest) {
-    GenerationRun run(tp1, cost, 64);
-    std::int64_t id = 0;
-    for (int r = 0; r < 4; ++r)
-      for (int i = 0; i < sequences[r]; ++i)
-        run.add(r, {id++, 100, 50, 50, r == 0 ? longest : 1500, 0});
-    run.start();
-    return std::vector<GenerationRun>{run};
-  };
-  // A long sequence beside an idle rank; the other pair is busy, and faster apart.
-  const auto merged = best_merge(runs({1, 0, 60, 60}, 4000), chain, steps, {1, 2}, 64);
-  REQUIRE(merged);
-  CHECK(to_string(*merged) == "2+1+1");
-  CHECK_FALSE(best_merge(runs({1, 1, 1, 1}, 50), chain, steps, {1}, 64));
 }
