@@ -36,6 +36,11 @@ int run_replay(int argc, char** argv) {
   line.list("tp", options.policy.degrees, "T,...", "degrees allowed; default: all of the profile");
   line.integer("seeds", options.seeds, "N", "runs per law").at_least(1);
   line.integer("iterations", options.iterations, "N", "generations per run of a law").at_least(1);
+  line.integer(
+          "warm-up", options.account.warm_up, "N",
+          "generations that come before them (of a run: its first ones), from which the policy "
+          "learns but which are not accounted")
+      .at_least(0);
   line.integer("sequences", options.sequences, "N", "responses per generation of a law")
       .at_least(1);
   line.integer("prompt-tokens", options.prompt_tokens, "N", "length of a law's prompts")

@@ -92,8 +92,9 @@ std::vector<std::string> ReplayOptions::problems() const {
   if (profile.empty()) list.push_back("--profile is not set (step times are needed)");
   if (runs.empty() == laws.empty())
     list.push_back("lengths are wanted of --run or of --law (give one of them)");
-  if (seeds < 1 || iterations < 1 || sequences < 1 || max_running < 1 || grid < 1)
+  if (seeds < 1 || iterations < 1 || sequences < 1 || max_running < 1 || account.grid < 1)
     list.push_back("counts must be positive");
+  if (account.warm_up < 0) list.push_back("--warm-up must not be negative");
   if (prompt_tokens < 1 || max_new_tokens < 0 || ranks < 0)
     list.push_back("token counts and ranks must not be negative, prompts not empty");
   return list;
@@ -141,17 +142,23 @@ std::vector<ReplayResult> replay(const ReplayOptions& o) {
   const auto add = [&](ReplayResult& result, const std::vector<ReplayTrace>& traces, int seed) {
     PolicyOptions policy = o.policy;
     policy.seed += static_cast<std::uint64_t>(seed);
-    result.runs.push_back(account(traces, policy, degrees, chain, machine, o.grid));
+    result.runs.push_back(account(traces, policy, degrees, chain, machine, o.account));
     add_run(result.summary, result.runs.back());
   };
   for (const std::string& run : o.runs) {
-    add(results.emplace_back(ReplayResult{run, {}, {}}), read_traces(run, o), 0);
+    const auto traces = read_traces(run, o);
+    TAPER_VALIDATE(o.account.warm_up < std::ssize(traces),
+                   "--warm-up is " << o.account.warm_up << " (" << path_text(run) << " has "
+                                   << count_text(std::ssize(traces), "generation")
+                                   << "); make it smaller");
+    add(results.emplace_back(ReplayResult{run, {}, {}}), traces, 0);
   }
   for (const LengthLaw law : o.laws) {
     ReplayResult& result = results.emplace_back(ReplayResult{to_string(law), {}, {}});
     for (int seed = 0; seed < o.seeds; ++seed) {
       std::vector<ReplayTrace> traces;
-      for (int i = 0; i < o.iterations; ++i) traces.push_back(described(law, seed, i, o));
+      for (int i = 0; i < o.account.warm_up + o.iterations; ++i)
+        traces.push_back(described(law, seed, i, o));
       add(result, traces, seed);
     }
   }

@@ -18,14 +18,14 @@ struct ReplayOptions {
   std::vector<std::string> runs;  // directories of runs, or rollout files
   std::vector<LengthLaw> laws;    // where there are no runs
   int seeds = 5;                  // runs per law
-  int iterations = 10;            // per run of a law
+  int iterations = 10;            // accounted, per run of a law
   int sequences = 128;            // per iteration of a law
   int prompt_tokens = 100;        // per sequence of a law
   int max_new_tokens = 0;         // 0: 1024 of a law; the longest response of a recorded run
   int max_running = 64;           // sequences in flight per rank
   int ranks = 0;                  // 0: those of the profile
-  int grid = 32;                  // times at which the oracle may switch
   PolicyOptions policy;
+  AccountOptions account;
 
   std::vector<std::string> problems() const;
 };

@@ -28,19 +28,23 @@ double ratio(std::int64_t part, std::int64_t whole) {
 }  // namespace
 
 std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
-                                       const PolicyOptions& options,
-                                       const std::vector<int>& degrees, const DivisorChain& chain,
-                                       const SimulatedMachine& machine, int grid) {
-  PolicyOptions myopic_options = options;
+                                       const PolicyOptions& policy, const std::vector<int>& degrees,
+                                       const DivisorChain& chain, const SimulatedMachine& machine,
+                                       const AccountOptions& options) {
+  PolicyOptions myopic_options = policy;
   myopic_options.look_ahead = false;
-  Policy policy(machine.profile, chain, options), myopic(machine.profile, chain, myopic_options);
+  Policy ours(machine.profile, chain, policy), myopic(machine.profile, chain, myopic_options);
   std::vector<GenerationAccount> list;
+  int played = 0;
   for (const ReplayTrace& trace : traces) {
+    const auto adaptive = simulate(ours, policy, trace, machine);
+    const std::int64_t myopic_ns = simulate(myopic, myopic_options, trace, machine).time_ns;
+    if (played++ < options.warm_up) continue;
     GenerationAccount g{trace.work.iteration,
-                        simulate(policy, options, trace, machine),
-                        simulate(myopic, myopic_options, trace, machine).time_ns,
+                        adaptive,
+                        myopic_ns,
                         {},
-                        best_plan(trace, degrees, chain, machine, options.consult_ns, grid),
+                        best_plan(trace, degrees, chain, machine, policy.consult_ns, options.grid),
                         0,
                         0,
                         0,

@@ -23,12 +23,16 @@ struct GenerationAccount {
   int forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
 };
 
-// Plays the generations in order: the policy starts knowing nothing and learns from each. `grid`:
-// see best_plan().
+struct AccountOptions {
+  int grid = 32;    // see best_plan()
+  int warm_up = 0;  // generations that are played first, and learned from, but not accounted
+};
+
+// Plays the generations in order: the policy starts knowing nothing and learns from each.
 std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
-                                       const PolicyOptions& options,
-                                       const std::vector<int>& degrees, const DivisorChain& chain,
-                                       const SimulatedMachine& machine, int grid = 32);
+                                       const PolicyOptions& policy, const std::vector<int>& degrees,
+                                       const DivisorChain& chain, const SimulatedMachine& machine,
+                                       const AccountOptions& options);
 
 // What a generation that took place was worth: replayed with its true lengths.
 struct GenerationReview {

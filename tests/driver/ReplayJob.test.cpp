@@ -31,7 +31,7 @@ struct Fixture {
     options.seeds = 1;
     options.iterations = 2;
     options.sequences = 48;
-    options.grid = 8;
+    options.account.grid = 8;
   }
   ~Fixture() { std::filesystem::remove_all(folder); }
 
@@ -78,6 +78,25 @@ TEST_CASE_METHOD(Fixture, "laws are replayed and tabulated") {
   CHECK(first["name"] == "heavy tail");
   CHECK(first["adaptive_ns"] == results[0].runs[0][0].adaptive.time_ns);
   CHECK(first["static_ns"].size() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "generations of the warm-up are played but not accounted") {
+  options.laws = {LengthLaw::kHeavyTail};
+  options.iterations = 4;
+  const auto all = replay(options).front();
+  options.iterations = 2;
+  options.account.warm_up = 2;
+  const auto later = replay(options).front();
+  REQUIRE(later.runs[0].size() == 2);
+  CHECK(later.summary.generations == 2);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(later.runs[0][i].iteration == 2 + i);
+    CHECK(later.runs[0][i].adaptive.time_ns == all.runs[0][2 + i].adaptive.time_ns);
+  }
+  options.laws = {};
+  write(1, {5, 6, 7, 8});
+  options.runs = {folder / "run"};
+  CHECK_THROWS_WITH(replay(options), Catch::Matchers::ContainsSubstring("--warm-up"));
 }
 
 TEST_CASE_METHOD(Fixture, "recorded runs are read as they were") {
