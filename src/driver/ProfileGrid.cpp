@@ -12,7 +12,7 @@
 namespace taper {
 namespace {
 
-constexpr int kShortContext = 64;  // per sequence, the shortest of the coarse grid
+constexpr int kShortContext = 16;  // per sequence, the shortest of the coarse grid: a short prompt
 constexpr double kNearest = 1.2;   // points closer than this factor on an axis are one
 constexpr int kLineContexts = 3, kPromptContexts = 2;
 
