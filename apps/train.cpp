@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -55,21 +54,6 @@ struct TrainArguments {
         run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
     for (const auto& assignment : assignments) file.set(assignment);
     schema.read(file);
-  }
-};
-
-// Leaves the reason of a failure in status.json. Shared with the watchdog, which lives longer than
-// the job and reports from a thread of its own.
-struct FailureNote {
-  explicit FailureNote(StatusFile file) : status(std::move(file)) {}
-
-  StatusFile status;
-  // While the job runs: bad input found before leaves a directory as it was, and what happens after
-  // does not undo the result.
-  std::atomic<bool> armed = false;
-
-  void write(const std::string& why) const {
-    if (armed) status.write_failure(why);
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -29,6 +30,21 @@ class StatusFile {
  private:
   std::filesystem::path path_;
   std::int64_t iterations_;
+};
+
+// Leaves the reason of a failure in the status file. Shared with the watchdog, which lives longer
+// than the job and reports from a thread of its own.
+struct FailureNote {
+  explicit FailureNote(StatusFile file) : status(std::move(file)) {}
+
+  StatusFile status;
+  // While the job runs: bad input found before leaves a directory as it was, and what happens after
+  // does not undo the result.
+  std::atomic<bool> armed = false;
+
+  void write(const std::string& why) const {
+    if (armed) status.write_failure(why);
+  }
 };
 
 }  // namespace taper

@@ -58,3 +58,15 @@ TEST_CASE("a failure keeps the iteration, and never fails itself") {
   CHECK_NOTHROW(file.write_failure("x"));
   CHECK_NOTHROW(StatusFile("/proc/nowhere", 3).write_failure("x"));
 }
+
+TEST_CASE("a failure outside the run itself leaves the status as it was") {
+  const RunFolder run;
+  FailureNote note(StatusFile(run.path, 3));
+  note.status.write(RunState::kCompleted, 3);
+  note.write("found before the run");
+  CHECK(run.status()["state"] == "completed");
+  note.armed = true;
+  note.write("rank 1 is gone");
+  CHECK(run.status()["state"] == "failed");
+  CHECK(run.status()["why"] == "rank 1 is gone");
+}
