@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "driver/Model.hpp"
 #include "driver/RolloutFolder.hpp"
 #include "driver/RunConfig.hpp"
@@ -73,8 +74,8 @@ std::string rollout_text(const fs::path& path, int count, const fs::path& model)
   const RolloutSet set = read_rollouts_checked(file);
   const ModelFiles files(model.empty() ? model_of_run(file) : model, "--model");
   std::ostringstream out;
-  out << path_text(file) << ": iteration " << set.iteration << ", " << set.records.size()
-      << " samples\n";
+  out << path_text(file) << ": iteration " << set.iteration << ", "
+      << count_text(std::ssize(set.records), "sample") << '\n';
   for (std::size_t i = 0; i < std::min<std::size_t>(count, set.records.size()); ++i)
     show(out, set.records[i], set.reward_names, files.tokenizer());
   return out.str();
