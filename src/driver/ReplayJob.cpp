@@ -173,6 +173,8 @@ gener.    generations played
 faster    time saved against the best static layout
 room      time that the oracle saves, in generations where that is 2 % or more
 share     of the room that the policy saves
+rule      of the room that the best rule saves that one could have set by hand, chosen afterwards
+          for each run: change, or even out, as soon as so many sequences are left
 myopic    of the room that a rule saves which compares only staying with switching now
 switches  changes of layout
 false     those after which staying would have been faster
@@ -188,8 +190,8 @@ std::string to_table(const std::vector<ReplayResult>& results) {
   std::size_t width = 16;
   for (const ReplayResult& r : results) width = std::max(width, r.name.size());
   const int column = static_cast<int>(width);
-  std::string table = format_text("%-*s %6s %7s %7s %7s %7s %8s %6s %6s %8s %8s %9s\n", column,
-                                  "lengths", "gener.", "faster", "room", "share", "myopic",
+  std::string table = format_text("%-*s %6s %7s %7s %7s %7s %7s %8s %6s %6s %8s %8s %9s\n", column,
+                                  "lengths", "gener.", "faster", "room", "share", "rule", "myopic",
                                   "switches", "false", "missed", "worse", "p95", "below q");
   for (const ReplayResult& r : results) {
     const AccountSummary& s = r.summary;
@@ -197,10 +199,11 @@ std::string to_table(const std::vector<ReplayResult>& results) {
     const double all = static_cast<double>(std::max<std::int64_t>(1, s.static_ns));
     const double n = std::max(1, s.forecasts);
     table += format_text(
-        "%-*s %6d %6.2f%% %6.2f%% %6.1f%% %6.1f%% %8d %6d %6d %7.3f%% %7.2f%% %4.0f/%.0f%%\n",
+        "%-*s %6d %6.2f%% %6.2f%% %6.1f%% %6.1f%% %6.1f%% %8d %6d %6d %7.3f%% %7.2f%% "
+        "%4.0f/%.0f%%\n",
         column, r.name.c_str(), s.generations,
         percent(static_cast<double>(s.static_ns - s.adaptive_ns) / all),
-        percent(static_cast<double>(s.room_ns) / all), percent(s.share()),
+        percent(static_cast<double>(s.room_ns) / all), percent(s.share()), percent(s.rule_share()),
         percent(s.myopic_share()), s.switches, s.false_triggers, s.missed, percent(s.mean_slower()),
         percent(s.slower_quantile(95)), percent(s.below_low / n), percent(s.below_high / n));
   }

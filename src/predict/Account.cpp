@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "predict/FixedRules.hpp"
+
 namespace taper {
 namespace {
 
@@ -25,6 +27,15 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// The index of the smallest sum over a run.
+std::size_t best_over(std::span<const GenerationAccount> run,
+                      std::vector<std::int64_t> GenerationAccount::*times) {
+  std::vector<std::int64_t> totals((run.front().*times).size(), 0);
+  for (const GenerationAccount& g : run)
+    for (std::size_t k = 0; k < totals.size(); ++k) totals[k] += (g.*times)[k];
+  return static_cast<std::size_t>(std::min_element(totals.begin(), totals.end()) - totals.begin());
+}
+
 }  // namespace
 
 std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
@@ -35,7 +46,9 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
   myopic_options.look_ahead = false;
   Policy ours(machine.profile, chain, policy), myopic(machine.profile, chain, myopic_options);
   std::vector<GenerationAccount> list;
-  int played = 0;
+  int played = 0, sequences = 0;
+  for (const ReplayTrace& trace : traces) sequences = std::max(sequences, trace.work.sequences);
+  const FixedRules rules(degrees, chain, machine, sequences);
   for (const ReplayTrace& trace : traces) {
     const auto adaptive = simulate(ours, policy, trace, machine);
     const std::int64_t myopic_ns = simulate(myopic, myopic_options, trace, machine).time_ns;
@@ -44,6 +57,7 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
                         adaptive,
                         myopic_ns,
                         {},
+                        rules.times(trace),
                         best_plan(trace, degrees, chain, machine, policy.consult_ns, options.grid),
                         0,
                         0,
@@ -74,10 +88,8 @@ GenerationReview review(const ReplayTrace& trace, const Layout& first,
 
 void add_run(AccountSummary& summary, std::span<const GenerationAccount> run) {
   if (run.empty()) return;
-  std::vector<std::int64_t> totals(run.front().static_ns.size(), 0);
-  for (const GenerationAccount& g : run)
-    for (std::size_t k = 0; k < totals.size(); ++k) totals[k] += g.static_ns[k];
-  const auto best = std::min_element(totals.begin(), totals.end()) - totals.begin();
+  const std::size_t best = best_over(run, &GenerationAccount::static_ns),
+                    rule = best_over(run, &GenerationAccount::rule_ns);
   for (const GenerationAccount& g : run) {
     const std::int64_t fixed = g.static_ns[best], ours = g.adaptive.time_ns;
     ++summary.generations;
@@ -91,6 +103,7 @@ void add_run(AccountSummary& summary, std::span<const GenerationAccount> run) {
       summary.room_ns += room;
       summary.gain_ns += fixed - ours;
       summary.myopic_gain_ns += fixed - g.myopic_ns;
+      if (!g.rule_ns.empty()) summary.rule_gain_ns += fixed - g.rule_ns[rule];
       summary.missed += (fixed - ours) * 2 < room;
     }
     for (const SimulatedSwitch& s : g.adaptive.switches) {
@@ -112,6 +125,10 @@ double AccountSummary::share() const {
 }
 double AccountSummary::myopic_share() const {
   return ratio(myopic_gain_ns, room_ns);
+}
+
+double AccountSummary::rule_share() const {
+  return ratio(rule_gain_ns, room_ns);
 }
 
 double AccountSummary::mean_slower() const {

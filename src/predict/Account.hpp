@@ -17,6 +17,7 @@ struct GenerationAccount {
   SimulatedGeneration adaptive;
   std::int64_t myopic_ns = 0;           // the rule that compares "stay" and "now" only
   std::vector<std::int64_t> static_ns;  // by degree
+  std::vector<std::int64_t> rule_ns;    // by fixed rule
   OracleResult oracle;
   // Forecasts of the time to the last sequence, and how many of them came true below the lower and
   // upper quantile and the mean.
@@ -59,6 +60,7 @@ struct AccountSummary {
   std::int64_t room_ns = 0;         // what the oracle gains, over generations with room
   std::int64_t gain_ns = 0;         // what the policy gains there
   std::int64_t myopic_gain_ns = 0;  // what the myopic rule gains there
+  std::int64_t rule_gain_ns = 0;    // what the fixed rule does that is best over the whole run
   int switches = 0;
   int false_triggers = 0;  // switches after which staying would have been faster
   std::int64_t false_loss_ns = 0;
@@ -68,6 +70,7 @@ struct AccountSummary {
 
   double share() const;  // of the oracle's gain
   double myopic_share() const;
+  double rule_share() const;
   double mean_slower() const;  // of what is positive
   double slower_quantile(int percent) const;
 };

@@ -11,6 +11,9 @@
 namespace taper {
 namespace {
 
+// Quantile of forecasts, for those who read them.
+constexpr int kForecastPercent = 10;
+
 std::uint64_t hash_of(const Snapshot& s, const Plan& plan, bool act) {
   return fnv1a(std::to_string(s.epoch) + " " + std::to_string(s.consultation) + " " +
                to_string(plan) + (act ? " act" : ""));
@@ -114,7 +117,7 @@ Decision Policy::decide(const Snapshot& snapshot) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     savings.push_back(
         range_of(difference(plans.front().rest_ns, plans[i].rest_ns), s.options.low_percent));
-    decision.prices.push_back({plans[i].plan, range_of(plans[i].rest_ns, s.options.low_percent),
+    decision.prices.push_back({plans[i].plan, range_of(plans[i].rest_ns, kForecastPercent),
                                savings.back(), plans[i].cost_ns});
     if (plans[i].mean() < plans[best].mean()) best = i;
   }
@@ -129,7 +132,7 @@ Decision Policy::decide(const Snapshot& snapshot) {
   if (later) return answer("a later switch is better");
   s.settled = {};
   if (savings[best].low <= 0) return answer("the saving is uncertain");
-  if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns))
+  if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
     return answer("the switching budget is spent");
   if (snapshot.consultation < s.wait_until) return answer("refused at the last meetings");
   decision.act = s.options.mode == PolicyMode::kAdaptive;

@@ -33,14 +33,14 @@ struct PolicyOptions {
   int max_switches = 8;    // in one generation
   int scenarios = 48;      // of lengths, within the bounds above
   std::uint64_t seed = 0;  // of the scenarios
-  int low_percent = 10;    // a switch must save time at this quantile of the scenarios
+  int low_percent = 7;     // a switch must save time at this quantile of the scenarios
   // Spending on switches stays below this share of the elapsed time plus the savings realised.
   std::int64_t budget_ppm = 10000;
   // Cumulative loss against the best static layout, of the generation time, that ends switching.
   std::int64_t fallback_ppm = 5000;
   bool look_ahead = true;  // false: only "stay" and "now" are compared, the myopic rule
   int half_life = 3;       // iterations after which lengths count half
-  std::int64_t consult_ns = 50'000'000;  // period of consultation: the later of this ...
+  std::int64_t consult_ns = 25'000'000;  // period of consultation: the later of this ...
   int consult_steps = 8;                 // ... and so many steps
 
   std::vector<std::string> problems() const;

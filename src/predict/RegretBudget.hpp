@@ -15,9 +15,10 @@ class RegretBudget {
   RegretBudget(std::int64_t budget_ppm, std::int64_t fallback_ppm)
       : budget_ppm_(budget_ppm), fallback_ppm_(fallback_ppm) {}
 
-  // Whether a switch of this cost may be paid so long after the generation's start: spending stays
-  // within the share of all elapsed time, savings included.
-  bool affords(std::int64_t cost_ns, std::int64_t elapsed_ns) const;
+  // Whether a switch of this cost may be paid in a generation that is expected to take so long:
+  // what switches cost, were none of the present generation to save anything, stays within the
+  // share of all time and what past ones have saved.
+  bool affords(std::int64_t cost_ns, std::int64_t generation_ns) const;
   void spend(std::int64_t cost_ns) { spent_ += cost_ns; }
 
   // Ends a generation: its time as replayed with the switches made, in its first layout all the
@@ -38,11 +39,15 @@ class RegretBudget {
   void load(std::span<const std::int64_t> words);
 
  private:
+  std::int64_t limit_ns() const;
+
   std::int64_t budget_ppm_, fallback_ppm_;
-  std::int64_t elapsed_ = 0, saved_ = 0, spent_ = 0;
-  std::int64_t stayed_ = 0;           // summed as the next
-  std::int64_t replayed_ = 0;         // summed over generations, older ones fading
-  std::vector<std::int64_t> static_;  // likewise, by layout
+  std::int64_t elapsed_ = 0, saved_ = 0;  // of all past generations; costs are off the savings
+  std::int64_t spent_ = 0;                // in the present one
+  std::int64_t weight_ = 0;               // of the generations summed in what follows, 1/1024
+  std::int64_t stayed_ = 0;               // summed as the next
+  std::int64_t replayed_ = 0;             // summed over generations, older ones fading
+  std::vector<std::int64_t> static_;      // likewise, by layout
   bool exhausted_ = false, prefers_static_ = false;
 };
 

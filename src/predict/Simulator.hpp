@@ -26,7 +26,7 @@ struct SimulatedSwitch {
 // A forecast of the time to the last sequence, made at a consultation.
 struct RestForecast {
   std::int64_t at_ns = 0;
-  PriceRange rest;  // low and high: the policy's quantiles
+  PriceRange rest;  // low and high: quantiles 10 and 90 %
 };
 
 struct SimulatedGeneration {

@@ -14,8 +14,9 @@ namespace {
 GenerationAccount generation(std::int64_t ours, std::int64_t myopic,
                              std::vector<std::int64_t> fixed, std::int64_t oracle) {
   const Layout layout = Layout::uniform(1, DivisorChain::of(2));
-  return {0, {layout, ours, 10, 1, {}, {}}, myopic, std::move(fixed), {oracle, layout, {}}, 4, 1, 2,
-          3};
+  return {
+      0, {layout, ours, 10, 1, {}, {}}, myopic, std::move(fixed), {}, {oracle, layout, {}}, 4, 1, 2,
+      3};
 }
 
 }  // namespace
@@ -27,8 +28,12 @@ TEST_CASE("gains are against the static layout that is best over the run") {
   const Layout layout = Layout::uniform(2, DivisorChain::of(2));
   run[0].adaptive.switches = {{{5, layout, false}, 0, 3, {}, 0, 0, 100},
                               {{6, layout, false}, 0, 3, {}, 0, 0, -30}};
+  run[0].rule_ns = {850, 990};
+  run[1].rule_ns = {1500, 1200};  // the second rule is better in all
+  run[2].rule_ns = {1000, 1000};
   AccountSummary s;
   add_run(s, run);
+  CHECK(s.rule_gain_ns == 10 + 200);
   CHECK(s.generations == 3);
   CHECK(s.with_room == 2);
   CHECK(s.static_ns == 1000 + 1400 + 1000);  // the first layout
