@@ -75,6 +75,12 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
+def clean_environment() -> dict[str, str]:
+    """Without what another Slurm, or its user, has set."""
+    foreign = ("SLURM", "SBATCH_", "SRUN_", "SALLOC_", "SQUEUE_", "SCANCEL_", "PMI_", "TAPER_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
 def die_with_parent() -> None:
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -122,7 +128,7 @@ class Cluster:
     def __init__(self, folder: Path, nodes: int = 2, cpus: int = 4, network=None, slurmd_timeout: int = 300,
                  kill_wait: int = 30, cred_expire: int = 8):
         self.folder, self.cpus, self.network = folder, cpus, network
-        self.environment = {"SLURM_CONF": str(folder / "slurm.conf")}
+        self.environment = {**clean_environment(), "SLURM_CONF": str(folder / "slurm.conf")}
         self.settings = {"slurmd_timeout": slurmd_timeout, "kill_wait": kill_wait, "cred_expire": cred_expire}
         ports = free_ports(nodes + 1)
         self.port = ports.pop()
@@ -195,7 +201,7 @@ class Cluster:
 
     def start_daemon(self, name: str, words: list[str]) -> subprocess.Popen:
         with open(self.folder / f"{name}.out", "ab") as log:
-            process = subprocess.Popen(words, env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL,
+            process = subprocess.Popen(words, env=self.environment, stdin=subprocess.DEVNULL,
                                        stdout=log, stderr=log, preexec_fn=die_with_parent, start_new_session=True)
         self.daemons.append(process)
         return process
@@ -219,7 +225,7 @@ class Cluster:
     def client(self, *words, cwd: Path | None = None, env: dict | None = None, check: bool = True) -> str:
         """A command of Slurm, as on a login node: its output."""
         done = subprocess.run(self.controller_prefix() + [str(word) for word in words], cwd=cwd, text=True,
-                              env={**os.environ, **self.environment, **(env or {})}, stdin=subprocess.DEVNULL,
+                              env={**self.environment, **(env or {})}, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
         if check and done.returncode != 0:
             raise Failure(f"{' '.join(map(str, words))} ended with {done.returncode}: {done.stdout}")
