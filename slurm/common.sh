@@ -119,13 +119,14 @@ taper_requeue() {
 
 # taper_leave CODE BEFORE: the end of the job. BEFORE is the status of the run as the job found it.
 taper_leave() {
-  local code="$1" status="" state=""
+  local code="$1" status="" state="" why
   trap - USR1 TERM
   [[ -z "$taper_status" || ! -f "$taper_status" ]] || status="$(cat "$taper_status")"
   if [[ -n "$status" && "$status" != "$2" ]]; then
     state="$(taper_status_field state "$status")"
+    why="$(taper_status_field why "$status")"
     taper_say "run $state after iteration $(taper_status_field iteration "$status") of" \
-      "$(taper_status_field iterations "$status") $(taper_status_field why "$status")"
+      "$(taper_status_field iterations "$status")${why:+ ($why)}"
   fi
   # With --kill-on-bad-exit the first rank that ends with 75 may take others with it, whose work is done as well.
   if [[ "$state" == stopped && $code -gt 128 ]]; then code=75; fi
@@ -155,8 +156,8 @@ taper_job() {
     taper_status="$("${taper_command[@]}" train "${taper_words[@]}" --print Output/Directory)/status.json" || exit 2
     [[ ! -f "$taper_status" ]] || before="$(cat "$taper_status")"
   fi
-  taper_say "start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-?}, ${SLURM_NTASKS:-1} ranks" \
-    "${end:+until $(date -d "@$end" +%FT%T)}: ${taper_command[*]} $command ${taper_words[*]}"
+  taper_say "start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-?}, ${SLURM_NTASKS:-1}" \
+    "ranks${end:+, until $(date -d "@$end" +%FT%T)}: ${taper_command[*]} $command ${taper_words[*]}"
   taper_run "$command" "${taper_words[@]}" || code=$?
   taper_leave "$code" "$before"
 }

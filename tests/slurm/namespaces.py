@@ -4,12 +4,23 @@
 A namespace lives as long as the process that holds it, so nothing of it survives the test.
 """
 
+import shutil
 import subprocess
 import time
 
 from cluster import die_with_parent, name_of
 
 PREFIX = "10.213.77."
+
+
+def missing() -> str:
+    """Why there can be none here; empty where there can."""
+    absent = [name for name in ("ip", "nsenter", "unshare") if not shutil.which(name)]
+    if absent:
+        return f"{', '.join(absent)} not found (Debian packages iproute2 and util-linux)"
+    tried = subprocess.run(["unshare", "--net", "ip", "link", "add", "br0", "type", "bridge"], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)
+    return f"no network namespaces or bridges here: {tried.stdout.strip()}" if tried.returncode else ""
 
 
 class Namespaces:

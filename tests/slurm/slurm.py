@@ -14,6 +14,7 @@ import scenarios
 from cluster import Cluster, Failure, missing
 from jobs import Jobs, Runs, arguments
 from namespaces import Namespaces
+from namespaces import missing as namespaces_missing
 
 SKIPPED = 77
 
@@ -70,7 +71,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, help="random interruptions of one run")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    if why := missing():
+    if why := missing() or args.namespaces and namespaces_missing():
         print(f"skipped: {why}")
         return SKIPPED
     test = long if args.long else namespaces if args.namespaces else kills if args.kills else quick
