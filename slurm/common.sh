@@ -20,7 +20,7 @@ taper_id="${SLURM_JOB_ID:-none}"
 taper_end_time() {
   local end="${SLURM_JOB_END_TIME:-}"
   [[ -n "$end" ]] || end="$(SLURM_TIME_FORMAT=%s squeue -h -j "$taper_id" -o %e 2> /dev/null)"
-  [[ ! "$end" =~ ^[0-9]+$ ]] || printf '%s' "$end"
+  [[ ! "$end" =~ ^[1-9][0-9]*$ ]] || printf '%s' "$end"
 }
 
 # taper_status_field NAME TEXT: a value of a status.json, of which each has a line.
@@ -139,6 +139,19 @@ taper_leave() {
   exit "$code"
 }
 
+# taper_print NAME: the value of a parameter of the run.
+taper_print() { "${taper_command[@]}" train "${taper_words[@]}" --print "$1"; }
+
+# taper_examine_run END: finds the status of the run; refuses a job that would stop before it has begun, each time anew.
+taper_examine_run() {
+  local output margin
+  output="$(taper_print Output/Directory)" || exit 2
+  taper_status="$output/status.json"
+  margin="$(printf '%.0f' "$(taper_print "Run/Deadline Margin")")"
+  [[ -z "$1" || $(($1 - $(date +%s))) -gt $margin ]] ||
+    taper_refuse "this job ends within Run/Deadline Margin, $margin s: give it more time (--time), or set the margin"
+}
+
 # taper_job COMMAND WORDS...: all of a job. Does not return.
 taper_job() {
   local command="$1" end before="" code=0
@@ -152,10 +165,8 @@ taper_job() {
   [[ -z "$end" ]] || export TAPER_DEADLINE="$end"
   # srun takes no --cpus-per-task from sbatch.
   [[ -z "${SLURM_CPUS_PER_TASK:-}" ]] || export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"
-  if [[ $command == train ]]; then
-    taper_status="$("${taper_command[@]}" train "${taper_words[@]}" --print Output/Directory)/status.json" || exit 2
-    [[ ! -f "$taper_status" ]] || before="$(cat "$taper_status")"
-  fi
+  [[ $command != train ]] || taper_examine_run "$end"
+  [[ ! -f "$taper_status" ]] || before="$(cat "$taper_status")"
   taper_say "start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-?}, ${SLURM_NTASKS:-1}" \
     "ranks${end:+, until $(date -d "@$end" +%FT%T)}: ${taper_command[*]} $command ${taper_words[*]}"
   taper_run "$command" "${taper_words[@]}" || code=$?

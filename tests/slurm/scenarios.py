@@ -75,6 +75,7 @@ def bad_input(jobs: Jobs) -> str:
              "no-model": (dict(Model__Directory="/nowhere"), {}, "Model/Directory is /nowhere"),
              "wrong-mpi": ({}, {"TAPER_SRUN_OPTIONS": "--mpi=none"}, "srun --mpi=pmi2"),
              "no-taper": ({}, {"TAPER_COMMAND": "no-such-program"}, "no-such-program"),
+             "no-time": (dict(Run__Deadline_Margin="1e9"), {}, "ends within Run/Deadline Margin"),
              "no-machine": ({}, {"TAPER_MACHINE": "nowhere"}, "machines/nowhere.env")}
     numbers = {name: jobs.train(name, env=env, **changes) for name, (changes, env, _) in cases.items()}
     for name, number in numbers.items():
