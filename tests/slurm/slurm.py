@@ -60,7 +60,7 @@ def namespaces(args, folder: Path) -> None:
 
 
 def kills(args, folder: Path) -> None:
-    with Cluster(folder) as cluster:
+    with Cluster(folder, kill_wait=10) as cluster:  # what ranks that wait for a killed one are given
         Test(args, cluster).tell(long_scenarios.random_kills, args.kills, args.seed)
 
 
