@@ -3,6 +3,8 @@
 """The scripts of slurm/ on a real Slurm of this machine: training on two nodes, preemption, stops, scancel, arrays,
 pipelines. Whatever interrupts a run, its end has the bits of an undisturbed one."""
 
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -64,6 +66,13 @@ def kills(args, folder: Path) -> None:
         Test(args, cluster).tell(long_scenarios.random_kills, args.kills, args.seed)
 
 
+def enter_process_namespace() -> None:
+    """Where that is possible: all processes of the test end with it, even where it is killed."""
+    unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if os.getpid() != 1 and subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
+
+
 def main() -> int:
     parser = arguments(__doc__)
     parser.add_argument("--long", action="store_true", help="what takes minutes, instead")
@@ -74,6 +83,7 @@ def main() -> int:
     if why := missing() or args.namespaces and namespaces_missing():
         print(f"skipped: {why}")
         return SKIPPED
+    enter_process_namespace()
     test = long if args.long else namespaces if args.namespaces else kills if args.kills else quick
     with tempfile.TemporaryDirectory(prefix="taper-slurm-") as scratch:
         try:
