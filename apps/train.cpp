@@ -20,13 +20,14 @@
 #include "driver/StopRequest.hpp"
 #include "driver/TrainJob.hpp"
 #include "param/CommandLine.hpp"
+#include "param/CurrentValue.hpp"
 #include "param/ParamFile.hpp"
 
 namespace taper {
 namespace {
 
 struct TrainArguments {
-  std::string run_file, resume = "auto";
+  std::string run_file, resume = "auto", print;
   std::vector<std::string> assignments;
   double deadline = deadline_of_environment();
   bool dump_default = false, check = false;
@@ -44,6 +45,9 @@ struct TrainArguments {
         .above(0);
     line.flag("dump-default", dump_default,
               "prints a complete run file with the default values and exits");
+    line.text("print", print, "NAME",
+              "prints the value that a parameter has in this run, e.g. \"Output/Directory\", and "
+              "exits (for scripts)");
     line.flag("check", check,
               "validates input, files, memory and the checkpoint to go on from, says where the run "
               "would start, and exits; leaves nothing behind");
@@ -115,6 +119,11 @@ int run_train(int argc, char** argv) {
   describe(schema, options);
   if (arguments.dump_default) {
     std::fputs(schema.defaults_yaml().c_str(), stdout);
+    return 0;
+  }
+  if (!arguments.print.empty()) {
+    arguments.read(schema);
+    std::printf("%s\n", param::current_value(schema, arguments.print).c_str());
     return 0;
   }
   StopRequest stop;  // before threads start

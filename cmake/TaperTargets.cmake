@@ -27,13 +27,17 @@ function(taper_module name)
   if(arg_SOURCES)
     add_library(taper_${name} STATIC ${arg_SOURCES})
     target_include_directories(taper_${name} PUBLIC
-      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+      $<INSTALL_INTERFACE:include/taper>)
     target_link_libraries(taper_${name} PUBLIC ${arg_LINKS} PRIVATE ${arg_PRIVATE_LINKS} taper_flags)
   else()
     add_library(taper_${name} INTERFACE)
     target_include_directories(taper_${name} INTERFACE
-      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+      $<INSTALL_INTERFACE:include/taper>)
     target_link_libraries(taper_${name} INTERFACE ${arg_LINKS})
   endif()
   add_library(taper::${name} ALIAS taper_${name})
+  set_target_properties(taper_${name} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY taper_module_targets taper_${name})
 endfunction()

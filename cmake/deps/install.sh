@@ -12,10 +12,11 @@ set -euo pipefail
 
 usage() {
   cat << 'END'
-usage: install.sh [--cuda] [--python] [--prefix-only]
+usage: install.sh [--cuda] [--python] [--tests] [--prefix-only]
   --cuda         use a Kokkos with the CUDA back end instead of the host one (needs nvcc)
   --python       also a virtual environment with h5py, numpy, matplotlib, pyyaml,
                  safetensors
+  --tests        also Slurm for the tests of the job scripts, on Debian and as root
   --prefix-only  leave the system's packages alone
 environment:
   TAPER_DEPS_DIR       where prefixes, logs and env-*.sh go (default: ~/.cache/taper)
@@ -26,11 +27,12 @@ environment:
 END
 }
 
-with_cuda=no with_python=no with_system=yes
+with_cuda=no with_python=no with_tests=no with_system=yes
 for argument in "$@"; do
   case "$argument" in
     --cuda) with_cuda=yes ;;
     --python) with_python=yes ;;
+    --tests) with_tests=yes ;;
     --prefix-only) with_system=no ;;
     -h | --help) usage; exit 0 ;;
     *) printf 'install.sh: unknown argument %s\n' "$argument" >&2; usage >&2; exit 2 ;;
@@ -43,6 +45,7 @@ for part in common system probe kokkos cuda teuchos catch2 python; do
 done
 
 [[ $with_system == no ]] || install_system_packages || exit 1
+[[ $with_system == no || $with_tests == no ]] || install_test_packages
 
 # One builder at a time; others wait here and then find everything done. Who holds the lock may
 # clear away what a killed call left.

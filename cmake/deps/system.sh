@@ -9,9 +9,13 @@ system_packages=(
   nlohmann-json3-dev libpcre2-dev libutf8proc-dev
 )
 
+# A Slurm for tests/slurm, which starts it in a scratch folder; only root can.
+test_packages=(slurm-wlm munge)
+
+# missing_packages NAMES...
 missing_packages() {
-  comm -23 <(printf '%s\n' "${system_packages[@]}" | sort) \
-    <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "${system_packages[@]}" 2> /dev/null |
+  comm -23 <(printf '%s\n' "$@" | sort) \
+    <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "$@" 2> /dev/null |
       sed -n 's/^ii  *//p' | sort)
 }
 
@@ -28,7 +32,7 @@ install_system_packages() {
     print_needed_modules "not a Debian system"
     return
   fi
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(missing_packages "${system_packages[@]}")
   [[ ${#missing[@]} -gt 0 ]] || return 0
   if [[ $EUID -ne 0 ]]; then
     if ! sudo -n true 2> /dev/null; then
@@ -39,6 +43,30 @@ install_system_packages() {
   fi
   log "installing ${missing[*]}"
   step system-packages apt_install "${root[@]}"
+}
+
+# Without them the tests that need them are skipped.
+install_test_packages() {
+  local missing
+  if [[ $EUID -ne 0 ]] || ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
+    return 0
+  fi
+  mapfile -t missing < <(missing_packages "${test_packages[@]}")
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  log "installing ${missing[*]} for the tests"
+  step test-packages without_services apt_install || log "no Slurm: its tests are skipped"
+}
+
+# without_services COMMAND...: packages that are installed meanwhile do not start their daemons,
+# which ask Debian's policy-rc.d. The end of a subshell.
+without_services() {
+  local policy=/usr/sbin/policy-rc.d
+  if [[ ! -e $policy ]]; then
+    trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+    printf '#!/bin/sh\nexit 101\n' > "$policy"
+    chmod +x "$policy"
+  fi
+  "$@"
 }
 
 print_needed_modules() {

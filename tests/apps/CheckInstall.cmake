@@ -15,7 +15,20 @@ expect("^taper [0-9]" ${PREFIX}/bin/taper --version)
 expect("${PREFIX}/share/taper/tools/taper_report.py RUN" ${CMAKE_COMMAND} -E env TAPER_PYTHON=echo
   ${PREFIX}/bin/taper report RUN)
 expect("4 layers" ${PREFIX}/bin/taper inspect ${PREFIX}/share/taper/data/model)
-foreach(file LICENSE README.md data/quickstart.yaml doc/data.md tools/taper_h5.py tools/report/figures.py)
+# The scripts find what they share; the modulefile finds its prefix, wherever it was moved.
+expect("usage: slurm/pipeline.sh" ${PREFIX}/share/taper/slurm/pipeline.sh --help)
+expect("no status.json" ${PREFIX}/share/taper/slurm/status.sh ${PREFIX})
+file(GLOB modulefile ${PREFIX}/share/modulefiles/taper/*)
+find_program(tclsh tclsh)
+if(tclsh)
+  file(WRITE ${PREFIX}/module.tcl "
+    proc unknown {args} { puts $args }
+    set ModulesCurrentModulefile {${modulefile}}
+    source $ModulesCurrentModulefile")
+  expect("prepend-path PATH ${PREFIX}/bin.*setenv TAPER_SLURM ${PREFIX}/share/taper/slurm" ${tclsh} ${PREFIX}/module.tcl)
+endif()
+foreach(file LICENSE README.md data/quickstart.yaml doc/data.md tools/taper_h5.py tools/report/figures.py
+    tools/scaling_table.py slurm/train.sbatch slurm/common.sh slurm/machines/example.env)
   if(NOT EXISTS ${PREFIX}/share/taper/${file})
     message(FATAL_ERROR "${file} was not installed")
   endif()

@@ -335,3 +335,13 @@ TEST_CASE("eval prints and writes its figures") {
   CHECK(figures["tasks"].contains("sum"));
   CHECK(figures["tasks"]["all"]["pass@1"] == figures["tasks"]["all"]["avg@2"]);
 }
+
+TEST_CASE("scripts get parameters of a run without starting it") {
+  const std::string train =
+      "train --set Model/Directory=model --set 'Output/Directory=a run' --print ";
+  CHECK(run(train + "Output/Directory", "SLURM_NTASKS=4").text == "a run\n");
+  CHECK(run(train + "Training/Iterations").code == 0);
+  const Outcome outcome = run(train + "Output/Directry");
+  CHECK(outcome.code == 2);
+  CHECK_THAT(outcome.text, ContainsSubstring("did you mean 'Output/Directory'"));
+}

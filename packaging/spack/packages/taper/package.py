@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Taper for Spack: spack repo add packaging/spack && spack install taper. The source is the tree that this file is in."""
+from pathlib import Path
+
+from spack.package import *
+
+
+class Taper(CMakePackage):
+    """Reinforcement learning of language models (RLHF, RLVR) on HPC clusters: one program for MPI ranks."""
+
+    git = Path(__file__).resolve().parents[4].as_uri()
+    license("Apache-2.0")
+    version("main", branch="main")
+
+    variant("report", default=True, description="Python packages of taper report")
+
+    depends_on("c", type="build")
+    depends_on("cxx", type="build")
+    depends_on("cmake@3.25:", type="build")
+    depends_on("ninja", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("mpi@3.1:")
+    depends_on("hdf5@1.10:+mpi")
+    depends_on("kokkos@4.5:+openmp+serial cxxstd=20")
+    depends_on("trilinos@14:+teuchos")
+    depends_on("nlohmann-json@3.9:")
+    depends_on("pcre2")
+    depends_on("utf8proc")
+    depends_on("catch2@3:", type=("build", "test"))
+    depends_on("python@3.10:", type=("build", "run"), when="+report")
+    depends_on("py-h5py", type="run", when="+report")
+    depends_on("py-matplotlib", type="run", when="+report")
+
+    conflicts("%gcc@:11", msg="Taper is written in C++20: GCC 12 or newer")
+    generator("ninja")
+
+    def cmake_args(self):
+        return [self.define("TAPER_ENABLE_TESTS", self.run_tests), self.define("TAPER_ENABLE_WERROR", False)]
+
+    def setup_run_environment(self, env):
+        env.set("TAPER_SLURM", join_path(self.prefix.share, "taper", "slurm"))
+        if self.spec.satisfies("+report"):
+            env.set("TAPER_PYTHON", self.spec["python"].command.path)

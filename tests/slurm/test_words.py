@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What slurm/common.sh makes of words and of status.json; needs no Slurm.
+
+python3 tests/slurm/test_words.py
+"""
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+COMMON = Path(__file__).resolve().parents[2] / "slurm/common.sh"
+TASK = {"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "5", "SLURM_ARRAY_TASK_ID": "2"}
+STATUS = '{\n  "state": "stopped",\n  "iteration": 3,\n  "iterations": 10,\n  "time": "T",\n  "why": "SIG, \\"x\\""\n}'
+
+
+def run_bash(code: str, *words: str, **environment: str) -> subprocess.CompletedProcess:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
+    return subprocess.run(["bash", "-uc", f'source "$0"; {code}', COMMON, *words], env={**variables, **environment},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def expand(*words: str, **environment: str) -> list[str]:
+    done = run_bash("taper_expand \"$@\"; printf '%s\\0' \"${taper_words[@]}\"", *words, **environment)
+    return done.stdout.split("\0")[:-1]
+
+
+class Words(unittest.TestCase):
+    def test_numbers_of_the_job(self) -> None:
+        self.assertEqual(expand("run.yaml", "out-%N-%n", "100%%", "%%a", SLURM_JOB_NUM_NODES="4", SLURM_NTASKS="8"),
+                         ["run.yaml", "out-4-8", "100%", "%a"])
+        self.assertEqual(expand("seed-%a/%a", **TASK), ["seed-2/2"])
+
+    def test_a_line_of_a_file(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            sweep = Path(folder) / "sweep.txt"
+            sweep.write_text('--set A=1\n--set "Optimizer/Learning Rate=1e-3" --set \'B=%a "b"\'\n')
+            self.assertEqual(expand("x", f"@{sweep}", "y z", **TASK),
+                             ["x", "--set", "Optimizer/Learning Rate=1e-3", "--set", 'B=2 "b"', "y z"])
+            done = run_bash('taper_expand "$@"', f"@{sweep}", **{**TASK, "SLURM_ARRAY_TASK_ID": "3"})
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("has no line 3", done.stdout)
+
+    def test_what_needs_an_array(self) -> None:
+        for word in ("seed-%a", "@sweep.txt"):
+            done = run_bash('taper_expand "$@"', word)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"'{word}' needs the index of a job array", done.stdout)
+
+    def test_a_task_of_an_array_is_named_as_such(self) -> None:
+        self.assertEqual(run_bash('echo "$taper_id"', **TASK).stdout, "5_2\n")
+        self.assertEqual(run_bash('echo "$taper_id"', SLURM_JOB_ID="7").stdout, "7\n")
+
+
+class Status(unittest.TestCase):
+    def test_fields(self) -> None:
+        found = {name: run_bash(f'taper_status_field {name} "$1"', STATUS).stdout.strip()
+                 for name in ("state", "iteration", "iterations", "why", "nothing")}
+        self.assertEqual(found, {"state": "stopped", "iteration": "3", "iterations": "10", "why": 'SIG, \\"x\\"',
+                                 "nothing": ""})
+
+
+if __name__ == "__main__":
+    unittest.main()
