@@ -115,6 +115,7 @@ struct RunOptions {
   ModelOptions model;
   DataOptions data;
   RolloutOptions rollout;
+  std::string preset;      // that the run file names; the other options have it (Preset.hpp)
   PolicyLossOptions loss;  // its KL follows from `experience`, see loss_in_use()
   ExperienceOptions experience;
   DynamicSamplingOptions dynamic;

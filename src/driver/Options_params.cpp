@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/Options_params.hpp"
 
+#include "driver/Preset.hpp"
+
 namespace taper {
 namespace {
 
@@ -118,6 +120,9 @@ void describe_correction(param::Section& s, RolloutCorrectionOptions& o) {
 
 void describe_algorithm(param::Section& schema, RunOptions& o) {
   auto s = schema.section("Algorithm", "Advantages and the loss of the policy");
+  s.choice("Preset", o.preset,
+           "Named algorithm: sets what the run file does not set itself (doc/algorithms.md)",
+           named_presets());
   describe_advantages(s, o.experience.advantage);
   s.check([&o] { return o.experience.advantage.problems(); });
   describe_loss(s, o.loss);
