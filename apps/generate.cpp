@@ -43,7 +43,7 @@ void write_record(const std::string& record, const GenerationReport& report, int
   RunFile file(record);
   file.set_machine("ranks", std::to_string(ranks));
   add_generation(file, 1, report);
-  file.add_metrics(1, adaptive_metrics(report));
+  file.add_metrics(1, adaptive_metrics({&report, 1}));
   file.save();
 }
 

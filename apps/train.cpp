@@ -14,6 +14,7 @@
 #include "driver/Options_params.hpp"
 #include "driver/OutputLock.hpp"
 #include "driver/OutputPath.hpp"
+#include "driver/Preset.hpp"
 #include "driver/ResumePoint.hpp"
 #include "driver/RunStart.hpp"
 #include "driver/StatusFile.hpp"
@@ -53,11 +54,13 @@ struct TrainArguments {
               "would start, and exits; leaves nothing behind");
   }
 
-  void read(param::Schema& schema) const {
+  AppliedPreset read(param::Schema& schema) const {
     param::ParamFile file =
         run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
     for (const auto& assignment : assignments) file.set(assignment);
+    AppliedPreset preset = apply_preset(file);
     schema.read(file);
+    return preset;
   }
 };
 
@@ -128,8 +131,9 @@ int run_train(int argc, char** argv) {
   }
   StopRequest stop;  // before threads start
   Session session(argc, argv);
-  arguments.read(schema);
+  const AppliedPreset preset = arguments.read(schema);
   if (session.rank() == 0) {
+    if (!preset.name.empty()) TAPER_INFO(preset.summary());
     require_output_directory("Output/Directory", options.output);
     require_run_places(options.output);
   }

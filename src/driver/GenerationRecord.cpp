@@ -158,24 +158,28 @@ double layout_code(const Layout& layout) {
   return code;
 }
 
-MetricValues adaptive_metrics(const GenerationReport& report) {
-  double switches = 0, time = 0, bytes = 0, recomputed = 0, extra = 0;
-  for (const SwitchRecord& s : report.switches) {
-    switches += s.report.done ? 1 : 0;
-    time += s.seconds;
-    bytes += count(s.report.bytes_planned);
-    recomputed += count(s.report.positions_recomputed);
-    extra = std::max(extra, count(s.report.extra_bytes));
+MetricValues adaptive_metrics(std::span<const GenerationReport> reports) {
+  double switches = 0, time = 0, bytes = 0, recomputed = 0, extra = 0, consulted = 0, asking = 0;
+  for (const GenerationReport& report : reports) {
+    consulted += count(report.consultations);
+    asking += report.consultation_s;
+    for (const SwitchRecord& s : report.switches) {
+      switches += s.report.done ? 1 : 0;
+      time += s.seconds;
+      bytes += count(s.report.bytes_planned);
+      recomputed += count(s.report.positions_recomputed);
+      extra = std::max(extra, count(s.report.extra_bytes));
+    }
   }
   return {{"adaptive/switches", switches},
           {"adaptive/switch_time_s", time},
-          {"adaptive/consultations", count(report.consultations)},
-          {"adaptive/consult_time_s", report.consultation_s},
+          {"adaptive/consultations", consulted},
+          {"adaptive/consult_time_s", asking},
           {"adaptive/kv_bytes_moved", bytes},
           {"adaptive/positions_recomputed", recomputed},
           {"adaptive/extra_bytes", extra},
-          {"adaptive/first_layout", layout_code(report.first_layout)},
-          {"adaptive/last_layout", layout_code(report.last_layout)}};
+          {"adaptive/first_layout", layout_code(reports.front().first_layout)},
+          {"adaptive/last_layout", layout_code(reports.back().last_layout)}};
 }
 
 void add_generation(RunFile& file, std::int64_t iteration, const GenerationReport& report) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,10 @@ namespace taper {
 // groups).
 double layout_code(const Layout& layout);
 
-// Totals of a generation on this rank: adaptive/switches, adaptive/switch_time_s, ...
-MetricValues adaptive_metrics(const GenerationReport& report);
+// Totals of the generations of an iteration on this rank: adaptive/switches,
+// adaptive/switch_time_s, ...; the first layout of the first one, the last of the last. At least
+// one.
+MetricValues adaptive_metrics(std::span<const GenerationReport> reports);
 
 // Adds the account of a generation to the run file: tables layout_consultations (what was seen and
 // chosen), layout_prices (every candidate of every decision that had any) and layout_switches

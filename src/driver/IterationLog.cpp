@@ -39,7 +39,13 @@ void PhaseTimer::start(const char* phase) {
 }
 
 void PhaseTimer::stop() {
-  if (phase_ != nullptr) seconds_.emplace_back(phase_, timer_.seconds());
+  if (phase_ == nullptr) return;
+  const auto same = std::find_if(seconds_.begin(), seconds_.end(),
+                                 [&](const auto& entry) { return entry.first == phase_; });
+  if (same != seconds_.end())
+    same->second += timer_.seconds();
+  else
+    seconds_.emplace_back(phase_, timer_.seconds());
   phase_ = nullptr;
 }
 
@@ -70,23 +76,24 @@ std::vector<PhaseTiming> reduce_timing(const Group& group, const PhaseTimer& tim
 
 MetricValues rollout_metrics(const std::vector<Sample>& samples) {
   MetricValues out;
-  std::vector<double> score, response, prompt;
+  std::vector<double> score, reward, response, prompt;
   double clipped = 0;
   for (const Sample& s : samples) {
     score.push_back(s.score);
+    reward.push_back(s.reward);
     response.push_back(static_cast<double>(s.response.size()));
     prompt.push_back(static_cast<double>(s.prompt.size()));
     if (s.finish == FinishReason::kLength) clipped += 1.0;
   }
   add_statistics(out, "critic/score", score);
-  add_statistics(out, "critic/rewards", score);
+  add_statistics(out, "critic/rewards", reward);
   add_statistics(out, "response_length", response);
   out.emplace_back("response_length/clip_ratio", clipped / static_cast<double>(samples.size()));
   add_statistics(out, "prompt_length", prompt);
   return out;
 }
 
-MetricValues update_metrics(const UpdateReport& r, WithKl with_kl) {
+MetricValues update_metrics(const UpdateReport& r, double kl_coef) {
   MetricValues out{{"actor/entropy", r.entropy},
                    {"actor/pg_loss", r.policy_loss},
                    {"actor/pg_clipfrac", r.clip_fraction},
@@ -94,11 +101,47 @@ MetricValues update_metrics(const UpdateReport& r, WithKl with_kl) {
                    {"actor/ppo_kl", r.ppo_kl},
                    {"actor/grad_norm", r.grad_norm},
                    {"actor/lr", r.learning_rate},
-                   {"actor/skipped_steps", static_cast<double>(r.skipped)},
+                   {"actor/skipped_steps", static_cast<double>(r.skipped + r.empty)},
                    {"training/rollout_probs_diff_max", r.prob_diff_max},
                    {"training/rollout_log_probs_diff_max", r.log_prob_diff_max}};
-  if (with_kl == WithKl::kYes) out.emplace_back("actor/kl_loss", r.kl);
+  if (kl_coef > 0.0) {
+    out.emplace_back("actor/kl_loss", r.kl);
+    out.emplace_back("actor/kl_coef", kl_coef);
+  }
   return out;
+}
+
+MetricValues experience_metrics(const ExperienceReport& r, const ExperienceOptions& o,
+                                bool with_mismatch) {
+  MetricValues out;
+  if (o.kl.in_reward())
+    out.insert(out.end(),
+               {{"actor/reward_kl_penalty", r.kl}, {"actor/reward_kl_penalty_coeff", r.kl_coef}});
+  if (o.mask_truncated) out.emplace_back("rollout/truncated_masked", r.truncated_share);
+  if (!with_mismatch) return out;
+  const MismatchReport& m = r.mismatch;
+  out.insert(out.end(), {{"rollout_corr/kl", m.kl},
+                         {"rollout_corr/k3_kl", m.k3_kl},
+                         {"rollout_corr/ppl_ratio", m.ppl_ratio},
+                         {"rollout_corr/chi2_token", m.chi2_token},
+                         {"rollout_corr/chi2_seq", m.chi2_seq},
+                         {"rollout_corr/log_ratio_abs_max", m.log_ratio_abs_max}});
+  if (o.correction.weights != ImportanceLevel::kNone)
+    out.insert(out.end(), {{"rollout_corr/rollout_is_mean", m.weight_mean},
+                           {"rollout_corr/rollout_is_min", m.weight_min},
+                           {"rollout_corr/rollout_is_max", m.weight_max},
+                           {"rollout_corr/rollout_is_eff_sample_size", m.effective_sample_size}});
+  if (o.correction.rejection != RejectionLevel::kNone)
+    out.insert(out.end(), {{"rollout_corr/rollout_rs_masked_fraction", m.rejected_tokens},
+                           {"rollout_corr/rollout_rs_seq_masked_fraction", m.rejected_sequences}});
+  return out;
+}
+
+MetricValues group_metrics(const GroupSelection& groups) {
+  return {{"train/num_gen_batches", static_cast<double>(groups.rounds)},
+          {"rollout/groups_dropped", static_cast<double>(groups.dropped)},
+          {"rollout/groups_surplus", static_cast<double>(groups.surplus)},
+          {"rollout/groups_filled", static_cast<double>(groups.filled)}};
 }
 
 IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,

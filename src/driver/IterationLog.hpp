@@ -10,6 +10,8 @@
 #include "driver/Ranks.hpp"
 #include "io/MetricsLog.hpp"
 #include "io/RunFile.hpp"
+#include "rl/DynamicSampling.hpp"
+#include "rl/Experience.hpp"
 #include "rl/PolicyTrainer.hpp"
 #include "rl/Rollout.hpp"
 
@@ -20,7 +22,8 @@ class PhaseTimer {
  public:
   explicit PhaseTimer(Progress& progress) : progress_(&progress) {}
 
-  // Ends the phase before and starts one; name is a string literal.
+  // Ends the phase before and starts one; name is a string literal. A phase that comes again counts
+  // on.
   void start(const char* phase);
   void stop();
   const std::vector<std::pair<std::string, double>>& seconds() const { return seconds_; }
@@ -39,8 +42,14 @@ std::vector<PhaseTiming> reduce_timing(const Group& group, const PhaseTimer& tim
 
 // Metrics of a rollout and of an update under the names that verl users know.
 MetricValues rollout_metrics(const std::vector<Sample>& samples);
-enum class WithKl { kNo, kYes };  // to a reference model
-MetricValues update_metrics(const UpdateReport& report, WithKl with_kl);
+// kl_coef: of the KL in the loss; 0 without it.
+MetricValues update_metrics(const UpdateReport& report, double kl_coef);
+// with_mismatch: the distribution that drew the tokens may differ from the trained one.
+MetricValues experience_metrics(const ExperienceReport& report, const ExperienceOptions& options,
+                                bool with_mismatch);
+
+// Of dynamic sampling.
+MetricValues group_metrics(const GroupSelection& groups);
 
 // The results of a run as they grow: metrics.jsonl, run.h5, the console line. Rank 0 only.
 class IterationLog {

@@ -6,6 +6,33 @@
 #include "text/Tasks.hpp"
 
 namespace taper {
+namespace {
+
+// Of settings of the algorithm with each other and with the rollout.
+std::vector<std::string> algorithm_problems(const RunOptions& o) {
+  std::vector<std::string> list;
+  const bool alone = o.rollout.samples < 2;
+  if (alone && o.experience.advantage.compares_groups())
+    list.push_back(
+        "Rollout/Samples Per Prompt is 1 (the Algorithm/Estimator compares the samples of a "
+        "prompt, "
+        "so one is too few); raise it, or set the estimator to reinforce++");
+  if (alone && o.dynamic.on)
+    list.push_back(
+        "Algorithm/Dynamic Sampling is on and Rollout/Samples Per Prompt is 1 (the scores of one "
+        "sample cannot differ); raise it, or switch dynamic sampling off");
+  const auto& correction = o.experience.correction;
+  if (o.loss.needs_sequences() && (correction.weights == ImportanceLevel::kToken ||
+                                   correction.rejection == RejectionLevel::kToken))
+    list.push_back(
+        "Algorithm/Importance Weights and Algorithm/Rejection must not be token where "
+        "Algorithm/Policy Loss is gspo (its ratio is one of whole sequences); set them to "
+        "sequence, "
+        "geometric or none");
+  return list;
+}
+
+}  // namespace
 
 std::vector<std::pair<std::string, RewardRule>> named_reward_rules() {
   return {{"task", RewardRule::kTask},
@@ -56,8 +83,16 @@ std::vector<std::string> RolloutOptions::problems() const {
   return list;
 }
 
+PolicyLossOptions RunOptions::loss_in_use() const {
+  PolicyLossOptions used = loss;
+  used.kl_coef = experience.kl.in_loss() ? experience.kl.coef : 0.0;
+  used.kl = experience.kl.estimator;
+  if (used.length_norm == 0.0) used.length_norm = rollout.max_new_tokens;
+  return used;
+}
+
 std::vector<std::string> RunOptions::problems() const {
-  std::vector<std::string> list;
+  std::vector<std::string> list = algorithm_problems(*this);
   if (training.mini_batches > rollout.prompts)
     list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +
                    " and Rollout/Prompts " + std::to_string(rollout.prompts) +

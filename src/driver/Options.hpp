@@ -9,7 +9,8 @@
 #include "driver/TrainingModel.hpp"
 #include "optim/Schedule.hpp"
 #include "predict/Policy.hpp"
-#include "rl/Advantage.hpp"
+#include "rl/DynamicSampling.hpp"
+#include "rl/Experience.hpp"
 #include "rl/PolicyLoss.hpp"
 
 namespace taper {
@@ -114,8 +115,10 @@ struct RunOptions {
   ModelOptions model;
   DataOptions data;
   RolloutOptions rollout;
-  PolicyLossOptions loss;
-  AdvantageOptions advantage;
+  std::string preset;      // that the run file names; the other options have it (Preset.hpp)
+  PolicyLossOptions loss;  // its KL follows from `experience`, see loss_in_use()
+  ExperienceOptions experience;
+  DynamicSamplingOptions dynamic;
   TrainingOptions training;
   AdamWOptions adamw;
   ScheduleOptions schedule;
@@ -125,6 +128,9 @@ struct RunOptions {
 
   // Of settings that are fine each, but not together.
   std::vector<std::string> problems() const;
+  // The loss with its KL, and with its constant length, which is Rollout/Max New Tokens where it is
+  // not set.
+  PolicyLossOptions loss_in_use() const;
   // Of a prompt and its response.
   std::int64_t max_positions() const {
     return std::int64_t{rollout.max_prompt_tokens} + rollout.max_new_tokens;

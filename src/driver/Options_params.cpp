@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/Options_params.hpp"
 
+#include "driver/Preset.hpp"
+
 namespace taper {
 namespace {
 
@@ -29,8 +31,8 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   auto s = schema.section("Rollout", "How responses are generated");
   s.integer("Prompts", o.prompts, "Prompts per iteration").at_least(1);
   s.integer("Samples Per Prompt", o.samples,
-            "Responses per prompt (a group); GRPO's advantages compare them, so one is too few")
-      .at_least(2);
+            "Responses per prompt (a group); most estimators compare them, so one is too few")
+      .at_least(1);
   s.integer("Max Prompt Tokens", o.max_prompt_tokens, "Longest prompt").at_least(1);
   s.integer("Max New Tokens", o.max_new_tokens, "Longest response").at_least(1);
   s.number("Temperature", o.temperature,
@@ -65,29 +67,75 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   s.check([&o] { return o.problems(); });
 }
 
-void describe_algorithm(param::Section& schema, PolicyLossOptions& o, AdvantageOptions& a) {
-  auto s = schema.section("Algorithm", "GRPO and its loss");
-  s.flag("Divide By Std", a.divide_by_std,
-         "Divide group advantages by the group's standard deviation");
-  s.number("Clip Low", o.clip_low, "Probability ratios are clipped below 1 - this")
-      .at_least(0)
-      .below(1);
+void describe_advantages(param::Section& s, AdvantageOptions& o) {
+  s.choice("Estimator", o.estimator, "How rewards become advantages", named_estimators());
+  s.choice("Advantage Normalization", o.normalization,
+           "What advantages are divided by; default: as the estimator has it",
+           named_normalizations());
+  s.number("Gamma", o.gamma, "Discount of later rewards, for reinforce++").above(0).at_most(1);
+}
+
+void describe_loss(param::Section& s, PolicyLossOptions& o) {
+  s.choice("Policy Loss", o.kind, "Loss of a token", named_policy_losses());
+  s.number("Clip Low", o.clip_low, "Probability ratios are clipped below 1 - this").at_least(0);
   s.number("Clip High", o.clip_high, "Probability ratios are clipped above 1 + this").at_least(0);
-  s.number("Dual Clip", o.dual_clip, "Bound of the loss for negative advantages; 0 is off")
+  s.number("Dual Clip", o.dual_clip,
+           "Bound of the ppo loss for negative advantages, in multiples of them; 0 is off")
       .at_least(0);
-  s.number("KL Coefficient", o.kl_coef,
-           "Weight of the KL to the reference model in the loss; 0: no reference")
-      .at_least(0);
-  s.choice("KL Estimator", o.kl, "Per-token KL estimate",
-           {{"k1", KlEstimator::kK1}, {"k2", KlEstimator::kK2}, {"k3", KlEstimator::kK3}});
   s.number("Entropy Coefficient", o.entropy_coef, "Weight of the entropy bonus").at_least(0);
   s.choice("Loss Aggregation", o.aggregation, "How token losses become one number",
-           {{"token-mean", LossAggregation::kTokenMean},
-            {"seq-mean-token-sum", LossAggregation::kSeqMeanTokenSum},
-            {"seq-mean-token-mean", LossAggregation::kSeqMeanTokenMean},
-            {"seq-mean-token-sum-norm", LossAggregation::kSeqMeanTokenSumNorm}});
-  s.number("Length Norm", o.length_norm, "Constant length of seq-mean-token-sum-norm").at_least(0);
+           named_aggregations());
+  s.number("Length Norm", o.length_norm,
+           "Constant length of seq-mean-token-sum-norm; 0: Rollout/Max New Tokens")
+      .at_least(0);
   s.check([&o] { return o.problems(); });
+}
+
+void describe_kl(param::Section& s, KlOptions& o) {
+  s.number("KL Coefficient", o.coef, "Weight of the KL to the reference model; 0: no reference")
+      .at_least(0);
+  s.choice("KL Estimator", o.estimator, "Per-token KL estimate", named_kl_estimators());
+  s.choice("KL In", o.place,
+           "Where the KL counts: as a term of the loss, or in each token's reward",
+           {{"loss", KlPlace::kLoss}, {"reward", KlPlace::kReward}});
+  s.choice("KL Control", o.control, "Whether the coefficient of the KL in the reward adapts",
+           {{"fixed", KlControl::kFixed}, {"adaptive", KlControl::kAdaptive}});
+  s.number("KL Target", o.target, "KL that the adaptive control aims at").above(0);
+  s.number("KL Horizon", o.horizon, "Samples over which the adaptive control acts").above(0);
+  s.check([&o] { return o.problems(); });
+}
+
+void describe_correction(param::Section& s, RolloutCorrectionOptions& o) {
+  s.choice("Importance Weights", o.weights,
+           "Weight of the policy loss by the ratio of trained and drawing probability",
+           named_importance_levels());
+  s.number("Importance Cap", o.cap, "Largest importance weight").above(0);
+  s.flag("Importance Normalization", o.normalize, "Divide importance weights by their mean");
+  s.choice("Rejection", o.rejection, "Whose ratio leaves out tokens or sequences outside a band",
+           named_rejection_levels());
+  s.number("Rejection Low", o.low, "Lower end of the band").at_least(0);
+  s.number("Rejection High", o.high, "Upper end of the band").above(0);
+  s.check([&o] { return o.problems(); });
+}
+
+void describe_algorithm(param::Section& schema, RunOptions& o) {
+  auto s = schema.section("Algorithm", "Advantages and the loss of the policy");
+  s.choice("Preset", o.preset,
+           "Named algorithm: sets what the run file does not set itself (doc/algorithms.md)",
+           named_presets());
+  describe_advantages(s, o.experience.advantage);
+  s.check([&o] { return o.experience.advantage.problems(); });
+  describe_loss(s, o.loss);
+  s.flag("Mask Truncated", o.experience.mask_truncated,
+         "Responses that ended at the length limit carry no loss");
+  describe_kl(s, o.experience.kl);
+  describe_correction(s, o.experience.correction);
+  s.flag("Dynamic Sampling", o.dynamic.on,
+         "Train only prompts whose samples differ in score, and generate until there are enough");
+  s.integer("Max Rounds", o.dynamic.max_rounds,
+            "Generations per iteration, at most; what is missing then are prompts whose samples do "
+            "not differ")
+      .at_least(1);
 }
 
 void describe_passes(param::Section& s, PassOptions& o) {
@@ -137,7 +185,7 @@ void describe(param::Section& schema, RunOptions& o) {
   describe_model(schema, o.model);
   describe_data(schema, o.data);
   describe_rollout(schema, o.rollout);
-  describe_algorithm(schema, o.loss, o.advantage);
+  describe_algorithm(schema, o);
   auto t = schema.section("Training", "The update of the weights");
   t.integer("Iterations", o.training.iterations, "Iterations of the run").at_least(1);
   t.integer("Mini Batches", o.training.mini_batches, "Optimizer steps per epoch over a rollout")

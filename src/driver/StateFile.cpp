@@ -77,6 +77,8 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   file.set_attribute("/", "iteration", info.iteration);
   file.set_attribute("/", "optimizer_steps", info.optimizer_steps);
   file.set_attribute("/", "seed", static_cast<std::int64_t>(info.seed));
+  if (info.kl_coef) file.set_attribute("/", "kl_coef", *info.kl_coef);
+  if (info.prompt_batches) file.set_attribute("/", "prompt_batches", *info.prompt_batches);
   file.write_string("/config", info.config);
   std::string policy;
   for (const std::int64_t word : info.policy) policy += std::to_string(word) + " ";
@@ -132,6 +134,11 @@ StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
           static_cast<std::uint64_t>(file.int_attribute("/", "seed")),
           file.read_string("/config"),
           std::move(policy),
+          file.has_attribute("/", "kl_coef") ? std::optional(file.double_attribute("/", "kl_coef"))
+                                             : std::nullopt,
+          file.has_attribute("/", "prompt_batches")
+              ? std::optional(file.int_attribute("/", "prompt_batches"))
+              : std::nullopt,
           file.has_attribute("/", "layout") ? file.string_attribute("/", "layout") : ""};
 }
 

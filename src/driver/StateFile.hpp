@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,14 +11,17 @@
 
 namespace taper {
 
-// What a training run is besides its weights and moments. Random numbers and data positions follow
-// from seed and iteration.
+// What a training run is besides its weights and moments. Random numbers follow from seed and
+// iteration, prompts from the seed and the number of batches drawn before.
 struct StateInfo {
   std::int64_t iteration = 0;  // finished iterations
   std::int64_t optimizer_steps = 0;
   std::uint64_t seed = 0;
   std::string config;                     // the parameters in use
   std::vector<std::int64_t> policy = {};  // what the layout policy has learned; may be empty
+  std::optional<double> kl_coef = {};  // of the KL in the reward; not in files of earlier versions
+  // Of Rollout/Prompts each; not in files of earlier versions, which drew one an iteration.
+  std::optional<std::int64_t> prompt_batches = {};
   std::string layout = {};  // TPxDP of the training that wrote the file, set by write_state();
                             // empty of files of earlier versions
 };

@@ -3,6 +3,8 @@
 
 #include <sys/resource.h>
 
+#include <iterator>
+
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
@@ -45,7 +47,8 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
 // the iterations up to a checkpoint, so they are in all results before it is there.
 void TrainJob::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {
   checkpoints_.save(ranks_, files_, model_,
-                    {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_},
+                    {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_,
+                     kl_coef_, prompt_batches_},
                     [&] {
                       record();
                       if (log_) log_->flush();
@@ -148,33 +151,71 @@ bool TrainJob::iterate(std::int64_t iteration) {
     metrics.emplace_back("val/score/mean", *score);
   }
 
-  timer.start("gen");
-  preempted_before_ = generator_.preemptions();
-  const auto prompts = prompts_.training(iteration - 1, options_.rollout.prompts);
-  std::vector<Sample> samples =
-      rollout(prompts, sampling_options(iteration), options_.rollout.samples, timer);
-  if (samples.empty()) return false;  // stopped
-
+  auto groups = collect(iteration, timer);
+  if (!groups) return false;  // stopped
   if (reference_) {
     timer.start("ref");
-    score_by_reference(samples);
+    score_by_reference(groups->samples);
   }
   timer.start("adv");
-  set_group_advantages(samples, options_.advantage);
+  const ExperienceReport experience =
+      prepare_samples(groups->samples, options_.experience, kl_coef_);
   if (must_stop()) return false;
-  update(iteration, samples, std::move(metrics), timer);
+  update(iteration, *groups, experience, std::move(metrics), timer);
   return true;
 }
 
-// From here on the weights change: the iteration is finished and counts.
-void TrainJob::update(std::int64_t iteration, std::vector<Sample>& samples, MetricValues metrics,
-                      PhaseTimer& timer) {
-  generator_.learn(outcomes_of(samples));
-  learned_ = generator_.save_policy();
-  if (options_.rollout.mode != PolicyMode::kStatic) {
-    for (auto& m : adaptive_metrics(generator_.report())) metrics.push_back(m);
-    if (log_) log_->add_generation(iteration, generator_.report());
+std::optional<GroupSelection> TrainJob::collect(std::int64_t iteration, PhaseTimer& timer) {
+  const int wanted = options_.rollout.prompts;
+  const int most = options_.dynamic.on ? options_.dynamic.max_rounds : 1;
+  std::vector<Sample> all;
+  preempted_before_ = generator_.preemptions();
+  generations_.clear();
+  int rounds = 0;
+  while (rounds < most && (rounds == 0 || count_teaching_groups(all) < wanted)) {
+    timer.start("gen");
+    const auto prompts = prompts_.training(prompt_batches_ + rounds, wanted);
+    // Ordinals go on from round to round: no two requests of an iteration share random numbers.
+    auto samples = rollout(prompts, std::int64_t{rounds} * wanted, sampling_options(iteration),
+                           options_.rollout.samples, timer);
+    if (samples.empty()) return std::nullopt;
+    generator_.learn(outcomes_of(samples));
+    if (options_.rollout.mode != PolicyMode::kStatic) generations_.push_back(generator_.report());
+    std::move(samples.begin(), samples.end(), std::back_inserter(all));
+    ++rounds;
   }
+  GroupSelection groups;
+  if (options_.dynamic.on)
+    groups = select_groups(std::move(all), wanted);
+  else
+    groups.samples = std::move(all);
+  groups.rounds = rounds;
+  return groups;
+}
+
+void TrainJob::finish_rollout(std::int64_t iteration, const GroupSelection& groups,
+                              const ExperienceReport& experience, MetricValues& metrics) {
+  learned_ = generator_.save_policy();
+  prompt_batches_ += groups.rounds;
+  kl_coef_ =
+      adapted_kl_coef(options_.experience.kl, kl_coef_, experience.kl, std::ssize(groups.samples));
+  const auto add = [&](const MetricValues& more) {
+    metrics.insert(metrics.end(), more.begin(), more.end());
+  };
+  const bool cut =
+      options_.experience.correction.is_on() || sampling_options(iteration).truncates();
+  add(experience_metrics(experience, options_.experience, cut));
+  if (options_.dynamic.on) add(group_metrics(groups));
+  if (!generations_.empty()) add(adaptive_metrics(generations_));
+  if (log_)
+    for (const GenerationReport& report : generations_) log_->add_generation(iteration, report);
+}
+
+// From here on the weights change: the iteration is finished and counts.
+void TrainJob::update(std::int64_t iteration, const GroupSelection& groups,
+                      const ExperienceReport& experience, MetricValues metrics, PhaseTimer& timer) {
+  finish_rollout(iteration, groups, experience, metrics);
+  const std::vector<Sample>& samples = groups.samples;
   timer.start("update_actor");
   publish_seconds_ = 0.0;
   const UpdateReport update = trainer_->update(samples);
@@ -198,8 +239,7 @@ void TrainJob::record(std::int64_t iteration, const std::vector<Sample>& samples
   std::int64_t tokens = 0;
   for (const Sample& s : samples) tokens += s.length();
   for (auto& m : rollout_metrics(samples)) metrics.push_back(m);
-  for (auto& m : update_metrics(update, reference_ ? WithKl::kYes : WithKl::kNo))
-    metrics.push_back(m);
+  for (auto& m : update_metrics(update, options_.loss_in_use().kl_coef)) metrics.push_back(m);
   metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
   metrics.emplace_back("timing_s/publish", publish_seconds_);  // a part of update_actor
   metrics.emplace_back("timing_s/step", timer.total());
@@ -217,11 +257,11 @@ void TrainJob::record(std::int64_t iteration, const std::vector<Sample>& samples
 
 // Generates, scores where the responses were made, and brings all samples to all ranks.
 std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
-                                      const SamplingOptions& sampling, int samples,
-                                      PhaseTimer& timer) {
+                                      std::int64_t first_ordinal, const SamplingOptions& sampling,
+                                      int samples, PhaseTimer& timer) {
   std::vector<Request> requests;
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    requests.push_back({static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens,
+    requests.push_back({first_ordinal + static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens,
                         options_.rollout.max_new_tokens});
   const StopOptions stops = stop_options(files_, options_.rollout.stop_strings);
   auto completions = generator_.run(requests, sampling, stops, [this](const Group& group) {
@@ -233,8 +273,8 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
   for (Completion& c : completions) {
     Sample s = as_sample(std::move(c));
     const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
-    s.rewards = {
-        static_cast<float>(score_response(options_.data.rule, prompts[s.ordinal].truth, text))};
+    s.rewards = {static_cast<float>(
+        score_response(options_.data.rule, prompts[s.ordinal - first_ordinal].truth, text))};
     s.score = s.rewards.front();
     mine.push_back(std::move(s));
   }
@@ -243,6 +283,11 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
 
 void TrainJob::score_by_reference(std::vector<Sample>& samples) {
   const auto mine = trainer_->trained_here(samples);
+  score_by_reference(samples, mine);
+  if (options_.experience.kl.in_reward()) gather_ref_log_probs(model_.dp_group(), samples, mine);
+}
+
+void TrainJob::score_by_reference(std::vector<Sample>& samples, const std::vector<int>& mine) {
   // Before the first step policy and reference are one model, and scoring has the bits of the
   // rollout.
   if (model_.optimizer().steps() == 0) {
@@ -264,7 +309,7 @@ std::optional<double> TrainJob::evaluate() {
                                  RandomPurpose::kEvaluation,      0};
   PhaseTimer unused(ranks_.progress);
   const auto samples =
-      rollout(prompts_.evaluation(options_.evaluation.prompts), sampling, 1, unused);
+      rollout(prompts_.evaluation(options_.evaluation.prompts), 0, sampling, 1, unused);
   generator_.load_policy(learned_);          // evaluations leave no trace in it
   if (samples.empty()) return std::nullopt;  // stopped
   double sum = 0;
@@ -298,7 +343,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
     r.tokens.insert(r.tokens.end(), s.response.begin(), s.response.end());
     if (is_cut) r.kept_mass = s.kept_mass;
     r.rewards = s.rewards;
-    r.advantage = s.advantage;
+    r.advantage = s.mean_advantage();
     r.finish = s.finish;
     r.layout = s.spans;
     mine.push_back(std::move(r));

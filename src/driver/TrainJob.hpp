@@ -68,15 +68,26 @@ class TrainJob {
   void save_checkpoint(std::int64_t iteration, const std::function<void()>& record);
   // False where a stop request came before the update.
   bool iterate(std::int64_t iteration);
-  void update(std::int64_t iteration, std::vector<Sample>& samples, MetricValues metrics,
-              PhaseTimer& timer);
+  void update(std::int64_t iteration, const GroupSelection& groups,
+              const ExperienceReport& experience, MetricValues metrics, PhaseTimer& timer);
+  // Says what the iteration has found, into log and metrics, and makes it count: what the next one
+  // starts from.
+  void finish_rollout(std::int64_t iteration, const GroupSelection& groups,
+                      const ExperienceReport& experience, MetricValues& metrics);
   void record(std::int64_t iteration, const std::vector<Sample>& samples,
               const UpdateReport& update, MetricValues& metrics, PhaseTimer& timer);
   bool must_stop();
   void stop_early();
-  std::vector<Sample> rollout(const std::vector<Prompt>& prompts, const SamplingOptions& sampling,
-                              int samples, PhaseTimer& timer);
+  // The samples of prompts that get the ordinals from first_ordinal on.
+  std::vector<Sample> rollout(const std::vector<Prompt>& prompts, std::int64_t first_ordinal,
+                              const SamplingOptions& sampling, int samples, PhaseTimer& timer);
+  // The samples of an iteration, from as many generations as they take. Nothing where a stop
+  // request came.
+  std::optional<GroupSelection> collect(std::int64_t iteration, PhaseTimer& timer);
+  // On return the samples trained here have reference log-probs; where they count in the reward,
+  // all samples.
   void score_by_reference(std::vector<Sample>& samples);
+  void score_by_reference(std::vector<Sample>& samples, const std::vector<int>& mine);
   // Nothing where a stop request came.
   std::optional<double> evaluate();
   // Evaluates the weights behind the last iteration, unless the results have that already. False
@@ -98,8 +109,11 @@ class TrainJob {
   ModelFiles files_;
   PromptSource prompts_;
   Generator generator_;
-  std::int64_t preempted_before_ = 0;  // this iteration
+  std::int64_t preempted_before_ = 0;          // this iteration
+  std::vector<GenerationReport> generations_;  // of this iteration, where the layout may change
   std::vector<std::int64_t> learned_;  // the layout policy after the last finished iteration
+  double kl_coef_;                     // of the KL in the reward, after the last finished iteration
+  std::int64_t prompt_batches_ = 0;    // drawn by the finished iterations, Rollout/Prompts each
   TrainingModel model_;
   std::unique_ptr<InferenceModel> reference_;
   TrainPassOptions pass_options_;

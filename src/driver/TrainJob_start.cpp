@@ -59,12 +59,13 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       files_(open_model(options)),
       prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
       generator_(options.rollout, options.model.type, files_, ranks),
+      kl_coef_(options.experience.kl.coef),
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(pass_options(options)),
       checkpoints_(checkpoints_path_of(options), options.checkpoint.keep) {
   warn_of_repeated_prompts();
   model_.plan(plan_);
-  if (options.loss.kl_coef > 0.0) {
+  if (options.experience.kl.coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
     reference_->plan(plan_, options.model.type);
   }
@@ -149,7 +150,7 @@ void TrainJob::create() {
   model_.create(*arena_, rope);
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
   generator_.create(model_.packed(), *arena_, rope);
-  const PolicyTrainerOptions trainer{options_.loss, options_.schedule,
+  const PolicyTrainerOptions trainer{options_.loss_in_use(), options_.schedule,
                                      options_.training.mini_batches, options_.training.epochs};
   trainer_ = std::make_unique<PolicyTrainer>(trainer, score_context(model_.train_view()),
                                              model_.dp_group(), model_.gradients(),
@@ -178,6 +179,9 @@ std::int64_t TrainJob::restore(const ResumePoint& from) {
   require_same_seed(from.checkpoint.empty() ? from.store : from.checkpoint, state->seed,
                     options_.seed);
   if (!state->policy.empty()) generator_.load_policy(state->policy);
+  if (options_.experience.kl.control == KlControl::kAdaptive && state->kl_coef)
+    kl_coef_ = *state->kl_coef;
+  prompt_batches_ = state->prompt_batches.value_or(state->iteration);
   report_differences(*state);
   TAPER_INFO((from.is_own ? "resuming after iteration " : "a new run, after iteration ")
              << state->iteration << (from.is_own ? "" : " of another one"));

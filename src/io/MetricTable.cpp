@@ -35,6 +35,11 @@ const Table kRollout = {
     {"val/score/mean", "1", "mean score of held-out prompts, before the update of the iteration"},
     {"val/score/final", "1", "mean score of held-out prompts after the last iteration of the run"},
     {"response_length/clip_ratio", "1", "share of responses that ended at the length limit"},
+    {"train/num_gen_batches", "1", "generations of the iteration"},
+    {"rollout/groups_dropped", "1", "prompts left out, all samples having the same score"},
+    {"rollout/groups_surplus", "1", "prompts left out, the iteration having enough"},
+    {"rollout/groups_filled", "1", "prompts trained for want of better ones, all scores the same"},
+    {"rollout/truncated_masked", "1", "share of responses without a loss, being truncated"},
     {"rollout/preemptions", "1", "sequences dropped for want of KV pages and computed again"}};
 
 const Table kUpdate = {
@@ -43,14 +48,33 @@ const Table kUpdate = {
     {"actor/pg_clipfrac", "1", "share of tokens whose ratio is clipped"},
     {"actor/pg_clipfrac_lower", "1", "share of tokens bounded by the dual clip"},
     {"actor/ppo_kl", "nat", "mean of rollout minus current log-prob over response tokens"},
-    {"actor/kl_loss", "nat", "KL to the reference model"},
+    {"actor/kl_loss", "nat", "KL to the reference model, in the loss"},
+    {"actor/kl_coef", "1", "coefficient of the KL in the loss"},
+    {"actor/reward_kl_penalty", "nat", "KL to the reference model, in the reward"},
+    {"actor/reward_kl_penalty_coeff", "1", "coefficient of the KL in the reward"},
     {"actor/grad_norm", "1", "norm of the gradient before clipping"},
     {"actor/lr", "1", "learning rate"},
-    {"actor/skipped_steps", "1", "optimizer steps left out, the gradient being not finite"},
+    {"actor/skipped_steps", "1",
+     "optimizer steps left out: the gradient was not finite, or no token carried a loss"},
     {"training/rollout_probs_diff_max", "1",
      "largest difference of a probability between rollout and training"},
     {"training/rollout_log_probs_diff_max", "nat",
      "largest difference of a log-prob between rollout and training"}};
+
+const Table kCorrection = {
+    {"rollout_corr/kl", "nat", "KL (k1) of the drawing to the trained distribution"},
+    {"rollout_corr/k3_kl", "nat", "the same by the estimator k3"},
+    {"rollout_corr/ppl_ratio", "1", "perplexity in training by that of the rollout, per response"},
+    {"rollout_corr/chi2_token", "1", "mean squared ratio of probabilities less 1, over tokens"},
+    {"rollout_corr/chi2_seq", "1", "mean squared ratio of probabilities less 1, over responses"},
+    {"rollout_corr/log_ratio_abs_max", "nat", "largest size of a token's log-ratio"},
+    {"rollout_corr/rollout_is_mean", "1", "mean importance weight, over tokens"},
+    {"rollout_corr/rollout_is_min", "1", "smallest importance weight"},
+    {"rollout_corr/rollout_is_max", "1", "largest importance weight"},
+    {"rollout_corr/rollout_is_eff_sample_size", "1", "effective share of the tokens"},
+    {"rollout_corr/rollout_rs_masked_fraction", "1", "share of tokens that were rejected"},
+    {"rollout_corr/rollout_rs_seq_masked_fraction", "1",
+     "share of responses with a rejected token"}};
 
 const Table kAdaptive = {
     {"adaptive/switches", "1", "changes of layout carried out in the generation"},
@@ -77,7 +101,8 @@ Table make_metric_table() {
   add_statistics(table, "critic/rewards", "1", "reward of a response as the advantage sees it");
   add_statistics(table, "response_length", "token", "length of a response");
   add_statistics(table, "prompt_length", "token", "length of a prompt, over the samples");
-  for (const Table* part : {&kRollout, &kUpdate, &kAdaptive, &kPerformance}) add_all(table, *part);
+  for (const Table* part : {&kRollout, &kUpdate, &kCorrection, &kAdaptive, &kPerformance})
+    add_all(table, *part);
   for (const MetricMeaning& phase : phase_table())
     table.push_back(
         {"timing_s/" + phase.name, phase.units, phase.description + ", on the slowest rank"});

@@ -98,29 +98,41 @@ void ParamFile::set(const std::string& assignment) {
                      path.back() != '/' && path.find("//") == std::string::npos,
                  "--set " << assignment << " is not understood (it is written "
                           << "--set Section/Name=value)");
+  put(path, assignment.substr(equals + 1), "--set " + assignment);
+}
+
+bool ParamFile::set_default(const std::string& path, const std::string& value,
+                            const std::string& source) {
+  const auto known = values();
+  if (std::any_of(known.begin(), known.end(), [&](const auto& v) { return v.first == path; }))
+    return false;
+  put(path, value, source);
+  return true;
+}
+
+void ParamFile::put(const std::string& path, const std::string& text, const std::string& source) {
   detail::Value value;
   try {
-    value = read_assigned(trim(assignment.substr(equals + 1)));
+    value = read_assigned(trim(text));
   } catch (const std::invalid_argument& problem) {
-    TAPER_FAIL(ExitCode::kBadInput,
-               "--set " << assignment << " cannot be read as YAML (" << problem.what() << ")");
+    TAPER_FAIL(ExitCode::kBadInput, source << " cannot be read as YAML (" << problem.what() << ")");
   }
   Teuchos::ParameterList* list = &content_->list;
   std::size_t begin = 0;
   for (std::size_t slash; (slash = path.find('/', begin)) != std::string::npos; begin = slash + 1) {
     const std::string name = path.substr(begin, slash - begin);
     TAPER_VALIDATE(!list->isParameter(name) || list->isSublist(name),
-                   "--set " << assignment << " goes into " << path.substr(0, slash) << " ("
-                            << where(path.substr(0, slash)) << " makes it a value, no section)");
+                   source << " goes into " << path.substr(0, slash) << " ("
+                          << where(path.substr(0, slash)) << " makes it a value, no section)");
     list = &list->sublist(name);
   }
   const std::string name = path.substr(begin);
-  TAPER_VALIDATE(!is_list(*list, name) || list->sublist(name).numParams() == 0,
-                 "--set " << assignment << " replaces a whole section (name the values in it: "
-                          << path << "/Name=value)");
+  TAPER_VALIDATE(
+      !is_list(*list, name) || list->sublist(name).numParams() == 0,
+      source << " replaces a whole section (name the values in it: " << path << "/Name=value)");
   list->remove(name, false);
   detail::put(*list, name, value);
-  content_->assigned[path] = "--set " + assignment;
+  content_->assigned[path] = source;
 }
 
 const std::string& ParamFile::name() const {

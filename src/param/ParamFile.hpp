@@ -33,18 +33,24 @@ class ParamFile {
   // schema knows is refused when the schema reads. Throws Error(kBadInput).
   void set(const std::string& assignment);
 
+  // Sets a value, written as in YAML, unless the file or an assignment has one; `source` is where()
+  // it comes from. False where there is one. Throws Error(kBadInput).
+  bool set_default(const std::string& path, const std::string& value, const std::string& source);
+
   const std::string& name() const;  // as in messages: quoted where it has blanks
   const std::string& text() const;  // the file as it was read, without set()
   const Teuchos::ParameterList& list() const;
   // Every value with its path "Section/Name", as YAML writes it, in the order of the file.
   std::vector<std::pair<std::string, std::string>> values() const;
 
-  // "run.yaml line 7", "--set Rollout/Temperature=2" (also of a section that only assignments have
-  // made), or the name of the file.
+  // "run.yaml line 7", "--set Rollout/Temperature=2", the source of a default (also of a section
+  // that only assignments have made), or the name of the file.
   std::string where(const std::string& path) const;
 
  private:
   struct Content;
+  void put(const std::string& path, const std::string& value, const std::string& source);
+
   std::unique_ptr<Content> content_;
 };
 

@@ -2,25 +2,183 @@
 #include "rl/Advantage.hpp"
 
 #include <cmath>
+#include <numeric>
+#include <span>
+
+#include "base/Error.hpp"
 
 namespace taper {
+namespace {
 
-void set_group_advantages(std::vector<Sample>& samples, const AdvantageOptions& options) {
-  for (std::size_t begin = 0; begin < samples.size();) {
-    std::size_t end = begin;
-    double sum = 0.0;
-    for (; end < samples.size() && samples[end].ordinal == samples[begin].ordinal; ++end)
-      sum += samples[end].score;
-    const double n = static_cast<double>(end - begin);
-    const double mean = n > 1 ? sum / n : 0.0;
-    double squares = 0.0;
-    for (std::size_t i = begin; i < end; ++i)
-      squares += (samples[i].score - mean) * (samples[i].score - mean);
-    const double deviation = n > 1 ? std::sqrt(squares / (n - 1.0)) : 1.0;
-    const double scale = options.divide_by_std ? 1.0 / (deviation + options.eps) : 1.0;
-    for (; begin < end; ++begin)
-      samples[begin].advantage = static_cast<float>((samples[begin].score - mean) * scale);
+using Estimator = AdvantageEstimator;
+using Normalization = AdvantageNormalization;
+
+struct Moments {
+  double mean = 0.0, variance = 0.0;  // unbiased; 0 of fewer than two values
+};
+
+Moments moments_of(std::span<const double> values) {
+  Moments m;
+  const double n = static_cast<double>(values.size());
+  if (values.empty()) return m;
+  m.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  for (const double v : values) m.variance += (v - m.mean) * (v - m.mean);
+  m.variance = values.size() > 1 ? m.variance / (n - 1.0) : 0.0;
+  return m;
+}
+
+// Calls visit(begin, end) for each group.
+template <class Visit>
+void for_each_group(const std::vector<Sample>& samples, const Visit& visit) {
+  for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
+    while (end < samples.size() && samples[end].ordinal == samples[begin].ordinal) ++end;
+    visit(begin, end);
   }
+}
+
+// Rewards of samples less the baseline of their group: its mean, or the mean of the others. A group
+// of one has baseline 0.
+std::vector<double> centre_groups(const std::vector<Sample>& samples,
+                                  const std::vector<double>& rewards, Estimator estimator) {
+  std::vector<double> centred = rewards;
+  for_each_group(samples, [&](std::size_t begin, std::size_t end) {
+    const double n = static_cast<double>(end - begin);
+    if (end - begin == 1) return;
+    const double mean = moments_of({rewards.data() + begin, end - begin}).mean;
+    // r - mean of the others = (r - mean) n / (n - 1)
+    const double scale = estimator == Estimator::kRloo ? n / (n - 1.0) : 1.0;
+    for (std::size_t i = begin; i < end; ++i) centred[i] = (rewards[i] - mean) * scale;
+  });
+  return centred;
+}
+
+// A deviation of a group of one is 1.
+void divide_by_group(const std::vector<Sample>& samples, const std::vector<double>& rewards,
+                     double eps, std::vector<double>& values) {
+  for_each_group(samples, [&](std::size_t begin, std::size_t end) {
+    const std::size_t n = end - begin;
+    const double variance = n > 1 ? moments_of({rewards.data() + begin, n}).variance : 1.0;
+    for (std::size_t i = begin; i < end; ++i) values[i] /= std::sqrt(variance) + eps;
+  });
+}
+
+// One value per sample: GRPO by the deviation of all rewards, RLOO whitened.
+void normalize_by_batch(const AdvantageOptions& o, const std::vector<double>& rewards,
+                        std::vector<double>& values) {
+  if (values.size() < 2) return;
+  if (o.estimator == Estimator::kRloo) {
+    const Moments m = moments_of(values);
+    for (double& v : values) v = (v - m.mean) / (std::sqrt(m.variance) + o.eps);
+  } else {
+    const double deviation = std::sqrt(moments_of(rewards).variance) + o.eps;
+    for (double& v : values) v /= deviation;
+  }
+}
+
+std::vector<double> returns_to_go(const std::vector<double>& rewards, double gamma) {
+  std::vector<double> returns(rewards.size());
+  double running = 0.0;
+  for (std::size_t t = rewards.size(); t-- > 0;)
+    returns[t] = running = rewards[t] + gamma * running;
+  return returns;
+}
+
+// Over all tokens that carry a loss; the others get values of the same scale, which nobody reads.
+void whiten_tokens(const std::vector<Sample>& samples, std::vector<std::vector<double>>& values) {
+  std::vector<double> counted;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    for (std::size_t t = 0; t < values[i].size(); ++t)
+      if (samples[i].carries_loss(t)) counted.push_back(values[i][t]);
+  const Moments m = moments_of(counted);
+  const double scale = 1.0 / std::sqrt(m.variance + 1e-8);
+  for (auto& list : values)
+    for (double& v : list) v = (v - m.mean) * scale;
+}
+
+std::string name_of(Estimator wanted) {
+  for (const auto& [name, estimator] : named_estimators())
+    if (estimator == wanted) return name;
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, Estimator>> named_estimators() {
+  return {{"grpo", Estimator::kGrpo},
+          {"dr-grpo", Estimator::kDrGrpo},
+          {"rloo", Estimator::kRloo},
+          {"reinforce++", Estimator::kReinforcePlusPlus},
+          {"reinforce++-baseline", Estimator::kReinforcePlusPlusBaseline}};
+}
+
+std::vector<std::pair<std::string, Normalization>> named_normalizations() {
+  return {{"default", Normalization::kDefault},
+          {"group", Normalization::kGroup},
+          {"batch", Normalization::kBatch},
+          {"none", Normalization::kNone}};
+}
+
+Normalization AdvantageOptions::normalization_used() const {
+  if (normalization != Normalization::kDefault) return normalization;
+  switch (estimator) {
+    case Estimator::kGrpo:
+      return Normalization::kGroup;
+    case Estimator::kDrGrpo:
+    case Estimator::kRloo:
+      return Normalization::kNone;
+    case Estimator::kReinforcePlusPlus:
+    case Estimator::kReinforcePlusPlusBaseline:
+      break;
+  }
+  return Normalization::kBatch;
+}
+
+std::vector<std::string> AdvantageOptions::problems() const {
+  std::vector<std::string> list;
+  const std::string name = name_of(estimator);
+  const Normalization used = normalization_used();
+  if (estimator == Estimator::kDrGrpo && used != Normalization::kNone)
+    list.push_back(
+        "Algorithm/Advantage Normalization does not fit Algorithm/Estimator dr-grpo (which is GRPO "
+        "without a division); leave it at default, or set the estimator to grpo");
+  else if (estimator != Estimator::kGrpo && used == Normalization::kGroup)
+    list.push_back("Algorithm/Advantage Normalization is group, but Algorithm/Estimator is " +
+                   name +
+                   " (only grpo divides by the deviation of groups); set it to batch, none "
+                   "or default");
+  if (gamma != 1.0 && estimator != Estimator::kReinforcePlusPlus)
+    list.push_back("Algorithm/Gamma is not 1, but Algorithm/Estimator is " + name +
+                   " (only reinforce++ discounts rewards); set it to 1, or the estimator to "
+                   "reinforce++");
+  return list;
+}
+
+void set_advantages(std::vector<Sample>& samples, const std::vector<std::vector<double>>& rewards,
+                    const AdvantageOptions& o) {
+  TAPER_EXPECT(samples.size() == rewards.size());
+  const Normalization normalization = o.normalization_used();
+  std::vector<std::vector<double>> values;
+  if (o.estimator == Estimator::kReinforcePlusPlus) {
+    for (const auto& list : rewards) values.push_back(returns_to_go(list, o.gamma));
+  } else {
+    std::vector<double> totals;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      totals.push_back(rewards[i].empty()
+                           ? samples[i].score
+                           : std::accumulate(rewards[i].begin(), rewards[i].end(), 0.0));
+    std::vector<double> centred = centre_groups(samples, totals, o.estimator);
+    if (normalization == Normalization::kGroup) divide_by_group(samples, totals, o.eps, centred);
+    if (normalization == Normalization::kBatch &&
+        o.estimator != Estimator::kReinforcePlusPlusBaseline)
+      normalize_by_batch(o, totals, centred);
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      values.emplace_back(samples[i].response.size(), centred[i]);
+  }
+  const bool whitened = o.estimator == Estimator::kReinforcePlusPlus ||
+                        o.estimator == Estimator::kReinforcePlusPlusBaseline;
+  if (whitened && normalization == Normalization::kBatch) whiten_tokens(samples, values);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    samples[i].advantages.assign(values[i].begin(), values[i].end());
 }
 
 }  // namespace taper

@@ -1,19 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "rl/Rollout.hpp"
 
 namespace taper {
 
-struct AdvantageOptions {
-  bool divide_by_std = true;  // false: Dr.GRPO
-  double eps = 1e-6;
+// How rewards become advantages; doc/algorithms.md has formulas and sources.
+enum class AdvantageEstimator {
+  kGrpo,                       // r - group mean, by the group's deviation
+  kDrGrpo,                     // r - group mean
+  kRloo,                       // r - mean of the others of the group
+  kReinforcePlusPlus,          // return-to-go of each token
+  kReinforcePlusPlusBaseline,  // r - group mean, whitened over the batch
 };
 
-// Group-relative advantages (GRPO, Shao et al. 2024): A = (score - group mean) / (group std + eps),
-// std unbiased; a group of one has mean 0 and std 1. Samples are in the order of (ordinal, sample).
-void set_group_advantages(std::vector<Sample>& samples, const AdvantageOptions& options);
+// What advantages are divided by: kDefault is the estimator's own way, kGroup the deviation of the
+// group, kBatch what all samples of the iteration say (doc/algorithms.md).
+enum class AdvantageNormalization { kDefault, kGroup, kBatch, kNone };
+
+struct AdvantageOptions {
+  AdvantageEstimator estimator = AdvantageEstimator::kGrpo;
+  AdvantageNormalization normalization = AdvantageNormalization::kDefault;
+  double gamma = 1.0;  // discount of later rewards in a return-to-go
+  double eps = 1e-6;   // added to deviations of groups and of samples
+
+  // Whether samples of a prompt are compared: groups of one teach nothing then.
+  bool compares_groups() const { return estimator != AdvantageEstimator::kReinforcePlusPlus; }
+  // kDefault resolved.
+  AdvantageNormalization normalization_used() const;
+  std::vector<std::string> problems() const;
+};
+
+// The names that run files give them.
+std::vector<std::pair<std::string, AdvantageEstimator>> named_estimators();
+std::vector<std::pair<std::string, AdvantageNormalization>> named_normalizations();
+
+// Sets the advantages of all response tokens. Samples are in the order of (ordinal, sample);
+// rewards[i] are the token rewards of sample i. All samples count in the statistics of scores; in
+// those of tokens only tokens that carry a loss. A pure function with sums in a fixed order: the
+// same bits on all ranks, in any layout.
+void set_advantages(std::vector<Sample>& samples, const std::vector<std::vector<double>>& rewards,
+                    const AdvantageOptions& options);
 
 }  // namespace taper

@@ -10,23 +10,42 @@ namespace taper {
 namespace {
 
 struct Value {
-  double value, slope;  // slope by the new log-prob
+  double loss, slope;  // slope by the new log-prob
 };
 
-// d = new - ref log-prob; x = -d is held in [-20, 20] and the estimate in [-10, 10], as verl does.
-Value kl_of(KlEstimator kind, double d) {
-  switch (kind) {
-    case KlEstimator::kK1:
-      return {d, 1.0};
-    case KlEstimator::kK2:
-      return {0.5 * d * d, d};
-    case KlEstimator::kK3:
-      break;
+double clip(const PolicyLossOptions& o, double ratio) {
+  return std::clamp(ratio, 1.0 - o.clip_low, 1.0 + o.clip_high);
+}
+
+// The pessimistic one of plain and clipped loss; `held` where the ratio no longer follows the
+// log-prob.
+Value clipped_loss(const PolicyLossOptions& o, double a, double ratio, bool held, LossSums& sums) {
+  const double plain = -a * ratio, clipped = -a * clip(o, ratio);
+  if (clipped > plain) {
+    sums.clipped += 1.0;
+    return {clipped, 0.0};
   }
-  const double x = std::clamp(-d, -20.0, 20.0);
-  const double k = std::exp(x) - x - 1.0;
-  if (k > 10.0) return {10.0, 0.0};
-  return {k, std::abs(d) > 20.0 ? 0.0 : 1.0 - std::exp(x)};
+  return {std::max(plain, clipped), held ? 0.0 : plain};  // d(-a ratio)/d(log-prob) = -a ratio
+}
+
+Value policy_loss(const PolicyLossOptions& o, const TokenInput& t, double difference,
+                  LossSums& sums) {
+  const double a = t.advantage;
+  if (o.kind == PolicyLossKind::kGspo)
+    return clipped_loss(o, a, std::exp(std::min(t.mean_log_ratio, 10.0)), t.mean_log_ratio > 10.0,
+                        sums);
+  const double ratio = std::exp(std::clamp(difference, -20.0, 20.0));
+  if (o.kind == PolicyLossKind::kCispo) {
+    const double weight = clip(o, ratio);
+    if (weight != ratio) sums.clipped += 1.0;
+    return {-weight * a * t.log_prob, -weight * a};
+  }
+  Value v = clipped_loss(o, a, ratio, std::abs(difference) > 20.0, sums);
+  if (o.dual_clip > 0.0 && a < 0.0 && -a * o.dual_clip < v.loss) {
+    sums.dual_clipped += 1.0;
+    v = {-a * o.dual_clip, 0.0};
+  }
+  return v;
 }
 
 }  // namespace
@@ -36,19 +55,32 @@ std::vector<std::string> PolicyLossOptions::problems() const {
   const auto refuse = [&](const char* parameter, double value, const char* why) {
     list.push_back(format_text("Algorithm/%s is %g (%s)", parameter, value, why));
   };
-  if (!(clip_low >= 0.0 && clip_low < 1.0)) refuse("Clip Low", clip_low, "it must be in [0, 1)");
+  if (!(clip_low >= 0.0)) refuse("Clip Low", clip_low, "it must not be negative");
   if (!(clip_high >= 0.0)) refuse("Clip High", clip_high, "it must not be negative");
   if (dual_clip != 0.0 && !(dual_clip > 1.0))
     refuse("Dual Clip", dual_clip, "it must exceed 1; 0 is off");
-  if (!(kl_coef >= 0.0)) refuse("KL Coefficient", kl_coef, "it must not be negative");
-  if (aggregation == LossAggregation::kSeqMeanTokenSumNorm && !(length_norm > 0.0))
-    refuse("Length Norm", length_norm,
-           "Algorithm/Loss Aggregation seq-mean-token-sum-norm divides by it; set the length in "
-           "tokens that counts as one");
+  if (kind == PolicyLossKind::kGspo && aggregation != LossAggregation::kSeqMeanTokenMean)
+    list.push_back(
+        "Algorithm/Loss Aggregation does not fit Algorithm/Policy Loss gspo (whose ratio is one of "
+        "whole sequences, each of the same weight); set it to seq-mean-token-mean");
   return list;
 }
 
-double token_weight(const PolicyLossOptions& options, const StepTotals& totals, int length) {
+std::vector<std::pair<std::string, PolicyLossKind>> named_policy_losses() {
+  return {{"ppo", PolicyLossKind::kPpo},
+          {"gspo", PolicyLossKind::kGspo},
+          {"cispo", PolicyLossKind::kCispo}};
+}
+
+std::vector<std::pair<std::string, LossAggregation>> named_aggregations() {
+  return {{"token-mean", LossAggregation::kTokenMean},
+          {"seq-mean-token-sum", LossAggregation::kSeqMeanTokenSum},
+          {"seq-mean-token-mean", LossAggregation::kSeqMeanTokenMean},
+          {"seq-mean-token-sum-norm", LossAggregation::kSeqMeanTokenSumNorm}};
+}
+
+double token_weight(const PolicyLossOptions& options, const StepTotals& totals,
+                    std::int64_t length) {
   const double sequences = static_cast<double>(totals.sequences);
   switch (options.aggregation) {
     case LossAggregation::kTokenMean:
@@ -56,34 +88,33 @@ double token_weight(const PolicyLossOptions& options, const StepTotals& totals, 
     case LossAggregation::kSeqMeanTokenSum:
       return 1.0 / sequences;
     case LossAggregation::kSeqMeanTokenMean:
-      return 1.0 / (sequences * (length + 1e-8));
+      return 1.0 / (sequences * (static_cast<double>(length) + 1e-8));
     case LossAggregation::kSeqMeanTokenSumNorm:
       return 1.0 / (sequences * options.length_norm);
   }
   return 0.0;
 }
 
+double mean_log_ratio(const Sample& s, std::span<const float> log_probs) {
+  double sum = 0.0, count = 0.0;
+  for (std::size_t t = 0; t < log_probs.size(); ++t) {
+    if (!s.carries_loss(t)) continue;
+    sum += static_cast<double>(log_probs[t]) - s.log_probs[t];
+    count += 1.0;
+  }
+  return sum / count;
+}
+
 double add_token_loss(const PolicyLossOptions& o, const TokenInput& t, double w, LossSums& sums) {
   const double difference = static_cast<double>(t.log_prob) - t.old_log_prob;
-  const bool held = std::abs(difference) > 20.0;
-  const double ratio = std::exp(std::clamp(difference, -20.0, 20.0));
-  const double a = t.advantage;
-  const double plain = -a * ratio;
-  const double clipped = -a * std::clamp(ratio, 1.0 - o.clip_low, 1.0 + o.clip_high);
-  double loss = std::max(plain, clipped);
-  double slope = clipped > plain || held ? 0.0 : plain;  // d(-a ratio)/d(log-prob) = -a ratio
-  if (clipped > plain) sums.clipped += 1.0;
-  if (o.dual_clip > 0.0 && a < 0.0 && -a * o.dual_clip < loss) {
-    loss = -a * o.dual_clip;
-    slope = 0.0;
-    sums.dual_clipped += 1.0;
-  }
-  sums.policy += w * loss;
+  const Value policy = policy_loss(o, t, difference, sums);
+  sums.policy += w * t.correction * policy.loss;
   sums.entropy += w * t.entropy;
-  sums.ppo_kl -= difference;
+  sums.ppo_kl -= std::clamp(difference, -20.0, 20.0);
   sums.tokens += 1.0;
+  double slope = t.correction * policy.slope;
   if (o.kl_coef > 0.0) {
-    const Value kl = kl_of(o.kl, static_cast<double>(t.log_prob) - t.ref_log_prob);
+    const KlValue kl = kl_estimate(o.kl, t.log_prob, t.ref_log_prob);
     sums.kl += w * kl.value;
     slope += o.kl_coef * kl.slope;
   }

@@ -7,7 +7,6 @@
 
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
-#include "rl/MicroBatch.hpp"
 
 namespace taper {
 namespace {
@@ -79,11 +78,13 @@ UpdateReport PolicyTrainer::update(const std::vector<Sample>& samples) {
 void PolicyTrainer::step(const std::vector<Sample>& samples, std::span<const int> batch,
                          UpdateReport& report) {
   StepTotals totals;
-  for (const int i : batch) {
-    totals.tokens += static_cast<std::int64_t>(samples[i].response.size());
-    ++totals.sequences;
+  for (const int i : batch) totals.add(samples[i].loss_tokens());
+  if (totals.tokens == 0) {
+    ++report.empty;
+    return;
   }
-  const std::vector<int> mine = share(samples, batch);
+  std::vector<int> mine = share(samples, batch);
+  std::erase_if(mine, [&](int i) { return samples[i].loss_tokens() == 0; });
 
   const FloatVector gradient = gradients_->all();
   std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
@@ -126,10 +127,26 @@ TokenSlope PolicyTrainer::add_token(const TokenRef& token, float log_prob, float
     raise_to(report.log_prob_diff_max, std::abs(a - b));
     raise_to(report.prob_diff_max, std::abs(std::exp(a) - std::exp(b)));
   }
-  const double slope =
-      add_token_loss(options_.loss, {log_prob, old, ref, s.advantage, entropy}, token.weight, sums);
+  if (!s.carries_loss(token.index)) return {};
+  const float correction = s.correction.empty() ? 1.0f : s.correction[token.index];
+  const TokenInput input{
+      log_prob, old, ref, s.advantages[token.index], entropy, correction, token.mean_log_ratio};
+  const double slope = add_token_loss(options_.loss, input, token.weight, sums);
   return {static_cast<float>(slope),
           static_cast<float>(-options_.loss.entropy_coef * token.weight)};
+}
+
+void PolicyTrainer::set_sequence_ratios(const PackedSamples& packed,
+                                        std::vector<TokenRef>& tokens) {
+  std::vector<float> log_probs(packed.rows.size());
+  context_.pass.log_probs(context_.exec, context_.view, context_.parallel, packed.rows,
+                          packed.targets, context_.head, log_probs, {});
+  for (std::size_t at = 0; at < tokens.size();) {
+    const Sample& s = *tokens[at].sample;
+    const std::size_t count = s.response.size();
+    const double ratio = mean_log_ratio(s, {log_probs.data() + at, count});
+    for (std::size_t t = 0; t < count; ++t) tokens[at++].mean_log_ratio = ratio;
+  }
 }
 
 LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
@@ -144,12 +161,12 @@ LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span
     std::vector<TokenRef> tokens;
     for (const int b : batch) {
       const Sample& s = samples[mine[b]];
-      const double weight =
-          token_weight(options_.loss, totals, static_cast<int>(s.response.size()));
+      const double weight = token_weight(options_.loss, totals, s.loss_tokens());
       for (std::size_t t = 0; t < s.response.size(); ++t) tokens.push_back({&s, t, weight});
     }
     auto& pass = context_.pass;
     pass.forward(context_.exec, context_.view, context_.parallel, packed.sequences);
+    if (options_.loss.needs_sequences()) set_sequence_ratios(packed, tokens);
     pass.backward(
         context_.exec, context_.view, context_.parallel, packed.rows, packed.targets, context_.head,
         [&](std::size_t i, float log_prob, float entropy) {

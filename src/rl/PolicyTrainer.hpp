@@ -6,6 +6,7 @@
 
 #include "optim/Schedule.hpp"
 #include "optim/ShardedAdamW.hpp"
+#include "rl/MicroBatch.hpp"
 #include "rl/PolicyLoss.hpp"
 #include "rl/Rollout.hpp"
 #include "rl/ScoreModel.hpp"
@@ -28,9 +29,11 @@ struct UpdateReport {
                                    // where one of them is no number
   double prob_diff_max = 0.0;      // the same of probabilities
   int steps = 0, skipped = 0;
+  int empty = 0;  // mini-batches without a token that carries a loss: no step was made
 };
 
-// Updates the policy from samples with advantages.
+// Updates the policy from samples with advantages. Tokens that carry no loss count nowhere, and
+// samples without any are not even passed through the model.
 class PolicyTrainer {
  public:
   // `publish` is called after each optimizer step and must refresh the packed weights from the
@@ -52,12 +55,16 @@ class PolicyTrainer {
     const Sample* sample;
     std::size_t index;
     double weight;
+    double mean_log_ratio = 0.0;  // of the sequence, where the loss needs it
   };
 
   std::vector<int> share(const std::vector<Sample>& samples, std::span<const int> batch) const;
   void step(const std::vector<Sample>& samples, std::span<const int> batch, UpdateReport& report);
   LossSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
                       const StepTotals& totals, UpdateReport& report);
+  // Fills in mean_log_ratio: a head pass over the log-probs of the micro-batch, which holds whole
+  // sequences. Collective over the tensor-parallel group.
+  void set_sequence_ratios(const PackedSamples& packed, std::vector<TokenRef>& tokens);
   // Adds one token's loss to the sums and returns its slopes.
   TokenSlope add_token(const TokenRef& token, float log_prob, float entropy, LossSums& sums,
                        UpdateReport& report) const;

@@ -23,7 +23,16 @@ struct Sample {
   std::vector<ProducedBy> spans;  // of the response, each produced in one layout
   std::vector<float> rewards;     // by component
   float score = 0.0f;             // weighted sum of the components
-  float advantage = 0.0f;
+  float reward = 0.0f;            // the score less KL penalties: what the advantages see
+  // Per response token, as all that follows. A critic's values and returns belong here, too.
+  std::vector<float> advantages;
+  std::vector<std::uint8_t> mask;  // 0: the token carries no loss; empty: all carry one
+  std::vector<float> correction;   // weight of the policy loss (RolloutCorrection.hpp); empty: 1
+
+  bool carries_loss(std::size_t token) const { return mask.empty() || mask[token] != 0; }
+  std::int64_t loss_tokens() const;
+  // Of the response tokens; the advantage of the response where all have the same.
+  double mean_advantage() const;
 
   int length() const { return static_cast<int>(prompt.size() + response.size()); }
 };
@@ -32,5 +41,11 @@ struct Sample {
 // them. `mine` are those of this rank; only one rank of each replica brings them. Collective over
 // `group`.
 std::vector<Sample> gather_samples(const Group& group, const std::vector<Sample>& mine);
+
+// Brings reference log-probs to all ranks: on return all samples have theirs. On entry the samples
+// `mine` of this rank have them. Collective over `group`, whose ranks have all samples between
+// them.
+void gather_ref_log_probs(const Group& group, std::vector<Sample>& samples,
+                          const std::vector<int>& mine);
 
 }  // namespace taper

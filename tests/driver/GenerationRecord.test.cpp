@@ -51,7 +51,8 @@ TEST_CASE("layouts as numbers") {
 }
 
 TEST_CASE("totals of a generation") {
-  const MetricValues m = adaptive_metrics(example());
+  const std::vector<GenerationReport> reports{example()};
+  const MetricValues m = adaptive_metrics(reports);
   for (const auto& [name, unused] : m) CHECK(meaning_of("/metrics/" + name) != nullptr);
   CHECK(value(m, "adaptive/switches") == 1);
   CHECK(value(m, "adaptive/switch_time_s") == 0.004);

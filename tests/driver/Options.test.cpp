@@ -45,14 +45,19 @@ TEST_CASE("a model that is not set is told, also where the working directory is 
 }
 
 TEST_CASE("rollouts that cannot teach are refused") {
-  const auto problems = [](const std::string& rollout) {
+  const auto problems = [](const std::string& rollout, const std::string& estimator = "grpo") {
     RunOptions o;
     param::Schema schema;
     describe(schema, o);
     return schema.read_and_list_problems(
-        param::ParamFile::parse("Model: {Directory: m}\nRollout: {" + rollout + "}", "run.yaml"));
+        param::ParamFile::parse("Model: {Directory: m}\nRollout: {" + rollout +
+                                    "}\nAlgorithm: {Estimator: " + estimator + "}",
+                                "run.yaml"));
   };
-  check_problem(problems("Samples Per Prompt: 1"), {"Rollout/Samples Per Prompt", "at least 2"});
+  check_problem(problems("Samples Per Prompt: 1"), {"Rollout/Samples Per Prompt is 1", "raise it"});
+  check_problem(problems("Samples Per Prompt: 1", "rloo"), {"Rollout/Samples Per Prompt is 1"});
+  CHECK(problems("Samples Per Prompt: 1", "reinforce++").empty());
+  check_problem(problems("Samples Per Prompt: 0"), {"Rollout/Samples Per Prompt", "at least 1"});
   check_problem(problems("Temperature: 0"), {"Rollout/Temperature is 0", "above 0"});
   CHECK(problems("Samples Per Prompt: 2, Temperature: 0.1").empty());
 }
@@ -88,9 +93,47 @@ TEST_CASE("settings are named with their keys, values and sources") {
   check_problem(problems({"Rollout/Step Rows=99999999"}), {"Rollout/Step Rows is 99999999"});
   check_problem(problems({"Optimizer/Schedule=cosine"}),
                 {"--set Optimizer/Schedule=cosine: Optimizer/Total Steps is 0"});
-  check_problem(problems({"Algorithm/Loss Aggregation=seq-mean-token-sum-norm"}),
-                {"--set Algorithm/Loss Aggregation=seq-mean-token-sum-norm: Algorithm/Length Norm "
-                 "is 0"});
+  check_problem(problems({"Algorithm/Policy Loss=gspo"}),
+                {"--set Algorithm/Policy Loss=gspo: Algorithm/Loss Aggregation does not fit"});
+  check_problem(problems({"Algorithm/KL In=reward"}),
+                {"--set Algorithm/KL In=reward", "Algorithm/KL Coefficient is 0"});
+  check_problem(
+      problems({"Algorithm/Estimator=rloo", "Algorithm/Advantage Normalization=group"}),
+      {"--set Algorithm/Advantage Normalization=group", "--set Algorithm/Estimator=rloo"});
+  CHECK(problems({"Algorithm/Loss Aggregation=seq-mean-token-sum-norm"}).empty());
+}
+
+TEST_CASE("the loss in use has the KL and the length that other settings say") {
+  RunOptions o;
+  CHECK(o.loss_in_use().kl_coef == 0.0);
+  o.experience.kl.coef = 0.2;
+  o.experience.kl.estimator = KlEstimator::kK2;
+  CHECK(o.loss_in_use().kl_coef == 0.2);
+  CHECK(o.loss_in_use().kl == KlEstimator::kK2);
+  o.experience.kl.place = KlPlace::kReward;
+  CHECK(o.loss_in_use().kl_coef == 0.0);
+  o.rollout.max_new_tokens = 77;
+  CHECK(o.loss_in_use().length_norm == 77.0);
+  o.loss.length_norm = 5.0;
+  CHECK(o.loss_in_use().length_norm == 5.0);
+}
+
+TEST_CASE("settings of the algorithm that do not fit each other are refused") {
+  RunOptions o;
+  o.loss.kind = PolicyLossKind::kGspo;
+  CHECK(o.problems().empty());
+  o.experience.correction.weights = ImportanceLevel::kToken;
+  check_problem(o.problems(), {"Algorithm/Importance Weights", "gspo"});
+  o.experience.correction.weights = ImportanceLevel::kSequence;
+  CHECK(o.problems().empty());
+  o.experience.correction.rejection = RejectionLevel::kToken;
+  check_problem(o.problems(), {"Algorithm/Rejection", "gspo"});
+  o = {};
+  o.rollout.samples = 1;
+  o.experience.advantage.estimator = AdvantageEstimator::kReinforcePlusPlus;
+  CHECK(o.problems().empty());
+  o.dynamic.on = true;
+  check_problem(o.problems(), {"Algorithm/Dynamic Sampling", "Rollout/Samples Per Prompt is 1"});
 }
 
 TEST_CASE("settings that do not fit each other are named together") {

@@ -132,7 +132,7 @@ TEST_CASE_METHOD(Fixture, "weights are needed where a run begins with them") {
   });
   CHECK_FALSE(examine().is_afresh());
   refuses("model.safetensors", "none");
-  options.loss.kl_coef = 0.1;  // a reference
+  options.experience.kl.coef = 0.1;  // a reference
   refuses("model.safetensors");
 }
 

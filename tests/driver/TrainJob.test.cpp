@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/TrainJob.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -116,7 +117,7 @@ TEST_CASE("training log-probs equal those of the rollout, and the KL to itself i
   Fixture f;
   make_model(f.ranks, f.path("model"));
   RunOptions options = small_run(f.path("model"), f.path("run"));
-  options.loss.kl_coef = 0.1;
+  options.experience.kl.coef = 0.1;
   options.training.mini_batches = 1;
   options.rollout.temperature = 0.8f;
   run(f.ranks, options);
@@ -165,6 +166,101 @@ TEST_CASE("a resumed run has the bits of a straight one") {
   CHECK(read_rollouts(f.path("straight") + rollouts).records ==
         read_rollouts(f.path("parts") + rollouts).records);
   if (f.ranks.rank() == 0) CHECK(read_metrics_log(f.path("parts") + "/metrics.jsonl").size() == 3);
+}
+
+TEST_CASE("an adaptive KL coefficient goes on where it stopped") {
+  Fixture f;
+  make_model(f.ranks, f.path("model"));
+  RunOptions straight = small_run(f.path("model"), f.path("straight"));
+  straight.training.iterations = 3;
+  straight.experience.advantage.estimator = AdvantageEstimator::kReinforcePlusPlus;
+  KlOptions& kl = straight.experience.kl;
+  kl.coef = 0.5;
+  kl.place = KlPlace::kReward;
+  kl.control = KlControl::kAdaptive;
+  kl.horizon = 16;  // samples of an iteration: at most a fifth up or down
+  run(f.ranks, straight);
+  RunOptions parts = straight;
+  parts.output = f.path("parts");
+  for (int until = 1; until <= 3; ++until) {
+    parts.training.iterations = until;
+    run(f.ranks, parts, "auto");
+  }
+  const std::string rollouts = "/rollouts/iter_000003.h5",
+                    weights = "/checkpoints/iter_000003/model.safetensors";
+  CHECK(read_rollouts(f.path("straight") + rollouts).records ==
+        read_rollouts(f.path("parts") + rollouts).records);
+  const bool same_weights = slurp(f.path("straight") + weights) == slurp(f.path("parts") + weights);
+  CHECK(same_weights);
+  if (f.ranks.rank() != 0) return;
+  std::vector<double> coefficients;
+  for (const char* name : {"straight", "parts"})
+    for (const auto& record : read_metrics_log(f.path(name) + "/metrics.jsonl")) {
+      const std::map<std::string, double> values(record.values.begin(), record.values.end());
+      CHECK(!values.contains("actor/kl_loss"));
+      CHECK(values.contains("actor/reward_kl_penalty"));
+      CHECK(meaning_of("/metrics/actor/reward_kl_penalty_coeff") != nullptr);
+      coefficients.push_back(values.at("actor/reward_kl_penalty_coeff"));
+    }
+  REQUIRE(coefficients.size() == 6);
+  CHECK(coefficients[0] == 0.5);
+  CHECK(coefficients[1] == 0.4);  // the KL of the model to itself is below the target
+  CHECK(coefficients[2] != coefficients[1]);
+  for (int i = 0; i < 3; ++i) CHECK(coefficients[i] == coefficients[i + 3]);
+}
+
+TEST_CASE("dynamic sampling fills iterations, goes on in the prompts, and resumes with its bits") {
+  Fixture f;
+  RunOptions straight = small_run(TAPER_DATA_DIR "/model", f.path("straight"));
+  straight.rollout.samples = 2;  // alike rather often
+  straight.rollout.max_new_tokens = 64;
+  straight.rollout.top_p = 0.9f;
+  straight.data.task = "sum";
+  straight.dynamic.on = true;
+  straight.dynamic.max_rounds = 3;
+  straight.experience.correction.weights = ImportanceLevel::kToken;
+  run(f.ranks, straight);
+  RunOptions parts = straight;
+  parts.output = f.path("parts");
+  for (int until = 1; until <= 2; ++until) {
+    parts.training.iterations = until;
+    run(f.ranks, parts, "auto");
+  }
+  barrier(f.ranks.world());
+  std::vector<std::vector<std::int32_t>> first_prompts;
+  for (int iteration = 1; iteration <= 2; ++iteration) {
+    const std::string file = "/rollouts/iter_00000" + std::to_string(iteration) + ".h5";
+    const auto records = read_rollouts(f.path("straight") + file).records;
+    CHECK(records == read_rollouts(f.path("parts") + file).records);
+    REQUIRE(records.size() == 8);
+    for (std::size_t i = 0; i < records.size(); i += 2) {
+      CHECK(records[i].group == records[i + 1].group);
+      if (i > 0) CHECK(records[i].group > records[i - 1].group);
+      const std::vector<std::int32_t> prompt(records[i].tokens.begin(),
+                                             records[i].tokens.begin() + records[i].prompt_length);
+      if (iteration == 1)
+        first_prompts.push_back(prompt);
+      else
+        CHECK(std::find(first_prompts.begin(), first_prompts.end(), prompt) == first_prompts.end());
+    }
+  }
+  const std::string weights = "/checkpoints/iter_000002/model.safetensors";
+  const bool same_weights = slurp(f.path("straight") + weights) == slurp(f.path("parts") + weights);
+  CHECK(same_weights);
+  if (f.ranks.rank() != 0) return;
+  double rounds = 0;
+  for (const auto& record : read_metrics_log(f.path("straight") + "/metrics.jsonl")) {
+    const std::map<std::string, double> values(record.values.begin(), record.values.end());
+    const double r = values.at("train/num_gen_batches");
+    CHECK((r >= 1 && r <= 3));
+    CHECK(values.at("rollout/groups_dropped") + values.at("rollout/groups_surplus") == 4 * (r - 1));
+    CHECK(values.at("training/rollout_log_probs_diff_max") == 0.0);
+    CHECK(values.at("rollout_corr/rollout_is_min") < 1.0);  // nucleus sampling cuts
+    CHECK(values.at("rollout_corr/rollout_is_max") <= 1.0);
+    for (const auto& [name, value] : values) CHECK(meaning_of("/metrics/" + name) != nullptr);
+    rounds += r;
+  }
+  CHECK(rounds > 2);  // or there was nothing to test
 }
 
 TEST_CASE("another run's checkpoint begins a run of its own with the same bits") {

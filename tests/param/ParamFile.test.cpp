@@ -92,6 +92,21 @@ TEST_CASE("assignments replace and add values") {
   CHECK(file.text() == "A:\n  x: 1\n  y: 2\nB:\n");
 }
 
+TEST_CASE("defaults stand behind the file and its assignments, and say where they come from") {
+  ParamFile file = parse("A:\n  x: 1\n");
+  file.set("A/y=2");
+  CHECK(!file.set_default("A/x", "7", "preset p"));
+  CHECK(!file.set_default("A/y", "8", "preset p"));
+  CHECK(file.set_default("A/z", "0.5", "preset p"));
+  CHECK(file.set_default("B/b", "true", "preset p"));
+  CHECK(stable(file) == "A/x = 1\nA/y = 2\nA/z = 0.5\nB/b = true\n");
+  CHECK(file.where("A/x") == "run.yaml line 2");
+  CHECK(file.where("A/z") == "preset p");
+  CHECK(message_of([&] {
+          file.set_default("A/x/deep", "1", "preset p");
+        }).find("preset p goes into A/x") != std::string::npos);
+}
+
 TEST_CASE("names of files with blanks are quoted") {
   const ParamFile file = ParamFile::parse("A:\n  x: 1\n", "my run.yaml");
   CHECK(file.where("A/x") == "'my run.yaml' line 2");

@@ -6,7 +6,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "rl/GoldenRl.hpp"
+
 using namespace taper;
+using namespace taper::test;
 using Catch::Approx;
 
 namespace {
@@ -17,7 +20,94 @@ double total_loss(const PolicyLossOptions& o, TokenInput t, double w) {
   return sums.policy + o.kl_coef * sums.kl;
 }
 
+PolicyLossOptions options_of(const Json& c) {
+  PolicyLossOptions o;
+  o.kind = named(named_policy_losses(), c["kind"]);
+  o.aggregation = named(named_aggregations(), c["aggregation"]);
+  o.clip_low = c["clip_low"].get<double>();
+  o.clip_high = c["clip_high"].get<double>();
+  o.dual_clip = c["dual_clip"].get<double>();
+  o.kl = golden_estimator(c["kl"]);
+  o.kl_coef = c["kl_coef"].get<double>();
+  o.entropy_coef = c["entropy_coef"].get<double>();
+  o.length_norm = c["length_norm"].get<double>();
+  return o;
+}
+
+// The new policy's side of a golden batch.
+struct NewPolicy {
+  explicit NewPolicy(const Json& name) : batch(golden_rl()["batches"][name.get<std::string>()]) {}
+  std::vector<float> log_probs(std::size_t i) const { return floats(batch["log_probs"][i]); }
+  std::vector<float> entropies(std::size_t i) const { return floats(batch["entropies"][i]); }
+  std::vector<float> corrections(std::size_t i) const { return floats(batch["corrections"][i]); }
+
+  const Json& batch;
+};
+
+void check_sums(const LossSums& sums, const PolicyLossOptions& o, const Json& c) {
+  const auto value = [&](const char* name) { return near(c["sums"][name].get<double>()); };
+  CHECK(sums.policy == value("policy"));
+  CHECK(sums.kl == value("kl"));
+  CHECK(sums.entropy == value("entropy"));
+  CHECK(sums.policy + o.kl_coef * sums.kl - o.entropy_coef * sums.entropy == value("total"));
+  CHECK(sums.clipped / sums.tokens == value("clip_fraction"));
+  CHECK(sums.dual_clipped / sums.tokens == value("dual_clip_fraction"));
+  CHECK(sums.ppo_kl / sums.tokens == value("ppo_kl"));
+}
+
 }  // namespace
+
+TEST_CASE("losses and gradients are those of PyTorch for all kinds and aggregations") {
+  const Json& cases = golden_rl()["losses"];
+  REQUIRE(cases.size() == 33);
+  for (const Json& c : cases) {
+    INFO(c["batch"] << " " << c["kind"] << " " << c["aggregation"] << " kl " << c["kl"]);
+    const auto samples = golden_samples(c["batch"], c["mask_truncated"].get<bool>());
+    const NewPolicy policy(c["batch"]);
+    const PolicyLossOptions o = options_of(c);
+    CHECK(o.problems().empty());
+    StepTotals totals;
+    for (const Sample& s : samples) totals.add(s.loss_tokens());
+    LossSums sums;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const Sample& s = samples[i];
+      const auto log_probs = policy.log_probs(i), entropies = policy.entropies(i),
+                 corrections = policy.corrections(i);
+      const auto gradient = floats(c["gradient"][i]), by_entropy = floats(c["entropy_gradient"][i]);
+      const double w = token_weight(o, totals, s.loss_tokens());
+      for (std::size_t t = 0; t < s.response.size(); ++t) {
+        if (!s.carries_loss(t)) {
+          CHECK(gradient[t] == 0.0f);
+          continue;
+        }
+        TokenInput input{log_probs[t], s.log_probs[t], s.ref_log_probs[t], s.advantages[t],
+                         entropies[t]};
+        if (c["corrected"].get<bool>()) input.correction = corrections[t];
+        if (o.needs_sequences()) input.mean_log_ratio = mean_log_ratio(s, log_probs);
+        INFO("sample " << i << " token " << t);
+        CHECK(add_token_loss(o, input, w, sums) == near(gradient[t]));
+        CHECK(-o.entropy_coef * w == near(by_entropy[t]));
+      }
+    }
+    check_sums(sums, o, c);
+  }
+}
+
+TEST_CASE("a loss of sequences wants each of the same weight") {
+  PolicyLossOptions o;
+  o.kind = PolicyLossKind::kGspo;
+  REQUIRE(o.problems().size() == 1);
+  CHECK(o.problems().front().find("Algorithm/Policy Loss gspo") != std::string::npos);
+  o.aggregation = LossAggregation::kSeqMeanTokenMean;
+  CHECK(o.problems().empty());
+}
+
+TEST_CASE("sequences without a token that carries a loss are not counted") {
+  StepTotals totals;
+  for (const int tokens : {3, 0, 5}) totals.add(tokens);
+  CHECK(totals.tokens == 8);
+  CHECK(totals.sequences == 2);
+}
 
 TEST_CASE("the clipped loss has the values of its definition") {
   PolicyLossOptions o;

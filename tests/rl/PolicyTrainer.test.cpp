@@ -26,6 +26,12 @@ TrainPassOptions pass_options(int max_rows) {
   return o;
 }
 
+PolicyLossOptions with_entropy() {
+  PolicyLossOptions loss;
+  loss.entropy_coef = 0.01;
+  return loss;
+}
+
 // A golden model with its optimizer, trained by data-parallel ranks.
 class Policy {
  public:
@@ -55,7 +61,8 @@ class Policy {
       s.sample = i % 3;
       s.prompt = i % 3 == 0 ? ids(2 + i) : samples.back().prompt;
       s.response = ids(1 + (i * 7) % 20);
-      s.advantage = static_cast<float>(i % 3 - 1);
+      for (std::size_t t = 0; t < s.response.size(); ++t)
+        s.advantages.push_back(static_cast<float>(i % 3 - 1) + 0.1f * static_cast<float>(t % 4));
       samples.push_back(std::move(s));
     }
     std::vector<std::span<const std::int32_t>> prompts, responses;
@@ -68,8 +75,42 @@ class Policy {
     return samples;
   }
 
+  // The same, as if drawn by another policy, with references, corrections and tokens without loss:
+  // one response in four has none, one in four lacks every third.
+  std::vector<Sample> stale_rollout() {
+    auto samples = rollout();
+    RandomStream random(8, RandomPurpose::kTest, 0, 0);
+    const auto shifted = [&](std::vector<float> list) {
+      for (float& x : list) x += 0.3f * static_cast<float>(random.uniform() - 0.5);
+      return list;
+    };
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      Sample& s = samples[i];
+      s.ref_log_probs = shifted(s.log_probs);
+      s.log_probs = shifted(s.log_probs);
+      s.correction = shifted(std::vector<float>(s.response.size(), 1.0f));
+      if (i % 4 == 1) s.mask.assign(s.response.size(), 0);
+      if (i % 4 == 2)
+        for (std::size_t t = 0; t < s.response.size(); ++t) s.mask.push_back(t % 3 == 1 ? 0 : 1);
+    }
+    return samples;
+  }
+
   UpdateReport update(const std::vector<Sample>& samples, int mini_batches = 1, int epochs = 1) {
     return trainer(mini_batches, epochs).update(samples);
+  }
+  void set_loss(const PolicyLossOptions& loss) { loss_ = loss; }
+  UpdateReport update(const std::vector<Sample>& samples, const PolicyLossOptions& loss) {
+    set_loss(loss);
+    return update(samples);
+  }
+  // Of the last update, by the exponential average of AdamW's first step.
+  std::vector<float> gradient() {
+    std::vector<std::int64_t> counts(dp_.size());
+    all_gather(dp_, counts, std::vector<std::int64_t>{adamw_.size()});
+    std::vector<float> all(model_.values.size());
+    all_gather_v(dp_, all, adamw_.first_moment(), counts);
+    return all;
   }
   std::vector<int> trained_here(const std::vector<Sample>& samples) {
     return trainer(2, 1).trained_here(samples);
@@ -86,7 +127,7 @@ class Policy {
   PolicyTrainer trainer(int mini_batches, int epochs) {
     PolicyTrainerOptions options;
     options.schedule.peak = 1e-3;
-    options.loss.entropy_coef = 0.01;
+    options.loss = loss_;
     options.mini_batches = mini_batches;
     options.epochs = epochs;
     return {options, context_, dp_, *model_.gradients, adamw_, [this] { publish(); }};
@@ -103,7 +144,32 @@ class Policy {
   Arena arena_;
   ShardedAdamW adamw_;
   ScoreContext context_;
+  PolicyLossOptions loss_ = with_entropy();
 };
+
+std::vector<PolicyLossOptions> all_losses() {
+  std::vector<PolicyLossOptions> list;
+  for (const auto& [name, kind] : named_policy_losses())
+    for (const auto& [how, aggregation] : named_aggregations()) {
+      PolicyLossOptions o = with_entropy();
+      o.kind = kind;
+      o.aggregation = aggregation;
+      o.kl_coef = 0.1;
+      o.length_norm = 16;
+      if (o.problems().empty()) list.push_back(o);
+    }
+  return list;
+}
+
+// The largest difference of two gradients by the largest entry.
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double worst = 0.0, largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(a[i]) - b[i]));
+    largest = std::max(largest, std::abs(static_cast<double>(a[i])));
+  }
+  return worst / largest;
+}
 
 double relative(double a, double b) {
   return std::abs(a - b) / std::max(std::abs(a), 1e-12);
@@ -133,6 +199,80 @@ TEST_CASE("an update does not depend on micro-batches and replicas beyond roundi
     Policy again(world, self, max_rows);
     again.update(samples);
     CHECK(again.weights() == many.weights());
+  }
+}
+
+TEST_CASE("no loss and no aggregation depends on micro-batches and replicas beyond rounding") {
+  const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
+  const auto samples = Policy(self, self, 2048).stale_rollout();
+  const auto losses = all_losses();
+  REQUIRE(losses.size() == 9);
+  AdamWOptions unclipped;  // or aggregations would differ by a factor only, which clipping removes
+  unclipped.clip_norm = 0.0;
+  std::vector<std::vector<float>> gradients;
+  for (const PolicyLossOptions& loss : losses) {
+    Policy one(self, self, 2048, unclipped), many(world, self, 40, unclipped);
+    const UpdateReport whole = one.update(samples, loss), parts = many.update(samples, loss);
+    INFO("loss " << static_cast<int>(loss.kind) << ", aggregation "
+                 << static_cast<int>(loss.aggregation));
+    gradients.push_back(one.gradient());
+    CHECK(distance(gradients.back(), many.gradient()) < 1e-5);
+    CHECK(whole.policy_loss != 0.0);
+    CHECK(std::abs(whole.policy_loss - parts.policy_loss) <
+          1e-6 * (1 + std::abs(whole.policy_loss)));
+    CHECK(relative(whole.kl, parts.kl) < 1e-5);
+    CHECK(relative(whole.ppo_kl, parts.ppo_kl) < 1e-5);
+    CHECK(whole.clip_fraction == parts.clip_fraction);
+  }
+  // Each is a gradient of its own.
+  for (std::size_t i = 1; i < gradients.size(); ++i)
+    CHECK(distance(gradients[i - 1], gradients[i]) > 1e-3);
+}
+
+TEST_CASE("tokens without a loss change nothing, wherever they stand") {
+  const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
+  Policy with(world, self, 128), without(world, self, 128);
+  auto samples = with.rollout();
+  for (Sample& s : samples)
+    if (s.sample == 1) s.mask.assign(s.response.size(), 0);
+  auto left = samples;
+  std::erase_if(left, [](const Sample& s) { return s.sample == 1; });
+  with.update(samples);
+  without.update(left);
+  CHECK(distance(with.gradient(), without.gradient()) < 1e-5);
+}
+
+TEST_CASE("a mini-batch without any loss makes no step") {
+  const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
+  Policy policy(world, self, 128);
+  auto samples = policy.rollout();
+  for (Sample& s : samples)
+    if (s.ordinal < 2) s.mask.assign(s.response.size(), 0);
+  const UpdateReport half = policy.update(samples, 2);
+  CHECK(half.steps == 1);
+  CHECK(half.empty == 1);
+  for (Sample& s : samples) s.mask.assign(s.response.size(), 0);
+  const auto before = policy.weights();
+  const UpdateReport none = policy.update(samples, 2);
+  CHECK(none.steps == 0);
+  CHECK(none.empty == 2);
+  CHECK(std::isfinite(none.policy_loss));
+  CHECK(policy.weights() == before);
+}
+
+TEST_CASE("mini-batches and epochs work with every loss") {
+  const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
+  for (const PolicyLossOptions& loss : all_losses()) {
+    if (loss.aggregation != LossAggregation::kSeqMeanTokenMean) continue;
+    Policy policy(world, self, 128);
+    auto samples = policy.rollout();
+    for (Sample& s : samples) s.ref_log_probs = s.log_probs;
+    policy.set_loss(loss);
+    const UpdateReport report = policy.update(samples, 2, 3);
+    CHECK(report.steps == 6);
+    CHECK(report.log_prob_diff_max == 0.0);
+    CHECK(report.ppo_kl != 0.0);
+    CHECK(report.kl > 0.0);  // later steps have left the reference
   }
 }
 

@@ -7,6 +7,33 @@
 
 using namespace taper;
 
+TEST_CASE("reference log-probs of the ranks that computed them arrive on all ranks") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  std::vector<Sample> samples(9);
+  std::vector<int> mine;
+  for (int i = 0; i < 9; ++i)
+    if ((i * 5) % world.size() == world.rank()) {
+      mine.push_back(i);
+      samples[i].ref_log_probs.assign(i, -0.25f * static_cast<float>(i));
+    }
+  gather_ref_log_probs(world, samples, mine);
+  for (int i = 0; i < 9; ++i)
+    CHECK(samples[i].ref_log_probs == std::vector<float>(i, -0.25f * static_cast<float>(i)));
+}
+
+TEST_CASE("all tokens carry a loss unless a mask says otherwise") {
+  Sample s;
+  s.response = {4, 5, 6};
+  CHECK(s.loss_tokens() == 3);
+  CHECK(s.carries_loss(2));
+  s.mask = {1, 0, 1};
+  CHECK(s.loss_tokens() == 2);
+  CHECK(!s.carries_loss(1));
+  CHECK(s.mean_advantage() == 0.0);
+  s.advantages = {1.0f, 2.0f, 6.0f};
+  CHECK(s.mean_advantage() == 3.0);
+}
+
 TEST_CASE("samples arrive on all ranks in the order of (ordinal, sample) with all their fields") {
   const Group world = Group::world(MPI_COMM_WORLD);
   std::vector<Sample> mine;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/DynamicSampling.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace taper {
+namespace {
+
+struct GroupRange {
+  std::size_t begin, end;
+  bool teaches;
+  bool taken = false;
+};
+
+std::vector<GroupRange> groups_of(const std::vector<Sample>& samples) {
+  std::vector<GroupRange> groups;
+  for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
+    while (end < samples.size() && samples[end].ordinal == samples[begin].ordinal) ++end;
+    groups.push_back({begin, end, can_teach({samples.data() + begin, end - begin})});
+  }
+  return groups;
+}
+
+}  // namespace
+
+bool can_teach(std::span<const Sample> group) {
+  return group.size() == 1 || std::any_of(group.begin(), group.end(), [&](const Sample& s) {
+           return s.score != group.front().score;
+         });
+}
+
+int count_teaching_groups(const std::vector<Sample>& samples) {
+  const auto groups = groups_of(samples);
+  return static_cast<int>(
+      std::count_if(groups.begin(), groups.end(), [](const GroupRange& g) { return g.teaches; }));
+}
+
+GroupSelection select_groups(std::vector<Sample> samples, int wanted) {
+  GroupSelection selection;
+  auto groups = groups_of(samples);
+  int missing = wanted;
+  for (const bool teaching : {true, false})
+    for (GroupRange& g : groups) {
+      if (g.teaches != teaching) continue;
+      g.taken = missing > 0;
+      missing -= g.taken ? 1 : 0;
+      if (teaching)
+        selection.surplus += g.taken ? 0 : 1;
+      else
+        (g.taken ? selection.filled : selection.dropped) += 1;
+    }
+  for (const GroupRange& g : groups)
+    if (g.taken)
+      std::move(samples.begin() + static_cast<std::ptrdiff_t>(g.begin),
+                samples.begin() + static_cast<std::ptrdiff_t>(g.end),
+                std::back_inserter(selection.samples));
+  return selection;
+}
+
+}  // namespace taper

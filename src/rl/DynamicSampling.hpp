@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dynamic sampling (DAPO, Yu et al. 2025): only groups that can teach something are trained.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rl/Rollout.hpp"
+
+namespace taper {
+
+struct DynamicSamplingOptions {
+  bool on = false;
+  int max_rounds = 10;  // generations per iteration, at most
+};
+
+// Whether the scores of a group differ. A group of one passes: it is not compared.
+bool can_teach(std::span<const Sample> group);
+
+// Groups of the samples, in their order, that can teach.
+int count_teaching_groups(const std::vector<Sample>& samples);
+
+// What became of the groups of all rounds of an iteration.
+struct GroupSelection {
+  std::vector<Sample> samples;  // to train, by (ordinal, sample)
+  int rounds = 0;
+  int dropped = 0;  // groups without a difference that were left out
+  int surplus = 0;  // groups beyond the wanted number that were left out
+  int filled = 0;   // groups without a difference that were taken for want of others
+};
+
+// The first `wanted` groups that can teach; where there are fewer, the first others fill up. A pure
+// function of samples in the order of (ordinal, sample).
+GroupSelection select_groups(std::vector<Sample> samples, int wanted);
+
+}  // namespace taper

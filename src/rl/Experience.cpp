@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/Experience.hpp"
+
+#include <numeric>
+
+namespace taper {
+namespace {
+
+double mask_truncated(std::vector<Sample>& samples) {
+  double masked = 0.0;
+  for (Sample& s : samples) {
+    if (s.finish != FinishReason::kLength) continue;
+    s.mask.assign(s.response.size(), 0);
+    masked += 1.0;
+  }
+  return samples.empty() ? 0.0 : masked / static_cast<double>(samples.size());
+}
+
+}  // namespace
+
+ExperienceReport prepare_samples(std::vector<Sample>& samples, const ExperienceOptions& o,
+                                 double kl_coef) {
+  ExperienceReport report;
+  if (o.mask_truncated) report.truncated_share = mask_truncated(samples);
+  report.mismatch = correct_rollout(samples, o.correction);
+  if (o.kl.in_reward()) {
+    report.kl = mean_kl(samples, o.kl.estimator);
+    report.kl_coef = kl_coef;
+  }
+  std::vector<std::vector<double>> rewards;
+  for (Sample& s : samples) {
+    rewards.push_back(token_rewards(s, o.kl, kl_coef));
+    s.reward = rewards.back().empty() ? s.score
+                                      : static_cast<float>(std::accumulate(
+                                            rewards.back().begin(), rewards.back().end(), 0.0));
+  }
+  set_advantages(samples, rewards, o.advantage);
+  return report;
+}
+
+}  // namespace taper

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "rl/Advantage.hpp"
+#include "rl/KlPenalty.hpp"
+#include "rl/RolloutCorrection.hpp"
+
+namespace taper {
+
+// What becomes of scored samples before the policy is updated from them.
+struct ExperienceOptions {
+  AdvantageOptions advantage;
+  KlOptions kl;
+  RolloutCorrectionOptions correction;
+  bool mask_truncated = false;  // responses that ended at the length limit carry no loss
+};
+
+struct ExperienceReport {
+  double kl = 0.0;               // in the reward: of the rollout's policy to the reference
+  double kl_coef = 0.0;          // its coefficient
+  double truncated_share = 0.0;  // samples without a loss because they were truncated
+  MismatchReport mismatch;
+};
+
+// Sets mask, correction, reward and advantages of samples in the order of (ordinal, sample), which
+// have reference log-probs where the KL is in the reward; kl_coef is its coefficient now. The same
+// on all ranks.
+ExperienceReport prepare_samples(std::vector<Sample>& samples, const ExperienceOptions& options,
+                                 double kl_coef);
+
+}  // namespace taper

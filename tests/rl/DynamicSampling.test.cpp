@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/DynamicSampling.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace taper;
+
+namespace {
+
+// Groups of two samples with these scores, by ordinal.
+std::vector<Sample> groups(const std::vector<std::pair<float, float>>& scores) {
+  std::vector<Sample> samples;
+  for (std::size_t g = 0; g < scores.size(); ++g)
+    for (const int k : {0, 1}) {
+      Sample s;
+      s.ordinal = static_cast<std::int64_t>(g);
+      s.sample = k;
+      s.score = k == 0 ? scores[g].first : scores[g].second;
+      samples.push_back(s);
+    }
+  return samples;
+}
+
+std::vector<std::int64_t> ordinals(const std::vector<Sample>& samples) {
+  std::vector<std::int64_t> list;
+  for (const Sample& s : samples)
+    if (s.sample == 0) list.push_back(s.ordinal);
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("groups whose scores differ are kept in their order, and the surplus is cut") {
+  const auto all = groups({{1, 1}, {0, 1}, {0, 0}, {1, 0}, {0, 1}});
+  CHECK(count_teaching_groups(all) == 3);
+  const GroupSelection two = select_groups(all, 2);
+  CHECK(ordinals(two.samples) == std::vector<std::int64_t>{1, 3});
+  CHECK(two.samples.size() == 4);
+  CHECK(two.surplus == 1);
+  CHECK(two.dropped == 2);
+  CHECK(two.filled == 0);
+}
+
+TEST_CASE("too few groups are filled up with the first of the others, by ordinal") {
+  const GroupSelection four = select_groups(groups({{1, 1}, {0, 1}, {0, 0}, {1, 0}, {1, 1}}), 4);
+  CHECK(ordinals(four.samples) == std::vector<std::int64_t>{0, 1, 2, 3});
+  CHECK(four.filled == 2);
+  CHECK(four.dropped == 1);
+  CHECK(four.surplus == 0);
+}
+
+TEST_CASE("a group of one passes, nothing gives nothing") {
+  auto one = groups({{1, 1}});
+  one.pop_back();
+  CHECK(count_teaching_groups(one) == 1);
+  CHECK(select_groups({}, 3).samples.empty());
+}
