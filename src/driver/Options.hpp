@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "driver/TrainingModel.hpp"
 #include "optim/Schedule.hpp"
 #include "predict/Policy.hpp"
+#include "reward/RewardOptions.hpp"
 #include "rl/Advantage.hpp"
 #include "rl/PolicyLoss.hpp"
 
@@ -20,11 +22,6 @@ struct ModelOptions {
 
   std::vector<std::string> problems() const;
 };
-
-enum class RewardRule { kTask, kExact, kGsm8kStrict, kGsm8kFlexible, kBoxed };
-
-// The rules under the names that run files and commands give them.
-std::vector<std::pair<std::string, RewardRule>> named_reward_rules();
 
 // Whether there is an in-tree task of that name.
 std::vector<std::string> task_problems(const std::string& task);
@@ -113,6 +110,7 @@ struct RunOptions {
   double deadline_margin = 120.0;  // seconds
   ModelOptions model;
   DataOptions data;
+  std::deque<RewardOptions> rewards;  // stay where they are when more are added
   RolloutOptions rollout;
   PolicyLossOptions loss;
   AdvantageOptions advantage;
@@ -125,6 +123,8 @@ struct RunOptions {
 
   // Of settings that are fine each, but not together.
   std::vector<std::string> problems() const;
+  // What responses are judged by: the rewards, or the rule of the data under the name "score".
+  std::vector<RewardOptions> judged_by() const;
   // Of a prompt and its response.
   std::int64_t max_positions() const {
     return std::int64_t{rollout.max_prompt_tokens} + rollout.max_new_tokens;

@@ -21,8 +21,9 @@ struct Sample {
   std::vector<float> ref_log_probs;  // by the reference model; empty without one
   FinishReason finish = FinishReason::kEos;
   std::vector<ProducedBy> spans;  // of the response, each produced in one layout
-  std::vector<float> rewards;     // by component
-  float score = 0.0f;             // weighted sum of the components
+  std::vector<float> rewards;     // by component; NaN where one has none
+  float score = 0.0f;             // weighted sum of the rewards
+  bool dropped = false;           // has no score: neither trained nor counted in its group
   float advantage = 0.0f;
 
   int length() const { return static_cast<int>(prompt.size() + response.size()); }
