@@ -30,6 +30,7 @@ while read -r line; do
     esac ;;
   *)
     case $kind in
+    first) case $line in *'"sample":0'*) echo "{\"id\": $id, \"error\": \"not the first\"}"; continue ;; esac ;;
     slow) sleep 0.2 ;;
     children) sleep 600 & ;;
     esac
