@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,14 @@
 #include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "driver/EvalJob.hpp"
+#include "driver/Options_params.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
 #include "io/AtomicFile.hpp"
+#include "param/ParamFile.hpp"
+#include "reward/Spawner.hpp"
 
 namespace taper {
 namespace {
@@ -25,7 +30,7 @@ struct EvalArguments {
 
   DataOptions data;
   int count = 0;
-  std::string output;
+  std::string rewards, reward_logs = "taper-reward-logs", output;
 
   void declare(param::CommandLine& line) {
     line.text("task", data.task, "NAME",
@@ -33,6 +38,11 @@ struct EvalArguments {
     line.text("prompts", data.evaluation_prompts, "FILE",
               "JSON lines of prompts with ground truths, instead of a task");
     line.choice("rule", data.rule, "how responses to --prompts are judged", named_reward_rules());
+    line.text("rewards", rewards, "FILE",
+              "a run file (YAML or XML) by whose Rewards responses are judged, instead of a rule; "
+              "right is what scores above 0.5");
+    line.text("reward-logs", reward_logs, "DIR",
+              "directory for the logs of the workers of --rewards, if there are any");
     line.text("chat-template", data.chat_template, "FAMILY",
               "how messages become text: auto (the model's own) or a family");
     line.integer("count", count, "N", "prompts; 0: all of a file, 256 of a task").at_least(0);
@@ -43,11 +53,47 @@ struct EvalArguments {
     const bool file = !data.evaluation_prompts.empty();
     TAPER_VALIDATE(!(file && line.given("task")),
                    "--task and --prompts are both given (choose one)");
-    TAPER_VALIDATE(file == (data.rule != RewardRule::kTask),
-                   (file ? "--prompts needs --rule exact, gsm8k-strict, gsm8k-flexible or boxed"
-                         : "--rule is for --prompts (in-tree tasks have their own)"));
+    if (!rewards.empty()) {
+      TAPER_VALIDATE(!line.given("rule"), "--rule and --rewards are both given (choose one)");
+      return;
+    }
+    TAPER_VALIDATE(
+        file == (data.rule != RewardRule::kTask),
+        (file ? "--prompts needs --rule exact, gsm8k-strict, gsm8k-flexible or boxed, or --rewards"
+              : "--rule is for --prompts (in-tree tasks have their own)"));
+  }
+
+  // Throws Error where the file of rewards is none, or they do not fit the prompts.
+  std::vector<RewardOptions> judged_by(const std::string& model, int max_new_tokens) const {
+    RunOptions run;  // a file may have all of a run's parameters, or these alone
+    run.model.directory = model;
+    run.rollout.max_new_tokens = max_new_tokens;
+    run.data.prompts = data.evaluation_prompts;
+    run.data.rule = data.rule;
+    if (rewards.empty()) return run.judged_by();
+    param::Schema schema;
+    describe(schema, run);
+    const param::ParamFile file = param::ParamFile::read(rewards);
+    schema.read(file);
+    run.data.prompts = data.evaluation_prompts;
+    run.evaluation.every = 0;
+    const auto problems = run.problems();
+    TAPER_VALIDATE(problems.empty(),
+                   "--rewards " << path_text(rewards) << ": " << problems.front());
+    return run.judged_by();
   }
 };
+
+// A spawner where a reward is a command; bad input is dealt with later.
+std::unique_ptr<Spawner> make_spawner(const EvalArguments& eval, const std::string& model,
+                                      int max_new_tokens) {
+  try {
+    for (const RewardOptions& reward : eval.judged_by(model, max_new_tokens))
+      if (reward.kind == RewardKind::kCommand) return std::make_unique<Spawner>();
+  } catch (const Error&) {
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -69,7 +115,10 @@ int run_eval(int argc, char** argv) {
   }
   eval.check(line);
   check_sampling(options);
+  // Before MPI and threads start.
+  const auto spawner = make_spawner(eval, arguments.model, options.max_new_tokens);
   Session session(argc, argv);
+  const auto rewards = eval.judged_by(arguments.model, options.max_new_tokens);
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;
   ModelFiles files(arguments.model, "--model");
@@ -83,7 +132,7 @@ int run_eval(int argc, char** argv) {
   tokens.reserve(prompts.size());
   for (const Prompt& p : prompts) tokens.push_back(p.tokens);
   require_equal(ranks, "the prompts", hash_text(tokens));
-  EvalJob job(options, eval.data.rule, files, prompts, ranks);
+  EvalJob job(options, rewards, files, prompts, ranks, spawner.get(), eval.reward_logs);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const EvalResult result = job.run();
   if (session.rank() == 0) {

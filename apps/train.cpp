@@ -9,6 +9,7 @@
 
 #include "Commands.hpp"
 #include "Session.hpp"
+#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "driver/Options_params.hpp"
@@ -23,6 +24,7 @@
 #include "param/CommandLine.hpp"
 #include "param/CurrentValue.hpp"
 #include "param/ParamFile.hpp"
+#include "reward/Spawner.hpp"
 
 namespace taper {
 namespace {
@@ -64,9 +66,23 @@ struct TrainArguments {
   }
 };
 
+// A spawner where a reward of the run file is a command; bad input is dealt with later.
+std::unique_ptr<Spawner> make_spawner(const TrainArguments& arguments) {
+  try {
+    RunOptions options;
+    param::Schema schema;
+    describe(schema, options);
+    arguments.read(schema);
+    for (const RewardOptions& reward : options.rewards)
+      if (reward.kind == RewardKind::kCommand) return std::make_unique<Spawner>();
+  } catch (const Error&) {
+  }
+  return nullptr;
+}
+
 // Runs the job; the reason of a failure is left in status.json.
 int train(Session& session, const RunOptions& options, const std::string& config,
-          const TrainArguments& arguments, const StopRequest& stop) {
+          const TrainArguments& arguments, const StopRequest& stop, Spawner* spawner) {
   const auto note =
       std::make_shared<FailureNote>(StatusFile(options.output, options.training.iterations));
   std::optional<OutputLock> lock;  // until the reason of a failure is written, too
@@ -82,7 +98,7 @@ int train(Session& session, const RunOptions& options, const std::string& config
     require_equal(ranks, "the configuration", config);
     const std::string what = "Output/Directory " + path_text(options.output);
     OutputLock::require_free(ranks, what, OutputLock::of_run(options.output));
-    TrainJob job(options, config, ranks, stop);
+    TrainJob job(options, config, ranks, stop, spawner);
     TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
     const ResumePoint from = find_resume_point(ranks, arguments.resume, options.output);
     const RunStart start =
@@ -129,7 +145,8 @@ int run_train(int argc, char** argv) {
     std::printf("%s\n", param::current_value(schema, arguments.print).c_str());
     return 0;
   }
-  StopRequest stop;  // before threads start
+  const std::unique_ptr<Spawner> spawner = make_spawner(arguments);  // before MPI and threads start
+  StopRequest stop;                                                  // likewise
   Session session(argc, argv);
   const AppliedPreset preset = arguments.read(schema);
   if (session.rank() == 0) {
@@ -143,7 +160,7 @@ int run_train(int argc, char** argv) {
         "the time of this job is over already (--deadline or TAPER_DEADLINE, less "
         "Run/Deadline Margin): it stops before its first iteration, with exit code 75; give "
         "a later time, in seconds since 1970");
-  return train(session, options, schema.current_yaml(), arguments, stop);
+  return train(session, options, schema.current_yaml(), arguments, stop, spawner.get());
 }
 
 }  // namespace taper

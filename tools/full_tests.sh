@@ -42,6 +42,7 @@ run_peers() {
   local python="$peers/bin/python" taper="$TAPER_BUILD_DIR/$preset/bin/taper"
   local model="${TAPER_DEPS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/taper}/models/SmolLM2-135M-Instruct"
   note "golden files against transformers" "$python" "$taper_root/tests/golden/make_models.py" --check
+  note "golden pairs of numbers against Python's fractions" "$python" "$taper_root/tests/golden/make_rationals.py" --check
   note "tokenizers against Hugging Face" "$python" "$taper_root/tests/peers/compare_tokenizers.py" \
     "$TAPER_BUILD_DIR/$preset/tests/text/tokenize_tool"
   [[ -d "$model" ]] || "$python" "$taper_root/data/make_smollm2.py" "$model" || return

@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
-#include "driver/Reward.hpp"
 #include "io/Json.hpp"
+#include "reward/RewardRule.hpp"
 
 namespace taper {
 namespace {
@@ -15,28 +15,64 @@ std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prom
   return tokens;
 }
 
+// Without a rule the whole response is the answer.
+RewardRule first_rule(const std::vector<RewardOptions>& rewards) {
+  for (const RewardOptions& r : rewards)
+    if (const auto rule = rule_of(r.kind)) return *rule;
+  return RewardRule::kExact;
+}
+
+// Adds an answer in the form in which an earlier sample gave it, so that votes can be counted.
+void add_answer(RewardRule rule, const std::string& text, JudgedPrompt& judged) {
+  auto answer = extract_answer(rule, text);
+  for (const auto& before : judged.answers)
+    if (answer && before && same_answer(rule, *before, *answer)) {
+      answer = before;
+      break;
+    }
+  judged.answers.push_back(answer);
+}
+
 }  // namespace
 
-EvalJob::EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& files,
-                 const std::vector<Prompt>& prompts, const Ranks& ranks)
-    : rule_(rule),
+EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions>& rewards,
+                 ModelFiles& files, const std::vector<Prompt>& prompts, const Ranks& ranks,
+                 Spawner* spawner, const std::string& log_directory)
+    : rule_(first_rule(rewards)),
       files_(files),
       prompts_(prompts),
       tokens_(tokens_of(prompts)),
-      generation_(options, files, tokens_, ranks) {
+      ranks_(ranks),
+      generation_(options, files, tokens_, ranks),
+      judge_(rewards, files, ranks, spawner, log_directory) {
   files.require_tokenizer("responses are judged by their text");
+  judge_.require_programs();
+}
+
+// Each rank has a share of them judged.
+std::vector<Sample> EvalJob::judge(std::vector<Sample> samples) {
+  std::vector<Sample> mine;
+  judge_.begin(prompts_);
+  for (std::size_t i = ranks_.rank(); i < samples.size(); i += ranks_.size()) {
+    Sample& s = samples[i];
+    judge_.submit({s.ordinal, s.sample, s.prompt, s.response, {}, {}, s.finish, 0, {}});
+    mine.push_back(std::move(s));
+  }
+  return judge_.finish(std::move(mine), {});
 }
 
 EvalResult EvalJob::run() {
   EvalResult result;
-  const auto samples = generation_.run();
+  judge_.start_workers(Judge::Need::kPossible);
+  const auto samples = judge(generation_.run());
+  result.rewards = judge_.metrics("reward");
   std::vector<JudgedPrompt> judged(prompts_.size());
   for (const Sample& s : samples) {
     const Prompt& prompt = prompts_[s.ordinal];
     const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
     judged[s.ordinal].source = prompt.source.empty() ? "all" : prompt.source;
-    judged[s.ordinal].scores.push_back(score_response(rule_, prompt.truth, text));
-    judged[s.ordinal].answers.push_back(extract_answer(rule_, text));
+    judged[s.ordinal].scores.push_back(s.score);
+    add_answer(rule_, text, judged[s.ordinal]);
     result.mean_length += static_cast<double>(s.response.size());
     if (s.finish == FinishReason::kLength) ++result.truncated;
   }
@@ -73,7 +109,12 @@ std::string to_table(const EvalResult& result) {
   }
   std::snprintf(cell, sizeof cell, "mean response length %.1f tokens, %d at the length limit\n",
                 result.mean_length, result.truncated);
-  return table + cell;
+  table += cell;
+  for (const auto& [name, value] : result.rewards) {
+    std::snprintf(cell, sizeof cell, "%-28s %9.4f\n", name.c_str(), value);
+    table += cell;
+  }
+  return table;
 }
 
 std::string to_json(const EvalResult& result) {
@@ -87,6 +128,7 @@ std::string to_json(const EvalResult& result) {
     group["maj@" + samples] = scores.maj;
     json["tasks"][source] = group;
   }
+  for (const auto& [name, value] : result.rewards) json[name] = value;
   json["response_length/mean"] = result.mean_length;
   json["truncated"] = result.truncated;
   return json.dump(2) + "\n";

@@ -6,6 +6,7 @@
 
 #include "driver/EvalStatistics.hpp"
 #include "driver/GenerateJob.hpp"
+#include "driver/Judge.hpp"
 #include "driver/PromptSource.hpp"
 
 namespace taper {
@@ -13,6 +14,7 @@ namespace taper {
 struct EvalResult {
   std::map<std::string, EvalScores>
       groups;              // by task or data source; "all" where there is more than one
+  MetricValues rewards;    // of several, or of a command: "reward/<name>/mean" and so on
   double mean_length = 0;  // tokens per response
   int truncated = 0;       // responses that reached the length limit
 };
@@ -20,10 +22,12 @@ struct EvalResult {
 // Responses to held-out prompts, judged.
 class EvalJob {
  public:
-  // Every rank gives the same prompts. The job refers to all arguments. Throws Error where the
-  // model has no tokenizer. Collective over the world.
-  EvalJob(const GenerateOptions& options, RewardRule rule, ModelFiles& files,
-          const std::vector<Prompt>& prompts, const Ranks& ranks);
+  // Every rank gives the same prompts. Responses that score above 0.5 count as right. The job
+  // refers to all arguments but options and rewards. Throws Error where the model has no tokenizer,
+  // or the program of a command is not there. Collective over the world.
+  EvalJob(const GenerateOptions& options, const std::vector<RewardOptions>& rewards,
+          ModelFiles& files, const std::vector<Prompt>& prompts, const Ranks& ranks,
+          Spawner* spawner, const std::string& log_directory);
 
   const MemoryPlan& memory_plan() const { return generation_.memory_plan(); }
 
@@ -31,11 +35,15 @@ class EvalJob {
   EvalResult run();
 
  private:
-  RewardRule rule_;
+  std::vector<Sample> judge(std::vector<Sample> samples);
+
+  RewardRule rule_;  // of the first reward that is one: which answers are the same
   const ModelFiles& files_;
   const std::vector<Prompt>& prompts_;
   std::vector<std::vector<std::int32_t>> tokens_;
+  const Ranks& ranks_;
   GenerateJob generation_;
+  Judge judge_;
 };
 
 // A table for people, and JSON for scripts.

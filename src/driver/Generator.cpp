@@ -203,7 +203,8 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
 
 std::vector<Completion> Generator::run(const std::vector<Request>& requests,
                                        const SamplingOptions& sampling, const StopOptions& stops,
-                                       const std::function<bool(const Group&)>& stop) {
+                                       const std::function<bool(const Group&)>& stop,
+                                       const std::function<void(const Completion&)>& ended) {
   workload_ = workload(requests, sampling.iteration);
   const Layout first = policy_->begin(workload_);
   report_.reset(new GenerationReport{0, first, first, 0, 0, {}, {}, {}});
@@ -217,7 +218,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
     ranks_.progress.set_step(step);
     if (stop && asks_for_stop() && stop(engine.parallel().group())) consult.request_stop();
     consult.observe(engine.step(consult.control_word()), engine);
-    collect();
+    collect(ended);
     if (const auto plan = consult.plan()) {
       const LayoutChange change = consult.change(*plan);
       SwitchRecord record{*plan, change.from, {}, {}, timer.seconds(), 0, 0, 0};
@@ -245,9 +246,12 @@ bool Generator::asks_for_stop() {
 }
 
 // The leader speaks for its group. What ends is collected at once: leaders may change.
-void Generator::collect() {
-  for (Completion& c : engine_->take_completions())
-    if (engine_->parallel().group().rank() == 0) completions_.push_back(std::move(c));
+void Generator::collect(const std::function<void(const Completion&)>& ended) {
+  for (Completion& c : engine_->take_completions()) {
+    if (engine_->parallel().group().rank() != 0) continue;
+    if (ended) ended(c);
+    completions_.push_back(std::move(c));
+  }
 }
 
 void Generator::keep(SwitchRecord record, const SequenceList& list) {

@@ -60,10 +60,12 @@ class Generator {
 
   // The responses that ended on this rank while it led its group. `stop` is asked now and then, by
   // all ranks of a group together, and must give them one answer; where any group stops, all do and
-  // nothing is returned. Collective over the world.
+  // nothing is returned. `ended` is told of each response as soon as it has ended, on the rank that
+  // will return it. Collective over the world.
   std::vector<Completion> run(const std::vector<Request>& requests, const SamplingOptions& sampling,
                               const StopOptions& stops,
-                              const std::function<bool(const Group&)>& stop = {});
+                              const std::function<bool(const Group&)>& stop = {},
+                              const std::function<void(const Completion&)>& ended = {});
   bool stopped() const { return stopped_; }
   int max_positions() const { return layouts_.begin()->second.options.max_positions; }
 
@@ -87,7 +89,7 @@ class Generator {
              const StopOptions& stops, const Layout& layout);
   bool changes() const { return options_.mode != PolicyMode::kStatic; }
   bool asks_for_stop();
-  void collect();
+  void collect(const std::function<void(const Completion&)>& ended);
   void keep(SwitchRecord record, const SequenceList& list);
   void finish_report(double seconds);
   void review(const std::vector<Outcome>& outcomes);

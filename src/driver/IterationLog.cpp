@@ -79,8 +79,10 @@ MetricValues rollout_metrics(const std::vector<Sample>& samples) {
   std::vector<double> score, reward, response, prompt;
   double clipped = 0;
   for (const Sample& s : samples) {
-    score.push_back(s.score);
-    reward.push_back(s.reward);
+    if (!s.dropped) {
+      score.push_back(s.score);
+      reward.push_back(s.reward);
+    }
     response.push_back(static_cast<double>(s.response.size()));
     prompt.push_back(static_cast<double>(s.prompt.size()));
     if (s.finish == FinishReason::kLength) clipped += 1.0;

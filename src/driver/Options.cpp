@@ -34,14 +34,6 @@ std::vector<std::string> algorithm_problems(const RunOptions& o) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, RewardRule>> named_reward_rules() {
-  return {{"task", RewardRule::kTask},
-          {"exact", RewardRule::kExact},
-          {"gsm8k-strict", RewardRule::kGsm8kStrict},
-          {"gsm8k-flexible", RewardRule::kGsm8kFlexible},
-          {"boxed", RewardRule::kBoxed}};
-}
-
 std::vector<std::string> ModelOptions::problems() const {
   if (directory.empty())
     return {"Model/Directory is not set (a Hugging Face directory is wanted, e.g. data/model); " +
@@ -59,15 +51,7 @@ std::vector<std::string> task_problems(const std::string& task) {
 }
 
 std::vector<std::string> DataOptions::problems() const {
-  std::vector<std::string> list = task_problems(task);
-  if (!prompts.empty() && rule == RewardRule::kTask)
-    list.push_back(
-        "Data/Prompts needs Data/Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed)");
-  if (prompts.empty() && rule != RewardRule::kTask)
-    list.push_back(
-        "Data/Reward Rule is not task, but there are no Data/Prompts (answers to in-tree tasks fit "
-        "no other rule); name a prompt file, or leave the rule at task");
-  return list;
+  return task_problems(task);
 }
 
 std::vector<std::string> RolloutOptions::problems() const {
@@ -91,8 +75,64 @@ PolicyLossOptions RunOptions::loss_in_use() const {
   return used;
 }
 
+namespace {
+
+// Whether what responses are held against is there for them.
+std::vector<std::string> truth_problems(const RunOptions& o) {
+  std::vector<std::string> list;
+  const bool file = !o.data.prompts.empty();
+  if (o.rewards.empty()) {
+    if (file && o.data.rule == RewardRule::kTask)
+      list.push_back(
+          "Data/Prompts needs Data/Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed), or "
+          "Rewards");
+    if (!file && o.data.rule != RewardRule::kTask)
+      list.push_back(
+          "Data/Reward Rule is not task, but there are no Data/Prompts (answers to in-tree tasks "
+          "fit no other rule); name a prompt file, or leave the rule at task");
+    return list;
+  }
+  if (o.data.rule != RewardRule::kTask)
+    list.push_back(
+        "Data/Reward Rule and Rewards are both set (Rewards alone count); give the rule as a "
+        "reward of that Kind");
+  for (const RewardOptions& r : o.rewards)
+    if (const auto rule = rule_of(r.kind); rule && file == (*rule == RewardRule::kTask))
+      list.push_back("Rewards/" + r.name + "/Kind " +
+                     (file ? "is task, which only in-tree tasks have (there are Data/Prompts)"
+                           : "does not fit the in-tree tasks (their kind is task)"));
+  return list;
+}
+
+std::vector<std::string> reward_problems(const RunOptions& o) {
+  std::vector<std::string> list;
+  for (const RewardOptions& r : o.rewards) {
+    const int limit = r.overlong.limit > 0 ? r.overlong.limit : o.rollout.max_new_tokens;
+    if (r.kind == RewardKind::kOverlong && r.overlong.buffer > limit)
+      list.push_back("Rewards/" + r.name + "/Buffer is " + std::to_string(r.overlong.buffer) +
+                     ", more than the limit of " + std::to_string(limit) +
+                     " tokens (every response would be punished)");
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<RewardOptions> RunOptions::judged_by() const {
+  std::vector<RewardOptions> list(rewards.begin(), rewards.end());
+  if (list.empty()) {
+    list.emplace_back().name = "score";
+    list.back().kind = kind_of(data.rule);
+  }
+  for (RewardOptions& r : list)
+    if (r.overlong.limit == 0) r.overlong.limit = rollout.max_new_tokens;
+  return list;
+}
+
 std::vector<std::string> RunOptions::problems() const {
   std::vector<std::string> list = algorithm_problems(*this);
+  for (const auto& more : {truth_problems(*this), reward_problems(*this)})
+    list.insert(list.end(), more.begin(), more.end());
   if (training.mini_batches > rollout.prompts)
     list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +
                    " and Rollout/Prompts " + std::to_string(rollout.prompts) +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "driver/TrainingModel.hpp"
 #include "optim/Schedule.hpp"
 #include "predict/Policy.hpp"
+#include "reward/RewardOptions.hpp"
 #include "rl/DynamicSampling.hpp"
 #include "rl/Experience.hpp"
 #include "rl/PolicyLoss.hpp"
@@ -21,11 +23,6 @@ struct ModelOptions {
 
   std::vector<std::string> problems() const;
 };
-
-enum class RewardRule { kTask, kExact, kGsm8kStrict, kGsm8kFlexible, kBoxed };
-
-// The rules under the names that run files and commands give them.
-std::vector<std::pair<std::string, RewardRule>> named_reward_rules();
 
 // Whether there is an in-tree task of that name.
 std::vector<std::string> task_problems(const std::string& task);
@@ -114,6 +111,7 @@ struct RunOptions {
   double deadline_margin = 120.0;  // seconds
   ModelOptions model;
   DataOptions data;
+  std::deque<RewardOptions> rewards;  // stay where they are when more are added
   RolloutOptions rollout;
   std::string preset;      // that the run file names; the other options have it (Preset.hpp)
   PolicyLossOptions loss;  // its KL follows from `experience`, see loss_in_use()
@@ -131,6 +129,8 @@ struct RunOptions {
   // The loss with its KL, and with its constant length, which is Rollout/Max New Tokens where it is
   // not set.
   PolicyLossOptions loss_in_use() const;
+  // What responses are judged by: the rewards, or the rule of the data under the name "score".
+  std::vector<RewardOptions> judged_by() const;
   // Of a prompt and its response.
   std::int64_t max_positions() const {
     return std::int64_t{rollout.max_prompt_tokens} + rollout.max_new_tokens;

@@ -56,7 +56,8 @@ std::vector<Prompt> PromptSource::read(const DataOptions& options, const std::st
     TAPER_VALIDATE(
         !item.ground_truth.empty(),
         where << " has no 'ground_truth' (without it every response would count as wrong)");
-    Prompt prompt{encoder.encode(item, where), item.ground_truth, item.data_source};
+    Prompt prompt{encoder.encode(item, where), item.ground_truth, item.data_source,
+                  item.extra_info};
     if (static_cast<int>(prompt.tokens.size()) > max_tokens)
       ++too_long;
     else

@@ -14,7 +14,8 @@ namespace taper {
 struct Prompt {
   std::vector<std::int32_t> tokens;
   std::string truth;
-  std::string source;  // the task, or data_source of a prompt file
+  std::string source;      // the task, or data_source of a prompt file
+  std::string extra = {};  // extra_info of a prompt file, as JSON text; may be empty
 };
 
 // The prompts of an iteration as a pure function of (seed, iteration): nothing but the iteration is

@@ -2,6 +2,7 @@
 #include "driver/RolloutText.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <vector>
 
@@ -49,8 +50,13 @@ const char* finish_text(FinishReason finish) {
 void show(std::ostream& out, const RolloutRecord& r, const std::vector<std::string>& names,
           const Tokenizer& tokenizer) {
   out << "--- prompt " << r.group << ", sample " << r.sample << ":";
-  for (std::size_t i = 0; i < names.size(); ++i)
-    out << ' ' << names[i] << ' ' << r.rewards[i] << ',';
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    out << ' ' << names[i] << ' ';
+    if (std::isnan(r.rewards[i]))  // its worker gave none
+      out << "none,";
+    else
+      out << r.rewards[i] << ',';
+  }
   out << " advantage " << r.advantage << ", " << finish_text(r.finish) << ", " << r.prompt_length
       << " + " << r.response_length() << " tokens\n";
   const std::vector<std::int32_t> prompt(r.tokens.begin(), r.tokens.begin() + r.prompt_length),

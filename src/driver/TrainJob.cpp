@@ -12,7 +12,6 @@
 #include "comm/Collectives.hpp"
 #include "comm/Watchdog.hpp"
 #include "driver/LaterResults.hpp"
-#include "driver/Reward.hpp"
 #include "driver/RolloutFolder.hpp"
 #include "io/RolloutFile.hpp"
 
@@ -149,20 +148,26 @@ bool TrainJob::iterate(std::int64_t iteration) {
     const auto score = evaluate();
     if (!score) return false;
     metrics.emplace_back("val/score/mean", *score);
+    for (auto& m : judge_.metrics("val/reward")) metrics.push_back(std::move(m));
   }
 
   auto groups = collect(iteration, timer);
   if (!groups) return false;  // stopped
-  if (reference_) {
-    timer.start("ref");
-    score_by_reference(groups->samples);
-  }
-  timer.start("adv");
-  const ExperienceReport experience =
-      prepare_samples(groups->samples, options_.experience, kl_coef_);
+  const ExperienceReport experience = prepare(groups->samples, timer);
   if (must_stop()) return false;
   update(iteration, *groups, experience, std::move(metrics), timer);
   return true;
+}
+
+// What the update needs of the samples besides their scores.
+ExperienceReport TrainJob::prepare(std::vector<Sample>& samples, PhaseTimer& timer) {
+  const WithoutDropped trained(samples);
+  if (reference_) {
+    timer.start("ref");
+    score_by_reference(samples);
+  }
+  timer.start("adv");
+  return prepare_samples(samples, options_.experience, kl_coef_);
 }
 
 std::optional<GroupSelection> TrainJob::collect(std::int64_t iteration, PhaseTimer& timer) {
@@ -212,13 +217,16 @@ void TrainJob::finish_rollout(std::int64_t iteration, const GroupSelection& grou
 }
 
 // From here on the weights change: the iteration is finished and counts.
-void TrainJob::update(std::int64_t iteration, const GroupSelection& groups,
+void TrainJob::update(std::int64_t iteration, GroupSelection& groups,
                       const ExperienceReport& experience, MetricValues metrics, PhaseTimer& timer) {
   finish_rollout(iteration, groups, experience, metrics);
-  const std::vector<Sample>& samples = groups.samples;
+  std::vector<Sample>& samples = groups.samples;
   timer.start("update_actor");
   publish_seconds_ = 0.0;
-  const UpdateReport update = trainer_->update(samples);
+  const UpdateReport update = [&] {
+    const WithoutDropped trained(samples);
+    return trainer_->update(samples);
+  }();
 
   timer.start("output");
   write_rollout_file(iteration, samples);
@@ -239,6 +247,7 @@ void TrainJob::record(std::int64_t iteration, const std::vector<Sample>& samples
   std::int64_t tokens = 0;
   for (const Sample& s : samples) tokens += s.length();
   for (auto& m : rollout_metrics(samples)) metrics.push_back(m);
+  for (auto& m : judge_.metrics("reward")) metrics.push_back(std::move(m));
   for (auto& m : update_metrics(update, options_.loss_in_use().kl_coef)) metrics.push_back(m);
   metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
   metrics.emplace_back("timing_s/publish", publish_seconds_);  // a part of update_actor
@@ -264,21 +273,16 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
     requests.push_back({first_ordinal + static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens,
                         options_.rollout.max_new_tokens});
   const StopOptions stops = stop_options(files_, options_.rollout.stop_strings);
-  auto completions = generator_.run(requests, sampling, stops, [this](const Group& group) {
-    return stop_.agreed(group) != StopReason::kNone;
-  });
+  judge_.begin(prompts, first_ordinal);
+  auto completions = generator_.run(
+      requests, sampling, stops,
+      [this](const Group& group) { return stop_.agreed(group) != StopReason::kNone; },
+      [this](const Completion& c) { judge_.submit(c); });
   if (must_stop()) return {};
   timer.start("reward");
   std::vector<Sample> mine;
-  for (Completion& c : completions) {
-    Sample s = as_sample(std::move(c));
-    const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
-    s.rewards = {static_cast<float>(
-        score_response(options_.data.rule, prompts[s.ordinal - first_ordinal].truth, text))};
-    s.score = s.rewards.front();
-    mine.push_back(std::move(s));
-  }
-  return gather_samples(ranks_.world(), mine);
+  for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
+  return judge_.finish(std::move(mine), [this] { return must_stop(); });
 }
 
 void TrainJob::score_by_reference(std::vector<Sample>& samples) {
@@ -313,8 +317,12 @@ std::optional<double> TrainJob::evaluate() {
   generator_.load_policy(learned_);          // evaluations leave no trace in it
   if (samples.empty()) return std::nullopt;  // stopped
   double sum = 0;
-  for (const Sample& s : samples) sum += s.score;
-  return sum / static_cast<double>(samples.size());
+  std::int64_t judged = 0;
+  for (const Sample& s : samples) {
+    sum += s.dropped ? 0.0 : s.score;
+    judged += s.dropped ? 0 : 1;
+  }
+  return sum / static_cast<double>(judged);
 }
 
 bool TrainJob::evaluate_at_the_end() {
@@ -350,7 +358,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
   }
   RolloutFileOptions file;
   file.iteration = iteration;
-  file.reward_names = {"score"};
+  file.reward_names = judge_.names();
   const LibraryWait wait(ranks_.progress, "write_rollouts", ranks_.size());
   write_rollouts(rollout_path(std::filesystem::path(options_.output) / "rollouts", iteration),
                  ranks_.world().comm(), mine, file);

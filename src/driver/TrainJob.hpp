@@ -11,6 +11,7 @@
 #include "driver/Checkpoint.hpp"
 #include "driver/Generator.hpp"
 #include "driver/IterationLog.hpp"
+#include "driver/Judge.hpp"
 #include "driver/Options.hpp"
 #include "driver/PromptSource.hpp"
 #include "driver/ResumePoint.hpp"
@@ -26,9 +27,10 @@ namespace taper {
 // -> publish.
 class TrainJob {
  public:
-  // `config_text` is the parameters in use, for the results. Collective over the world.
+  // `config_text` is the parameters in use, for the results. The spawner is needed where a reward
+  // is a command. Collective over the world.
   TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
-           const StopRequest& stop);
+           const StopRequest& stop, Spawner* spawner = nullptr);
 
   // What each rank will hold.
   const MemoryPlan& memory_plan() const { return plan_; }
@@ -68,8 +70,9 @@ class TrainJob {
   void save_checkpoint(std::int64_t iteration, const std::function<void()>& record);
   // False where a stop request came before the update.
   bool iterate(std::int64_t iteration);
-  void update(std::int64_t iteration, const GroupSelection& groups,
-              const ExperienceReport& experience, MetricValues metrics, PhaseTimer& timer);
+  ExperienceReport prepare(std::vector<Sample>& samples, PhaseTimer& timer);
+  void update(std::int64_t iteration, GroupSelection& groups, const ExperienceReport& experience,
+              MetricValues metrics, PhaseTimer& timer);
   // Says what the iteration has found, into log and metrics, and makes it count: what the next one
   // starts from.
   void finish_rollout(std::int64_t iteration, const GroupSelection& groups,
@@ -109,6 +112,7 @@ class TrainJob {
   ModelFiles files_;
   PromptSource prompts_;
   Generator generator_;
+  Judge judge_;
   std::int64_t preempted_before_ = 0;          // this iteration
   std::vector<GenerationReport> generations_;  // of this iteration, where the layout may change
   std::vector<std::int64_t> learned_;  // the layout policy after the last finished iteration

@@ -50,7 +50,7 @@ TrainingModelOptions model_options(const RunOptions& o, int rollout_tp) {
 }  // namespace
 
 TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
-                   const StopRequest& stop)
+                   const StopRequest& stop, Spawner* spawner)
     : options_(options),
       config_text_(config_text),
       ranks_(ranks),
@@ -59,6 +59,8 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       files_(open_model(options)),
       prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
       generator_(options.rollout, options.model.type, files_, ranks),
+      judge_(options.judged_by(), files_, ranks, spawner,
+             (fs::path(options.output) / "reward_logs").string()),
       kl_coef_(options.experience.kl.coef),
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(pass_options(options)),
@@ -103,6 +105,7 @@ std::string TrainJob::memory_advice() const {
 
 RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const {
   require_memory(ranks_, plan_, memory_advice());
+  judge_.require_programs();
   RunStart start = find_run_start(from, options_.seed, files_, ranks_, check);
   // A checkpoint has all weights but those of the reference.
   if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
@@ -145,6 +148,9 @@ void TrainJob::report_start(const RunStart& start) const {
 }
 
 void TrainJob::create() {
+  // The ranks that lead the smallest groups, and so any group.
+  const bool leads = ranks_.groups.tp_group(generator_.smallest_degree()).rank() == 0;
+  judge_.start_workers(leads ? Judge::Need::kSure : Judge::Need::kPossible);
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
   model_.create(*arena_, rope);

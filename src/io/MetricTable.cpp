@@ -95,13 +95,36 @@ const Table kPerformance = {
     {"timing_s/step", "s", "time of the iteration on rank 0"},
     {"timing_s/publish", "s", "weights to the generation layout, a part of update_actor; rank 0"}};
 
+// Of each reward by its name, and of the figures in a command's answers ("judge/style").
+const Table kReward = {
+    {"reward/<name>/mean", "1", "mean of the reward over the responses that have it"},
+    {"reward/<name>/max", "1", "largest of the reward"},
+    {"reward/<name>/min", "1", "smallest of the reward"},
+    {"reward/<name>/failed", "1", "responses without this reward after all attempts"},
+    {"reward/<name>/errors", "1", "attempts that failed, without time-outs"},
+    {"reward/<name>/timeouts", "1", "attempts without an answer in time"},
+    {"reward/<name>/restarts", "1", "workers started in place of others"},
+    {"reward/<name>/latency_s/mean", "s", "mean time from request to answer"},
+    {"reward/<name>/latency_s/max", "s", "longest time from request to answer"}};
+
+const MetricMeaning* meaning_of_reward(const std::string& dataset) {
+  if (!dataset.starts_with("/metrics/reward/") && !dataset.starts_with("/metrics/val/reward/"))
+    return nullptr;
+  const MetricMeaning* longest = nullptr;  // a latency ends as a mean does
+  for (const MetricMeaning& m : kReward)
+    if (dataset.ends_with(m.name.substr(m.name.find('>') + 1)) &&
+        (longest == nullptr || m.name.size() > longest->name.size()))
+      longest = &m;
+  return longest;
+}
+
 Table make_metric_table() {
   Table table{{"training/global_step", "1", "the iteration"}};
   add_statistics(table, "critic/score", "1", "score of a response");
   add_statistics(table, "critic/rewards", "1", "reward of a response as the advantage sees it");
   add_statistics(table, "response_length", "token", "length of a response");
   add_statistics(table, "prompt_length", "token", "length of a prompt, over the samples");
-  for (const Table* part : {&kRollout, &kUpdate, &kCorrection, &kAdaptive, &kPerformance})
+  for (const Table* part : {&kRollout, &kReward, &kUpdate, &kCorrection, &kAdaptive, &kPerformance})
     add_all(table, *part);
   for (const MetricMeaning& phase : phase_table())
     table.push_back(
@@ -134,7 +157,7 @@ const std::vector<MetricMeaning>& phase_table() {
 const MetricMeaning* meaning_of(const std::string& dataset) {
   static const auto datasets = by_dataset();
   const auto found = datasets.find(dataset);
-  return found == datasets.end() ? nullptr : &found->second;
+  return found == datasets.end() ? meaning_of_reward(dataset) : &found->second;
 }
 
 }  // namespace taper

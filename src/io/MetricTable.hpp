@@ -19,7 +19,8 @@ const std::vector<MetricMeaning>& metric_table();
 const std::vector<MetricMeaning>& phase_table();
 
 // The entry of a dataset of run.h5 by its full path, /metrics/<name> or /timing/<phase>; null for
-// others and for names that are not listed.
+// others and for names that are not listed. Rewards are listed as reward/<name>/..., also those of
+// held-out responses (val/reward/<name>/...).
 const MetricMeaning* meaning_of(const std::string& dataset);
 
 }  // namespace taper

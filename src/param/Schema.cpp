@@ -16,9 +16,9 @@ namespace {
 // Walks a list beside the tree and collects what is wrong.
 class ListReader {
  public:
-  ListReader(const ParamFile& file, const SectionNode& root) : file_(file), root_(root) {}
+  ListReader(const ParamFile& file, SectionNode& root) : file_(file), root_(root) {}
 
-  void read(const SectionNode& section, const Teuchos::ParameterList* list) {
+  void read(SectionNode& section, const Teuchos::ParameterList* list) {
     const std::size_t problems_before = problems.size();
     if (list != nullptr) read_entries(section, *list);
     for (const auto& child : section.sections) {
@@ -38,14 +38,16 @@ class ListReader {
   std::vector<std::string> problems;
 
  private:
-  void read_entries(const SectionNode& section, const Teuchos::ParameterList& list) {
+  void read_entries(SectionNode& section, const Teuchos::ParameterList& list) {
     for (auto it = list.begin(); it != list.end(); ++it) {
       const std::string& name = list.name(it);
       const auto& entry = list.entry(it);
       if (auto* parameter = section.find_parameter(name))
         read_parameter(*parameter, entry);
-      else if (const auto* child = section.find_section(name))
+      else if (auto* child = section.find_section(name))
         read_child(*child, entry);
+      else if (section.describe_entry)
+        read_named_by_file(section, name, entry);
       else
         report(section.path_of(name), describe_unknown(section, name));
     }
@@ -58,13 +60,28 @@ class ListReader {
            refusal->at + " is " + refusal->found + " (" + refusal->reason + ")" + refusal->advice);
   }
 
-  void read_child(const SectionNode& child, const Teuchos::ParameterEntry& entry) {
+  void read_child(SectionNode& child, const Teuchos::ParameterEntry& entry) {
     if (entry.isList()) {
       read(child, &Teuchos::getValue<Teuchos::ParameterList>(entry));
       return;
     }
-    report(child.path, " is " + show_found(get(entry)) + " (a section with " + join(child.names()) +
-                           " is expected)");
+    const std::string names = child.names().empty() ? "" : " with " + join(child.names());
+    report(child.path, " is " + show_found(get(entry)) + " (a section" + names + " is expected)");
+  }
+
+  void read_named_by_file(SectionNode& section, const std::string& name,
+                          const Teuchos::ParameterEntry& entry) {
+    if (!entry.isList()) {
+      report(section.path_of(name), " is " + show_found(get(entry)) +
+                                        " (a section of parameters is expected under each name)");
+      return;
+    }
+    const auto& list = Teuchos::getValue<Teuchos::ParameterList>(entry);
+    SectionNode& child = section.add_section(name);
+    section.describe_entry(child, [&](const std::string& parameter) {
+      return list.isParameter(parameter) ? get(list.getEntry(parameter)).text : std::string();
+    });
+    read(child, &list);
   }
 
   std::string describe_unknown(const SectionNode& section, const std::string& name) const {
@@ -130,7 +147,7 @@ class ListReader {
   }
 
   const ParamFile& file_;
-  const SectionNode& root_;
+  SectionNode& root_;
 };
 
 // Mistakes of a description are found at the first start of any program that has it.
@@ -152,6 +169,14 @@ SectionNode* SectionNode::find_section(const std::string& wanted) const {
     if (section->name == wanted) return section.get();
   }
   return nullptr;
+}
+
+SectionNode& SectionNode::add_section(const std::string& wanted) {
+  auto added = std::make_unique<SectionNode>();
+  added->name = wanted;
+  added->path = path_of(wanted);
+  sections.push_back(std::move(added));
+  return *sections.back();
 }
 
 std::vector<std::string> SectionNode::names() const {
@@ -204,15 +229,16 @@ Section Section::section(const std::string& name, const std::string& doc) {
   detail::expect_description(node_->find_parameter(name) == nullptr, node_->path_of(name),
                              "is described as a section too");
   detail::SectionNode* child = node_->find_section(name);
-  if (child == nullptr) {
-    auto added = std::make_unique<detail::SectionNode>();
-    added->name = name;
-    added->path = node_->path_of(name);
-    child = added.get();
-    node_->sections.push_back(std::move(added));
-  }
+  if (child == nullptr) child = &node_->add_section(name);
   if (child->doc.empty()) child->doc = doc;
   return Section(*child);
+}
+
+void Section::entries(const std::string& name, const std::string& doc, DescribeEntry describe) {
+  section(name, doc).node_->describe_entry = [describe = std::move(describe)](
+                                                 detail::SectionNode& entry, const Peek& peek) {
+    describe(Section(entry), entry.name, peek);
+  };
 }
 
 void Section::check(std::function<std::vector<std::string>()> problems) {

@@ -25,8 +25,11 @@ std::vector<GroupRange> groups_of(const std::vector<Sample>& samples) {
 }  // namespace
 
 bool can_teach(std::span<const Sample> group) {
-  return group.size() == 1 || std::any_of(group.begin(), group.end(), [&](const Sample& s) {
-           return s.score != group.front().score;
+  const auto has_score = [](const Sample& s) { return !s.dropped; };
+  const auto first = std::find_if(group.begin(), group.end(), has_score);
+  if (first == group.end()) return false;
+  return group.size() == 1 || std::any_of(first, group.end(), [&](const Sample& s) {
+           return has_score(s) && s.score != first->score;
          });
 }
 

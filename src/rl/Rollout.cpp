@@ -16,6 +16,7 @@ void pack(ByteWriter& out, const Sample& s) {
   out.value(s.sample);
   out.value(s.finish);
   out.value(s.score);
+  out.value(s.dropped);
   out.list(s.prompt);
   out.list(s.response);
   out.list(s.log_probs);
@@ -30,6 +31,7 @@ Sample unpack(ByteReader& in) {
   in.value(s.sample);
   in.value(s.finish);
   in.value(s.score);
+  in.value(s.dropped);
   in.list(s.prompt);
   in.list(s.response);
   in.list(s.log_probs);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/Text.hpp"
+#include "text/MathAnswer.hpp"
 
 namespace taper {
 namespace {
@@ -215,7 +216,7 @@ double score_boxed_math(std::string_view truth, std::string_view response) {
   const auto answer = extract_boxed_answer(response);
   if (!answer) return 0.0;
   const auto boxed_truth = extract_boxed_answer(truth);
-  return as_score(normalize_math(*answer) == normalize_math(boxed_truth ? *boxed_truth : truth));
+  return as_score(same_math_answer(*answer, boxed_truth ? *boxed_truth : truth));
 }
 
 }  // namespace taper

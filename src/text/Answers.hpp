@@ -29,12 +29,11 @@ double score_gsm8k(std::string_view truth, std::string_view response, Gsm8kRule 
 // nothing where there is none or its brace is not closed.
 std::optional<std::string> extract_boxed_answer(std::string_view response);
 
-// MATH: the last boxed answer against the truth, both in a normal form. Spelling only (fractions,
-// spaces, units, left and right, degrees, percent, leading zeros); no computer algebra, so that 1/2
-// is not 2/4.
+// MATH: the last boxed answer against the truth, as MathAnswer.hpp says.
 double score_boxed_math(std::string_view truth, std::string_view response);
 
-// The normal form.
+// The normal form of an answer's spelling: fractions, spaces, units, left and right, degrees,
+// percent and leading zeros are written alike.
 std::string normalize_math(std::string_view answer);
 
 }  // namespace taper

@@ -124,6 +124,7 @@ PromptItem read_line(const Line& line) {
     item.data_source = source->get<std::string>();
   }
   read_ground_truth(line, item);
+  if (const json* extra = find(line.object, "extra_info")) item.extra_info = extra->dump();
   return item;
 }
 

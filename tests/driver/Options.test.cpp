@@ -63,16 +63,92 @@ TEST_CASE("rollouts that cannot teach are refused") {
 }
 
 TEST_CASE("a reward rule must fit the prompts") {
-  DataOptions o;
-  o.rule = RewardRule::kBoxed;
+  RunOptions o;
+  o.data.rule = RewardRule::kBoxed;
   check_problem(o.problems(), {"Data/Reward Rule", "Data/Prompts"});
-  o.prompts = "prompts.jsonl";
+  o.data.prompts = "prompts.jsonl";
   CHECK(o.problems().empty());
-  o.rule = RewardRule::kTask;
+  o.data.rule = RewardRule::kTask;
   check_problem(o.problems(), {"Data/Prompts", "Data/Reward Rule"});
-  o.prompts.clear();
-  o.task = "chess";
-  check_problem(o.problems(), {"Data/Task", "chess", "collatz"});
+  o.data.task = "chess";
+  check_problem(o.data.problems(), {"Data/Task", "chess", "collatz"});
+}
+
+TEST_CASE("rewards are read by name, kind and weight, in the order of the file") {
+  RunOptions o;
+  param::Schema schema;
+  describe(schema, o);
+  schema.read(param::ParamFile::parse(R"(
+Model: {Directory: m}
+Rollout: {Max New Tokens: 100}
+Rewards:
+  right: {Kind: task}
+  short:
+    Weight: 0.5
+    Kind: overlong
+    Buffer: 20
+  judge: {Kind: command, Command: [python3, judge.py], On Error: drop, Components: [style]}
+)",
+                                      "run.yaml"));
+  const auto rewards = o.judged_by();
+  REQUIRE(rewards.size() == 3);
+  CHECK(rewards[0].name == "right");
+  CHECK(rewards[0].kind == RewardKind::kTask);
+  CHECK(rewards[0].weight == 1.0);
+  CHECK(rewards[1].weight == 0.5);
+  CHECK(rewards[1].overlong.buffer == 20);
+  CHECK(rewards[1].overlong.limit == 100);  // the longest response
+  CHECK(rewards[2].command.command == std::vector<std::string>{"python3", "judge.py"});
+  CHECK(rewards[2].command.on_error == OnError::kDrop);
+
+  // What a run records of its parameters says the same.
+  RunOptions again;
+  param::Schema second;
+  describe(second, again);
+  second.read(param::ParamFile::parse(schema.current_yaml(), "run.yaml"));
+  CHECK(second.current_yaml() == schema.current_yaml());
+  CHECK(again.rewards.size() == 3);
+}
+
+TEST_CASE("without rewards the rule of the data judges alone") {
+  RunOptions o;
+  o.data.rule = RewardRule::kBoxed;
+  REQUIRE(o.judged_by().size() == 1);
+  CHECK(o.judged_by().front().name == "score");
+  CHECK(o.judged_by().front().kind == RewardKind::kBoxed);
+}
+
+TEST_CASE("mistakes in rewards are named") {
+  const auto problems = [](const std::string& rewards, const std::string& data = "Task: mix") {
+    RunOptions o;
+    param::Schema schema;
+    describe(schema, o);
+    return schema.read_and_list_problems(param::ParamFile::parse(
+        "Model: {Directory: m}\nData: {" + data + "}\nRewards: {" + rewards + "}", "run.yaml"));
+  };
+  CHECK(problems("a: {Kind: task}").empty());
+  check_problem(problems("a: {Weight: 1}"), {"Rewards/a/Kind is not set", "gsm8k-strict, gsm8k-f"});
+  check_problem(problems("a: 3"), {"run.yaml line 3: Rewards/a is 3", "under each name"});
+  check_problem(problems("a: {Kind: tusk}"), {"Rewards/a/Kind", "tusk", "task"});
+  check_problem(problems("a: {Kind: task, Buffer: 3}"),
+                {"Rewards/a/Buffer is unknown (section Rewards/a knows Kind, Weight)"});
+  check_problem(problems("a: {Kind: task}, b: {Kind: command, Comand: [x], Command: [y]}"),
+                {"Rewards/b/Comand is unknown", "did you mean Command?"});
+  check_problem(problems("a b: {Kind: task}"), {"Rewards/a b has a name", "letters"});
+  check_problem(problems("a: {Kind: format}"), {"Rewards/a/Markers is not set"});
+  check_problem(problems("a: {Kind: format, Markers: [x, x]}"), {"Rewards/a/Markers has", "twice"});
+  check_problem(problems("a: {Kind: command}"), {"Rewards/a/Command is not set"});
+  check_problem(problems("a: {Kind: command, Command: [x], On Error: ignore}"),
+                {"Rewards/a/On Error", "ignore", "fail, zero, drop"});
+  check_problem(problems("a: {Kind: command, Command: [x], Components: ['']}"),
+                {"Rewards/a/Components has ''"});
+  check_problem(problems("a: {Kind: overlong, Buffer: 5000}"),
+                {"Rewards/a/Buffer is 5000", "limit of 1024"});
+  check_problem(problems("a: {Kind: boxed}"), {"Rewards/a/Kind does not fit the in-tree tasks"});
+  check_problem(problems("a: {Kind: task}", "Prompts: p.jsonl"),
+                {"Rewards/a/Kind is task", "there are Data/Prompts"});
+  check_problem(problems("a: {Kind: exact}", "Prompts: p.jsonl, Reward Rule: exact"),
+                {"Data/Reward Rule and Rewards are both set"});
 }
 
 TEST_CASE("settings are named with their keys, values and sources") {
@@ -147,6 +223,7 @@ TEST_CASE("settings that do not fit each other are named together") {
   o.evaluation.every = 3;
   CHECK(o.problems().empty());
   o.data.prompts = "prompts.jsonl";
+  o.data.rule = RewardRule::kExact;
   check_problem(o.problems(), {"Evaluation/Every is 3", "Data/Evaluation Prompts"});
   o.data.evaluation_prompts = "held_out.jsonl";
   CHECK(o.problems().empty());

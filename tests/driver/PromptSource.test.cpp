@@ -12,7 +12,6 @@
 #include <set>
 
 #include "base/Error.hpp"
-#include "driver/Reward.hpp"
 
 using namespace taper;
 using Catch::Matchers::ContainsSubstring;
@@ -150,13 +149,4 @@ TEST_CASE("held-out prompts come from their own file") {
   CHECK(prompts[2].source == "src");
   CHECK(source.evaluation(99).size() == 10);
   CHECK(PromptSource(DataOptions(), model(), 100, 1).evaluation(4).size() == 4);
-}
-
-TEST_CASE("answers are taken out of responses by rule") {
-  CHECK(extract_answer(RewardRule::kTask, "1+1=2#2") == "2");
-  CHECK(extract_answer(RewardRule::kExact, " a b \n") == "a b");
-  CHECK(!extract_answer(RewardRule::kExact, " \n"));
-  CHECK(extract_answer(RewardRule::kGsm8kStrict, "so #### 1,234") == "1234");
-  CHECK(extract_answer(RewardRule::kBoxed, "is \\boxed{7}") == "7");
-  CHECK(!extract_answer(RewardRule::kBoxed, "is 7"));
 }

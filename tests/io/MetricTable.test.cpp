@@ -36,6 +36,10 @@ TEST_CASE("every metric has a name of its own, a unit and a description") {
   CHECK(meaning_of("/timing/gen")->units == "s");
   CHECK(meaning_of("/metrics/timing_s/gen") != nullptr);
   CHECK(meaning_of("/metrics/gen") == nullptr);
+  REQUIRE(meaning_of("/metrics/reward/judge/latency_s/mean") != nullptr);
+  CHECK(meaning_of("/metrics/reward/judge/latency_s/mean")->units == "s");
+  CHECK(meaning_of("/metrics/val/reward/judge/style/mean")->units == "1");
+  CHECK(meaning_of("/metrics/reward/judge/unheard") == nullptr);
 }
 
 TEST_CASE("the documented schema lists every metric and phase") {

@@ -63,7 +63,8 @@ TEST_CASE("boxed answers") {
   CHECK(score_boxed_math("0.5", "\\boxed{.5}") == 1);
   CHECK(score_boxed_math("(1,2)", "\\boxed{\\left( 1, 2 \\right)}") == 1);
   CHECK(score_boxed_math("5", "\\boxed{5\\text{ cm}}") == 1);
-  CHECK(score_boxed_math("1/2", "\\boxed{2/4}") == 0);
+  CHECK(score_boxed_math("1/2", "\\boxed{2/4}") == 1);
+  CHECK(score_boxed_math("1/2", "\\boxed{2/5}") == 0);
   CHECK(score_boxed_math("3", "3") == 0);
 }
 

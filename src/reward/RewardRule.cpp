@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/Reward.hpp"
+#include "reward/RewardRule.hpp"
 
 #include "text/Answers.hpp"
+#include "text/MathAnswer.hpp"
 
 namespace taper {
+
+std::vector<std::pair<std::string, RewardRule>> named_reward_rules() {
+  return {{"task", RewardRule::kTask},
+          {"exact", RewardRule::kExact},
+          {"gsm8k-strict", RewardRule::kGsm8kStrict},
+          {"gsm8k-flexible", RewardRule::kGsm8kFlexible},
+          {"boxed", RewardRule::kBoxed}};
+}
 
 double score_response(RewardRule rule, const std::string& truth, const std::string& response) {
   switch (rule) {
@@ -35,12 +44,14 @@ std::optional<std::string> extract_answer(RewardRule rule, const std::string& re
       return extract_gsm8k_answer(response, Gsm8kRule::kStrict);
     case RewardRule::kGsm8kFlexible:
       return extract_gsm8k_answer(response, Gsm8kRule::kFlexible);
-    case RewardRule::kBoxed: {
-      const auto boxed = extract_boxed_answer(response);
-      return boxed ? std::optional(normalize_math(*boxed)) : std::nullopt;
-    }
+    case RewardRule::kBoxed:
+      return extract_boxed_answer(response);
   }
   return std::nullopt;
+}
+
+bool same_answer(RewardRule rule, const std::string& a, const std::string& b) {
+  return rule == RewardRule::kBoxed ? same_math_answer(a, b) : a == b;
 }
 
 }  // namespace taper

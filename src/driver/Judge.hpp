@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/Model.hpp"
+#include "driver/PromptSource.hpp"
+#include "driver/Ranks.hpp"
+#include "engine/Request.hpp"
+#include "io/MetricsLog.hpp"
+#include "reward/RewardOptions.hpp"
+#include "reward/WorkerPool.hpp"
+#include "rl/Rollout.hpp"
+
+namespace taper {
+
+// Gives responses their rewards, and their score: the weighted sum of these. Rules are computed
+// where a response was made; commands are asked as soon as it ends, and answer while others are
+// still generated.
+class Judge {
+ public:
+  // `spawner` may be null where no reward is a command. The judge refers to all but the rewards.
+  // Workers' standard errors go to files in `log_directory`, made for them.
+  Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
+        Spawner* spawner, std::string log_directory);
+  ~Judge();
+
+  // Throws Error with kBadInput where the program of a command is not there, without starting it.
+  void require_programs() const;
+  // Starts the workers of commands: on this rank all of them now where it is sure to need them,
+  // else as they are needed. Throws Error with kBadInput where they cannot be started.
+  enum class Need { kSure, kPossible };
+  void start_workers(Need need);
+
+  // What Sample::rewards will hold: the rewards, each followed by the figures that its answers
+  // have.
+  const std::vector<std::string>& names() const { return names_; }
+
+  // The prompts of the responses to come, by their ordinals from first_ordinal on; they must stay
+  // until finish().
+  void begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal = 0);
+  // Tells the workers of a response that has just ended on this rank.
+  void submit(const Completion& completion);
+  // The samples of all ranks with rewards and scores, in the order of gather_samples(); `mine` are
+  // those submitted here. Waits for the workers; where `stop`, which all ranks ask together, says
+  // so meanwhile, nothing is returned. Throws Error where a reward is missing and must not be, and
+  // where a command has scored no response at all. Collective over the world.
+  std::vector<Sample> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
+
+  // Figures of the last finish() by name, "<prefix>/<reward>/mean" and so on; the same on all
+  // ranks. None where one rule judges alone, whose reward is the score.
+  MetricValues metrics(const std::string& prefix) const;
+
+ private:
+  // A command, with what it said of the responses of this rank.
+  struct Command;
+
+  bool wait_for_workers(const std::function<bool()>& stop);
+  void score(Sample& sample) const;
+  void add_answer(const Command& command, Sample& sample) const;
+  void count(const std::vector<Sample>& samples);
+  void count_answers(Command& command, const std::vector<Sample>& samples);
+
+  std::vector<RewardOptions> rewards_;
+  const ModelFiles& files_;
+  const Ranks& ranks_;
+  Spawner* spawner_;
+  std::string log_directory_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::unique_ptr<Command>> commands_;  // by the name of the reward
+  const Prompt& prompt_of(std::int64_t ordinal) const;
+
+  const std::vector<Prompt>* prompts_ = nullptr;
+  std::int64_t first_ordinal_ = 0;
+  MetricValues figures_;  // names without prefix
+};
+
+// Takes the dropped samples out of a list, and puts them back at the end: what is between sees
+// those alone that are trained.
+class WithoutDropped {
+ public:
+  explicit WithoutDropped(std::vector<Sample>& samples);
+  ~WithoutDropped();
+  WithoutDropped(const WithoutDropped&) = delete;
+  WithoutDropped& operator=(const WithoutDropped&) = delete;
+
+ private:
+  std::vector<Sample>& samples_;
+  std::vector<Sample> dropped_;
+};
+
+}  // namespace taper

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reward/RewardOptions.hpp"
+
+#include <algorithm>
+
+#include "base/Text.hpp"
+
+namespace taper {
+namespace {
+
+bool is_name(const std::string& text) {
+  constexpr const char* kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  return !text.empty() && text.find_first_not_of(kAllowed) == std::string::npos;
+}
+
+bool has_twice(std::vector<std::string> list) {
+  std::sort(list.begin(), list.end());
+  return std::adjacent_find(list.begin(), list.end()) != list.end();
+}
+
+void check_format(const RewardOptions& o, const std::string& path, std::vector<std::string>& list) {
+  if (o.format.markers.empty())
+    list.push_back(path +
+                   "/Markers is not set (the texts that a response must have, in their "
+                   "order, e.g. [<think>, </think>])");
+  for (const std::string& marker : o.format.markers)
+    if (marker.empty()) list.push_back(path + "/Markers has an empty text (any response has it)");
+  if (has_twice(o.format.markers))
+    list.push_back(path + "/Markers has a text twice (each must stand in a response once)");
+}
+
+void check_command(const RewardOptions& o, const std::string& path,
+                   std::vector<std::string>& list) {
+  if (o.command.command.empty() || o.command.command.front().empty())
+    list.push_back(path +
+                   "/Command is not set (a program and its arguments, e.g. [python3, "
+                   "judge.py])");
+  for (const std::string& name : o.command.components)
+    if (!is_name(name))
+      list.push_back(path + "/Components has '" + name +
+                     "' (names are of letters, digits, - and _)");
+  if (has_twice(o.command.components)) list.push_back(path + "/Components has a name twice");
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, RewardKind>> named_reward_kinds() {
+  std::vector<std::pair<std::string, RewardKind>> kinds;
+  for (const auto& [name, rule] : named_reward_rules()) kinds.emplace_back(name, kind_of(rule));
+  kinds.insert(kinds.end(), {{"format", RewardKind::kFormat},
+                             {"length", RewardKind::kLength},
+                             {"overlong", RewardKind::kOverlong},
+                             {"repetition", RewardKind::kRepetition},
+                             {"command", RewardKind::kCommand}});
+  return kinds;
+}
+
+std::optional<RewardRule> rule_of(RewardKind kind) {
+  switch (kind) {
+    case RewardKind::kTask:
+      return RewardRule::kTask;
+    case RewardKind::kExact:
+      return RewardRule::kExact;
+    case RewardKind::kGsm8kStrict:
+      return RewardRule::kGsm8kStrict;
+    case RewardKind::kGsm8kFlexible:
+      return RewardRule::kGsm8kFlexible;
+    case RewardKind::kBoxed:
+      return RewardRule::kBoxed;
+    default:
+      return std::nullopt;
+  }
+}
+
+RewardKind kind_of(RewardRule rule) {
+  switch (rule) {
+    case RewardRule::kTask:
+      return RewardKind::kTask;
+    case RewardRule::kExact:
+      return RewardKind::kExact;
+    case RewardRule::kGsm8kStrict:
+      return RewardKind::kGsm8kStrict;
+    case RewardRule::kGsm8kFlexible:
+      return RewardKind::kGsm8kFlexible;
+    case RewardRule::kBoxed:
+      return RewardKind::kBoxed;
+  }
+  return RewardKind::kNone;
+}
+
+std::vector<std::string> RewardOptions::problems() const {
+  std::vector<std::string> list;
+  const std::string path = "Rewards/" + name;
+  if (!is_name(name))
+    list.push_back(path +
+                   " has a name that metrics and files cannot have (letters, digits, - and "
+                   "_ are allowed)");
+  if (kind == RewardKind::kNone) {
+    std::vector<std::string> known;
+    for (const auto& [text, unused] : named_reward_kinds()) known.push_back(text);
+    list.push_back(path + "/Kind is not set (one of " + join(known) + ")");
+  }
+  if (kind == RewardKind::kFormat) check_format(*this, path, list);
+  if (kind == RewardKind::kCommand) check_command(*this, path, list);
+  return list;
+}
+
+}  // namespace taper

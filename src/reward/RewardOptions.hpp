@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reward/RewardRule.hpp"
+
+namespace taper {
+
+enum class RewardKind {
+  kNone,  // not said
+  kTask,
+  kExact,
+  kGsm8kStrict,
+  kGsm8kFlexible,
+  kBoxed,
+  kFormat,
+  kLength,
+  kOverlong,
+  kRepetition,
+  kCommand
+};
+
+// The kinds under the names that run files give them.
+std::vector<std::pair<std::string, RewardKind>> named_reward_kinds();
+
+// The rule that judges by the known answer; nothing for the other kinds.
+std::optional<RewardRule> rule_of(RewardKind kind);
+RewardKind kind_of(RewardRule rule);
+
+// 1 where a response has the markers, each once and in this order, else 0.
+struct FormatOptions {
+  std::vector<std::string> markers;
+  bool enclosing = true;  // nothing but white space before the first and behind the last one
+};
+
+// A penalty for each token above a target.
+struct LengthOptions {
+  int target = 1024;  // tokens
+  double per_token = 0.001;
+  double lowest = -1.0;
+};
+
+// DAPO's soft punishment (Yu et al. 2025): a slope over the last `buffer` tokens before `limit`.
+struct OverlongOptions {
+  int limit = 0;  // tokens; 0: the longest response of the run
+  int buffer = 128;
+  double factor = 1.0;
+};
+
+// The share of repeated n-grams of tokens.
+struct RepetitionOptions {
+  int n = 4;
+  double penalty = 1.0;  // of a response of nothing but repetition
+};
+
+// What becomes of a response whose worker gave no score, after all attempts.
+enum class OnError { kFail, kZero, kDrop };
+
+// Worker processes that speak JSON lines (Protocol.hpp).
+struct CommandOptions {
+  std::vector<std::string> command;  // program and arguments
+  int workers = 2;                   // on each rank that makes responses
+  double timeout = 60.0;             // seconds for an answer
+  double start_timeout = 120.0;      // seconds that a new worker's first answer may take more
+  int retries = 1;
+  OnError on_error = OnError::kFail;
+  std::vector<std::string> components;  // of each answer, for the record
+};
+
+// One of the rewards that are summed up to a response's score.
+struct RewardOptions {
+  std::string name;
+  RewardKind kind = RewardKind::kNone;
+  double weight = 1.0;
+  FormatOptions format;
+  LengthOptions length;
+  OverlongOptions overlong;
+  RepetitionOptions repetition;
+  CommandOptions command;
+
+  // Each begins with the path of the parameter in a run file.
+  std::vector<std::string> problems() const;
+};
+
+}  // namespace taper

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reward/RewardOptions.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace taper;
+
+TEST_CASE("every rule is a kind of reward of the same name") {
+  const auto kinds = named_reward_kinds();
+  for (const auto& [name, rule] : named_reward_rules()) {
+    CHECK(rule_of(kind_of(rule)) == rule);
+    bool found = false;
+    for (const auto& [text, kind] : kinds) found = found || (text == name && kind == kind_of(rule));
+    CHECK(found);
+  }
+  CHECK(!rule_of(RewardKind::kCommand));
+  CHECK(!rule_of(RewardKind::kNone));
+}
+
+TEST_CASE("names must fit metrics and files") {
+  RewardOptions o;
+  o.kind = RewardKind::kTask;
+  for (const char* name : {"a", "right_2", "Well-Formed"}) {
+    o.name = name;
+    CHECK(o.problems().empty());
+  }
+  for (const char* name : {"", "a/b", "a b", "..", "\xC3\xA9"}) {
+    o.name = name;
+    CHECK(o.problems().size() == 1);
+  }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reward/WorkerPool.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+
+#include "base/Error.hpp"
+#include "base/TextFile.hpp"
+#include "base/Timer.hpp"
+#include "support/Scratch.hpp"
+
+using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+struct Fixture {
+  test::Scratch scratch;
+  Spawner spawner;
+  CommandOptions options;
+
+  explicit Fixture(const std::string& kind) {
+    options.command = {TAPER_GOLDEN_DIR "/../reward/worker.sh", kind, (scratch / "mark").string()};
+    options.timeout = 20;  // only faults come near it
+    options.start_timeout = 20;
+    options.retries = 0;
+  }
+
+  // The judgements of responses with these texts, in their order.
+  std::vector<Judgement> judge(WorkerPool& pool, const std::vector<std::string>& responses) const {
+    for (std::size_t i = 0; i < responses.size(); ++i) {
+      JudgedResponse r;
+      r.index = static_cast<std::int64_t>(i);
+      r.sample = 7;
+      r.response = responses[i];
+      pool.submit(r);
+    }
+    const Timer timer;
+    while (!pool.wait(0.2)) REQUIRE(timer.seconds() < 120);
+    std::map<std::int64_t, Judgement> sorted;
+    for (auto& j : pool.take()) sorted[j.index] = j;
+    std::vector<Judgement> list;
+    for (auto& [index, j] : sorted) list.push_back(j);
+    REQUIRE(list.size() == responses.size());
+    return list;
+  }
+
+  WorkerPool pool() { return {"judge", options, spawner, (scratch / "worker").string(), 0}; }
+};
+
+}  // namespace
+
+TEST_CASE("good workers judge everything, several at a time") {
+  Fixture f("good");
+  f.options.workers = 3;
+  f.options.components = {"style"};
+  WorkerPool pool = f.pool();
+  pool.start();
+  for (int round = 0; round < 2; ++round) {
+    const auto list =
+        f.judge(pool, {"x", "bad", std::string(300000, 'y'), "x", "x", "x", "x", "x", "x"});
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      CHECK(list[i].is_scored);
+      CHECK(list[i].sample == 7);
+      CHECK(list[i].score == (i == 1 ? 0.75 : 0.5));
+      CHECK(list[i].components == std::vector<double>{0.25});
+      CHECK(list[i].seconds > 0);
+    }
+  }
+  CHECK(pool.take_counts().restarts == 0);
+  CHECK(pool.take().empty());
+}
+
+TEST_CASE("each fault of a worker costs its response alone, is counted and named") {
+  struct Fault {
+    const char* kind;
+    const char* word;
+    int errors, timeouts, restarts;
+  };
+  const auto fault = GENERATE(
+      Fault{"hangs", "did not answer within", 0, 1, 1}, Fault{"dies", "ended by signal 9", 1, 0, 1},
+      Fault{"half", "within a line (it exited with code 1)", 1, 0, 1},
+      Fault{"mute", "closed its output", 1, 0, 1}, Fault{"rubbish", "Traceback", 1, 0, 1},
+      Fault{"wrong_id", "to the request of id", 1, 0, 1},
+      Fault{"huge", "a line of more than 1.00 MiB", 1, 0, 1},
+      Fault{"reports", "no such judge", 1, 0, 0}, Fault{"nan", "neither a finite", 1, 0, 0});
+  CAPTURE(fault.kind);
+  Fixture f(fault.kind);
+  f.options.workers = 1;
+  if (fault.timeouts > 0) f.options.timeout = 1.0;  // of a worker that has answered before
+  WorkerPool pool = f.pool();
+  const auto list = f.judge(pool, {"x", "bad", "x"});
+  CHECK(list[0].is_scored);
+  CHECK(!list[1].is_scored);
+  CHECK_THAT(list[1].problem, ContainsSubstring(fault.word));
+  CHECK(list[2].is_scored);
+  const PoolCounts counts = pool.take_counts();
+  CHECK(counts.errors == fault.errors);
+  CHECK(counts.timeouts == fault.timeouts);
+  CHECK(counts.restarts == fault.restarts);
+}
+
+TEST_CASE("an answer too many does not become the next one's") {
+  Fixture f("twice");
+  f.options.workers = 1;
+  f.options.retries = 1;  // of a response that was asked about before the second line came
+  WorkerPool pool = f.pool();
+  const auto list = f.judge(pool, {"bad", "x", "bad", "x"});
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    CHECK(list[i].is_scored);
+    CHECK(list[i].score == 0.5);
+  }
+  CHECK(pool.take_counts().restarts >= 2);
+}
+
+TEST_CASE("a response has another attempt where one failed") {
+  Fixture f("once");
+  f.options.retries = 1;
+  WorkerPool pool = f.pool();
+  const auto list = f.judge(pool, {"bad"});
+  CHECK(list[0].is_scored);
+  CHECK(pool.take_counts().errors == 1);
+}
+
+TEST_CASE("workers that end at once fail all responses, and say why") {
+  const auto [kind, code] =
+      GENERATE(std::pair{"exits", "exited with code 0"}, std::pair{"fails", "exited with code 3"});
+  Fixture f(kind);
+  f.options.retries = 2;
+  WorkerPool pool = f.pool();
+  pool.start();
+  const auto list = f.judge(pool, {"x", "x", "x"});
+  for (const auto& j : list) {
+    CHECK(!j.is_scored);
+    CHECK_THAT(j.problem, ContainsSubstring(code) && ContainsSubstring("worker"));
+  }
+  CHECK(pool.take_counts().errors == 9);
+  if (std::string(kind) == "fails")
+    CHECK_THAT(read_text_file((f.scratch / "worker0.log").string()),
+               ContainsSubstring("no weights here"));
+}
+
+TEST_CASE("what a worker says before it is asked ends it") {
+  Fixture f("chatty");
+  f.options.workers = 1;
+  WorkerPool pool = f.pool();
+  const auto list = f.judge(pool, {"x"});
+  CHECK(!list[0].is_scored);
+  CHECK_THAT(list[0].problem, ContainsSubstring("'loading'") || ContainsSubstring("output"));
+}
+
+TEST_CASE("a worker may take longer for its first answer") {
+  Fixture f("slow_start");
+  f.options.timeout = 0.2;
+  WorkerPool pool = f.pool();
+  CHECK(f.judge(pool, {"x"})[0].is_scored);
+}
+
+TEST_CASE("workers work side by side") {
+  // Eight responses of 0.2 s each: relative to one worker, four must be far quicker.
+  const auto seconds = [](int workers) {
+    Fixture f("slow");
+    f.options.workers = workers;
+    WorkerPool pool = f.pool();
+    pool.start();
+    const Timer timer;
+    f.judge(pool, std::vector<std::string>(8, "x"));
+    return timer.seconds();
+  };
+  CHECK(seconds(4) < 0.6 * seconds(1));
+}
+
+TEST_CASE("a pool that is given up leaves at once") {
+  Fixture f("hangs");
+  const Timer timer;
+  {
+    WorkerPool pool = f.pool();
+    JudgedResponse r;
+    r.response = "bad";
+    pool.submit(r);
+    CHECK(!pool.wait(0.05));
+  }
+  CHECK(timer.seconds() < f.options.timeout);
+}
+
+TEST_CASE("a program that is not there is bad input, at the start and later") {
+  Fixture f("good");
+  f.options.command = {"/no/such/program"};
+  WorkerPool pool = f.pool();
+  CHECK_THROWS_MATCHES(pool.start(), Error, MessageMatches(ContainsSubstring("/no/such/program")));
+  pool.submit({});
+  CHECK_THROWS_MATCHES(
+      [&] {
+        while (!pool.wait(1.0)) continue;
+      }(),
+      Error, MessageMatches(ContainsSubstring("/no/such/program")));
+}

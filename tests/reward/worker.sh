@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A reward worker for tests: worker.sh KIND [FILE]. Most kinds misbehave at the response "bad", some at any.
+kind=$1
+file=$2
+answer() { echo "{\"id\": $1, \"score\": ${2:-0.5}, \"components\": {\"style\": 0.25}}"; }
+[ "$kind" = exits ] && exit 0
+[ "$kind" = fails ] && { echo "no weights here" >&2; exit 3; }
+[ "$kind" = slow_start ] && sleep 0.5
+[ "$kind" = chatty ] && { echo "loading"; echo; }
+while read -r line; do
+  id=${line#*:}
+  id=${id%%,*}
+  case $line in
+  *'"response":"bad"'*)
+    case $kind in
+    hangs) sleep 600 ;;
+    dies) kill -9 $$ ;;
+    half) printf '{"id": '; exit 1 ;;
+    mute) exec >&-; sleep 600 ;;
+    rubbish) echo "Traceback (most recent call last):" ;;
+    wrong_id) answer $((id + 1)) ;;
+    twice) answer "$id"; answer "$id" ;;
+    huge) while :; do printf '%01000d' 0; done ;;
+    reports) echo "{\"id\": $id, \"error\": \"no such judge\"}" ;;
+    nan) echo "{\"id\": $id, \"score\": null}" ;;
+    once) if [ -e "$file" ]; then answer "$id"; else : >"$file"; exit 1; fi ;;
+    deaf) exec <&-; sleep 600 ;;
+    *) answer "$id" 0.75 ;;
+    esac ;;
+  *)
+    case $kind in
+    first) case $line in *'"sample":0'*) echo "{\"id\": $id, \"error\": \"not the first\"}"; continue ;; esac ;;
+    slow) sleep 0.2 ;;
+    children) sleep 600 & ;;
+    esac
+    answer "$id" ;;
+  esac
+done
+[ "$kind" = stays ] && sleep 600
