@@ -77,7 +77,8 @@ def bad_input(jobs: Jobs) -> str:
              "no-taper": ({}, {"TAPER_COMMAND": "no-such-program"}, "no-such-program"),
              "no-time": (dict(Run__Deadline_Margin="1e9"), {}, "ends within Run/Deadline Margin"),
              "no-machine": ({}, {"TAPER_MACHINE": "nowhere"}, "machines/nowhere.env")}
-    numbers = {name: jobs.train(name, env=env, **changes) for name, (changes, env, _) in cases.items()}
+    numbers = {name: jobs.train(name, options=["--time=60"], env=env, **changes)
+               for name, (changes, env, _) in cases.items()}
     for name, number in numbers.items():
         found = jobs.wait_until_over(name, number, "FAILED")
         check(cases[name][2] in jobs.log(name), f"{name}: '{cases[name][2]}' is not in the log", jobs.log(name))
