@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What takes minutes: time limits, dead nodes, scancel at any moment, random interruptions, whole pipelines."""
 
+import json
 import os
 import random
 import time
 from contextlib import suppress
+from statistics import mean
 
 from cluster import end_processes, processes_below
 from jobs import TWO_NODES, Jobs, check, differences
 from scenarios import TINY
 
-MORE_ITERATIONS = 25  # most of a minute
+LONGER = 75  # s; Slurm looks at time limits every half minute
 OVER = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL")
 
 
@@ -33,19 +35,26 @@ def four_nodes(jobs: Jobs) -> str:
     return "four nodes, tensor parallelism between them"
 
 
+def longer_iterations(jobs: Jobs) -> int:
+    """So many that a run takes about as long on any machine."""
+    records = map(json.loads, (jobs.output("straight") / "metrics.jsonl").read_text().splitlines())
+    return max(20, round(LONGER / mean(r["timing_s/step"] for r in records if "timing_s/step" in r)))
+
+
 def longer_straight(jobs: Jobs) -> str:
-    jobs.wait_until_over("longer", jobs.train("longer", Training__Iterations=MORE_ITERATIONS))
-    return f"{MORE_ITERATIONS} iterations"
+    count = longer_iterations(jobs)
+    jobs.wait_until_over("longer", jobs.train("longer", Training__Iterations=count))
+    return f"{count} iterations"
 
 
 def time_limit(jobs: Jobs) -> str:
     """The end by the job's time limit: known as TAPER_DEADLINE, and told by Slurm's signal."""
     cases = {"deadline": (["--signal=B:USR1@1"], 45, "(deadline)"), "signal": (["--signal=B:USR1@50"], 0, "(SIGUSR1)")}
-    said = []
+    said, count = [], longer_iterations(jobs)
     for name, (options, margin, why) in cases.items():
-        number = jobs.train(name, options=["--time=1", *options], Training__Iterations=MORE_ITERATIONS,
+        number = jobs.train(name, options=["--time=1", *options], Training__Iterations=count,
                             Run__Deadline_Margin=margin)
-        found = jobs.wait_until_equal(name, number, MORE_ITERATIONS, "longer")
+        found = jobs.wait_until_equal(name, number, count, "longer")
         check(int(found["Restarts"]) > 0, f"{name}: never stopped", jobs.log(name))
         check(why in jobs.log(name), f"{name}: not stopped by the {name}", jobs.log(name))
         said.append(f"{name}: {found['Restarts']} restarts")
@@ -54,14 +63,15 @@ def time_limit(jobs: Jobs) -> str:
 
 def dead_nodes(jobs: Jobs) -> str:
     """A node of the job dies, then the one with its script; Slurm notices by itself."""
-    number = jobs.train("dead", Training__Iterations=MORE_ITERATIONS, Checkpoint__Every=1)
+    total = longer_iterations(jobs)
+    number = jobs.train("dead", Training__Iterations=total, Checkpoint__Every=1)
     for count, victim in enumerate(("n2", "n1")):
         jobs.wait_for_iteration("dead", 2 + 4 * count)
         jobs.cluster.kill_node(victim)
         jobs.cluster.wait_for_state(number, "PENDING", seconds=600)
         jobs.cluster.start_node(victim)
         jobs.cluster.wait_for_state(number, "RUNNING", seconds=600)
-    found = jobs.wait_until_equal("dead", number, MORE_ITERATIONS, "longer")
+    found = jobs.wait_until_equal("dead", number, total, "longer")
     check(found["Restarts"] == "2", f"{found}", jobs.log("dead"))
     return "either node of two killed, requeued by Slurm, the same bits"
 
