@@ -247,11 +247,12 @@ def overlapped(w: Workers) -> None:
     outcome = w.runs.run(words, RANKS, guard=300)
     check(outcome.code == 0, "overlap: the run failed", outcome.text)
     m = w.metrics("overlap")
-    each = samples / RANKS
-    bound = 1.2 * max(latency, each * latency / workers - m["timing_s/gen"])
+    one_after_the_other = samples / RANKS * latency / workers
+    ideal = max(latency, one_after_the_other - m["timing_s/gen"])
     print(f"overlap: generation {m['timing_s/gen']:.2f} s, then a wait of {m['timing_s/reward']:.2f} s "
-          f"(at most {bound:.2f} s; one after the other {each * latency / workers:.2f} s)", flush=True)
-    check(m["timing_s/reward"] < bound, f"overlap: {m}")
+          f"({ideal:.2f} s at best, {one_after_the_other:.2f} s one after the other)", flush=True)
+    # How near the best it comes depends on when responses end, and so on the machine.
+    check(m["timing_s/reward"] < 0.8 * one_after_the_other, f"overlap: {m}")
 
 
 CASES = [good, example, evaluated, faults, retried, never_there, no_program, killed, stopped, overlapped]
