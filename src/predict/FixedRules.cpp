@@ -44,12 +44,4 @@ std::vector<std::int64_t> FixedRules::times(const ReplayTrace& trace) const {
   return times;
 }
 
-std::string FixedRules::name(std::size_t rule) const {
-  std::string text = to_string(rules_[rule].first->layout);
-  for (const SwitchRule& s : rules_[rule].switches)
-    text += ", at " + std::to_string(s.alive) + " " +
-            (s.repack ? "repack" : to_string(s.shape->layout));
-  return text;
-}
-
 }  // namespace taper

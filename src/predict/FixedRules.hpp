@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "predict/Replay.hpp"
@@ -18,10 +17,11 @@ class FixedRules {
   // For generations of at most so many sequences. Refers to the machine.
   FixedRules(const std::vector<int>& degrees, const DivisorChain& chain,
              const SimulatedMachine& machine, int sequences);
+  FixedRules(const FixedRules&) = delete;  // a copy's rules would point into this one
+  FixedRules& operator=(const FixedRules&) = delete;
 
   // The time of the generation by each rule; always in the same order.
   std::vector<std::int64_t> times(const ReplayTrace& trace) const;
-  std::string name(std::size_t rule) const;
 
  private:
   struct Rule {
