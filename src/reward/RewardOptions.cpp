@@ -2,11 +2,20 @@
 #include "reward/RewardOptions.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/Text.hpp"
 
 namespace taper {
 namespace {
+
+// The kinds that are rules.
+constexpr std::pair<RewardKind, RewardRule> kRules[] = {
+    {RewardKind::kTask, RewardRule::kTask},
+    {RewardKind::kExact, RewardRule::kExact},
+    {RewardKind::kGsm8kStrict, RewardRule::kGsm8kStrict},
+    {RewardKind::kGsm8kFlexible, RewardRule::kGsm8kFlexible},
+    {RewardKind::kBoxed, RewardRule::kBoxed}};
 
 bool is_name(const std::string& text) {
   constexpr const char* kAllowed =
@@ -57,35 +66,14 @@ std::vector<std::pair<std::string, RewardKind>> named_reward_kinds() {
 }
 
 std::optional<RewardRule> rule_of(RewardKind kind) {
-  switch (kind) {
-    case RewardKind::kTask:
-      return RewardRule::kTask;
-    case RewardKind::kExact:
-      return RewardRule::kExact;
-    case RewardKind::kGsm8kStrict:
-      return RewardRule::kGsm8kStrict;
-    case RewardKind::kGsm8kFlexible:
-      return RewardRule::kGsm8kFlexible;
-    case RewardKind::kBoxed:
-      return RewardRule::kBoxed;
-    default:
-      return std::nullopt;
-  }
+  for (const auto& [known, rule] : kRules)
+    if (known == kind) return rule;
+  return std::nullopt;
 }
 
 RewardKind kind_of(RewardRule rule) {
-  switch (rule) {
-    case RewardRule::kTask:
-      return RewardKind::kTask;
-    case RewardRule::kExact:
-      return RewardKind::kExact;
-    case RewardRule::kGsm8kStrict:
-      return RewardKind::kGsm8kStrict;
-    case RewardRule::kGsm8kFlexible:
-      return RewardKind::kGsm8kFlexible;
-    case RewardRule::kBoxed:
-      return RewardKind::kBoxed;
-  }
+  for (const auto& [kind, known] : kRules)
+    if (known == rule) return kind;
   return RewardKind::kNone;
 }
 
