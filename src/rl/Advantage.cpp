@@ -31,7 +31,7 @@ Moments moments_of(std::span<const double> values) {
 template <class Visit>
 void for_each_group(const std::vector<Sample>& samples, const Visit& visit) {
   for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
-    while (end < samples.size() && samples[end].ordinal == samples[begin].ordinal) ++end;
+    end = group_end(samples, begin);
     visit(begin, end);
   }
 }

@@ -16,7 +16,7 @@ struct GroupRange {
 std::vector<GroupRange> groups_of(const std::vector<Sample>& samples) {
   std::vector<GroupRange> groups;
   for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
-    while (end < samples.size() && samples[end].ordinal == samples[begin].ordinal) ++end;
+    end = group_end(samples, begin);
     groups.push_back({begin, end, can_teach({samples.data() + begin, end - begin})});
   }
   return groups;

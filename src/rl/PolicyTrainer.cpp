@@ -13,16 +13,13 @@ namespace {
 
 // Contiguous parts of the samples that keep groups whole.
 std::vector<std::vector<int>> cut_mini_batches(const std::vector<Sample>& samples, int parts) {
-  std::vector<std::int64_t> groups;
-  for (const Sample& s : samples)
-    if (groups.empty() || groups.back() != s.ordinal) groups.push_back(s.ordinal);
+  std::size_t groups = 0;
+  for (std::size_t at = 0; at < samples.size(); at = group_end(samples, at)) ++groups;
   std::vector<std::vector<int>> batches(
-      std::max(1, std::min<int>(parts, static_cast<int>(groups.size()))));
-  std::size_t group = 0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (samples[i].ordinal != groups[group]) ++group;
-    batches[group * batches.size() / groups.size()].push_back(static_cast<int>(i));
-  }
+      std::max(1, std::min<int>(parts, static_cast<int>(groups))));
+  for (std::size_t at = 0, group = 0; at < samples.size(); ++group)
+    for (const std::size_t end = group_end(samples, at); at < end; ++at)
+      batches[group * batches.size() / groups].push_back(static_cast<int>(at));
   return batches;
 }
 

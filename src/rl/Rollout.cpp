@@ -65,6 +65,12 @@ double Sample::mean_advantage() const {
   return advantages.empty() ? 0.0 : sum / static_cast<double>(advantages.size());
 }
 
+std::size_t group_end(const std::vector<Sample>& samples, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < samples.size() && samples[end].ordinal == samples[begin].ordinal) ++end;
+  return end;
+}
+
 std::vector<Sample> gather_samples(const Group& group, const std::vector<Sample>& mine) {
   std::string bytes;
   ByteWriter out(bytes);

@@ -38,6 +38,9 @@ struct Sample {
   int length() const { return static_cast<int>(prompt.size() + response.size()); }
 };
 
+// Where the group ends that begins at `begin`: samples of a group stand together.
+std::size_t group_end(const std::vector<Sample>& samples, std::size_t begin);
+
 // All samples of an iteration in the order of (ordinal, sample), on every rank, whoever generated
 // them. `mine` are those of this rank; only one rank of each replica brings them. Collective over
 // `group`.
