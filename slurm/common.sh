@@ -109,11 +109,14 @@ taper_requeue() {
     taper_say "stopped; Slurm is ending this job (${state:-gone}) and decides whether it comes again. To $again"
   elif [[ $restarts -ge ${TAPER_MAX_RESTARTS:-100} ]]; then
     taper_say "stopped, and not requeued after $restarts restarts (TAPER_MAX_RESTARTS). To $again"
-  elif scontrol requeue "$taper_id"; then
-    taper_say "stopped and requeued; Slurm waits some minutes before it starts a job again"
-    sleep 20 # Slurm ends this script
   else
-    taper_say "stopped, and not requeued: Slurm says why above. To $again"
+    # said before it is asked: Slurm may end this script before it could say anything more
+    taper_say "stopped, to be requeued; Slurm waits some minutes before it starts a job again"
+    if scontrol requeue "$taper_id"; then
+      sleep 20 # Slurm ends this script
+    else
+      taper_say "not requeued: Slurm says why above. To $again"
+    fi
   fi
 }
 

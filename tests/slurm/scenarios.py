@@ -39,7 +39,7 @@ def asked_to_stop(jobs: Jobs) -> str:
     restarts = jobs.wait_until_equal("asked", number)["Restarts"]
     log = jobs.log("asked")
     check(restarts == "1" and log.count("start 0 on") == 1 and log.count("start 1 on") == 1, "one log of both", log)
-    check("stopped and requeued" in log and "run stopped after iteration" in log, "the script says so", log)
+    check("stopped, to be requeued" in log and "run stopped after iteration" in log, "the script says so", log)
     return "SIGUSR1, exit code 75, requeued by the script, the same bits"
 
 
