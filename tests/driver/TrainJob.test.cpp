@@ -86,6 +86,33 @@ void run(const Ranks& ranks, const RunOptions& options, const std::string& resum
 struct Fixture : TestRanks {
   std::string path(const std::string& name) const { return (scratch / name).string(); }
 
+  // What iteration n left in the outputs of run_straight_and_in_parts.
+  std::string weights(const std::string& output, int n) const {
+    return slurp(path(output) + "/checkpoints/iter_00000" + std::to_string(n) +
+                 "/model.safetensors");
+  }
+  std::vector<RolloutRecord> rollouts(const std::string& output, int n) const {
+    return read_rollouts(path(output) + "/rollouts/iter_00000" + std::to_string(n) + ".h5").records;
+  }
+
+  // Runs to "straight" in one job and to "parts" in a job per iteration, each of which resumes:
+  // the same rollouts in every iteration, and the same weights at the end. The options' output is
+  // not used.
+  void run_straight_and_in_parts(RunOptions options) {
+    const int iterations = options.training.iterations;
+    options.output = path("straight");
+    run(ranks, options);
+    options.output = path("parts");
+    for (int until = 1; until <= iterations; ++until) {
+      options.training.iterations = until;
+      run(ranks, options, "auto");
+    }
+    barrier(ranks.world());
+    const bool same_weights = weights("straight", iterations) == weights("parts", iterations);
+    CHECK(same_weights);
+    for (int n = 1; n <= iterations; ++n) CHECK(rollouts("straight", n) == rollouts("parts", n));
+  }
+
   Scratch scratch;
 };
 
@@ -146,53 +173,28 @@ TEST_CASE("training log-probs equal those of the rollout, and the KL to itself i
 TEST_CASE("a resumed run has the bits of a straight one") {
   Fixture f;
   make_model(f.ranks, f.path("model"));
-  RunOptions straight = small_run(f.path("model"), f.path("straight"));
-  straight.training.iterations = 3;
+  RunOptions options = small_run(f.path("model"), "");
+  options.training.iterations = 3;
   // Two ranks share the state of one shard out, three keep shards that overlap.
-  straight.training.tp = world_size() == 3 ? 3 : 1;
-  run(f.ranks, straight);
-  RunOptions parts = straight;
-  parts.output = f.path("parts");
-  for (int until = 1; until <= 3; ++until) {
-    parts.training.iterations = until;
-    run(f.ranks, parts, "auto");
-  }
-  const std::string weights = "/checkpoints/iter_000003/model.safetensors",
-                    rollouts = "/rollouts/iter_000003.h5";
-  const bool same_weights = slurp(f.path("straight") + weights) == slurp(f.path("parts") + weights);
-  const bool moved =
-      slurp(f.path("straight") + weights) != slurp(f.path("model") + "/model.safetensors");
-  CHECK(same_weights);
+  options.training.tp = world_size() == 3 ? 3 : 1;
+  f.run_straight_and_in_parts(options);
+  const bool moved = f.weights("straight", 3) != slurp(f.path("model") + "/model.safetensors");
   CHECK(moved);
-  CHECK(read_rollouts(f.path("straight") + rollouts).records ==
-        read_rollouts(f.path("parts") + rollouts).records);
   if (f.ranks.rank() == 0) CHECK(read_metrics_log(f.path("parts") + "/metrics.jsonl").size() == 3);
 }
 
 TEST_CASE("an adaptive KL coefficient goes on where it stopped") {
   Fixture f;
   make_model(f.ranks, f.path("model"));
-  RunOptions straight = small_run(f.path("model"), f.path("straight"));
-  straight.training.iterations = 3;
-  straight.experience.advantage.estimator = AdvantageEstimator::kReinforcePlusPlus;
-  KlOptions& kl = straight.experience.kl;
+  RunOptions options = small_run(f.path("model"), "");
+  options.training.iterations = 3;
+  options.experience.advantage.estimator = AdvantageEstimator::kReinforcePlusPlus;
+  KlOptions& kl = options.experience.kl;
   kl.coef = 0.5;
   kl.place = KlPlace::kReward;
   kl.control = KlControl::kAdaptive;
   kl.horizon = 16;  // samples of an iteration: at most a fifth up or down
-  run(f.ranks, straight);
-  RunOptions parts = straight;
-  parts.output = f.path("parts");
-  for (int until = 1; until <= 3; ++until) {
-    parts.training.iterations = until;
-    run(f.ranks, parts, "auto");
-  }
-  const std::string rollouts = "/rollouts/iter_000003.h5",
-                    weights = "/checkpoints/iter_000003/model.safetensors";
-  CHECK(read_rollouts(f.path("straight") + rollouts).records ==
-        read_rollouts(f.path("parts") + rollouts).records);
-  const bool same_weights = slurp(f.path("straight") + weights) == slurp(f.path("parts") + weights);
-  CHECK(same_weights);
+  f.run_straight_and_in_parts(options);
   if (f.ranks.rank() != 0) return;
   std::vector<double> coefficients;
   for (const char* name : {"straight", "parts"})
@@ -212,27 +214,18 @@ TEST_CASE("an adaptive KL coefficient goes on where it stopped") {
 
 TEST_CASE("dynamic sampling fills iterations, goes on in the prompts, and resumes with its bits") {
   Fixture f;
-  RunOptions straight = small_run(TAPER_DATA_DIR "/model", f.path("straight"));
-  straight.rollout.samples = 2;  // alike rather often
-  straight.rollout.max_new_tokens = 64;
-  straight.rollout.top_p = 0.9f;
-  straight.data.task = "sum";
-  straight.dynamic.on = true;
-  straight.dynamic.max_rounds = 3;
-  straight.experience.correction.weights = ImportanceLevel::kToken;
-  run(f.ranks, straight);
-  RunOptions parts = straight;
-  parts.output = f.path("parts");
-  for (int until = 1; until <= 2; ++until) {
-    parts.training.iterations = until;
-    run(f.ranks, parts, "auto");
-  }
-  barrier(f.ranks.world());
+  RunOptions options = small_run(TAPER_DATA_DIR "/model", "");
+  options.rollout.samples = 2;  // alike rather often
+  options.rollout.max_new_tokens = 64;
+  options.rollout.top_p = 0.9f;
+  options.data.task = "sum";
+  options.dynamic.on = true;
+  options.dynamic.max_rounds = 3;
+  options.experience.correction.weights = ImportanceLevel::kToken;
+  f.run_straight_and_in_parts(options);
   std::vector<std::vector<std::int32_t>> first_prompts;
   for (int iteration = 1; iteration <= 2; ++iteration) {
-    const std::string file = "/rollouts/iter_00000" + std::to_string(iteration) + ".h5";
-    const auto records = read_rollouts(f.path("straight") + file).records;
-    CHECK(records == read_rollouts(f.path("parts") + file).records);
+    const auto records = f.rollouts("straight", iteration);
     REQUIRE(records.size() == 8);
     for (std::size_t i = 0; i < records.size(); i += 2) {
       CHECK(records[i].group == records[i + 1].group);
@@ -245,9 +238,6 @@ TEST_CASE("dynamic sampling fills iterations, goes on in the prompts, and resume
         CHECK(std::find(first_prompts.begin(), first_prompts.end(), prompt) == first_prompts.end());
     }
   }
-  const std::string weights = "/checkpoints/iter_000002/model.safetensors";
-  const bool same_weights = slurp(f.path("straight") + weights) == slurp(f.path("parts") + weights);
-  CHECK(same_weights);
   if (f.ranks.rank() != 0) return;
   double rounds = 0;
   for (const auto& record : read_metrics_log(f.path("straight") + "/metrics.jsonl")) {
