@@ -155,6 +155,12 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
   print_line(iteration, metrics);
 }
 
+void IterationLog::add_values(std::int64_t iteration, const MetricValues& metrics) {
+  log_.append(metrics, iteration);
+  run_file_.add_metrics(iteration, metrics);
+  run_file_.save_if_due(2.0);
+}
+
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   if (lines_++ % 20 == 0)
     TAPER_INFO(
@@ -182,9 +188,7 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
 }
 
 void IterationLog::add_final_evaluation(std::int64_t iteration, double score) {
-  const MetricValues metrics{{kFinalEvaluation, score}};
-  log_.append(metrics, iteration);
-  run_file_.add_metrics(iteration, metrics);
+  add_values(iteration, {{kFinalEvaluation, score}});
   char line[80];
   std::snprintf(line, sizeof line, "held-out after iteration %lld: %.3f",
                 static_cast<long long>(iteration), score);

@@ -59,6 +59,8 @@ class IterationLog {
 
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);
+  // Further values of an iteration, alone: a line of metrics.jsonl of their own.
+  void add_values(std::int64_t iteration, const MetricValues& metrics);
   // The account of a generation's layouts (GenerationRecord.hpp).
   void add_generation(std::int64_t iteration, const GenerationReport& report) {
     taper::add_generation(run_file_, iteration, report);

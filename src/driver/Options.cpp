@@ -70,4 +70,21 @@ std::vector<std::string> RunOptions::problems() const {
   return list;
 }
 
+std::vector<std::string> SftOptions::problems() const {
+  std::vector<std::string> list;
+  if (epochs > 0 && data.files.empty())
+    list.push_back("Training/Epochs is " + std::to_string(epochs) +
+                   ", but there are no Data/Files (in-tree tasks have no end); name files, or set "
+                   "Training/Steps and leave Training/Epochs at 0");
+  if (validate_every > 0 && data.validation_files.empty())
+    list.push_back("Validation/Every is " + std::to_string(validate_every) +
+                   ", but there are no Data/Validation Files; name some, or set Validation/Every "
+                   "to 0");
+  return list;
+}
+
+std::string SftOptions::run_path() const {
+  return run_directory.empty() ? without_end_slash(output).string() + ".run" : run_directory;
+}
+
 }  // namespace taper

@@ -131,19 +131,45 @@ struct RunOptions {
   }
 };
 
+// Which of the assistant's messages in a chat are learned.
+enum class SftAnswers { kAll, kLast };
+// What becomes of an example that is longer than a micro-batch or the context.
+enum class OverLong { kDrop, kCut, kStop };
+
+// Examples of users, and how they are learned.
+struct SftDataOptions {
+  std::vector<std::string> files;             // JSONL; none: the in-tree task
+  std::vector<std::string> validation_files;  // JSONL, held out
+  std::string chat_template = "auto";         // family, ChatTemplate.hpp
+  SftAnswers answers = SftAnswers::kAll;
+  bool shuffle = true;  // each pass in an order of its own; else as in the files
+  OverLong over_long = OverLong::kDrop;
+  int max_length = 0;  // tokens of an example; 0: what a micro-batch and the context hold
+};
+
 struct SftOptions {
   std::uint64_t seed = 1;
   double hang_seconds = 600.0;
-  ModelOptions model;         // directory: tokenizer and, for further training, weights
-  bool from_scratch = false;  // start from random weights of the directory's config.json
-  std::string task = "mix";   // in-tree
+  double deadline_margin = 120.0;  // seconds
+  ModelOptions model;              // directory: tokenizer and, for further training, weights
+  bool from_scratch = false;       // start from random weights of the directory's config.json
+  std::string task = "mix";        // in-tree, used where there are no files
   double direct_fraction = 0.5, slip_rate = 0.015;
+  SftDataOptions data;
   std::int64_t steps = 1000;
+  int epochs = 0;           // passes over the files, instead of steps; 0: by steps
+  int validate_every = 0;   // steps; 0: never
   int batch_tokens = 8192;  // per optimizer step, over all ranks
   PassOptions training;
   AdamWOptions adamw;
   ScheduleOptions schedule;
-  std::string output = "taper-sft";
+  CheckpointOptions checkpoint{0, 2};  // every so many steps; 0: only where the run is stopped
+  std::string output = "taper-sft";    // the model
+  std::string run_directory;           // all else; empty: `output` with ".run" at its end
+
+  // Of settings that are fine each, but not together.
+  std::vector<std::string> problems() const;
+  std::string run_path() const;
 };
 
 }  // namespace taper

@@ -2,14 +2,13 @@
 #include "driver/PromptSource.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
-#include "base/Random.hpp"
 #include "driver/InputPath.hpp"
 #include "driver/PromptEncoder.hpp"
+#include "driver/Shuffle.hpp"
 
 namespace taper {
 namespace {
@@ -17,16 +16,6 @@ namespace {
 // Evaluation items come from another seed: never seen in training, whatever the number of
 // iterations.
 constexpr std::uint64_t kHeldOut = 0x5EED0E7A1ull << 20;
-
-// The order in which pass `pass` visits `count` prompts.
-std::vector<int> shuffled(int count, std::uint64_t seed, std::uint64_t pass) {
-  std::vector<int> order(static_cast<std::size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  RandomStream random(seed, RandomPurpose::kData, 0, pass);
-  for (int i = count - 1; i > 0; --i)
-    std::swap(order[i], order[random.below(static_cast<std::uint64_t>(i) + 1)]);
-  return order;
-}
 
 }  // namespace
 

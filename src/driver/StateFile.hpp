@@ -18,6 +18,7 @@ struct StateInfo {
   std::uint64_t seed = 0;
   std::string config;                     // the parameters in use
   std::vector<std::int64_t> policy = {};  // what the layout policy has learned; may be empty
+  std::vector<std::int64_t> data = {};    // where the examples of `taper sft` go on; else empty
   std::string layout = {};  // TPxDP of the training that wrote the file, set by write_state();
                             // empty of files of earlier versions
 };

@@ -20,6 +20,7 @@ struct PromptItem {
   std::vector<int> response;  // that followed the prompt, as ids: lines of `taper generate` have it
   std::string data_source;    // names the verifier; may be empty
   std::string ground_truth;   // may be empty; a number or list keeps its JSON spelling
+  std::string extra_info;     // any JSON value, as text; may be empty
   int line = 0;               // in the file, from 1
 };
 
@@ -27,8 +28,8 @@ struct PromptItem {
 // exactly one form: "prompt" (a text, or chat messages as verl has them), "messages" (a list of
 // {"role", "content"}) or token ids, which are "prompt_tokens" with the response's ids in "tokens"
 // beside them, or "tokens" alone. "data_source" and "ground_truth" or "reward_model":
-// {"ground_truth": ...} are optional, others are ignored. Lines of white space are skipped. Errors
-// name file and line.
+// {"ground_truth": ...} and "extra_info" are optional, others are ignored. Lines of white space are
+// skipped. Errors name file and line.
 std::vector<PromptItem> read_prompt_data(const std::filesystem::path& file);
 
 }  // namespace taper
