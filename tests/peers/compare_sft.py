@@ -101,6 +101,9 @@ def backward(net, batch, gradient=True):
 def reference(args, train, held_out):
     net = transformers.AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.float32,
                                                             attn_implementation="eager").train()
+    # transformers gives the row of the padding id no gradient as an input. SmolLM2's padding id is <|im_end|>, which ends
+    # every turn: a gradient of the loss has a part there.
+    net.get_input_embeddings().padding_idx = None
     optimizer = torch.optim.AdamW(net.parameters(), lr=1.0, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
     rows = []
     with torch.no_grad():
