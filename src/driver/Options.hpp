@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "driver/EvaluationHistory.hpp"
 #include "driver/TrainingModel.hpp"
 #include "optim/Schedule.hpp"
 #include "predict/Policy.hpp"
@@ -26,8 +28,9 @@ enum class RewardRule { kTask, kExact, kGsm8kStrict, kGsm8kFlexible, kBoxed };
 // The rules under the names that run files and commands give them.
 std::vector<std::pair<std::string, RewardRule>> named_reward_rules();
 
-// Whether there is an in-tree task of that name.
-std::vector<std::string> task_problems(const std::string& task);
+// Whether there is an in-tree task of that name, which `key` has.
+std::vector<std::string> task_problems(const std::string& task,
+                                       const std::string& key = "Data/Task");
 
 // What errors call the options that name data: keys of a run file, or options of a command.
 struct DataNames {
@@ -36,8 +39,9 @@ struct DataNames {
 };
 
 struct DataOptions {
-  std::string task = "mix";  // in-tree task, used where there is no prompt file
-  std::string prompts;       // JSONL
+  std::string task = "mix";          // in-tree task, used where there is no prompt file
+  std::vector<std::string> prompts;  // JSONL
+  std::vector<double> weights;       // shares of the files in training; none: each prompt alike
   std::string
       evaluation_prompts;  // JSONL, held out; needed for evaluations where there is a prompt file
   std::string chat_template = "auto";  // family, ChatTemplate.hpp
@@ -69,6 +73,7 @@ struct RolloutOptions {
   int max_new_tokens = 1024;
   float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;
   int top_k = 0;
+  float repetition_penalty = 1.0f;  // refused: here so that a run file that has it is told why
   std::vector<std::string> stop_strings;
   int tp = 1;  // of the static layout; the smallest degree where the layout changes
   PolicyMode mode = PolicyMode::kStatic;
@@ -95,10 +100,26 @@ struct TrainingOptions : PassOptions {
   int epochs = 1;
 };
 
+// A named set of held-out prompts.
+struct EvaluationSetOptions {
+  std::string file;                     // JSONL; empty: of an in-tree task
+  std::string task;                     // empty: that of the training
+  RewardRule rule = RewardRule::kTask;  // of a file; kTask: as in training
+  int prompts = 0;                      // the first ones; 0: all of a file
+  int samples = 1;
+  float temperature = 0.0f, top_p = 1.0f, min_p = 0.0f, repetition_penalty = 1.0f;
+  int top_k = 0;
+  int max_new_tokens = 0;  // 0: as in training
+};
+
 struct EvaluationOptions {
-  int every = 0;  // iterations; 0: never
-  int prompts = 64;
+  int every = 0;     // iterations; 0: never
+  int prompts = 64;  // of the plain set, where none is named
   float temperature = 0.0f;
+  std::map<std::string, EvaluationSetOptions> sets;
+  BestOptions best;
+
+  bool is_on() const { return every > 0; }
 };
 
 struct CheckpointOptions {

@@ -18,7 +18,9 @@ void describe_model(param::Section& schema, ModelOptions& o) {
 void describe_data(param::Section& schema, DataOptions& o) {
   auto s = schema.section("Data", "Prompts and how answers are judged");
   s.text("Task", o.task, "In-tree task where no prompt file is given: mix, sum, gcd or collatz");
-  s.text("Prompts", o.prompts, "JSONL file of prompts with ground truths; empty: the in-tree task");
+  s.list("Prompts", o.prompts, "JSONL files of prompts with ground truths; none: the in-tree task");
+  s.list("Weights", o.weights,
+         "Shares of these files in training, in their order; none: each prompt alike");
   s.text("Evaluation Prompts", o.evaluation_prompts,
          "JSONL file of held-out prompts, for evaluations beside a prompt file");
   s.text("Chat Template", o.chat_template,
@@ -42,6 +44,9 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
   s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
       .between(0, 1);
+  s.number("Repetition Penalty", o.repetition_penalty,
+           "Only 1 (off) in training: the update knows no penalty; evaluations may have one")
+      .above(0);
   s.list("Stop Strings", o.stop_strings, "Texts that end a response");
   s.integer("Tensor Parallel", o.tp,
             "Ranks per replica during generation; the smallest degree where the layout changes")
@@ -107,8 +112,12 @@ void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions
   auto s = schema.section("Optimizer", "AdamW and its learning rate");
   s.number("Learning Rate", lr.peak, "Peak learning rate").at_least(0);
   s.choice(
-      "Schedule", lr.kind, "After warm-up",
-      {{"constant", ScheduleOptions::Kind::kConstant}, {"cosine", ScheduleOptions::Kind::kCosine}});
+      "Schedule", lr.kind,
+      "After warm-up: constant, a cosine to Final Share, or (wsd) constant for Stable Share of the "
+      "steps and then that cosine",
+      {{"constant", ScheduleOptions::Kind::kConstant},
+       {"cosine", ScheduleOptions::Kind::kCosine},
+       {"wsd", ScheduleOptions::Kind::kWsd}});
   s.integer("Warmup Steps", lr.warmup_steps, "Optimizer steps of linear warm-up").at_least(0);
   s.integer("Total Steps", lr.total_steps,
             end == ScheduleEnd::kGiven
@@ -116,6 +125,9 @@ void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions
                 : "Optimizer steps at which the cosine ends; 0: with the run")
       .at_least(0);
   s.number("Final Share", lr.final_share, "Share of the peak at the end of the cosine")
+      .between(0, 1);
+  s.number("Stable Share", lr.stable_share,
+           "Share of the steps between warm-up and Total Steps with the peak rate, for wsd")
       .between(0, 1);
   s.number("Beta1", o.beta1, "Decay of the first moment").at_least(0).below(1);
   s.number("Beta2", o.beta2, "Decay of the second moment").at_least(0).below(1);
@@ -146,6 +158,45 @@ void describe_deadline(param::Section& run, double& margin) {
   run.number("Deadline Margin", margin,
              "Seconds before the deadline (--deadline, TAPER_DEADLINE) at which to save and stop")
       .at_least(0);
+}
+
+void describe_evaluation_set(param::Section s, EvaluationSetOptions& o) {
+  s.text("Prompt File", o.file, "JSONL file of held-out prompts; empty: held-out items of a task");
+  s.text("Task", o.task, "In-tree task, where no file is given; empty: Data/Task");
+  s.choice("Reward Rule", o.rule,
+           "How responses to the file's prompts are judged; task: as Data/Reward Rule says",
+           named_reward_rules());
+  s.integer("Prompts", o.prompts, "The first so many; 0: all of a file").at_least(0);
+  s.integer("Samples", o.samples, "Responses per prompt, the k of avg@k, pass@k and maj@k")
+      .between(1, 65535);
+  s.number("Temperature", o.temperature, "0 is greedy").at_least(0);
+  s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
+  s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
+  s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
+      .between(0, 1);
+  s.number("Repetition Penalty", o.repetition_penalty,
+           "Divides (negative ones: multiplies) the logits of ids that are there already; 1 is off")
+      .above(0);
+  s.integer("Max New Tokens", o.max_new_tokens, "Longest response; 0: Rollout/Max New Tokens")
+      .at_least(0);
+}
+
+void describe_evaluation(param::Section& schema, EvaluationOptions& o) {
+  auto e = schema.section("Evaluation", "Held-out figures during the run");
+  e.integer("Every", o.every, "Iterations between evaluations; 0 is off").at_least(0);
+  e.integer("Prompts", o.prompts, "Held-out prompts, where no sets are named").at_least(1);
+  e.number("Temperature", o.temperature, "0 is greedy; where no sets are named").at_least(0);
+  e.text("Best By", o.best.metric,
+         "Figure by which the best checkpoint is kept (the larger the better), e.g. "
+         "val/score/mean or val/NAME/avg@4; empty: none is");
+  e.integer("Patience", o.best.patience,
+            "Evaluations without progress of that figure after which the run ends; 0: never")
+      .at_least(0);
+  e.number("Min Delta", o.best.min_delta, "Progress is by more than this").at_least(0);
+  e.named_sections("Sets", "Held-out sets, a section for each name: val/NAME/avg@k, ...",
+                   [&o](param::Section set, const std::string& name) {
+                     describe_evaluation_set(std::move(set), o.sets[name]);
+                   });
 }
 
 void describe_sft_data(param::Section& schema, SftDataOptions& o) {
@@ -183,10 +234,7 @@ void describe(param::Section& schema, RunOptions& o) {
   t.integer("Epochs", o.training.epochs, "Passes over a rollout").at_least(1);
   describe_passes(t, o.training);
   describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
-  auto e = schema.section("Evaluation", "Held-out figure during the run");
-  e.integer("Every", o.evaluation.every, "Iterations between evaluations; 0 is off").at_least(0);
-  e.integer("Prompts", o.evaluation.prompts, "Held-out prompts").at_least(1);
-  e.number("Temperature", o.evaluation.temperature, "0 is greedy").at_least(0);
+  describe_evaluation(schema, o.evaluation);
   auto c = schema.section("Checkpoint", "Saved states");
   c.integer("Every", o.checkpoint.every, "Iterations between checkpoints; 0: only at the end")
       .at_least(0);

@@ -44,7 +44,9 @@ std::vector<std::int32_t> PromptEncoder::encode(const PromptItem& item, const st
     }
     ids = files_->tokenizer().encode(render(*template_, item, where), AddSpecial::kNo);
   }
-  TAPER_VALIDATE(!ids.empty(), where << ": the prompt has no tokens (a model needs at least one)");
+  TAPER_VALIDATE(!ids.empty(),
+                 where << ": the prompt has no tokens (a model needs at least one); give it a "
+                          "text, or remove the line");
   require_known_ids(ids, *files_, where);
   return {ids.begin(), ids.end()};
 }

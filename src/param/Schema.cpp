@@ -63,12 +63,14 @@ class ListReader {
       read(child, &Teuchos::getValue<Teuchos::ParameterList>(entry));
       return;
     }
-    report(child.path, " is " + show_found(get(entry)) + " (a section with " + join(child.names()) +
-                           " is expected)");
+    const std::string known = child.describe_item ? "names of your choice" : join(child.names());
+    report(child.path,
+           " is " + show_found(get(entry)) + " (a section with " + known + " is expected)");
   }
 
   std::string describe_unknown(const SectionNode& section, const std::string& name) const {
     const std::string place = section.path.empty() ? "the top level" : "section " + section.path;
+    if (section.describe_item) return " must be a section (" + place + " has one for each name)";
     std::string text = " is unknown (" + place + " knows " + join(section.names()) + ")";
     const std::string near = nearest(name, section.names());
     const std::string elsewhere = find_elsewhere(root_, name);
@@ -133,6 +135,20 @@ class ListReader {
   const SectionNode& root_;
 };
 
+// Describes the sections of a list whose names are the user's.
+void describe_items(SectionNode& section, const Teuchos::ParameterList& list) {
+  for (auto it = list.begin(); it != list.end(); ++it) {
+    if (!list.entry(it).isList()) continue;
+    SectionNode* child = section.find_section(list.name(it));
+    if (child == nullptr && section.describe_item) {
+      child = &section.add_section(list.name(it));
+      section.describe_item(*child);
+    }
+    if (child != nullptr)
+      describe_items(*child, Teuchos::getValue<Teuchos::ParameterList>(list.entry(it)));
+  }
+}
+
 // Mistakes of a description are found at the first start of any program that has it.
 void expect_description(bool sound, const std::string& path, const char* mistake) {
   if (!sound) TAPER_FAIL(ExitCode::kFailure, "parameter " << path << " " << mistake);
@@ -152,6 +168,14 @@ SectionNode* SectionNode::find_section(const std::string& wanted) const {
     if (section->name == wanted) return section.get();
   }
   return nullptr;
+}
+
+SectionNode& SectionNode::add_section(const std::string& child) {
+  auto added = std::make_unique<SectionNode>();
+  added->name = child;
+  added->path = path_of(child);
+  sections.push_back(std::move(added));
+  return *sections.back();
 }
 
 std::vector<std::string> SectionNode::names() const {
@@ -204,15 +228,17 @@ Section Section::section(const std::string& name, const std::string& doc) {
   detail::expect_description(node_->find_parameter(name) == nullptr, node_->path_of(name),
                              "is described as a section too");
   detail::SectionNode* child = node_->find_section(name);
-  if (child == nullptr) {
-    auto added = std::make_unique<detail::SectionNode>();
-    added->name = name;
-    added->path = node_->path_of(name);
-    child = added.get();
-    node_->sections.push_back(std::move(added));
-  }
+  if (child == nullptr) child = &node_->add_section(name);
   if (child->doc.empty()) child->doc = doc;
   return Section(*child);
+}
+
+void Section::named_sections(const std::string& name, const std::string& doc,
+                             std::function<void(Section, const std::string&)> describe) {
+  const Section group = section(name, doc);
+  group.node_->describe_item = [describe = std::move(describe)](detail::SectionNode& item) {
+    describe(Section(item), item.name);
+  };
 }
 
 void Section::check(std::function<std::vector<std::string>()> problems) {
@@ -245,6 +271,7 @@ Schema::Schema(std::unique_ptr<detail::SectionNode> root)
 Schema::~Schema() = default;
 
 std::vector<std::string> Schema::read_and_list_problems(const ParamFile& file) {
+  detail::describe_items(*root_, file.list());
   detail::ListReader reader(file, *root_);
   reader.read(*root_, &file.list());
   return reader.problems;

@@ -84,6 +84,11 @@ class Section {
     return add(name, doc, detail::make_choice(member, std::move(options)));
   }
 
+  // A group of sections whose names the user chooses: `describe` is called for each one that a file
+  // has, before it is read.
+  void named_sections(const std::string& name, const std::string& doc,
+                      std::function<void(Section, const std::string&)> describe);
+
   // Called once the section was read without a problem; what it returns is reported with the rest.
   // A problem that names parameters by their paths is reported with where they were set.
   void check(std::function<std::vector<std::string>()> problems);

@@ -26,7 +26,11 @@ void read_ground_truth(const JsonLine& line, PromptItem& item) {
       line.fail("'reward_model' must be an object with the key 'ground_truth'");
     if (model) truth = detail::find(*model, "ground_truth");
   }
-  if (truth) item.ground_truth = as_text(*truth);
+  if (!truth) return;
+  if (truth->is_object() || truth->is_boolean())
+    line.fail("'ground_truth' is " + detail::shown(*truth) +
+              " (a text, a number or a list of them is wanted); write it as a text");
+  item.ground_truth = as_text(*truth);
 }
 
 void read_prompt(const JsonLine& line, PromptItem& item) {
@@ -38,7 +42,7 @@ void read_prompt(const JsonLine& line, PromptItem& item) {
   if ((prompt != nullptr) + (messages != nullptr) + has_ids != 1)
     line.fail(
         "exactly one of 'prompt' (text or messages), 'messages' and 'tokens' (or 'prompt_tokens') "
-        "must be given");
+        "must be given; add what is missing, or remove the line");
   if (prompt && prompt->is_string()) {
     item.text = prompt->get<std::string>();
   } else if (prompt || messages) {

@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include "RolloutOptions.hpp"
@@ -51,6 +52,31 @@ Rollout:
   CHECK(f.options.stop.empty());
   CHECK(f.options.pages == 128);
   CHECK_FALSE(f.options.greedy);
+}
+
+TEST_CASE("sections may have names of the user's choice") {
+  std::map<std::string, double> rates;
+  Schema schema;
+  schema.named_sections("Models", "Rates by name", [&](Section s, const std::string& name) {
+    s.number("Rate", rates[name], "The rate").at_least(0);
+  });
+  ParamFile file = ParamFile::parse("Models:\n  small: {Rate: 1.5}\n  large:\n", "run.yaml");
+  file.set("Models/third one/Rate=2");
+  schema.read(file);
+  CHECK(rates == std::map<std::string, double>{{"small", 1.5}, {"large", 0.0}, {"third one", 2.0}});
+  const auto problems = [&](const std::string& text) {
+    return schema.read_and_list_problems(ParamFile::parse(text, "run.yaml"));
+  };
+  CHECK(problems(schema.current_yaml()).empty());
+  CHECK(problems("Models: {a: {Rate: -1}}").size() == 1);
+  CHECK(problems("Models: {a: {Speed: 1}}").size() == 1);
+  CHECK(problems("Models: {b: 3}").size() == 1);
+  CHECK(problems("Models: 3").size() == 1);
+  Schema fresh;
+  fresh.named_sections("Models", "", [&](Section s, const std::string& name) {
+    s.number("Rate", rates[name], "The rate");
+  });
+  fresh.read(ParamFile::parse(fresh.defaults_yaml(), "run.yaml"));
 }
 
 TEST_CASE("an empty file and empty sections keep the defaults") {

@@ -25,6 +25,8 @@ struct SectionNode {
   std::vector<std::unique_ptr<ParameterNode>> parameters;  // in order of description
   std::vector<std::unique_ptr<SectionNode>> sections;
   std::vector<std::function<std::vector<std::string>()>> checks;
+  // Describes one of the sections in this one whose names are the user's; null: there are none.
+  std::function<void(SectionNode&)> describe_item;
 
   std::string path_of(const std::string& child) const {
     return path.empty() ? child : path + "/" + child;
@@ -32,6 +34,7 @@ struct SectionNode {
   ParameterNode* find_parameter(const std::string& wanted) const;
   SectionNode* find_section(const std::string& wanted) const;
   std::vector<std::string> names() const;  // of parameters, then of sections
+  SectionNode& add_section(const std::string& child);
 };
 
 enum class Which { kDefaults, kCurrent };
