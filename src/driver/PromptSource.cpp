@@ -44,6 +44,8 @@ std::vector<Prompt> read_prompts(const std::string& file, const PromptReading& h
     TAPER_VALIDATE(!item.ground_truth.empty(),
                    where << " has no 'ground_truth' (without it every response would count as "
                             "wrong); add it, or remove the line");
+    TAPER_VALIDATE(item.form != PromptForm::kText || !item.text.empty(),
+                   where << ": the prompt is empty; give it a text, or remove the line");
     Prompt prompt{encoder.encode(item, where), item.ground_truth, item.data_source,
                   item.extra_info};
     if (static_cast<int>(prompt.tokens.size()) > how.max_tokens)

@@ -176,6 +176,7 @@ TEST_CASE("prompts that cannot be used are told with file, line and a way out") 
       {R"({"prompt": "a", "ground_truth": "1", "data_source": 5})", ":1: 'data_source' must be",
        "a text"},
       {R"({"prompt": "a", "reward_model": "x"})", ":1: 'reward_model' must be an object", "key"},
+      {R"({"prompt": "", "ground_truth": "1"})", ":1: the prompt is empty", "remove the line"},
       {R"({"prompt": [], "ground_truth": "1"})", ":1: 'prompt' is []", "not empty"},
       {R"({"prompt": {"role": "user"}, "ground_truth": "1"})", ":1: 'prompt' is {",
        "a list of messages"},

@@ -135,7 +135,7 @@ CASES = [
          prepare=write("prompts.jsonl", LINE % "x" + "{\n")),
     Case("no prompt", ["prompts.jsonl:2", "exactly one of 'prompt'", "remove the line"], FILE,
          prepare=write("prompts.jsonl", LINE % "x" + '{"ground_truth": "1"}\n')),
-    Case("an empty prompt", ["prompts.jsonl:2", "no tokens", "remove the line"], FILE,
+    Case("an empty prompt", ["prompts.jsonl:2", "the prompt is empty", "remove the line"], FILE,
          prepare=write("prompts.jsonl", LINE % "x" + LINE % "")),
     Case("an answer of another type", ["prompts.jsonl:1", "'ground_truth' is {", "as a text"], FILE,
          prepare=write("prompts.jsonl", '{"prompt": "x", "ground_truth": {"a": 1}}\n')),

@@ -54,7 +54,7 @@ def check_sft(check: Check) -> None:
     good = '{"prompt": "1+1=", "response": "2"}\n'
     for line, problem in (('{"prompt": "x"', "JSON"), ('{"prompt": "x"}', "has no 'response'"),
                           ('{"prompt": "x", "response": 5}', "'response' is 5"),
-                          ('{"prompt": "", "response": "y"}', "the prompt has no tokens"),
+                          ('{"prompt": "x", "response": ""}', "the response is empty"),
                           ('{"messages": [{"role": "user", "content": "x"}]}', "none of the assistant")):
         examples.write_text(good + line + "\n")
         expect(2, f"{examples}:2: ", *files)
