@@ -193,10 +193,10 @@ void describe_evaluation(param::Section& schema, EvaluationOptions& o) {
             "Evaluations without progress of that figure after which the run ends; 0: never")
       .at_least(0);
   e.number("Min Delta", o.best.min_delta, "Progress is by more than this").at_least(0);
-  e.named_sections("Sets", "Held-out sets, a section for each name: val/NAME/avg@k, ...",
-                   [&o](param::Section set, const std::string& name) {
-                     describe_evaluation_set(std::move(set), o.sets[name]);
-                   });
+  e.entries("Sets", "Held-out sets, a section for each name: val/NAME/avg@k, ...",
+            [&o](param::Section set, const std::string& name, const param::Section::Peek&) {
+              describe_evaluation_set(std::move(set), o.sets[name]);
+            });
 }
 
 void describe_sft_data(param::Section& schema, SftDataOptions& o) {

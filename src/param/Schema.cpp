@@ -16,9 +16,9 @@ namespace {
 // Walks a list beside the tree and collects what is wrong.
 class ListReader {
  public:
-  ListReader(const ParamFile& file, const SectionNode& root) : file_(file), root_(root) {}
+  ListReader(const ParamFile& file, SectionNode& root) : file_(file), root_(root) {}
 
-  void read(const SectionNode& section, const Teuchos::ParameterList* list) {
+  void read(SectionNode& section, const Teuchos::ParameterList* list) {
     const std::size_t problems_before = problems.size();
     if (list != nullptr) read_entries(section, *list);
     for (const auto& child : section.sections) {
@@ -38,14 +38,16 @@ class ListReader {
   std::vector<std::string> problems;
 
  private:
-  void read_entries(const SectionNode& section, const Teuchos::ParameterList& list) {
+  void read_entries(SectionNode& section, const Teuchos::ParameterList& list) {
     for (auto it = list.begin(); it != list.end(); ++it) {
       const std::string& name = list.name(it);
       const auto& entry = list.entry(it);
       if (auto* parameter = section.find_parameter(name))
         read_parameter(*parameter, entry);
-      else if (const auto* child = section.find_section(name))
+      else if (auto* child = section.find_section(name))
         read_child(*child, entry);
+      else if (section.describe_entry)
+        read_named_by_file(section, name, entry);
       else
         report(section.path_of(name), describe_unknown(section, name));
     }
@@ -58,19 +60,32 @@ class ListReader {
            refusal->at + " is " + refusal->found + " (" + refusal->reason + ")" + refusal->advice);
   }
 
-  void read_child(const SectionNode& child, const Teuchos::ParameterEntry& entry) {
+  void read_child(SectionNode& child, const Teuchos::ParameterEntry& entry) {
     if (entry.isList()) {
       read(child, &Teuchos::getValue<Teuchos::ParameterList>(entry));
       return;
     }
-    const std::string known = child.describe_item ? "names of your choice" : join(child.names());
-    report(child.path,
-           " is " + show_found(get(entry)) + " (a section with " + known + " is expected)");
+    const std::string names = child.names().empty() ? "" : " with " + join(child.names());
+    report(child.path, " is " + show_found(get(entry)) + " (a section" + names + " is expected)");
+  }
+
+  void read_named_by_file(SectionNode& section, const std::string& name,
+                          const Teuchos::ParameterEntry& entry) {
+    if (!entry.isList()) {
+      report(section.path_of(name), " is " + show_found(get(entry)) +
+                                        " (a section of parameters is expected under each name)");
+      return;
+    }
+    const auto& list = Teuchos::getValue<Teuchos::ParameterList>(entry);
+    SectionNode& child = section.add_section(name);
+    section.describe_entry(child, [&](const std::string& parameter) {
+      return list.isParameter(parameter) ? get(list.getEntry(parameter)).text : std::string();
+    });
+    read(child, &list);
   }
 
   std::string describe_unknown(const SectionNode& section, const std::string& name) const {
     const std::string place = section.path.empty() ? "the top level" : "section " + section.path;
-    if (section.describe_item) return " must be a section (" + place + " has one for each name)";
     std::string text = " is unknown (" + place + " knows " + join(section.names()) + ")";
     const std::string near = nearest(name, section.names());
     const std::string elsewhere = find_elsewhere(root_, name);
@@ -132,22 +147,8 @@ class ListReader {
   }
 
   const ParamFile& file_;
-  const SectionNode& root_;
+  SectionNode& root_;
 };
-
-// Describes the sections of a list whose names are the user's.
-void describe_items(SectionNode& section, const Teuchos::ParameterList& list) {
-  for (auto it = list.begin(); it != list.end(); ++it) {
-    if (!list.entry(it).isList()) continue;
-    SectionNode* child = section.find_section(list.name(it));
-    if (child == nullptr && section.describe_item) {
-      child = &section.add_section(list.name(it));
-      section.describe_item(*child);
-    }
-    if (child != nullptr)
-      describe_items(*child, Teuchos::getValue<Teuchos::ParameterList>(list.entry(it)));
-  }
-}
 
 // Mistakes of a description are found at the first start of any program that has it.
 void expect_description(bool sound, const std::string& path, const char* mistake) {
@@ -170,10 +171,10 @@ SectionNode* SectionNode::find_section(const std::string& wanted) const {
   return nullptr;
 }
 
-SectionNode& SectionNode::add_section(const std::string& child) {
+SectionNode& SectionNode::add_section(const std::string& wanted) {
   auto added = std::make_unique<SectionNode>();
-  added->name = child;
-  added->path = path_of(child);
+  added->name = wanted;
+  added->path = path_of(wanted);
   sections.push_back(std::move(added));
   return *sections.back();
 }
@@ -233,11 +234,10 @@ Section Section::section(const std::string& name, const std::string& doc) {
   return Section(*child);
 }
 
-void Section::named_sections(const std::string& name, const std::string& doc,
-                             std::function<void(Section, const std::string&)> describe) {
-  const Section group = section(name, doc);
-  group.node_->describe_item = [describe = std::move(describe)](detail::SectionNode& item) {
-    describe(Section(item), item.name);
+void Section::entries(const std::string& name, const std::string& doc, DescribeEntry describe) {
+  section(name, doc).node_->describe_entry = [describe = std::move(describe)](
+                                                 detail::SectionNode& entry, const Peek& peek) {
+    describe(Section(entry), entry.name, peek);
   };
 }
 
@@ -271,7 +271,6 @@ Schema::Schema(std::unique_ptr<detail::SectionNode> root)
 Schema::~Schema() = default;
 
 std::vector<std::string> Schema::read_and_list_problems(const ParamFile& file) {
-  detail::describe_items(*root_, file.list());
   detail::ListReader reader(file, *root_);
   reader.read(*root_, &file.list());
   return reader.problems;

@@ -84,10 +84,14 @@ class Section {
     return add(name, doc, detail::make_choice(member, std::move(options)));
   }
 
-  // A group of sections whose names the user chooses: `describe` is called for each one that a file
-  // has, before it is read.
-  void named_sections(const std::string& name, const std::string& doc,
-                      std::function<void(Section, const std::string&)> describe);
+  // What an entry of a file says of one of its parameters, as text; empty where it says nothing.
+  using Peek = std::function<std::string(const std::string& parameter)>;
+  using DescribeEntry = std::function<void(Section entry, const std::string& name, const Peek&)>;
+
+  // A section whose sections are named by the file. `describe` is called for each of them, in the
+  // order of the file, before it is read: its parameters may depend on what the entry says. Their
+  // members must stay where they are when more entries come.
+  void entries(const std::string& name, const std::string& doc, DescribeEntry describe);
 
   // Called once the section was read without a problem; what it returns is reported with the rest.
   // A problem that names parameters by their paths is reported with where they were set.

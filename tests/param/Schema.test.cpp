@@ -2,8 +2,8 @@
 #include "param/Schema.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <deque>
 #include <limits>
-#include <map>
 #include <sstream>
 
 #include "RolloutOptions.hpp"
@@ -52,31 +52,6 @@ Rollout:
   CHECK(f.options.stop.empty());
   CHECK(f.options.pages == 128);
   CHECK_FALSE(f.options.greedy);
-}
-
-TEST_CASE("sections may have names of the user's choice") {
-  std::map<std::string, double> rates;
-  Schema schema;
-  schema.named_sections("Models", "Rates by name", [&](Section s, const std::string& name) {
-    s.number("Rate", rates[name], "The rate").at_least(0);
-  });
-  ParamFile file = ParamFile::parse("Models:\n  small: {Rate: 1.5}\n  large:\n", "run.yaml");
-  file.set("Models/third one/Rate=2");
-  schema.read(file);
-  CHECK(rates == std::map<std::string, double>{{"small", 1.5}, {"large", 0.0}, {"third one", 2.0}});
-  const auto problems = [&](const std::string& text) {
-    return schema.read_and_list_problems(ParamFile::parse(text, "run.yaml"));
-  };
-  CHECK(problems(schema.current_yaml()).empty());
-  CHECK(problems("Models: {a: {Rate: -1}}").size() == 1);
-  CHECK(problems("Models: {a: {Speed: 1}}").size() == 1);
-  CHECK(problems("Models: {b: 3}").size() == 1);
-  CHECK(problems("Models: 3").size() == 1);
-  Schema fresh;
-  fresh.named_sections("Models", "", [&](Section s, const std::string& name) {
-    s.number("Rate", rates[name], "The rate");
-  });
-  fresh.read(ParamFile::parse(fresh.defaults_yaml(), "run.yaml"));
 }
 
 TEST_CASE("an empty file and empty sections keep the defaults") {
@@ -251,6 +226,71 @@ TEST_CASE("parameters may stand at the top level and long docs are wrapped") {
     ++count;
   }
   CHECK(count == 4);
+}
+
+// Shapes that a file names, whose parameters depend on their kind.
+struct Shapes {
+  struct Shape {
+    std::string name, kind;
+    int radius = 1, edge = 2;
+  };
+  std::deque<Shape> list;
+  Schema schema;
+
+  Shapes() {
+    schema.entries("Shapes", "What is drawn",
+                   [this](Section entry, const std::string& name, const Section::Peek& peek) {
+                     Shape& shape = list.emplace_back();
+                     shape.name = name;
+                     entry.text("Kind", shape.kind, "circle or square");
+                     if (peek("Kind") == "circle")
+                       entry.integer("Radius", shape.radius, "of a circle").at_least(1);
+                     else
+                       entry.integer("Edge", shape.edge, "of a square");
+                   });
+  }
+};
+
+TEST_CASE("a file may name the sections of a section") {
+  Shapes s;
+  s.schema.read(ParamFile::parse(
+      "Shapes:\n  b: {Kind: circle, Radius: 3}\n  a:\n    Kind: square\n  c:\n", "run.yaml"));
+  REQUIRE(s.list.size() == 3);
+  CHECK(s.list[0].name == "b");  // in the order of the file
+  CHECK(s.list[0].radius == 3);
+  CHECK(s.list[1].name == "a");
+  CHECK(s.list[2].kind.empty());
+  Shapes again;
+  again.schema.read(ParamFile::parse(s.schema.current_yaml(), "run.yaml"));
+  CHECK(again.schema.current_yaml() == s.schema.current_yaml());
+  CHECK(again.list[0].radius == 3);
+  CHECK(Shapes().schema.defaults_yaml() == "# What is drawn\nShapes:\n");
+}
+
+TEST_CASE("assignments make and change sections that a file names") {
+  Shapes s;
+  ParamFile file = ParamFile::parse("Shapes: {a: {Kind: circle}}", "run.yaml");
+  file.set("Shapes/a/Radius=7");
+  file.set("Shapes/b/Kind=square");
+  s.schema.read(file);
+  REQUIRE(s.list.size() == 2);
+  CHECK(s.list[0].radius == 7);
+  CHECK(s.list[1].name == "b");
+}
+
+TEST_CASE("mistakes in sections that a file names are told with their place") {
+  const auto problem = [](const std::string& text) {
+    Shapes s;
+    const auto problems = s.schema.read_and_list_problems(ParamFile::parse(text, "run.yaml"));
+    return problems.size() == 1 ? problems.front() : std::to_string(problems.size());
+  };
+  CHECK(problem("Shapes: {a: {Kind: circle, Edge: 3}}") ==
+        "run.yaml line 1: Shapes/a/Edge is unknown (section Shapes/a knows Kind, Radius)");
+  CHECK(
+      problem("Shapes: {a: {Kind: circle, Radius: 0}}").starts_with("run.yaml line 1: Shapes/a/"));
+  CHECK(problem("Shapes: {a: 3}") ==
+        "run.yaml line 1: Shapes/a is 3 (a section of parameters is expected under each name)");
+  CHECK(problem("Shapes: 3").starts_with("run.yaml line 1: Shapes is 3"));
 }
 
 }  // namespace

@@ -19,22 +19,25 @@ struct ParameterNode {
 };
 
 struct SectionNode {
+  // Describes a section that the file has named; empty where only what is described may be there.
+  using DescribeEntry = std::function<void(SectionNode& entry,
+                                           const std::function<std::string(const std::string&)>&)>;
+
   std::string name;
   std::string path;  // empty for the top level
   std::string doc;
   std::vector<std::unique_ptr<ParameterNode>> parameters;  // in order of description
   std::vector<std::unique_ptr<SectionNode>> sections;
   std::vector<std::function<std::vector<std::string>()>> checks;
-  // Describes one of the sections in this one whose names are the user's; null: there are none.
-  std::function<void(SectionNode&)> describe_item;
+  DescribeEntry describe_entry;
 
   std::string path_of(const std::string& child) const {
     return path.empty() ? child : path + "/" + child;
   }
   ParameterNode* find_parameter(const std::string& wanted) const;
   SectionNode* find_section(const std::string& wanted) const;
+  SectionNode& add_section(const std::string& wanted);
   std::vector<std::string> names() const;  // of parameters, then of sections
-  SectionNode& add_section(const std::string& child);
 };
 
 enum class Which { kDefaults, kCurrent };
