@@ -9,14 +9,19 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "base/TextFile.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Watchdog.hpp"
+#include "driver/IterationName.hpp"
 #include "driver/LaterResults.hpp"
 #include "driver/RolloutFolder.hpp"
+#include "io/AtomicFile.hpp"
 #include "io/RolloutFile.hpp"
 
 namespace taper {
 namespace {
+
+constexpr const char* kBestFile = "best.json";  // beside metrics.jsonl
 
 // The largest resident size of this process so far, in GiB.
 double peak_memory_gib() {
@@ -47,7 +52,7 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
 void TrainJob::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {
   checkpoints_.save(ranks_, files_, model_,
                     {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_,
-                     kl_coef_, prompt_batches_},
+                     {}, kl_coef_, prompt_batches_},
                     [&] {
                       record();
                       if (log_) log_->flush();
@@ -75,6 +80,8 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   barrier(ranks_.world());  // the others read checkpoints only now
   create();
   finished_ = saved_ = restore(from);
+  history_ = finished_ > 0 ? load_history() : EvaluationHistory(options_.evaluation.best);
+  if (const auto best = history_.best()) checkpoints_.keep_always(best->iteration);
   learned_ = generator_.save_policy();
   // Before any other result: where a kill comes first, nothing is left that is taken for a run, and
   // the same command may begin again.
@@ -98,21 +105,25 @@ ExitCode TrainJob::run_iterations() {
   if (finished_ >= options_.training.iterations)
     TAPER_INFO("nothing to do: iteration " << finished_ << " of " << options_.training.iterations
                                            << " is finished (raise Training/Iterations to go on)");
-  while (finished_ < options_.training.iterations) {
+  while (finished_ < options_.training.iterations && !history_.is_exhausted()) {
     if (must_stop() || !iterate(finished_ + 1)) {
+      if (history_.is_exhausted()) break;
       stop_early();
       return ExitCode::kStoppedEarly;
     }
     ++finished_;
+    figures_.reset();
     if (log_) status_.write(RunState::kRunning, finished_);
   }
+  if (saved_ < finished_) save_checkpoint(finished_, [] {});  // ended before its last iteration
   if (!evaluate_at_the_end()) {
     stop_early();
     return ExitCode::kStoppedEarly;
   }
   if (log_) {
     log_->flush();
-    status_.write(RunState::kCompleted, finished_);
+    status_.write(RunState::kCompleted, finished_,
+                  history_.is_exhausted() ? "no more progress" : "");
     report_completed();
   }
   return ExitCode::kDone;
@@ -126,6 +137,18 @@ void TrainJob::report_completed() const {
                                                             std::to_string(finished_) + ")"
                                                       : "")
                            << ", results in " << path_text(options_.output));
+  const BestOptions& by = options_.evaluation.best;
+  const auto best = history_.best();
+  if (!best) return;
+  const std::string which = best->iteration == 0 ? "the weights that the run began with"
+                                                 : iteration_name(best->iteration);
+  TAPER_INFO("best by " << by.metric << ": " << which << format_text(" (%.4f)", best->value));
+  if (history_.is_exhausted())
+    TAPER_INFO("ended early: " << count_text(history_.without_progress(), "evaluation")
+                               << " without progress of more than "
+                               << format_text("%g", by.min_delta)
+                               << " (Evaluation/Patience, Min Delta; the same command with more "
+                                  "patience goes on)");
 }
 
 void TrainJob::stop_early() {
@@ -145,10 +168,11 @@ bool TrainJob::iterate(std::int64_t iteration) {
   MetricValues metrics{{"training/global_step", static_cast<double>(iteration)}};
   if (options_.evaluation.every > 0 && (iteration - 1) % options_.evaluation.every == 0) {
     timer.start("testing");
-    const auto score = evaluate();
-    if (!score) return false;
-    metrics.emplace_back("val/score/mean", *score);
-    for (auto& m : judge_.metrics("val/reward")) metrics.push_back(std::move(m));
+    const auto figures = evaluate();
+    if (!figures) return false;
+    metrics.insert(metrics.end(), figures->begin(), figures->end());
+    note_evaluation(*figures);
+    if (history_.is_exhausted()) return false;
   }
 
   auto groups = collect(iteration, timer);
@@ -308,21 +332,54 @@ void TrainJob::score_by_reference(std::vector<Sample>& samples, const std::vecto
     samples[mine[k]].ref_log_probs = std::move(scores[k]);
 }
 
-std::optional<double> TrainJob::evaluate() {
-  const SamplingOptions sampling{options_.evaluation.temperature, 0, 1.0f, 0.0f, options_.seed,
-                                 RandomPurpose::kEvaluation,      0};
-  PhaseTimer unused(ranks_.progress);
-  const auto samples =
-      rollout(prompts_.evaluation(options_.evaluation.prompts), 0, sampling, 1, unused);
-  generator_.load_policy(learned_);          // evaluations leave no trace in it
-  if (samples.empty()) return std::nullopt;  // stopped
-  double sum = 0;
-  std::int64_t judged = 0;
-  for (const Sample& s : samples) {
-    sum += s.dropped ? 0.0 : s.score;
-    judged += s.dropped ? 0 : 1;
+std::optional<MetricValues> TrainJob::evaluate() {
+  if (figures_) return figures_;
+  figures_ = evaluation_.run(generator_, ranks_, [this](const Group& group) {
+    return stop_.agreed(group) != StopReason::kNone;
+  });
+  generator_.load_policy(learned_);  // evaluations leave no trace in it
+  if (!figures_) must_stop();        // agrees on the reason
+  return figures_;
+}
+
+EvaluationHistory TrainJob::load_history() const {
+  const BestOptions& by = options_.evaluation.best;
+  if (by.metric.empty()) return EvaluationHistory();
+  const std::filesystem::path file = std::filesystem::path(options_.output) / kBestFile;
+  const std::string text = from_rank_0(
+      ranks_, [&] { return std::filesystem::exists(file) ? read_text_file(file) : ""; });
+  EvaluationHistory history(by);
+  if (!text.empty()) history = EvaluationHistory::from_json(text, path_text(file), by);
+  history.forget_after(finished_);
+  // A run that ended here and goes on now must not differ from one that never ended.
+  if (finished_ < options_.training.iterations) history.forget_between(options_.evaluation.every);
+  return history;
+}
+
+// Of the weights behind the last iteration. The best so far are in a checkpoint before best.json
+// says so; where a kill comes between, the job that goes on evaluates them again.
+void TrainJob::note_evaluation(const MetricValues& figures) {
+  const std::string& metric = options_.evaluation.best.metric;
+  if (metric.empty()) return;
+  for (const auto& [name, value] : figures)
+    if (name == metric) history_.note(finished_, value);
+  if (!history_.best()) return;
+  const std::int64_t best = history_.best()->iteration;
+  if (best == finished_ && saved_ < finished_) {
+    ranks_.progress.set_phase("save_checkpoint");
+    save_checkpoint(finished_, [] {});
+    ranks_.progress.set_phase("testing");
   }
-  return sum / static_cast<double>(judged);
+  checkpoints_.keep_always(best);
+  if (ranks_.rank() == 0) write_best();
+}
+
+void TrainJob::write_best() const {
+  const auto best = history_.best();
+  const bool is_kept = best && checkpoints_.has(best->iteration);
+  write_file_atomically(
+      std::filesystem::path(options_.output) / kBestFile,
+      history_.to_json(is_kept ? "checkpoints/" + iteration_name(best->iteration) : ""));
 }
 
 bool TrainJob::evaluate_at_the_end() {
@@ -332,9 +389,11 @@ bool TrainJob::evaluate_at_the_end() {
   if (done.front() != 0) return true;
   ranks_.progress.set_iteration(finished_ + 1);  // evaluations come before an iteration
   ranks_.progress.set_phase("testing");
-  const auto score = evaluate();
-  if (score && log_) log_->add_final_evaluation(finished_, *score);
-  return score.has_value();
+  const auto figures = evaluate();
+  if (!figures) return false;
+  note_evaluation(*figures);
+  if (log_) log_->add_final_evaluation(finished_, *figures);
+  return true;
 }
 
 void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples) {
