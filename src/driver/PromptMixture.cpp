@@ -40,10 +40,7 @@ std::vector<int> shares_of(const std::vector<double>& weights) {
   return shares;
 }
 
-// Streams of the random numbers: of one list, of the list i of several, of the blocks.
-std::uint64_t list_stream(std::uint64_t stream, std::size_t list) {
-  return stream * 4096 + list;
-}
+// Stream of the random numbers of the blocks; those of a list are its number.
 constexpr std::uint64_t kBlocks = 4095;
 
 }  // namespace
@@ -85,20 +82,18 @@ PromptMixture::PromptMixture(std::vector<int> sizes, const std::vector<double>& 
 
 const std::vector<int>& PromptMixture::order(Order& cached, int count, std::uint64_t pass,
                                              std::uint64_t stream) const {
-  if (cached.items.empty() || cached.pass != pass || cached.stream != stream)
-    cached = {pass, stream, shuffled(count, seed_, pass, stream)};
+  if (cached.items.empty() || cached.pass != pass)
+    cached = {pass, shuffled(count, seed_, pass, stream)};
   return cached.items;
 }
 
-std::int64_t PromptMixture::at(std::uint64_t position, std::uint64_t stream) const {
+std::int64_t PromptMixture::at(std::uint64_t position) const {
   if (block_.empty()) {
     const auto size = static_cast<std::uint64_t>(items_);
-    return order(orders_[0], static_cast<int>(size), position / size,
-                 list_stream(stream, 0))[position % size];
+    return order(orders_[0], static_cast<int>(size), position / size, 0)[position % size];
   }
   const std::uint64_t length = block_.size(), block = position / length;
-  const auto& places =
-      order(block_order_, static_cast<int>(length), block, list_stream(stream, kBlocks));
+  const auto& places = order(block_order_, static_cast<int>(length), block, kBlocks);
   const auto place = static_cast<std::ptrdiff_t>(position % length);
   const int list = block_[places[place]];
   const auto before = std::count_if(places.begin(), places.begin() + place,
@@ -107,7 +102,7 @@ std::int64_t PromptMixture::at(std::uint64_t position, std::uint64_t stream) con
       block * static_cast<std::uint64_t>(shares_[list]) + static_cast<std::uint64_t>(before);
   const auto size = static_cast<std::uint64_t>(sizes_[list]);
   return first_[list] + order(orders_[list], static_cast<int>(size), turn / size,
-                              list_stream(stream, static_cast<std::size_t>(list)))[turn % size];
+                              static_cast<std::uint64_t>(list))[turn % size];
 }
 
 }  // namespace taper

@@ -8,8 +8,8 @@
 namespace taper {
 
 // Which item of several lists comes at a position of an endless stream: a pure function of (seed,
-// stream, position). Without weights the lists are one, and each pass over it visits every item
-// once in an order of its own. With weights each block of the stream has exactly their shares (to a
+// position). Without weights the lists are one, and each pass over it visits every item once in an
+// order of its own. With weights each block of the stream has exactly their shares (to a
 // ten-thousandth), in an order of its own, and each list is passed over by itself.
 class PromptMixture {
  public:
@@ -21,16 +21,15 @@ class PromptMixture {
   static std::vector<std::string> problems(const std::string& option, std::size_t lists,
                                            const std::vector<double>& weights);
 
-  // Index of the item among those of all lists, one list behind the other. Streams have orders of
-  // their own.
-  std::int64_t at(std::uint64_t position, std::uint64_t stream = 0) const;
+  // Index of the item among those of all lists, one list behind the other.
+  std::int64_t at(std::uint64_t position) const;
   // Of all lists.
   std::int64_t items() const { return items_; }
 
  private:
   // An order that is likely to be asked for again.
   struct Order {
-    std::uint64_t pass = 0, stream = 0;
+    std::uint64_t pass = 0;
     std::vector<int> items;
   };
   const std::vector<int>& order(Order& cached, int count, std::uint64_t pass,

@@ -2,7 +2,7 @@
 #include "driver/PromptSource.hpp"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -13,11 +13,9 @@
 namespace taper {
 namespace {
 
-// Items for evaluations and for further rounds come from other seeds: never met in round 0,
-// whatever the number of iterations.
+// Items for evaluations come from another seed: never met in training, whatever the number of
+// iterations.
 constexpr std::uint64_t kHeldOut = 0x5EED0E7A1ull << 20;
-constexpr std::uint64_t kFurther = 0xF00D0E7A1ull << 20;
-constexpr int kMostRounds = 4096;
 
 std::vector<Prompt> task_items(const std::string& task, std::uint64_t seed, std::uint64_t first,
                                int count, const ModelFiles& files) {
@@ -85,39 +83,12 @@ PromptSource::PromptSource(const DataOptions& options, const ModelFiles& files, 
     evaluation_ = read_prompts(options.evaluation_prompts, how, files);
 }
 
-// Round 0 goes on where the iteration before ended. The others walk through a stream of their own
-// from the same place on, past what earlier rounds had.
-std::vector<std::int64_t> PromptSource::file_round(std::int64_t iteration, int count,
-                                                   int round) const {
-  const std::uint64_t first =
-      static_cast<std::uint64_t>(iteration) * static_cast<std::uint64_t>(count);
-  std::vector<std::int64_t> list;
-  for (int i = 0; i < count; ++i)
-    list.push_back(mixture_.at(first + static_cast<std::uint64_t>(i)));
-  std::set<std::int64_t> had(list.begin(), list.end());
-  std::uint64_t at = first;
-  for (int r = 1; r <= round; ++r) {
-    list.clear();
-    while (std::ssize(list) < count) {
-      if (std::ssize(had) == mixture_.items()) had.clear();  // all were there: once more
-      const std::int64_t item = mixture_.at(at++, 1);
-      if (had.insert(item).second) list.push_back(item);
-    }
-  }
-  return list;
-}
-
-std::vector<Prompt> PromptSource::training(std::int64_t iteration, int count, int round) const {
-  TAPER_EXPECT(0 <= round && round < kMostRounds);
-  if (training_.empty()) {
-    const auto turn = static_cast<std::uint64_t>(iteration), n = static_cast<std::uint64_t>(count);
-    if (round == 0) return task_items(task_, seed_, turn * n, count, *files_);
-    return task_items(task_, seed_ ^ kFurther,
-                      (turn * kMostRounds + static_cast<std::uint64_t>(round)) * n, count, *files_);
-  }
+std::vector<Prompt> PromptSource::training(std::int64_t batch, int count) const {
+  const std::uint64_t first = static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(count);
+  if (training_.empty()) return task_items(task_, seed_, first, count, *files_);
   std::vector<Prompt> list;
-  for (const std::int64_t index : file_round(iteration, count, round))
-    list.push_back(training_[index]);
+  for (int i = 0; i < count; ++i)
+    list.push_back(training_[mixture_.at(first + static_cast<std::uint64_t>(i))]);
   return list;
 }
 

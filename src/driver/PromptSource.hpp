@@ -36,19 +36,17 @@ std::vector<Prompt> read_prompts(const std::string& file, const PromptReading& h
 std::vector<Prompt> held_out_items(const std::string& task, std::uint64_t seed, int count,
                                    const ModelFiles& files);
 
-// The prompts of an iteration as a pure function of (seed, iteration): nothing but the iteration is
-// needed to resume. Prompt files are read in a new order in each pass over them, and mixed as
-// PromptMixture says.
+// Batches of prompts as a pure function of (seed, batch): nothing but their number is needed to
+// resume. Prompt files are read in a new order in each pass over them, and mixed as PromptMixture
+// says.
 class PromptSource {
  public:
   // Prompts of files with more than max_tokens tokens are left out.
   PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens,
                std::uint64_t seed);
 
-  // Round 0 are the prompts of the iteration. Each further round gives as many more, for where some
-  // of them turn out to teach nothing: others than those of the rounds before, as long as there are
-  // others. A round is of no consequence for other iterations.
-  std::vector<Prompt> training(std::int64_t iteration, int count, int round = 0) const;
+  // The prompts of a batch of `count`, which goes on where the batch before ended.
+  std::vector<Prompt> training(std::int64_t batch, int count) const;
   // Held-out prompts, the same in every iteration: of the in-tree task, or the first ones of the
   // evaluation file. Throws Error where there is a prompt file but no evaluation file.
   std::vector<Prompt> evaluation(int count) const;
@@ -57,9 +55,6 @@ class PromptSource {
   std::int64_t training_file_prompts() const { return std::ssize(training_); }
 
  private:
-  // Indices into training_.
-  std::vector<std::int64_t> file_round(std::int64_t iteration, int count, int round) const;
-
   const ModelFiles* files_;
   std::string task_;
   std::uint64_t seed_;

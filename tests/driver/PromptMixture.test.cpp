@@ -15,10 +15,9 @@ namespace {
 
 using Items = std::vector<std::int64_t>;
 
-Items take(const PromptMixture& mixture, std::uint64_t first, std::uint64_t count,
-           std::uint64_t stream = 0) {
+Items take(const PromptMixture& mixture, std::uint64_t first, std::uint64_t count) {
   Items items;
-  for (std::uint64_t p = first; p < first + count; ++p) items.push_back(mixture.at(p, stream));
+  for (std::uint64_t p = first; p < first + count; ++p) items.push_back(mixture.at(p));
   return items;
 }
 
@@ -41,7 +40,6 @@ TEST_CASE("without weights several lists are one") {
   const auto order = shuffled(10, 5, 2);
   CHECK(take(one, 20, 10) == Items(order.begin(), order.end()));
   CHECK(take(one, 0, 10) != take(one, 10, 10));
-  CHECK(take(one, 0, 10) != take(one, 0, 10, 1));
 }
 
 TEST_CASE("with weights each block has the exact shares, and each list its own passes") {

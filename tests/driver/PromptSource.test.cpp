@@ -61,8 +61,8 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
   const TextFile file(ten_lines());
   const PromptSource source(from_file(file.path()), model(), 100, 5);
   std::vector<std::vector<std::string>> passes(3);
-  for (int iteration = 0; iteration < 6; ++iteration)
-    for (const Prompt& p : source.training(iteration, 5)) passes[iteration / 2].push_back(p.truth);
+  for (int batch = 0; batch < 6; ++batch)
+    for (const Prompt& p : source.training(batch, 5)) passes[batch / 2].push_back(p.truth);
   for (const auto& pass : passes)
     CHECK(std::set<std::string>(pass.begin(), pass.end()).size() == 10);
   CHECK(passes[0] != passes[1]);
@@ -83,28 +83,6 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
   };
   CHECK(truths(again) == passes[0]);
   CHECK(truths(other) != passes[0]);
-}
-
-TEST_CASE("further rounds of an iteration have other prompts, and are pure") {
-  const TextFile file(ten_lines());
-  const PromptSource source(from_file(file.path()), model(), 100, 5);
-  const auto truths = [&](int iteration, int round) {
-    std::set<std::string> set;
-    for (const Prompt& p : source.training(iteration, 3, round)) set.insert(p.truth);
-    return set;
-  };
-  for (int iteration = 0; iteration < 8; ++iteration) {
-    std::set<std::string> all;
-    for (int round = 0; round < 3; ++round) all.merge(truths(iteration, round));
-    if (iteration != 3 && iteration != 6) CHECK(all.size() == 9);  // within one pass
-    CHECK(truths(iteration, 2) == truths(iteration, 2));
-    CHECK(!truths(iteration, 3).empty());  // there are not so many others
-  }
-  const PromptSource tasks({}, model(), 100, 5);
-  std::set<std::vector<std::int32_t>> prompts;
-  for (int round = 0; round < 4; ++round)
-    for (const Prompt& p : tasks.training(7, 8, round)) prompts.insert(p.tokens);
-  CHECK(prompts.size() > 28);
 }
 
 TEST_CASE("several files are mixed by weights, and keep what rewards may see") {
