@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "driver/EvalStatistics.hpp"
 #include "driver/Generation.hpp"
@@ -16,6 +15,8 @@ constexpr const char* kPlainMean = "val/score/mean";
 constexpr const char* kPlainFinal = "val/score/final";
 constexpr const char* kValidation = "val/";
 constexpr const char* kFinal = "/final/";
+constexpr const char* kRewards = "val/reward";
+constexpr const char* kFinalRewards = "val/final/reward";
 
 // The set's own stream of random numbers; the plain set has 0, as ever.
 std::uint64_t stream_of(const std::string& name) {
@@ -26,6 +27,20 @@ std::uint64_t stream_of(const std::string& name) {
 // What stands behind the last slash of a figure's name: "avg@4".
 std::string figure_of(const std::string& name) {
   return name.substr(name.rfind('/') + 1);
+}
+
+// The names of Judge::metrics.
+bool is_of_rewards(const std::string& name) {
+  return name.starts_with(std::string(kRewards) + "/") ||
+         name.starts_with(std::string(kFinalRewards) + "/");
+}
+
+// What judges a set in place of the run's rewards: its own rule, or that of the in-tree tasks where
+// the run trains on files, to which its rewards belong.
+std::optional<RewardRule> own_rule(const RunOptions& run, const EvaluationSetOptions& set) {
+  if (set.rule != RewardRule::kTask) return set.rule;
+  if (set.file.empty() && !run.data.prompts.empty()) return RewardRule::kTask;
+  return std::nullopt;
 }
 
 std::string at(const char* figure, int samples) {
@@ -51,13 +66,11 @@ Evaluation::Evaluation(const RunOptions& options, const ModelFiles& files)
 
 void Evaluation::add_set(const RunOptions& options, const std::string& name,
                          const EvaluationSetOptions& set) {
-  Set added{name, set, set.rule, {}};
+  Set added{name, set, own_rule(options, set), {}};
   if (set.file.empty()) {
-    added.rule = RewardRule::kTask;
     added.prompts = held_out_items(set.task.empty() ? options.data.task : set.task, options.seed,
                                    set.prompts, *files_);
   } else {
-    if (added.rule == RewardRule::kTask) added.rule = options.data.rule;
     const std::string option = name.empty() ? options.data.names.evaluation_prompts
                                             : "Evaluation/Sets/" + name + "/Prompt File";
     added.prompts = read_prompts(set.file,
@@ -89,7 +102,8 @@ std::string Evaluation::description() const {
   return join(texts, "; ");
 }
 
-std::vector<Sample> Evaluation::answer(const Set& set, Generator& generator, const Ranks& ranks,
+std::vector<Sample> Evaluation::answer(const Set& set, Generator& generator, Judge& judge,
+                                       const Ranks& ranks,
                                        const std::function<bool(const Group&)>& stop) const {
   const auto& o = set.options;
   std::vector<Request> requests;
@@ -105,28 +119,33 @@ std::vector<Sample> Evaluation::answer(const Set& set, Generator& generator, con
   sampling.purpose = RandomPurpose::kEvaluation;
   sampling.iteration = stream_of(set.name);
   sampling.repetition_penalty = o.repetition_penalty;
-  auto completions = generator.run(requests, sampling, stops_, stop);
+  if (!set.rule) judge.begin(set.prompts);
+  auto completions = generator.run(requests, sampling, stops_, stop, [&](const Completion& c) {
+    if (!set.rule) judge.submit(c);
+  });
   if (generator.stopped()) return {};
   std::vector<Sample> mine;
-  for (Completion& c : completions) {
-    Sample s = as_sample(std::move(c));
+  for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
+  if (!set.rule)
+    return judge.finish(std::move(mine), [&] { return stop && stop(ranks.world()); });
+  for (Sample& s : mine) {
     const std::string text = files_->tokenizer().decode(s.response, SkipSpecial::kYes);
-    s.score = static_cast<float>(score_response(set.rule, set.prompts[s.ordinal].truth, text));
-    mine.push_back(std::move(s));
+    s.score = static_cast<float>(score_response(*set.rule, set.prompts[s.ordinal].truth, text));
   }
   return gather_samples(ranks.world(), mine);
 }
 
-void Evaluation::add_figures(const Set& set, const std::vector<Sample>& samples,
+void Evaluation::add_figures(const Set& set, RewardRule rule, const std::vector<Sample>& samples,
                              MetricValues& figures) const {
   std::vector<JudgedPrompt> judged(set.prompts.size());
   double length = 0;
   for (const Sample& s : samples) {
-    judged[s.ordinal].scores.push_back(s.score);
-    judged[s.ordinal].answers.push_back(
-        extract_answer(set.rule, files_->tokenizer().decode(s.response, SkipSpecial::kYes)));
     length += static_cast<double>(s.response.size());
+    if (!s.dropped)
+      add_sample(rule, s.score, files_->tokenizer().decode(s.response, SkipSpecial::kYes),
+                 judged[s.ordinal]);
   }
+  std::erase_if(judged, [](const JudgedPrompt& p) { return p.scores.empty(); });
   const EvalScores scores = summarize(judged);
   if (set.name.empty()) {
     figures.emplace_back(kPlainMean, scores.avg);
@@ -136,21 +155,24 @@ void Evaluation::add_figures(const Set& set, const std::vector<Sample>& samples,
   const int samples_each = set.options.samples;
   figures.emplace_back(prefix + at("avg", samples_each), scores.avg);
   if (samples_each > 1) {
-    for (const auto& [k, value] : scores.pass)
-      if (k > 1) figures.emplace_back(prefix + at("pass", k), value);
+    for (const int k : pass_sizes(samples_each))
+      if (k > 1 && scores.pass.contains(k))
+        figures.emplace_back(prefix + at("pass", k), scores.pass.at(k));
     figures.emplace_back(prefix + at("maj", samples_each), scores.maj);
   }
   figures.emplace_back(prefix + "response_length", length / static_cast<double>(samples.size()));
 }
 
-std::optional<MetricValues> Evaluation::run(Generator& generator, const Ranks& ranks,
+std::optional<MetricValues> Evaluation::run(Generator& generator, Judge& judge, const Ranks& ranks,
                                             const std::function<bool(const Group&)>& stop) const {
   MetricValues figures;
+  judge.begin_figures();
   for (const Set& set : sets_) {
-    const auto samples = answer(set, generator, ranks, stop);
+    const auto samples = answer(set, generator, judge, ranks, stop);
     if (samples.empty()) return std::nullopt;
-    add_figures(set, samples, figures);
+    add_figures(set, set.rule.value_or(judge.answer_rule()), samples, figures);
   }
+  for (auto& figure : judge.metrics(kRewards)) figures.push_back(std::move(figure));
   return figures;
 }
 
@@ -162,14 +184,15 @@ std::set<std::string> Evaluation::figures(const EvaluationOptions& options) {
     names.insert(prefix + at("avg", set.samples));
     if (set.samples == 1) continue;
     names.insert(prefix + at("maj", set.samples));
-    for (int k = 2; k < set.samples; k *= 2) names.insert(prefix + at("pass", k));
-    names.insert(prefix + at("pass", set.samples));
+    for (const int k : pass_sizes(set.samples))
+      if (k > 1) names.insert(prefix + at("pass", k));
   }
   return names;
 }
 
 std::string Evaluation::final_name(const std::string& name) {
   if (name == kPlainMean) return kPlainFinal;
+  if (is_of_rewards(name)) return kFinalRewards + name.substr(std::string(kRewards).size());
   const auto slash = name.rfind('/');
   return name.substr(0, slash) + kFinal + name.substr(slash + 1);
 }
@@ -180,7 +203,8 @@ bool Evaluation::is_final_name(const std::string& name) {
 }
 
 std::string Evaluation::meaning(const std::string& name) {
-  if (!name.starts_with(kValidation) || name.starts_with("val/score/") || name == "val/loss")
+  if (!name.starts_with(kValidation) || name.starts_with("val/score/") || name == "val/loss" ||
+      is_of_rewards(name))
     return "";
   const std::string figure = figure_of(name);
   const std::string when =

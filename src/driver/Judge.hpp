@@ -40,6 +40,12 @@ class Judge {
   // have.
   const std::vector<std::string>& names() const { return names_; }
 
+  // The rule by which answers are taken out of responses: that of the first reward that has one;
+  // without any the whole response is the answer.
+  RewardRule answer_rule() const;
+
+  // Begins the figures anew: metrics() is of the responses from here on.
+  void begin_figures();
   // The prompts of the responses to come, by their ordinals from first_ordinal on; they must stay
   // until finish().
   void begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal = 0);
@@ -51,19 +57,31 @@ class Judge {
   // where a command has scored no response at all. Collective over the world.
   std::vector<Sample> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
 
-  // Figures of the last finish() by name, "<prefix>/<reward>/mean" and so on; the same on all
-  // ranks. None where one rule judges alone, whose reward is the score.
+  // Figures of all responses since begin_figures() by name, "<prefix>/<reward>/mean" and so on; the
+  // same on all ranks. None where one rule judges alone, whose reward is the score.
   MetricValues metrics(const std::string& prefix) const;
 
  private:
   // A command, with what it said of the responses of this rank.
   struct Command;
+  // Of a reward, or of a figure in a command's answers, over the responses that have it.
+  struct Tally {
+    std::int64_t there = 0, missing = 0;
+    double sum = 0.0, highest = 0.0, lowest = 0.0;
+    void add(float value);
+  };
+  // Of the attempts of a command, on all ranks.
+  struct Attempts {
+    std::int64_t errors = 0, timeouts = 0, restarts = 0;
+    double seconds = 0.0, longest = 0.0;  // of responses with a score; of any
+  };
 
   bool wait_for_workers(const std::function<bool()>& stop);
   void score(Sample& sample) const;
   void add_answer(const Command& command, Sample& sample) const;
   void count(const std::vector<Sample>& samples);
-  void count_answers(Command& command, const std::vector<Sample>& samples);
+  void count_attempts(Command& command);
+  void require_answers(const Command& command, const std::vector<Sample>& samples) const;
 
   std::vector<RewardOptions> rewards_;
   const ModelFiles& files_;
@@ -76,7 +94,8 @@ class Judge {
 
   const std::vector<Prompt>* prompts_ = nullptr;
   std::int64_t first_ordinal_ = 0;
-  MetricValues figures_;  // names without prefix
+  std::vector<Tally> tallies_;                // by names_, since begin_figures(), as all below
+  std::map<std::string, Attempts> attempts_;  // by the name of the command
 };
 
 // Takes the dropped samples out of a list, and puts them back at the end: what is between sees

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/Options.hpp"
 
+#include <algorithm>
+
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
@@ -15,22 +17,29 @@ std::vector<std::string> sorted(const std::set<std::string>& texts) {
   return {texts.begin(), texts.end()};
 }
 
+// Whether what judges the run's responses can judge those to the prompts of a file.
+bool judges_files(const RunOptions& run) {
+  if (run.rewards.empty()) return run.data.rule != RewardRule::kTask;
+  return std::none_of(run.rewards.begin(), run.rewards.end(),
+                      [](const RewardOptions& r) { return r.kind == RewardKind::kTask; });
+}
+
 // Of a held-out set of a run.
 void add_problems(const std::string& name, const EvaluationSetOptions& set, const RunOptions& run,
                   std::vector<std::string>& list) {
   const std::string at = "Evaluation/Sets/" + name;
   constexpr const char* kLetters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-  if (name == "score" || name == "final" || name.find_first_not_of(kLetters) != std::string::npos)
+  const bool is_taken = name == "score" || name == "final" || name == "reward";
+  if (is_taken || name.find_first_not_of(kLetters) != std::string::npos)
     list.push_back(at +
                    " has a name that cannot be part of a metric's (letters, digits, '-', '_' "
-                   "and '.', and neither score nor final); choose another");
+                   "and '.', and none of score, final and reward); choose another");
   if (!set.file.empty() && !set.task.empty())
     list.push_back(at + " has both Prompt File and Task (it is one of them); remove one");
   if (set.file.empty() && set.prompts == 0)
     list.push_back(at + "/Prompts is 0 (an in-tree task has no end); set it");
-  const bool has_judge = run.data.rule != RewardRule::kTask || !run.rewards.empty();
-  if (!set.file.empty() && set.rule == RewardRule::kTask && !has_judge)
+  if (!set.file.empty() && set.rule == RewardRule::kTask && !judges_files(run))
     list.push_back(at +
                    " needs Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed) for its "
                    "Prompt File");

@@ -200,6 +200,7 @@ std::optional<GroupSelection> TrainJob::collect(std::int64_t iteration, PhaseTim
   std::vector<Sample> all;
   preempted_before_ = generator_.preemptions();
   generations_.clear();
+  judge_.begin_figures();
   int rounds = 0;
   while (rounds < most && (rounds == 0 || count_teaching_groups(all) < wanted)) {
     timer.start("gen");
@@ -334,7 +335,7 @@ void TrainJob::score_by_reference(std::vector<Sample>& samples, const std::vecto
 
 std::optional<MetricValues> TrainJob::evaluate() {
   if (figures_) return figures_;
-  figures_ = evaluation_.run(generator_, ranks_, [this](const Group& group) {
+  figures_ = evaluation_.run(generator_, judge_, ranks_, [this](const Group& group) {
     return stop_.agreed(group) != StopReason::kNone;
   });
   generator_.load_policy(learned_);  // evaluations leave no trace in it

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/MetricTable.hpp"
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 namespace taper {
@@ -118,7 +120,10 @@ const Table kReward = {
     {"reward/<name>/latency_s/max", "s", "longest time from request to answer"}};
 
 const MetricMeaning* meaning_of_reward(const std::string& dataset) {
-  if (!dataset.starts_with("/metrics/reward/") && !dataset.starts_with("/metrics/val/reward/"))
+  constexpr std::array kPlaces{"/metrics/reward/", "/metrics/val/reward/",
+                               "/metrics/val/final/reward/"};
+  if (std::none_of(kPlaces.begin(), kPlaces.end(),
+                   [&](const char* place) { return dataset.starts_with(place); }))
     return nullptr;
   const MetricMeaning* longest = nullptr;  // a latency ends as a mean does
   for (const MetricMeaning& m : kReward)
