@@ -24,10 +24,9 @@ void add_sample(RewardRule rule, double score, const std::string& text, JudgedPr
 // Figures over the prompts of a group, in [0, 1].
 struct EvalScores {
   int prompts = 0;
-  double avg = 0;  // avg@k: mean score
-  std::map<int, double>
-      pass;        // pass@j by pass_sizes(k): at least one of j samples is right
-  double maj = 0;  // maj@k: the most frequent answer is right
+  double avg = 0;              // avg@k: mean score
+  std::map<int, double> pass;  // pass@j by pass_sizes(k): at least one of j samples is right
+  double maj = 0;              // maj@k: the most frequent answer is right
 };
 
 // The unbiased estimate of pass@k from `right` of `samples` right ones: 1 - C(samples - right, k) /

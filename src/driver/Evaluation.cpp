@@ -126,8 +126,7 @@ std::vector<Sample> Evaluation::answer(const Set& set, Generator& generator, Jud
   if (generator.stopped()) return {};
   std::vector<Sample> mine;
   for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
-  if (!set.rule)
-    return judge.finish(std::move(mine), [&] { return stop && stop(ranks.world()); });
+  if (!set.rule) return judge.finish(std::move(mine), [&] { return stop && stop(ranks.world()); });
   for (Sample& s : mine) {
     const std::string text = files_->tokenizer().decode(s.response, SkipSpecial::kYes);
     s.score = static_cast<float>(score_response(*set.rule, set.prompts[s.ordinal].truth, text));

@@ -31,9 +31,9 @@ class Evaluation {
   // or, where it has none of its own, by `judge`. The figures, the same on all ranks and for the
   // same weights in all iterations: of a named set "val/<set>/avg@k" and, for more than one sample,
   // pass@j and maj@k, and the mean length of its responses; of the plain set of Evaluation/Prompts
-  // "val/score/mean"; and "val/reward/..." of all responses that `judge` had (Judge::metrics). Dropped
-  // responses count in none of the scores. Nothing where `stop` (Generator::run) stops a generation
-  // or the wait for the judge. Collective over the world.
+  // "val/score/mean"; and "val/reward/..." of all responses that `judge` had (Judge::metrics).
+  // Dropped responses count in none of the scores. Nothing where `stop` (Generator::run) stops a
+  // generation or the wait for the judge. Collective over the world.
   std::optional<MetricValues> run(Generator& generator, Judge& judge, const Ranks& ranks,
                                   const std::function<bool(const Group&)>& stop) const;
 

@@ -182,7 +182,7 @@ void Judge::score(Sample& s) const {
   const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
   const std::string& truth = prompt_of(s.ordinal).truth;
   const std::int64_t tokens = std::ssize(s.response);
-  double score = 0.0;
+  double score = 0.0, unshaped = 0.0;
   s.rewards.clear();
   s.dropped = false;
   for (const RewardOptions& r : rewards_) {
@@ -200,8 +200,10 @@ void Judge::score(Sample& s) const {
       s.rewards.push_back(static_cast<float>(value));
     }
     score += r.weight * value;
+    if (!is_shaping(r.kind)) unshaped += r.weight * value;
   }
   s.score = static_cast<float>(score);
+  s.unshaped_score = static_cast<float>(unshaped);
 }
 
 // What the workers said, NaN where they gave no score.
@@ -277,10 +279,10 @@ void Judge::require_answers(const Command& command, const std::vector<Sample>& s
   const bool none = std::all_of(samples.begin(), samples.end(),
                                 [&](const Sample& s) { return std::isnan(s.rewards[at]); });
   if (none && !samples.empty())
-    TAPER_FAIL(ExitCode::kFailure,
-               "Rewards/" << name << " has scored none of "
-                          << count_text(std::ssize(samples), "response")
-                          << "; see the logs of its workers in " << path_text(log_directory_));
+    TAPER_FAIL(ExitCode::kFailure, "Rewards/" << name << " has scored none of "
+                                              << count_text(std::ssize(samples), "response")
+                                              << "; see the logs of its workers in "
+                                              << path_text(log_directory_));
 }
 
 MetricValues Judge::metrics(const std::string& prefix) const {

@@ -18,7 +18,8 @@
 
 namespace taper {
 
-// Gives responses their rewards, and their score: the weighted sum of these. Rules are computed
+// Gives responses their rewards, and their score: the weighted sum of these, with and without those
+// that shape. Rules are computed
 // where a response was made; commands are asked as soon as it ends, and answer while others are
 // still generated.
 class Judge {

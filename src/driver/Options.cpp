@@ -72,6 +72,14 @@ std::vector<std::string> algorithm_problems(const RunOptions& o) {
     list.push_back(
         "Algorithm/Dynamic Sampling is on and Rollout/Samples Per Prompt is 1 (the scores of one "
         "sample cannot differ); raise it, or switch dynamic sampling off");
+  const bool only_shapes =
+      !o.rewards.empty() && std::all_of(o.rewards.begin(), o.rewards.end(),
+                                        [](const RewardOptions& r) { return is_shaping(r.kind); });
+  if (o.dynamic.on && only_shapes)
+    list.push_back(
+        "Algorithm/Dynamic Sampling is on and Rewards has nothing but length, overlong and "
+        "repetition (which it does not look at: no prompt would be worth training); add a reward "
+        "for what responses say, or switch dynamic sampling off");
   const auto& correction = o.experience.correction;
   if (o.loss.needs_sequences() && (correction.weights == ImportanceLevel::kToken ||
                                    correction.rejection == RejectionLevel::kToken))

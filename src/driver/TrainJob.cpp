@@ -51,8 +51,14 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
 // the iterations up to a checkpoint, so they are in all results before it is there.
 void TrainJob::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {
   checkpoints_.save(ranks_, files_, model_,
-                    {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_,
-                     {}, kl_coef_, prompt_batches_},
+                    {iteration,
+                     model_.optimizer().steps(),
+                     options_.seed,
+                     config_text_,
+                     learned_,
+                     {},
+                     kl_coef_,
+                     prompt_batches_},
                     [&] {
                       record();
                       if (log_) log_->flush();

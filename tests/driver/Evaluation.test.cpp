@@ -91,6 +91,10 @@ TEST_CASE("what is wrong with sets is told with their keys") {
        "boxed"},
       {"  Every: 1\n  Sets: {score: {Task: sum, Prompts: 4}}\n", "Evaluation/Sets/score has a name",
        "choose another"},
+      {"  Every: 1\n  Sets: {reward: {Task: sum, Prompts: 4}}\n",
+       "Evaluation/Sets/reward has a name", "choose another"},
+      {"  Every: 1\n  Sets: {a: {Prompt File: f}}\nRewards: {r: {Kind: task}}\n",
+       "Evaluation/Sets/a needs Reward Rule", "boxed"},
       {"  Every: 1\n  Sets: {a: {Prompts: 4, Max New Tokens: 9999}}\n",
        "Evaluation/Sets/a/Max New Tokens is 9999", "Rollout/Max New Tokens 1024"},
       {"  Every: 1\n  Sets: {a: {Prompts: 4, Rule: x}}\n", "Evaluation/Sets/a/Rule is unknown",
@@ -111,16 +115,23 @@ TEST_CASE("what is wrong with sets is told with their keys") {
     CHECK_THAT(run.problems.front(), ContainsSubstring(c.key) && ContainsSubstring(c.words));
   }
   CHECK(Reading("  Every: 1\n  Best By: val/score/mean\n  Patience: 2\n").problems.empty());
+  // Judged by the run's rewards.
+  CHECK(Reading("  Every: 1\n  Sets: {a: {Prompt File: f}}\nData: {Prompts: p}\n"
+                "Rewards: {r: {Kind: exact}}\n")
+            .problems.empty());
 }
 
 TEST_CASE("figures behind the last iteration have names of their own") {
   CHECK(Evaluation::final_name("val/score/mean") == "val/score/final");
   CHECK(Evaluation::final_name("val/a/avg@4") == "val/a/final/avg@4");
-  for (const char* name : {"val/score/final", "val/a/final/avg@4"})
+  CHECK(Evaluation::final_name("val/reward/judge/latency_s/max") ==
+        "val/final/reward/judge/latency_s/max");
+  for (const char* name : {"val/score/final", "val/a/final/avg@4", "val/final/reward/a/mean"})
     CHECK(Evaluation::is_final_name(name));
   for (const char* name : {"val/score/mean", "val/a/avg@4", "training/global_step", "val/loss"})
     CHECK(!Evaluation::is_final_name(name));
-  CHECK(Evaluation::meaning("val/score/mean").empty());  // in the table of metrics
+  for (const char* name : {"val/score/mean", "val/reward/a/mean", "val/final/reward/a/mean"})
+    CHECK(Evaluation::meaning(name).empty());  // in the table of metrics
   CHECK_THAT(Evaluation::meaning("val/a/maj@4"), ContainsSubstring("most frequent"));
   CHECK_THAT(Evaluation::meaning("val/a/final/avg@4"), ContainsSubstring("last iteration"));
 }

@@ -2,7 +2,9 @@
 //
 // Evaluations within training runs: several sets, the best checkpoint, an early end.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <map>
 
 #include "comm/Collectives.hpp"
@@ -11,11 +13,13 @@
 #include "driver/TrainJob.hpp"
 #include "io/Json.hpp"
 #include "io/MetricsLog.hpp"
+#include "reward/Spawner.hpp"
 #include "support/Scratch.hpp"
 
 using namespace taper;
 using namespace taper::test;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinAbs;
 namespace fs = std::filesystem;
 
 namespace {
@@ -106,6 +110,70 @@ TEST_CASE("named sets give their figures and leave no trace in the run") {
   CHECK(first.at("val/sums/pass@3") >= first.at("val/sums/pass@2"));
   CHECK(!first.contains("val/file/maj@1"));
   CHECK(!first.contains("val/score/mean"));
+}
+
+TEST_CASE("sets without a rule of their own are judged by the rewards of the run") {
+  Fixture f;
+  RunOptions named = f.options("named", 1e-4), plain = f.options("plain", 1e-4);
+  f.evaluate(named);
+  plain.evaluation.every = 1;
+  plain.evaluation.prompts = 8;
+  for (RunOptions* o : {&named, &plain}) {
+    o->training.iterations = 1;
+    RewardOptions right;
+    right.name = "right";
+    right.kind = RewardKind::kTask;
+    right.weight = 0.5;
+    RewardOptions brief;
+    brief.name = "brief";
+    brief.kind = RewardKind::kLength;
+    brief.length = {0, 0.001, -1.0};
+    o->rewards = {right, brief};
+    f.run(*o, "none");
+  }
+  for (const auto& [output, figure] :
+       {std::pair(named.output, "val/sums/avg@3"), std::pair(plain.output, "val/score/mean")}) {
+    INFO(figure);
+    const Values values = metrics_of(output, 1);
+    REQUIRE(values.contains(figure));
+    for (const std::string place : {"val/reward", "val/final/reward"})
+      REQUIRE(values.contains(place + "/right/mean"));
+    const double right = values.at("val/reward/right/mean"),
+                 brief = values.at("val/reward/brief/mean");
+    CHECK(brief < 0.0);
+    CHECK_THAT(values.at(figure), WithinAbs(0.5 * right + brief, 1e-6));
+  }
+  // By its own rule.
+  const double of_file = metrics_of(named.output, 1).at("val/file/avg@1");
+  CHECK(of_file * 2 == std::round(of_file * 2));
+}
+
+TEST_CASE("dropped responses do not count in held-out figures") {
+  Fixture f;
+  Spawner spawner;
+  RunOptions o = f.options("dropped", 1e-4);
+  f.evaluate(o);
+  o.evaluation.best.metric.clear();
+  o.training.iterations = 1;
+  o.rewards.emplace_back().name = "right";
+  o.rewards.back().kind = RewardKind::kTask;
+  o.rewards.back().weight = 0.0;
+  RewardOptions& judge = o.rewards.emplace_back();
+  judge.name = "judge";
+  judge.kind = RewardKind::kCommand;
+  judge.command.command = {TAPER_GOLDEN_DIR "/../reward/worker.sh", "first"};  // 0.5, or an error
+  judge.command.on_error = OnError::kDrop;
+  judge.command.retries = 0;
+  judge.command.components = {"style"};
+  const ResumePoint from = find_resume_point(f.ranks, "none", o.output);
+  CHECK(TrainJob(o, "test", f.ranks, StopRequest(), &spawner).run(from) == ExitCode::kDone);
+  barrier(f.ranks.world());
+  const Values values = metrics_of(o.output, 1);
+  CHECK(values.at("val/sums/avg@3") == 0.5);  // 0 would count if the first samples did
+  CHECK(values.at("val/reward/judge/failed") == 8);
+  CHECK(values.contains("val/sums/pass@2"));
+  CHECK(!values.contains("val/sums/pass@3"));  // no prompt has three scores
+  CHECK(values.at("reward/judge/failed") == 4);
 }
 
 TEST_CASE(

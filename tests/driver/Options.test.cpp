@@ -212,6 +212,12 @@ TEST_CASE("settings of the algorithm that do not fit each other are refused") {
   CHECK(o.problems().empty());
   o.dynamic.on = true;
   check_problem(o.problems(), {"Algorithm/Dynamic Sampling", "Rollout/Samples Per Prompt is 1"});
+  o = {};
+  o.dynamic.on = true;
+  o.rewards.emplace_back().kind = RewardKind::kOverlong;
+  check_problem(o.problems(), {"Algorithm/Dynamic Sampling", "nothing but length, overlong"});
+  o.rewards.emplace_back().kind = RewardKind::kTask;
+  CHECK(o.problems().empty());
 }
 
 TEST_CASE("settings that do not fit each other are named together") {
