@@ -76,7 +76,7 @@ Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const 
     if (r.kind == RewardKind::kCommand)
       for (const std::string& part : r.command.components) names_.push_back(r.name + "/" + part);
   }
-  begin_figures();
+  figures_ = RewardFigures(names_);
 }
 
 Judge::~Judge() = default;
@@ -112,11 +112,6 @@ RewardRule Judge::answer_rule() const {
   for (const RewardOptions& r : rewards_)
     if (const auto rule = rule_of(r.kind)) return *rule;
   return RewardRule::kExact;
-}
-
-void Judge::begin_figures() {
-  tallies_.assign(names_.size(), {});
-  attempts_.clear();
 }
 
 void Judge::begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal) {
@@ -227,20 +222,8 @@ void Judge::add_answer(const Command& command, Sample& s) const {
   if (options.on_error == OnError::kDrop) s.dropped = true;
 }
 
-void Judge::Tally::add(float value) {
-  if (std::isnan(value)) {
-    ++missing;
-    return;
-  }
-  highest = there == 0 ? value : std::max<double>(highest, value);
-  lowest = there == 0 ? value : std::min<double>(lowest, value);
-  sum += value;
-  ++there;
-}
-
 void Judge::count(const std::vector<Sample>& samples) {
-  for (const Sample& s : samples)
-    for (std::size_t i = 0; i < names_.size(); ++i) tallies_[i].add(s.rewards[i]);
+  figures_.add(samples);
   for (auto& [name, command] : commands_) {
     count_attempts(*command);
     require_answers(*command, samples);
@@ -261,12 +244,7 @@ void Judge::count_attempts(Command& command) {
   }
   all_reduce_ordered_sum(ranks_.world(), seconds);
   all_reduce_max(ranks_.world(), longest);
-  Attempts& all = attempts_[command.options.name];
-  all.errors += sums[0];
-  all.timeouts += sums[1];
-  all.restarts += sums[2];
-  all.seconds += seconds[0];
-  all.longest = std::max(all.longest, longest[0]);
+  figures_.add(command.options.name, {sums[0], sums[1], sums[2], seconds[0], longest[0]});
   if (!problem.empty())
     TAPER_WARN("Rewards/" << command.options.name
                           << ": responses of this rank without a score; the last one: " << problem);
@@ -283,33 +261,6 @@ void Judge::require_answers(const Command& command, const std::vector<Sample>& s
                                               << count_text(std::ssize(samples), "response")
                                               << "; see the logs of its workers in "
                                               << path_text(log_directory_));
-}
-
-MetricValues Judge::metrics(const std::string& prefix) const {
-  MetricValues values;
-  if (names_.size() == 1 && commands_.empty()) return values;
-  const auto add = [&](const std::string& name, const char* figure, double value) {
-    values.emplace_back(prefix + "/" + name + "/" + figure, value);
-  };
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    const Tally& tally = tallies_[i];
-    if (tally.there > 0) {
-      add(names_[i], "mean", tally.sum / static_cast<double>(tally.there));
-      add(names_[i], "max", tally.highest);
-      add(names_[i], "min", tally.lowest);
-    }
-    const auto found = attempts_.find(names_[i]);
-    if (found == attempts_.end()) continue;
-    const Attempts& attempts = found->second;
-    add(names_[i], "failed", static_cast<double>(tally.missing));
-    add(names_[i], "errors", static_cast<double>(attempts.errors));
-    add(names_[i], "timeouts", static_cast<double>(attempts.timeouts));
-    add(names_[i], "restarts", static_cast<double>(attempts.restarts));
-    if (tally.there == 0) continue;
-    add(names_[i], "latency_s/mean", attempts.seconds / static_cast<double>(tally.there));
-    add(names_[i], "latency_s/max", attempts.longest);
-  }
-  return values;
 }
 
 WithoutDropped::WithoutDropped(std::vector<Sample>& samples) : samples_(samples) {

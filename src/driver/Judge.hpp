@@ -10,6 +10,7 @@
 #include "driver/Model.hpp"
 #include "driver/PromptSource.hpp"
 #include "driver/Ranks.hpp"
+#include "driver/RewardFigures.hpp"
 #include "engine/Request.hpp"
 #include "io/MetricsLog.hpp"
 #include "reward/RewardOptions.hpp"
@@ -19,9 +20,8 @@
 namespace taper {
 
 // Gives responses their rewards, and their score: the weighted sum of these, with and without those
-// that shape. Rules are computed
-// where a response was made; commands are asked as soon as it ends, and answer while others are
-// still generated.
+// that shape. Rules are computed where a response was made; commands are asked as soon as it ends,
+// and answer while others are still generated.
 class Judge {
  public:
   // `spawner` may be null where no reward is a command. The judge refers to all but the rewards.
@@ -46,7 +46,7 @@ class Judge {
   RewardRule answer_rule() const;
 
   // Begins the figures anew: metrics() is of the responses from here on.
-  void begin_figures();
+  void begin_figures() { figures_.begin(); }
   // The prompts of the responses to come, by their ordinals from first_ordinal on; they must stay
   // until finish().
   void begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal = 0);
@@ -60,22 +60,11 @@ class Judge {
 
   // Figures of all responses since begin_figures() by name, "<prefix>/<reward>/mean" and so on; the
   // same on all ranks. None where one rule judges alone, whose reward is the score.
-  MetricValues metrics(const std::string& prefix) const;
+  MetricValues metrics(const std::string& prefix) const { return figures_.metrics(prefix); }
 
  private:
   // A command, with what it said of the responses of this rank.
   struct Command;
-  // Of a reward, or of a figure in a command's answers, over the responses that have it.
-  struct Tally {
-    std::int64_t there = 0, missing = 0;
-    double sum = 0.0, highest = 0.0, lowest = 0.0;
-    void add(float value);
-  };
-  // Of the attempts of a command, on all ranks.
-  struct Attempts {
-    std::int64_t errors = 0, timeouts = 0, restarts = 0;
-    double seconds = 0.0, longest = 0.0;  // of responses with a score; of any
-  };
 
   bool wait_for_workers(const std::function<bool()>& stop);
   void score(Sample& sample) const;
@@ -95,8 +84,7 @@ class Judge {
 
   const std::vector<Prompt>* prompts_ = nullptr;
   std::int64_t first_ordinal_ = 0;
-  std::vector<Tally> tallies_;                // by names_, since begin_figures(), as all below
-  std::map<std::string, Attempts> attempts_;  // by the name of the command
+  RewardFigures figures_;
 };
 
 // Takes the dropped samples out of a list, and puts them back at the end: what is between sees
