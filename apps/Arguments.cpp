@@ -42,6 +42,11 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
               "keep ids of at least this share of the largest probability; 0 is off")
       .at_least(0)
       .at_most(1);
+  line.number(
+          "repetition-penalty", o.sampling.repetition_penalty, "P",
+          "divides (negative ones: multiplies) the logits of ids that prompt and response have; "
+          "1 is off")
+      .above(0);
   line.integer("seed", o.sampling.seed, "S", "seed of all random numbers").at_least(0);
   line.integer("samples", o.samples, "N", "responses per prompt").at_least(1).at_most(65535);
   line.repeated("stop", o.stop_strings, "TEXT", "text that ends a response");

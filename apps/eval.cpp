@@ -68,15 +68,17 @@ struct EvalArguments {
     RunOptions run;  // a file may have all of a run's parameters, or these alone
     run.model.directory = model;
     run.rollout.max_new_tokens = max_new_tokens;
-    run.data.prompts = data.evaluation_prompts;
+    const std::vector<std::string> prompts(data.evaluation_prompts.empty() ? 0 : 1,
+                                           data.evaluation_prompts);
+    run.data.prompts = prompts;
     run.data.rule = data.rule;
     if (rewards.empty()) return run.judged_by();
     param::Schema schema;
     describe(schema, run);
     const param::ParamFile file = param::ParamFile::read(rewards);
     schema.read(file);
-    run.data.prompts = data.evaluation_prompts;
-    run.evaluation.every = 0;
+    run.data.prompts = prompts;
+    run.evaluation = {};
     const auto problems = run.problems();
     TAPER_VALIDATE(problems.empty(),
                    "--rewards " << path_text(rewards) << ": " << problems.front());

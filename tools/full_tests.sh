@@ -30,10 +30,10 @@ run_clang_tidy() {
 # provide_peers: PyTorch and what comes with it, in an environment of its own outside the tree.
 provide_peers() {
   peers="${TAPER_DEPS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/taper}/peers"
-  local packages=(torch transformers tokenizers safetensors numpy gguf)
+  local packages=(torch transformers tokenizers safetensors numpy gguf pyarrow)
   say "Python packages of the peers ($peers, the first time some gigabytes)"
   [[ -x "$peers/bin/python" ]] || python3 -m venv "$peers" || return 1
-  "$peers/bin/python" -c 'import gguf, safetensors, tokenizers, torch, transformers' 2> /dev/null ||
+  "$peers/bin/python" -c 'import gguf, pyarrow, safetensors, tokenizers, torch, transformers' 2> /dev/null ||
     run_logged peers "$peers/bin/python" -m pip install -q "${packages[@]}"
 }
 
@@ -48,8 +48,14 @@ run_peers() {
   [[ -d "$model" ]] || "$python" "$taper_root/data/make_smollm2.py" "$model" || return
   note "score and generate against transformers" "$python" "$taper_root/tests/peers/compare_transformers.py" \
     --taper "$taper" --model "$model"
+  note "... with a repetition penalty" "$python" "$taper_root/tests/peers/compare_transformers.py" \
+    --taper "$taper" --model "$model" --repetition-penalty 1.3
   note "... with tensor parallelism" "$python" "$taper_root/tests/peers/compare_transformers.py" \
     --taper "$taper" --model "$model" --launcher "mpiexec -n 2" --layout 2x1
+  note "converter from Parquet" "$python" "$taper_root/tools/tests/test_parquet.py"
+  note "golden fine-tuning against transformers" "$python" "$taper_root/tests/golden/make_sft.py" --check
+  note "fine-tuning against transformers" "$python" "$taper_root/tests/peers/compare_sft.py" --taper "$taper" \
+    --model "$model"
   note "training against PyTorch" "$python" "$taper_root/tests/peers/compare_training.py" \
     --tool "$TAPER_BUILD_DIR/$preset/tests/peers/training_tool" --model "$model"
 }

@@ -133,9 +133,13 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
     ranks.progress.set_step(3);
     const auto all = list(directory_);
     for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i)
-      fs::remove_all(all[i]);
+      if (!kept_ || iteration_of_name(all[i].filename().string()) != kept_) fs::remove_all(all[i]);
   }
   barrier(ranks.world());
+}
+
+bool CheckpointStore::has(std::int64_t iteration) const {
+  return is_checkpoint(directory_ / iteration_name(iteration));
 }
 
 std::vector<fs::path> CheckpointStore::unfinished(const fs::path& directory) {

@@ -25,6 +25,10 @@ class CheckpointStore {
   void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
             const StateInfo& info, const std::function<void()>& before_rename);
 
+  // The checkpoint after that iteration is not removed by save(), however old it is.
+  void keep_always(std::optional<std::int64_t> iteration) { kept_ = iteration; }
+  bool has(std::int64_t iteration) const;
+
   // Removes what killed runs left half-written, and puts back a checkpoint that was about to be
   // replaced. One rank only, before loading.
   void remove_unfinished() const;
@@ -71,6 +75,7 @@ class CheckpointStore {
  private:
   std::filesystem::path directory_;
   int keep_;
+  std::optional<std::int64_t> kept_;
 };
 
 }  // namespace taper

@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "io/Json.hpp"
-#include "reward/RewardRule.hpp"
 
 namespace taper {
 namespace {
@@ -15,31 +14,12 @@ std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prom
   return tokens;
 }
 
-// Without a rule the whole response is the answer.
-RewardRule first_rule(const std::vector<RewardOptions>& rewards) {
-  for (const RewardOptions& r : rewards)
-    if (const auto rule = rule_of(r.kind)) return *rule;
-  return RewardRule::kExact;
-}
-
-// Adds an answer in the form in which an earlier sample gave it, so that votes can be counted.
-void add_answer(RewardRule rule, const std::string& text, JudgedPrompt& judged) {
-  auto answer = extract_answer(rule, text);
-  for (const auto& before : judged.answers)
-    if (answer && before && same_answer(rule, *before, *answer)) {
-      answer = before;
-      break;
-    }
-  judged.answers.push_back(answer);
-}
-
 }  // namespace
 
 EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions>& rewards,
                  ModelFiles& files, const std::vector<Prompt>& prompts, const Ranks& ranks,
                  Spawner* spawner, const std::string& log_directory)
-    : rule_(first_rule(rewards)),
-      files_(files),
+    : files_(files),
       prompts_(prompts),
       tokens_(tokens_of(prompts)),
       ranks_(ranks),
@@ -71,8 +51,7 @@ EvalResult EvalJob::run() {
     const Prompt& prompt = prompts_[s.ordinal];
     const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
     judged[s.ordinal].source = prompt.source.empty() ? "all" : prompt.source;
-    judged[s.ordinal].scores.push_back(s.score);
-    add_answer(rule_, text, judged[s.ordinal]);
+    add_sample(judge_.answer_rule(), s.score, text, judged[s.ordinal]);
     result.mean_length += static_cast<double>(s.response.size());
     if (s.finish == FinishReason::kLength) ++result.truncated;
   }

@@ -37,7 +37,6 @@ class EvalJob {
  private:
   std::vector<Sample> judge(std::vector<Sample> samples);
 
-  RewardRule rule_;  // of the first reward that is one: which answers are the same
   const ModelFiles& files_;
   const std::vector<Prompt>& prompts_;
   std::vector<std::vector<std::int32_t>> tokens_;

@@ -8,6 +8,17 @@
 
 namespace taper {
 
+void add_sample(RewardRule rule, double score, const std::string& text, JudgedPrompt& judged) {
+  auto answer = extract_answer(rule, text);
+  for (const auto& before : judged.answers)
+    if (answer && before && same_answer(rule, *before, *answer)) {
+      answer = before;
+      break;
+    }
+  judged.scores.push_back(score);
+  judged.answers.push_back(answer);
+}
+
 // As a product, so that no binomial overflows: prod over i in (samples - right, samples] of 1 - k /
 // i.
 double pass_at(int samples, int right, int k) {
@@ -33,22 +44,32 @@ double majority_score(const JudgedPrompt& prompt) {
   return score;
 }
 
+std::vector<int> pass_sizes(int samples) {
+  std::vector<int> sizes;
+  for (int j = 1; j < samples; j *= 2) sizes.push_back(j);
+  sizes.push_back(samples);
+  return sizes;
+}
+
 EvalScores summarize(const std::vector<JudgedPrompt>& prompts) {
   EvalScores total;
   total.prompts = static_cast<int>(prompts.size());
+  std::map<int, int> prompts_of;  // by j
   for (const JudgedPrompt& p : prompts) {
     const int samples = static_cast<int>(p.scores.size());
     const int right = static_cast<int>(
         std::count_if(p.scores.begin(), p.scores.end(), [](double s) { return s > 0.5; }));
     total.avg += std::accumulate(p.scores.begin(), p.scores.end(), 0.0) / samples;
-    for (int j = 1; j < samples; j *= 2) total.pass[j] += pass_at(samples, right, j);
-    total.pass[samples] += pass_at(samples, right, samples);
+    for (const int j : pass_sizes(samples)) {
+      total.pass[j] += pass_at(samples, right, j);
+      ++prompts_of[j];
+    }
     total.maj += majority_score(p);
   }
   // Divided at the end: a sum of shares would come out above 1, and differ where figures are equal.
   total.avg /= total.prompts;
   total.maj /= total.prompts;
-  for (auto& [j, pass] : total.pass) pass /= total.prompts;
+  for (auto& [j, pass] : total.pass) pass /= prompts_of[j];
   return total;
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "reward/RewardRule.hpp"
+
 namespace taper {
 
 // The judged responses to one prompt.
@@ -15,13 +17,16 @@ struct JudgedPrompt {
   std::vector<std::optional<std::string>> answers;  // per sample, in comparable form
 };
 
+// Adds a sample: its score, and the answer that its text gives by the rule, in the form in which an
+// earlier sample gave it, so that votes can be counted.
+void add_sample(RewardRule rule, double score, const std::string& text, JudgedPrompt& judged);
+
 // Figures over the prompts of a group, in [0, 1].
 struct EvalScores {
   int prompts = 0;
-  double avg = 0;  // avg@k: mean score
-  std::map<int, double>
-      pass;        // pass@j for j = 1, 2, 4, ... and k: at least one of j samples is right
-  double maj = 0;  // maj@k: the most frequent answer is right
+  double avg = 0;              // avg@k: mean score
+  std::map<int, double> pass;  // pass@j by pass_sizes(k): at least one of j samples is right
+  double maj = 0;              // maj@k: the most frequent answer is right
 };
 
 // The unbiased estimate of pass@k from `right` of `samples` right ones: 1 - C(samples - right, k) /
@@ -33,7 +38,11 @@ double pass_at(int samples, int right, int k);
 // gives an answer.
 double majority_score(const JudgedPrompt& prompt);
 
-// All prompts have the same number of samples, at least one.
+// The j of pass@j for so many samples: 1, 2, 4, ... and all of them.
+std::vector<int> pass_sizes(int samples);
+
+// Each prompt has at least one sample. Where some have fewer than others, pass@j is of the prompts
+// that have j or more.
 EvalScores summarize(const std::vector<JudgedPrompt>& prompts);
 
 }  // namespace taper

@@ -9,16 +9,27 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "driver/Evaluation.hpp"
 
 namespace taper {
 namespace {
-
-constexpr const char* kFinalEvaluation = "val/score/final";
 
 double find(const MetricValues& values, const std::string& name) {
   for (const auto& [key, value] : values)
     if (key == name) return value;
   return NAN;
+}
+
+// " 0.250", or of named sets " sums 0.250 gcd 0.500"; empty where there is no such figure.
+std::string held_out_text(const MetricValues& values) {
+  std::string text;
+  for (const auto& [name, value] : values) {
+    const bool plain = name == "val/score/mean";
+    const auto slash = name.rfind('/');
+    if (!plain && !(name.starts_with("val/") && name.find("/avg@") == slash)) continue;
+    text += (plain ? "" : " " + name.substr(4, slash - 4)) + format_text(" %.3f", value);
+  }
+  return text;
 }
 
 void add_statistics(MetricValues& out, const std::string& name, const std::vector<double>& values) {
@@ -160,7 +171,8 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
       run_file_.truncate_after(finished);
     }
     for (const auto& record : records) {
-      const bool is_final = !std::isnan(find(record.values, kFinalEvaluation));
+      const bool is_final =
+          !record.values.empty() && Evaluation::is_final_name(record.values.front().first);
       if (!is_final) first_iteration_ = std::min(first_iteration_, record.iteration);
       if (is_final && record.iteration == finished) has_final_evaluation_ = true;
     }
@@ -194,10 +206,25 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
   }
   has_final_evaluation_ = false;  // it was of weights that are not the last ones now
   log_.append(metrics, iteration);
+  describe_held_out(metrics);
   run_file_.add_metrics(iteration, metrics);
   run_file_.add_lengths(iteration, lengths);
   run_file_.save_if_due(2.0);
   print_line(iteration, metrics);
+}
+
+void IterationLog::add_values(std::int64_t iteration, const MetricValues& metrics) {
+  log_.append(metrics, iteration);
+  describe_held_out(metrics);
+  run_file_.add_metrics(iteration, metrics);
+  run_file_.save_if_due(2.0);
+}
+
+// The names of sets are the user's, so the table of metrics does not have them.
+void IterationLog::describe_held_out(const MetricValues& metrics) {
+  for (const auto& [name, unused] : metrics)
+    if (const std::string meaning = Evaluation::meaning(name); !meaning.empty())
+      run_file_.describe("/metrics/" + name, name.ends_with("length") ? "token" : "1", meaning);
 }
 
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
@@ -217,23 +244,19 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
                 std::max(step - generate - train, 0.0), step, find(m, "perf/throughput"),
                 difference == 0.0 ? "yes" : "NO");
   std::string text = line;
-  if (const double v = find(m, "val/score/mean"); !std::isnan(v)) {
-    std::snprintf(line, sizeof line, "   held-out %.3f", v);
-    text += line;
-  }
+  if (const std::string figures = held_out_text(m); !figures.empty())
+    text += "   held-out" + figures;
   if (const double v = find(m, "adaptive/switches"); v > 0)
     text += "   " + count_text(static_cast<std::int64_t>(v), "layout change");
   TAPER_INFO(text);
 }
 
-void IterationLog::add_final_evaluation(std::int64_t iteration, double score) {
-  const MetricValues metrics{{kFinalEvaluation, score}};
-  log_.append(metrics, iteration);
-  run_file_.add_metrics(iteration, metrics);
-  char line[80];
-  std::snprintf(line, sizeof line, "held-out after iteration %lld: %.3f",
-                static_cast<long long>(iteration), score);
-  TAPER_INFO(line);
+void IterationLog::add_final_evaluation(std::int64_t iteration, const MetricValues& figures) {
+  MetricValues renamed;
+  for (const auto& [name, value] : figures)
+    renamed.emplace_back(Evaluation::final_name(name), value);
+  add_values(iteration, renamed);
+  TAPER_INFO("held-out after iteration " << iteration << ":" << held_out_text(figures));
 }
 
 }  // namespace taper

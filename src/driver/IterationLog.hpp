@@ -68,12 +68,14 @@ class IterationLog {
 
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,
            const std::vector<Sample>& samples);
+  // Further values of an iteration, alone: a line of metrics.jsonl of their own.
+  void add_values(std::int64_t iteration, const MetricValues& metrics);
   // The account of a generation's layouts (GenerationRecord.hpp).
   void add_generation(std::int64_t iteration, const GenerationReport& report) {
     taper::add_generation(run_file_, iteration, report);
   }
-  // The held-out score behind the last iteration of the run, in a line of its own.
-  void add_final_evaluation(std::int64_t iteration, double score);
+  // The held-out figures behind the last iteration of the run, in a line of its own.
+  void add_final_evaluation(std::int64_t iteration, const MetricValues& figures);
   // Whether the results had it at the start for the iteration that is still the last one.
   bool has_final_evaluation() const { return has_final_evaluation_; }
   // The first iteration of this run: not 1 where it began with another run's checkpoint.
@@ -85,6 +87,7 @@ class IterationLog {
 
  private:
   void print_line(std::int64_t iteration, const MetricValues& metrics);
+  void describe_held_out(const MetricValues& metrics);
 
   bool has_final_evaluation_ = false;
   std::int64_t first_iteration_;

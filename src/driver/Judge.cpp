@@ -76,6 +76,7 @@ Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const 
     if (r.kind == RewardKind::kCommand)
       for (const std::string& part : r.command.components) names_.push_back(r.name + "/" + part);
   }
+  figures_ = RewardFigures(names_);
 }
 
 Judge::~Judge() = default;
@@ -105,6 +106,12 @@ void Judge::start_workers(Need need) {
     command = std::make_unique<Command>(r, *spawner_, log_directory_, ranks_.rank());
     if (need == Need::kSure) command->pool.start();
   }
+}
+
+RewardRule Judge::answer_rule() const {
+  for (const RewardOptions& r : rewards_)
+    if (const auto rule = rule_of(r.kind)) return *rule;
+  return RewardRule::kExact;
 }
 
 void Judge::begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal) {
@@ -170,7 +177,7 @@ void Judge::score(Sample& s) const {
   const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
   const std::string& truth = prompt_of(s.ordinal).truth;
   const std::int64_t tokens = std::ssize(s.response);
-  double score = 0.0;
+  double score = 0.0, unshaped = 0.0;
   s.rewards.clear();
   s.dropped = false;
   for (const RewardOptions& r : rewards_) {
@@ -188,8 +195,10 @@ void Judge::score(Sample& s) const {
       s.rewards.push_back(static_cast<float>(value));
     }
     score += r.weight * value;
+    if (!is_shaping(r.kind)) unshaped += r.weight * value;
   }
   s.score = static_cast<float>(score);
+  s.unshaped_score = static_cast<float>(unshaped);
 }
 
 // What the workers said, NaN where they gave no score.
@@ -214,33 +223,15 @@ void Judge::add_answer(const Command& command, Sample& s) const {
 }
 
 void Judge::count(const std::vector<Sample>& samples) {
-  figures_.clear();
-  if (names_.size() > 1 || !commands_.empty())
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      double sum = 0.0, highest = -INFINITY, lowest = INFINITY;
-      std::int64_t there = 0;
-      for (const Sample& s : samples) {
-        if (std::isnan(s.rewards[i])) continue;
-        ++there;
-        sum += s.rewards[i];
-        highest = std::max<double>(highest, s.rewards[i]);
-        lowest = std::min<double>(lowest, s.rewards[i]);
-      }
-      if (there == 0) continue;
-      figures_.emplace_back(names_[i] + "/mean", sum / static_cast<double>(there));
-      figures_.emplace_back(names_[i] + "/max", highest);
-      figures_.emplace_back(names_[i] + "/min", lowest);
-    }
-  for (auto& [name, command] : commands_) count_answers(*command, samples);
+  figures_.add(samples);
+  for (auto& [name, command] : commands_) {
+    count_attempts(*command);
+    require_answers(*command, samples);
+  }
 }
 
 // Of all ranks.
-void Judge::count_answers(Command& command, const std::vector<Sample>& samples) {
-  const std::string& name = command.options.name;
-  const std::size_t at =
-      static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
-  const auto failed = std::count_if(samples.begin(), samples.end(),
-                                    [&](const Sample& s) { return std::isnan(s.rewards[at]); });
+void Judge::count_attempts(Command& command) {
   const PoolCounts counts = command.pool.take_counts();
   std::vector<std::int64_t> sums{counts.errors, counts.timeouts, counts.restarts};
   all_reduce_sum(ranks_.world(), sums);
@@ -253,29 +244,23 @@ void Judge::count_answers(Command& command, const std::vector<Sample>& samples) 
   }
   all_reduce_ordered_sum(ranks_.world(), seconds);
   all_reduce_max(ranks_.world(), longest);
-  const std::string prefix = name + "/";
-  const auto scored = std::ssize(samples) - failed;
-  figures_.emplace_back(prefix + "failed", static_cast<double>(failed));
-  figures_.emplace_back(prefix + "errors", static_cast<double>(sums[0]));
-  figures_.emplace_back(prefix + "timeouts", static_cast<double>(sums[1]));
-  figures_.emplace_back(prefix + "restarts", static_cast<double>(sums[2]));
-  if (scored > 0) {
-    figures_.emplace_back(prefix + "latency_s/mean", seconds[0] / static_cast<double>(scored));
-    figures_.emplace_back(prefix + "latency_s/max", longest[0]);
-  }
+  figures_.add(command.options.name, {sums[0], sums[1], sums[2], seconds[0], longest[0]});
   if (!problem.empty())
-    TAPER_WARN("Rewards/" << name
+    TAPER_WARN("Rewards/" << command.options.name
                           << ": responses of this rank without a score; the last one: " << problem);
-  if (scored == 0 && !samples.empty())
-    TAPER_FAIL(ExitCode::kFailure,
-               "Rewards/" << name << " has scored none of " << count_text(failed, "response")
-                          << "; see the logs of its workers in " << path_text(log_directory_));
 }
 
-MetricValues Judge::metrics(const std::string& prefix) const {
-  MetricValues values;
-  for (const auto& [name, value] : figures_) values.emplace_back(prefix + "/" + name, value);
-  return values;
+// Throws Error where it has scored none of the samples.
+void Judge::require_answers(const Command& command, const std::vector<Sample>& samples) const {
+  const std::string& name = command.options.name;
+  const auto at = std::find(names_.begin(), names_.end(), name) - names_.begin();
+  const bool none = std::all_of(samples.begin(), samples.end(),
+                                [&](const Sample& s) { return std::isnan(s.rewards[at]); });
+  if (none && !samples.empty())
+    TAPER_FAIL(ExitCode::kFailure, "Rewards/" << name << " has scored none of "
+                                              << count_text(std::ssize(samples), "response")
+                                              << "; see the logs of its workers in "
+                                              << path_text(log_directory_));
 }
 
 WithoutDropped::WithoutDropped(std::vector<Sample>& samples) : samples_(samples) {

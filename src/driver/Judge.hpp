@@ -10,6 +10,7 @@
 #include "driver/Model.hpp"
 #include "driver/PromptSource.hpp"
 #include "driver/Ranks.hpp"
+#include "driver/RewardFigures.hpp"
 #include "engine/Request.hpp"
 #include "io/MetricsLog.hpp"
 #include "reward/RewardOptions.hpp"
@@ -18,9 +19,9 @@
 
 namespace taper {
 
-// Gives responses their rewards, and their score: the weighted sum of these. Rules are computed
-// where a response was made; commands are asked as soon as it ends, and answer while others are
-// still generated.
+// Gives responses their rewards, and their score: the weighted sum of these, with and without those
+// that shape. Rules are computed where a response was made; commands are asked as soon as it ends,
+// and answer while others are still generated.
 class Judge {
  public:
   // `spawner` may be null where no reward is a command. The judge refers to all but the rewards.
@@ -40,6 +41,12 @@ class Judge {
   // have.
   const std::vector<std::string>& names() const { return names_; }
 
+  // The rule by which answers are taken out of responses: that of the first reward that has one;
+  // without any the whole response is the answer.
+  RewardRule answer_rule() const;
+
+  // Begins the figures anew: metrics() is of the responses from here on.
+  void begin_figures() { figures_.begin(); }
   // The prompts of the responses to come, by their ordinals from first_ordinal on; they must stay
   // until finish().
   void begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal = 0);
@@ -51,9 +58,9 @@ class Judge {
   // where a command has scored no response at all. Collective over the world.
   std::vector<Sample> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
 
-  // Figures of the last finish() by name, "<prefix>/<reward>/mean" and so on; the same on all
-  // ranks. None where one rule judges alone, whose reward is the score.
-  MetricValues metrics(const std::string& prefix) const;
+  // Figures of all responses since begin_figures() by name, "<prefix>/<reward>/mean" and so on; the
+  // same on all ranks. None where one rule judges alone, whose reward is the score.
+  MetricValues metrics(const std::string& prefix) const { return figures_.metrics(prefix); }
 
  private:
   // A command, with what it said of the responses of this rank.
@@ -63,7 +70,8 @@ class Judge {
   void score(Sample& sample) const;
   void add_answer(const Command& command, Sample& sample) const;
   void count(const std::vector<Sample>& samples);
-  void count_answers(Command& command, const std::vector<Sample>& samples);
+  void count_attempts(Command& command);
+  void require_answers(const Command& command, const std::vector<Sample>& samples) const;
 
   std::vector<RewardOptions> rewards_;
   const ModelFiles& files_;
@@ -76,7 +84,7 @@ class Judge {
 
   const std::vector<Prompt>* prompts_ = nullptr;
   std::int64_t first_ordinal_ = 0;
-  MetricValues figures_;  // names without prefix
+  RewardFigures figures_;
 };
 
 // Takes the dropped samples out of a list, and puts them back at the end: what is between sees

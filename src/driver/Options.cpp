@@ -1,12 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/Options.hpp"
 
+#include <algorithm>
+
 #include "base/Error.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "driver/Evaluation.hpp"
+#include "driver/PromptMixture.hpp"
 #include "text/Tasks.hpp"
 
 namespace taper {
 namespace {
+
+std::vector<std::string> sorted(const std::set<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+// Whether what judges the run's responses can judge those to the prompts of a file.
+bool judges_files(const RunOptions& run) {
+  if (run.rewards.empty()) return run.data.rule != RewardRule::kTask;
+  return std::none_of(run.rewards.begin(), run.rewards.end(),
+                      [](const RewardOptions& r) { return r.kind == RewardKind::kTask; });
+}
+
+// Of a held-out set of a run.
+void add_problems(const std::string& name, const EvaluationSetOptions& set, const RunOptions& run,
+                  std::vector<std::string>& list) {
+  const std::string at = "Evaluation/Sets/" + name;
+  constexpr const char* kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  const bool is_taken = name == "score" || name == "final" || name == "reward";
+  if (is_taken || name.find_first_not_of(kLetters) != std::string::npos)
+    list.push_back(at +
+                   " has a name that cannot be part of a metric's (letters, digits, '-', '_' "
+                   "and '.', and none of score, final and reward); choose another");
+  if (!set.file.empty() && !set.task.empty())
+    list.push_back(at + " has both Prompt File and Task (it is one of them); remove one");
+  if (set.file.empty() && set.prompts == 0)
+    list.push_back(at + "/Prompts is 0 (an in-tree task has no end); set it");
+  if (!set.file.empty() && set.rule == RewardRule::kTask && !judges_files(run))
+    list.push_back(at +
+                   " needs Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed) for its "
+                   "Prompt File");
+  if (set.file.empty() && set.rule != RewardRule::kTask)
+    list.push_back(at +
+                   "/Reward Rule is not task, but there is no Prompt File; name one, or leave "
+                   "the rule at task");
+  if (!set.task.empty())
+    for (auto& problem : task_problems(set.task, at + "/Task")) list.push_back(std::move(problem));
+  if (set.samples > 1 && set.temperature == 0.0f)
+    list.push_back(at + "/Samples is " + std::to_string(set.samples) +
+                   " and Temperature 0 (greedy samples of a prompt are all the same); set a "
+                   "temperature above 0, or Samples to 1");
+  if (set.max_new_tokens > run.rollout.max_new_tokens)
+    list.push_back(at + "/Max New Tokens is " + std::to_string(set.max_new_tokens) +
+                   " and Rollout/Max New Tokens " + std::to_string(run.rollout.max_new_tokens) +
+                   " (memory is planned for the latter); lower the one or raise the other");
+}
 
 // Of settings of the algorithm with each other and with the rollout.
 std::vector<std::string> algorithm_problems(const RunOptions& o) {
@@ -21,6 +72,14 @@ std::vector<std::string> algorithm_problems(const RunOptions& o) {
     list.push_back(
         "Algorithm/Dynamic Sampling is on and Rollout/Samples Per Prompt is 1 (the scores of one "
         "sample cannot differ); raise it, or switch dynamic sampling off");
+  const bool only_shapes =
+      !o.rewards.empty() && std::all_of(o.rewards.begin(), o.rewards.end(),
+                                        [](const RewardOptions& r) { return is_shaping(r.kind); });
+  if (o.dynamic.on && only_shapes)
+    list.push_back(
+        "Algorithm/Dynamic Sampling is on and Rewards has nothing but length, overlong and "
+        "repetition (which it does not look at: no prompt would be worth training); add a reward "
+        "for what responses say, or switch dynamic sampling off");
   const auto& correction = o.experience.correction;
   if (o.loss.needs_sequences() && (correction.weights == ImportanceLevel::kToken ||
                                    correction.rejection == RejectionLevel::kToken))
@@ -41,17 +100,20 @@ std::vector<std::string> ModelOptions::problems() const {
   return {};
 }
 
-std::vector<std::string> task_problems(const std::string& task) {
+std::vector<std::string> task_problems(const std::string& task, const std::string& key) {
   try {
     TaskMix::from_name(task);
   } catch (const Error& error) {
-    return {std::string("Data/Task: ") + error.what()};
+    return {key + ": " + error.what()};
   }
   return {};
 }
 
 std::vector<std::string> DataOptions::problems() const {
-  return task_problems(task);
+  std::vector<std::string> list = task_problems(task);
+  for (auto& problem : PromptMixture::problems("Data/Weights", prompts.size(), weights))
+    list.push_back(std::move(problem));
+  return list;
 }
 
 std::vector<std::string> RolloutOptions::problems() const {
@@ -61,6 +123,13 @@ std::vector<std::string> RolloutOptions::problems() const {
                    " and Rollout/Max Running " + std::to_string(max_running) +
                    " (each sequence in flight has a row in a step); raise the one or lower the "
                    "other");
+  if (repetition_penalty != 1.0f)
+    list.push_back(format_text(
+        "Rollout/Repetition Penalty is %g (the update computes log-probs without a penalty, so "
+        "responses drawn with one would be learned with wrong probabilities, and rollout and "
+        "training log-probs would not be equal); set it to 1, or set the penalty of an evaluation "
+        "set (Evaluation/Sets) or of taper generate --repetition-penalty",
+        repetition_penalty));
   if (mode != PolicyMode::kStatic && profile.empty())
     list.push_back(
         "Rollout/Mode needs Rollout/Profile (made by taper profile) unless it is static");
@@ -138,11 +207,44 @@ std::vector<std::string> RunOptions::problems() const {
                    " and Rollout/Prompts " + std::to_string(rollout.prompts) +
                    " (the samples of a prompt stay in one mini-batch); lower the one or raise the "
                    "other");
-  if (evaluation.every > 0 && !data.prompts.empty() && data.evaluation_prompts.empty())
-    list.push_back("Evaluation/Every is " + std::to_string(evaluation.every) +
-                   ", but Data/Evaluation Prompts is not set (evaluations need held-out prompts "
-                   "beside Data/Prompts); set it, or Evaluation/Every to 0");
+  if (evaluation.every > 0 && evaluation.sets.empty() && !data.prompts.empty() &&
+      data.evaluation_prompts.empty())
+    list.push_back(
+        "Evaluation/Every is " + std::to_string(evaluation.every) +
+        ", but Data/Evaluation Prompts is not set (evaluations need held-out prompts "
+        "beside Data/Prompts); set it, name Evaluation/Sets, or set Evaluation/Every to 0");
+  for (const auto& [name, set] : evaluation.sets) add_problems(name, set, *this, list);
+  const BestOptions& best = evaluation.best;
+  if (best.patience > 0 && best.metric.empty())
+    list.push_back("Evaluation/Patience is " + std::to_string(best.patience) +
+                   ", but Evaluation/Best By is not set (the figure that must get better); set "
+                   "it, or Evaluation/Patience to 0");
+  if (!best.metric.empty() && !evaluation.is_on())
+    list.push_back("Evaluation/Best By is " + best.metric +
+                   ", but Evaluation/Every is 0 (nothing is evaluated); set it to the iterations "
+                   "between evaluations");
+  else if (!best.metric.empty() && !Evaluation::figures(evaluation).contains(best.metric))
+    list.push_back("Evaluation/Best By is " + best.metric +
+                   ", which no evaluation gives; the figures are " +
+                   join(sorted(Evaluation::figures(evaluation))));
   return list;
+}
+
+std::vector<std::string> SftOptions::problems() const {
+  std::vector<std::string> list;
+  if (epochs > 0 && data.files.empty())
+    list.push_back("Training/Epochs is " + std::to_string(epochs) +
+                   ", but there are no Data/Files (in-tree tasks have no end); name files, or set "
+                   "Training/Steps and leave Training/Epochs at 0");
+  if (validate_every > 0 && data.validation_files.empty())
+    list.push_back("Validation/Every is " + std::to_string(validate_every) +
+                   ", but there are no Data/Validation Files; name some, or set Validation/Every "
+                   "to 0");
+  return list;
+}
+
+std::string SftOptions::run_path() const {
+  return run_directory.empty() ? without_end_slash(output).string() + ".run" : run_directory;
 }
 
 }  // namespace taper

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "driver/EvaluationHistory.hpp"
 #include "driver/TrainingModel.hpp"
 #include "optim/Schedule.hpp"
 #include "predict/Policy.hpp"
@@ -24,8 +26,9 @@ struct ModelOptions {
   std::vector<std::string> problems() const;
 };
 
-// Whether there is an in-tree task of that name.
-std::vector<std::string> task_problems(const std::string& task);
+// Whether there is an in-tree task of that name, which `key` has.
+std::vector<std::string> task_problems(const std::string& task,
+                                       const std::string& key = "Data/Task");
 
 // What errors call the options that name data: keys of a run file, or options of a command.
 struct DataNames {
@@ -34,8 +37,9 @@ struct DataNames {
 };
 
 struct DataOptions {
-  std::string task = "mix";  // in-tree task, used where there is no prompt file
-  std::string prompts;       // JSONL
+  std::string task = "mix";          // in-tree task, used where there is no prompt file
+  std::vector<std::string> prompts;  // JSONL
+  std::vector<double> weights;       // shares of the files in training; none: each prompt alike
   std::string
       evaluation_prompts;  // JSONL, held out; needed for evaluations where there is a prompt file
   std::string chat_template = "auto";  // family, ChatTemplate.hpp
@@ -67,6 +71,7 @@ struct RolloutOptions {
   int max_new_tokens = 1024;
   float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;
   int top_k = 0;
+  float repetition_penalty = 1.0f;  // refused: here so that a run file that has it is told why
   std::vector<std::string> stop_strings;
   int tp = 1;  // of the static layout; the smallest degree where the layout changes
   PolicyMode mode = PolicyMode::kStatic;
@@ -93,10 +98,26 @@ struct TrainingOptions : PassOptions {
   int epochs = 1;
 };
 
+// A named set of held-out prompts.
+struct EvaluationSetOptions {
+  std::string file;                     // JSONL; empty: of an in-tree task
+  std::string task;                     // empty: that of the training
+  RewardRule rule = RewardRule::kTask;  // of a file; kTask: as in training
+  int prompts = 0;                      // the first ones; 0: all of a file
+  int samples = 1;
+  float temperature = 0.0f, top_p = 1.0f, min_p = 0.0f, repetition_penalty = 1.0f;
+  int top_k = 0;
+  int max_new_tokens = 0;  // 0: as in training
+};
+
 struct EvaluationOptions {
-  int every = 0;  // iterations; 0: never
-  int prompts = 64;
+  int every = 0;     // iterations; 0: never
+  int prompts = 64;  // of the plain set, where none is named
   float temperature = 0.0f;
+  std::map<std::string, EvaluationSetOptions> sets;
+  BestOptions best;
+
+  bool is_on() const { return every > 0; }
 };
 
 struct CheckpointOptions {
@@ -137,19 +158,45 @@ struct RunOptions {
   }
 };
 
+// Which of the assistant's messages in a chat are learned.
+enum class SftAnswers { kAll, kLast };
+// What becomes of an example that is longer than a micro-batch or the context.
+enum class OverLong { kDrop, kCut, kStop };
+
+// Examples of users, and how they are learned.
+struct SftDataOptions {
+  std::vector<std::string> files;             // JSONL; none: the in-tree task
+  std::vector<std::string> validation_files;  // JSONL, held out
+  std::string chat_template = "auto";         // family, ChatTemplate.hpp
+  SftAnswers answers = SftAnswers::kAll;
+  bool shuffle = true;  // each pass in an order of its own; else as in the files
+  OverLong over_long = OverLong::kDrop;
+  int max_length = 0;  // tokens of an example; 0: what a micro-batch and the context hold
+};
+
 struct SftOptions {
   std::uint64_t seed = 1;
   double hang_seconds = 600.0;
-  ModelOptions model;         // directory: tokenizer and, for further training, weights
-  bool from_scratch = false;  // start from random weights of the directory's config.json
-  std::string task = "mix";   // in-tree
+  double deadline_margin = 120.0;  // seconds
+  ModelOptions model;              // directory: tokenizer and, for further training, weights
+  bool from_scratch = false;       // start from random weights of the directory's config.json
+  std::string task = "mix";        // in-tree, used where there are no files
   double direct_fraction = 0.5, slip_rate = 0.015;
+  SftDataOptions data;
   std::int64_t steps = 1000;
+  int epochs = 0;           // passes over the files, instead of steps; 0: by steps
+  int validate_every = 0;   // steps; 0: never
   int batch_tokens = 8192;  // per optimizer step, over all ranks
   PassOptions training;
   AdamWOptions adamw;
   ScheduleOptions schedule;
-  std::string output = "taper-sft";
+  CheckpointOptions checkpoint{0, 2};  // every so many steps; 0: only where the run is stopped
+  std::string output = "taper-sft";    // the model
+  std::string run_directory;           // all else; empty: `output` with ".run" at its end
+
+  // Of settings that are fine each, but not together.
+  std::vector<std::string> problems() const;
+  std::string run_path() const;
 };
 
 }  // namespace taper

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/Options_params.hpp"
 
+#include <limits>
+
 #include "driver/Preset.hpp"
 
 namespace taper {
@@ -21,7 +23,9 @@ void describe_model(param::Section& schema, ModelOptions& o) {
 void describe_data(param::Section& schema, DataOptions& o) {
   auto s = schema.section("Data", "Prompts and how answers are judged");
   s.text("Task", o.task, "In-tree task where no prompt file is given: mix, sum, gcd or collatz");
-  s.text("Prompts", o.prompts, "JSONL file of prompts with ground truths; empty: the in-tree task");
+  s.list("Prompts", o.prompts, "JSONL files of prompts with ground truths; none: the in-tree task");
+  s.list("Weights", o.weights,
+         "Shares of these files in training, in their order; none: each prompt alike");
   s.text("Evaluation Prompts", o.evaluation_prompts,
          "JSONL file of held-out prompts, for evaluations beside a prompt file");
   s.text("Chat Template", o.chat_template,
@@ -101,6 +105,9 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
   s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
       .between(0, 1);
+  s.number("Repetition Penalty", o.repetition_penalty,
+           "Only 1 (off) in training: the update knows no penalty; evaluations may have one")
+      .above(0);
   s.list("Stop Strings", o.stop_strings, "Texts that end a response");
   s.integer("Tensor Parallel", o.tp,
             "Ranks per replica during generation; the smallest degree where the layout changes")
@@ -204,15 +211,30 @@ void describe_passes(param::Section& s, PassOptions& o) {
          "Recompute layers in the backward pass instead of keeping them");
 }
 
-void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions& lr) {
+// Where a cosine may end: at a step that is given, or, with 0, at the end of the run.
+enum class ScheduleEnd { kGiven, kOfRun };
+
+void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions& lr,
+                        ScheduleEnd end) {
   auto s = schema.section("Optimizer", "AdamW and its learning rate");
   s.number("Learning Rate", lr.peak, "Peak learning rate").at_least(0);
   s.choice(
-      "Schedule", lr.kind, "After warm-up",
-      {{"constant", ScheduleOptions::Kind::kConstant}, {"cosine", ScheduleOptions::Kind::kCosine}});
+      "Schedule", lr.kind,
+      "After warm-up: constant, a cosine to Final Share, or (wsd) constant for Stable Share of the "
+      "steps and then that cosine",
+      {{"constant", ScheduleOptions::Kind::kConstant},
+       {"cosine", ScheduleOptions::Kind::kCosine},
+       {"wsd", ScheduleOptions::Kind::kWsd}});
   s.integer("Warmup Steps", lr.warmup_steps, "Optimizer steps of linear warm-up").at_least(0);
-  s.integer("Total Steps", lr.total_steps, "Optimizer steps at which the cosine ends").at_least(0);
+  s.integer("Total Steps", lr.total_steps,
+            end == ScheduleEnd::kGiven
+                ? "Optimizer steps at which the cosine ends"
+                : "Optimizer steps at which the cosine ends; 0: with the run")
+      .at_least(0);
   s.number("Final Share", lr.final_share, "Share of the peak at the end of the cosine")
+      .between(0, 1);
+  s.number("Stable Share", lr.stable_share,
+           "Share of the steps between warm-up and Total Steps with the peak rate, for wsd")
       .between(0, 1);
   s.number("Beta1", o.beta1, "Decay of the first moment").at_least(0).below(1);
   s.number("Beta2", o.beta2, "Decay of the second moment").at_least(0).below(1);
@@ -222,7 +244,12 @@ void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions
   s.choice(
       "On Non Finite", o.on_non_finite, "What to do with a gradient that is not finite",
       {{"stop", AdamWOptions::OnNonFinite::kStop}, {"skip", AdamWOptions::OnNonFinite::kSkip}});
-  s.check([&lr] { return lr.problems(); });
+  s.check([&lr, end] {
+    ScheduleOptions checked = lr;
+    if (end == ScheduleEnd::kOfRun && lr.total_steps == 0)
+      checked.total_steps = std::numeric_limits<std::int64_t>::max();
+    return checked.problems();
+  });
 }
 
 param::Section describe_run(param::Section& schema, std::uint64_t& seed, double& hang_seconds) {
@@ -234,13 +261,75 @@ param::Section describe_run(param::Section& schema, std::uint64_t& seed, double&
   return s;
 }
 
+void describe_deadline(param::Section& run, double& margin) {
+  run.number("Deadline Margin", margin,
+             "Seconds before the deadline (--deadline, TAPER_DEADLINE) at which to save and stop")
+      .at_least(0);
+}
+
+void describe_evaluation_set(param::Section s, EvaluationSetOptions& o) {
+  s.text("Prompt File", o.file, "JSONL file of held-out prompts; empty: held-out items of a task");
+  s.text("Task", o.task, "In-tree task, where no file is given; empty: Data/Task");
+  s.choice("Reward Rule", o.rule,
+           "How responses to the file's prompts are judged; task: as Data/Reward Rule says",
+           named_reward_rules());
+  s.integer("Prompts", o.prompts, "The first so many; 0: all of a file").at_least(0);
+  s.integer("Samples", o.samples, "Responses per prompt, the k of avg@k, pass@k and maj@k")
+      .between(1, 65535);
+  s.number("Temperature", o.temperature, "0 is greedy").at_least(0);
+  s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
+  s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
+  s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
+      .between(0, 1);
+  s.number("Repetition Penalty", o.repetition_penalty,
+           "Divides (negative ones: multiplies) the logits of ids that are there already; 1 is off")
+      .above(0);
+  s.integer("Max New Tokens", o.max_new_tokens, "Longest response; 0: Rollout/Max New Tokens")
+      .at_least(0);
+}
+
+void describe_evaluation(param::Section& schema, EvaluationOptions& o) {
+  auto e = schema.section("Evaluation", "Held-out figures during the run");
+  e.integer("Every", o.every, "Iterations between evaluations; 0 is off").at_least(0);
+  e.integer("Prompts", o.prompts, "Held-out prompts, where no sets are named").at_least(1);
+  e.number("Temperature", o.temperature, "0 is greedy; where no sets are named").at_least(0);
+  e.text("Best By", o.best.metric,
+         "Figure by which the best checkpoint is kept (the larger the better), e.g. "
+         "val/score/mean or val/NAME/avg@4; empty: none is");
+  e.integer("Patience", o.best.patience,
+            "Evaluations without progress of that figure after which the run ends; 0: never")
+      .at_least(0);
+  e.number("Min Delta", o.best.min_delta, "Progress is by more than this").at_least(0);
+  e.entries("Sets", "Held-out sets, a section for each name: val/NAME/avg@k, ...",
+            [&o](param::Section set, const std::string& name, const param::Section::Peek&) {
+              describe_evaluation_set(std::move(set), o.sets[name]);
+            });
+}
+
+void describe_sft_data(param::Section& schema, SftDataOptions& o) {
+  auto s = schema.section("Data", "Examples");
+  s.list("Files", o.files,
+         "JSONL files of examples (chats, or prompts with responses); none: the in-tree task");
+  s.list("Validation Files", o.validation_files, "JSONL files of held-out examples");
+  s.text("Chat Template", o.chat_template,
+         "How messages become text: auto (the model's own, recognised) or a family");
+  s.choice("Answers", o.answers, "Which messages of the assistant in a chat are learned",
+           {{"all", SftAnswers::kAll}, {"last", SftAnswers::kLast}});
+  s.flag("Shuffle", o.shuffle,
+         "Each pass over the files in an order of its own; else as they stand there");
+  s.choice("Over Long", o.over_long,
+           "What becomes of longer examples: left out, cut at their end, or the run is refused",
+           {{"drop", OverLong::kDrop}, {"cut", OverLong::kCut}, {"stop", OverLong::kStop}});
+  s.integer("Max Length", o.max_length,
+            "Tokens of an example at most; 0: what a micro-batch and the context hold")
+      .at_least(0);
+}
+
 }  // namespace
 
 void describe(param::Section& schema, RunOptions& o) {
   auto run = describe_run(schema, o.seed, o.hang_seconds);
-  run.number("Deadline Margin", o.deadline_margin,
-             "Seconds before the deadline (--deadline, TAPER_DEADLINE) at which to save and stop")
-      .at_least(0);
+  describe_deadline(run, o.deadline_margin);
   describe_model(schema, o.model);
   describe_data(schema, o.data);
   describe_rewards(schema, o.rewards);
@@ -252,11 +341,8 @@ void describe(param::Section& schema, RunOptions& o) {
       .at_least(1);
   t.integer("Epochs", o.training.epochs, "Passes over a rollout").at_least(1);
   describe_passes(t, o.training);
-  describe_optimizer(schema, o.adamw, o.schedule);
-  auto e = schema.section("Evaluation", "Held-out figure during the run");
-  e.integer("Every", o.evaluation.every, "Iterations between evaluations; 0 is off").at_least(0);
-  e.integer("Prompts", o.evaluation.prompts, "Held-out prompts").at_least(1);
-  e.number("Temperature", o.evaluation.temperature, "0 is greedy").at_least(0);
+  describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
+  describe_evaluation(schema, o.evaluation);
   auto c = schema.section("Checkpoint", "Saved states");
   c.integer("Every", o.checkpoint.every, "Iterations between checkpoints; 0: only at the end")
       .at_least(0);
@@ -267,10 +353,12 @@ void describe(param::Section& schema, RunOptions& o) {
 }
 
 void describe(param::Section& schema, SftOptions& o) {
-  describe_run(schema, o.seed, o.hang_seconds);
+  auto run = describe_run(schema, o.seed, o.hang_seconds);
+  describe_deadline(run, o.deadline_margin);
   describe_model(schema, o.model);
-  auto d = schema.section("Data", "Examples");
-  d.text("Task", o.task, "In-tree task: mix, sum, gcd or collatz");
+  describe_sft_data(schema, o.data);
+  auto d = schema.section("Data");
+  d.text("Task", o.task, "In-tree task where there are no files: mix, sum, gcd or collatz");
   d.check([&o] { return task_problems(o.task); });
   d.number("Direct Fraction", o.direct_fraction,
            "Share of examples that give the answer without work")
@@ -279,14 +367,28 @@ void describe(param::Section& schema, SftOptions& o) {
       .between(0, 1);
   auto t = schema.section("Training", "The update of the weights");
   t.integer("Steps", o.steps, "Optimizer steps").at_least(1);
+  t.integer("Epochs", o.epochs, "Passes over Data/Files, instead of Steps; 0: by Steps")
+      .at_least(0);
   t.integer("Batch Tokens", o.batch_tokens, "Tokens per optimizer step, over all ranks")
       .at_least(1);
   t.flag("From Scratch", o.from_scratch,
          "Start from random weights of the directory's config.json");
   describe_passes(t, o.training);
-  describe_optimizer(schema, o.adamw, o.schedule);
+  describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kOfRun);
+  auto v = schema.section("Validation", "Held-out loss during the run");
+  v.integer("Every", o.validate_every,
+            "Steps between measurements, besides those at start and end; 0 is off")
+      .at_least(0);
+  auto c = schema.section("Checkpoint", "Saved states");
+  c.integer("Every", o.checkpoint.every,
+            "Steps between checkpoints; 0: only where the run is stopped")
+      .at_least(0);
+  c.integer("Keep", o.checkpoint.keep, "Newest checkpoints that are kept").at_least(1);
   auto out = schema.section("Output", "Where results go");
   out.text("Directory", o.output, "Hugging Face directory of the result").not_empty();
+  out.text("Run Directory", o.run_directory,
+           "metrics.jsonl, run.h5, status.json, checkpoints; empty: Directory with .run behind it");
+  schema.check([&o] { return o.problems(); });
 }
 
 }  // namespace taper

@@ -50,7 +50,8 @@ std::vector<Preset> make_presets() {
            "0.2", kl("loss", "k3", "0.001")),
       make("dr-grpo", "GRPO without divisions by deviation and length", "dr-grpo", "ppo",
            "seq-mean-token-sum-norm", "0.2", "0.2", no_kl()),
-      // DAPO's overlong punishment is a shaping of the reward: its settings belong here.
+      // DAPO's overlong punishment is one of the Rewards, which are the run file's alone: with one
+      // from here, Data/Reward Rule would not count any more.
       make("dapo", "GRPO with a higher upper clip and dynamic sampling", "grpo", "ppo",
            "token-mean", "0.2", "0.28",
            no_kl() + std::vector<Setting>{{algorithm("Dual Clip"), "10"},

@@ -8,14 +8,6 @@
 namespace taper {
 namespace {
 
-void require_known(const std::vector<int>& ids, const ModelFiles& files, const std::string& where) {
-  for (const int id : ids)
-    TAPER_VALIDATE(id >= 0 && id < files.valid_ids(),
-                   where << ": token id " << id << " is unknown (ids of "
-                         << path_text(files.directory) << " are below " << files.valid_ids()
-                         << ")");
-}
-
 // The template knows what is wrong with a chat, but not where it stands.
 std::string render(const ChatTemplate& chat, const PromptItem& item, const std::string& where) {
   try {
@@ -31,6 +23,15 @@ std::string place(const std::filesystem::path& file, const PromptItem& item) {
 
 }  // namespace
 
+void require_known_ids(std::span<const int> ids, const ModelFiles& files,
+                       const std::string& where) {
+  for (const int id : ids)
+    TAPER_VALIDATE(id >= 0 && id < files.valid_ids(),
+                   where << ": token id " << id << " is unknown (ids of "
+                         << path_text(files.directory) << " are below " << files.valid_ids()
+                         << ")");
+}
+
 std::vector<std::int32_t> PromptEncoder::encode(const PromptItem& item, const std::string& where) {
   std::vector<int> ids = item.tokens;
   if (item.form == PromptForm::kText) {
@@ -43,8 +44,10 @@ std::vector<std::int32_t> PromptEncoder::encode(const PromptItem& item, const st
     }
     ids = files_->tokenizer().encode(render(*template_, item, where), AddSpecial::kNo);
   }
-  TAPER_VALIDATE(!ids.empty(), where << ": the prompt has no tokens (a model needs at least one)");
-  require_known(ids, *files_, where);
+  TAPER_VALIDATE(!ids.empty(),
+                 where << ": the prompt has no tokens (a model needs at least one); give it a "
+                          "text, or remove the line");
+  require_known_ids(ids, *files_, where);
   return {ids.begin(), ids.end()};
 }
 
@@ -74,7 +77,7 @@ ScoreInput read_score_input(const std::filesystem::path& file, const ModelFiles&
             << ": no 'tokens' (only token ids are scored: the output of taper generate has them)");
     std::vector<int> ids = item.tokens;
     ids.insert(ids.end(), item.response.begin(), item.response.end());
-    require_known(ids, files, where);
+    require_known_ids(ids, files, where);
     TAPER_VALIDATE(static_cast<int>(ids.size()) <= files.config.max_positions,
                    where << ": " << ids.size() << " tokens (the context of "
                          << path_text(files.directory) << " holds " << files.config.max_positions

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "text/PromptData.hpp"
 
 namespace taper {
+
+// Throws Error naming `where` for an id that the model does not have.
+void require_known_ids(std::span<const int> ids, const ModelFiles& files, const std::string& where);
 
 // Prompts of any form as token ids of one model.
 class PromptEncoder {

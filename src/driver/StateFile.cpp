@@ -51,6 +51,19 @@ Range written_units(Range owned, int rank, const FirstOwner& first_owner) {
   return owned.empty() ? Range{} : owned;
 }
 
+// Numbers as a text of the file; none of a file of an earlier version.
+std::string text_of(const std::vector<std::int64_t>& words) {
+  std::string text;
+  for (const std::int64_t word : words) text += std::to_string(word) + " ";
+  return text;
+}
+
+std::vector<std::int64_t> words_of(const Hdf5File& file, const std::string& dataset) {
+  if (!file.exists(dataset)) return {};
+  std::istringstream words(file.read_string(dataset));
+  return {std::istream_iterator<std::int64_t>(words), {}};
+}
+
 std::string shape_of(const ModelConfig& c) {
   return std::string(to_string(c.family)) + " layers " + std::to_string(c.layers) + " hidden " +
          std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" +
@@ -80,9 +93,8 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   if (info.kl_coef) file.set_attribute("/", "kl_coef", *info.kl_coef);
   if (info.prompt_batches) file.set_attribute("/", "prompt_batches", *info.prompt_batches);
   file.write_string("/config", info.config);
-  std::string policy;
-  for (const std::int64_t word : info.policy) policy += std::to_string(word) + " ";
-  file.write_string("/policy", policy);
+  file.write_string("/policy", text_of(info.policy));
+  file.write_string("/data", text_of(info.data));
   const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
   for (std::size_t t = 0; t < owned.size(); ++t) {
     ranks.progress.set_step(static_cast<std::int64_t>(t));
@@ -124,16 +136,12 @@ StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
                  path_text(path) << " belongs to another model ("
                                  << file.string_attribute("/", "model") << ", not "
                                  << shape_of(files.config) << ")");
-  std::vector<std::int64_t> policy;
-  if (file.exists("/policy")) {
-    std::istringstream words(file.read_string("/policy"));
-    policy.assign(std::istream_iterator<std::int64_t>(words), {});
-  }
   return {file.int_attribute("/", "iteration"),
           file.int_attribute("/", "optimizer_steps"),
           static_cast<std::uint64_t>(file.int_attribute("/", "seed")),
           file.read_string("/config"),
-          std::move(policy),
+          words_of(file, "/policy"),
+          words_of(file, "/data"),
           file.has_attribute("/", "kl_coef") ? std::optional(file.double_attribute("/", "kl_coef"))
                                              : std::nullopt,
           file.has_attribute("/", "prompt_batches")

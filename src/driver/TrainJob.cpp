@@ -11,6 +11,7 @@
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Watchdog.hpp"
+#include "driver/IterationName.hpp"
 #include "driver/LaterResults.hpp"
 #include "driver/RolloutFolder.hpp"
 #include "io/RolloutFile.hpp"
@@ -46,8 +47,14 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
 // the iterations up to a checkpoint, so they are in all results before it is there.
 void TrainJob::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {
   checkpoints_.save(ranks_, files_, model_,
-                    {iteration, model_.optimizer().steps(), options_.seed, config_text_, learned_,
-                     kl_coef_, prompt_batches_},
+                    {iteration,
+                     model_.optimizer().steps(),
+                     options_.seed,
+                     config_text_,
+                     learned_,
+                     {},
+                     kl_coef_,
+                     prompt_batches_},
                     [&] {
                       record();
                       if (log_) log_->flush();
@@ -75,6 +82,8 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   barrier(ranks_.world());  // the others read checkpoints only now
   create();
   finished_ = saved_ = restore(from);
+  history_ = finished_ > 0 ? load_history() : EvaluationHistory(options_.evaluation.best);
+  if (const auto best = history_.best()) checkpoints_.keep_always(best->iteration);
   learned_ = generator_.save_policy();
   // Before any other result: where a kill comes first, nothing is left that is taken for a run, and
   // the same command may begin again.
@@ -98,21 +107,25 @@ ExitCode TrainJob::run_iterations() {
   if (finished_ >= options_.training.iterations)
     TAPER_INFO("nothing to do: iteration " << finished_ << " of " << options_.training.iterations
                                            << " is finished (raise Training/Iterations to go on)");
-  while (finished_ < options_.training.iterations) {
+  while (finished_ < options_.training.iterations && !history_.is_exhausted()) {
     if (must_stop() || !iterate(finished_ + 1)) {
+      if (history_.is_exhausted()) break;
       stop_early();
       return ExitCode::kStoppedEarly;
     }
     ++finished_;
+    figures_.reset();
     if (log_) status_.write(RunState::kRunning, finished_);
   }
+  if (saved_ < finished_) save_checkpoint(finished_, [] {});  // ended before its last iteration
   if (!evaluate_at_the_end()) {
     stop_early();
     return ExitCode::kStoppedEarly;
   }
   if (log_) {
     log_->flush();
-    status_.write(RunState::kCompleted, finished_);
+    status_.write(RunState::kCompleted, finished_,
+                  history_.is_exhausted() ? "no more progress" : "");
     report_completed();
   }
   return ExitCode::kDone;
@@ -126,6 +139,18 @@ void TrainJob::report_completed() const {
                                                             std::to_string(finished_) + ")"
                                                       : "")
                            << ", results in " << path_text(options_.output));
+  const BestOptions& by = options_.evaluation.best;
+  const auto best = history_.best();
+  if (!best) return;
+  const std::string which = best->iteration == 0 ? "the weights that the run began with"
+                                                 : iteration_name(best->iteration);
+  TAPER_INFO("best by " << by.metric << ": " << which << format_text(" (%.4f)", best->value));
+  if (history_.is_exhausted())
+    TAPER_INFO("ended early: " << count_text(history_.without_progress(), "evaluation")
+                               << " without progress of more than "
+                               << format_text("%g", by.min_delta)
+                               << " (Evaluation/Patience, Min Delta; the same command with more "
+                                  "patience goes on)");
 }
 
 void TrainJob::stop_early() {
@@ -145,10 +170,11 @@ bool TrainJob::iterate(std::int64_t iteration) {
   MetricValues metrics{{"training/global_step", static_cast<double>(iteration)}};
   if (options_.evaluation.every > 0 && (iteration - 1) % options_.evaluation.every == 0) {
     timer.start("testing");
-    const auto score = evaluate();
-    if (!score) return false;
-    metrics.emplace_back("val/score/mean", *score);
-    for (auto& m : judge_.metrics("val/reward")) metrics.push_back(std::move(m));
+    const auto figures = evaluate();
+    if (!figures) return false;
+    metrics.insert(metrics.end(), figures->begin(), figures->end());
+    note_evaluation(*figures);
+    if (history_.is_exhausted()) return false;
   }
 
   auto groups = collect(iteration, timer);
@@ -176,6 +202,7 @@ std::optional<GroupSelection> TrainJob::collect(std::int64_t iteration, PhaseTim
   std::vector<Sample> all;
   preempted_before_ = generator_.preemptions();
   generations_.clear();
+  judge_.begin_figures();
   int rounds = 0;
   while (rounds < most && (rounds == 0 || count_teaching_groups(all) < wanted)) {
     timer.start("gen");
@@ -306,35 +333,6 @@ void TrainJob::score_by_reference(std::vector<Sample>& samples, const std::vecto
   auto scores = score_responses(score_context(reference_->view()), prompts, responses);
   for (std::size_t k = 0; k < mine.size(); ++k)
     samples[mine[k]].ref_log_probs = std::move(scores[k]);
-}
-
-std::optional<double> TrainJob::evaluate() {
-  const SamplingOptions sampling{options_.evaluation.temperature, 0, 1.0f, 0.0f, options_.seed,
-                                 RandomPurpose::kEvaluation,      0};
-  PhaseTimer unused(ranks_.progress);
-  const auto samples =
-      rollout(prompts_.evaluation(options_.evaluation.prompts), 0, sampling, 1, unused);
-  generator_.load_policy(learned_);          // evaluations leave no trace in it
-  if (samples.empty()) return std::nullopt;  // stopped
-  double sum = 0;
-  std::int64_t judged = 0;
-  for (const Sample& s : samples) {
-    sum += s.dropped ? 0.0 : s.score;
-    judged += s.dropped ? 0 : 1;
-  }
-  return sum / static_cast<double>(judged);
-}
-
-bool TrainJob::evaluate_at_the_end() {
-  std::vector<std::int64_t> done{options_.evaluation.every == 0 ||
-                                 (log_ && log_->has_final_evaluation())};
-  all_reduce_max(ranks_.world(), done);  // rank 0 has the log
-  if (done.front() != 0) return true;
-  ranks_.progress.set_iteration(finished_ + 1);  // evaluations come before an iteration
-  ranks_.progress.set_phase("testing");
-  const auto score = evaluate();
-  if (score && log_) log_->add_final_evaluation(finished_, *score);
-  return score.has_value();
 }
 
 void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples) {

@@ -9,6 +9,7 @@
 
 #include "base/Error.hpp"
 #include "driver/Checkpoint.hpp"
+#include "driver/Evaluation.hpp"
 #include "driver/Generator.hpp"
 #include "driver/IterationLog.hpp"
 #include "driver/Judge.hpp"
@@ -91,8 +92,14 @@ class TrainJob {
   // all samples.
   void score_by_reference(std::vector<Sample>& samples);
   void score_by_reference(std::vector<Sample>& samples, const std::vector<int>& mine);
-  // Nothing where a stop request came.
-  std::optional<double> evaluate();
+  // The held-out figures of the weights as they are; nothing where a stop request came.
+  std::optional<MetricValues> evaluate();
+  // Keeps the weights of the last iteration where they are the best so far, and says so in
+  // best.json.
+  void note_evaluation(const MetricValues& figures);
+  void write_best() const;
+  // What best.json tells about the iterations so far. Throws Error where it is broken. Collective.
+  EvaluationHistory load_history() const;
   // Evaluates the weights behind the last iteration, unless the results have that already. False
   // where a stop request came: the job that goes on will do it.
   bool evaluate_at_the_end();
@@ -111,6 +118,9 @@ class TrainJob {
   std::int64_t finished_ = 0, saved_ = 0;  // iterations; the last one in a checkpoint
   ModelFiles files_;
   PromptSource prompts_;
+  Evaluation evaluation_;
+  EvaluationHistory history_;            // of the figure by which weights are the best
+  std::optional<MetricValues> figures_;  // of the weights behind the last iteration
   Generator generator_;
   Judge judge_;
   std::int64_t preempted_before_ = 0;          // this iteration

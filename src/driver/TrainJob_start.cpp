@@ -2,7 +2,6 @@
 //
 // The part of a training job before its first iteration.
 #include <algorithm>
-#include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -58,6 +57,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       status_(options.output, options.training.iterations),
       files_(open_model(options)),
       prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
+      evaluation_(options, files_),
       generator_(options.rollout, options.model.type, files_, ranks),
       judge_(options.judged_by(), files_, ranks, spawner,
              (fs::path(options.output) / "reward_logs").string()),
@@ -83,18 +83,11 @@ void TrainJob::warn_of_repeated_prompts() const {
 }
 
 void TrainJob::announce_evaluations() const {
-  const auto& evaluation = options_.evaluation;
-  if (evaluation.every <= 0) return;
-  const auto sampled = [](float temperature) {
-    std::ostringstream text;
-    text << "sampled at temperature " << temperature;
-    return text.str();
-  };
+  if (!evaluation_.is_on()) return;
   TAPER_INFO("held-out scores are of "
-             << count_text(evaluation.prompts, "response") << ", "
-             << (evaluation.temperature > 0.0f ? sampled(evaluation.temperature) : "greedy")
-             << " (Evaluation/Temperature); rewards are of responses "
-             << sampled(options_.rollout.temperature));
+             << evaluation_.description()
+             << format_text("; rewards are of responses sampled at temperature %g",
+                            options_.rollout.temperature));
 }
 
 std::string TrainJob::memory_advice() const {
@@ -118,6 +111,7 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
     if (from.is_own) IterationLog::require_readable(options_.output);
     return std::string();
   });
+  if (!start.is_afresh() && from.is_own) (void)load_history();  // throws where it cannot be read
   return start;
 }
 

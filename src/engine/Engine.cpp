@@ -22,6 +22,7 @@ BlockShape block_shape(const ParamTable& table, const ModelShard& shard) {
 std::vector<std::string> SamplingOptions::problems() const {
   std::vector<std::string> list;
   if (!(temperature >= 0.0f)) list.push_back("temperature must not be negative (0 is greedy)");
+  if (!(repetition_penalty > 0.0f)) list.push_back("repetition_penalty must be above 0 (1 is off)");
   if (top_k < 0) list.push_back("top_k must not be negative (0 is off)");
   if (!(top_p > 0.0f && top_p <= 1.0f)) list.push_back("top_p must be in (0, 1] (1 is off)");
   if (!(min_p >= 0.0f && min_p <= 1.0f)) list.push_back("min_p must be in [0, 1] (0 is off)");
@@ -104,6 +105,7 @@ void Engine::begin(const SamplingOptions& sampling, const StopOptions& stops) {
     TAPER_FAIL(ExitCode::kBadInput, "sampling: " << problem);
   finished_ = 0;
   sampling_ = sampling;
+  penalty_ = RepetitionPenalty(sampling.repetition_penalty);
   stops_ = StopMatcher(stops);
 }
 
@@ -211,8 +213,15 @@ bool Engine::sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWo
       for (int k = 0; k < s.samples; ++k)
         draws.push_back({static_cast<int>(i), s.ordinal, s.sample + k, s.length()});
     }
-    const RowLogits logits =
-        head_.logits(exec_, *view_, *parallel_, hidden, rows, {options_.valid_ids, temperature});
+    std::vector<std::span<const std::int32_t>> tokens_of_rows;
+    std::function<void(FloatMatrix)> edit;
+    if (penalty_.is_on()) {
+      for (std::size_t i = 0; i < n; ++i)
+        tokens_of_rows.emplace_back(ready[at + i].sequence->tokens);
+      edit = [&](FloatMatrix raw) { penalty_.apply(*parallel_, raw, tokens_of_rows); };
+    }
+    const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows,
+                                          {options_.valid_ids, temperature}, edit);
     const auto tokens =
         draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_, word);
     std::size_t next = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/Arena.hpp"
+#include "engine/Penalty.hpp"
 #include "engine/Request.hpp"
 #include "engine/Sampler.hpp"
 #include "engine/Scheduler.hpp"
@@ -139,6 +140,7 @@ class Engine {
   std::int64_t preemptions_ = 0;  // in the layouts before
   std::int32_t finished_ = 0;
   SamplingOptions sampling_;
+  RepetitionPenalty penalty_{1.0f};
   StopMatcher stops_{{}};
   std::vector<Completion> completions_;
   // The packed batch of the current step.

@@ -19,6 +19,7 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
   RandomPurpose purpose = RandomPurpose::kSampling;
   std::uint64_t iteration = 0;
+  float repetition_penalty = 1.0f;  // 1: off; applied before the temperature
 
   bool truncates() const { return top_k > 0 || top_p < 1.0f || min_p > 0.0f; }
   std::vector<std::string> problems() const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/MetricTable.hpp"
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 namespace taper {
@@ -87,6 +89,16 @@ const Table kAdaptive = {
     {"adaptive/first_layout", "1", "layout at the start: degrees of its groups as digits"},
     {"adaptive/last_layout", "1", "layout at the end: degrees of its groups as digits"}};
 
+const Table kSft = {
+    {"train/loss", "nat", "mean cross entropy of what is learned, before the step"},
+    {"train/grad_norm", "1", "norm of the gradient before clipping"},
+    {"train/lr", "1", "learning rate"},
+    {"train/epoch", "1", "passes over the examples after the step"},
+    {"train/examples", "1", "examples of the step"},
+    {"train/target_tokens", "token", "tokens of the step that are learned"},
+    {"train/skipped_steps", "1", "1 where the step was left out, the gradient being not finite"},
+    {"val/loss", "nat", "mean cross entropy of held-out examples after the step"}};
+
 const Table kPerformance = {
     {"perf/total_num_tokens", "token", "prompt and response tokens of the samples"},
     {"perf/time_per_step", "s", "time of the iteration on rank 0"},
@@ -108,7 +120,10 @@ const Table kReward = {
     {"reward/<name>/latency_s/max", "s", "longest time from request to answer"}};
 
 const MetricMeaning* meaning_of_reward(const std::string& dataset) {
-  if (!dataset.starts_with("/metrics/reward/") && !dataset.starts_with("/metrics/val/reward/"))
+  constexpr std::array kPlaces{"/metrics/reward/", "/metrics/val/reward/",
+                               "/metrics/val/final/reward/"};
+  if (std::none_of(kPlaces.begin(), kPlaces.end(),
+                   [&](const char* place) { return dataset.starts_with(place); }))
     return nullptr;
   const MetricMeaning* longest = nullptr;  // a latency ends as a mean does
   for (const MetricMeaning& m : kReward)
@@ -124,7 +139,8 @@ Table make_metric_table() {
   add_statistics(table, "critic/rewards", "1", "reward of a response as the advantage sees it");
   add_statistics(table, "response_length", "token", "length of a response");
   add_statistics(table, "prompt_length", "token", "length of a prompt, over the samples");
-  for (const Table* part : {&kRollout, &kReward, &kUpdate, &kCorrection, &kAdaptive, &kPerformance})
+  for (const Table* part :
+       {&kRollout, &kReward, &kUpdate, &kCorrection, &kAdaptive, &kSft, &kPerformance})
     add_all(table, *part);
   for (const MetricMeaning& phase : phase_table())
     table.push_back(

@@ -54,7 +54,8 @@ LeafOrder TokenHead::vocabulary_leaves() const {
 
 RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view,
                             const ModelParallel& parallel, ConstFloatMatrix hidden,
-                            std::span<const int> rows, const HeadOptions& options) {
+                            std::span<const int> rows, const HeadOptions& options,
+                            const std::function<void(FloatMatrix)>& edit) {
   TAPER_EXPECT(static_cast<int>(rows.size()) <= chunk_rows_);
   const int n = static_cast<int>(rows.size()), h = table_->config().hidden;
   const int valid = parallel.shard().valid_vocab(options.valid_ids);
@@ -66,6 +67,7 @@ RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view,
   result.logits = make_matrix(logits_, n, view.head().columns);
   result.max = FloatVector(max_, n);
   multiply(exec, result.logits, normed, view.head());
+  if (edit) edit(result.logits);
   scale_logits(exec, result.logits, result.max, valid, options.temperature);
   all_reduce_max(parallel.group(), result.max);
   std::vector<std::int64_t> mine(n);

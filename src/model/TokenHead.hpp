@@ -48,9 +48,11 @@ class TokenHead {
   // Works in `memory`; chunk_rows is the most rows whose logits are held at a time.
   TokenHead(const ParamTable& table, const ModelShard& shard, int chunk_rows, float* memory);
 
-  // Logits of the rows `rows` (at most chunk_rows) of hidden. Collective over parallel.group().
+  // Logits of the rows `rows` (at most chunk_rows) of hidden. `edit` may change those of the local
+  // shard, as the model gives them, before the temperature. Collective over parallel.group().
   RowLogits logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                   ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options);
+                   ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options,
+                   const std::function<void(FloatMatrix)>& edit = {});
 
   // log_prob[i] = log-prob of targets[i] given hidden row rows[i]; entropy[i] of that distribution
   // (empty: not wanted). Collective over parallel.group().

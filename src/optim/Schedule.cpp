@@ -16,13 +16,17 @@ std::vector<std::string> ScheduleOptions::problems() const {
   if (warmup_steps < 0)
     list.push_back("Optimizer/Warmup Steps is " + std::to_string(warmup_steps) +
                    " (it must not be negative)");
-  if (kind == Kind::kCosine && total_steps <= warmup_steps)
+  if (kind != Kind::kConstant && total_steps <= warmup_steps)
     list.push_back("Optimizer/Total Steps is " + std::to_string(total_steps) +
                    " and Optimizer/Warmup Steps " + std::to_string(warmup_steps) +
-                   " (with Optimizer/Schedule cosine the rate falls from the one to the other); "
+                   " (with Optimizer/Schedule " + (kind == Kind::kCosine ? "cosine" : "wsd") +
+                   " the rate falls between them); "
                    "raise Optimizer/Total Steps to the optimizer steps of the run");
   if (!(final_share >= 0.0 && final_share <= 1.0))
     list.push_back(format_text("Optimizer/Final Share is %g (it must be in [0, 1])", final_share));
+  if (!(stable_share >= 0.0 && stable_share <= 1.0))
+    list.push_back(
+        format_text("Optimizer/Stable Share is %g (it must be in [0, 1])", stable_share));
   return list;
 }
 
@@ -30,8 +34,16 @@ double learning_rate(const ScheduleOptions& o, std::int64_t step) {
   if (step < o.warmup_steps)
     return o.peak * static_cast<double>(step + 1) / static_cast<double>(o.warmup_steps);
   if (o.kind == ScheduleOptions::Kind::kConstant) return o.peak;
-  const double span = static_cast<double>(o.total_steps - o.warmup_steps);
-  const double progress = std::min(1.0, static_cast<double>(step - o.warmup_steps) / span);
+  const std::int64_t behind = o.total_steps - o.warmup_steps;
+  const std::int64_t stable =
+      o.kind == ScheduleOptions::Kind::kWsd
+          ? static_cast<std::int64_t>(static_cast<double>(behind) * o.stable_share)
+          : 0;
+  const std::int64_t at = step - o.warmup_steps - stable;
+  if (at < 0) return o.peak;
+  const double span = static_cast<double>(std::max<std::int64_t>(1, behind - stable));
+  const double progress =
+      step >= o.total_steps ? 1.0 : std::min(1.0, static_cast<double>(at) / span);
   const double cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
   return o.peak * (o.final_share + (1.0 - o.final_share) * cosine);
 }

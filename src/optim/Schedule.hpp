@@ -7,15 +7,17 @@
 
 namespace taper {
 
-// Learning rate over optimizer steps: linear warm-up, then constant or a cosine down to a share of
-// the peak.
+// Learning rate over optimizer steps: linear warm-up, then constant, a cosine down to a share of
+// the peak, or (WSD: warm-up, stable, decay) constant for a share of the steps and then such a
+// cosine.
 struct ScheduleOptions {
-  enum class Kind { kConstant, kCosine };
+  enum class Kind { kConstant, kCosine, kWsd };
   Kind kind = Kind::kConstant;
   double peak = 1e-6;
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;  // where the cosine ends; needed for it only
   double final_share = 0.1;      // of the peak, at the end of the cosine
+  double stable_share = 0.9;     // of the steps behind the warm-up, for WSD
 
   std::vector<std::string> problems() const;
 };

@@ -77,6 +77,11 @@ RewardKind kind_of(RewardRule rule) {
   return RewardKind::kNone;
 }
 
+bool is_shaping(RewardKind kind) {
+  return kind == RewardKind::kLength || kind == RewardKind::kOverlong ||
+         kind == RewardKind::kRepetition;
+}
+
 std::vector<std::string> RewardOptions::problems() const {
   std::vector<std::string> list;
   const std::string path = "Rewards/" + name;

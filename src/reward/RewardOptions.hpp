@@ -30,6 +30,9 @@ std::vector<std::pair<std::string, RewardKind>> named_reward_kinds();
 // The rule that judges by the known answer; nothing for the other kinds.
 std::optional<RewardRule> rule_of(RewardKind kind);
 RewardKind kind_of(RewardRule rule);
+// Whether a kind only shapes the score: its penalties are for the form of a response, whatever it
+// says (length, overlong, repetition).
+bool is_shaping(RewardKind kind);
 
 // 1 where a response has the markers, each once and in this order, else 0.
 struct FormatOptions {

@@ -29,7 +29,7 @@ bool can_teach(std::span<const Sample> group) {
   const auto first = std::find_if(group.begin(), group.end(), has_score);
   if (first == group.end()) return false;
   return group.size() == 1 || std::any_of(first, group.end(), [&](const Sample& s) {
-           return has_score(s) && s.score != first->score;
+           return has_score(s) && s.unshaped_score != first->unshaped_score;
          });
 }
 

@@ -16,8 +16,9 @@ struct DynamicSamplingOptions {
   int max_rounds = 10;  // generations per iteration, at most
 };
 
-// Whether the scores of a group differ, of the samples that have one. A group of one passes: it is
-// not compared.
+// Whether the scores of a group differ, of the samples that have one: those without shaping, or
+// responses that are all right would pass for their lengths. A group of one passes: it is not
+// compared.
 bool can_teach(std::span<const Sample> group);
 
 // Groups of the samples, in their order, that can teach.

@@ -57,4 +57,16 @@ void PackedSamples::add(std::span<const std::int32_t> prompt,
   }
 }
 
+void PackedSamples::add(std::span<const std::int32_t> tokens, std::span<const Range> answers) {
+  TAPER_EXPECT(!answers.empty() && answers.front().begin > 0);
+  const int first = sequences.rows();
+  sequences.ids.insert(sequences.ids.end(), tokens.begin(), tokens.end() - 1);
+  sequences.lengths.push_back(static_cast<int>(tokens.size()) - 1);
+  for (const Range& answer : answers)
+    for (int i = answer.begin; i < answer.end; ++i) {
+      rows.push_back(first + i - 1);
+      targets.push_back(tokens[i]);
+    }
+}
+
 }  // namespace taper

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/TrainPass.hpp"
+#include "shard/Shard.hpp"
 
 namespace taper {
 
@@ -27,6 +28,8 @@ struct PackedSamples {
   std::vector<std::int32_t> targets;
 
   void add(std::span<const std::int32_t> prompt, std::span<const std::int32_t> response);
+  // A sequence of which the tokens in `answers` are targets: ascending ranges, not the first token.
+  void add(std::span<const std::int32_t> tokens, std::span<const Range> answers);
 };
 
 }  // namespace taper

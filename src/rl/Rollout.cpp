@@ -16,6 +16,7 @@ void pack(ByteWriter& out, const Sample& s) {
   out.value(s.sample);
   out.value(s.finish);
   out.value(s.score);
+  out.value(s.unshaped_score);
   out.value(s.dropped);
   out.list(s.prompt);
   out.list(s.response);
@@ -31,6 +32,7 @@ Sample unpack(ByteReader& in) {
   in.value(s.sample);
   in.value(s.finish);
   in.value(s.score);
+  in.value(s.unshaped_score);
   in.value(s.dropped);
   in.list(s.prompt);
   in.list(s.response);

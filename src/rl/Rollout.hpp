@@ -23,6 +23,7 @@ struct Sample {
   std::vector<ProducedBy> spans;  // of the response, each produced in one layout
   std::vector<float> rewards;     // by component; NaN where one has none
   float score = 0.0f;             // weighted sum of the components
+  float unshaped_score = 0.0f;    // that sum without components that only shape (is_shaping())
   bool dropped = false;           // has no score: neither trained nor counted in its group
   float reward = 0.0f;            // the score less KL penalties: what the advantages see
   // Per response token, as all that follows. A critic's values and returns belong here, too.

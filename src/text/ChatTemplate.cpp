@@ -84,22 +84,46 @@ std::string strip_newlines(std::string_view text) {
                                        : strip_newlines_left(text.substr(0, end + 1));
 }
 
-std::string chatml_turn(const std::string& role, const std::string& content) {
-  return "<|im_start|>" + role + "\n" + content + "<|im_end|>\n";
+// A chat being rendered.
+class ChatText {
+ public:
+  void add(std::string_view text) { chat_.text += text; }
+  // A turn: what stands before its content, the content, and what ends it, which an assistant says
+  // too.
+  void add_turn(bool is_answer, std::string_view before, std::string_view content,
+                std::string_view end) {
+    add(before);
+    const std::size_t begin = chat_.text.size();
+    add(content);
+    add(end);
+    if (is_answer) chat_.answers.push_back({begin, chat_.text.size()});
+  }
+  RenderedChat finish() { return std::move(chat_); }
+
+ private:
+  RenderedChat chat_;
+};
+
+constexpr std::string_view kAssistant = "assistant";
+
+void add_chatml_turn(ChatText& text, const std::string& role, const std::string& content) {
+  text.add_turn(role == kAssistant, "<|im_start|>" + role + "\n", content, "<|im_end|>");
+  text.add("\n");
 }
 
-std::string render_chatml(Messages messages, const std::string& default_system,
-                          AddGenerationPrompt add) {
-  std::string text;
+RenderedChat render_chatml(Messages messages, const std::string& default_system,
+                           AddGenerationPrompt add) {
+  ChatText text;
   if (messages.front().role != "system" && !default_system.empty())
-    text += chatml_turn("system", default_system);
-  for (const auto& message : messages) text += chatml_turn(message.role, message.content);
-  return add == AddGenerationPrompt::kYes ? text + "<|im_start|>assistant\n" : text;
+    add_chatml_turn(text, "system", default_system);
+  for (const auto& message : messages) add_chatml_turn(text, message.role, message.content);
+  if (add == AddGenerationPrompt::kYes) text.add("<|im_start|>assistant\n");
+  return text.finish();
 }
 
 // An assistant message of Qwen3: earlier turns lose their reasoning, the one behind the last
 // question shows it.
-std::string qwen3_assistant_turn(const std::string& message, bool behind_last_query, bool last) {
+std::string qwen3_answer(const std::string& message, bool behind_last_query, bool last) {
   std::string content = message, reasoning;
   const auto first_close = message.find("</think>");
   if (first_close != std::string::npos) {
@@ -112,10 +136,10 @@ std::string qwen3_assistant_turn(const std::string& message, bool behind_last_qu
   if (behind_last_query && (last || !reasoning.empty()))
     content =
         "<think>\n" + strip_newlines(reasoning) + "\n</think>\n\n" + strip_newlines_left(content);
-  return chatml_turn("assistant", content);
+  return content;
 }
 
-std::string render_qwen3(Messages messages, AddGenerationPrompt add) {
+RenderedChat render_qwen3(Messages messages, AddGenerationPrompt add) {
   const auto is_query = [](const ChatMessage& m) {
     return m.role == "user" &&
            !(m.content.starts_with("<tool_response>") && m.content.ends_with("</tool_response>"));
@@ -126,25 +150,26 @@ std::string render_qwen3(Messages messages, AddGenerationPrompt add) {
     last_query = i;
     break;
   }
-  std::string text;
+  ChatText text;
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const auto& message = messages[i];
-    text += message.role == "assistant"
-                ? qwen3_assistant_turn(message.content, i > last_query, i + 1 == messages.size())
-                : chatml_turn(message.role, message.content);
+    const auto& [role, content] = messages[i];
+    const bool is_last = i + 1 == messages.size();
+    add_chatml_turn(text, role,
+                    role == kAssistant ? qwen3_answer(content, i > last_query, is_last) : content);
   }
-  return add == AddGenerationPrompt::kYes ? text + "<|im_start|>assistant\n" : text;
+  if (add == AddGenerationPrompt::kYes) text.add("<|im_start|>assistant\n");
+  return text.finish();
 }
 
 // The system message stands inside the first user message; there is no generation prompt of its
 // own.
-std::string render_llama2(Messages messages, const std::string& bos, const std::string& eos) {
+RenderedChat render_llama2(Messages messages, const std::string& bos, const std::string& eos) {
   std::optional<std::string> system;
   if (messages.front().role == "system") {
     system = messages.front().content;
     messages = messages.subspan(1);
   }
-  std::string text;
+  ChatText text;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const bool user = messages[i].role == "user";
     TAPER_VALIDATE(user == (i % 2 == 0),
@@ -153,47 +178,52 @@ std::string render_llama2(Messages messages, const std::string& bos, const std::
     std::string content = messages[i].content;
     if (i == 0 && system) content = "<<SYS>>\n" + *system + "\n<</SYS>>\n\n" + content;
     if (user)
-      text += bos + "[INST] " + strip(content) + " [/INST]";
-    else if (messages[i].role == "assistant")
-      text += " " + strip(content) + " " + eos;
+      text.add(bos + "[INST] " + strip(content) + " [/INST]");
+    else if (messages[i].role == kAssistant)
+      text.add_turn(true, "", " " + strip(content) + " ", eos);
   }
-  return text;
+  return text.finish();
 }
 
-std::string llama3_turn(const std::string& role, const std::string& content) {
-  return "<|start_header_id|>" + role + "<|end_header_id|>\n\n" + content + "<|eot_id|>";
+void add_llama3_turn(ChatText& text, const std::string& role, const std::string& content) {
+  text.add_turn(role == kAssistant, "<|start_header_id|>" + role + "<|end_header_id|>\n\n", content,
+                "<|eot_id|>");
 }
 
-std::string render_llama3(Messages messages, const std::string& bos, bool dated,
-                          AddGenerationPrompt add) {
-  std::string text = bos;
+RenderedChat render_llama3(Messages messages, const std::string& bos, bool dated,
+                           AddGenerationPrompt add) {
+  ChatText text;
+  text.add(bos);
   if (dated) {  // Llama-3.1 always has a system turn, with the date its template gives by default
     const bool has_system = messages.front().role == "system";
-    text +=
-        llama3_turn("system", "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n" +
-                                  (has_system ? strip(messages.front().content) : ""));
+    add_llama3_turn(text, "system",
+                    "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n" +
+                        (has_system ? strip(messages.front().content) : ""));
     if (has_system) messages = messages.subspan(1);
   }
-  for (const auto& message : messages) text += llama3_turn(message.role, strip(message.content));
-  return add == AddGenerationPrompt::kYes
-             ? text + "<|start_header_id|>assistant<|end_header_id|>\n\n"
-             : text;
+  for (const auto& message : messages) add_llama3_turn(text, message.role, strip(message.content));
+  if (add == AddGenerationPrompt::kYes)
+    text.add("<|start_header_id|>assistant<|end_header_id|>\n\n");
+  return text.finish();
 }
 
-std::string render_plain(Messages messages, const ChatTemplateOptions& o, AddGenerationPrompt add) {
-  std::string text = o.start;
+RenderedChat render_plain(Messages messages, const ChatTemplateOptions& o,
+                          AddGenerationPrompt add) {
+  ChatText text;
+  text.add(o.start);
   for (const auto& [role, content] : messages) {
     if (role == "system")
-      text += o.system_prefix + content + o.system_suffix;
+      text.add_turn(false, o.system_prefix, content, o.system_suffix);
     else if (role == "user")
-      text += o.user_prefix + content + o.user_suffix;
+      text.add_turn(false, o.user_prefix, content, o.user_suffix);
     else
-      text += o.assistant_prefix + content + o.assistant_suffix;
+      text.add_turn(true, o.assistant_prefix, content, o.assistant_suffix);
   }
-  return add == AddGenerationPrompt::kYes ? text + o.assistant_prefix : text;
+  if (add == AddGenerationPrompt::kYes) text.add(o.assistant_prefix);
+  return text.finish();
 }
 
-std::string render_taper(Messages messages, AddGenerationPrompt add) {
+RenderedChat render_taper(Messages messages, AddGenerationPrompt add) {
   ChatTemplateOptions o;
   o.start = "<|bos|>";
   o.system_prefix = "<|system|>";
@@ -308,6 +338,11 @@ ChatTemplate ChatTemplate::from_model_directory(const std::filesystem::path& dir
 
 std::string ChatTemplate::render(std::span<const ChatMessage> messages,
                                  AddGenerationPrompt add) const {
+  return render_with_answers(messages, add).text;
+}
+
+RenderedChat ChatTemplate::render_with_answers(std::span<const ChatMessage> messages,
+                                               AddGenerationPrompt add) const {
   check_messages(messages);
   const auto& family = options_.family;
   if (const auto chatml = chatml_defaults().find(family); chatml != chatml_defaults().end())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -16,6 +17,17 @@ struct ChatMessage {
 };
 
 enum class AddGenerationPrompt { kNo, kYes };
+
+// A chat as text, and where in it the assistant speaks.
+struct RenderedChat {
+  struct Part {
+    std::size_t begin = 0, end = 0;  // bytes [begin, end)
+  };
+  std::string text;
+  // One per message of the assistant: what it says behind the generation prompt, the token that
+  // ends its turn included (where the template has one).
+  std::vector<Part> answers;
+};
 
 // How messages become text. Templates of Hugging Face directories are Jinja programs, which are not
 // run: known ones are recognised by their text, others are named here by the user.
@@ -54,6 +66,8 @@ class ChatTemplate {
 
   std::string render(std::span<const ChatMessage> messages,
                      AddGenerationPrompt add_generation_prompt) const;
+  RenderedChat render_with_answers(std::span<const ChatMessage> messages,
+                                   AddGenerationPrompt add_generation_prompt) const;
 
   const std::string& family() const { return options_.family; }
 

@@ -45,6 +45,26 @@ TEST_CASE("figures of a group") {
   CHECK(s.maj == Approx(0.5));
 }
 
+TEST_CASE("prompts with fewer samples count where they have enough") {
+  const EvalScores s =
+      summarize({{"", {1, 0, 0, 0}, {"1", "2", "3", "4"}}, {"", {1, 1}, {"5", "5"}}});
+  CHECK(s.prompts == 2);
+  CHECK(s.avg == Approx((0.25 + 1.0) / 2));
+  CHECK(s.pass.at(2) == Approx((0.5 + 1.0) / 2));
+  CHECK(s.pass.at(4) == Approx(1.0));  // of the first one
+}
+
+TEST_CASE("answers vote in the form in which they first came") {
+  JudgedPrompt judged;
+  for (const char* text : {"is \\boxed{1/2}", "is \\boxed{3}", "is \\boxed{0.5}", "is 3"})
+    add_sample(RewardRule::kBoxed, text == std::string("is 3") ? 0 : 1, text, judged);
+  REQUIRE(judged.answers.size() == 4);
+  CHECK(judged.answers[0] == judged.answers[2]);
+  CHECK(judged.answers[0] != judged.answers[1]);
+  CHECK(!judged.answers[3]);
+  CHECK(judged.scores == std::vector<double>{1, 1, 1, 0});
+}
+
 TEST_CASE("figures that are equal have the same bits, and none is above 1") {
   for (int prompts = 1; prompts <= 60; ++prompts) {
     std::vector<JudgedPrompt> all, some;

@@ -29,7 +29,7 @@ TEST_CASE("a final evaluation counts until the next iteration") {
     IterationLog log(scratch.path(), "config", 1, 0);
     log.add(1, {{"training/global_step", 1.0}}, {}, {Sample()});
     CHECK(!log.has_final_evaluation());
-    log.add_final_evaluation(1, 0.5);
+    log.add_final_evaluation(1, {{"val/score/mean", 0.5}});
     log.flush();
   }
   IterationLog log(scratch.path(), "config", 1, 1);
@@ -56,7 +56,7 @@ TEST_CASE("the first iteration of a run is known, however many jobs it takes") {
   {
     IterationLog log(scratch.path(), "config", 1, 4);  // from another run's checkpoint
     CHECK(log.first_iteration() == 5);
-    log.add_final_evaluation(4, 0.5);  // of what the run began with
+    log.add_final_evaluation(4, {{"val/score/mean", 0.5}});  // of what the run began with
     add(log, 5);
     add(log, 6);
     log.flush();

@@ -59,11 +59,19 @@ struct Fixture : TestRanks {
     Judge judge(rewards, files, ranks, &spawner, (scratch / "logs").string());
     judge.require_programs();
     judge.start_workers(ranks.rank() == 0 ? Judge::Need::kSure : Judge::Need::kPossible);
-    judge.begin(prompts);
+    auto samples = answer(judge, 0, stop);
+    if (metrics != nullptr) *metrics = judge.metrics("reward");
+    return samples;
+  }
+
+  // Has the prompts answered and judged, under the ordinals from first_ordinal on.
+  std::vector<Sample> answer(Judge& judge, int first_ordinal,
+                             const std::function<bool()>& stop = {}) {
+    judge.begin(prompts, first_ordinal);
     std::vector<Sample> mine;
     for (int i = ranks.rank(); i < 8; i += ranks.size()) {
       Completion c;
-      c.ordinal = i / 4;
+      c.ordinal = first_ordinal + i / 4;
       c.sample = i % 4;
       const auto ids = files.tokenizer().encode(texts[i], AddSpecial::kNo);
       c.response.assign(ids.begin(), ids.end());
@@ -71,9 +79,7 @@ struct Fixture : TestRanks {
       judge.submit(c);
       mine.push_back(as_sample(std::move(c)));
     }
-    auto samples = judge.finish(std::move(mine), stop);
-    if (metrics != nullptr) *metrics = judge.metrics("reward");
-    return samples;
+    return judge.finish(std::move(mine), stop);
   }
 };
 
@@ -97,8 +103,10 @@ TEST_CASE("the score is the weighted sum of the rewards, on all ranks") {
   CHECK(samples[3].rewards[0] == 1.0f);
   CHECK(samples[3].rewards[1] == -0.5f);  // four bytes
   CHECK(samples[3].score == 0.0f);
+  CHECK(samples[3].unshaped_score == 1.0f);  // its length does not count
   CHECK(samples[6].rewards[2] == 1.0f);
   CHECK_THAT(samples[6].score, WithinAbs(1.0 + 2 * -0.25 + 0.5, 1e-6));
+  CHECK(samples[6].unshaped_score == 1.5f);
   CHECK(samples[6].ordinal == 1);
   CHECK(value_of(metrics, "reward/right/mean") == 4.0 / 8);
   CHECK(value_of(metrics, "reward/length/min") == -0.5);
@@ -147,6 +155,31 @@ TEST_CASE("a response without a score counts as zero or is dropped, and is known
     REQUIRE(samples.size() == 8);
     for (int i = 0; i < 8; ++i) CHECK(samples[i].ordinal * 4 + samples[i].sample == i);
   }
+}
+
+TEST_CASE("figures are of all responses since they were begun") {
+  Fixture f;
+  Judge judge({reward("right", RewardKind::kTask), command("reports", OnError::kZero)}, f.files,
+              f.ranks, &f.spawner, (f.scratch / "logs").string());
+  judge.start_workers(Judge::Need::kPossible);
+  CHECK(judge.answer_rule() == RewardRule::kTask);
+  f.answer(judge, 0);
+  f.texts = {"#7", "#7", "#7", "#7", "#8", "#8", "#8", "#8"};  // all right
+  f.answer(judge, 2);
+  const MetricValues both = judge.metrics("reward");
+  CHECK(value_of(both, "reward/right/mean") == (4.0 + 8.0) / 16);
+  CHECK(value_of(both, "reward/right/min") == 0);
+  CHECK(value_of(both, "reward/judge/failed") == 1);
+  CHECK(value_of(both, "reward/judge/errors") == 1);
+  const double longest = value_of(both, "reward/judge/latency_s/max");
+  CHECK(longest >= value_of(both, "reward/judge/latency_s/mean"));
+  judge.begin_figures();
+  CHECK(judge.metrics("reward").empty());
+  f.answer(judge, 4);
+  const MetricValues last = judge.metrics("val");
+  CHECK(value_of(last, "val/right/mean") == 1.0);
+  CHECK(value_of(last, "val/right/min") == 1.0);
+  CHECK(value_of(last, "val/judge/failed") == 0);
 }
 
 TEST_CASE("workers that score nothing end the job, whatever errors count as") {

@@ -58,6 +58,8 @@ TEST_CASE("rollouts that cannot teach are refused") {
   check_problem(problems("Samples Per Prompt: 1", "rloo"), {"Rollout/Samples Per Prompt is 1"});
   CHECK(problems("Samples Per Prompt: 1", "reinforce++").empty());
   check_problem(problems("Samples Per Prompt: 0"), {"Rollout/Samples Per Prompt", "at least 1"});
+  check_problem(problems("Repetition Penalty: 1.2"),
+                {"Rollout/Repetition Penalty is 1.2", "wrong probabilities", "Evaluation/Sets"});
   check_problem(problems("Temperature: 0"), {"Rollout/Temperature is 0", "above 0"});
   CHECK(problems("Samples Per Prompt: 2, Temperature: 0.1").empty());
 }
@@ -66,7 +68,7 @@ TEST_CASE("a reward rule must fit the prompts") {
   RunOptions o;
   o.data.rule = RewardRule::kBoxed;
   check_problem(o.problems(), {"Data/Reward Rule", "Data/Prompts"});
-  o.data.prompts = "prompts.jsonl";
+  o.data.prompts = {"prompts.jsonl"};
   CHECK(o.problems().empty());
   o.data.rule = RewardRule::kTask;
   check_problem(o.problems(), {"Data/Prompts", "Data/Reward Rule"});
@@ -210,6 +212,12 @@ TEST_CASE("settings of the algorithm that do not fit each other are refused") {
   CHECK(o.problems().empty());
   o.dynamic.on = true;
   check_problem(o.problems(), {"Algorithm/Dynamic Sampling", "Rollout/Samples Per Prompt is 1"});
+  o = {};
+  o.dynamic.on = true;
+  o.rewards.emplace_back().kind = RewardKind::kOverlong;
+  check_problem(o.problems(), {"Algorithm/Dynamic Sampling", "nothing but length, overlong"});
+  o.rewards.emplace_back().kind = RewardKind::kTask;
+  CHECK(o.problems().empty());
 }
 
 TEST_CASE("settings that do not fit each other are named together") {
@@ -222,7 +230,7 @@ TEST_CASE("settings that do not fit each other are named together") {
   o.training.mini_batches = 1;
   o.evaluation.every = 3;
   CHECK(o.problems().empty());
-  o.data.prompts = "prompts.jsonl";
+  o.data.prompts = {"prompts.jsonl"};
   o.data.rule = RewardRule::kExact;
   check_problem(o.problems(), {"Evaluation/Every is 3", "Data/Evaluation Prompts"});
   o.data.evaluation_prompts = "held_out.jsonl";

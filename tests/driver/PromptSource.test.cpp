@@ -23,7 +23,7 @@ class TextFile {
  public:
   explicit TextFile(const std::string& text)
       : path_((std::filesystem::temp_directory_path() /
-               ("taper-prompts-" + std::to_string(::getpid())))
+               ("taper-prompts-" + std::to_string(::getpid()) + "-" + std::to_string(++made)))
                   .string()) {
     std::ofstream(path_) << text;
   }
@@ -31,6 +31,7 @@ class TextFile {
   const std::string& path() const { return path_; }
 
  private:
+  inline static int made = 0;
   std::string path_;
 };
 
@@ -49,7 +50,7 @@ const ModelFiles& model() {
 
 DataOptions from_file(const std::string& path) {
   DataOptions options;
-  options.prompts = path;
+  options.prompts = {path};
   options.rule = RewardRule::kExact;
   return options;
 }
@@ -60,8 +61,8 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
   const TextFile file(ten_lines());
   const PromptSource source(from_file(file.path()), model(), 100, 5);
   std::vector<std::vector<std::string>> passes(3);
-  for (int iteration = 0; iteration < 6; ++iteration)
-    for (const Prompt& p : source.training(iteration, 5)) passes[iteration / 2].push_back(p.truth);
+  for (int batch = 0; batch < 6; ++batch)
+    for (const Prompt& p : source.training(batch, 5)) passes[batch / 2].push_back(p.truth);
   for (const auto& pass : passes)
     CHECK(std::set<std::string>(pass.begin(), pass.end()).size() == 10);
   CHECK(passes[0] != passes[1]);
@@ -82,6 +83,28 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
   };
   CHECK(truths(again) == passes[0]);
   CHECK(truths(other) != passes[0]);
+}
+
+TEST_CASE("several files are mixed by weights, and keep what rewards may see") {
+  const TextFile file(ten_lines()),
+      other(
+          R"({"prompt": "x", "data_source": "b", "ground_truth": "1", "extra_info": {"k": [1, "ü"]}})");
+  DataOptions options = from_file(file.path());
+  options.prompts.push_back(other.path());
+  const auto count = [&](const PromptSource& source) {
+    int found = 0;
+    for (const Prompt& p : source.training(0, 44)) found += p.source == "b";
+    return found;
+  };
+  CHECK(count(PromptSource(options, model(), 100, 5)) == 4);  // each alike, four passes
+  options.weights = {1, 3};
+  const PromptSource source(options, model(), 100, 5);
+  CHECK(count(source) == 33);
+  CHECK(source.training_file_prompts() == 11);
+  for (const Prompt& p : source.training(0, 8))
+    CHECK(p.extra == (p.source == "b" ? "{\"k\":[1,\"ü\"]}" : ""));
+  options.weights = {1};
+  CHECK(!options.problems().empty());
 }
 
 TEST_CASE("prompts that are too long are left out") {
@@ -108,6 +131,40 @@ TEST_CASE("chats are rendered, and what is missing is named") {
     const TextFile file(R"({"prompt": "1+1="})");
     CHECK_THROWS_WITH(PromptSource(from_file(file.path()), model(), 200, 1),
                       ContainsSubstring(file.path() + ":1") && ContainsSubstring("ground_truth"));
+  }
+}
+
+TEST_CASE("prompts that cannot be used are told with file, line and a way out") {
+  struct Case {
+    const char *line, *problem, *advice;
+  };
+  const std::string long_one =
+      R"({"prompt": ")" + std::string(300, 'x') + R"(", "ground_truth": "1"})";
+  const Case cases[] = {
+      {R"({"prompt": "a", "ground_truth": )", ":1: not valid JSON", "one object per line"},
+      {R"(["a"])", ":1: not a JSON object", ""},
+      {R"({"ground_truth": "1"})", ":1: exactly one of 'prompt'", "add what is missing"},
+      {R"({"prompt": "a", "messages": [], "ground_truth": "1"})", ":1: exactly one", "remove"},
+      {R"({"prompt": "a"})", ":1 has no 'ground_truth'", "add it"},
+      {R"({"prompt": "a", "ground_truth": ""})", ":1 has no 'ground_truth'", "add it"},
+      {R"({"prompt": "a", "ground_truth": {"x": 1}})", ":1: 'ground_truth' is {\"x\":1}",
+       "write it as a text"},
+      {R"({"prompt": "a", "ground_truth": true})", ":1: 'ground_truth' is true", "as a text"},
+      {R"({"prompt": "a", "ground_truth": "1", "data_source": 5})", ":1: 'data_source' must be",
+       "a text"},
+      {R"({"prompt": "a", "reward_model": "x"})", ":1: 'reward_model' must be an object", "key"},
+      {R"({"prompt": "", "ground_truth": "1"})", ":1: the prompt is empty", "remove the line"},
+      {R"({"prompt": [], "ground_truth": "1"})", ":1: 'prompt' is []", "not empty"},
+      {R"({"prompt": {"role": "user"}, "ground_truth": "1"})", ":1: 'prompt' is {",
+       "a list of messages"},
+      {R"({"tokens": [99999], "ground_truth": "1"})", ":1: token id 99999", "are below"},
+      {long_one.c_str(), ": all prompts are longer than 200", "raise Rollout/Max Prompt Tokens"},
+  };
+  for (const Case& c : cases) {
+    const TextFile file(c.line);
+    INFO(c.line);
+    CHECK_THROWS_WITH(PromptSource(from_file(file.path()), model(), 200, 1),
+                      ContainsSubstring(file.path() + c.problem) && ContainsSubstring(c.advice));
   }
 }
 

@@ -244,3 +244,28 @@ TEST_CASE("truncated sampling has the same bits for any layout, and the training
     CHECK(least > 0.0);
   }
 }
+
+TEST_CASE("a repetition penalty has the same bits for any layout and cache") {
+  const Group group = world();
+  for (const auto& name : models_for(group)) {
+    INFO(name);
+    GoldenModel m(name, group);
+    const auto requests = mixed_requests(m, 8, 40);
+    for (const float temperature : {0.0f, 0.8f}) {
+      SamplingOptions o = sampling(temperature);
+      o.repetition_penalty = 1.4f;
+      if (temperature > 0) o.top_p = 0.9f;
+      const Generation reference = alone(name, o, requests);
+      CHECK(difference(generate(m, roomy(m), o, some_stops(), requests), reference).empty());
+      EngineOptions small = roomy(m);
+      small.kv_blocks = 5;
+      small.scheduler.max_step_rows = 70;
+      const Generation g = generate(m, small, o, some_stops(), requests);
+      CHECK(g.preemptions > 0);
+      CHECK(difference(g, reference).empty());
+      SamplingOptions without = o;
+      without.repetition_penalty = 1.0f;
+      CHECK(!difference(alone(name, without, requests), reference).empty());
+    }
+  }
+}

@@ -49,6 +49,22 @@ def check_sft(check: Check) -> None:
             print(f"sft: '{word}' and {code} are expected\n{outcome.code}: {outcome.text}")
 
     scratch = ["--set", "Training/From Scratch=on"]
+    examples = check.folder / "examples.jsonl"
+    files = ["--set", f"Data/Files={examples}", "--set", "Training/Epochs=2"]
+    good = '{"prompt": "1+1=", "response": "2"}\n'
+    for line, problem in (('{"prompt": "x"', "JSON"), ('{"prompt": "x"}', "has no 'response'"),
+                          ('{"prompt": "x", "response": 5}', "'response' is 5"),
+                          ('{"prompt": "x", "response": ""}', "the response is empty"),
+                          ('{"messages": [{"role": "user", "content": "x"}]}', "none of the assistant")):
+        examples.write_text(good + line + "\n")
+        expect(2, f"{examples}:2: ", *files)
+        expect(2, problem, *files)
+    examples.write_text(good)
+    expect(0, f"input is valid; would start from {check.model}\n", *files)
+    expect(2, "Data/Files is nowhere", "--set", "Data/Files=nowhere")
+    expect(2, "Training/Epochs is 2", "--set", "Training/Epochs=2")
+    expect(2, "Validation/Every is 2", "--set", "Validation/Every=2")
+    examples.unlink()
     expect(0, f"input is valid; would start from {check.model}\n")
     expect(2, "memory plan", "--set", f"Training/Max Tokens={1 << 26}")
     sorted(check.model.glob("*.safetensors"))[-1].unlink()

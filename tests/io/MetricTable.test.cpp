@@ -39,6 +39,8 @@ TEST_CASE("every metric has a name of its own, a unit and a description") {
   REQUIRE(meaning_of("/metrics/reward/judge/latency_s/mean") != nullptr);
   CHECK(meaning_of("/metrics/reward/judge/latency_s/mean")->units == "s");
   CHECK(meaning_of("/metrics/val/reward/judge/style/mean")->units == "1");
+  REQUIRE(meaning_of("/metrics/val/final/reward/judge/latency_s/max") != nullptr);
+  CHECK(meaning_of("/metrics/val/final/reward/judge/latency_s/max")->units == "s");
   CHECK(meaning_of("/metrics/reward/judge/unheard") == nullptr);
 }
 

@@ -124,6 +124,7 @@ def taper_generate(args, requests):
     words = ["generate", "--model", args.model, "--prompts", "IN", "--output", "OUT"]
     words += ["--max-new-tokens", str(args.tokens), "--temperature", "0", "--seed", "1"]
     words += ["--samples", "1", "--layout", args.layout, "--dtype", args.dtype]
+    words += ["--repetition-penalty", str(args.repetition_penalty)]
     return run_taper(args, words + shlex.split(args.generate_options), requests)
 
 
@@ -214,10 +215,20 @@ def same_text(reference, line):
     )
 
 
+def penalized(logits, ids, tokens, penalty):
+    """What the processor of transformers makes of the logits behind each prefix of an answer."""
+    process = transformers.RepetitionPenaltyLogitsProcessor(penalty)
+    prefixes = [torch.tensor([ids + tokens[:step]]) for step in range(len(logits))]
+    rows = [process(prefix, row[None]) for prefix, row in zip(prefixes, logits)]
+    return torch.cat(rows)
+
+
 def compare_answer(reference, ids, line, name, args, result):
     """Follows one greedy answer; adds a row and problems."""
     tokens = line["tokens"]
     logits = reference.logits(ids + tokens)[len(ids) - 1 :]
+    if args.repetition_penalty != 1.0:
+        logits = penalized(logits, ids, tokens, args.repetition_penalty)
     spread = (logits.max() - logits.min()).item()
     limit = args.tolerance * spread
     chosen = logits[:-1].gather(1, torch.tensor(tokens, dtype=torch.long)[:, None])[:, 0]
@@ -270,6 +281,7 @@ def parse():
     parser.add_argument("--dtype", default="f32", choices=("f32", "bf16"), help="of generate")
     parser.add_argument("--score-options", default="", help="more options of taper score")
     parser.add_argument("--generate-options", default="", help="more options of taper generate")
+    parser.add_argument("--repetition-penalty", type=float, default=1.0, help="of generate")
     parser.add_argument("--tokens", type=int, default=200, help="generated per prompt")
     parser.add_argument("--tolerance", type=float, default=1e-5, help="fraction of the range")
     parser.add_argument("--timeout", type=float, default=1800, help="seconds for each run")

@@ -49,10 +49,10 @@ SamplingOptions sampling() {
 const StopOptions kStops{{2, 40, 81}, {}, {}};
 
 // On one rank, with room for everything.
-Generation static_run(const std::string& name) {
+Generation static_run(const std::string& name, const SamplingOptions& o = sampling()) {
   const Group self = Group::self();
   GoldenModel m(name, self);
-  return generate(m, roomy(m), sampling(), kStops, small_requests(m.config.vocab));
+  return generate(m, roomy(m), o, kStops, small_requests(m.config.vocab));
 }
 
 struct Case {
@@ -93,8 +93,8 @@ struct Coverage {
 
 // Changes layouts at `first`, then every `period` steps along `route` until it ends.
 void run(Fleet& fleet, const std::string& start, const std::vector<Switch>& route, int first,
-         int period, Coverage& coverage) {
-  fleet.begin(start, sampling(), kStops, small_requests(fleet.model.config.vocab));
+         int period, Coverage& coverage, const SamplingOptions& o = sampling()) {
+  fleet.begin(start, o, kStops, small_requests(fleet.model.config.vocab));
   for (int i = 0; i < first; ++i) fleet.step();
   for (std::size_t at = 0; at < route.size(); ++at) {
     const ReshapeReport report = fleet.reshape(route[at]);
@@ -144,6 +144,22 @@ TEST_CASE("several changes in one generation, moved, recomputed and mixed") {
         REQUIRE(difference(reference, fleet) == "");
       }
       if (kv == Kv::kRecompute && ranks() > 1) CHECK(seen.recomputed > 0);
+    }
+  }
+}
+
+TEST_CASE("a repetition penalty goes with the sequences through changes of layout") {
+  SamplingOptions o = sampling();
+  o.repetition_penalty = 1.5f;
+  for (const Case& c : cases()) {
+    INFO(c.model << " " << c.from << " " << c.to);
+    const Generation reference = static_run(c.model, o);
+    CHECK(difference(static_run(c.model), reference) != "");
+    Fleet fleet(c.model, DivisorChain::of(ranks()), c.smallest, tight);
+    Coverage seen;
+    for (const Kv kv : {Kv::kMove, Kv::kRecompute}) {
+      run(fleet, c.from, {{c.to, kv}, {c.from, kv}}, 5, 4, seen, o);
+      REQUIRE(difference(reference, fleet) == "");
     }
   }
 }

@@ -17,6 +17,13 @@ TEST_CASE("every rule is a kind of reward of the same name") {
   CHECK(!rule_of(RewardKind::kNone));
 }
 
+TEST_CASE("penalties for the form shape, all else does not") {
+  for (const auto& [name, kind] : named_reward_kinds()) {
+    INFO(name);
+    CHECK(is_shaping(kind) == (name == "length" || name == "overlong" || name == "repetition"));
+  }
+}
+
 TEST_CASE("names must fit metrics and files") {
   RewardOptions o;
   o.kind = RewardKind::kTask;

@@ -15,7 +15,7 @@ std::vector<Sample> groups(const std::vector<std::pair<float, float>>& scores) {
       Sample s;
       s.ordinal = static_cast<std::int64_t>(g);
       s.sample = k;
-      s.score = k == 0 ? scores[g].first : scores[g].second;
+      s.score = s.unshaped_score = k == 0 ? scores[g].first : scores[g].second;
       samples.push_back(s);
     }
   return samples;
@@ -54,4 +54,13 @@ TEST_CASE("a group of one passes, nothing gives nothing") {
   one.pop_back();
   CHECK(count_teaching_groups(one) == 1);
   CHECK(select_groups({}, 3).samples.empty());
+}
+
+TEST_CASE("groups whose scores differ by shaping alone do not teach") {
+  auto all = groups({{1, 1}, {0, 1}, {0, 0}});
+  for (Sample& s : all) s.score -= s.sample == 0 ? 0.25f : 0.0f;  // of the length, say
+  CHECK(count_teaching_groups(all) == 1);
+  CHECK(ordinals(select_groups(all, 1).samples) == std::vector<std::int64_t>{1});
+  for (Sample& s : all) s.score = 0.0f;  // shaping can also hide a difference
+  CHECK(count_teaching_groups(all) == 1);
 }

@@ -37,6 +37,21 @@ TEST_CASE("samples are shared out completely and evenly, whatever the number of 
   }
 }
 
+TEST_CASE("of a sequence any stretches may be targets") {
+  const std::vector<std::int32_t> tokens{10, 11, 12, 13, 14, 15};
+  PackedSamples pair, ranges;
+  pair.add(std::vector<std::int32_t>{10, 11}, std::vector<std::int32_t>{12, 13, 14, 15});
+  ranges.add(tokens, std::vector<Range>{{2, 6}});
+  CHECK(ranges.sequences.ids == pair.sequences.ids);
+  CHECK(ranges.sequences.lengths == pair.sequences.lengths);
+  CHECK(ranges.rows == pair.rows);
+  CHECK(ranges.targets == pair.targets);
+  ranges.add(tokens, std::vector<Range>{{1, 2}, {4, 5}});  // rows go on behind the first sequence
+  CHECK(ranges.sequences.lengths == std::vector<int>{5, 5});
+  CHECK(ranges.rows == std::vector<int>{1, 2, 3, 4, 5, 8});
+  CHECK(ranges.targets == std::vector<std::int32_t>{12, 13, 14, 15, 11, 14});
+}
+
 TEST_CASE("micro-batches keep the order and their limits") {
   const auto batches = cut_micro_batches({5, 5, 5, 9, 1, 1, 1, 10}, 10, 3);
   CHECK(batches == std::vector<std::vector<int>>{{0, 1}, {2}, {3, 4}, {5, 6}, {7}});

@@ -229,6 +229,39 @@ TEST_CASE("no loss and no aggregation depends on micro-batches and replicas beyo
     CHECK(distance(gradients[i - 1], gradients[i]) > 1e-3);
 }
 
+TEST_CASE("the reported losses are those of the formulas, token by token") {
+  const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
+  Policy first(self, self, 2048);
+  const auto now = first.rollout(), samples = first.stale_rollout();
+  StepTotals totals;
+  for (const Sample& s : samples) totals.add(s.loss_tokens());
+  for (PolicyLossOptions loss : all_losses()) {
+    loss.clip_low = loss.clip_high = 0.01;  // as near as the samples are to the policy
+    LossSums expected;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const Sample& s = samples[i];
+      if (s.loss_tokens() == 0) continue;
+      const std::vector<float>& log_probs = now[i].log_probs;
+      const double w = token_weight(loss, totals, s.loss_tokens());
+      for (std::size_t t = 0; t < log_probs.size(); ++t)
+        if (s.carries_loss(t))
+          add_token_loss(loss,
+                         {log_probs[t], s.log_probs[t], s.ref_log_probs[t], s.advantages[t], 0.0f,
+                          s.correction[t], mean_log_ratio(s, log_probs)},
+                         w, expected);
+    }
+    Policy policy(world, self, 64);
+    const UpdateReport report = policy.update(samples, loss);
+    INFO("loss " << static_cast<int>(loss.kind) << ", aggregation "
+                 << static_cast<int>(loss.aggregation));
+    CHECK(relative(expected.policy, report.policy_loss) < 1e-6);
+    CHECK(relative(expected.kl, report.kl) < 1e-6);
+    CHECK(expected.clipped > 0.0);
+    CHECK(relative(expected.clipped / expected.tokens, report.clip_fraction) < 1e-12);
+    CHECK(relative(expected.ppo_kl / expected.tokens, report.ppo_kl) < 1e-6);
+  }
+}
+
 TEST_CASE("tokens without a loss change nothing, wherever they stand") {
   const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
   Policy with(world, self, 128), without(world, self, 128);

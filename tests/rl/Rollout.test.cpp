@@ -49,6 +49,7 @@ TEST_CASE("samples arrive on all ranks in the order of (ordinal, sample) with al
     s.rewards = {static_cast<float>(i), 2.0f};
     s.spans = {{0, 1, i}, {2 * i, 2, 0}};
     s.score = static_cast<float>(i);
+    s.unshaped_score = static_cast<float>(-i);
     s.finish = static_cast<FinishReason>(i % 3);
     mine.push_back(s);
   }
@@ -66,6 +67,7 @@ TEST_CASE("samples arrive on all ranks in the order of (ordinal, sample) with al
     CHECK(s.rewards == std::vector<float>{static_cast<float>(i), 2.0f});
     CHECK(s.spans == std::vector<ProducedBy>{{0, 1, i}, {2 * i, 2, 0}});
     CHECK(s.score == static_cast<float>(i));
+    CHECK(s.unshaped_score == static_cast<float>(-i));
     CHECK(s.finish == static_cast<FinishReason>(i % 3));
   }
 }

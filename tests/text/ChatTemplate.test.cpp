@@ -63,6 +63,37 @@ TEST_CASE("rendered chats equal apply_chat_template of transformers") {
   }
 }
 
+TEST_CASE("answers are what the assistant says behind the generation prompt, its end included") {
+  const std::vector<ChatMessage> messages = {
+      {"user", "u1"}, {"assistant", " a1 "}, {"user", "u2"}, {"assistant", "a2"}};
+  const auto answers = [&](const std::string& name) {
+    const RenderedChat chat =
+        family(name, "<s>", "</s>").render_with_answers(messages, AddGenerationPrompt::kNo);
+    std::vector<std::string> texts;
+    for (const auto& [begin, end] : chat.answers)
+      texts.push_back(chat.text.substr(begin, end - begin));
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  for (const char* name : {"chatml", "qwen2", "qwen2.5", "qwen2.5-base", "qwen2.5-math", "smollm2"})
+    CHECK(answers(name) == Texts{" a1 <|im_end|>", "a2<|im_end|>"});
+  CHECK(answers("qwen3") == Texts{" a1 <|im_end|>", "<think>\n\n</think>\n\na2<|im_end|>"});
+  CHECK(answers("llama2") == Texts{" a1 </s>", " a2 </s>"});
+  CHECK(answers("llama3") == Texts{"a1<|eot_id|>", "a2<|eot_id|>"});
+  CHECK(answers("llama3.1") == Texts{"a1<|eot_id|>", "a2<|eot_id|>"});
+  CHECK(answers("taper") == Texts{" a1 <|eos|>", "a2<|eos|>"});
+  CHECK(answers("plain") == Texts{" a1 ", "a2"});
+
+  // The last one stands where a generation would begin.
+  for (const char* name : {"chatml", "qwen3", "smollm2", "llama2", "llama3", "llama3.1", "taper"}) {
+    INFO(name);
+    const auto chat = family(name, "<s>", "</s>");
+    const RenderedChat whole = chat.render_with_answers(messages, AddGenerationPrompt::kNo);
+    const std::string prompt = chat.render(std::span(messages).first(3), AddGenerationPrompt::kYes);
+    CHECK(whole.text.substr(0, whole.answers.back().begin) == prompt);
+  }
+}
+
 TEST_CASE("the embedded tokenizer's template is recognised") {
   const auto chat = ChatTemplate::from_model_directory(std::filesystem::path(TAPER_SOURCE_DIR) /
                                                        "data/tokenizer");

@@ -20,6 +20,8 @@ from report.data import (
     smoothing_window,
 )
 from report.evaluation import draw_curve, draw_evaluation, how_sampled
+from report.evaluation_sets import draw_evaluation_sets
+from report.fine_tuning import draw_fine_tuning
 from report.layout_forecasts import draw_forecasts
 from report.layout_prediction import draw_generation_time
 from report.layout_regret import draw_regret
@@ -277,6 +279,8 @@ LAYOUT_FIGURES: tuple[Drawing, ...] = (
 FIGURES: tuple[Drawing, ...] = (
     ("reward", "Reward", draw_reward),
     ("evaluation", "Evaluation on held-out prompts", draw_evaluation),
+    ("evaluation_sets", "Named held-out sets", draw_evaluation_sets),
+    ("fine_tuning", "Loss of fine-tuning", draw_fine_tuning),
     ("response_length", "Response length", draw_response_length),
     ("length_histogram", "Distribution of response lengths", draw_length_histogram),
     ("entropy", "Entropy", draw_entropy),

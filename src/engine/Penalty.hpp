@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/Views.hpp"
+#include "model/ModelParallel.hpp"
+
+namespace taper {
+
+// The repetition penalty of transformers (RepetitionPenaltyLogitsProcessor): the logit of each id
+// that a sequence has, in its prompt or its response, is divided by the penalty where it is
+// positive and multiplied by it where it is negative; once, however often the id is there. Element
+// by element, so the same for every tensor-parallel degree.
+class RepetitionPenalty {
+ public:
+  // 1: off. Above 0.
+  explicit RepetitionPenalty(float penalty) : penalty_(penalty) {}
+
+  bool is_on() const { return penalty_ != 1.0f; }
+  // logits: (rows, local vocabulary) of this rank's shard, as the model gives them, before the
+  // temperature; tokens[i] is the sequence of row i.
+  void apply(const ModelParallel& parallel, FloatMatrix logits,
+             std::span<const std::span<const std::int32_t>> tokens);
+
+ private:
+  float penalty_;
+  std::vector<std::uint32_t> seen_;  // by local id: the last mark that it got
+  std::uint32_t mark_ = 0;
+};
+
+}  // namespace taper

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files of JSON lines as prompts and examples have them: reading with errors that name file and
+// line.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "text/ChatTemplate.hpp"
+
+namespace taper::detail {
+
+// One line, with what its errors must name.
+struct JsonLine {
+  nlohmann::json object;
+  std::string where;  // "file:line"
+  int number = 0;     // from 1
+
+  // Throws Error (kBadInput).
+  [[noreturn]] void fail(const std::string& problem) const;
+  // The value of a key; null where it is absent or null.
+  const nlohmann::json* find(const char* key) const;
+};
+
+// The value of a key of an object; null where it is absent or null.
+const nlohmann::json* find(const nlohmann::json& object, const char* key);
+
+// A value as it stands in the file, cut where it is long.
+std::string shown(const nlohmann::json& value);
+
+// Calls `read` with each line that is not white space. Throws Error naming file and line where one
+// is no JSON object, and naming the file where it has none; `what` is what it should have
+// ("prompts").
+void read_json_lines(const std::filesystem::path& path, const std::string& what,
+                     const std::function<void(const JsonLine&)>& read);
+
+// The value of `key` as chat messages, token ids (not empty each). Throw Error naming the entry
+// that is wrong.
+std::vector<ChatMessage> read_messages(const JsonLine& line, const nlohmann::json& list,
+                                       const char* key, const char* wanted);
+std::vector<int> read_tokens(const JsonLine& line, const nlohmann::json& list, const char* key);
+
+}  // namespace taper::detail

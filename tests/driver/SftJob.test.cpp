@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/SftJob.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+
+#include "comm/Collectives.hpp"
+#include "driver/TestRanks.hpp"
+#include "io/Json.hpp"
+#include "io/MetricTable.hpp"
+#include "io/MetricsLog.hpp"
+#include "support/Scratch.hpp"
+
+using namespace taper;
+using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using Catch::Matchers::WithinRel;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kGolden = TAPER_GOLDEN_DIR "/sft";
+
+// The settings of the golden run.
+SftOptions golden_run(const Json& settings, const std::string& output) {
+  SftOptions o;
+  o.model.directory = TAPER_GOLDEN_DIR "/models/llama_a";
+  o.model.type = WeightType::kF32;
+  o.data.files = {kGolden + "/train.jsonl"};
+  o.data.validation_files = {kGolden + "/held_out.jsonl"};
+  o.data.shuffle = false;
+  o.epochs = settings["epochs"];
+  o.batch_tokens = settings["batch_tokens"];
+  o.validate_every = 1;
+  o.training.max_tokens = 64;
+  o.adamw = {settings["beta1"], settings["beta2"], settings["epsilon"], settings["weight_decay"],
+             settings["clip_norm"]};
+  o.schedule.kind = ScheduleOptions::Kind::kCosine;
+  o.schedule.peak = settings["learning_rate"];
+  o.schedule.warmup_steps = settings["warmup_steps"];
+  o.schedule.final_share = settings["final_share"];
+  o.output = output;
+  return o;
+}
+
+using Series = std::vector<std::map<std::string, double>>;  // by step
+
+Series metrics_of(const SftOptions& options) {
+  Series series;
+  for (const auto& record : read_metrics_log(options.run_path() + "/metrics.jsonl")) {
+    REQUIRE(record.iteration == std::ssize(series));
+    series.emplace_back(record.values.begin(), record.values.end());
+  }
+  return series;
+}
+
+struct Fixture : TestRanks {
+  explicit Fixture(const std::vector<int>& degrees = {}) : TestRanks(degrees) {}
+
+  SftOptions options(const std::string& name) const {
+    return golden_run(golden["settings"], (scratch / name).string());
+  }
+  // Rank 0 writes last.
+  ExitCode run(const SftOptions& o, const std::string& resume = "none") const {
+    const ExitCode code =
+        SftJob(o, ranks).run({"", nullptr, find_resume_point(ranks, resume, o.run_path())});
+    barrier(ranks.world());
+    return code;
+  }
+
+  Scratch scratch;
+  Json golden = read_json_file(kGolden + "/golden.json");
+};
+
+}  // namespace
+
+TEST_CASE("losses, gradients and rates are those of PyTorch, step by step") {
+  Fixture f;
+  const std::size_t steps = f.golden["losses"].size();
+  std::vector<double> held_out;
+  for (const int tp : {1, world_size()}) {
+    SftOptions o = f.options("tp" + std::to_string(tp));
+    o.training.tp = tp;
+    REQUIRE(f.run(o) == ExitCode::kDone);
+    const Series series = metrics_of(o);
+    REQUIRE(series.size() == steps + 1);
+    CHECK_THAT(series[0].at("val/loss"), WithinRel(f.golden["held_out"][0].get<double>(), 2e-6));
+    for (std::size_t i = 0; i < steps; ++i) {
+      const auto& step = series[i + 1];
+      INFO("step " << i + 1);
+      CHECK_THAT(step.at("train/loss"), WithinRel(f.golden["losses"][i].get<double>(), 2e-5));
+      CHECK_THAT(step.at("train/grad_norm"),
+                 WithinRel(f.golden["grad_norms"][i].get<double>(), 2e-5));
+      CHECK_THAT(step.at("train/lr"), WithinRel(f.golden["rates"][i].get<double>(), 1e-12));
+      CHECK_THAT(step.at("val/loss"), WithinRel(f.golden["held_out"][i + 1].get<double>(), 2e-5));
+      CHECK(step.at("train/examples") == f.golden["examples"][i].get<double>());
+      for (const auto& [name, value] : step) CHECK(meaning_of("/metrics/" + name) != nullptr);
+    }
+    CHECK(series.back().at("train/epoch") == 3.0);
+    held_out.push_back(series[0].at("val/loss"));
+  }
+  for (const double loss : held_out) CHECK(loss == held_out.front());  // whatever the layout
+}
+
+TEST_CASE("a resumed fine-tuning has the bits of a straight one") {
+  Fixture f;
+  SftOptions straight = f.options("straight");
+  straight.data.shuffle = true;
+  straight.checkpoint = {4, 100};
+  f.run(straight);
+  SftOptions parts = straight;
+  parts.output = (f.scratch / "parts").string();
+  f.run(parts);
+  // As if killed behind the first checkpoint.
+  const fs::path checkpoints = fs::path(parts.run_path()) / "checkpoints";
+  REQUIRE(CheckpointStore::list(checkpoints).size() > 1);
+  if (f.ranks.rank() == 0) {
+    CheckpointStore(checkpoints, 1).remove_after(4);
+    fs::remove_all(parts.output);
+  }
+  barrier(f.ranks.world());
+  f.run(parts, "auto");
+  CHECK(slurp(fs::path(parts.output) / "model.safetensors") ==
+        slurp(fs::path(straight.output) / "model.safetensors"));
+  CHECK(metrics_of(parts) == metrics_of(straight));
+  // A finished run repeats what is behind its last checkpoint.
+  f.run(parts, "auto");
+  CHECK(metrics_of(parts) == metrics_of(straight));
+
+  SftOptions other = parts;
+  other.data.files.push_back(kGolden + "/held_out.jsonl");
+  CHECK_THROWS_MATCHES(
+      f.run(other, "auto"), Error,
+      MessageMatches(ContainsSubstring("other examples") && ContainsSubstring("--resume none")));
+  other = parts;
+  other.seed = 99;
+  CHECK_THROWS_MATCHES(f.run(other, "auto"), Error, MessageMatches(ContainsSubstring("Run/Seed")));
+}
+
+TEST_CASE("micro-batches do not change the loss, and a stop saves the state") {
+  Fixture f;
+  SftOptions small = f.options("small"), large = f.options("large");
+  large.training.max_tokens = 256;  // which changes what is too long, too, but nothing is
+  f.run(small);
+  f.run(large);
+  const Series a = metrics_of(small), b = metrics_of(large);
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 1; i < a.size(); ++i)
+    CHECK_THAT(a[i].at("train/loss"), WithinRel(b[i].at("train/loss"), 1e-5));
+
+  SftOptions stopped = f.options("stopped");
+  StopRequest stop;
+  stop.set_deadline(0.0);
+  const ExitCode code = SftJob(stopped, f.ranks).run({"", &stop, {}});
+  barrier(f.ranks.world());
+  CHECK(code == ExitCode::kStoppedEarly);
+  CHECK(!fs::exists(stopped.output));
+  CHECK_THAT(slurp(stopped.run_path() + "/status.json"), ContainsSubstring("\"stopped\""));
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/Penalty.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "device/Runtime.hpp"
+#include "engine/Truncation.hpp"
+#include "kernels/logits.hpp"
+
+using namespace taper;
+
+namespace {
+
+constexpr double kRarest = -25.0;  // log-prob; integer masses end at 2^-40
+
+ModelConfig config_of(int vocab) {
+  ModelConfig c;
+  c.layers = 1;
+  c.hidden = 64;
+  c.heads = 8;
+  c.kv_heads = 4;
+  c.head_dim = 8;
+  c.intermediate = 512;
+  c.vocab = vocab;
+  c.max_positions = 64;
+  return c;
+}
+
+// Logits of one row on one rank.
+struct Row {
+  explicit Row(const std::vector<float>& values)
+      : table(config_of(static_cast<int>(values.size()))),
+        parallel(table, self),
+        memory(static_cast<std::size_t>(parallel.shard().vocab().size()) * kVocabBlock, 0.0f),
+        logits(make_matrix(memory.data(), 1, static_cast<int>(memory.size()))) {
+    std::copy(values.begin(), values.end(), memory.begin());
+  }
+  void penalize(RepetitionPenalty& penalty, const std::vector<std::int32_t>& tokens) {
+    const std::vector<std::span<const std::int32_t>> rows{tokens};
+    penalty.apply(parallel, logits, rows);
+  }
+
+  Group self = Group::self();
+  ParamTable table;
+  ModelParallel parallel;
+  std::vector<float> memory;
+  FloatMatrix logits;
+};
+
+}  // namespace
+
+TEST_CASE("each id that is there is penalized once, away from being drawn") {
+  Row row({2.0f, -2.0f, 0.0f, 5.0f});
+  RepetitionPenalty penalty(2.0f);
+  CHECK(penalty.is_on());
+  CHECK(!RepetitionPenalty(1.0f).is_on());
+  row.penalize(penalty, {0, 1, 0, 0, 2});
+  CHECK(row.memory[0] == 1.0f);
+  CHECK(row.memory[1] == -4.0f);
+  CHECK(row.memory[2] == 0.0f);
+  CHECK(row.memory[3] == 5.0f);
+  row.penalize(penalty, {3});  // another sequence: nothing is remembered
+  CHECK(row.memory[0] == 1.0f);
+  CHECK(row.memory[3] == 2.5f);
+}
+
+TEST_CASE("penalty, temperature and truncations make what transformers' processors make") {
+  set_float_mode();
+  const HostExec exec;
+  std::ifstream file(TAPER_GOLDEN_DIR "/sampling.json");
+  const auto golden = nlohmann::json::parse(file);
+  REQUIRE(golden["cases"].size() > 30);
+  for (const auto& c : golden["cases"]) {
+    SamplingOptions o;
+    o.temperature = c["temperature"];
+    o.top_k = c["top_k"];
+    o.top_p = c["top_p"];
+    o.min_p = c["min_p"];
+    INFO("penalty " << c["penalty"] << ", temperature " << o.temperature << ", top-k " << o.top_k
+                    << ", top-p " << o.top_p << ", min-p " << o.min_p);
+    const auto values = c["logits"].get<std::vector<float>>();
+    const int ids = static_cast<int>(values.size());
+    Row row(values);
+    RepetitionPenalty penalty(c["penalty"].get<float>());
+    row.penalize(penalty, c["tokens"].get<std::vector<std::int32_t>>());
+    float max = 0;
+    scale_logits(exec, row.logits, FloatVector(&max, 1), ids, o.temperature);
+    std::vector<std::int64_t> masses(values.size());
+    list_masses(exec, MatrixView<std::int64_t, HostExec>(masses.data(), 1, ids),
+                ConstFloatMatrix(row.memory.data(), 1, row.memory.size()),
+                ConstFloatVector(&max, 1), ids);
+    std::int64_t total = 0;
+    for (const std::int64_t mass : masses) total += mass;
+    const KeptSet kept = truncate(masses, total, o);
+    const double kept_log = std::log(static_cast<double>(kept.mass) / static_cast<double>(total));
+    std::vector<double> expected(values.size(), -INFINITY);
+    for (std::size_t i = 0; i < c["kept"].size(); ++i)
+      expected[c["kept"][i].get<std::size_t>()] = c["log_probs"][i];
+    for (int id = 0; id < ids; ++id) {
+      INFO("id " << id);
+      if (std::isfinite(expected[id]) && expected[id] < kRarest) continue;
+      REQUIRE(kept.keeps(masses[id], id) == std::isfinite(expected[id]));
+      if (std::isfinite(expected[id]))  // the rounding of numbers around 20 in float
+        CHECK(std::abs(log_prob(row.memory[id], max, total) - kept_log - expected[id]) < 4e-6);
+    }
+  }
+}
