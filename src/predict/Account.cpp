@@ -40,15 +40,18 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
     const auto adaptive = simulate(ours, policy, trace, machine);
     const std::int64_t myopic_ns = simulate(myopic, myopic_options, trace, machine).time_ns;
     if (played++ < options.warm_up) continue;
-    GenerationAccount g{trace.work.iteration,
-                        adaptive,
-                        myopic_ns,
-                        {},
-                        best_plan(trace, degrees, chain, machine, policy.consult_ns, options.grid),
-                        0,
-                        0,
-                        0,
-                        0};
+    GenerationAccount g{
+        trace.work.iteration,
+        adaptive,
+        myopic_ns,
+        {},
+        options.grid == 0
+            ? OracleResult{0, Layout::uniform(degrees.front(), chain), {}}
+            : best_plan(trace, degrees, chain, machine, policy.consult_ns, options.grid),
+        0,
+        0,
+        0,
+        0};
     for (const int tp : degrees)
       g.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
     check_forecasts(g, trace, machine);

@@ -24,7 +24,7 @@ struct GenerationAccount {
 };
 
 struct AccountOptions {
-  int grid = 32;    // see best_plan()
+  int grid = 32;    // see best_plan(); 0: no oracle (its time is 0)
   int warm_up = 0;  // generations that are played first, and learned from, but not accounted
 };
 
