@@ -73,3 +73,12 @@ TEST_CASE("the stand-in switches once at most, inside a node") {
   CHECK(none.switches == 0);
   CHECK(result.time_ns <= none.time_ns * 101 / 100);
 }
+
+TEST_CASE("where exchanges are slow the stand-in stays with one rank") {
+  MachineDescription m;
+  m.inside = {10000, 1000, 0.1, AllReduceForm::kRing};
+  const LatencyProfile p = describe_profile(m, {}, {}, possible_degrees(m, {}), {512, 16484});
+  const auto result = play_one_switch(traces({}, 2), p, p.degrees(), DivisorChain::of(8), {}, 1);
+  CHECK(result.first == 1);
+  CHECK(result.switches == 0);
+}
