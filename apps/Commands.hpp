@@ -13,5 +13,6 @@ int run_profile(int argc, char** argv);
 int run_inspect(int argc, char** argv);
 int run_report(int argc, char** argv);
 int run_replay(int argc, char** argv);
+int run_simulate(int argc, char** argv);
 
 }  // namespace taper

@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"profile", "measure step times and switching costs for adaptive runs", taper::run_profile},
     {"inspect", "print and check a file, run, checkpoint or model directory", taper::run_inspect},
     {"replay", "judge the layout policy on recorded response lengths", taper::run_replay},
+    {"simulate", "judge the layout policy on described machines", taper::run_simulate},
     {"report", "pictures and a report of one or several runs", taper::run_report},
 };
 

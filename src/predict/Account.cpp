@@ -53,16 +53,11 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
     const auto adaptive = simulate(ours, policy, trace, machine);
     const std::int64_t myopic_ns = simulate(myopic, myopic_options, trace, machine).time_ns;
     if (played++ < options.warm_up) continue;
-    GenerationAccount g{trace.work.iteration,
-                        adaptive,
-                        myopic_ns,
-                        {},
-                        rules.times(trace),
-                        best_plan(trace, degrees, chain, machine, policy.consult_ns, options.grid),
-                        0,
-                        0,
-                        0,
-                        0};
+    GenerationAccount g{trace.work.iteration, adaptive, myopic_ns, {}, {}, {}, 0, 0, 0, 0};
+    if (options.grid > 0) {
+      g.rule_ns = rules.times(trace);
+      g.oracle = best_plan(trace, degrees, chain, machine, policy.consult_ns, options.grid);
+    }
     for (const int tp : degrees)
       g.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
     check_forecasts(g, trace, machine);
@@ -97,7 +92,7 @@ void add_run(AccountSummary& summary, std::span<const GenerationAccount> run) {
     summary.adaptive_ns += ours;
     summary.switching_ns += g.adaptive.switching_ns;
     summary.slower.push_back(ratio(ours - fixed, fixed));
-    const std::int64_t room = fixed - g.oracle.time_ns;
+    const std::int64_t room = g.oracle.time_ns > 0 ? fixed - g.oracle.time_ns : 0;
     if (room * 50 >= fixed) {
       ++summary.with_room;
       summary.room_ns += room;

@@ -17,7 +17,7 @@ struct GenerationAccount {
   SimulatedGeneration adaptive;
   std::int64_t myopic_ns = 0;           // the rule that compares "stay" and "now" only
   std::vector<std::int64_t> static_ns;  // by degree
-  std::vector<std::int64_t> rule_ns;    // by fixed rule
+  std::vector<std::int64_t> rule_ns;    // by fixed rule; empty without them
   OracleResult oracle;
   // Forecasts of the time to the last sequence, and how many of them came true below the lower and
   // upper quantile and the mean.
@@ -25,7 +25,7 @@ struct GenerationAccount {
 };
 
 struct AccountOptions {
-  int grid = 32;    // see best_plan()
+  int grid = 32;    // see best_plan(); 0: neither the oracle (its time is 0) nor fixed rules
   int warm_up = 0;  // generations that are played first, and learned from, but not accounted
 };
 

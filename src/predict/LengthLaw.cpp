@@ -8,6 +8,33 @@
 
 namespace taper {
 
+namespace {
+
+// A log-normal length from a standard normal one: above `tokens` where that is above z.
+double tail_length(double tokens, double z, double spread, double normal) {
+  return tokens * std::exp(spread * (normal - z));
+}
+
+double normal_above(double z) {
+  return 0.5 * std::erfc(z / std::sqrt(2.0));
+}
+
+// The z that a standard normal number exceeds with this chance.
+double quantile_above(double share) {
+  double low = -10, high = 10;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (normal_above(middle) > share ? low : high) = middle;
+  }
+  return low;
+}
+
+int bounded(double length, int limit) {
+  return std::clamp(static_cast<int>(std::min(length, 1.0 * limit)), 1, limit);
+}
+
+}  // namespace
+
 const char* to_string(LengthLaw law) {
   switch (law) {
     case LengthLaw::kLogNormal:
@@ -54,7 +81,7 @@ std::vector<int> draw_lengths(LengthLaw law, std::uint64_t seed, std::int64_t it
         break;
       case LengthLaw::kHeavyTail:
         // P(length > limit / 2) = 0.1085: (ln(1/2) - ln m) / sigma = 1.2345.
-        length = limit * 0.5 * std::exp(1.1 * (normal - 1.2345));
+        length = tail_length(limit * 0.5, 1.2345, 1.1, normal);
         break;
       case LengthLaw::kNarrow:
         length = limit * (0.5 + 0.01 * (uniform - 0.5));
@@ -71,7 +98,31 @@ std::vector<int> draw_lengths(LengthLaw law, std::uint64_t seed, std::int64_t it
         break;
       }
     }
-    lengths.push_back(std::clamp(static_cast<int>(length), 1, limit));
+    lengths.push_back(bounded(length, limit));
+  }
+  return lengths;
+}
+
+double TailLaw::share_above(double tokens) const {
+  return normal_above(quantile_above(long_share) + std::log(tokens / long_tokens) / spread);
+}
+
+std::vector<int> draw_lengths(const TailLaw& law, std::uint64_t seed, std::int64_t iteration,
+                              int prompts, int samples, int limit) {
+  const CounterRandom random(seed);
+  const double z = quantile_above(law.long_share);
+  const auto normal = [&](int ordinal, std::uint64_t sample) {
+    return random.normal({RandomPurpose::kTest, static_cast<std::uint64_t>(iteration),
+                          static_cast<std::uint64_t>(ordinal), sample, 1, 0});
+  };
+  std::vector<int> lengths;
+  for (int prompt = 0; prompt < prompts; ++prompt) {
+    const double common = normal(prompt, 0);
+    for (int sample = 0; sample < samples; ++sample) {
+      const double own = normal(prompt, static_cast<std::uint64_t>(sample) + 1);
+      const double mixed = std::sqrt(law.likeness) * common + std::sqrt(1 - law.likeness) * own;
+      lengths.push_back(bounded(tail_length(law.long_tokens, z, law.spread, mixed), limit));
+    }
   }
   return lengths;
 }

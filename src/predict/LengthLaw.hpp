@@ -24,4 +24,20 @@ const std::vector<LengthLaw>& all_length_laws();
 std::vector<int> draw_lengths(LengthLaw law, std::uint64_t seed, std::int64_t iteration, int count,
                               int limit);
 
+// Log-normal lengths of which a given share exceeds a number of tokens. The responses to a prompt
+// may be alike: `likeness` is the correlation of their logarithms.
+struct TailLaw {
+  int long_tokens = 8192;
+  double long_share = 0.1085;  // longer than that
+  double spread = 1.1;         // standard deviation of the logarithm
+  double likeness = 0;         // 0 to 1
+
+  // Share of the responses that are longer than so many tokens (below the limit).
+  double share_above(double tokens) const;
+};
+
+// Lengths of one iteration, 1 to limit, the samples of a prompt one after the other.
+std::vector<int> draw_lengths(const TailLaw& law, std::uint64_t seed, std::int64_t iteration,
+                              int prompts, int samples, int limit);
+
 }  // namespace taper

@@ -281,6 +281,18 @@ TEST_CASE("a second output that cannot be is refused before the work") {
   scratch.refuses("replay --profile missing.h5 --output " + model.string(), {"is a directory"});
 }
 
+TEST_CASE("simulate names what it cannot use") {
+  const Scratch scratch;
+  spill(scratch / "case.yaml", "Machine:\n  Ranks: 12\n");
+  scratch.refuses("simulate missing.yaml", {"CASE", "missing.yaml"});
+  scratch.refuses("simulate " + scratch / "case.yaml", {"case.yaml", "Machine/Ranks is 12"});
+  scratch.refuses("simulate --set Machine/Rank=2", {"Machine/Rank", "Ranks"});
+  scratch.refuses("simulate --vary Machine/Ranks", {"--vary", "Machine/Ranks=64;256"});
+  scratch.refuses("simulate --check --set \"Machine/Device/Memory GB=1\"",
+                  {"Machine/Device/Memory GB is 1"});
+  scratch.refuses("simulate --calibrate missing.h5", {"missing.h5"});
+}
+
 TEST_CASE("replay names what it cannot use") {
   const Scratch scratch;
   spill(scratch / "in.jsonl", kLine);

@@ -38,3 +38,25 @@ TEST_CASE("drifting lengths grow, then shrink") {
   CHECK(median(7) > median(0) * 13 / 10);
   CHECK(median(15) < median(8));
 }
+
+TEST_CASE("a described tail has the share that it is asked for") {
+  TailLaw law;
+  CHECK(std::abs(law.share_above(8192) - 0.1085) < 1e-12);
+  for (const double likeness : {0.0, 0.5}) {
+    law.likeness = likeness;
+    const auto lengths = draw_lengths(law, 3, 0, 20000, 2, 16384);
+    REQUIRE(lengths.size() == 40000);
+    const auto share = [&](int tokens) {
+      const auto above = [&](int x) { return x > tokens; };
+      return static_cast<double>(std::count_if(lengths.begin(), lengths.end(), above)) / 40000;
+    };
+    CHECK(std::abs(share(8192) - 0.1085) < 0.006);
+    CHECK(std::abs(share(2000) - law.share_above(2000)) < 0.01);
+    CHECK(*std::max_element(lengths.begin(), lengths.end()) == 16384);
+    int alike = 0;  // both samples of a prompt on one side of the median
+    const auto is_long = [&](int x) { return law.share_above(x) < 0.5; };
+    for (std::size_t i = 0; i < lengths.size(); i += 2)
+      alike += is_long(lengths[i]) == is_long(lengths[i + 1]);
+    CHECK(std::abs(alike / 20000.0 - (likeness > 0 ? 2.0 / 3 : 0.5)) < 0.02);
+  }
+}
