@@ -53,7 +53,9 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
     const auto adaptive = simulate(ours, policy, trace, machine);
     const std::int64_t myopic_ns = simulate(myopic, myopic_options, trace, machine).time_ns;
     if (played++ < options.warm_up) continue;
-    GenerationAccount g{trace.work.iteration, adaptive, myopic_ns, {}, {}, {}, 0, 0, 0, 0};
+    const Layout any = Layout::uniform(degrees.front(), chain);
+    GenerationAccount g{trace.work.iteration, adaptive, myopic_ns, {}, {},
+                        {0, any, {}},         0,        0,         0,  0};
     if (options.grid > 0) {
       g.rule_ns = rules.times(trace);
       g.oracle = best_plan(trace, degrees, chain, machine, policy.consult_ns, options.grid);
