@@ -94,6 +94,7 @@ def add_generation(
         {
             "step": step,
             "measured_s": replayed * (1 + rng.normal(0.012, 0.02)),
+            "predicted_s": replayed * 1.004,
             "replayed_s": replayed,
             "stayed_s": static[1],
             "oracle_s": oracle,
