@@ -58,12 +58,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class LayoutEvent:
-    """A change of layout that was carried out during a generation."""
+    """A change that was carried out during a generation: of the layout, or of who has which sequence."""
 
     iteration: int
     at_s: float  # since the start of the generation
     before: str  # "2 x TP1"
-    after: str
+    after: str  # the same where sequences were only dealt out anew
     sequences: int  # running then
     time_s: float  # measured on rank 0, meeting included
     predicted_s: float

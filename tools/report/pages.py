@@ -21,10 +21,11 @@ nav a:hover { text-decoration: underline; }
 img { display: block; width: 100%; max-width: 1000px; height: auto; margin: 0 auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .28rem .9rem .28rem 0; border-bottom: 1px solid #eceff2; vertical-align: top; }
-th { color: #5b6770; font-weight: 600; white-space: nowrap; }
+th { color: #5b6770; font-weight: 600; vertical-align: bottom; }
 td { white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; white-space: normal; }
-.left td { white-space: normal; }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 8.5rem; position: sticky; left: 0;
+                                 background: #fff; }
+.left td { white-space: normal; min-width: 6.5rem; }
 .left th, .left td { text-align: left; overflow-wrap: anywhere; }
 details { margin-top: .4rem; }
 summary { cursor: pointer; color: #5b6770; }

@@ -24,7 +24,9 @@ class Browser:
     def __init__(self, executable: str) -> None:
         self.errors: list[str] = []
         self.requests: list[str] = []
-        self._profile = tempfile.TemporaryDirectory(prefix="taper-browser-")
+        self._profile = tempfile.TemporaryDirectory(
+            prefix="taper-browser-", ignore_cleanup_errors=True
+        )
         self._buffer, self._number, self._loaded = b"", 0, False
         self._start(executable)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -57,8 +59,13 @@ class Browser:
         os.close(to_here)
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        try:
+            self._session = ""
+            self.call("Browser.close")
+            self._process.wait(timeout=20)
+        except (OSError, TimeoutError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()
         os.close(self._write)
         os.close(self._read)
         self._profile.cleanup()
