@@ -78,7 +78,7 @@ TEST_CASE("the account of a generation in run.h5") {
     GenerationReport report = example();
     report.review.emplace();
     report.review->degrees = {1, 4};
-    report.review->static_ns = {4'000'000'000, 3'900'000'000};
+    report.review->static_ns = {2'000'000'000, 1'500'000'000};
     add_generation(file, 5, report);
     file.save();
   }
@@ -94,7 +94,7 @@ TEST_CASE("the account of a generation in run.h5") {
   CHECK(file.read<double>("/layout_switches/to").values == std::vector<double>{211});
   CHECK(file.read<double>("/layout_switches/predicted_move_s").values ==
         std::vector<double>{0.003});
-  CHECK(file.read<double>("/layout_accounts/static_tp4_s").values == std::vector<double>{3.9});
+  CHECK(file.read<double>("/layout_accounts/static_tp4_s").values == std::vector<double>{1.5});
   for (const RecordTable& table : layout_tables())
     for (const std::string& name : file.datasets("/" + table.name)) {
       INFO(name);

@@ -38,7 +38,8 @@ class Reader:
         for path in [self.output / "run.h5", *sorted((self.output / "rollouts").glob("*.h5"))]:
             if path.exists():
                 self.read(path)
-        for path in (self.output / "checkpoints").glob("iter_*/state.h5"):
+        # Others ("iter_000003.writing") are still being made.
+        for path in (self.output / "checkpoints").glob("iter_" + "[0-9]" * 6 + "/state.h5"):
             try:
                 self.read(path)
             except FileNotFoundError:
