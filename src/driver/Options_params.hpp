@@ -9,5 +9,6 @@ namespace taper {
 // Describes the run file of `taper train`, `taper sft`.
 void describe(param::Section& schema, RunOptions& options);
 void describe(param::Section& schema, SftOptions& options);
+void describe(param::Section& schema, RewardModelOptions& options);
 
 }  // namespace taper
