@@ -76,6 +76,11 @@ void describe_reward(param::Section s, RewardOptions& o, const std::string& kind
     s.number("Penalty", o.repetition.penalty, "Penalty of nothing but repetition").at_least(0);
   } else if (kind == "command") {
     describe_command(s, o.command);
+  } else if (kind == "model") {
+    s.text("Directory", o.model.directory,
+           "Hugging Face directory of a reward model whose tokenizer is the policy's");
+    s.integer("Tensor Parallel", o.model.tp, "Ranks per replica of it; 0: as in training")
+        .at_least(0);
   }
   s.check([&o] { return o.problems(); });
 }
