@@ -60,7 +60,9 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       evaluation_(options, files_),
       generator_(options.rollout, options.model.type, files_, ranks),
       judge_(options.judged_by(), files_, ranks, spawner,
-             (fs::path(options.output) / "reward_logs").string()),
+             (fs::path(options.output) / "reward_logs").string(),
+             {options.model.type, options.training.tp, pass_options(options).max_rows,
+              static_cast<int>(options.max_positions())}),
       kl_coef_(options.experience.kl.coef),
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(pass_options(options)),
@@ -71,6 +73,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
     reference_->plan(plan_, options.model.type);
   }
+  judge_.plan_models(plan_);
   generator_.plan(plan_);
 }
 
@@ -98,10 +101,10 @@ std::string TrainJob::memory_advice() const {
 
 RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const {
   require_memory(ranks_, plan_, memory_advice());
-  judge_.require_programs();
+  judge_.require_judges();
   RunStart start = find_run_start(from, options_.seed, files_, ranks_, check);
   // A checkpoint has all weights but those of the reference.
-  if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
+  if (start.is_afresh() || reference_) files_.open_weights();
   from_rank_0(ranks_, [&] {
     if (start.is_afresh()) {
       if (!from.is_start()) require_no_lost_checkpoints(options_.output, options_);
@@ -149,6 +152,7 @@ void TrainJob::create() {
   const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
   model_.create(*arena_, rope);
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
+  judge_.load_models(*arena_);
   generator_.create(model_.packed(), *arena_, rope);
   const PolicyTrainerOptions trainer{options_.loss_in_use(), options_.schedule,
                                      options_.training.mini_batches, options_.training.epochs};
