@@ -2,6 +2,7 @@
 #include "io/RolloutFile.hpp"
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <system_error>
 
@@ -33,6 +34,9 @@ std::string problem_of(const RolloutRecord& record, std::size_t components) {
          << " response tokens";
   } else if (!record.kept_mass.empty() && record.kept_mass.size() != record.log_probs.size()) {
     text << record.kept_mass.size() << " kept masses for " << record.response_length()
+         << " response tokens";
+  } else if (!record.values.empty() && record.values.size() != record.log_probs.size()) {
+    text << record.values.size() << " values for " << record.response_length()
          << " response tokens";
   } else if (record.rewards.size() != components) {
     text << record.rewards.size() << " rewards for " << components << " components";
@@ -166,6 +170,18 @@ void append(std::vector<T>& out, const std::vector<T>& more) {
   out.insert(out.end(), more.begin(), more.end());
 }
 
+// Figures of response tokens that not every run has.
+struct OptionalArray {
+  const char *name, *description;
+  std::vector<float> RolloutRecord::*list;
+};
+
+constexpr std::array<OptionalArray, 2> kOptionalArrays{
+    {{"/kept_mass", "probability mass kept by top-k, top-p, min-p; none where nothing was cut",
+      &RolloutRecord::kept_mass},
+     {"/values", "value of the state before each response token, by the critic; none without one",
+      &RolloutRecord::values}}};
+
 void write_ragged(ShareWriter& writer, const std::vector<RolloutRecord>& records) {
   writer.ragged(
       "/tokens", "1", "token ids, prompt then response",
@@ -173,11 +189,12 @@ void write_ragged(ShareWriter& writer, const std::vector<RolloutRecord>& records
   writer.ragged(
       "/log_probs", "nat", "log-probability of each response token at the rollout temperature",
       collect<float>(records, 1, [](const auto& r, auto& out) { append(out, r.log_probs); }));
-  const auto kept =
-      collect<float>(records, 1, [](const auto& r, auto& out) { append(out, r.kept_mass); });
-  if (writer.anyone(!kept.values.empty()))
-    writer.ragged("/kept_mass", "1",
-                  "probability mass kept by top-k, top-p, min-p; none where nothing was cut", kept);
+  for (const OptionalArray& array : kOptionalArrays) {
+    const auto ragged =
+        collect<float>(records, 1, [&](const auto& r, auto& out) { append(out, r.*array.list); });
+    if (writer.anyone(!ragged.values.empty()))
+      writer.ragged(array.name, "1", array.description, ragged);
+  }
   writer.ragged("/layout", "1", "columns: first response token, TP degree, replica",
                 collect<std::int32_t>(records, kSpanColumns, [](const auto& r, auto& out) {
                   for (const auto& span : r.layout)
@@ -332,9 +349,11 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
                             [&](auto i, auto v) { records[i].tokens.assign(v.begin(), v.end()); });
   read_ragged<float>(file, "/log_probs", rows, 1,
                      [&](auto i, auto v) { records[i].log_probs.assign(v.begin(), v.end()); });
-  if (file.exists("/kept_mass"))
-    read_ragged<float>(file, "/kept_mass", rows, 1,
-                       [&](auto i, auto v) { records[i].kept_mass.assign(v.begin(), v.end()); });
+  for (const OptionalArray& array : kOptionalArrays)
+    if (file.exists(array.name))
+      read_ragged<float>(file, array.name, rows, 1, [&](auto i, auto v) {
+        (records[i].*array.list).assign(v.begin(), v.end());
+      });
   read_ragged<std::int32_t>(file, "/layout", rows, kSpanColumns, [&](auto i, auto v) {
     for (std::size_t k = 0; k < v.size(); k += kSpanColumns)
       records[i].layout.push_back({v[k], v[k + 1], v[k + 2]});
