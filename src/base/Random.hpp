@@ -19,6 +19,7 @@ enum class RandomPurpose : std::uint8_t {
   kInit = 5,        // weights
   kScenario = 6,    // length scenarios of the predictor
   kTest = 7,
+  kScoreInit = 8,  // weights of a scalar head that starts on a language model
 };
 
 // The counter of one number. Field widths (bits) fill Philox's 128-bit counter; bits() refuses what

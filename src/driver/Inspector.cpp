@@ -153,7 +153,10 @@ std::string inspect_model(const fs::path& directory) {
       << " parameters, " << config.layers << " layers, hidden size " << config.hidden << ", "
       << config.heads << " query and " << config.kv_heads << " KV heads of " << config.head_dim
       << ", MLP " << config.intermediate << ", vocabulary " << config.vocab
-      << (config.tied ? " (tied)" : "") << ", context " << config.max_positions << '\n';
+      << (config.has_scalar_head() ? ", scalar head"
+          : config.tied            ? " (tied)"
+                                   : "")
+      << ", context " << config.max_positions << '\n';
   list_files(out, directory, "  ");
   return out.str();
 }

@@ -18,10 +18,24 @@ const std::filesystem::path& checked(const std::filesystem::path& directory,
   return directory;
 }
 
+// The configuration of the model that is wanted of the directory.
+ModelConfig configured(const std::filesystem::path& dir, const std::string& option,
+                       OutputHead wanted) {
+  ModelConfig config = read_model_config(dir);
+  TAPER_VALIDATE(wanted == OutputHead::kScalar || !config.has_scalar_head(),
+                 option << " " << path_text(dir)
+                        << " is a reward model (its config.json says so: it gives a number, no "
+                           "tokens); name a language model");
+  config.output = wanted;
+  return config;
+}
+
 }  // namespace
 
-ModelFiles::ModelFiles(const std::filesystem::path& dir, const std::string& option)
-    : directory(checked(dir, option)), config(read_model_config(dir)), table(config) {
+ModelFiles::ModelFiles(const std::filesystem::path& dir, const std::string& option,
+                       const HeadChoice& head)
+    : directory(checked(dir, option)), config(configured(dir, option, head.output)), table(config) {
+  if (config.has_scalar_head() && !read_model_config(dir).has_scalar_head()) score_seed = head.seed;
   const auto file = dir / "tokenizer.json";
   if (!std::filesystem::exists(file)) return;
   tokenizer_ = Tokenizer::from_file(file);
@@ -59,7 +73,7 @@ ConstFloatMatrix ModelFiles::rope_table(int positions) {
 }
 
 void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& packed) {
-  const HuggingFaceReader reader(files.directory, files.table);
+  const HuggingFaceReader reader = files.open_weights();
   const LocalLayout& layout = packed.layout();
   std::vector<float> values;
   std::size_t piece = 0;

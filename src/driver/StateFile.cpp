@@ -69,7 +69,9 @@ std::string shape_of(const ModelConfig& c) {
          std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" +
          std::to_string(c.kv_heads) + " x " + std::to_string(c.head_dim) + " mlp " +
          std::to_string(c.intermediate) + " vocab " + std::to_string(c.vocab) +
-         (c.tied ? " tied" : "");
+         (c.has_scalar_head() ? " scalar head"
+          : c.tied            ? " tied"
+                              : "");
 }
 
 }  // namespace

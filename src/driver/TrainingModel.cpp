@@ -25,7 +25,7 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
       packed_layout_(files.table, packed_shard_) {}
 
 void TrainingModel::plan(MemoryPlan& plan) const {
-  PackedModel::plan(plan, "policy", packed_layout_, options_.type, WithBackward::kYes);
+  PackedModel::plan(plan, options_.name, packed_layout_, options_.type, WithBackward::kYes);
   ShardedAdamW::plan(plan, train_layout_, *dp_group_);
   plan.add(kGradientItem, MemoryPhase::kTraining,
            train_layout_.size() * std::int64_t{sizeof(float)});
@@ -35,8 +35,8 @@ void TrainingModel::plan(MemoryPlan& plan) const {
 }
 
 void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
-  packed_ = std::make_unique<PackedModel>("policy", packed_layout_, packed_shard_, options_.type,
-                                          WithBackward::kYes, arena);
+  packed_ = std::make_unique<PackedModel>(options_.name, packed_layout_, packed_shard_,
+                                          options_.type, WithBackward::kYes, arena);
   train_view_ = std::make_unique<ModelView>(*packed_, train_parallel_.shard());
   pass_ =
       std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena, rope_table);
@@ -53,7 +53,7 @@ void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
 }
 
 void TrainingModel::load_masters() {
-  const HuggingFaceReader reader(files_->directory, files_->table);
+  const HuggingFaceReader reader = files_->open_weights();
   for (const auto& piece : optimizer_->owned())
     reader.read_piece(piece.id, {optimizer_->master().data() + (piece.offset - optimizer_->begin()),
                                  static_cast<std::size_t>(piece.size)});

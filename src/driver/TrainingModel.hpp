@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "driver/Model.hpp"
 #include "driver/Publisher.hpp"
@@ -16,6 +17,7 @@ struct TrainingModelOptions {
   int rollout_tp = 1;  // the smallest of the rollout; may equal train_tp
   TrainPassOptions pass;
   AdamWOptions adamw;
+  std::string name = "policy";  // in the memory plan
 };
 
 // A model that is trained in one layout and used for generation in another: f32 masters and moments

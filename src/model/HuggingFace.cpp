@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
+#include "model/ScalarHead.hpp"
 
 namespace taper {
 namespace {
@@ -36,6 +37,8 @@ std::vector<Part> parts_of(const ParamTable& table, const ParamTensor& t, int un
       return {{"model.embed_tokens.weight", u * kVocabBlock, vocab_end, 0, h, 0, false}};
     case ParamRole::kHead:
       return {{"lm_head.weight", u * kVocabBlock, vocab_end, 0, h, 0, false}};
+    case ParamRole::kScore:
+      return {{"score.weight", 0, 1, 0, h, 0, false}};
     case ParamRole::kInputNorm:
       return {{p + "input_layernorm.weight", 0, h, 0, 1, 0, true}};
     case ParamRole::kPostNorm:
@@ -104,14 +107,23 @@ std::vector<HuggingFaceTensor> hugging_face_tensors(const ParamTable& table) {
     list.push_back({p + "mlp.down_proj.weight", {h, c.intermediate}});
   }
   list.push_back({"model.norm.weight", {h}});
-  if (!c.tied) list.push_back({"lm_head.weight", {c.vocab, h}});
+  if (c.has_scalar_head())
+    list.push_back({"score.weight", {1, h}});
+  else if (!c.tied)
+    list.push_back({"lm_head.weight", {c.vocab, h}});
   return list;
 }
 
 HuggingFaceReader::HuggingFaceReader(const std::filesystem::path& directory,
-                                     const ParamTable& table)
-    : path_(path_text(directory)), table_(&table), files_(SafetensorsDir::open(directory)) {
-  for (const auto& tensor : hugging_face_tensors(table)) check(tensor.name, tensor.shape);
+                                     const ParamTable& table,
+                                     std::optional<std::uint64_t> score_seed)
+    : path_(path_text(directory)),
+      table_(&table),
+      files_(SafetensorsDir::open(directory)),
+      score_seed_(score_seed) {
+  const bool draws_score = table.config().has_scalar_head() && score_seed_;
+  for (const auto& tensor : hugging_face_tensors(table))
+    if (!draws_score || tensor.name != "score.weight") check(tensor.name, tensor.shape);
 }
 
 void HuggingFaceReader::check(const std::string& name, std::vector<std::int64_t> shape) const {
@@ -131,6 +143,10 @@ void HuggingFaceReader::read_piece(int id, std::span<float> out) const {
   const int index = table_->tensor_of_piece(id);
   const ParamTensor& tensor = table_->tensors()[index];
   TAPER_EXPECT(static_cast<std::int64_t>(out.size()) == tensor.unit_size());
+  if (tensor.role == ParamRole::kScore && score_seed_) {
+    draw_score(*score_seed_, out);
+    return;
+  }
   std::fill(out.begin(), out.end(), 0.0f);
   std::vector<float> block;
   for (const Part& part : parts_of(*table_, tensor, id - table_->first_piece(index))) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,9 +20,11 @@ namespace taper {
 class HuggingFaceReader {
  public:
   // Opens the weights of the directory (the headers of all files; their lengths must agree with
-  // them) and checks every tensor's presence, shape and type against the table. Throws Error naming
-  // the file and the tensor.
-  HuggingFaceReader(const std::filesystem::path& directory, const ParamTable& table);
+  // them) and checks every tensor's presence, shape and type against the table. With a seed, the
+  // weights of a scalar head are drawn from it: those of the directory are of a language model.
+  // Throws Error naming the file and the tensor.
+  HuggingFaceReader(const std::filesystem::path& directory, const ParamTable& table,
+                    std::optional<std::uint64_t> score_seed = {});
 
   // The stored rows of piece `id` as f32, padding included: out (unit_rows, columns).
   void read_piece(int id, std::span<float> out) const;
@@ -32,6 +35,7 @@ class HuggingFaceReader {
   std::string path_;
   const ParamTable* table_;
   SafetensorsDir files_;
+  std::optional<std::uint64_t> score_seed_;
 };
 
 // Which Hugging Face tensors the pieces of a tensor belong to, with their full shapes.

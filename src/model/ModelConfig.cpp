@@ -89,6 +89,23 @@ void add_eos(const Json& json, const std::filesystem::path& path, std::vector<in
   }
 }
 
+// Whether 'architectures' is of sequence classification: with one label that is a scalar head.
+OutputHead output_of(const Reader& r, const Json& json) {
+  constexpr const char* kClassifier = "ForSequenceClassification";
+  bool classifies = false;
+  for (const auto& name : r.get<std::vector<std::string>>("architectures", {}))
+    classifies = classifies || name.ends_with(kClassifier);
+  if (!classifies) return OutputHead::kTokens;
+  // transformers says the number of labels by their names, and means two where there are none.
+  const int labels = r.has("id2label") && json["id2label"].is_object()
+                         ? static_cast<int>(json["id2label"].size())
+                         : r.get<int>("num_labels", 2);
+  TAPER_VALIDATE(labels == 1, r.path() << ": a model for sequence classification with " << labels
+                                       << " labels (with one it is a reward model; others are not "
+                                          "supported)");
+  return OutputHead::kScalar;
+}
+
 void refuse_unsupported(const Reader& r, const ModelConfig& config) {
   const auto activation = r.get<std::string>("hidden_act", "silu");
   TAPER_VALIDATE(activation == "silu",
@@ -143,7 +160,9 @@ std::int64_t ModelConfig::parameters() const {
   std::int64_t layer = 2 * h * q + 2 * h * kv + 3 * h * intermediate + 2 * h;
   if (qkv_bias) layer += q + 2 * kv;
   if (qk_norm) layer += 2 * head_dim;
-  return layers * layer + h + (tied ? 1 : 2) * std::int64_t{vocab} * h;
+  const std::int64_t embedding = std::int64_t{vocab} * h;
+  const std::int64_t head = has_scalar_head() ? h : tied ? 0 : embedding;
+  return layers * layer + h + embedding + head;
 }
 
 ModelConfig read_model_config(const std::filesystem::path& directory) {
@@ -165,10 +184,12 @@ ModelConfig read_model_config(const std::filesystem::path& directory) {
   if (r.has("rope_parameters"))
     c.rope_theta = r.child("rope_parameters").get<double>("rope_theta", c.rope_theta);
   c.rope_scaling = rope_scaling_of(r);
+  c.output = output_of(r, json);
   c.tied = r.get<bool>("tie_word_embeddings", false);
   c.qkv_bias = c.family == ModelFamily::kQwen2;
   c.qk_norm = c.family == ModelFamily::kQwen3;
   if (r.has("bos_token_id")) c.bos_id = r.get<int>("bos_token_id");
+  if (r.has("pad_token_id")) c.pad_id = r.get<int>("pad_token_id");
   refuse_unsupported(r, c);
   for (const auto& problem : c.problems())
     TAPER_FAIL(ExitCode::kBadInput, path_text(path) << ": " << problem);
@@ -181,10 +202,24 @@ ModelConfig read_model_config(const std::filesystem::path& directory) {
   return c;
 }
 
+namespace {
+
+// One label. transformers takes the value at the last token that is not the padding: were that the
+// end of text, it would be the one before it.
+void add_scalar_keys(nlohmann::ordered_json& j, const ModelConfig& c) {
+  j["id2label"]["0"] = "LABEL_0";
+  j["label2id"]["LABEL_0"] = 0;
+  if (c.pad_id && std::find(c.eos_ids.begin(), c.eos_ids.end(), *c.pad_id) == c.eos_ids.end())
+    j["pad_token_id"] = *c.pad_id;
+}
+
+}  // namespace
+
 std::string model_config_json(const ModelConfig& c, const std::string& torch_dtype) {
-  const char* architectures[] = {"LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"};
+  const char* families[] = {"Llama", "Qwen2", "Qwen3"};
   nlohmann::ordered_json j;
-  j["architectures"] = {architectures[static_cast<int>(c.family)]};
+  j["architectures"] = {std::string(families[static_cast<int>(c.family)]) +
+                        (c.has_scalar_head() ? "ForSequenceClassification" : "ForCausalLM")};
   j["model_type"] = to_string(c.family);
   j["hidden_size"] = c.hidden;
   j["intermediate_size"] = c.intermediate;
@@ -213,6 +248,7 @@ std::string model_config_json(const ModelConfig& c, const std::string& torch_dty
     j["eos_token_id"] = c.eos_ids.front();
   else if (!c.eos_ids.empty())
     j["eos_token_id"] = c.eos_ids;
+  if (c.has_scalar_head()) add_scalar_keys(j, c);
   j["torch_dtype"] = torch_dtype;
   return j.dump(2) + "\n";
 }

@@ -12,6 +12,9 @@ namespace taper {
 enum class ModelFamily { kLlama, kQwen2, kQwen3 };
 const char* to_string(ModelFamily family);
 
+// What a model says of a position: which token comes next, or a number (a reward or a value).
+enum class OutputHead { kTokens, kScalar };
+
 // How the angles of rotary embeddings depend on frequency.
 struct RopeScaling {
   enum class Kind { kNone, kLinear, kLlama3 };
@@ -36,17 +39,22 @@ struct ModelConfig {
   float norm_eps = 1e-5f;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
-  bool tied = false;  // output head = embedding
+  OutputHead output = OutputHead::kTokens;
+  bool tied = false;  // token head = embedding; says nothing where the output is a scalar
   bool qkv_bias = false;
   bool qk_norm = false;
   std::vector<int> eos_ids;  // of config.json and generation_config.json together
-  std::optional<int> bos_id;
+  std::optional<int> bos_id, pad_id;
 
+  bool has_scalar_head() const { return output == OutputHead::kScalar; }
+  // Whether the embedding is a token head too.
+  bool has_tied_head() const { return tied && !has_scalar_head(); }
   std::vector<std::string> problems() const;
   std::int64_t parameters() const;
 };
 
-// Reads DIR/config.json (and generation_config.json where there is one). Throws Error naming the
+// Reads DIR/config.json (and generation_config.json where there is one). The output is a scalar
+// where the architecture is one of sequence classification, with one label. Throws Error naming the
 // file and the key for what is missing, contradictory or not supported.
 ModelConfig read_model_config(const std::filesystem::path& directory);
 

@@ -24,6 +24,7 @@ bool is_vector(const ParamTensor& tensor) {
     case ParamRole::kKeyNorm:
     case ParamRole::kQueryBias:
     case ParamRole::kKeyValueBias:
+    case ParamRole::kScore:
       return true;
     default:
       return false;
@@ -38,7 +39,7 @@ bool rows_are_inputs(ParamRole role) {
 // An embedding that is not the output head is only looked up: its gradient needs no transposed
 // weights.
 bool needs_transposed(const ParamTable& table, const ParamTensor& tensor) {
-  return tensor.role != ParamRole::kEmbedding || table.config().tied;
+  return tensor.role != ParamRole::kEmbedding || table.config().has_tied_head();
 }
 
 std::int64_t panel_bytes(std::int64_t columns, std::int64_t k, WeightType type) {
@@ -131,10 +132,14 @@ ModelView::ModelView(const PackedModel& packed, const ModelShard& shard)
                                           << packed.shard().degree() << ")");
   for (int l = 0; l < t.config().layers; ++l) layers_.push_back(make_layer(l));
   const int embedding = t.index_of(ParamRole::kEmbedding);
-  const int head = t.config().tied ? embedding : t.index_of(ParamRole::kHead);
   embedding_ = slice(packed.forward(embedding), embedding, true);
-  head_ = slice(packed.forward(head), head, true);
-  head_t_ = slice(packed.backward(head), head, false);
+  if (t.config().has_scalar_head()) {
+    score_ = slice_vector(t.index_of(ParamRole::kScore));
+  } else {
+    const int head = t.config().tied ? embedding : t.index_of(ParamRole::kHead);
+    head_ = slice(packed.forward(head), head, true);
+    head_t_ = slice(packed.backward(head), head, false);
+  }
   final_norm_ = packed.vector(t.index_of(ParamRole::kFinalNorm));
 }
 

@@ -71,6 +71,8 @@ class ModelView {
   PackedMatrix head() const { return head_; }
   PackedMatrix head_t() const { return head_t_; }
   ConstFloatVector final_norm() const { return final_norm_; }
+  // Weights of the scalar head, (h); empty where the output is tokens, and then head() is not.
+  ConstFloatVector score() const { return score_; }
 
  private:
   PackedMatrix slice(const PackedMatrix& matrix, int tensor, bool rows_are_columns) const;
@@ -81,7 +83,7 @@ class ModelView {
   ModelShard shard_;
   std::vector<LayerWeights> layers_;
   PackedMatrix embedding_, head_, head_t_;
-  ConstFloatVector final_norm_;
+  ConstFloatVector final_norm_, score_;
 };
 
 }  // namespace taper

@@ -9,10 +9,10 @@ namespace taper {
 namespace {
 
 const char* role_name(ParamRole role) {
-  static const char* const kNames[] = {
-      "embedding",      "input_norm", "query",      "query_bias", "key_value",
-      "key_value_bias", "query_norm", "key_norm",   "output",     "post_norm",
-      "gate_up",        "down",       "final_norm", "head"};
+  static const char* const kNames[] = {"embedding",  "input_norm",     "query",      "query_bias",
+                                       "key_value",  "key_value_bias", "query_norm", "key_norm",
+                                       "output",     "post_norm",      "gate_up",    "down",
+                                       "final_norm", "head",           "score"};
   return kNames[static_cast<int>(role)];
 }
 
@@ -44,7 +44,10 @@ ParamTable::ParamTable(const ModelConfig& config)
     add(ParamRole::kDown, l, ShardKind::kMlpBlocks, mlp_blocks_, kMlpBlock, h);
   }
   add(ParamRole::kFinalNorm, -1, ShardKind::kReplicated, 1, 1, h);
-  if (!config.tied) add(ParamRole::kHead, -1, ShardKind::kVocab, vocab_blocks_, kVocabBlock, h);
+  if (config.has_scalar_head())
+    add(ParamRole::kScore, -1, ShardKind::kReplicated, 1, 1, h);
+  else if (!config.tied)
+    add(ParamRole::kHead, -1, ShardKind::kVocab, vocab_blocks_, kVocabBlock, h);
 }
 
 void ParamTable::add(ParamRole role, int layer, ShardKind kind, int units, int unit_rows,

@@ -31,6 +31,7 @@ enum class ParamRole {
   kDown,       // transposed: (blocks x 64, h)
   kFinalNorm,  // (h)
   kHead,       // (vocab, h); absent where tied
+  kScore,      // (h), the scalar head; absent where the output is tokens
 };
 
 struct ParamTensor {

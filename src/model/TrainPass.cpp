@@ -2,7 +2,6 @@
 #include "model/TrainPass.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/Error.hpp"
 #include "kernels/embedding.hpp"
@@ -15,6 +14,11 @@ constexpr const char* kActivationItem = "activations (layers)";
 constexpr const char* kScratchItem = "activations (scratch)";
 constexpr const char* kPageItem = "keys and values (training)";
 constexpr const char* kHeadItem = "logits (training)";
+constexpr const char* kScalarItem = "scalar head (training)";
+
+const char* head_item(const ParamTable& table) {
+  return table.config().has_scalar_head() ? kScalarItem : kHeadItem;
+}
 
 }  // namespace
 
@@ -33,8 +37,9 @@ struct TrainPass::Sizes {
     scratch = BackwardScratch::floats(shape, o.max_rows);
     gradient_stream = rows * c.hidden;
     partials = layer_scratch_floats(parallel, c.hidden, o.max_rows);
-    pages = (rows / kPage + o.max_sequences) * shape.kv_heads * page_floats(c.head_dim);
-    head = TokenHead::floats(table, parallel.shard(), o.logit_rows);
+    pages = PackedBatch::pages(o.max_rows, o.max_sequences) * layer_page_floats(shape, c.head_dim);
+    head = c.has_scalar_head() ? ScalarHead::floats(table, o.logit_rows)
+                               : TokenHead::floats(table, parallel.shard(), o.logit_rows);
   }
 };
 
@@ -50,18 +55,12 @@ void TrainPass::plan(MemoryPlan& plan, const ParamTable& table, const ModelParal
   add(kScratchItem, s.gradient_stream);
   add(kScratchItem, s.partials);
   add(kPageItem, s.pages);
-  add(kHeadItem, s.head);
+  add(head_item(table), s.head);
 }
 
 TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
                      const TrainPassOptions& options, Arena& arena, ConstFloatMatrix rope_table)
-    : table_(&table),
-      options_(options),
-      shape_(table, parallel.shard()),
-      rope_table_(rope_table),
-      head_(table, parallel.shard(), options.logit_rows,
-            arena.take<float>(kHeadItem, MemoryPhase::kTraining,
-                              TokenHead::floats(table, parallel.shard(), options.logit_rows))) {
+    : table_(&table), options_(options), shape_(table, parallel.shard()), rope_table_(rope_table) {
   const Sizes s(table, parallel, options);
   const auto take = [&](const char* item, std::int64_t floats) {
     return arena.take<float>(item, MemoryPhase::kTraining, floats);
@@ -74,15 +73,18 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   activation_floats_ = s.layer_activations;
   // One layer's pages serve all layers: keys and values are written again before each backward
   // step.
-  const int d = table.config().head_dim;
-  pages_.first = {take(kPageItem, s.pages), shape_.kv_heads * page_floats(d), page_floats(d), d,
-                  round_up(d, 16)};
+  pages_ = make_layer_pages(shape_, table.config().head_dim, take(kPageItem, s.pages));
+  float* head = take(head_item(table), s.head);
+  if (table.config().has_scalar_head())
+    scalar_.emplace(table, options.logit_rows, head);
+  else
+    head_.emplace(table, parallel.shard(), options.logit_rows, head);
 }
 
 FloatMatrix TrainPass::stream(int layer) const {
   const int h = table_->config().hidden;
   return make_matrix(streams_ + static_cast<std::int64_t>(layer) * options_.max_rows * h,
-                     batch_.rows(), h);
+                     batch_.batch().rows(), h);
 }
 
 LayerActivations TrainPass::activations(int layer) const {
@@ -91,67 +93,82 @@ LayerActivations TrainPass::activations(int layer) const {
 }
 
 LayerContext TrainPass::context(const HostExec& exec, const ModelParallel& parallel) const {
-  return {exec, parallel, table_->config(), shape_, batch_, rope_table_, partials_};
+  return {exec, parallel, table_->config(), shape_, batch_.batch(), rope_table_, partials_};
 }
 
 void TrainPass::set_batch(const PackedSequences& sequences) {
-  const int rows = sequences.rows();
-  TAPER_EXPECT(rows <= options_.max_rows &&
+  TAPER_EXPECT(sequences.rows() <= options_.max_rows &&
                static_cast<int>(sequences.lengths.size()) <= options_.max_sequences);
-  TAPER_EXPECT(std::accumulate(sequences.lengths.begin(), sequences.lengths.end(), 0) == rows);
-  ids_ = sequences.ids;
-  positions_.clear();
-  segments_.clear();
-  blocks_.resize(rows / kPage + sequences.lengths.size());
-  std::iota(blocks_.begin(), blocks_.end(), 0);
-  int row = 0, block = 0;
-  for (const int length : sequences.lengths) {
-    segments_.push_back({blocks_.data() + block, 0, length, row});
-    for (int p = 0; p < length; ++p) positions_.push_back(p);
-    row += length;
-    block += (length + kPage - 1) / kPage;
-  }
-  batch_.ids = decltype(batch_.ids)(ids_.data(), ids_.size());
-  batch_.positions = decltype(batch_.positions)(positions_.data(), positions_.size());
-  batch_.segments = decltype(batch_.segments)(segments_.data(), segments_.size());
+  batch_.set(sequences);
 }
 
 void TrainPass::forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                         const PackedSequences& sequences) {
   set_batch(sequences);
-  embed_tokens(exec, view, parallel, batch_.ids, stream(0));
+  embed_tokens(exec, view, parallel, batch_.batch().ids, stream(0));
   for (int l = 0; l < table_->config().layers; ++l)
-    forward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l),
-                  stream(l + 1), stream(l));
+    forward_layer(context(exec, parallel), view.layer(l), pages_, activations(l), stream(l + 1),
+                  stream(l));
 }
 
 void TrainPass::log_probs(const HostExec& exec, const ModelView& view,
                           const ModelParallel& parallel, std::span<const int> rows,
                           std::span<const std::int32_t> targets, const HeadOptions& head,
                           std::span<float> log_prob, std::span<float> entropy) {
-  head_.log_probs(exec, view, parallel, stream(table_->config().layers), rows, targets, head,
-                  log_prob, entropy);
+  TAPER_EXPECT(head_);
+  head_->log_probs(exec, view, parallel, stream(table_->config().layers), rows, targets, head,
+                   log_prob, entropy);
 }
 
 void TrainPass::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
                          std::span<const int> rows, std::span<const std::int32_t> targets,
                          const HeadOptions& head, const TokenLoss& loss,
                          const Gradients& gradients) {
+  TAPER_EXPECT(head_);
   const ModelConfig& c = table_->config();
-  const FloatMatrix dx = make_matrix(gradient_stream_, batch_.rows(), c.hidden);
-  std::fill_n(dx.data(), dx.size(), 0.0f);
+  const FloatMatrix dx = clear_gradient_stream();
   const ParamRole head_role = c.tied ? ParamRole::kEmbedding : ParamRole::kHead;
-  head_.backward(exec, view, parallel, stream(c.layers), rows, targets, head, loss, dx,
-                 gradients.matrix(head_role), gradients.vector(ParamRole::kFinalNorm));
+  head_->backward(exec, view, parallel, stream(c.layers), rows, targets, head, loss, dx,
+                  gradients.matrix(head_role), gradients.vector(ParamRole::kFinalNorm));
+  backward_layers(exec, view, parallel, dx, gradients);
+}
+
+void TrainPass::values(const HostExec& exec, const ModelView& view, std::span<const int> rows,
+                       std::span<float> value) const {
+  TAPER_EXPECT(scalar_);
+  scalar_->values(exec, view, stream(table_->config().layers), rows, value);
+}
+
+void TrainPass::backward_values(const HostExec& exec, const ModelView& view,
+                                const ModelParallel& parallel, std::span<const int> rows,
+                                std::span<const float> slopes, const Gradients& gradients) {
+  TAPER_EXPECT(scalar_);
+  const FloatMatrix dx = clear_gradient_stream();
+  scalar_->backward(exec, view, stream(table_->config().layers), rows, slopes, dx,
+                    gradients.vector(ParamRole::kScore), gradients.vector(ParamRole::kFinalNorm));
+  backward_layers(exec, view, parallel, dx, gradients);
+}
+
+FloatMatrix TrainPass::clear_gradient_stream() const {
+  const FloatMatrix dx =
+      make_matrix(gradient_stream_, batch_.batch().rows(), table_->config().hidden);
+  std::fill_n(dx.data(), dx.size(), 0.0f);
+  return dx;
+}
+
+void TrainPass::backward_layers(const HostExec& exec, const ModelView& view,
+                                const ModelParallel& parallel, FloatMatrix dx,
+                                const Gradients& gradients) {
+  const ModelConfig& c = table_->config();
   const BackwardScratch scratch(shape_, options_.max_rows, scratch_);
   for (int l = c.layers - 1; l >= 0; --l) {
     if (options_.checkpointing == Checkpointing::kYes)
-      forward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l),
-                    stream(l + 1), stream(l));
-    backward_layer(context(exec, parallel), view.layer(l), pages_.first, activations(l),
+      forward_layer(context(exec, parallel), view.layer(l), pages_, activations(l), stream(l + 1),
+                    stream(l));
+    backward_layer(context(exec, parallel), view.layer(l), pages_, activations(l),
                    gradients.layer(l), scratch, dx, stream(l));
   }
-  embed_backward(exec, gradients.matrix(ParamRole::kEmbedding), dx, batch_.ids,
+  embed_backward(exec, gradients.matrix(ParamRole::kEmbedding), dx, batch_.batch().ids,
                  parallel.shard().vocab().begin * kVocabBlock);
 }
 

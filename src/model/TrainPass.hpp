@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "model/Gradients.hpp"
+#include "model/PackedBatch.hpp"
+#include "model/ScalarHead.hpp"
 #include "model/TokenHead.hpp"
 #include "model/Transformer.hpp"
 
@@ -14,25 +17,18 @@ namespace taper {
 // Whether a layer's activations are kept for the backward pass or recomputed from its input.
 enum class Checkpointing { kNo, kYes };
 
-// Whole sequences packed into one micro-batch, each from its first token on.
-struct PackedSequences {
-  std::vector<std::int32_t> ids;  // (rows)
-  std::vector<int> lengths;       // per sequence
-
-  int rows() const { return static_cast<int>(ids.size()); }
-};
-
 struct TrainPassOptions {
   int max_rows = 2048;      // tokens per micro-batch
   int max_sequences = 256;  // sequences per micro-batch
-  // Rows whose logits are held at a time. Each such chunk reads and writes the gradient of the head
-  // once, so few rows cost bandwidth.
+  // Rows whose logits (or normed states, for a scalar head) are held at a time. Each such chunk
+  // reads and writes the gradient of the head once, so few rows cost bandwidth.
   int logit_rows = 512;
   Checkpointing checkpointing = Checkpointing::kYes;
 };
 
 // Forward and backward pass over packed sequences. The forward pass is the one of the rollout (same
-// kernels, same page geometry), so log-probs have the same bits.
+// kernels, same page geometry), so log-probs have the same bits. A model gives tokens or scalars:
+// each has its own pair of calls after forward().
 class TrainPass {
  public:
   static void plan(MemoryPlan& plan, const ParamTable& table, const ModelParallel& parallel,
@@ -58,6 +54,18 @@ class TrainPass {
                 std::span<const int> rows, std::span<const std::int32_t> targets,
                 const HeadOptions& head, const TokenLoss& loss, const Gradients& gradients);
 
+  // Of a model with a scalar head: value[i] at packed row rows[i], the same bits on all ranks of
+  // the group. Not collective.
+  void values(const HostExec& exec, const ModelView& view, std::span<const int> rows,
+              std::span<float> value) const;
+
+  // Adds the gradient of a loss whose slope by the value at row rows[i] is slopes[i] to
+  // `gradients`; the slopes are the same on all ranks of the group. Collective over
+  // parallel.group().
+  void backward_values(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                       std::span<const int> rows, std::span<const float> slopes,
+                       const Gradients& gradients);
+
  private:
   struct Sizes;
   FloatMatrix stream(
@@ -65,6 +73,11 @@ class TrainPass {
   LayerActivations activations(int layer) const;
   LayerContext context(const HostExec& exec, const ModelParallel& parallel) const;
   void set_batch(const PackedSequences& sequences);
+  // The gradient by the hidden states of the batch, set to zero.
+  FloatMatrix clear_gradient_stream() const;
+  // From the gradient by the last hidden states to that of all layers and the embedding.
+  void backward_layers(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                       FloatMatrix dx, const Gradients& gradients);
 
   const ParamTable* table_;
   TrainPassOptions options_;
@@ -72,12 +85,11 @@ class TrainPass {
   ConstFloatMatrix rope_table_;
   float *streams_, *activations_, *scratch_, *gradient_stream_, *partials_;
   std::int64_t activation_floats_;
-  PagedLayers pages_;
-  TokenHead head_;
-  // The current micro-batch.
-  std::vector<std::int32_t> ids_, positions_, blocks_;
-  std::vector<AttentionSegment> segments_;
-  TokenBatch batch_;
+  LayerPages pages_;
+  // One of the two.
+  std::optional<TokenHead> head_;
+  std::optional<ScalarHead> scalar_;
+  PackedBatch batch_;  // the current micro-batch
 };
 
 }  // namespace taper

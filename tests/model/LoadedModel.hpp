@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/Arena.hpp"
@@ -15,12 +16,13 @@
 namespace taper::test {
 
 // The model of a Hugging Face directory, loaded as one shard of `group`, with everything for a
-// training pass. Sequences have at most `positions` tokens.
+// training pass. Sequences have at most `positions` tokens. With a `score_seed` it is a reward
+// model whose head is drawn.
 struct LoadedModel {
   explicit LoadedModel(const std::filesystem::path& directory, const Group& group,
                        WeightType type = WeightType::kF32, TrainPassOptions options = {},
-                       int positions = 512)
-      : config(read_model_config(directory)),
+                       int positions = 512, std::optional<std::uint64_t> score_seed = {})
+      : config(configured(directory, score_seed.has_value())),
         table(config),
         parallel(table, group),
         layout(table, parallel.shard()),
@@ -34,7 +36,7 @@ struct LoadedModel {
     packed = std::make_unique<PackedModel>("test", layout, parallel.shard(), type,
                                            WithBackward::kYes, *arena);
     values.resize(layout.size());
-    const HuggingFaceReader reader(directory, table);
+    const HuggingFaceReader reader(directory, table, score_seed);
     for (const auto& piece : layout.pieces())
       reader.read_piece(piece.id,
                         {values.data() + piece.offset, static_cast<std::size_t>(piece.size)});
@@ -44,6 +46,12 @@ struct LoadedModel {
     pass = std::make_unique<TrainPass>(table, parallel, options, *arena, rope_table);
     gradients = std::make_unique<Gradients>(
         layout, arena->take<float>("gradients", MemoryPhase::kAlways, layout.size()));
+  }
+
+  static ModelConfig configured(const std::filesystem::path& directory, bool draws_score) {
+    ModelConfig config = read_model_config(directory);
+    if (draws_score) config.output = OutputHead::kScalar;
+    return config;
   }
 
   void pack() {

@@ -121,10 +121,47 @@ TEST_CASE("what is missing or contradictory is named with its file") {
   CHECK(with("\"hidden_size\": 48", "\"hidden_size\": 48").empty());
 }
 
+TEST_CASE("a reward model is one of sequence classification with one label") {
+  const Directory directory;
+  ModelConfig c = example();
+  c.output = OutputHead::kScalar;
+  c.pad_id = 3;
+  for (const auto family : {ModelFamily::kLlama, ModelFamily::kQwen2, ModelFamily::kQwen3}) {
+    c.family = family;
+    const std::string text = model_config_json(c, "float32");
+    CHECK(text.find("ForSequenceClassification\"") != std::string::npos);
+    CHECK(text.find("\"LABEL_0\"") != std::string::npos);
+    directory.write("config.json", text);
+    CHECK(directory.read().has_scalar_head());
+    CHECK(directory.read().pad_id == 3);
+  }
+  const std::string start = R"({"architectures": ["LlamaForSequenceClassification"], )";
+  const std::string good = model_config_json(example(), "float32");
+  const auto rest = good.substr(good.find("\"model_type\""));
+  directory.write("config.json", start + R"("num_labels": 1, )" + rest);
+  CHECK(directory.read().has_scalar_head());
+  directory.write("config.json", start + rest);  // transformers means two
+  CHECK(directory.error().find("2 labels") != std::string::npos);
+  directory.write("config.json", start + R"("id2label": {"0": "a", "1": "b", "2": "c"}, )" + rest);
+  CHECK(directory.error().find("3 labels") != std::string::npos);
+  directory.write("config.json", good);
+  CHECK(!directory.read().has_scalar_head());
+}
+
+TEST_CASE("an end of text is never written as the padding of a reward model") {
+  // transformers would take the reward from before the padding.
+  ModelConfig c = example();
+  c.output = OutputHead::kScalar;
+  c.pad_id = 7;
+  CHECK(model_config_json(c, "float32").find("pad_token_id") == std::string::npos);
+}
+
 TEST_CASE("parameters are counted") {
   ModelConfig c = example();
   const std::int64_t layer = 2 * 48 * 96 + 2 * 48 * 32 + 3 * 48 * 100 + 2 * 48;
   CHECK(c.parameters() == 3 * layer + 48 + 2 * 300 * 48);
   c.tied = true;
   CHECK(c.parameters() == 3 * layer + 48 + 300 * 48);
+  c.output = OutputHead::kScalar;
+  CHECK(c.parameters() == 3 * layer + 48 + 300 * 48 + 48);
 }

@@ -28,8 +28,9 @@ ModelConfig config(ModelFamily family, bool tied) {
 
 TEST_CASE("rows that no parameter fills are padding, and only those") {
   for (const auto family : {ModelFamily::kLlama, ModelFamily::kQwen2, ModelFamily::kQwen3})
-    for (const bool tied : {false, true}) {
-      const ModelConfig c = config(family, tied);
+    for (const int kind : {0, 1, 2}) {
+      ModelConfig c = config(family, kind == 1);
+      if (kind == 2) c.output = OutputHead::kScalar;
       const ParamTable table(c);
       std::int64_t filled = 0;
       for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t)
@@ -52,6 +53,13 @@ TEST_CASE("tensors are found by role and layer, and by their pieces") {
     CHECK(qwen.tensor_of_piece(qwen.first_piece(t) + qwen.tensors()[t].units - 1) == t);
     CHECK(qwen.index_of(qwen.tensors()[t].role, qwen.tensors()[t].layer) == t);
   }
+  ModelConfig scalar = config(ModelFamily::kQwen3, false);
+  scalar.output = OutputHead::kScalar;
+  const ParamTable reward(scalar);
+  CHECK(reward.index_of(ParamRole::kHead) == -1);
+  const ParamTensor& score = reward.tensors()[reward.index_of(ParamRole::kScore)];
+  CHECK(score.kind == ShardKind::kReplicated);
+  CHECK(score.unit_size() == 48);
   CHECK(qwen.head_pad() == 64);
   CHECK(qwen.mlp_blocks() == 2);
   CHECK(qwen.vocab_blocks() == 3);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/PackedBatch.hpp"
+
+#include <numeric>
+
+#include "base/Error.hpp"
+
+namespace taper {
+
+std::int64_t PackedBatch::pages(int rows, int sequences) {
+  return std::int64_t{rows} / kPage + sequences;
+}
+
+void PackedBatch::set(const PackedSequences& sequences) {
+  const int rows = sequences.rows();
+  TAPER_EXPECT(std::accumulate(sequences.lengths.begin(), sequences.lengths.end(), 0) == rows);
+  ids_ = sequences.ids;
+  positions_.clear();
+  segments_.clear();
+  blocks_.resize(static_cast<std::size_t>(pages(rows, static_cast<int>(sequences.lengths.size()))));
+  std::iota(blocks_.begin(), blocks_.end(), 0);
+  int row = 0, block = 0;
+  for (const int length : sequences.lengths) {
+    segments_.push_back({blocks_.data() + block, 0, length, row});
+    for (int p = 0; p < length; ++p) positions_.push_back(p);
+    row += length;
+    block += (length + kPage - 1) / kPage;
+  }
+  batch_.ids = decltype(batch_.ids)(ids_.data(), ids_.size());
+  batch_.positions = decltype(batch_.positions)(positions_.data(), positions_.size());
+  batch_.segments = decltype(batch_.segments)(segments_.data(), segments_.size());
+}
+
+std::int64_t layer_page_floats(const ActivationShape& shape, int head_dim) {
+  return shape.kv_heads * page_floats(head_dim);
+}
+
+LayerPages make_layer_pages(const ActivationShape& shape, int head_dim, float* memory) {
+  return {memory, layer_page_floats(shape, head_dim), page_floats(head_dim), head_dim,
+          round_up(head_dim, 16)};
+}
+
+}  // namespace taper

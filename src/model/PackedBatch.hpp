@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/Activations.hpp"
+
+namespace taper {
+
+// Whole sequences packed into one micro-batch, each from its first token on.
+struct PackedSequences {
+  std::vector<std::int32_t> ids;  // (rows)
+  std::vector<int> lengths;       // per sequence
+
+  int rows() const { return static_cast<int>(ids.size()); }
+};
+
+// Packed sequences as a pass takes them: every sequence has pages of its own, counted from 0.
+class PackedBatch {
+ public:
+  // Pages that sequences of so many tokens take together, at most.
+  static std::int64_t pages(int rows, int sequences);
+
+  PackedBatch() = default;
+  PackedBatch(const PackedBatch&) = delete;  // the batch looks at what is held here
+  PackedBatch& operator=(const PackedBatch&) = delete;
+
+  void set(const PackedSequences& sequences);
+  // Of the sequences that were set last.
+  const TokenBatch& batch() const { return batch_; }
+
+ private:
+  std::vector<std::int32_t> ids_, positions_, blocks_;
+  std::vector<AttentionSegment> segments_;
+  TokenBatch batch_;
+};
+
+// Pages of one layer for the keys and values of a shard, and the floats of each.
+std::int64_t layer_page_floats(const ActivationShape& shape, int head_dim);
+LayerPages make_layer_pages(const ActivationShape& shape, int head_dim, float* memory);
+
+}  // namespace taper

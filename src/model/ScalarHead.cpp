@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/ScalarHead.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/Error.hpp"
+#include "base/Random.hpp"
+#include "kernels/norm.hpp"
+#include "model/Activations.hpp"
+
+namespace taper {
+namespace {
+
+std::int64_t aligned(std::int64_t floats) {
+  return (floats + 15) / 16 * 16;
+}
+
+}  // namespace
+
+std::int64_t ScalarHead::floats(const ParamTable& table, int chunk_rows) {
+  const std::int64_t rows = chunk_rows;
+  return 2 * aligned(rows * table.config().hidden) + aligned(rows);
+}
+
+ScalarHead::ScalarHead(const ParamTable& table, int chunk_rows, float* memory)
+    : hidden_(table.config().hidden), eps_(table.config().norm_eps), chunk_rows_(chunk_rows) {
+  const std::int64_t matrix = aligned(std::int64_t{chunk_rows} * hidden_);
+  gathered_ = memory;
+  normed_ = gathered_ + matrix;
+  inv_ = normed_ + matrix;
+}
+
+FloatMatrix ScalarHead::norm_rows(const HostExec& exec, const ModelView& view,
+                                  ConstFloatMatrix hidden, std::span<const int> rows) const {
+  const int n = static_cast<int>(rows.size());
+  for (int i = 0; i < n; ++i)
+    std::copy_n(&hidden(rows[i], 0), hidden_, gathered_ + std::int64_t{i} * hidden_);
+  const FloatMatrix normed = make_matrix(normed_, n, hidden_);
+  rmsnorm(exec, flat(normed), FloatVector(inv_, n),
+          ConstFloatVector(gathered_, std::size_t(n) * hidden_), view.final_norm(),
+          {hidden_, hidden_, eps_});
+  return normed;
+}
+
+void ScalarHead::values(const HostExec& exec, const ModelView& view, ConstFloatMatrix hidden,
+                        std::span<const int> rows, std::span<float> value) const {
+  const std::size_t chunk = static_cast<std::size_t>(chunk_rows_);
+  const ConstFloatVector weights = view.score();
+  for (std::size_t at = 0; at < rows.size(); at += chunk) {
+    const std::size_t size = std::min(chunk, rows.size() - at);
+    const FloatMatrix normed = norm_rows(exec, view, hidden, rows.subspan(at, size));
+    for (std::size_t i = 0; i < size; ++i) {
+      double sum = 0.0;
+      for (int c = 0; c < hidden_; ++c)
+        sum += static_cast<double>(normed(i, c)) * static_cast<double>(weights(c));
+      value[at + i] = static_cast<float>(sum);
+      if (!std::isfinite(value[at + i]))
+        TAPER_FAIL(ExitCode::kFailure,
+                   "the value of a token is not finite (row "
+                       << rows[at + i] << "); the weights have diverged or the input is damaged");
+    }
+  }
+}
+
+void ScalarHead::backward(const HostExec& exec, const ModelView& view, ConstFloatMatrix hidden,
+                          std::span<const int> rows, std::span<const float> slopes,
+                          FloatMatrix d_hidden, FloatVector d_score,
+                          FloatVector d_final_norm) const {
+  const std::size_t chunk = static_cast<std::size_t>(chunk_rows_);
+  const ConstFloatVector weights = view.score();
+  for (std::size_t at = 0; at < rows.size(); at += chunk) {
+    const std::size_t size = std::min(chunk, rows.size() - at);
+    const FloatMatrix normed = norm_rows(exec, view, hidden, rows.subspan(at, size));
+    for (std::size_t i = 0; i < size; ++i)
+      for (int c = 0; c < hidden_; ++c) {
+        d_score(c) = std::fma(slopes[at + i], normed(i, c), d_score(c));
+        // The normed value is no longer needed: now its gradient.
+        normed(i, c) = slopes[at + i] * weights(c);
+      }
+    rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
+                     ConstFloatVector(gathered_, size * hidden_), ConstFloatVector(inv_, size),
+                     view.final_norm(), {hidden_, hidden_, eps_}, Accumulate::kNo);
+    for (std::size_t i = 0; i < size; ++i)
+      for (int c = 0; c < hidden_; ++c) d_hidden(rows[at + i], c) += normed(i, c);
+  }
+}
+
+void draw_score(std::uint64_t seed, std::span<float> weights) {
+  const CounterRandom random(seed);
+  const double deviation = 1.0 / (static_cast<double>(weights.size()) + 1.0);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    weights[i] =
+        static_cast<float>(deviation * random.normal({RandomPurpose::kScoreInit, 0, 0, 0, i, 0}));
+}
+
+}  // namespace taper

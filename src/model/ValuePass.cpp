@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/ValuePass.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+
+namespace taper {
+namespace {
+
+std::string item(const std::string& name) {
+  return name + " activations";
+}
+
+int head_rows(const ValuePassOptions& o) {
+  return std::min(o.max_sequences, 512);
+}
+
+std::int64_t pages_floats(const ParamTable& table, const ModelParallel& parallel,
+                          const ValuePassOptions& o) {
+  return PackedBatch::pages(o.max_rows, o.max_sequences) *
+         layer_page_floats(ActivationShape(table, parallel.shard()), table.config().head_dim);
+}
+
+float* take(Arena& arena, const std::string& name, std::int64_t floats) {
+  return arena.take<float>(item(name), MemoryPhase::kTraining, floats);
+}
+
+}  // namespace
+
+void ValuePass::plan(MemoryPlan& plan, const std::string& name, const ParamTable& table,
+                     const ModelParallel& parallel, const ValuePassOptions& o) {
+  for (const std::int64_t floats :
+       {InferencePass::floats(table, parallel, o.max_rows), pages_floats(table, parallel, o),
+        ScalarHead::floats(table, head_rows(o))})
+    plan.add(item(name), MemoryPhase::kTraining, floats * std::int64_t{sizeof(float)});
+}
+
+ValuePass::ValuePass(const std::string& name, const ParamTable& table,
+                     const ModelParallel& parallel, const ValuePassOptions& o, Arena& arena,
+                     ConstFloatMatrix rope_table)
+    : options_(o),
+      pass_(table, parallel, o.max_rows,
+            take(arena, name, InferencePass::floats(table, parallel, o.max_rows)), rope_table),
+      pages_(make_layer_pages(ActivationShape(table, parallel.shard()), table.config().head_dim,
+                              take(arena, name, pages_floats(table, parallel, o)))),
+      head_(table, head_rows(o), take(arena, name, ScalarHead::floats(table, head_rows(o)))) {}
+
+void ValuePass::values(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+                       const PackedSequences& sequences, std::span<const int> rows,
+                       std::span<float> value) {
+  TAPER_EXPECT(sequences.rows() <= options_.max_rows &&
+               static_cast<int>(sequences.lengths.size()) <= options_.max_sequences);
+  batch_.set(sequences);
+  // No key or value is read again once its layer is through: all layers share their pages.
+  const FloatMatrix hidden = pass_.forward(exec, view, parallel, batch_.batch(), {pages_, 0});
+  head_.values(exec, view, hidden, rows, value);
+}
+
+}  // namespace taper
