@@ -37,7 +37,7 @@ ModelFiles open_critic(const RunOptions& o, const ModelFiles& policy) {
 
 TrainPassOptions pass_options(const RunOptions& o) {
   TrainPassOptions pass = o.pass_options();
-  pass.memory = {"critic", MemoryPhase::kCritic};
+  pass.owner = {"critic", MemoryPhase::kCritic};
   return pass;
 }
 

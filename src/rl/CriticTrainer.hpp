@@ -16,7 +16,7 @@ struct CriticTrainerOptions {
 };
 
 // Figures of one iteration's update, the same on all ranks; means over its optimizer steps.
-struct CriticReport : StepReport {
+struct CriticReport : OptimizerSteps {
   double loss = 0.0, clip_fraction = 0.0;
   double value_mean = 0.0;  // of the values that the updates saw
 };

@@ -15,7 +15,7 @@ struct PolicyTrainerOptions {
 };
 
 // Figures of one iteration's update, the same on all ranks; means over its optimizer steps.
-struct UpdateReport : StepReport {
+struct UpdateReport : OptimizerSteps {
   double policy_loss = 0.0, kl = 0.0, entropy = 0.0, clip_fraction = 0.0, dual_clip_fraction = 0.0,
          ppo_kl = 0.0;
   double log_prob_diff_max = 0.0;  // |rollout - training| log-prob before the first step; infinite

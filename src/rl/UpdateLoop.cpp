@@ -56,7 +56,7 @@ std::vector<int> UpdateLoop::trained_here(const std::vector<Sample>& samples) co
 }
 
 void UpdateLoop::run(const std::vector<Sample>& samples, const Accumulate& accumulate,
-                     StepReport& report) {
+                     OptimizerSteps& report) {
   const auto batches = cut_mini_batches(samples, options_.mini_batches);
   for (int epoch = 0; epoch < options_.epochs; ++epoch)
     for (const auto& batch : batches) step(samples, batch, accumulate, report);
@@ -64,7 +64,7 @@ void UpdateLoop::run(const std::vector<Sample>& samples, const Accumulate& accum
 }
 
 void UpdateLoop::step(const std::vector<Sample>& samples, std::span<const int> batch,
-                      const Accumulate& accumulate, StepReport& report) {
+                      const Accumulate& accumulate, OptimizerSteps& report) {
   StepTotals totals;
   for (const int i : batch) totals.add(samples[i].loss_tokens());
   if (totals.tokens == 0) {

@@ -24,7 +24,7 @@ struct UpdateOptions {
 };
 
 // What the optimizer did in an update, the same on all ranks.
-struct StepReport {
+struct OptimizerSteps {
   double grad_norm = 0.0;  // mean over the steps that were made
   double learning_rate = 0.0;
   int steps = 0, skipped = 0;
@@ -72,12 +72,12 @@ class UpdateLoop {
 
   // An optimizer step for each mini-batch of the samples, which are the same on all ranks;
   // report.steps are those before. Collective over the training layout.
-  void run(const std::vector<Sample>& samples, const Accumulate& accumulate, StepReport& report);
+  void run(const std::vector<Sample>& samples, const Accumulate& accumulate, OptimizerSteps& report);
 
  private:
   std::vector<int> share(const std::vector<Sample>& samples, std::span<const int> batch) const;
   void step(const std::vector<Sample>& samples, std::span<const int> batch,
-            const Accumulate& accumulate, StepReport& report);
+            const Accumulate& accumulate, OptimizerSteps& report);
 
   UpdateOptions options_;
   TrainedModel model_;

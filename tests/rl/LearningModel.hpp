@@ -30,7 +30,7 @@ class LearningModel {
   explicit LearningModel(const LearningModelOptions& o)
       : dp_(o.dp),
         pass_options_(pass_options(o.max_rows)),
-        model_(golden_dir("llama_b"), o.tp, WeightType::kF32, pass_options_),
+        model_(golden_dir("llama_b"), o.tp, WeightType::kF32, pass_options_, 512, o.score_seed),
         arena_(plan(o.owner)),
         adamw_(model_.layout, o.tp, o.dp, o.adamw, arena_, o.owner),
         temperature_(o.temperature) {
