@@ -6,6 +6,7 @@ namespace taper {
 // One subcommand each: argv[0] is its name. They return an exit code or throw Error.
 int run_train(int argc, char** argv);
 int run_sft(int argc, char** argv);
+int run_reward_model(int argc, char** argv);
 int run_generate(int argc, char** argv);
 int run_score(int argc, char** argv);
 int run_eval(int argc, char** argv);

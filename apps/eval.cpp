@@ -129,13 +129,19 @@ int run_eval(int argc, char** argv) {
   const int all = eval.data.evaluation_prompts.empty() ? 256 : std::numeric_limits<int>::max();
   const std::vector<Prompt> prompts = source.evaluation(eval.count > 0 ? eval.count : all);
   if (session.rank() == 0 && !eval.output.empty()) require_writable(eval.output);
-  Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
+  std::vector<int> degrees{options.tp};
+  for (const RewardOptions& reward : rewards)
+    if (reward.model.tp > 0) degrees.push_back(reward.model.tp);
+  Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
   std::vector<std::vector<std::int32_t>> tokens;
   tokens.reserve(prompts.size());
   for (const Prompt& p : prompts) tokens.push_back(p.tokens);
   require_equal(ranks, "the prompts", hash_text(tokens));
   EvalJob job(options, rewards, files, prompts, ranks, spawner.get(), eval.reward_logs);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
+  if (!job.judge_memory_plan().items().empty())
+    TAPER_INFO("memory of rank 0 when the responses are judged\n"
+               << job.judge_memory_plan().table());
   const EvalResult result = job.run();
   if (session.rank() == 0) {
     std::fputs(to_table(result).c_str(), stdout);

@@ -21,7 +21,8 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"train", "train a model by reinforcement learning, as a run file says", taper::run_train},
-    {"sft", "supervised fine-tuning on in-tree tasks", taper::run_sft},
+    {"sft", "supervised fine-tuning on files of examples or in-tree tasks", taper::run_sft},
+    {"reward-model", "train a reward model on preference pairs", taper::run_reward_model},
     {"generate", "generate responses to a file of prompts", taper::run_generate},
     {"score", "log-probs of given tokens", taper::run_score},
     {"eval", "avg@k, pass@k and maj@k of a model on a task", taper::run_eval},
@@ -34,7 +35,7 @@ constexpr Command kCommands[] = {
 
 void print_usage() {
   std::printf("usage: taper COMMAND [options]; taper COMMAND --help says more\n\n");
-  for (const Command& c : kCommands) std::printf("  %-10s %s\n", c.name, c.purpose);
+  for (const Command& c : kCommands) std::printf("  %-12s %s\n", c.name, c.purpose);
 }
 
 }  // namespace

@@ -94,6 +94,12 @@ int train(Session& session, const RunOptions& options, const std::string& config
                                        {"Critic/Tensor Parallel", critic_tp}});
     std::vector<int> degrees = degrees_of_layout(options.rollout.layout);
     degrees.insert(degrees.end(), {options.training.tp, options.rollout.tp, critic_tp});
+    for (const RewardOptions& reward : options.rewards) {
+      if (reward.model.tp == 0) continue;
+      require_divisible(session.size(),
+                        {{"Rewards/" + reward.name + "/Tensor Parallel", reward.model.tp}});
+      degrees.push_back(reward.model.tp);
+    }
     Ranks& ranks =
         session.start(degrees, options.hang_seconds, arguments.check ? "." : options.output,
                       [note](const std::string& why) { note->write(why); });

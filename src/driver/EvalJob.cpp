@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/EvalJob.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "io/Json.hpp"
 
@@ -24,9 +27,12 @@ EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions
       tokens_(tokens_of(prompts)),
       ranks_(ranks),
       generation_(options, files, tokens_, ranks),
-      judge_(rewards, files, ranks, spawner, log_directory) {
+      judge_(rewards, files, ranks, spawner, log_directory,
+             {options.type, options.tp, std::max(2048, generation_.max_positions()),
+              generation_.max_positions()}) {
   files.require_tokenizer("responses are judged by their text");
-  judge_.require_programs();
+  judge_.require_judges();
+  judge_.plan_models(judge_plan_);
 }
 
 // Each rank has a share of them judged.
@@ -44,7 +50,13 @@ std::vector<Sample> EvalJob::judge(std::vector<Sample> samples) {
 EvalResult EvalJob::run() {
   EvalResult result;
   judge_.start_workers(Judge::Need::kPossible);
-  const auto samples = judge(generation_.run());
+  auto responses = generation_.run();
+  std::optional<Arena> arena;  // the memory of the generation is free again
+  if (!judge_plan_.items().empty()) {
+    require_memory(ranks_, judge_plan_, "lower --max-new-tokens");
+    judge_.load_models(arena.emplace(judge_plan_));
+  }
+  const auto samples = judge(std::move(responses));
   result.rewards = judge_.metrics("reward");
   std::vector<JudgedPrompt> judged(prompts_.size());
   for (const Sample& s : samples) {

@@ -24,12 +24,15 @@ class EvalJob {
  public:
   // Every rank gives the same prompts. Responses that score above 0.5 count as right. The job
   // refers to all arguments but options and rewards. Throws Error where the model has no tokenizer,
-  // or the program of a command is not there. Collective over the world.
+  // or the program of a command or a reward model is not there. Collective over the world.
   EvalJob(const GenerateOptions& options, const std::vector<RewardOptions>& rewards,
           ModelFiles& files, const std::vector<Prompt>& prompts, const Ranks& ranks,
           Spawner* spawner, const std::string& log_directory);
 
   const MemoryPlan& memory_plan() const { return generation_.memory_plan(); }
+
+  // What models among the rewards will hold, when the responses are there.
+  const MemoryPlan& judge_memory_plan() const { return judge_plan_; }
 
   // The same on every rank. Collective over the world.
   EvalResult run();
@@ -43,6 +46,7 @@ class EvalJob {
   const Ranks& ranks_;
   GenerateJob generation_;
   Judge judge_;
+  MemoryPlan judge_plan_;
 };
 
 // A table for people, and JSON for scripts.

@@ -202,8 +202,9 @@ bool Evaluation::is_final_name(const std::string& name) {
 }
 
 std::string Evaluation::meaning(const std::string& name) {
-  if (!name.starts_with(kValidation) || name.starts_with("val/score/") || name == "val/loss" ||
-      is_of_rewards(name))
+  // Names without a set are those of fine-tuning ("val/loss").
+  if (!name.starts_with(kValidation) || std::count(name.begin(), name.end(), '/') < 2 ||
+      name.starts_with("val/score/") || is_of_rewards(name))
     return "";
   const std::string figure = figure_of(name);
   const std::string when =

@@ -34,6 +34,8 @@ class GenerateJob {
               const std::vector<std::vector<std::int32_t>>& prompts, const Ranks& ranks);
 
   const MemoryPlan& memory_plan() const { return plan_; }
+  // Of a prompt with its response, at most.
+  int max_positions() const { return generator_.max_positions(); }
 
   // All responses in the order of prompt and sample, on every rank. Collective over the world.
   std::vector<Sample> run();

@@ -65,7 +65,7 @@ struct Judge::Command {
 };
 
 Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
-             Spawner* spawner, std::string log_directory)
+             Spawner* spawner, std::string log_directory, const RewardModelSetup& setup)
     : rewards_(std::move(rewards)),
       files_(files),
       ranks_(ranks),
@@ -75,13 +75,24 @@ Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const 
     names_.push_back(r.name);
     if (r.kind == RewardKind::kCommand)
       for (const std::string& part : r.command.components) names_.push_back(r.name + "/" + part);
+    if (r.kind == RewardKind::kModel)
+      models_[r.name] = std::make_unique<RewardModel>(r, files, ranks, setup);
   }
   figures_ = RewardFigures(names_);
 }
 
 Judge::~Judge() = default;
 
-void Judge::require_programs() const {
+void Judge::plan_models(MemoryPlan& plan) const {
+  for (const auto& [name, model] : models_) model->plan(plan);
+}
+
+void Judge::load_models(Arena& arena) {
+  for (const auto& [name, model] : models_) model->create(arena);
+}
+
+void Judge::require_judges() const {
+  for (const auto& [name, model] : models_) model->require_weights();
   for (const RewardOptions& r : rewards_) {
     if (r.kind != RewardKind::kCommand) continue;
     const std::string& program = r.command.command.front();
@@ -162,6 +173,7 @@ std::vector<Sample> Judge::finish(std::vector<Sample> mine, const std::function<
     for (Judgement& j : command->pool.take()) command->said[{j.index, j.sample}] = std::move(j);
   for (Sample& s : mine) score(s);
   auto samples = gather_samples(ranks_.world(), mine);
+  add_model_rewards(samples);
   count(samples);
   const bool any =
       std::any_of(samples.begin(), samples.end(), [](const Sample& s) { return !s.dropped; });
@@ -186,6 +198,8 @@ void Judge::score(Sample& s) const {
       const std::size_t at = s.rewards.size();
       add_answer(*commands_.at(r.name), s);
       value = std::isnan(s.rewards[at]) ? 0.0 : s.rewards[at];
+    } else if (r.kind == RewardKind::kModel) {
+      s.rewards.push_back(kNoReward);  // see add_model_rewards()
     } else {
       if (const auto rule = rule_of(r.kind)) value = score_response(*rule, truth, text);
       if (r.kind == RewardKind::kFormat) value = score_format(r.format, text);
@@ -199,6 +213,21 @@ void Judge::score(Sample& s) const {
   }
   s.score = static_cast<float>(score);
   s.unshaped_score = static_cast<float>(unshaped);
+}
+
+// Dropped samples are judged like the others: what is recorded of them is whole.
+void Judge::add_model_rewards(std::vector<Sample>& samples) {
+  for (const RewardOptions& r : rewards_) {
+    if (r.kind != RewardKind::kModel) continue;
+    const auto at = std::find(names_.begin(), names_.end(), r.name) - names_.begin();
+    const std::vector<float> values = models_.at(r.name)->score(samples);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      Sample& s = samples[i];
+      s.rewards[at] = values[i];
+      s.score = static_cast<float>(s.score + r.weight * values[i]);
+      s.unshaped_score = static_cast<float>(s.unshaped_score + r.weight * values[i]);
+    }
+  }
 }
 
 // What the workers said, NaN where they gave no score.

@@ -11,6 +11,7 @@
 #include "driver/PromptSource.hpp"
 #include "driver/Ranks.hpp"
 #include "driver/RewardFigures.hpp"
+#include "driver/RewardModel.hpp"
 #include "engine/Request.hpp"
 #include "io/MetricsLog.hpp"
 #include "reward/RewardOptions.hpp"
@@ -21,17 +22,23 @@ namespace taper {
 
 // Gives responses their rewards, and their score: the weighted sum of these, with and without those
 // that shape. Rules are computed where a response was made; commands are asked as soon as it ends,
-// and answer while others are still generated.
+// and answer while others are still generated; models judge all responses together when these are
+// there.
 class Judge {
  public:
   // `spawner` may be null where no reward is a command. The judge refers to all but the rewards.
-  // Workers' standard errors go to files in `log_directory`, made for them.
+  // Workers' standard errors go to files in `log_directory`, made for them. Throws Error where a
+  // model among the rewards cannot judge this policy. Collective over the world.
   Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
-        Spawner* spawner, std::string log_directory);
+        Spawner* spawner, std::string log_directory, const RewardModelSetup& setup = {});
   ~Judge();
 
-  // Throws Error with kBadInput where the program of a command is not there, without starting it.
-  void require_programs() const;
+  // Throws Error with kBadInput where the program of a command is not there, without starting it,
+  // or the weights of a model.
+  void require_judges() const;
+  // What the models will hold on this rank, and allocating and loading them. Not collective.
+  void plan_models(MemoryPlan& plan) const;
+  void load_models(Arena& arena);
   // Starts the workers of commands: on this rank all of them now where it is sure to need them,
   // else as they are needed. Throws Error with kBadInput where they cannot be started.
   enum class Need { kSure, kPossible };
@@ -68,6 +75,7 @@ class Judge {
 
   bool wait_for_workers(const std::function<bool()>& stop);
   void score(Sample& sample) const;
+  void add_model_rewards(std::vector<Sample>& samples);
   void add_answer(const Command& command, Sample& sample) const;
   void count(const std::vector<Sample>& samples);
   void count_attempts(Command& command);
@@ -79,7 +87,8 @@ class Judge {
   Spawner* spawner_;
   std::string log_directory_;
   std::vector<std::string> names_;
-  std::map<std::string, std::unique_ptr<Command>> commands_;  // by the name of the reward
+  std::map<std::string, std::unique_ptr<Command>> commands_;    // by the name of the reward
+  std::map<std::string, std::unique_ptr<RewardModel>> models_;  // likewise
   const Prompt& prompt_of(std::int64_t ordinal) const;
 
   const std::vector<Prompt>* prompts_ = nullptr;

@@ -76,6 +76,11 @@ void describe_reward(param::Section s, RewardOptions& o, const std::string& kind
     s.number("Penalty", o.repetition.penalty, "Penalty of nothing but repetition").at_least(0);
   } else if (kind == "command") {
     describe_command(s, o.command);
+  } else if (kind == "model") {
+    s.text("Directory", o.model.directory,
+           "Hugging Face directory of a reward model whose tokenizer is the policy's");
+    s.integer("Tensor Parallel", o.model.tp, "Ranks per replica of it; 0: as in training")
+        .at_least(0);
   }
   s.check([&o] { return o.problems(); });
 }
@@ -356,6 +361,42 @@ void describe_sft_data(param::Section& schema, SftDataOptions& o) {
       .at_least(0);
 }
 
+void describe_preference_data(param::Section& schema, PreferenceDataOptions& o) {
+  auto s = schema.section("Data", "Preference pairs");
+  s.list("Files", o.files, "JSONL files of pairs: a prompt with a chosen and a rejected response");
+  s.list("Validation Files", o.validation_files, "JSONL files of held-out pairs");
+  s.text("Chat Template", o.chat_template,
+         "How messages become text: auto (the model's own, recognised) or a family");
+  s.flag("Shuffle", o.shuffle,
+         "Each pass over the files in an order of its own; else as they stand there");
+  s.choice("Over Long", o.over_long,
+           "What becomes of a pair with a longer side: left out, or the run is refused",
+           {{"drop", OverLong::kDrop}, {"stop", OverLong::kStop}});
+  s.integer("Max Length", o.max_length,
+            "Tokens of a prompt with a response at most; 0: what the context holds")
+      .at_least(0);
+}
+
+// What every fine-tuning leaves behind, and when.
+void describe_tuning_results(param::Section& schema, TuningOptions& o) {
+  auto v = schema.section("Validation", "Held-out figures during the run");
+  v.integer("Every", o.validate_every,
+            "Steps between measurements, besides those at start and end; 0 is off")
+      .at_least(0);
+  v.text("Best By", o.best_by,
+         "Held-out figure by which the best checkpoint is kept beside the newest ones, e.g. "
+         "val/loss (the smallest); empty: none is");
+  auto c = schema.section("Checkpoint", "Saved states");
+  c.integer("Every", o.checkpoint.every,
+            "Steps between checkpoints; 0: only where the run is stopped")
+      .at_least(0);
+  c.integer("Keep", o.checkpoint.keep, "Newest checkpoints that are kept").at_least(1);
+  auto out = schema.section("Output", "Where results go");
+  out.text("Directory", o.output, "Hugging Face directory of the result").not_empty();
+  out.text("Run Directory", o.run_directory,
+           "metrics.jsonl, run.h5, status.json, checkpoints; empty: Directory with .run behind it");
+}
+
 }  // namespace
 
 void describe(param::Section& schema, RunOptions& o) {
@@ -407,19 +448,25 @@ void describe(param::Section& schema, SftOptions& o) {
          "Start from random weights of the directory's config.json");
   describe_passes(t, o.training);
   describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kOfRun);
-  auto v = schema.section("Validation", "Held-out loss during the run");
-  v.integer("Every", o.validate_every,
-            "Steps between measurements, besides those at start and end; 0 is off")
+  describe_tuning_results(schema, o);
+  schema.check([&o] { return o.problems(); });
+}
+
+void describe(param::Section& schema, RewardModelOptions& o) {
+  auto run = describe_run(schema, o.seed, o.hang_seconds);
+  describe_deadline(run, o.deadline_margin);
+  describe_model(schema, o.model);
+  describe_preference_data(schema, o.data);
+  auto t = schema.section("Training", "The update of the weights");
+  t.integer("Steps", o.steps, "Optimizer steps, instead of Epochs; 0: by Epochs").at_least(0);
+  t.integer("Epochs", o.epochs, "Passes over Data/Files; 0: by Steps").at_least(0);
+  t.integer("Batch Pairs", o.batch_pairs, "Pairs per optimizer step, over all ranks").at_least(1);
+  t.number("Center Rewards", o.center_rewards,
+           "Factor of the square of the two rewards' sum in the loss, which keeps them around zero")
       .at_least(0);
-  auto c = schema.section("Checkpoint", "Saved states");
-  c.integer("Every", o.checkpoint.every,
-            "Steps between checkpoints; 0: only where the run is stopped")
-      .at_least(0);
-  c.integer("Keep", o.checkpoint.keep, "Newest checkpoints that are kept").at_least(1);
-  auto out = schema.section("Output", "Where results go");
-  out.text("Directory", o.output, "Hugging Face directory of the result").not_empty();
-  out.text("Run Directory", o.run_directory,
-           "metrics.jsonl, run.h5, status.json, checkpoints; empty: Directory with .run behind it");
+  describe_passes(t, o.training);
+  describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kOfRun);
+  describe_tuning_results(schema, o);
   schema.check([&o] { return o.problems(); });
 }
 

@@ -6,8 +6,9 @@
 
 namespace taper {
 
-// Describes the run file of `taper train`, `taper sft`.
+// Describes the run file of `taper train`, `taper sft`, `taper reward-model`.
 void describe(param::Section& schema, RunOptions& options);
 void describe(param::Section& schema, SftOptions& options);
+void describe(param::Section& schema, RewardModelOptions& options);
 
 }  // namespace taper

@@ -2,12 +2,10 @@
 #include "driver/SftSource.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
-#include "driver/Shuffle.hpp"
 
 namespace taper {
 namespace {
@@ -34,6 +32,9 @@ SftSource::SftSource(const SftOptions& options, const ModelFiles& files, int max
       examples_(read_examples("Data/Files", options.data.files, options.data, files, limit_)),
       validation_(read_examples("Data/Validation Files", options.data.validation_files,
                                 options.data, files, limit_)),
+      order_(std::ssize(examples_), options.seed,
+             options.data.shuffle ? ExampleOrder::Shuffle::kYes : ExampleOrder::Shuffle::kNo,
+             options.epochs),
       fingerprint_(make_fingerprint()) {}
 
 std::uint64_t SftSource::make_fingerprint() const {
@@ -49,27 +50,11 @@ std::uint64_t SftSource::make_fingerprint() const {
   return hash;
 }
 
-std::uint64_t SftSource::end() const {
-  return options_.epochs > 0 && !examples_.empty()
-             ? static_cast<std::uint64_t>(options_.epochs) * examples_.size()
-             : std::numeric_limits<std::uint64_t>::max();
-}
-
-int SftSource::index_at(std::uint64_t position) const {
-  const std::uint64_t size = examples_.size(), pass = position / size;
-  if (!options_.data.shuffle) return static_cast<int>(position % size);
-  if (order_.empty() || pass_ != pass) {
-    order_ = shuffled(static_cast<int>(size), options_.seed, pass);
-    pass_ = pass;
-  }
-  return order_[position % size];
-}
-
 std::vector<TokenExample> SftSource::next_batch(std::uint64_t& next) const {
   if (examples_.empty()) return next_task_batch(next);
   std::vector<TokenExample> batch;
-  for (int tokens = 0; tokens < options_.batch_tokens && next < end(); ++next) {
-    batch.push_back(examples_[index_at(next)]);
+  for (int tokens = 0; tokens < options_.batch_tokens && next < order_.end(); ++next) {
+    batch.push_back(examples_[order_.index_at(next)]);
     tokens += batch.back().length();
   }
   return batch;
@@ -103,15 +88,14 @@ std::vector<TokenExample> SftSource::next_task_batch(std::uint64_t& next) const 
 std::int64_t SftSource::steps_left(std::uint64_t next, std::int64_t done) const {
   if (options_.epochs == 0) return std::max<std::int64_t>(0, options_.steps - done);
   std::int64_t steps = 0;
-  for (; next < end(); ++steps)
-    for (int tokens = 0; tokens < options_.batch_tokens && next < end(); ++next)
-      tokens += examples_[index_at(next)].length();
+  for (; next < order_.end(); ++steps)
+    for (int tokens = 0; tokens < options_.batch_tokens && next < order_.end(); ++next)
+      tokens += examples_[order_.index_at(next)].length();
   return steps;
 }
 
 double SftSource::epochs(std::uint64_t next) const {
-  return examples_.empty() ? 0.0
-                           : static_cast<double>(next) / static_cast<double>(examples_.size());
+  return examples_.empty() ? 0.0 : order_.passes(next);
 }
 
 }  // namespace taper

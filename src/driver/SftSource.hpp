@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "driver/ExampleOrder.hpp"
 #include "driver/SftExamples.hpp"
 #include "text/Tasks.hpp"
 
@@ -33,10 +34,7 @@ class SftSource {
   std::uint64_t fingerprint() const { return fingerprint_; }
 
  private:
-  // Where the examples of the run end.
-  std::uint64_t end() const;
   std::uint64_t make_fingerprint() const;
-  int index_at(std::uint64_t position) const;
   std::vector<TokenExample> next_task_batch(std::uint64_t& next) const;
 
   SftOptions options_;
@@ -46,10 +44,8 @@ class SftSource {
   TaskMix mix_;
   SftEncoder encoder_;
   std::vector<TokenExample> examples_, validation_;
+  ExampleOrder order_;
   std::uint64_t fingerprint_;
-  // The order of the pass that was asked for last.
-  mutable std::uint64_t pass_ = 0;
-  mutable std::vector<int> order_;
 };
 
 }  // namespace taper

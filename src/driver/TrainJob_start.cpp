@@ -52,7 +52,9 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       evaluation_(options, files_),
       generator_(options.rollout, options.model.type, files_, ranks),
       judge_(options.judged_by(), files_, ranks, spawner,
-             (fs::path(options.output) / "reward_logs").string()),
+             (fs::path(options.output) / "reward_logs").string(),
+             {options.model.type, options.training.tp, options.pass_options().max_rows,
+              static_cast<int>(options.max_positions())}),
       kl_coef_(options.experience.kl.coef),
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(options.pass_options()),
@@ -67,6 +69,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
     critic_ = std::make_unique<Critic>(options, files_, ranks);
     critic_->plan(plan_);
   }
+  judge_.plan_models(plan_);
   generator_.plan(plan_);
 }
 
@@ -96,10 +99,10 @@ std::string TrainJob::memory_advice() const {
 
 RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const {
   require_memory(ranks_, plan_, memory_advice());
-  judge_.require_programs();
+  judge_.require_judges();
   RunStart start = find_run_start(from, options_.seed, files_, ranks_, check);
   // A checkpoint has all weights but those of the reference.
-  if (start.is_afresh() || reference_) HuggingFaceReader(files_.directory, files_.table);
+  if (start.is_afresh() || reference_) files_.open_weights();
   if (start.is_afresh() && critic_) critic_->require_weights();
   from_rank_0(ranks_, [&] {
     if (start.is_afresh()) {
@@ -150,6 +153,7 @@ void TrainJob::create() {
   model_.create(*arena_, rope);
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
   if (critic_) critic_->create(*arena_);
+  judge_.load_models(*arena_);
   generator_.create(model_.packed(), *arena_, rope);
   const PolicyTrainerOptions trainer{
       options_.loss_in_use(),

@@ -104,14 +104,29 @@ const Table kAdaptive = {
     {"adaptive/last_layout", "1", "layout at the end: degrees of its groups as digits"}};
 
 const Table kSft = {
-    {"train/loss", "nat", "mean cross entropy of what is learned, before the step"},
+    {"train/loss", "nat",
+     "mean cross entropy of what is learned, or mean loss of the preference pairs, before the "
+     "step"},
     {"train/grad_norm", "1", "norm of the gradient before clipping"},
     {"train/lr", "1", "learning rate"},
     {"train/epoch", "1", "passes over the examples after the step"},
     {"train/examples", "1", "examples of the step"},
     {"train/target_tokens", "token", "tokens of the step that are learned"},
     {"train/skipped_steps", "1", "1 where the step was left out, the gradient being not finite"},
-    {"val/loss", "nat", "mean cross entropy of held-out examples after the step"}};
+    {"val/loss", "nat",
+     "mean cross entropy of held-out examples, or mean loss of held-out pairs, after the step"}};
+
+// Of a reward model, before the step ("train") and after it ("val").
+const Table kRewardModel = {
+    {"train/pairs", "1", "preference pairs of the step"},
+    {"train/accuracy", "1", "share of pairs whose chosen response has the larger reward"},
+    {"train/margin", "1", "mean reward of chosen minus rejected responses"},
+    {"train/reward_chosen", "1", "mean reward of chosen responses"},
+    {"train/reward_rejected", "1", "mean reward of rejected responses"},
+    {"val/accuracy", "1", "share of held-out pairs whose chosen response has the larger reward"},
+    {"val/margin", "1", "mean reward of chosen minus rejected responses, held out"},
+    {"val/reward_chosen", "1", "mean reward of chosen responses, held out"},
+    {"val/reward_rejected", "1", "mean reward of rejected responses, held out"}};
 
 const Table kPerformance = {
     {"perf/total_num_tokens", "token", "prompt and response tokens of the samples"},
@@ -156,8 +171,8 @@ Table make_metric_table() {
   add_statistics(table, "critic/advantages", "1", "advantage of a token");
   add_statistics(table, "response_length", "token", "length of a response");
   add_statistics(table, "prompt_length", "token", "length of a prompt, over the samples");
-  for (const Table* part :
-       {&kRollout, &kReward, &kUpdate, &kCritic, &kCorrection, &kAdaptive, &kSft, &kPerformance})
+  for (const Table* part : {&kRollout, &kReward, &kUpdate, &kCritic, &kCorrection, &kAdaptive,
+                            &kSft, &kRewardModel, &kPerformance})
     add_all(table, *part);
   for (const MetricMeaning& phase : phase_table())
     table.push_back(

@@ -61,7 +61,8 @@ std::vector<std::pair<std::string, RewardKind>> named_reward_kinds() {
                              {"length", RewardKind::kLength},
                              {"overlong", RewardKind::kOverlong},
                              {"repetition", RewardKind::kRepetition},
-                             {"command", RewardKind::kCommand}});
+                             {"command", RewardKind::kCommand},
+                             {"model", RewardKind::kModel}});
   return kinds;
 }
 
@@ -96,6 +97,10 @@ std::vector<std::string> RewardOptions::problems() const {
   }
   if (kind == RewardKind::kFormat) check_format(*this, path, list);
   if (kind == RewardKind::kCommand) check_command(*this, path, list);
+  if (kind == RewardKind::kModel && model.directory.empty())
+    list.push_back(path +
+                   "/Directory is not set (the directory of a reward model, as taper reward-model "
+                   "makes it)");
   return list;
 }
 

@@ -21,7 +21,8 @@ enum class RewardKind {
   kLength,
   kOverlong,
   kRepetition,
-  kCommand
+  kCommand,
+  kModel
 };
 
 // The kinds under the names that run files give them.
@@ -74,6 +75,12 @@ struct CommandOptions {
   std::vector<std::string> components;  // of each answer, for the record
 };
 
+// A trained reward model.
+struct ModelRewardOptions {
+  std::string directory;  // Hugging Face, of sequence classification with one label
+  int tp = 0;             // ranks per replica; 0: as in training
+};
+
 // One of the rewards that are summed up to a response's score.
 struct RewardOptions {
   std::string name;
@@ -84,6 +91,7 @@ struct RewardOptions {
   OverlongOptions overlong;
   RepetitionOptions repetition;
   CommandOptions command;
+  ModelRewardOptions model;
 
   // Each begins with the path of the parameter in a run file.
   std::vector<std::string> problems() const;

@@ -44,6 +44,26 @@ std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths,
   return batches;
 }
 
+std::vector<std::vector<int>> micro_batches_of(const std::vector<int>& lengths, int dp_size,
+                                               int dp_rank, int max_rows, int max_sequences) {
+  const auto mine = assign_samples(lengths, dp_size, dp_rank);
+  std::vector<int> my_lengths;
+  my_lengths.reserve(mine.size());
+  for (const int i : mine) my_lengths.push_back(lengths[i]);
+  auto batches = cut_micro_batches(my_lengths, max_rows, max_sequences);
+  for (auto& batch : batches)
+    for (int& i : batch) i = mine[i];
+  return batches;
+}
+
+void PackedEnds::add(std::span<const std::int32_t> tokens, std::span<const std::int32_t> rest) {
+  TAPER_EXPECT(tokens.size() + rest.size() > 0);
+  sequences.ids.insert(sequences.ids.end(), tokens.begin(), tokens.end());
+  sequences.ids.insert(sequences.ids.end(), rest.begin(), rest.end());
+  sequences.lengths.push_back(static_cast<int>(tokens.size() + rest.size()));
+  rows.push_back(sequences.rows() - 1);
+}
+
 void PackedSamples::add(std::span<const std::int32_t> prompt,
                         std::span<const std::int32_t> response) {
   TAPER_EXPECT(!prompt.empty() && !response.empty());

@@ -20,6 +20,19 @@ std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, in
 std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows,
                                                 int max_sequences);
 
+// Both: the micro-batches of data-parallel rank `dp_rank`, as indices into `lengths`.
+std::vector<std::vector<int>> micro_batches_of(const std::vector<int>& lengths, int dp_size,
+                                               int dp_rank, int max_rows, int max_sequences);
+
+// Whole sequences of a micro-batch as packed rows, of which the last token counts.
+struct PackedEnds {
+  PackedSequences sequences;
+  std::vector<int> rows;  // of the last token, by sequence
+
+  // A sequence in one or two parts.
+  void add(std::span<const std::int32_t> tokens, std::span<const std::int32_t> rest = {});
+};
+
 // Sequences of a micro-batch as packed rows; the last token of a sequence is no input. rows[i]
 // predicts targets[i], the response tokens sequence by sequence.
 struct PackedSamples {

@@ -72,7 +72,8 @@ class UpdateLoop {
 
   // An optimizer step for each mini-batch of the samples, which are the same on all ranks;
   // report.steps are those before. Collective over the training layout.
-  void run(const std::vector<Sample>& samples, const Accumulate& accumulate, OptimizerSteps& report);
+  void run(const std::vector<Sample>& samples, const Accumulate& accumulate,
+           OptimizerSteps& report);
 
  private:
   std::vector<int> share(const std::vector<Sample>& samples, std::span<const int> batch) const;

@@ -2,9 +2,8 @@
 #include "text/SftData.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "text/detail/JsonLine.hpp"
+#include "text/detail/AnsweredPrompt.hpp"
 
 namespace taper {
 namespace {
@@ -16,36 +15,18 @@ constexpr const char* kForms =
     "an example is 'messages', 'prompt' with 'response' (or 'completion'), or 'prompt_tokens' with "
     "'tokens'";
 
-// The text that the assistant is to say.
-std::string read_response(const JsonLine& line, const json& response, const char* key) {
-  if (response.is_string()) return response.get<std::string>();
-  const char* const wanted = "a text, or a list with one message of the assistant,";
-  const auto messages = detail::read_messages(line, response, key, wanted);
-  if (messages.size() != 1 || messages.front().role != "assistant")
-    line.fail(std::string("'") + key + "' is " + detail::shown(response) + " (" + wanted +
-              " is wanted)");
-  return messages.front().content;
-}
-
-void read_pair(const JsonLine& line, const json& prompt, SftItem& item) {
+SftItem read_pair(const JsonLine& line, const json& prompt) {
   const json *response = line.find("response"), *completion = line.find("completion");
   if (response != nullptr && completion != nullptr)
     line.fail("'response' and 'completion' are both there (they mean the same); remove one");
   if (response == nullptr && completion == nullptr)
     line.fail("'prompt' has no 'response' (or 'completion'); add what is to be answered");
-  const std::string answer = response != nullptr ? read_response(line, *response, "response")
-                                                 : read_response(line, *completion, "completion");
+  const std::string answer = response != nullptr
+                                 ? detail::read_answer(line, *response, "response")
+                                 : detail::read_answer(line, *completion, "completion");
   if (answer.empty())
     line.fail("the response is empty (there is nothing to learn); remove the line");
-  if (prompt.is_string()) {
-    item.prompt = prompt.get<std::string>();
-    item.response = answer;
-    return;
-  }
-  item.form = PromptForm::kMessages;
-  item.messages = detail::read_messages(line, prompt, "prompt", "a text or a list of messages");
-  item.first_answer = item.messages.size();
-  item.messages.push_back({"assistant", answer});
+  return detail::answered(line, prompt, "prompt", answer);
 }
 
 void read_chat(const JsonLine& line, const json& messages, SftItem& item) {
@@ -82,7 +63,7 @@ std::vector<SftItem> read_sft_data(const std::filesystem::path& file) {
     SftItem item;
     item.line = line.number;
     if (prompt != nullptr)
-      read_pair(line, *prompt, item);
+      item = read_pair(line, *prompt);
     else if (messages != nullptr)
       read_chat(line, *messages, item);
     else

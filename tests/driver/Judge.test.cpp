@@ -57,7 +57,7 @@ struct Fixture : TestRanks {
                             MetricValues* metrics = nullptr,
                             const std::function<bool()>& stop = {}) {
     Judge judge(rewards, files, ranks, &spawner, (scratch / "logs").string());
-    judge.require_programs();
+    judge.require_judges();
     judge.start_workers(ranks.rank() == 0 ? Judge::Need::kSure : Judge::Need::kPossible);
     auto samples = answer(judge, 0, stop);
     if (metrics != nullptr) *metrics = judge.metrics("reward");
@@ -202,7 +202,7 @@ TEST_CASE("programs that are not there are named") {
     o.command.command = {program};
     const Judge judge({o}, f.files, f.ranks, &f.spawner, "logs");
     CHECK_THROWS_MATCHES(
-        judge.require_programs(), Error,
+        judge.require_judges(), Error,
         MessageMatches(ContainsSubstring("Rewards/judge/Command") && ContainsSubstring(program)));
   }
 }

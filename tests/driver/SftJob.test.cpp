@@ -5,13 +5,12 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <map>
 
 #include "comm/Collectives.hpp"
+#include "driver/MetricSeries.hpp"
 #include "driver/TestRanks.hpp"
 #include "io/Json.hpp"
 #include "io/MetricTable.hpp"
-#include "io/MetricsLog.hpp"
 #include "support/Scratch.hpp"
 
 using namespace taper;
@@ -47,15 +46,8 @@ SftOptions golden_run(const Json& settings, const std::string& output) {
   return o;
 }
 
-using Series = std::vector<std::map<std::string, double>>;  // by step
-
 Series metrics_of(const SftOptions& options) {
-  Series series;
-  for (const auto& record : read_metrics_log(options.run_path() + "/metrics.jsonl")) {
-    REQUIRE(record.iteration == std::ssize(series));
-    series.emplace_back(record.values.begin(), record.values.end());
-  }
-  return series;
+  return metrics_of_run(options.run_path());
 }
 
 struct Fixture : TestRanks {

@@ -120,14 +120,14 @@ def reference(args, train, held_out):
     return first, rows
 
 
-def run_taper(args, folder):
-    values = {"Model/Directory": args.model, "Model/Weight Type": "f32", "Data/Files": f"[{folder}/train.jsonl]",
+def run_job(args, name, folder, more):
+    """The metrics of a fine-tuning command on folder/train.jsonl, in f32, with its result in folder/out."""
+    values = {"Model/Weight Type": "f32", "Data/Files": f"[{folder}/train.jsonl]",
               "Data/Validation Files": f"[{folder}/held_out.jsonl]", "Data/Shuffle": "false", "Validation/Every": 1,
-              "Training/Steps": args.steps, "Training/Batch Tokens": BATCH_TOKENS, "Training/Max Tokens": 1024,
-              "Training/Activation Checkpointing": "true", "Training/Tensor Parallel": args.tp,
-              "Optimizer/Learning Rate": RATE, "Optimizer/Warmup Steps": WARMUP, "Output/Directory": f"{folder}/out"}
-    command = [*shlex.split(args.launcher), args.taper, "sft"]
-    for key, value in values.items():
+              "Training/Steps": args.steps, "Training/Max Tokens": 1024, "Training/Activation Checkpointing": "true",
+              "Training/Tensor Parallel": args.tp, "Output/Directory": f"{folder}/out"}
+    command = [*shlex.split(args.launcher), args.taper, name]
+    for key, value in {**values, **more}.items():
         command += ["--set", f"{key}={value}"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -151,7 +151,8 @@ def main():
         folder = Path(scratch)
         for name, lines in (("train", train), ("held_out", held_out)):
             (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        ours = run_taper(args, folder)
+        ours = run_job(args, "sft", folder, {"Model/Directory": args.model, "Training/Batch Tokens": BATCH_TOKENS,
+                                             "Optimizer/Learning Rate": RATE, "Optimizer/Warmup Steps": WARMUP})
     first, rows = reference(args, [encode(tokenizer, line) for line in train],
                             [encode(tokenizer, line) for line in held_out])
     names = ("train/loss", "train/grad_norm", "val/loss")

@@ -36,3 +36,13 @@ TEST_CASE("names must fit metrics and files") {
     CHECK(o.problems().size() == 1);
   }
 }
+
+TEST_CASE("a model needs a directory") {
+  RewardOptions o;
+  o.name = "preferred";
+  o.kind = RewardKind::kModel;
+  REQUIRE(o.problems().size() == 1);
+  CHECK(o.problems().front().find("Rewards/preferred/Directory is not set") == 0);
+  o.model.directory = "rewards";
+  CHECK(o.problems().empty());
+}

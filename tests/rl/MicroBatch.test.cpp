@@ -70,3 +70,33 @@ TEST_CASE("packed rows predict the response tokens, and the last token is no inp
   CHECK(packed.rows == std::vector<int>{2, 3, 4});
   CHECK(packed.targets == std::vector<std::int32_t>{4, 5, 7});
 }
+
+TEST_CASE("micro-batches of all ranks together have every sequence once, and those of a rank") {
+  const std::vector<int> lengths{5, 9, 1, 7, 7, 3, 8};
+  std::vector<int> seen(lengths.size(), 0);
+  for (int rank = 0; rank < 3; ++rank) {
+    std::vector<int> mine;
+    for (const auto& batch : micro_batches_of(lengths, 3, rank, 12, 2)) {
+      int rows = 0;
+      for (const int i : batch) {
+        rows += lengths[i];
+        ++seen[i];
+        mine.push_back(i);
+      }
+      CHECK(rows <= 12);
+      CHECK(batch.size() <= 2);
+    }
+    CHECK(mine == assign_samples(lengths, 3, rank));
+  }
+  CHECK(seen == std::vector<int>(lengths.size(), 1));
+}
+
+TEST_CASE("whole sequences are packed with the rows of their last tokens") {
+  PackedEnds packed;
+  const std::vector<std::int32_t> prompt{1, 2, 3}, response{4, 5};
+  packed.add(prompt, response);
+  packed.add(response);
+  CHECK(packed.sequences.ids == std::vector<std::int32_t>{1, 2, 3, 4, 5, 4, 5});
+  CHECK(packed.sequences.lengths == std::vector<int>{5, 2});
+  CHECK(packed.rows == std::vector<int>{4, 6});
+}

@@ -68,6 +68,15 @@ class EvaluationSets(ReportCase):
         bare = load_runs([self.make_run("bare", make_numbers(20, 1))])
         self.assertIsNone(draw_fine_tuning(group_runs(bare, COLOURS)))
 
+    def test_pairs_of_a_reward_model(self) -> None:
+        numbers = make_numbers(20, 1)
+        numbers.metrics["train/loss"] = np.linspace(0.7, 0.1, 20)
+        numbers.metrics["train/pairs"] = np.full(20, 64)
+        numbers.metrics["train/accuracy"] = np.linspace(0.5, 1, 20)
+        loss, accuracy = draw_fine_tuning(group_runs(load_runs([self.make_run("pairs", numbers)]), COLOURS)).axes
+        self.assertIn("preference pair", loss.get_ylabel())
+        self.assertEqual(len(accuracy.get_lines()), 2)
+
     def test_nothing_to_show(self) -> None:
         bare = self.make_run("bare", make_numbers(20, 1))
         self.assertIsNone(draw_evaluation_sets(group_runs(load_runs([bare]), COLOURS)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stops and kills `taper sft` on two ranks and compares the resumed end with an undisturbed run, byte for byte."""
+"""Stops and kills a fine-tuning command on two ranks and compares the resumed end with an undisturbed run, byte for byte."""
 
 import json
 import sys
@@ -15,11 +15,22 @@ def check(condition: bool, what: str, text: str = "") -> None:
         sys.exit(f"FAILED: {what}\n{text}")
 
 
-def words(model: Path, examples: Path, output: Path) -> list[str]:
+# What a step takes, for a step of some tokens.
+BATCH = {"sft": {"Training/Batch Tokens": 60}, "reward-model": {"Training/Batch Pairs": 5}}
+
+
+def example(command: str, n: int) -> dict:
+    answer = f"{2 * n}#" * (1 + n % 3)
+    if command == "sft":
+        return {"prompt": f"{n}+{n}=", "response": answer}
+    return {"prompt": f"{n}+{n}=", "chosen": answer, "rejected": f"{2 * n + 1}#"}
+
+
+def words(command: str, model: Path, examples: Path, output: Path) -> list[str]:
     values = {"Model/Directory": model, "Data/Files": examples, "Data/Validation Files": examples, "Training/Epochs": 2,
-              "Training/Batch Tokens": 60, "Training/Max Tokens": 64, "Training/Tensor Parallel": 2, "Validation/Every": 3,
+              **BATCH[command], "Training/Max Tokens": 64, "Training/Tensor Parallel": 2, "Validation/Every": 3,
               "Optimizer/Learning Rate": 1e-3, "Output/Directory": output, "Run/Hang Seconds": 60}
-    return ["sft", *(word for key, value in values.items() for word in ("--set", f"{key}={value}"))]
+    return [command, *(word for key, value in values.items() for word in ("--set", f"{key}={value}"))]
 
 
 def results(output: Path) -> list[bytes]:
@@ -27,28 +38,31 @@ def results(output: Path) -> list[bytes]:
 
 
 def main() -> None:
-    args = arguments(__doc__).parse_args()
-    with tempfile.TemporaryDirectory(prefix="taper-sft-stop-") as scratch:
+    parser = arguments(__doc__)
+    parser.add_argument("--command", choices=sorted(BATCH), default="sft")
+    args = parser.parse_args()
+    name = args.command
+    with tempfile.TemporaryDirectory(prefix="taper-tuning-stop-") as scratch:
         runs = Runs(args, Path(scratch))
         model, examples = runs.make_model(), runs.folder / "examples.jsonl"
-        examples.write_text("".join(json.dumps({"prompt": f"{n}+{n}=", "response": f"{2 * n}#" * (1 + n % 3)}) + "\n"
-                                    for n in range(40)))
-        outcome = runs.run(words(model, examples, runs.folder / "straight"), 2)
+        examples.write_text("".join(json.dumps(example(name, n)) + "\n" for n in range(40)))
+        outcome = runs.run(words(name, model, examples, runs.folder / "straight"), 2)
         check(outcome.code == 0, "the undisturbed run failed", outcome.text)
         straight = results(runs.folder / "straight")
         check(json.loads(straight[1].splitlines()[-1])["step"] > 8, "the run is too short to be stopped")
-        for fault, code in (("sft:1:term:0:3", 75), ("validation:0:term", 75), ("sft:0:term:0:1", 75), ("sft:1:kill:0:5", None)):
+        for fault, code in ((f"{name}:1:term:0:3", 75), ("validation:0:term", 75), (f"{name}:0:term:0:1", 75),
+                            (f"{name}:1:kill:0:5", None)):
             output = runs.folder / fault.replace(":", "-")
             place = output.with_name(output.name + ".run")
             more = ["--set", "Checkpoint/Every=2"] if code is None else []
-            outcome = runs.run([*words(model, examples, output), *more], 2, env={"TAPER_FAULT": fault})
+            outcome = runs.run([*words(name, model, examples, output), *more], 2, env={"TAPER_FAULT": fault})
             check(not outcome.timed_out and outcome.code != 0, f"{fault}: code {outcome.code}", outcome.text)
             check(code is None or outcome.code == code, f"{fault}: code {outcome.code}", outcome.text)
             check(not output.exists(), f"{fault}: a model is there already", outcome.text)
             if code is not None:
                 check(status(place)["state"] == "stopped" and status(place)["why"] == "SIGTERM", f"{fault}: {status(place)}")
                 check(leftovers(place) == [], f"{fault}: left {leftovers(place)}")
-            outcome = runs.run([*words(model, examples, output), *more], 2)
+            outcome = runs.run([*words(name, model, examples, output), *more], 2)
             check(outcome.code == 0, f"{fault}: the resumed run ended with {outcome.code}", outcome.text)
             check(results(output) == straight, f"{fault}: the resumed run has other bits", outcome.text)
             check(status(place)["state"] == "completed", f"{fault}: {status(place)}")

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands that fine-tune a model on examples: all but what is learned is alike.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "Session.hpp"
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "driver/Options_params.hpp"
+#include "driver/OutputLock.hpp"
+#include "driver/OutputPath.hpp"
+#include "driver/ResumePoint.hpp"
+#include "driver/SaveModel.hpp"
+#include "driver/StopRequest.hpp"
+#include "driver/TuningJob.hpp"
+#include "param/CommandLine.hpp"
+#include "param/CurrentValue.hpp"
+#include "param/ParamFile.hpp"
+
+namespace taper {
+
+struct TuningArguments {
+  std::string run_file, resume = "auto", print;
+  std::vector<std::string> assignments;
+  double deadline = deadline_of_environment();
+  bool dump_default = false, check = false;
+
+  void declare(param::CommandLine& line) {
+    line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
+    line.repeated("set", assignments, "NAME=VALUE",
+                  "overrides a value, e.g. \"Training/Steps=100\"");
+    line.text("resume", resume, "auto|none|DIR",
+              "go on from the newest checkpoint, start afresh, or use this checkpoint");
+    line.number("deadline", deadline, "T",
+                "seconds since 1970 at which the job is over: it saves and stops before that "
+                "(default: TAPER_DEADLINE)")
+        .above(0);
+    line.flag("dump-default", dump_default,
+              "prints a complete run file with the default values and exits");
+    line.text("print", print, "NAME",
+              "prints the value that a parameter has in this run, e.g. \"Output/Directory\", and "
+              "exits (for scripts)");
+    line.flag("check", check,
+              "validates input, files and memory, prints the memory plan and exits; leaves nothing "
+              "behind");
+  }
+
+  void read(param::Schema& schema) const {
+    param::ParamFile file =
+        run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
+    for (const auto& assignment : assignments) file.set(assignment);
+    schema.read(file);
+  }
+};
+
+// What a run with that start would begin with; afresh: the weights of one that begins anew.
+inline std::string outlook(const RunStart& start, const std::string& afresh) {
+  if (!start.is_afresh())
+    return "would go on after step " + std::to_string(start.state.iteration) + " (checkpoint " +
+           path_text(start.checkpoint) + ")";
+  return "would start from " + afresh;
+}
+
+// What a command says of itself, and of its options.
+template <class Options>
+struct TuningCommand {
+  const char* name;   // "taper sft"
+  const char* about;  // a sentence
+  // The weights that a run begins with, in words.
+  std::string (*start)(const Options&);
+};
+
+template <class Job, class Options>
+int tune(Session& session, const TuningCommand<Options>& command, const Options& options,
+         const std::string& config, const TuningArguments& arguments, const StopRequest& stop) {
+  Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
+  require_equal(ranks, "the configuration", config);
+  const std::string what = "Output/Directory " + path_text(options.output);
+  OutputLock::require_free(ranks, what, OutputLock::of_model(options.output));
+  Job job(options, ranks);
+  TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
+  const auto find = [&] { return find_resume_point(ranks, arguments.resume, options.run_path()); };
+  const RunStart start =
+      job.examine(find(), arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
+  if (arguments.check) {
+    TAPER_INFO("input is valid; " << outlook(start, command.start(options)));
+    return session.finish(ExitCode::kDone);
+  }
+  const OutputLock lock(ranks, what, OutputLock::of_model(options.output));
+  // What is there is looked at again now that this job has it for itself.
+  return session.finish(job.run({config, &stop, find()}));
+}
+
+// A command from its arguments on.
+template <class Job, class Options>
+int run_tuning(int argc, char** argv, const TuningCommand<Options>& command) {
+  TuningArguments arguments;
+  param::CommandLine line(command.name, command.about);
+  arguments.declare(line);
+  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
+    std::fputs(line.help().c_str(), stdout);
+    return 0;
+  }
+  Options options;
+  param::Schema schema;
+  describe(schema, options);
+  if (arguments.dump_default) {
+    std::fputs(schema.defaults_yaml().c_str(), stdout);
+    return 0;
+  }
+  if (!arguments.print.empty()) {
+    arguments.read(schema);
+    std::printf("%s\n", param::current_value(schema, arguments.print).c_str());
+    return 0;
+  }
+  StopRequest stop;  // before threads start
+  Session session(argc, argv);
+  arguments.read(schema);
+  require_divisible(session.size(), {{"Training/Tensor Parallel", options.training.tp}});
+  require_model_target("Output/Directory", options.output);
+  if (session.rank() == 0) {
+    require_output_directory("Output/Directory", options.output);
+    require_output_directory("Output/Run Directory", options.run_path());
+    require_run_places(options.run_path());
+  }
+  stop.set_deadline(arguments.deadline - options.deadline_margin);
+  return tune<Job>(session, command, options, schema.current_yaml(), arguments, stop);
+}
+
+}  // namespace taper

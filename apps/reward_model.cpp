@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Commands.hpp"
+#include "Tuning.hpp"
+#include "driver/RewardModelJob.hpp"
+
+namespace taper {
+
+int run_reward_model(int argc, char** argv) {
+  const auto start = [](const RewardModelOptions& options) {
+    return path_text(options.model.directory);
+  };
+  return run_tuning<RewardModelJob, RewardModelOptions>(
+      argc, argv,
+      {"taper reward-model",
+       "Trains a reward model on files of preference pairs, as a run file says.", start});
+}
+
+}  // namespace taper
