@@ -88,10 +88,12 @@ int train(Session& session, const RunOptions& options, const std::string& config
   std::optional<OutputLock> lock;  // until the reason of a failure is written, too
   try {
     require_layout("Rollout/Layout", options.rollout.layout, session.size());
+    const int critic_tp = options.critic_in_use().tp;  // that of the training without a critic
     require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
-                                       {"Training/Tensor Parallel", options.training.tp}});
+                                       {"Training/Tensor Parallel", options.training.tp},
+                                       {"Critic/Tensor Parallel", critic_tp}});
     std::vector<int> degrees = degrees_of_layout(options.rollout.layout);
-    degrees.insert(degrees.end(), {options.training.tp, options.rollout.tp});
+    degrees.insert(degrees.end(), {options.training.tp, options.rollout.tp, critic_tp});
     for (const RewardOptions& reward : options.rewards) {
       if (reward.model.tp == 0) continue;
       require_divisible(session.size(),

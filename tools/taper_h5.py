@@ -87,6 +87,7 @@ class Rollouts:
     tokens: list[np.ndarray]  # (prompt + response) i32 each
     log_probs: list[np.ndarray]  # (response) f32 each, nat, at the rollout temperature
     kept_mass: list[np.ndarray]  # (response) f32 each, or empty where sampling was not truncated
+    values: list[np.ndarray]  # (response) f32 each, by the critic, or empty without one
     layout: list[np.ndarray]  # (spans, 3) i32 each: first response token, TP degree, replica
 
 
@@ -148,11 +149,14 @@ def read_rollouts(path: str | Path) -> Rollouts:
             name: _read_ragged(path, file, name, rows)
             for name in ("tokens", "log_probs", "layout")
         }
-        ragged["kept_mass"] = (
-            _read_ragged(path, file, "kept_mass", rows)
-            if "kept_mass" in file
-            else [np.empty(0, np.float32)] * rows
-        )
+        ragged |= {
+            name: (
+                _read_ragged(path, file, name, rows)
+                if name in file
+                else [np.empty(0, np.float32)] * rows
+            )
+            for name in ("kept_mass", "values")
+        }
         return Rollouts(
             path=path,
             iteration=int(file.attrs["iteration"]),

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
 #include "base/Error.hpp"
@@ -26,6 +25,8 @@ const char* phase_name(MemoryPhase phase) {
       return "rollout";
     case MemoryPhase::kTraining:
       return "training";
+    case MemoryPhase::kCritic:
+      return "critic";
   }
   return "";
 }
@@ -51,24 +52,26 @@ std::int64_t MemoryPlan::bytes(MemoryPhase phase) const {
 
 std::int64_t MemoryPlan::total() const {
   return bytes(MemoryPhase::kAlways) +
-         std::max(bytes(MemoryPhase::kRollout), bytes(MemoryPhase::kTraining));
+         std::max({bytes(MemoryPhase::kRollout), bytes(MemoryPhase::kTraining),
+                   bytes(MemoryPhase::kCritic)});
 }
 
 std::string MemoryPlan::table() const {
   std::string text;
-  char line[160];
-  for (const Item& item : items_) {
-    std::snprintf(line, sizeof line, "  %-28s %-9s %12s\n", item.name.c_str(),
-                  phase_name(item.phase), format_bytes(static_cast<double>(item.bytes)).c_str());
-    text += line;
-  }
-  std::snprintf(line, sizeof line, "  %-28s %-9s %12s\n", "total", "",
-                format_bytes(static_cast<double>(total())).c_str());
-  text += line;
-  const bool overlap = bytes(MemoryPhase::kRollout) > 0 && bytes(MemoryPhase::kTraining) > 0;
-  return text + (overlap ? "  (rollout and training use the same memory, one after the other: the "
-                           "larger of both counts)\n"
-                         : "");
+  int width = 28;
+  for (const Item& item : items_) width = std::max(width, static_cast<int>(item.name.size()));
+  const auto add = [&](const std::string& name, const char* phase, std::int64_t bytes) {
+    text += format_text("  %-*s %-9s %12s\n", width, name.c_str(), phase,
+                        format_bytes(static_cast<double>(bytes)).c_str());
+  };
+  for (const Item& item : items_) add(item.name, phase_name(item.phase), item.bytes);
+  add("total", "", total());
+  if (bytes(MemoryPhase::kRollout) == 0 || bytes(MemoryPhase::kTraining) == 0) return text;
+  return text + (bytes(MemoryPhase::kCritic) > 0
+                     ? "  (rollout, training and critic use the same memory, one after the other: "
+                       "the largest of them counts)\n"
+                     : "  (rollout and training use the same memory, one after the other: the "
+                       "larger of both counts)\n");
 }
 
 Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
@@ -86,7 +89,7 @@ Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
   // Only a wish: small pages give the same results more slowly.
   if (total_ >= kLargePage) ::madvise(base_, static_cast<std::size_t>(total_), MADV_HUGEPAGE);
   const std::int64_t shared = plan.bytes(MemoryPhase::kAlways);
-  std::int64_t next[3] = {0, shared, shared};
+  std::int64_t next[4] = {0, shared, shared, shared};  // by phase
   for (const auto& item : plan.items()) {
     std::int64_t& at = next[static_cast<int>(item.phase)];
     regions_.push_back({item.name, item.phase, at, at + item.bytes, at});

@@ -8,9 +8,9 @@
 
 namespace taper {
 
-// When an item of the memory plan is in use. Items of the rollout and of training share their
-// addresses.
-enum class MemoryPhase { kAlways, kRollout, kTraining };
+// When an item of the memory plan is in use: always, or while responses are generated, the policy
+// is trained, or the critic is at work. Items of the last three share their addresses.
+enum class MemoryPhase { kAlways, kRollout, kTraining, kCritic };
 
 // What one rank will hold, item by item, known before anything is allocated.
 class MemoryPlan {
@@ -26,13 +26,24 @@ class MemoryPlan {
 
   const std::vector<Item>& items() const { return items_; }
   std::int64_t bytes(MemoryPhase phase) const;
-  // What is needed at the same time: always + the larger of rollout and training.
+  // What is needed at the same time: always + the largest of the other phases.
   std::int64_t total() const;
   // A table for people: item, phase, size, and the total.
   std::string table() const;
 
  private:
   std::vector<Item> items_;
+};
+
+// Which model that is trained an item belongs to.
+struct MemoryOwner {
+  std::string model = {};                      // stands in the plan; empty: the policy
+  MemoryPhase phase = MemoryPhase::kTraining;  // of what is needed only while it is at work
+
+  // The name of an item.
+  std::string item(const std::string& what) const {
+    return model.empty() ? what : model + " " + what;
+  }
 };
 
 // The memory of one rank in one piece, on large pages where the system offers them. Each item of

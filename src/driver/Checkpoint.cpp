@@ -28,6 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kUnfinished = ".writing";
+constexpr const char* kState = "state.h5";
+constexpr const char* kCritic = "critic";  // the folder of its model and state
 
 // Throws Error where the file cannot be read to its end.
 std::uint64_t file_checksum(const fs::path& path) {
@@ -55,16 +57,24 @@ void sync_file(const fs::path& path) {
   if (!good) TAPER_FAIL(ExitCode::kFailure, path_text(path) << " could not be flushed to disk");
 }
 
+// All files of a directory and its folders.
+std::vector<fs::path> files_of(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  return files;
+}
+
 void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
   OrderedJson manifest;
   manifest["format"] = "taper-checkpoint";
   manifest["version"] = 1;
   manifest["iteration"] = info.iteration;
-  for (const auto& entry : fs::directory_iterator(checkpoint)) {
+  for (const fs::path& path : files_of(checkpoint)) {
     OrderedJson file;
-    file["bytes"] = entry.file_size();
-    file["checksum"] = file_checksum(entry.path());
-    manifest["files"][entry.path().filename().string()] = file;
+    file["bytes"] = fs::file_size(path);
+    file["checksum"] = file_checksum(path);
+    manifest["files"][path.lexically_relative(checkpoint).generic_string()] = file;
   }
   write_json_file(checkpoint / kManifest, manifest);
 }
@@ -96,34 +106,53 @@ void require_whole(const fs::path& checkpoint) {
 }
 
 std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
-                     TrainingModel& model, StateInfo& info) {
+                     TrainingModel& model, const std::optional<CheckpointPart>& critic,
+                     StateInfo& info) {
   std::string problem;
   try {
     if (ranks.rank() == 0) require_whole(checkpoint);
-    info = read_state(checkpoint / "state.h5", files, model);
+    info = read_state(checkpoint / kState, files, model);
+    if (critic) read_state(CheckpointStore::critic_state(checkpoint), critic->files, critic->model);
   } catch (const std::exception& e) {
     problem = e.what();
   }
   return any_problem(ranks, problem);
 }
 
+void publish_loaded(TrainingModel& model, const std::optional<CheckpointPart>& critic) {
+  model.publish();
+  if (critic) critic->model.publish();
+}
+
+// The directory must be there on rank 0.
+void write_part(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                const StateInfo& info, const fs::path& directory) {
+  write_model(ranks, files, model, directory);
+  ranks.progress.set_phase("write_state");
+  write_state(directory / kState, ranks, files, model, info);
+  ranks.progress.set_phase("save_checkpoint");
+}
+
 }  // namespace
 
 void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
-                           const StateInfo& info, const std::function<void()>& before_rename) {
+                           const StateInfo& info, const std::function<void()>& before_rename,
+                           const std::optional<CheckpointPart>& critic) {
   const std::string name = iteration_name(info.iteration);
   const fs::path target = directory_ / name, aside = directory_ / (name + kUnfinished);
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
   ranks.progress.set_step(0);
-  write_model(ranks, files, model, aside);
-  ranks.progress.set_phase("write_state");
-  write_state(aside / "state.h5", ranks, files, model, info);
-  ranks.progress.set_phase("save_checkpoint");
+  write_part(ranks, files, model, info, aside);
+  if (critic) {
+    if (ranks.rank() == 0) fs::create_directory(aside / kCritic);
+    StateInfo own{info.iteration, critic->model.optimizer().steps(), info.seed, info.config};
+    write_part(ranks, critic->files, critic->model, own, aside / kCritic);
+  }
   barrier(ranks.world());
   ranks.progress.set_step(1);
   if (ranks.rank() == 0) {
     write_manifest(aside, info);
-    for (const auto& entry : fs::directory_iterator(aside)) sync_file(entry.path());
+    for (const fs::path& path : files_of(aside)) sync_file(path);
   }
   barrier(ranks.world());
   before_rename();
@@ -163,12 +192,23 @@ void CheckpointStore::remove_after(std::int64_t iteration) const {
 }
 
 StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
-                                const ModelFiles& files, TrainingModel& model) {
+                                const ModelFiles& files, TrainingModel& model,
+                                const std::optional<CheckpointPart>& critic) {
   StateInfo info;
-  const std::string problem = try_load(checkpoint, ranks, files, model, info);
+  const std::string problem = try_load(checkpoint, ranks, files, model, critic, info);
   if (!problem.empty()) fail_unusable(checkpoint, problem);
-  model.publish();
+  publish_loaded(model, critic);
   return info;
+}
+
+fs::path CheckpointStore::critic_state(const fs::path& checkpoint) {
+  const fs::path state = checkpoint / kCritic / kState;
+  TAPER_VALIDATE(fs::exists(state),
+                 path_text(checkpoint)
+                     << " has no critic (the run that wrote it had none); to begin with its "
+                        "weights and a new critic name it in Model/Directory, in a new "
+                        "Output/Directory");
+  return state;
 }
 
 void CheckpointStore::warn_passed_over(const fs::path& checkpoint, const std::string& problem) {
@@ -227,8 +267,9 @@ std::vector<std::string> CheckpointStore::problems(const fs::path& checkpoint) {
   return problems;
 }
 
-std::optional<StateInfo> CheckpointStore::load_newest(const Ranks& ranks, const ModelFiles& files,
-                                                      TrainingModel& model) const {
+std::optional<StateInfo> CheckpointStore::load_newest(
+    const Ranks& ranks, const ModelFiles& files, TrainingModel& model,
+    const std::optional<CheckpointPart>& critic) const {
   // Rank 0 looks: other ranks might see a shared folder in another state.
   const std::string names = from_rank_0(ranks, [&] {
     std::string lines;
@@ -241,9 +282,9 @@ std::optional<StateInfo> CheckpointStore::load_newest(const Ranks& ranks, const 
     const fs::path checkpoint = names.substr(at, end - at);
     at = end + 1;
     StateInfo info;
-    last_problem = try_load(checkpoint, ranks, files, model, info);
+    last_problem = try_load(checkpoint, ranks, files, model, critic, info);
     if (last_problem.empty()) {
-      model.publish();
+      publish_loaded(model, critic);
       return info;
     }
     if (ranks.rank() == 0) warn_passed_over(checkpoint, last_problem);

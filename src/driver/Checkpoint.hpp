@@ -11,8 +11,15 @@
 
 namespace taper {
 
+// A model of a checkpoint. Both must outlive it.
+struct CheckpointPart {
+  const ModelFiles& files;
+  TrainingModel& model;
+};
+
 // The checkpoints of a run: DIR/iter_NNNNNN, each a Hugging Face directory with state.h5 and
-// manifest.json. A checkpoint is written aside and renamed when it is complete, so a killed run
+// manifest.json, and, where the run has a critic, such a directory of it in the folder "critic". A
+// checkpoint is written aside and renamed when it is complete, so a killed run
 // never damages an older one.
 class CheckpointStore {
  public:
@@ -23,7 +30,8 @@ class CheckpointStore {
   // written, but the checkpoint not there yet, all ranks call `before_rename`: for what must not be
   // missing where the checkpoint exists. Collective over the world.
   void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
-            const StateInfo& info, const std::function<void()>& before_rename);
+            const StateInfo& info, const std::function<void()>& before_rename,
+            const std::optional<CheckpointPart>& critic = {});
 
   // The checkpoint after that iteration is not removed by save(), however old it is.
   void keep_always(std::optional<std::int64_t> iteration) { kept_ = iteration; }
@@ -37,15 +45,20 @@ class CheckpointStore {
   // would pass for its own. One rank only, before the first save.
   void remove_after(std::int64_t iteration) const;
 
-  // Fills the model from the newest checkpoint that is whole; a damaged one is named in a warning
+  // Fills the models from the newest checkpoint that is whole; a damaged one is named in a warning
   // and the one before is tried. Nothing where there is none. Throws Error where there are some and
   // none is usable. Collective over the world.
   std::optional<StateInfo> load_newest(const Ranks& ranks, const ModelFiles& files,
-                                       TrainingModel& model) const;
+                                       TrainingModel& model,
+                                       const std::optional<CheckpointPart>& critic = {}) const;
 
-  // Fills the model from one checkpoint directory. Collective over the world.
+  // Fills the models from one checkpoint directory. Collective over the world.
   static StateInfo load(const std::filesystem::path& checkpoint, const Ranks& ranks,
-                        const ModelFiles& files, TrainingModel& model);
+                        const ModelFiles& files, TrainingModel& model,
+                        const std::optional<CheckpointPart>& critic = {});
+
+  // The state of the critic in a checkpoint. Throws Error where it has none.
+  static std::filesystem::path critic_state(const std::filesystem::path& checkpoint);
 
   // What is said of checkpoints that cannot be used, by whoever finds it. The latter two throw
   // Error (kBadInput).

@@ -126,6 +126,33 @@ MetricValues update_metrics(const UpdateReport& r, double kl_coef) {
   return out;
 }
 
+MetricValues critic_metrics(const CriticReport& r) {
+  return {{"critic/vf_loss", r.loss},
+          {"critic/vf_clipfrac", r.clip_fraction},
+          {"critic/vpred_mean", r.value_mean},
+          {"critic/grad_norm", r.grad_norm},
+          {"critic/lr", r.learning_rate},
+          {"critic/skipped_steps", static_cast<double>(r.skipped + r.empty)}};
+}
+
+MetricValues value_metrics(const std::vector<Sample>& samples) {
+  MetricValues out;
+  std::vector<double> values, returns, advantages;
+  for (const Sample& s : samples)
+    for (std::size_t t = 0; t < s.response.size(); ++t) {
+      if (!s.carries_loss(t)) continue;
+      values.push_back(s.values[t]);
+      returns.push_back(s.returns[t]);
+      advantages.push_back(s.advantages[t]);
+    }
+  if (values.empty()) return out;
+  add_statistics(out, "critic/values", values);
+  add_statistics(out, "critic/returns", returns);
+  add_statistics(out, "critic/advantages", advantages);
+  out.emplace_back("critic/vf_explained_var", explained_variance(samples));
+  return out;
+}
+
 MetricValues experience_metrics(const ExperienceReport& r, const ExperienceOptions& o,
                                 bool with_mismatch) {
   MetricValues out;
@@ -244,7 +271,10 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
     TAPER_INFO(
         " iter    reward   entropy  len mean   max   grad norm "
         "   gen s  train s  other s   step s  tok/s/rank   exact");
-  const double generate = find(m, "timing_s/gen"), train = find(m, "timing_s/update_actor");
+  const double generate = find(m, "timing_s/gen");
+  double train = 0.0;
+  for (const char* update : {"timing_s/update_critic", "timing_s/update_actor"})
+    if (const double seconds = find(m, update); !std::isnan(seconds)) train += seconds;
   const double step = find(m, "perf/time_per_step");
   char line[200];
   const double difference = find(m, "training/rollout_log_probs_diff_max");
@@ -254,8 +284,12 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
                 find(m, "actor/entropy"), find(m, "response_length/mean"),
                 find(m, "response_length/max"), find(m, "actor/grad_norm"), generate, train,
                 std::max(step - generate - train, 0.0), step, find(m, "perf/throughput"),
-                difference == 0.0 ? "yes" : "NO");
+                std::isnan(difference) ? "-"
+                : difference == 0.0    ? "yes"
+                                       : "NO");
   std::string text = line;
+  if (const double loss = find(m, "critic/vf_loss"); !std::isnan(loss))
+    text += format_text("   value loss %.4f", loss);
   if (const std::string figures = held_out_text(m); !figures.empty())
     text += "   held-out" + figures;
   if (const double v = find(m, "adaptive/switches"); v > 0)

@@ -10,6 +10,7 @@
 #include "driver/Ranks.hpp"
 #include "io/MetricsLog.hpp"
 #include "io/RunFile.hpp"
+#include "rl/CriticTrainer.hpp"
 #include "rl/DynamicSampling.hpp"
 #include "rl/Experience.hpp"
 #include "rl/PolicyTrainer.hpp"
@@ -44,6 +45,9 @@ std::vector<PhaseTiming> reduce_timing(const Group& group, const PhaseTimer& tim
 MetricValues rollout_metrics(const std::vector<Sample>& samples);
 // kl_coef: of the KL in the loss; 0 without it.
 MetricValues update_metrics(const UpdateReport& report, double kl_coef);
+MetricValues critic_metrics(const CriticReport& report);
+// Of the values, returns and advantages of the tokens that carry a loss; none where no token does.
+MetricValues value_metrics(const std::vector<Sample>& samples);
 // with_mismatch: the distribution that drew the tokens may differ from the trained one.
 MetricValues experience_metrics(const ExperienceReport& report, const ExperienceOptions& options,
                                 bool with_mismatch);

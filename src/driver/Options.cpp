@@ -67,7 +67,7 @@ std::vector<std::string> algorithm_problems(const RunOptions& o) {
     list.push_back(
         "Rollout/Samples Per Prompt is 1 (the Algorithm/Estimator compares the samples of a "
         "prompt, "
-        "so one is too few); raise it, or set the estimator to reinforce++");
+        "so one is too few); raise it, or set the estimator to reinforce++ or gae");
   if (alone && o.dynamic.on)
     list.push_back(
         "Algorithm/Dynamic Sampling is on and Rollout/Samples Per Prompt is 1 (the scores of one "
@@ -144,7 +144,41 @@ PolicyLossOptions RunOptions::loss_in_use() const {
   return used;
 }
 
+TrainPassOptions RunOptions::pass_options() const {
+  TrainPassOptions pass;
+  pass.max_rows = std::max(training.max_tokens, static_cast<int>(max_positions()));
+  pass.checkpointing = training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+  return pass;
+}
+
+CriticOptions RunOptions::critic_in_use() const {
+  CriticOptions used = critic;
+  if (used.directory.empty()) used.directory = model.directory;
+  if (used.tp == 0 || !has_critic()) used.tp = training.tp;
+  if (used.mini_batches == 0) used.mini_batches = training.mini_batches;
+  if (used.epochs == 0) used.epochs = training.epochs;
+  return used;
+}
+
 namespace {
+
+// Of settings of the critic with those of the policy.
+std::vector<std::string> critic_problems(const RunOptions& o) {
+  std::vector<std::string> list;
+  if (!o.has_critic()) {
+    if (!o.critic.directory.empty())
+      list.push_back(
+          "Critic/Model Directory is set, but Algorithm/Estimator has no critic (gae has one); set "
+          "the estimator to gae, or leave the directory out");
+    return list;
+  }
+  if (o.critic.mini_batches > o.rollout.prompts)
+    list.push_back("Critic/Mini Batches is " + std::to_string(o.critic.mini_batches) +
+                   " and Rollout/Prompts " + std::to_string(o.rollout.prompts) +
+                   " (the samples of a prompt stay in one mini-batch); lower the one or raise the "
+                   "other");
+  return list;
+}
 
 // Whether what responses are held against is there for them.
 std::vector<std::string> truth_problems(const RunOptions& o) {
@@ -200,7 +234,7 @@ std::vector<RewardOptions> RunOptions::judged_by() const {
 
 std::vector<std::string> RunOptions::problems() const {
   std::vector<std::string> list = algorithm_problems(*this);
-  for (const auto& more : {truth_problems(*this), reward_problems(*this)})
+  for (const auto& more : {critic_problems(*this), truth_problems(*this), reward_problems(*this)})
     list.insert(list.end(), more.begin(), more.end());
   if (training.mini_batches > rollout.prompts)
     list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +

@@ -98,6 +98,18 @@ struct TrainingOptions : PassOptions {
   int epochs = 1;
 };
 
+// The critic of estimators that need one.
+struct CriticOptions {
+  std::string directory;             // of a language or a reward model; empty: that of the policy
+  ScheduleOptions schedule;          // over its own optimizer steps
+  int tp = 0;                        // ranks per replica; 0: as the policy in training
+  int mini_batches = 0, epochs = 0;  // 0: as the policy
+  std::int64_t warmup = 0;           // iterations of the run in which the policy does not learn yet
+  double clip = 0.5;                 // of values; 0: off
+
+  CriticOptions() { schedule.peak = 1e-5; }
+};
+
 // A named set of held-out prompts.
 struct EvaluationSetOptions {
   std::string file;                     // JSONL; empty: of an in-tree task
@@ -141,6 +153,7 @@ struct RunOptions {
   TrainingOptions training;
   AdamWOptions adamw;
   ScheduleOptions schedule;
+  CriticOptions critic;  // unused where has_critic() is false
   EvaluationOptions evaluation;
   CheckpointOptions checkpoint;
   std::string output = "taper-run";
@@ -150,6 +163,11 @@ struct RunOptions {
   // The loss with its KL, and with its constant length, which is Rollout/Max New Tokens where it is
   // not set.
   PolicyLossOptions loss_in_use() const;
+  bool has_critic() const { return experience.advantage.needs_values(); }
+  // Of forward and backward passes. The run's sequences must fit the model's context.
+  TrainPassOptions pass_options() const;
+  // The critic with what it has from the policy where it has none of its own.
+  CriticOptions critic_in_use() const;
   // What responses are judged by: the rewards, or the rule of the data under the name "score".
   std::vector<RewardOptions> judged_by() const;
   // Of a prompt and its response.

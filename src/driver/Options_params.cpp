@@ -143,7 +143,13 @@ void describe_advantages(param::Section& s, AdvantageOptions& o) {
   s.choice("Advantage Normalization", o.normalization,
            "What advantages are divided by; default: as the estimator has it",
            named_normalizations());
-  s.number("Gamma", o.gamma, "Discount of later rewards, for reinforce++").above(0).at_most(1);
+  s.number("Gamma", o.gamma, "Discount of later rewards, for gae and reinforce++")
+      .above(0)
+      .at_most(1);
+  s.number(
+       "Lambda", o.lambda,
+       "Of gae: how far rewards count instead of the critic's values; 0: only to the next token")
+      .between(0, 1);
 }
 
 void describe_loss(param::Section& s, PolicyLossOptions& o) {
@@ -219,9 +225,8 @@ void describe_passes(param::Section& s, PassOptions& o) {
 // Where a cosine may end: at a step that is given, or, with 0, at the end of the run.
 enum class ScheduleEnd { kGiven, kOfRun };
 
-void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions& lr,
-                        ScheduleEnd end) {
-  auto s = schema.section("Optimizer", "AdamW and its learning rate");
+void describe_schedule(param::Section& s, ScheduleOptions& lr, ScheduleEnd end,
+                       const std::string& section) {
   s.number("Learning Rate", lr.peak, "Peak learning rate").at_least(0);
   s.choice(
       "Schedule", lr.kind,
@@ -241,6 +246,18 @@ void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions
   s.number("Stable Share", lr.stable_share,
            "Share of the steps between warm-up and Total Steps with the peak rate, for wsd")
       .between(0, 1);
+  s.check([&lr, end, section] {
+    ScheduleOptions checked = lr;
+    if (end == ScheduleEnd::kOfRun && lr.total_steps == 0)
+      checked.total_steps = std::numeric_limits<std::int64_t>::max();
+    return checked.problems(section);
+  });
+}
+
+void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions& lr,
+                        ScheduleEnd end) {
+  auto s = schema.section("Optimizer", "AdamW and its learning rate");
+  describe_schedule(s, lr, end, "Optimizer");
   s.number("Beta1", o.beta1, "Decay of the first moment").at_least(0).below(1);
   s.number("Beta2", o.beta2, "Decay of the second moment").at_least(0).below(1);
   s.number("Epsilon", o.eps, "Added to the root of the second moment").above(0);
@@ -249,12 +266,26 @@ void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions
   s.choice(
       "On Non Finite", o.on_non_finite, "What to do with a gradient that is not finite",
       {{"stop", AdamWOptions::OnNonFinite::kStop}, {"skip", AdamWOptions::OnNonFinite::kSkip}});
-  s.check([&lr, end] {
-    ScheduleOptions checked = lr;
-    if (end == ScheduleEnd::kOfRun && lr.total_steps == 0)
-      checked.total_steps = std::numeric_limits<std::int64_t>::max();
-    return checked.problems();
-  });
+}
+
+void describe_critic(param::Section& schema, CriticOptions& o) {
+  auto s = schema.section("Critic", "The critic, where Algorithm/Estimator is gae");
+  s.text("Model Directory", o.directory,
+         "Hugging Face directory to start from: a reward model, or a language model, which gets a "
+         "new head; empty: Model/Directory");
+  describe_schedule(s, o.schedule, ScheduleEnd::kGiven, "Critic");
+  s.integer("Tensor Parallel", o.tp,
+            "Ranks per replica of the critic; 0: as the policy in training")
+      .at_least(0);
+  s.integer("Mini Batches", o.mini_batches,
+            "Optimizer steps per epoch over a rollout; 0: as the policy")
+      .at_least(0);
+  s.integer("Epochs", o.epochs, "Passes over a rollout; 0: as the policy").at_least(0);
+  s.integer("Warmup Iterations", o.warmup,
+            "Iterations at the start of the run in which the critic learns and the policy does not")
+      .at_least(0);
+  s.number("Value Clip", o.clip, "Values learn within this of those of the rollout; 0 is off")
+      .at_least(0);
 }
 
 param::Section describe_run(param::Section& schema, std::uint64_t& seed, double& hang_seconds) {
@@ -383,6 +414,7 @@ void describe(param::Section& schema, RunOptions& o) {
   t.integer("Epochs", o.training.epochs, "Passes over a rollout").at_least(1);
   describe_passes(t, o.training);
   describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
+  describe_critic(schema, o.critic);
   describe_evaluation(schema, o.evaluation);
   auto c = schema.section("Checkpoint", "Saved states");
   c.integer("Every", o.checkpoint.every, "Iterations between checkpoints; 0: only at the end")

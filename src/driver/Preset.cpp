@@ -65,6 +65,11 @@ std::vector<Preset> make_presets() {
            "reinforce++-baseline", "ppo", "token-mean", "0.2", "0.2", kl("loss", "k2", "0.001")),
       make("gspo", "ratios of whole sequences", "grpo", "gspo", "seq-mean-token-mean", "3e-4",
            "4e-4", no_kl()),
+      make("ppo", "advantages by a critic, KL in the reward", "gae", "ppo", "token-mean", "0.2",
+           "0.2",
+           kl("reward", "k1", "0.01") + std::vector<Setting>{{algorithm("Gamma"), "1"},
+                                                             {algorithm("Lambda"), "1"},
+                                                             {"Critic/Value Clip", "0.5"}}),
       make("cispo", "clipped ratios as constant weights", "grpo", "cispo", "token-mean", "1", "0.2",
            no_kl()),
   };

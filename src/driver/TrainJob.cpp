@@ -46,19 +46,21 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
 // record: writes what is still missing of the iteration in the log. A resumed run does not repeat
 // the iterations up to a checkpoint, so they are in all results before it is there.
 void TrainJob::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {
-  checkpoints_.save(ranks_, files_, model_,
-                    {iteration,
-                     model_.optimizer().steps(),
-                     options_.seed,
-                     config_text_,
-                     learned_,
-                     {},
-                     kl_coef_,
-                     prompt_batches_},
-                    [&] {
-                      record();
-                      if (log_) log_->flush();
-                    });
+  checkpoints_.save(
+      ranks_, files_, model_,
+      {iteration,
+       model_.optimizer().steps(),
+       options_.seed,
+       config_text_,
+       learned_,
+       {},
+       kl_coef_,
+       prompt_batches_},
+      [&] {
+        record();
+        if (log_) log_->flush();
+      },
+      critic_ ? std::optional(critic_->saved()) : std::nullopt);
   saved_ = iteration;
 }
 
@@ -192,6 +194,10 @@ ExperienceReport TrainJob::prepare(std::vector<Sample>& samples, PhaseTimer& tim
     timer.start("ref");
     score_by_reference(samples);
   }
+  if (critic_) {
+    timer.start("values");
+    critic_->set_values(samples);
+  }
   timer.start("adv");
   return prepare_samples(samples, options_.experience, kl_coef_);
 }
@@ -248,16 +254,11 @@ void TrainJob::update(std::int64_t iteration, GroupSelection& groups,
                       const ExperienceReport& experience, MetricValues metrics, PhaseTimer& timer) {
   finish_rollout(iteration, groups, experience, metrics);
   std::vector<Sample>& samples = groups.samples;
-  timer.start("update_actor");
-  publish_seconds_ = 0.0;
-  const UpdateReport update = [&] {
-    const WithoutDropped trained(samples);
-    return trainer_->update(samples);
-  }();
+  const MetricValues learned = learn(iteration, samples, timer);
 
   timer.start("output");
   write_rollout_file(iteration, samples);
-  const auto record_iteration = [&] { record(iteration, samples, update, metrics, timer); };
+  const auto record_iteration = [&] { record(iteration, samples, learned, metrics, timer); };
   const bool last = iteration == options_.training.iterations;
   if (last || (options_.checkpoint.every > 0 && iteration % options_.checkpoint.every == 0)) {
     timer.start("save_checkpoint");
@@ -267,15 +268,34 @@ void TrainJob::update(std::int64_t iteration, GroupSelection& groups,
   }
 }
 
+MetricValues TrainJob::learn(std::int64_t iteration, std::vector<Sample>& samples,
+                             PhaseTimer& timer) {
+  const WithoutDropped trained(samples);
+  publish_seconds_ = 0.0;
+  MetricValues figures;
+  const auto add = [&](const MetricValues& more) {
+    figures.insert(figures.end(), more.begin(), more.end());
+  };
+  if (critic_) {
+    timer.start("update_critic");
+    add(value_metrics(samples));
+    add(critic_metrics(critic_->update(samples)));
+    if (critic_->learns_alone(iteration)) return figures;
+  }
+  timer.start("update_actor");
+  add(update_metrics(trainer_->update(samples), options_.loss_in_use().kl_coef));
+  return figures;
+}
+
 // Stops the timer, and writes metrics and times of the iteration into all results.
 void TrainJob::record(std::int64_t iteration, const std::vector<Sample>& samples,
-                      const UpdateReport& update, MetricValues& metrics, PhaseTimer& timer) {
+                      const MetricValues& learned, MetricValues& metrics, PhaseTimer& timer) {
   timer.stop();
   std::int64_t tokens = 0;
   for (const Sample& s : samples) tokens += s.length();
   for (auto& m : rollout_metrics(samples)) metrics.push_back(m);
   for (auto& m : judge_.metrics("reward")) metrics.push_back(std::move(m));
-  for (auto& m : update_metrics(update, options_.loss_in_use().kl_coef)) metrics.push_back(m);
+  metrics.insert(metrics.end(), learned.begin(), learned.end());
   metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
   metrics.emplace_back("timing_s/publish", publish_seconds_);  // a part of update_actor
   metrics.emplace_back("timing_s/step", timer.total());
@@ -315,7 +335,8 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
 void TrainJob::score_by_reference(std::vector<Sample>& samples) {
   const auto mine = trainer_->trained_here(samples);
   score_by_reference(samples, mine);
-  if (options_.experience.kl.in_reward()) gather_ref_log_probs(model_.dp_group(), samples, mine);
+  if (options_.experience.kl.in_reward())
+    gather_figures(model_.dp_group(), samples, mine, &Sample::ref_log_probs);
 }
 
 void TrainJob::score_by_reference(std::vector<Sample>& samples, const std::vector<int>& mine) {
@@ -348,6 +369,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Samp
     r.log_probs = s.log_probs;
     r.tokens.insert(r.tokens.end(), s.response.begin(), s.response.end());
     if (is_cut) r.kept_mass = s.kept_mass;
+    r.values = s.values;
     r.rewards = s.rewards;
     r.advantage = s.mean_advantage();
     r.finish = s.finish;

@@ -9,6 +9,7 @@
 
 #include "base/Error.hpp"
 #include "driver/Checkpoint.hpp"
+#include "driver/Critic.hpp"
 #include "driver/Evaluation.hpp"
 #include "driver/Generator.hpp"
 #include "driver/IterationLog.hpp"
@@ -24,8 +25,8 @@
 
 namespace taper {
 
-// The synchronous RLHF iteration: prompts -> generate -> reward, reference -> advantages -> update
-// -> publish.
+// The synchronous RLHF iteration: prompts -> generate -> reward, reference, values -> advantages ->
+// update of critic and policy -> publish.
 class TrainJob {
  public:
   // `config_text` is the parameters in use, for the results. The spawner is needed where a reward
@@ -78,8 +79,10 @@ class TrainJob {
   // starts from.
   void finish_rollout(std::int64_t iteration, const GroupSelection& groups,
                       const ExperienceReport& experience, MetricValues& metrics);
+  // What the iteration learns from its samples; the figures. Collective over the world.
+  MetricValues learn(std::int64_t iteration, std::vector<Sample>& samples, PhaseTimer& timer);
   void record(std::int64_t iteration, const std::vector<Sample>& samples,
-              const UpdateReport& update, MetricValues& metrics, PhaseTimer& timer);
+              const MetricValues& learned, MetricValues& metrics, PhaseTimer& timer);
   bool must_stop();
   void stop_early();
   // The samples of prompts that get the ordinals from first_ordinal on.
@@ -130,6 +133,7 @@ class TrainJob {
   std::int64_t prompt_batches_ = 0;    // drawn by the finished iterations, Rollout/Prompts each
   TrainingModel model_;
   std::unique_ptr<InferenceModel> reference_;
+  std::unique_ptr<Critic> critic_;  // where the estimator needs one
   TrainPassOptions pass_options_;
   MemoryPlan plan_;
   CheckpointStore checkpoints_;

@@ -34,16 +34,8 @@ fs::path checkpoints_path_of(const RunOptions& o) {
   return fs::path(o.output) / "checkpoints";
 }
 
-// Of a run whose sequences fit the model's context.
-TrainPassOptions pass_options(const RunOptions& o) {
-  TrainPassOptions pass;
-  pass.max_rows = std::max(o.training.max_tokens, static_cast<int>(o.max_positions()));
-  pass.checkpointing = o.training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
-  return pass;
-}
-
 TrainingModelOptions model_options(const RunOptions& o, int rollout_tp) {
-  return {o.model.type, o.training.tp, rollout_tp, pass_options(o), o.adamw};
+  return {o.model.type, o.training.tp, rollout_tp, o.pass_options(), o.adamw};
 }
 
 }  // namespace
@@ -61,17 +53,21 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       generator_(options.rollout, options.model.type, files_, ranks),
       judge_(options.judged_by(), files_, ranks, spawner,
              (fs::path(options.output) / "reward_logs").string(),
-             {options.model.type, options.training.tp, pass_options(options).max_rows,
+             {options.model.type, options.training.tp, options.pass_options().max_rows,
               static_cast<int>(options.max_positions())}),
       kl_coef_(options.experience.kl.coef),
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
-      pass_options_(pass_options(options)),
+      pass_options_(options.pass_options()),
       checkpoints_(checkpoints_path_of(options), options.checkpoint.keep) {
   warn_of_repeated_prompts();
   model_.plan(plan_);
   if (options.experience.kl.coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
     reference_->plan(plan_, options.model.type);
+  }
+  if (options.has_critic()) {
+    critic_ = std::make_unique<Critic>(options, files_, ranks);
+    critic_->plan(plan_);
   }
   judge_.plan_models(plan_);
   generator_.plan(plan_);
@@ -94,7 +90,9 @@ void TrainJob::announce_evaluations() const {
 }
 
 std::string TrainJob::memory_advice() const {
-  const bool rollout = plan_.bytes(MemoryPhase::kRollout) > plan_.bytes(MemoryPhase::kTraining);
+  const bool rollout =
+      plan_.bytes(MemoryPhase::kRollout) >
+      std::max(plan_.bytes(MemoryPhase::kTraining), plan_.bytes(MemoryPhase::kCritic));
   return rollout ? "lower Rollout/KV Memory MB, Rollout/Max Running or Rollout/Step Rows"
                  : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
 }
@@ -105,11 +103,13 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
   RunStart start = find_run_start(from, options_.seed, files_, ranks_, check);
   // A checkpoint has all weights but those of the reference.
   if (start.is_afresh() || reference_) files_.open_weights();
+  if (start.is_afresh() && critic_) critic_->require_weights();
   from_rank_0(ranks_, [&] {
     if (start.is_afresh()) {
       if (!from.is_start()) require_no_lost_checkpoints(options_.output, options_);
       return std::string();
     }
+    if (critic_) critic_->require_state_in(start.checkpoint);
     if (!start.state.policy.empty()) generator_.require_loadable_policy(start.state.policy);
     if (from.is_own) IterationLog::require_readable(options_.output);
     return std::string();
@@ -152,31 +152,36 @@ void TrainJob::create() {
   const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
   model_.create(*arena_, rope);
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
+  if (critic_) critic_->create(*arena_);
   judge_.load_models(*arena_);
   generator_.create(model_.packed(), *arena_, rope);
-  const PolicyTrainerOptions trainer{options_.loss_in_use(), options_.schedule,
-                                     options_.training.mini_batches, options_.training.epochs};
-  trainer_ = std::make_unique<PolicyTrainer>(trainer, score_context(model_.train_view()),
-                                             model_.dp_group(), model_.gradients(),
-                                             model_.optimizer(), [this] {
-                                               const Timer timer;
-                                               ranks_.progress.set_phase("publish");
-                                               model_.publish();
-                                               ranks_.progress.set_phase("update_actor");
-                                               publish_seconds_ += timer.seconds();
-                                             });
+  const PolicyTrainerOptions trainer{
+      options_.loss_in_use(),
+      {options_.schedule, options_.training.mini_batches, options_.training.epochs}};
+  const auto publish = [this] {
+    const Timer timer;
+    ranks_.progress.set_phase("publish");
+    model_.publish();
+    ranks_.progress.set_phase("update_actor");
+    publish_seconds_ += timer.seconds();
+  };
+  trainer_ = std::make_unique<PolicyTrainer>(
+      trainer, TrainedModel{score_context(model_.train_view()), model_.dp_group(),
+                            model_.gradients(), model_.optimizer(), publish});
 }
 
 // Weights from a checkpoint or from the model directory; the iterations already finished.
 std::int64_t TrainJob::restore(const ResumePoint& from) {
   std::optional<StateInfo> state;
+  const auto critic = critic_ ? std::optional(critic_->saved()) : std::nullopt;
   if (!from.checkpoint.empty())
-    state = CheckpointStore::load(from.checkpoint, ranks_, files_, model_);
+    state = CheckpointStore::load(from.checkpoint, ranks_, files_, model_, critic);
   else if (!from.store.empty())
-    state =
-        CheckpointStore(from.store, options_.checkpoint.keep).load_newest(ranks_, files_, model_);
+    state = CheckpointStore(from.store, options_.checkpoint.keep)
+                .load_newest(ranks_, files_, model_, critic);
   if (!state) {
     model_.load_masters();
+    if (critic_) critic_->load_start();
     return 0;
   }
   // Of the one that was loaded, which need not be the one that examine() saw.

@@ -26,10 +26,11 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
 
 void TrainingModel::plan(MemoryPlan& plan) const {
   PackedModel::plan(plan, options_.name, packed_layout_, options_.type, WithBackward::kYes);
-  ShardedAdamW::plan(plan, train_layout_, *dp_group_);
-  plan.add(kGradientItem, MemoryPhase::kTraining,
+  const MemoryOwner& owner = options_.pass.owner;
+  ShardedAdamW::plan(plan, train_layout_, *dp_group_, owner);
+  plan.add(owner.item(kGradientItem), owner.phase,
            train_layout_.size() * std::int64_t{sizeof(float)});
-  plan.add(kStagingItem, MemoryPhase::kTraining,
+  plan.add(owner.item(kStagingItem), owner.phase,
            Publisher::staging_floats(packed_layout_) * std::int64_t{sizeof(float)});
   TrainPass::plan(plan, files_->table, train_parallel_, options_.pass);
 }
@@ -37,15 +38,16 @@ void TrainingModel::plan(MemoryPlan& plan) const {
 void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
   packed_ = std::make_unique<PackedModel>(options_.name, packed_layout_, packed_shard_,
                                           options_.type, WithBackward::kYes, arena);
+  const MemoryOwner& owner = options_.pass.owner;
   train_view_ = std::make_unique<ModelView>(*packed_, train_parallel_.shard());
   pass_ =
       std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena, rope_table);
   gradients_ = std::make_unique<Gradients>(
       train_layout_,
-      arena.take<float>(kGradientItem, MemoryPhase::kTraining, train_layout_.size()));
+      arena.take<float>(owner.item(kGradientItem), owner.phase, train_layout_.size()));
   optimizer_ = std::make_unique<ShardedAdamW>(train_layout_, train_parallel_.group(), *dp_group_,
-                                              options_.adamw, arena);
-  float* staging = arena.take<float>(kStagingItem, MemoryPhase::kTraining,
+                                              options_.adamw, arena, owner);
+  float* staging = arena.take<float>(owner.item(kStagingItem), owner.phase,
                                      Publisher::staging_floats(packed_layout_));
   publisher_ = std::make_unique<Publisher>(*ranks_, files_->table,
                                            RankGrid{options_.train_tp, dp_group_->size()}, *packed_,

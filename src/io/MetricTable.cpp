@@ -27,7 +27,9 @@ Table make_phase_table() {
           {"gen", "s", "generation"},
           {"reward", "s", "rewards, and collecting the samples"},
           {"ref", "s", "log-probs of the reference model"},
+          {"values", "s", "values by the critic"},
           {"adv", "s", "advantages"},
+          {"update_critic", "s", "forward, backward and optimizer of the critic"},
           {"update_actor", "s", "forward, backward and optimizer"},
           {"output", "s", "rollout file"},
           {"save_checkpoint", "s", "checkpoint"}};
@@ -62,6 +64,18 @@ const Table kUpdate = {
      "largest difference of a probability between rollout and training"},
     {"training/rollout_log_probs_diff_max", "nat",
      "largest difference of a log-prob between rollout and training"}};
+
+const Table kCritic = {
+    {"critic/vf_loss", "1", "loss of the critic"},
+    {"critic/vf_clipfrac", "1", "share of tokens whose clipped value has the larger loss"},
+    {"critic/vpred_mean", "1", "mean value of a token as the updates of the critic saw it"},
+    {"critic/vf_explained_var", "1",
+     "share of the variance of returns that the values of the rollout explain"},
+    {"critic/grad_norm", "1", "norm of the critic's gradient before clipping"},
+    {"critic/lr", "1", "learning rate of the critic"},
+    {"critic/skipped_steps", "1",
+     "optimizer steps of the critic left out: the gradient was not finite, or no token carried a "
+     "loss"}};
 
 const Table kCorrection = {
     {"rollout_corr/kl", "nat", "KL (k1) of the drawing to the trained distribution"},
@@ -154,10 +168,13 @@ Table make_metric_table() {
   Table table{{"training/global_step", "1", "the iteration"}};
   add_statistics(table, "critic/score", "1", "score of a response");
   add_statistics(table, "critic/rewards", "1", "reward of a response as the advantage sees it");
+  add_statistics(table, "critic/values", "1", "value of a token, by the critic before its update");
+  add_statistics(table, "critic/returns", "1", "return of a token");
+  add_statistics(table, "critic/advantages", "1", "advantage of a token");
   add_statistics(table, "response_length", "token", "length of a response");
   add_statistics(table, "prompt_length", "token", "length of a prompt, over the samples");
-  for (const Table* part : {&kRollout, &kReward, &kUpdate, &kCorrection, &kAdaptive, &kSft,
-                            &kRewardModel, &kPerformance})
+  for (const Table* part : {&kRollout, &kReward, &kUpdate, &kCritic, &kCorrection, &kAdaptive,
+                            &kSft, &kRewardModel, &kPerformance})
     add_all(table, *part);
   for (const MetricMeaning& phase : phase_table())
     table.push_back(

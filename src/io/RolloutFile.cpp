@@ -2,6 +2,7 @@
 #include "io/RolloutFile.hpp"
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <system_error>
 
@@ -32,6 +33,9 @@ std::string problem_of(const RolloutRecord& record, std::size_t components) {
          << " response tokens";
   } else if (!record.kept_mass.empty() && record.kept_mass.size() != record.log_probs.size()) {
     text << record.kept_mass.size() << " kept masses for " << record.response_length()
+         << " response tokens";
+  } else if (!record.values.empty() && record.values.size() != record.log_probs.size()) {
+    text << record.values.size() << " values for " << record.response_length()
          << " response tokens";
   } else if (record.rewards.size() != components) {
     text << record.rewards.size() << " rewards for " << components << " components";
@@ -157,6 +161,15 @@ void append(std::vector<T>& out, const std::vector<T>& more) {
   out.insert(out.end(), more.begin(), more.end());
 }
 
+// Figures of response tokens that not every run has.
+struct OptionalArray {
+  const char* name;
+  std::vector<float> RolloutRecord::*list;
+};
+
+constexpr std::array<OptionalArray, 2> kOptionalArrays{
+    {{"/kept_mass", &RolloutRecord::kept_mass}, {"/values", &RolloutRecord::values}}};
+
 void write_ragged(ShareWriter& writer, const std::vector<RolloutRecord>& records) {
   writer.ragged("/tokens", collect<std::int32_t>(records, 1, [](const auto& r, auto& out) {
                   append(out, r.tokens);
@@ -164,9 +177,11 @@ void write_ragged(ShareWriter& writer, const std::vector<RolloutRecord>& records
   writer.ragged("/log_probs", collect<float>(records, 1, [](const auto& r, auto& out) {
                   append(out, r.log_probs);
                 }));
-  const auto kept =
-      collect<float>(records, 1, [](const auto& r, auto& out) { append(out, r.kept_mass); });
-  if (writer.anyone(!kept.values.empty())) writer.ragged("/kept_mass", kept);
+  for (const OptionalArray& array : kOptionalArrays) {
+    const auto ragged =
+        collect<float>(records, 1, [&](const auto& r, auto& out) { append(out, r.*array.list); });
+    if (writer.anyone(!ragged.values.empty())) writer.ragged(array.name, ragged);
+  }
   writer.ragged("/layout",
                 collect<std::int32_t>(records, kSpanColumns, [](const auto& r, auto& out) {
                   for (const auto& span : r.layout)
@@ -322,9 +337,11 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
                             [&](auto i, auto v) { records[i].tokens.assign(v.begin(), v.end()); });
   read_ragged<float>(file, "/log_probs", rows, 1,
                      [&](auto i, auto v) { records[i].log_probs.assign(v.begin(), v.end()); });
-  if (file.exists("/kept_mass"))
-    read_ragged<float>(file, "/kept_mass", rows, 1,
-                       [&](auto i, auto v) { records[i].kept_mass.assign(v.begin(), v.end()); });
+  for (const OptionalArray& array : kOptionalArrays)
+    if (file.exists(array.name))
+      read_ragged<float>(file, array.name, rows, 1, [&](auto i, auto v) {
+        (records[i].*array.list).assign(v.begin(), v.end());
+      });
   read_ragged<std::int32_t>(file, "/layout", rows, kSpanColumns, [&](auto i, auto v) {
     for (std::size_t k = 0; k < v.size(); k += kSpanColumns)
       records[i].layout.push_back({v[k], v[k + 1], v[k + 2]});

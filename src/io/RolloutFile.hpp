@@ -7,6 +7,7 @@
 //   /log_probs/{values,offsets}  f32 over response tokens, natural log, of the full softmax at the
 //                                rollout temperature
 //   /kept_mass/{values,offsets}  f32 over response tokens; absent where no sample has them
+//   /values/{values,offsets}     f32 over response tokens, by the critic; likewise
 //   /layout/{values,offsets}     i32 (spans, 3): first response token, TP degree, replica that
 //                                produced the span
 //   /group                       i64: which prompt of the iteration
@@ -41,6 +42,7 @@ struct RolloutRecord {
   std::vector<std::int32_t> tokens;  // prompt + response
   std::vector<float> log_probs;      // one for each response token
   std::vector<float> kept_mass;      // the same, or empty where nothing was cut
+  std::vector<float> values;         // the same, or empty without a critic
   std::vector<float> rewards;        // one for each component
   double advantage = 0;
   FinishReason finish = FinishReason::kEos;

@@ -47,7 +47,8 @@ void TrainPass::plan(MemoryPlan& plan, const ParamTable& table, const ModelParal
                      const TrainPassOptions& options) {
   const Sizes s(table, parallel, options);
   const auto add = [&](const char* item, std::int64_t floats) {
-    plan.add(item, MemoryPhase::kTraining, floats * static_cast<std::int64_t>(sizeof(float)));
+    plan.add(options.owner.item(item), options.owner.phase,
+             floats * static_cast<std::int64_t>(sizeof(float)));
   };
   add(kStreamItem, s.streams);
   add(kActivationItem, s.activations);
@@ -63,7 +64,7 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
     : table_(&table), options_(options), shape_(table, parallel.shard()), rope_table_(rope_table) {
   const Sizes s(table, parallel, options);
   const auto take = [&](const char* item, std::int64_t floats) {
-    return arena.take<float>(item, MemoryPhase::kTraining, floats);
+    return arena.take<float>(options.owner.item(item), options.owner.phase, floats);
   };
   streams_ = take(kStreamItem, s.streams);
   activations_ = take(kActivationItem, s.activations);

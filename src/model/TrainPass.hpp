@@ -24,6 +24,7 @@ struct TrainPassOptions {
   // reads and writes the gradient of the head once, so few rows cost bandwidth.
   int logit_rows = 512;
   Checkpointing checkpointing = Checkpointing::kYes;
+  MemoryOwner owner = {};  // of the memory, nothing of which outlives a call
 };
 
 // Forward and backward pass over packed sequences. The forward pass is the one of the rollout (same

@@ -9,24 +9,24 @@
 
 namespace taper {
 
-std::vector<std::string> ScheduleOptions::problems() const {
+std::vector<std::string> ScheduleOptions::problems(const std::string& section) const {
   std::vector<std::string> list;
-  if (!(peak >= 0.0))
-    list.push_back(format_text("Optimizer/Learning Rate is %g (it must not be negative)", peak));
+  const auto refuse = [&](const char* parameter, const std::string& value, const char* why) {
+    list.push_back(section + "/" + parameter + " is " + value + " (" + why + ")");
+  };
+  if (!(peak >= 0.0)) refuse("Learning Rate", format_text("%g", peak), "it must not be negative");
   if (warmup_steps < 0)
-    list.push_back("Optimizer/Warmup Steps is " + std::to_string(warmup_steps) +
-                   " (it must not be negative)");
+    refuse("Warmup Steps", std::to_string(warmup_steps), "it must not be negative");
   if (kind != Kind::kConstant && total_steps <= warmup_steps)
-    list.push_back("Optimizer/Total Steps is " + std::to_string(total_steps) +
-                   " and Optimizer/Warmup Steps " + std::to_string(warmup_steps) +
-                   " (with Optimizer/Schedule " + (kind == Kind::kCosine ? "cosine" : "wsd") +
-                   " the rate falls between them); "
-                   "raise Optimizer/Total Steps to the optimizer steps of the run");
+    list.push_back(section + "/Total Steps is " + std::to_string(total_steps) + " and " + section +
+                   "/Warmup Steps " + std::to_string(warmup_steps) + " (with " + section +
+                   "/Schedule " + (kind == Kind::kCosine ? "cosine" : "wsd") +
+                   " the rate falls between them); raise " + section +
+                   "/Total Steps to the optimizer steps of the run");
   if (!(final_share >= 0.0 && final_share <= 1.0))
-    list.push_back(format_text("Optimizer/Final Share is %g (it must be in [0, 1])", final_share));
+    refuse("Final Share", format_text("%g", final_share), "it must be in [0, 1]");
   if (!(stable_share >= 0.0 && stable_share <= 1.0))
-    list.push_back(
-        format_text("Optimizer/Stable Share is %g (it must be in [0, 1])", stable_share));
+    refuse("Stable Share", format_text("%g", stable_share), "it must be in [0, 1]");
   return list;
 }
 

@@ -19,7 +19,8 @@ struct ScheduleOptions {
   double final_share = 0.1;      // of the peak, at the end of the cosine
   double stable_share = 0.9;     // of the steps behind the warm-up, for WSD
 
-  std::vector<std::string> problems() const;
+  // `section` of the run file has these options.
+  std::vector<std::string> problems(const std::string& section = "Optimizer") const;
 };
 
 // The rate of step `step`, counted from 0.

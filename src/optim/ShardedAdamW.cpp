@@ -28,25 +28,27 @@ std::vector<std::string> AdamWOptions::problems() const {
   return list;
 }
 
-void ShardedAdamW::plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group) {
+void ShardedAdamW::plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group,
+                        const MemoryOwner& owner) {
   const std::int64_t bytes =
       StateShards(layout, dp_group.size()).size(dp_group.rank()) * std::int64_t{sizeof(float)};
-  plan.add(kMasterItem, MemoryPhase::kAlways, bytes);
-  plan.add(kMomentItem, MemoryPhase::kAlways, arena_bytes(bytes) * 2);
-  if (dp_group.size() > 1) plan.add(kSummedItem, MemoryPhase::kTraining, bytes);
+  plan.add(owner.item(kMasterItem), MemoryPhase::kAlways, bytes);
+  plan.add(owner.item(kMomentItem), MemoryPhase::kAlways, arena_bytes(bytes) * 2);
+  if (dp_group.size() > 1) plan.add(owner.item(kSummedItem), owner.phase, bytes);
 }
 
 ShardedAdamW::ShardedAdamW(const LocalLayout& layout, const Group& tp_group, const Group& dp_group,
-                           const AdamWOptions& options, Arena& arena)
+                           const AdamWOptions& options, Arena& arena, const MemoryOwner& owner)
     : layout_(&layout),
       tp_group_(&tp_group),
       dp_group_(&dp_group),
       options_(options),
+      model_(owner.model),
       shards_(layout, dp_group.size()) {
-  master_ = arena.take<float>(kMasterItem, MemoryPhase::kAlways, size());
-  first_ = arena.take<float>(kMomentItem, MemoryPhase::kAlways, size());
-  second_ = arena.take<float>(kMomentItem, MemoryPhase::kAlways, size());
-  summed_ = dp_group.size() > 1 ? arena.take<float>(kSummedItem, MemoryPhase::kTraining, size())
+  master_ = arena.take<float>(owner.item(kMasterItem), MemoryPhase::kAlways, size());
+  first_ = arena.take<float>(owner.item(kMomentItem), MemoryPhase::kAlways, size());
+  second_ = arena.take<float>(owner.item(kMomentItem), MemoryPhase::kAlways, size());
+  summed_ = dp_group.size() > 1 ? arena.take<float>(owner.item(kSummedItem), owner.phase, size())
                                 : nullptr;
 }
 
@@ -94,8 +96,10 @@ std::string ShardedAdamW::first_bad_tensor(FloatVector gradient) const {
   all_reduce_min(*tp_group_, first);
   const auto& tensors = layout_->table().tensors();
   // A norm may overflow although every entry is finite.
-  return first[0] < static_cast<std::int32_t>(tensors.size()) ? tensors[first[0]].name
-                                                              : "the norm over all tensors";
+  const std::string name = first[0] < static_cast<std::int32_t>(tensors.size())
+                               ? tensors[first[0]].name
+                               : "the norm over all tensors";
+  return model_.empty() ? name : model_ + ": " + name;
 }
 
 OptimizerReport ShardedAdamW::step(const HostExec& exec, const Gradients& gradients,

@@ -30,11 +30,12 @@ struct OptimizerReport {
 // AdamW with f32 masters and moments sharded over data-parallel ranks (ZeRO stage 1).
 class ShardedAdamW {
  public:
-  static void plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group);
+  static void plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group,
+                   const MemoryOwner& owner = {});
 
   // The groups must outlive this object. dp_group.rank() is the replica.
   ShardedAdamW(const LocalLayout& layout, const Group& tp_group, const Group& dp_group,
-               const AdamWOptions& options, Arena& arena);
+               const AdamWOptions& options, Arena& arena, const MemoryOwner& owner = {});
 
   // One step with the gradients of this rank's micro-batches, which are summed over the replicas
   // here. `gradients` is zero afterwards. Collective over the tensor- and the data-parallel group.
@@ -60,6 +61,7 @@ class ShardedAdamW {
   const Group* tp_group_;
   const Group* dp_group_;
   AdamWOptions options_;
+  std::string model_;  // as MemoryOwner has it
   StateShards shards_;
   float *master_, *first_, *second_, *summed_;
   std::int64_t steps_ = 0;

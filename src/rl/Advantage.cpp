@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/Error.hpp"
+#include "rl/Gae.hpp"
 
 namespace taper {
 namespace {
@@ -83,6 +84,49 @@ std::vector<double> returns_to_go(const std::vector<double>& rewards, double gam
   return returns;
 }
 
+// Whether tokens of a response have advantages of their own.
+bool sees_tokens(Estimator estimator) {
+  return estimator == Estimator::kReinforcePlusPlus || estimator == Estimator::kGae;
+}
+
+// Before normalization.
+std::vector<std::vector<double>> token_advantages(std::vector<Sample>& samples,
+                                                  const std::vector<std::vector<double>>& rewards,
+                                                  const AdvantageOptions& o) {
+  std::vector<std::vector<double>> values;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (o.estimator == Estimator::kReinforcePlusPlus) {
+      values.push_back(returns_to_go(rewards[i], o.gamma));
+      continue;
+    }
+    GaeEstimate estimate = gae(rewards[i], samples[i].values, o.gamma, o.lambda);
+    samples[i].returns.assign(estimate.returns.begin(), estimate.returns.end());
+    values.push_back(std::move(estimate.advantages));
+  }
+  return values;
+}
+
+// One value per response, for all its tokens; before whitening.
+std::vector<std::vector<double>> response_advantages(
+    const std::vector<Sample>& samples, const std::vector<std::vector<double>>& rewards,
+    const AdvantageOptions& o) {
+  const Normalization normalization = o.normalization_used();
+  std::vector<double> totals;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    totals.push_back(rewards[i].empty()
+                         ? samples[i].score
+                         : std::accumulate(rewards[i].begin(), rewards[i].end(), 0.0));
+  std::vector<double> centred = centre_groups(samples, totals, o.estimator);
+  if (normalization == Normalization::kGroup) divide_by_group(samples, totals, o.eps, centred);
+  if (normalization == Normalization::kBatch &&
+      o.estimator != Estimator::kReinforcePlusPlusBaseline)
+    normalize_by_batch(o, totals, centred);
+  std::vector<std::vector<double>> values;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    values.emplace_back(samples[i].response.size(), centred[i]);
+  return values;
+}
+
 // Over all tokens that carry a loss; the others get values of the same scale, which nobody reads.
 void whiten_tokens(const std::vector<Sample>& samples, std::vector<std::vector<double>>& values) {
   std::vector<double> counted;
@@ -108,7 +152,8 @@ std::vector<std::pair<std::string, Estimator>> named_estimators() {
           {"dr-grpo", Estimator::kDrGrpo},
           {"rloo", Estimator::kRloo},
           {"reinforce++", Estimator::kReinforcePlusPlus},
-          {"reinforce++-baseline", Estimator::kReinforcePlusPlusBaseline}};
+          {"reinforce++-baseline", Estimator::kReinforcePlusPlusBaseline},
+          {"gae", Estimator::kGae}};
 }
 
 std::vector<std::pair<std::string, Normalization>> named_normalizations() {
@@ -128,6 +173,7 @@ Normalization AdvantageOptions::normalization_used() const {
       return Normalization::kNone;
     case Estimator::kReinforcePlusPlus:
     case Estimator::kReinforcePlusPlusBaseline:
+    case Estimator::kGae:
       break;
   }
   return Normalization::kBatch;
@@ -146,37 +192,25 @@ std::vector<std::string> AdvantageOptions::problems() const {
                    name +
                    " (only grpo divides by the deviation of groups); set it to batch, none "
                    "or default");
-  if (gamma != 1.0 && estimator != Estimator::kReinforcePlusPlus)
+  if (gamma != 1.0 && !sees_tokens(estimator))
     list.push_back("Algorithm/Gamma is not 1, but Algorithm/Estimator is " + name +
-                   " (only reinforce++ discounts rewards); set it to 1, or the estimator to "
-                   "reinforce++");
+                   " (only gae and reinforce++ discount rewards); set it to 1, or the estimator to "
+                   "one of these");
+  if (lambda != 1.0 && estimator != Estimator::kGae)
+    list.push_back("Algorithm/Lambda is not 1, but Algorithm/Estimator is " + name +
+                   " (only gae has it); set it to 1, or the estimator to gae");
   return list;
 }
 
 void set_advantages(std::vector<Sample>& samples, const std::vector<std::vector<double>>& rewards,
                     const AdvantageOptions& o) {
   TAPER_EXPECT(samples.size() == rewards.size());
-  const Normalization normalization = o.normalization_used();
-  std::vector<std::vector<double>> values;
-  if (o.estimator == Estimator::kReinforcePlusPlus) {
-    for (const auto& list : rewards) values.push_back(returns_to_go(list, o.gamma));
-  } else {
-    std::vector<double> totals;
-    for (std::size_t i = 0; i < samples.size(); ++i)
-      totals.push_back(rewards[i].empty()
-                           ? samples[i].score
-                           : std::accumulate(rewards[i].begin(), rewards[i].end(), 0.0));
-    std::vector<double> centred = centre_groups(samples, totals, o.estimator);
-    if (normalization == Normalization::kGroup) divide_by_group(samples, totals, o.eps, centred);
-    if (normalization == Normalization::kBatch &&
-        o.estimator != Estimator::kReinforcePlusPlusBaseline)
-      normalize_by_batch(o, totals, centred);
-    for (std::size_t i = 0; i < samples.size(); ++i)
-      values.emplace_back(samples[i].response.size(), centred[i]);
-  }
-  const bool whitened = o.estimator == Estimator::kReinforcePlusPlus ||
-                        o.estimator == Estimator::kReinforcePlusPlusBaseline;
-  if (whitened && normalization == Normalization::kBatch) whiten_tokens(samples, values);
+  std::vector<std::vector<double>> values = sees_tokens(o.estimator)
+                                                ? token_advantages(samples, rewards, o)
+                                                : response_advantages(samples, rewards, o);
+  const bool whitens =
+      sees_tokens(o.estimator) || o.estimator == Estimator::kReinforcePlusPlusBaseline;
+  if (whitens && o.normalization_used() == Normalization::kBatch) whiten_tokens(samples, values);
   for (std::size_t i = 0; i < samples.size(); ++i)
     samples[i].advantages.assign(values[i].begin(), values[i].end());
 }

@@ -16,6 +16,7 @@ enum class AdvantageEstimator {
   kRloo,                       // r - mean of the others of the group
   kReinforcePlusPlus,          // return-to-go of each token
   kReinforcePlusPlusBaseline,  // r - group mean, whitened over the batch
+  kGae,                        // of each token, by the values of a critic
 };
 
 // What advantages are divided by: kDefault is the estimator's own way, kGroup the deviation of the
@@ -25,11 +26,16 @@ enum class AdvantageNormalization { kDefault, kGroup, kBatch, kNone };
 struct AdvantageOptions {
   AdvantageEstimator estimator = AdvantageEstimator::kGrpo;
   AdvantageNormalization normalization = AdvantageNormalization::kDefault;
-  double gamma = 1.0;  // discount of later rewards in a return-to-go
-  double eps = 1e-6;   // added to deviations of groups and of samples
+  double gamma = 1.0;   // discount of later rewards, of estimators that see each token
+  double lambda = 1.0;  // of kGae: 0 trusts the critic's next value, 1 only what came
+  double eps = 1e-6;    // added to deviations of groups and of samples
 
   // Whether samples of a prompt are compared: groups of one teach nothing then.
-  bool compares_groups() const { return estimator != AdvantageEstimator::kReinforcePlusPlus; }
+  bool compares_groups() const {
+    return estimator != AdvantageEstimator::kReinforcePlusPlus && !needs_values();
+  }
+  // Whether a critic is needed.
+  bool needs_values() const { return estimator == AdvantageEstimator::kGae; }
   // kDefault resolved.
   AdvantageNormalization normalization_used() const;
   std::vector<std::string> problems() const;
@@ -39,10 +45,10 @@ struct AdvantageOptions {
 std::vector<std::pair<std::string, AdvantageEstimator>> named_estimators();
 std::vector<std::pair<std::string, AdvantageNormalization>> named_normalizations();
 
-// Sets the advantages of all response tokens. Samples are in the order of (ordinal, sample);
-// rewards[i] are the token rewards of sample i. All samples count in the statistics of scores; in
-// those of tokens only tokens that carry a loss. A pure function with sums in a fixed order: the
-// same bits on all ranks, in any layout.
+// Sets the advantages of all response tokens, and with kGae, which needs values, the returns.
+// Samples are in the order of (ordinal, sample); rewards[i] are the token rewards of sample i. All
+// samples count in the statistics of scores; in those of tokens only tokens that carry a loss. A
+// pure function with sums in a fixed order: the same bits on all ranks, in any layout.
 void set_advantages(std::vector<Sample>& samples, const std::vector<std::vector<double>>& rewards,
                     const AdvantageOptions& options);
 

@@ -79,10 +79,10 @@ std::vector<std::pair<std::string, LossAggregation>> named_aggregations() {
           {"seq-mean-token-sum-norm", LossAggregation::kSeqMeanTokenSumNorm}};
 }
 
-double token_weight(const PolicyLossOptions& options, const StepTotals& totals,
+double token_weight(LossAggregation how, double length_norm, const StepTotals& totals,
                     std::int64_t length) {
   const double sequences = static_cast<double>(totals.sequences);
-  switch (options.aggregation) {
+  switch (how) {
     case LossAggregation::kTokenMean:
       return 1.0 / static_cast<double>(totals.tokens);
     case LossAggregation::kSeqMeanTokenSum:
@@ -90,7 +90,7 @@ double token_weight(const PolicyLossOptions& options, const StepTotals& totals,
     case LossAggregation::kSeqMeanTokenMean:
       return 1.0 / (sequences * (static_cast<double>(length) + 1e-8));
     case LossAggregation::kSeqMeanTokenSumNorm:
-      return 1.0 / (sequences * options.length_norm);
+      return 1.0 / (sequences * length_norm);
   }
   return 0.0;
 }

@@ -59,8 +59,13 @@ struct StepTotals {
 };
 
 // The weight of each token of a sequence with `length` loss tokens in the aggregated loss.
-double token_weight(const PolicyLossOptions& options, const StepTotals& totals,
+// length_norm: the constant length of seq-mean-token-sum-norm.
+double token_weight(LossAggregation how, double length_norm, const StepTotals& totals,
                     std::int64_t length);
+inline double token_weight(const PolicyLossOptions& options, const StepTotals& totals,
+                           std::int64_t length) {
+  return token_weight(options.aggregation, options.length_norm, totals, length);
+}
 
 // Mean of log_probs - old over the loss tokens of a sequence: the logarithm of GSPO's ratio. At
 // least one token carries a loss.

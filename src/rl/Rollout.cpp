@@ -86,18 +86,18 @@ std::vector<Sample> gather_samples(const Group& group, const std::vector<Sample>
   return samples;
 }
 
-void gather_ref_log_probs(const Group& group, std::vector<Sample>& samples,
-                          const std::vector<int>& mine) {
+void gather_figures(const Group& group, std::vector<Sample>& samples, const std::vector<int>& mine,
+                    TokenFigures figures) {
   std::string bytes;
   ByteWriter out(bytes);
   for (const int i : mine) {
     out.value(i);
-    out.list(samples[i].ref_log_probs);
+    out.list(samples[i].*figures);
   }
   const std::string all = gather_bytes(group, bytes);
   for (ByteReader in(all); !in.done();) {
     const int i = in.value<int>();
-    in.list(samples.at(i).ref_log_probs);
+    in.list(samples.at(i).*figures);
   }
 }
 

@@ -26,8 +26,10 @@ struct Sample {
   float unshaped_score = 0.0f;    // that sum without components that only shape (is_shaping())
   bool dropped = false;           // has no score: neither trained nor counted in its group
   float reward = 0.0f;            // the score less KL penalties: what the advantages see
-  // Per response token, as all that follows. A critic's values and returns belong here, too.
+  // Per response token, as all that follows.
   std::vector<float> advantages;
+  std::vector<float> values;   // of the state before the token, by the critic; empty without one
+  std::vector<float> returns;  // what the critic learns: advantage (before whitening) + value
   std::vector<std::uint8_t> mask;  // 0: the token carries no loss; empty: all carry one
   std::vector<float> correction;   // weight of the policy loss (RolloutCorrection.hpp); empty: 1
 
@@ -47,10 +49,13 @@ std::size_t group_end(const std::vector<Sample>& samples, std::size_t begin);
 // `group`.
 std::vector<Sample> gather_samples(const Group& group, const std::vector<Sample>& mine);
 
-// Brings reference log-probs to all ranks: on return all samples have theirs. On entry the samples
-// `mine` of this rank have them. Collective over `group`, whose ranks have all samples between
-// them.
-void gather_ref_log_probs(const Group& group, std::vector<Sample>& samples,
-                          const std::vector<int>& mine);
+// A list of a sample with an entry for each response token.
+using TokenFigures = std::vector<float> Sample::*;
+
+// Brings such lists (reference log-probs, values) to all ranks: on return all samples have theirs.
+// On entry the samples `mine` of this rank have them. Collective over `group`, whose ranks have all
+// samples between them.
+void gather_figures(const Group& group, std::vector<Sample>& samples, const std::vector<int>& mine,
+                    TokenFigures figures);
 
 }  // namespace taper

@@ -73,6 +73,22 @@ TEST_CASE("rollout and training share addresses, what is always there stands bef
   CHECK(cache[999] == 0);
 }
 
+TEST_CASE("a critic works in the memory of rollout and training, under its own name") {
+  MemoryPlan plan;
+  plan.add("weights", MemoryPhase::kAlways, 100);
+  plan.add("cache", MemoryPhase::kRollout, 1000);
+  plan.add("gradients", MemoryPhase::kTraining, 300);
+  const MemoryOwner critic{"critic", MemoryPhase::kCritic};
+  plan.add(critic.item("gradients"), critic.phase, 2000);
+  CHECK(MemoryOwner().item("gradients") == "gradients");
+  CHECK(plan.total() == 128 + 2048);
+  CHECK_THAT(plan.table(), ContainsSubstring("critic gradients") &&
+                               ContainsSubstring("the largest of them counts"));
+  Arena arena(plan);
+  auto* cache = arena.take("cache", MemoryPhase::kRollout, 1000);
+  CHECK(arena.take("critic gradients", MemoryPhase::kCritic, 2000) == cache);
+}
+
 TEST_CASE("more than was planned is a bug, not bad input") {
   MemoryPlan plan;
   plan.add("cache", MemoryPhase::kRollout, 64);

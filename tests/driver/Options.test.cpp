@@ -44,6 +44,39 @@ TEST_CASE("a model that is not set is told, also where the working directory is 
   check_problem(problems, {"Model/Directory is not set", "check the path"});
 }
 
+TEST_CASE("a critic has from the policy what it has not of its own, and its settings are checked") {
+  RunOptions o;
+  const auto problems = [&](const std::string& critic, const std::string& estimator = "gae") {
+    o = {};
+    param::Schema schema;
+    describe(schema, o);
+    return schema.read_and_list_problems(param::ParamFile::parse(
+        "Model: {Directory: m}\nTraining: {Tensor Parallel: 4, Mini Batches: 3, Epochs: 2}\n"
+        "Algorithm: {Estimator: " +
+            estimator + "}\nCritic: {" + critic + "}",
+        "run.yaml"));
+  };
+  CHECK(problems("").empty());
+  CHECK(o.has_critic());
+  CriticOptions used = o.critic_in_use();
+  CHECK(used.directory == "m");
+  CHECK((used.tp == 4 && used.mini_batches == 3 && used.epochs == 2));
+  CHECK(used.schedule.peak == 1e-5);
+  CHECK(problems("Model Directory: c, Tensor Parallel: 2, Mini Batches: 1, Epochs: 5").empty());
+  used = o.critic_in_use();
+  CHECK(used.directory == "c");
+  CHECK((used.tp == 2 && used.mini_batches == 1 && used.epochs == 5));
+  check_problem(problems("Mini Batches: 17"), {"Critic/Mini Batches is 17", "Rollout/Prompts 16"});
+  check_problem(problems("Schedule: cosine"),
+                {"Critic/Total Steps is 0", "Critic/Schedule cosine"});
+  check_problem(problems("Value Clip: -1"), {"Critic/Value Clip", "at least 0"});
+  check_problem(problems("Model Directory: c", "grpo"),
+                {"Critic/Model Directory is set", "has no critic"});
+  CHECK(problems("Tensor Parallel: 2", "grpo").empty());
+  CHECK(!o.has_critic());
+  CHECK(o.critic_in_use().tp == 4);  // or the run would need groups of that size
+}
+
 TEST_CASE("rollouts that cannot teach are refused") {
   const auto problems = [](const std::string& rollout, const std::string& estimator = "grpo") {
     RunOptions o;
@@ -57,6 +90,7 @@ TEST_CASE("rollouts that cannot teach are refused") {
   check_problem(problems("Samples Per Prompt: 1"), {"Rollout/Samples Per Prompt is 1", "raise it"});
   check_problem(problems("Samples Per Prompt: 1", "rloo"), {"Rollout/Samples Per Prompt is 1"});
   CHECK(problems("Samples Per Prompt: 1", "reinforce++").empty());
+  CHECK(problems("Samples Per Prompt: 1", "gae").empty());
   check_problem(problems("Samples Per Prompt: 0"), {"Rollout/Samples Per Prompt", "at least 1"});
   check_problem(problems("Repetition Penalty: 1.2"),
                 {"Rollout/Repetition Penalty is 1.2", "wrong probabilities", "Evaluation/Sets"});

@@ -31,7 +31,7 @@ struct Read {
 }  // namespace
 
 TEST_CASE("every preset is a run without problems, and lands in the configuration in use") {
-  REQUIRE(presets().size() == 8);
+  REQUIRE(presets().size() == 9);
   for (const Preset& preset : presets()) {
     INFO(preset.name);
     const Read run("Preset: " + preset.name);
@@ -64,6 +64,12 @@ TEST_CASE("presets set what their names promise") {
   const Read reinforce("Preset: reinforce++");
   CHECK(reinforce.options.experience.advantage.estimator == AdvantageEstimator::kReinforcePlusPlus);
   CHECK(reinforce.options.experience.kl.in_reward());
+  const Read ppo("Preset: ppo");
+  CHECK(ppo.options.has_critic());
+  CHECK(ppo.options.experience.kl.in_reward());
+  CHECK(ppo.options.critic_in_use().directory == "m");
+  CHECK(ppo.options.critic_in_use().clip == 0.5);
+  CHECK_THAT(ppo.applied.summary(), ContainsSubstring("Critic/Value Clip 0.5"));
   const Read dr_grpo("Preset: dr-grpo");
   CHECK(dr_grpo.options.loss_in_use().length_norm == dr_grpo.options.rollout.max_new_tokens);
 }

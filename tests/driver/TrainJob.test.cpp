@@ -12,12 +12,8 @@
 #include <map>
 
 #include "base/Error.hpp"
-#include "comm/Collectives.hpp"
-#include "driver/SftJob.hpp"
-#include "driver/TestRanks.hpp"
+#include "driver/TrainRuns.hpp"
 #include "io/MetricTable.hpp"
-#include "io/RolloutFile.hpp"
-#include "support/Scratch.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -25,101 +21,8 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 namespace fs = std::filesystem;
 
-namespace {
-
-// The shape of the embedded model, but with two KV heads: three ranks of a tensor-parallel group
-// share them. And with fewer layers: what takes most of the time of these tests are collective
-// writes of checkpoints, tensor by tensor, where more ranks than cores wait inside the library.
-void make_shape(const Ranks& ranks, const fs::path& directory, char layers) {
-  if (ranks.rank() == 0) {
-    fs::copy(TAPER_DATA_DIR "/model", directory);
-    std::string config = slurp(directory / "config.json");
-    const auto change = [&](const std::string& key, char from, char to) {
-      const auto at = config.find("\"" + key + "\": " + from);
-      REQUIRE(at != std::string::npos);
-      config[at + key.size() + 4] = to;
-    };
-    change("num_key_value_heads", '4', '2');
-    change("num_hidden_layers", '4', layers);
-    std::ofstream(directory / "config.json") << config;
-  }
-  barrier(ranks.world());
-}
-
-// A model of that shape with random weights, two optimizer steps old.
-void make_model(const Ranks& ranks, const std::string& directory, char layers = '1') {
-  const std::string shape = directory + ".shape";
-  make_shape(ranks, shape, layers);
-  SftOptions options;
-  options.model.directory = shape;
-  options.from_scratch = true;
-  options.steps = 2;
-  options.batch_tokens = 512;
-  options.training.max_tokens = 512;
-  options.schedule.peak = 1e-3;
-  options.output = directory;
-  SftJob(options, ranks).run();
-}
-
-RunOptions small_run(const std::string& model, const std::string& output) {
-  RunOptions options;
-  options.model.directory = model;
-  options.rollout.prompts = 4;
-  options.rollout.samples = 4;
-  options.rollout.max_new_tokens = 24;
-  options.rollout.kv_memory_mb = 64;
-  options.training.iterations = 2;
-  options.training.max_tokens = 256;
-  options.schedule.peak = 1e-3;
-  options.loss.entropy_coef = 0.05;  // random weights earn no reward: something must move them
-  options.checkpoint.every = 1;
-  options.checkpoint.keep = 8;
-  options.output = output;
-  return options;
-}
-
-void run(const Ranks& ranks, const RunOptions& options, const std::string& resume = "none") {
-  const ResumePoint from = find_resume_point(ranks, resume, options.output);
-  TrainJob(options, "test", ranks, StopRequest()).run(from);
-}
-
-struct Fixture : TestRanks {
-  std::string path(const std::string& name) const { return (scratch / name).string(); }
-
-  // What iteration n left in the outputs of run_straight_and_in_parts.
-  std::string weights(const std::string& output, int n) const {
-    return slurp(path(output) + "/checkpoints/iter_00000" + std::to_string(n) +
-                 "/model.safetensors");
-  }
-  std::vector<RolloutRecord> rollouts(const std::string& output, int n) const {
-    return read_rollouts(path(output) + "/rollouts/iter_00000" + std::to_string(n) + ".h5").records;
-  }
-
-  // Runs to "straight" in one job and to "parts" in a job per iteration, each of which resumes:
-  // the same rollouts in every iteration, and the same weights at the end. The options' output is
-  // not used.
-  void run_straight_and_in_parts(RunOptions options) {
-    const int iterations = options.training.iterations;
-    options.output = path("straight");
-    run(ranks, options);
-    options.output = path("parts");
-    for (int until = 1; until <= iterations; ++until) {
-      options.training.iterations = until;
-      run(ranks, options, "auto");
-    }
-    barrier(ranks.world());
-    const bool same_weights = weights("straight", iterations) == weights("parts", iterations);
-    CHECK(same_weights);
-    for (int n = 1; n <= iterations; ++n) CHECK(rollouts("straight", n) == rollouts("parts", n));
-  }
-
-  Scratch scratch;
-};
-
-}  // namespace
-
 TEST_CASE("rollouts have the same bits for every layout of generation and training") {
-  Fixture f;
+  TrainRuns f;
   make_model(f.ranks, f.path("model"), '2');
   std::vector<RolloutRecord> first;
   for (const int rollout_tp : {1, world_size()})
@@ -142,7 +45,7 @@ TEST_CASE("rollouts have the same bits for every layout of generation and traini
 }
 
 TEST_CASE("training log-probs equal those of the rollout, and the KL to itself is zero") {
-  Fixture f;
+  TrainRuns f;
   make_model(f.ranks, f.path("model"));
   RunOptions options = small_run(f.path("model"), f.path("run"));
   options.experience.kl.coef = 0.1;
@@ -171,7 +74,7 @@ TEST_CASE("training log-probs equal those of the rollout, and the KL to itself i
 }
 
 TEST_CASE("a resumed run has the bits of a straight one") {
-  Fixture f;
+  TrainRuns f;
   make_model(f.ranks, f.path("model"));
   RunOptions options = small_run(f.path("model"), "");
   options.training.iterations = 3;
@@ -184,7 +87,7 @@ TEST_CASE("a resumed run has the bits of a straight one") {
 }
 
 TEST_CASE("an adaptive KL coefficient goes on where it stopped") {
-  Fixture f;
+  TrainRuns f;
   make_model(f.ranks, f.path("model"));
   RunOptions options = small_run(f.path("model"), "");
   options.training.iterations = 3;
@@ -213,7 +116,7 @@ TEST_CASE("an adaptive KL coefficient goes on where it stopped") {
 }
 
 TEST_CASE("dynamic sampling fills iterations, goes on in the prompts, and resumes with its bits") {
-  Fixture f;
+  TrainRuns f;
   RunOptions options = small_run(TAPER_DATA_DIR "/model", "");
   options.rollout.samples = 2;  // alike rather often
   options.rollout.max_new_tokens = 64;
@@ -255,7 +158,7 @@ TEST_CASE("dynamic sampling fills iterations, goes on in the prompts, and resume
 }
 
 TEST_CASE("another run's checkpoint begins a run of its own with the same bits") {
-  Fixture f;
+  TrainRuns f;
   make_model(f.ranks, f.path("model"));
   RunOptions options = small_run(f.path("model"), f.path("first"));
   options.training.iterations = 3;
@@ -282,7 +185,7 @@ TEST_CASE("another run's checkpoint begins a run of its own with the same bits")
 }
 
 TEST_CASE("the last weights are evaluated, once, by whichever job comes so far") {
-  Fixture f;
+  TrainRuns f;
   RunOptions options = small_run(TAPER_DATA_DIR "/model", f.path("run"));  // it has some right
   options.evaluation.every = 2;
   options.checkpoint.every = 0;
@@ -325,7 +228,7 @@ TEST_CASE("the last weights are evaluated, once, by whichever job comes so far")
 }
 
 TEST_CASE("a damaged checkpoint is passed over for the one before") {
-  Fixture f;
+  TrainRuns f;
   make_model(f.ranks, f.path("model"));
   const RunOptions options = small_run(f.path("model"), f.path("run"));
   run(f.ranks, options);
@@ -355,7 +258,7 @@ TEST_CASE("a damaged checkpoint is passed over for the one before") {
 }
 
 TEST_CASE("lengths beyond the model's context are refused, however large") {
-  Fixture f;
+  TrainRuns f;
   for (const int length : {100'000, std::numeric_limits<int>::max()}) {
     RunOptions options = small_run(TAPER_DATA_DIR "/model", f.path("run"));
     options.rollout.max_new_tokens = length;
@@ -366,7 +269,7 @@ TEST_CASE("lengths beyond the model's context are refused, however large") {
 }
 
 TEST_CASE("a checkpoint that was about to be replaced is put back and used") {
-  Fixture f;
+  TrainRuns f;
   make_model(f.ranks, f.path("model"));
   const RunOptions options = small_run(f.path("model"), f.path("run"));
   run(f.ranks, options);
@@ -384,7 +287,7 @@ TEST_CASE("a checkpoint that was about to be replaced is put back and used") {
 }
 
 TEST_CASE("a dropped response is recorded, but neither trained nor counted in its group") {
-  Fixture f;
+  TrainRuns f;
   make_model(f.ranks, f.path("model"));
   RunOptions options = small_run(f.path("model"), f.path("run"));
   options.training.iterations = 1;

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/golden/rl.json: what PyTorch says of advantages, policy losses and corrections.
+"""Writes tests/golden/rl.json: what PyTorch says of advantages, losses and corrections.
 
     make_rl.py            writes the file
-    make_rl.py --check    recomputes, compares with the committed file and with TRL, writes nothing
+    make_rl.py --check    recomputes, compares with the committed file, with TRL and, where it is
+                          installed, with verl; writes nothing
 
-Needs torch; --check needs trl, too. rl_reference.py has the formulas.
+Needs torch; --check needs trl, too. rl_reference.py has the formulas, compare_peers.py what TRL and
+verl say.
 """
 
 import argparse
@@ -13,13 +15,12 @@ import itertools
 import json
 import platform
 import sys
-from collections import defaultdict
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import torch
 
+import compare_peers
 import rl_reference as ref
 
 HERE = Path(__file__).resolve().parent
@@ -65,6 +66,9 @@ def make_batch(seed, groups, lengths, spread, truncated=(), equal=()):
     batch["advantages"] = [f32(rng.standard_normal(n)) for n in lengths]
     batch["corrections"] = [f32(2.0 * rng.random(n)) for n in lengths]
     batch["kept_mass"] = [f32(1.0 - 0.7 * rng.random(n) * (rng.random(n) < 0.6)) for n in lengths]
+    batch["values"] = [f32(rng.standard_normal(n)) for n in lengths]
+    batch["new_values"] = [f32(x + 2.0 * spread * rng.standard_normal(len(x))) for x in batch["values"]]
+    batch["kept"] = [f32(rng.random(n) < 0.7) for n in lengths]
     return batch
 
 
@@ -102,6 +106,7 @@ def tensors(batch):
     out["scores"] = torch.from_numpy(batch["scores"].astype(np.float64))
     out["mask"] = padded([np.ones(len(x), np.float32) for x in batch["old"]])
     out["loss_mask"] = out["mask"] * (1.0 - torch.tensor(batch["truncated"]))[:, None]
+    out["ragged_mask"] = out["loss_mask"] * out["kept"]
     return out
 
 
@@ -136,6 +141,42 @@ def advantage_cases(name, batch):
                 estimate = ref.kl_estimate(kl["estimator"], t["old"], t["ref"]) * t["mask"]
                 case["kl_mean"] = (estimate.sum(-1) / t["mask"].sum(-1)).mean().item()
             cases.append(case | {"values": ragged(values, t["mask"])})
+    return cases
+
+
+def gae_cases(name, batch):
+    """Masks: all tokens, without truncated responses, and with holes besides."""
+    t = tensors(batch)
+    kl = {"estimator": "k1", "coef": 0.05}
+    cases = []
+    for k, (gamma, lam) in enumerate([(1.0, 1.0), (1.0, 0.95), (0.9, 0.5), (0.99, 0.0)]):
+        for mask, whitened in [("mask", False), ("loss_mask", True), ("ragged_mask", True)]:
+            rewards = ref.token_rewards(t["scores"], t["old"], t["ref"], t["mask"], kl if k else None)
+            advantages, returns = ref.gae(rewards, t["values"], t["mask"], gamma, lam)
+            if whitened:
+                advantages = ref.masked_whiten(advantages, t[mask]) * t["mask"]
+            case = {"batch": name, "gamma": gamma, "lambda": lam, "kl": kl if k else None}
+            case |= {"whitened": whitened, "loss_tokens": ragged(t[mask], t["mask"])}
+            case["explained_variance"] = ref.explained_variance(t["values"], returns, t[mask]).item()
+            case["values"] = ragged(advantages, t["mask"])
+            cases.append(case | {"returns": ragged(returns, t["mask"])})
+    return cases
+
+
+def value_loss_cases(name, batch):
+    t = tensors(batch)
+    masks = itertools.cycle(["mask", "loss_mask", "ragged_mask"])
+    cases = []
+    for how, clip in itertools.product(AGGREGATIONS, [0.0, 0.2, 0.5]):
+        options = {"aggregation": how, "clip": clip, "length_norm": 8.0}
+        mask = t[next(masks)]
+        value = t["new_values"].clone().requires_grad_()
+        # advantages stand in for returns: any target will do
+        loss, parts = ref.value_loss(options, value, t["values"], t["advantages"], mask)
+        loss.backward()
+        case = {"batch": name, "loss_tokens": ragged(mask, t["mask"])} | options
+        case["sums"] = {"loss": loss.item()} | {n: p.item() for n, p in parts.items()}
+        cases.append(case | {"gradient": ragged(value.grad, t["mask"])})
     return cases
 
 
@@ -222,99 +263,12 @@ def make():
         ("advantages", advantage_cases),
         ("losses", loss_cases),
         ("corrections", correction_cases),
+        ("gae", gae_cases),
+        ("value_losses", value_loss_cases),
     ]:
         golden[key] = [case for name, batch in batches.items() for case in cases(name, batch)]
     golden["controller"] = controller_case()
     return golden
-
-
-# ---- TRL -----------------------------------------------------------------------------------------
-
-
-def trl_loss(loss_type, level, options, t, mask, advantage):
-    """GRPOTrainer._compute_loss on given log-probs; its gradient by them."""
-    from trl import GRPOTrainer
-
-    log_prob = t["log_probs"].clone().requires_grad_()
-    same = SimpleNamespace(
-        gather=lambda x: x,
-        gather_for_metrics=lambda x: x,
-        reduce=lambda x, reduction=None: x,
-        num_processes=1,
-        sync_gradients=True,
-    )
-    trainer = SimpleNamespace(
-        _get_per_token_logps_and_entropies=lambda *a, **k: (log_prob, t["entropies"], None),
-        aux_loss_enabled=False,
-        top_entropy_quantile=1.0,
-        off_policy_mask_threshold=None,
-        importance_sampling_level=level,
-        beta=options["kl_coef"],
-        loss_type=loss_type,
-        epsilon_low=options["clip_low"],
-        # CISPO: TRL's bound is that of the ratio itself
-        epsilon_high=options["clip_high"] + (1.0 if loss_type == "cispo" else 0.0),
-        args=SimpleNamespace(
-            delta=None, use_bias_correction_kl=False, steps_per_generation=1, max_tool_calling=0
-        ),
-        use_vllm=False,
-        vllm_importance_sampling_correction=False,
-        model=SimpleNamespace(training=True),
-        current_gradient_accumulation_steps=1,
-        max_completion_length=options["length_norm"],
-        _entropy_bonus_enabled=False,
-        use_adaptive_entropy=False,
-        accelerator=same,
-        _metrics={"train": defaultdict(list)},
-    )
-    inputs = {
-        "prompt_ids": torch.zeros(len(mask), 1, dtype=torch.long),
-        "prompt_mask": torch.ones(len(mask), 1, dtype=torch.long),
-        "completion_ids": torch.zeros(mask.shape, dtype=torch.long),
-        "completion_mask": mask,
-        "advantages": advantage,
-        "old_per_token_logps": t["old"],
-        "ref_per_token_logps": t["ref"],
-        "num_items_in_batch": mask.sum(),
-    }
-    loss = GRPOTrainer._compute_loss(trainer, None, inputs)
-    loss.backward()
-    return loss, log_prob.grad
-
-
-def check_trl():
-    """The reference against TRL, where that has the formula. Returns the number of differences."""
-    import trl
-
-    t = tensors(make_batches()["ragged"])
-    mask = t["mask"]
-    bad = 0
-    for loss_type, level, kind, how in [
-        ("grpo", "token", "ppo", "seq-mean-token-mean"),
-        ("bnpo", "token", "ppo", "token-mean"),
-        ("dapo", "token", "ppo", "token-mean"),
-        ("dr_grpo", "token", "ppo", "seq-mean-token-sum-norm"),
-        ("grpo", "sequence", "gspo", "seq-mean-token-mean"),
-        ("cispo", "token", "cispo", "token-mean"),
-    ]:
-        options = {"kind": kind, "aggregation": how, "clip_low": 0.2, "clip_high": 0.28}
-        options |= {"dual_clip": 0.0, "kl": "k3", "kl_coef": 0.1, "entropy_coef": 0.0}
-        options["length_norm"] = 8.0
-        if kind == "gspo":
-            options |= {"clip_low": 0.03, "clip_high": 0.04}
-        if kind == "cispo":
-            options["clip_low"] = 1.0
-        # One advantage per sample, as TRL's sequence level has it.
-        advantage = t["advantages"][:, :1].expand_as(mask) * 1.0
-        ours = dict(t, advantages=advantage)
-        loss, _, slope, _ = loss_case(options, ours, mask, torch.ones_like(mask))
-        other, other_slope = trl_loss(loss_type, level, options, t, mask, advantage[:, 0])
-        # GSPO in its token form has the gradient of the sequence form, TRL's, where each sequence
-        # has one advantage.
-        worst = max((loss - other).abs().item(), (slope - other_slope * mask).abs().max().item())
-        print(f"TRL {trl.__version__} {loss_type:8} {level:8} as {kind:5} {how}: {worst:.1e}")
-        bad += worst > 1e-7
-    return bad
 
 
 # ---- file ----------------------------------------------------------------------------------------
@@ -341,7 +295,7 @@ def differences(new, old, path=""):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare with the file and with TRL")
+    parser.add_argument("--check", action="store_true", help="compare with the file, TRL and verl")
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
@@ -356,8 +310,9 @@ def main():
     found = differences(golden, old)
     for text in found[:20]:
         print(text)
-    bad = check_trl()
-    print("different" if found or bad else "the same up to 1e-7, and TRL agrees")
+    t = tensors(make_batches()["ragged"])
+    bad = compare_peers.check_trl(t, loss_case) + compare_peers.check_verl(t)
+    print("different" if found or bad else "the same up to 1e-7, and the peers agree")
     return 1 if found or bad else 0
 
 

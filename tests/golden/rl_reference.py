@@ -99,6 +99,19 @@ def advantages(estimator, normalization, gamma, rewards, groups, mask, loss_mask
     return centred[:, None] * mask
 
 
+def gae(rewards, values, mask, gamma, lam):
+    """Advantages, not normalized, and returns; nothing comes behind the last token of a response."""
+    advantages = torch.zeros_like(rewards)
+    for i, length in enumerate(mask.sum(-1).long().tolist()):
+        for t in range(length):
+            # The definition: the discounted sum of all temporal differences from t on.
+            for s in range(t, length):
+                after = values[i, s + 1] if s + 1 < length else 0.0
+                delta = rewards[i, s] + gamma * after - values[i, s]
+                advantages[i, t] += (gamma * lam) ** (s - t) * delta
+    return advantages, (advantages + values) * mask
+
+
 # ---- losses --------------------------------------------------------------------------------------
 
 
@@ -156,6 +169,24 @@ def total_loss(options, log_prob, old, ref, advantage, entropy, correction, mask
     }
     total = parts["policy"] + options["kl_coef"] * parts["kl"]
     return total - options["entropy_coef"] * parts["entropy"], parts
+
+
+def value_loss(options, value, old_value, target, mask):
+    """Half the aggregated larger one of plain and clipped squared error, and its metrics."""
+    clip = options["clip"] if options["clip"] > 0 else float("inf")
+    held = old_value + torch.clamp(value - old_value, -clip, clip)
+    plain, clipped = (value - target) ** 2, (held - target) ** 2
+    loss = torch.maximum(plain, clipped)
+    parts = {
+        "clip_fraction": masked_mean((clipped > plain).double(), mask),
+        "value_mean": masked_mean(value, mask),
+    }
+    return 0.5 * aggregate(loss, mask, options["aggregation"], options["length_norm"]), parts
+
+
+def explained_variance(value, target, mask):
+    kept = mask > 0
+    return 1.0 - (target - value)[kept].var() / (target[kept].var() + 1e-5)
 
 
 # ---- rollout correction --------------------------------------------------------------------------

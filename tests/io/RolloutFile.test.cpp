@@ -47,6 +47,7 @@ RolloutRecord make_record(std::int64_t group, std::int32_t sample) {
     record.log_probs.push_back(-0.25f * static_cast<float>(i + sample));
   if (group % 2 == 1)
     record.kept_mass.assign(record.log_probs.size(), 0.5f + 0.125f * static_cast<float>(sample));
+  if (group % 3 > 0) record.values.assign(record.log_probs.size(), static_cast<float>(group));
   record.rewards = {static_cast<float>(sample), 0.5f};
   record.advantage = 0.1 * static_cast<double>(sample) - 0.2;
   record.finish = static_cast<FinishReason>((group + sample) % 4);
@@ -130,15 +131,20 @@ TEST_CASE("every dataset says what it is") {
   CHECK(file.read<float>("/rewards").dims == taper::Dims{4, 2});
 }
 
-TEST_CASE("kept masses are stored where something was cut") {
+TEST_CASE("kept masses and values are stored where there are some") {
   const Scratch scratch;
   auto all = all_records(8, 3);
   taper::write_rollouts(scratch / "cut.h5", MPI_COMM_WORLD, my_part(all, Deal::kInTurn), kOptions);
   CHECK(taper::Hdf5File::open_read(scratch / "cut.h5").exists("/kept_mass"));
-  for (auto& record : all) record.kept_mass.clear();
+  CHECK(taper::Hdf5File::open_read(scratch / "cut.h5").exists("/values"));
+  for (auto& record : all) {
+    record.kept_mass.clear();
+    record.values.clear();
+  }
   taper::write_rollouts(scratch / "whole.h5", MPI_COMM_WORLD, my_part(all, Deal::kInTurn),
                         kOptions);
   CHECK(!taper::Hdf5File::open_read(scratch / "whole.h5").exists("/kept_mass"));
+  CHECK(!taper::Hdf5File::open_read(scratch / "whole.h5").exists("/values"));
   CHECK(taper::read_rollouts(scratch / "whole.h5").records == all);
 }
 
@@ -153,10 +159,11 @@ TEST_CASE("a rollout without reward components") {
 TEST_CASE("a bad record on one rank throws on all, and leaves no file") {
   const Scratch scratch;
   auto bad = make_record(5, 1);
-  const std::string says =
-      GENERATE(as<std::string>{}, "log-probs", "kept masses", "rewards", "prompt", "finish");
+  const std::string says = GENERATE(as<std::string>{}, "log-probs", "kept masses", "values",
+                                    "rewards", "prompt", "finish");
   if (says == "log-probs") bad.log_probs.push_back(0);
   if (says == "kept masses") bad.kept_mass.resize(bad.log_probs.size() + 1);
+  if (says == "values") bad.values.resize(bad.log_probs.size() + 1);
   if (says == "rewards") bad.rewards.pop_back();
   if (says == "prompt") bad.prompt_length = static_cast<std::int32_t>(bad.tokens.size()) + 1;
   if (says == "finish") bad.finish = static_cast<FinishReason>(4);

@@ -132,7 +132,18 @@ TEST_CASE("normalizations that an estimator does not have are refused with what 
         std::string::npos);
   CHECK(problem(AdvantageEstimator::kReinforcePlusPlus, AdvantageNormalization::kGroup)
             .find("reinforce++") != std::string::npos);
+  CHECK(problem(AdvantageEstimator::kGae, AdvantageNormalization::kGroup).find("gae") !=
+        std::string::npos);
+}
+
+TEST_CASE("discounts are refused where an estimator does not see tokens") {
   AdvantageOptions discounted;
   discounted.gamma = 0.9;
   CHECK(discounted.problems().size() == 1);
+  discounted.lambda = 0.9;
+  CHECK(discounted.problems().size() == 2);
+  discounted.estimator = AdvantageEstimator::kReinforcePlusPlus;
+  CHECK(discounted.problems().size() == 1);
+  discounted.estimator = AdvantageEstimator::kGae;
+  CHECK(discounted.problems().empty());
 }

@@ -43,6 +43,7 @@ inline std::vector<Sample> golden_samples(const Json& name, bool mask_truncated)
     s.ref_log_probs = floats(batch["ref"][i]);
     s.kept_mass = floats(batch["kept_mass"][i]);
     s.advantages = floats(batch["advantages"][i]);
+    s.values = floats(batch["values"][i]);
     s.score = batch["scores"][i].get<float>();
     if (batch["truncated"][i].get<int>() != 0) {
       s.finish = FinishReason::kLength;
@@ -50,6 +51,15 @@ inline std::vector<Sample> golden_samples(const Json& name, bool mask_truncated)
     }
     samples.push_back(std::move(s));
   }
+  return samples;
+}
+
+// The same with the mask of a case, by sample and token.
+inline std::vector<Sample> golden_samples(const Json& name, const Json& loss_tokens) {
+  std::vector<Sample> samples = golden_samples(name, false);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    for (const auto& token : loss_tokens[i])
+      samples[i].mask.push_back(token.get<double>() > 0.0 ? 1 : 0);
   return samples;
 }
 

@@ -8,9 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/Random.hpp"
 #include "comm/Collectives.hpp"
-#include "model/GoldenModel.hpp"
+#include "rl/LearningModel.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -19,58 +18,30 @@ namespace {
 
 constexpr float kTemperature = 0.8f;
 
-TrainPassOptions pass_options(int max_rows) {
-  TrainPassOptions o;
-  o.max_rows = max_rows;
-  o.checkpointing = Checkpointing::kNo;
-  return o;
-}
-
 PolicyLossOptions with_entropy() {
   PolicyLossOptions loss;
   loss.entropy_coef = 0.01;
   return loss;
 }
 
-// A golden model with its optimizer, trained by data-parallel ranks.
-class Policy {
+// A policy, with what it drew.
+class Policy : public LearningModel {
  public:
   Policy(const Group& dp, const Group& self, int max_rows, const AdamWOptions& adamw = {})
-      : dp_(dp),
-        model_("llama_b", self, WeightType::kF32, pass_options(max_rows)),
-        arena_(plan()),
-        adamw_(model_.layout, self, dp, adamw, arena_),
-        context_{model_.exec,  *model_.view,           model_.parallel,
-                 *model_.pass, pass_options(max_rows), {model_.config.vocab, kTemperature}} {
-    std::copy_n(model_.values.begin() + adamw_.begin(), adamw_.size(), adamw_.master().data());
-  }
+      : LearningModel({dp, self, max_rows, adamw, kTemperature}) {}
 
   // Groups of three random responses, with the log-probs of this policy.
   std::vector<Sample> rollout() {
-    RandomStream random(7, RandomPurpose::kTest, 0, 0);
-    const auto ids = [&](int n) {
-      std::vector<std::int32_t> list;
-      for (int i = 0; i < n; ++i)
-        list.push_back(static_cast<std::int32_t>(random.below(model_.config.vocab)));
-      return list;
-    };
-    std::vector<Sample> samples;
-    for (int i = 0; i < 12; ++i) {
-      Sample s;
-      s.ordinal = i / 3;
-      s.sample = i % 3;
-      s.prompt = i % 3 == 0 ? ids(2 + i) : samples.back().prompt;
-      s.response = ids(1 + (i * 7) % 20);
+    std::vector<Sample> samples = random_samples();
+    for (Sample& s : samples)
       for (std::size_t t = 0; t < s.response.size(); ++t)
-        s.advantages.push_back(static_cast<float>(i % 3 - 1) + 0.1f * static_cast<float>(t % 4));
-      samples.push_back(std::move(s));
-    }
+        s.advantages.push_back(static_cast<float>(s.sample - 1) + 0.1f * static_cast<float>(t % 4));
     std::vector<std::span<const std::int32_t>> prompts, responses;
     for (const Sample& s : samples) {
       prompts.emplace_back(s.prompt);
       responses.emplace_back(s.response);
     }
-    const auto scores = score_responses(context_, prompts, responses);
+    const auto scores = score_responses(context(), prompts, responses);
     for (std::size_t i = 0; i < samples.size(); ++i) samples[i].log_probs = scores[i];
     return samples;
   }
@@ -104,46 +75,15 @@ class Policy {
     set_loss(loss);
     return update(samples);
   }
-  // Of the last update, by the exponential average of AdamW's first step.
-  std::vector<float> gradient() {
-    std::vector<std::int64_t> counts(dp_.size());
-    all_gather(dp_, counts, std::vector<std::int64_t>{adamw_.size()});
-    std::vector<float> all(model_.values.size());
-    all_gather_v(dp_, all, adamw_.first_moment(), counts);
-    return all;
-  }
   std::vector<int> trained_here(const std::vector<Sample>& samples) {
     return trainer(2, 1).trained_here(samples);
   }
 
-  const std::vector<float>& weights() const { return model_.values; }
-
  private:
-  MemoryPlan plan() {
-    MemoryPlan plan;
-    ShardedAdamW::plan(plan, model_.layout, dp_);
-    return plan;
-  }
   PolicyTrainer trainer(int mini_batches, int epochs) {
-    PolicyTrainerOptions options;
-    options.schedule.peak = 1e-3;
-    options.loss = loss_;
-    options.mini_batches = mini_batches;
-    options.epochs = epochs;
-    return {options, context_, dp_, *model_.gradients, adamw_, [this] { publish(); }};
-  }
-  void publish() {
-    std::vector<std::int64_t> counts(dp_.size());
-    all_gather(dp_, counts, std::vector<std::int64_t>{adamw_.size()});
-    all_gather_v(dp_, model_.values, adamw_.master(), counts);
-    model_.pack();
+    return {{loss_, update_options(mini_batches, epochs)}, trained()};
   }
 
-  const Group& dp_;
-  GoldenModel model_;
-  Arena arena_;
-  ShardedAdamW adamw_;
-  ScoreContext context_;
   PolicyLossOptions loss_ = with_entropy();
 };
 
@@ -159,20 +99,6 @@ std::vector<PolicyLossOptions> all_losses() {
       if (o.problems().empty()) list.push_back(o);
     }
   return list;
-}
-
-// The largest difference of two gradients by the largest entry.
-double distance(const std::vector<float>& a, const std::vector<float>& b) {
-  double worst = 0.0, largest = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    worst = std::max(worst, std::abs(static_cast<double>(a[i]) - b[i]));
-    largest = std::max(largest, std::abs(static_cast<double>(a[i])));
-  }
-  return worst / largest;
-}
-
-double relative(double a, double b) {
-  return std::abs(a - b) / std::max(std::abs(a), 1e-12);
 }
 
 }  // namespace

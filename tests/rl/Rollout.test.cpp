@@ -16,7 +16,7 @@ TEST_CASE("reference log-probs of the ranks that computed them arrive on all ran
       mine.push_back(i);
       samples[i].ref_log_probs.assign(i, -0.25f * static_cast<float>(i));
     }
-  gather_ref_log_probs(world, samples, mine);
+  gather_figures(world, samples, mine, &Sample::ref_log_probs);
   for (int i = 0; i < 9; ++i)
     CHECK(samples[i].ref_log_probs == std::vector<float>(i, -0.25f * static_cast<float>(i)));
 }

@@ -171,6 +171,7 @@ def write_rollouts(path: Path) -> None:
             "tokens": (np.arange(10, dtype=np.int32), [0, 4, 6, 10]),
             "log_probs": (-np.arange(5, dtype=np.float32), [0, 2, 2, 5]),
             "kept_mass": (np.empty(0, np.float32), [0, 0, 0, 0]),
+            "values": (np.arange(5, dtype=np.float32), [0, 2, 2, 5]),
             "layout": (np.array([[0, 1, 0], [0, 1, 1], [2, 2, 0]], np.int32), [0, 1, 1, 3]),
         }
         for name, (values, offsets) in ragged.items():

@@ -135,16 +135,18 @@ class RolloutFile(ScratchCase):
             [len(log_probs) for log_probs in rollouts.log_probs], rollouts.response_length.tolist()
         )
         self.assertEqual([len(mass) for mass in rollouts.kept_mass], [0, 0, 0])
+        self.assertEqual([values.tolist() for values in rollouts.values], [[0, 1], [], [2, 3, 4]])
         self.assertEqual(rollouts.layout[2].tolist(), [[0, 1, 1], [2, 2, 0]])
         self.assertEqual(rollouts.rewards.tolist(), [[1, 0.5], [0, 0], [1, 0]])
         self.assertEqual(rollouts.finish.tolist(), [0, 3, 2])
 
-    def test_kept_masses_may_be_absent(self) -> None:
+    def test_kept_masses_and_values_may_be_absent(self) -> None:
         path = self.root / "rollouts.h5"
         write_rollouts(path)
         with h5py.File(path, "a") as file:
-            del file["kept_mass"]
+            del file["kept_mass"], file["values"]
         self.assertEqual([len(mass) for mass in read_rollouts(path).kept_mass], [0, 0, 0])
+        self.assertEqual([len(values) for values in read_rollouts(path).values], [0, 0, 0])
 
     def test_damage_inside(self) -> None:
         path = self.root / "rollouts.h5"

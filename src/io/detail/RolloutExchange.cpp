@@ -33,6 +33,7 @@ void pack(std::string& bytes, std::int64_t row, const RolloutRecord& record) {
   out.list(record.tokens);
   out.list(record.log_probs);
   out.list(record.kept_mass);
+  out.list(record.values);
   out.list(record.rewards);
   out.list(record.layout);
 }
@@ -49,6 +50,7 @@ void unpack(std::string_view bytes, RolloutShare& share) {
     in.list(record.tokens);
     in.list(record.log_probs);
     in.list(record.kept_mass);
+    in.list(record.values);
     in.list(record.rewards);
     in.list(record.layout);
   }
@@ -124,8 +126,8 @@ std::int64_t payload(const RolloutRecord& record) {
   constexpr std::size_t kScalars = 56;  // of its row, lengths and offsets
   const auto bytes = [](const auto& values) { return values.size() * sizeof(values[0]); };
   return static_cast<std::int64_t>(kScalars + bytes(record.tokens) + bytes(record.log_probs) +
-                                   bytes(record.kept_mass) + bytes(record.rewards) +
-                                   bytes(record.layout));
+                                   bytes(record.kept_mass) + bytes(record.values) +
+                                   bytes(record.rewards) + bytes(record.layout));
 }
 
 // How many ranks write.

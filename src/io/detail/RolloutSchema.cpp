@@ -86,6 +86,13 @@ FileSchema make_schema() {
                  "probability mass kept by top-k, top-p, min-p",
                  "; absent, with its offsets, where sampling was not cut",
                  Presence::kMaybe});
+  add_ragged(d, {"/values",
+                 kF32,
+                 {"response tokens"},
+                 "1",
+                 "value of the state before each response token, by the critic",
+                 "; absent, with its offsets, without one",
+                 Presence::kMaybe});
   add_ragged(d, {"/layout",
                  kI32,
                  {"spans", "3"},

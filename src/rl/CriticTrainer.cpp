@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/CriticTrainer.hpp"
+
+#include <algorithm>
+
+#include "comm/Collectives.hpp"
+
+namespace taper {
+
+std::vector<float> CriticTrainer::values_of(const MicroBatch& batch) const {
+  const ScoreContext& c = loop_.context();
+  c.pass.forward(c.exec, c.view, c.parallel, batch.packed.sequences);
+  std::vector<float> values(batch.packed.rows.size());
+  c.pass.values(c.exec, c.view, batch.packed.rows, values);
+  return values;
+}
+
+void CriticTrainer::set_values(std::vector<Sample>& samples) const {
+  std::vector<int> mine = loop_.trained_here(samples);
+  std::erase_if(mine, [&](int i) { return samples[i].response.empty(); });
+  for_each_micro_batch(samples, mine, loop_.context().options, [&](const MicroBatch& batch) {
+    const std::vector<float> values = values_of(batch);
+    auto next = values.begin();
+    for (const int i : batch.samples) {
+      const auto end = next + std::ssize(samples[i].response);
+      samples[i].values.assign(next, end);
+      next = end;
+    }
+  });
+  gather_figures(loop_.dp_group(), samples, mine, &Sample::values);
+}
+
+ValueSums CriticTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
+                                    const StepTotals& totals) const {
+  ValueSums sums;
+  const ScoreContext& c = loop_.context();
+  for_each_micro_batch(samples, mine, c.options, [&](const MicroBatch& batch) {
+    const std::vector<float> values = values_of(batch);
+    std::vector<float> slopes;
+    for (const int i : batch.samples) {
+      const Sample& s = samples[i];
+      const double weight =
+          token_weight(options_.aggregation, options_.length_norm, totals, s.loss_tokens());
+      for (std::size_t t = 0; t < s.response.size(); ++t) {
+        const ValueInput token{values[slopes.size()], s.values[t], s.returns[t]};
+        const double slope =
+            s.carries_loss(t) ? add_value_loss(options_.clip, token, weight, sums) : 0.0;
+        slopes.push_back(static_cast<float>(slope));
+      }
+    }
+    c.pass.backward_values(c.exec, c.view, c.parallel, batch.packed.rows, slopes,
+                           loop_.gradients());
+  });
+  return sums;
+}
+
+CriticReport CriticTrainer::update(const std::vector<Sample>& samples) {
+  CriticReport report;
+  loop_.run(
+      samples,
+      [&](std::span<const int> mine, const StepTotals& totals) {
+        const ValueSums sums = accumulate(samples, mine, totals);
+        std::vector<double> global{sums.loss, sums.clipped, sums.value, sums.tokens};
+        all_reduce_ordered_sum(loop_.dp_group(), global);
+        report.loss += global[0];
+        report.clip_fraction += global[1] / global[3];
+        report.value_mean += global[2] / global[3];
+      },
+      report);
+  const double steps = std::max(1, report.steps);
+  for (double* mean : {&report.loss, &report.clip_fraction, &report.value_mean}) *mean /= steps;
+  return report;
+}
+
+}  // namespace taper

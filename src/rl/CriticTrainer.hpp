@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "rl/UpdateLoop.hpp"
+#include "rl/ValueLoss.hpp"
+
+namespace taper {
+
+struct CriticTrainerOptions {
+  double clip = 0.5;  // values learn within this of those of the rollout; 0: off
+  LossAggregation aggregation = LossAggregation::kTokenMean;
+  double length_norm = 0.0;  // the constant length of seq-mean-token-sum-norm
+  UpdateOptions update;
+};
+
+// Figures of one iteration's update, the same on all ranks; means over its optimizer steps.
+struct CriticReport : OptimizerSteps {
+  double loss = 0.0, clip_fraction = 0.0;
+  double value_mean = 0.0;  // of the values that the updates saw
+};
+
+// Says the values of response tokens, and learns them from returns. The model has a scalar head.
+class CriticTrainer {
+ public:
+  CriticTrainer(const CriticTrainerOptions& options, const TrainedModel& model)
+      : options_(options), loop_(options.update, model) {}
+
+  // Sets the values of all samples on all ranks. The bits do not depend on the layout. Collective
+  // over the training layout.
+  void set_values(std::vector<Sample>& samples) const;
+
+  // Epochs x mini-batches over the samples, which have values and returns and are the same on all
+  // ranks. Collective over the training layout.
+  CriticReport update(const std::vector<Sample>& samples);
+
+ private:
+  ValueSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
+                       const StepTotals& totals) const;
+  // The values of a micro-batch by a forward pass, sample after sample. Collective over the
+  // tensor-parallel group.
+  std::vector<float> values_of(const MicroBatch& batch) const;
+
+  CriticTrainerOptions options_;
+  UpdateLoop loop_;
+};
+
+}  // namespace taper

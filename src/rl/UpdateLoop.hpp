@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the updates of policy and critic have in common: mini-batches, the share of a replica,
+// micro-batches, optimizer steps.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "optim/Schedule.hpp"
+#include "optim/ShardedAdamW.hpp"
+#include "rl/MicroBatch.hpp"
+#include "rl/PolicyLoss.hpp"
+#include "rl/Rollout.hpp"
+#include "rl/ScoreModel.hpp"
+
+namespace taper {
+
+struct UpdateOptions {
+  ScheduleOptions schedule;
+  int mini_batches = 1;  // optimizer steps per epoch over a rollout
+  int epochs = 1;
+};
+
+// What the optimizer did in an update, the same on all ranks.
+struct OptimizerSteps {
+  double grad_norm = 0.0;  // mean over the steps that were made
+  double learning_rate = 0.0;
+  int steps = 0, skipped = 0;
+  int empty = 0;  // mini-batches without a token that carries a loss: no step was made
+};
+
+// A model that learns, in one layout. All that it refers to must outlive it.
+struct TrainedModel {
+  ScoreContext context;
+  const Group& dp_group;
+  const Gradients& gradients;
+  ShardedAdamW& optimizer;
+  // Called after each optimizer step; must refresh the packed weights from the optimizer's masters.
+  std::function<void()> publish;
+};
+
+// Some samples, and these packed in their order.
+struct MicroBatch {
+  std::vector<int> samples;  // indices
+  PackedSamples packed;
+};
+
+// Cuts the samples `mine`, which have responses, into micro-batches, one after the other.
+void for_each_micro_batch(const std::vector<Sample>& samples, std::span<const int> mine,
+                          const TrainPassOptions& options,
+                          const std::function<void(const MicroBatch&)>& visit);
+
+// Epochs x mini-batches over the samples of an iteration. Tokens that carry no loss count nowhere,
+// and samples without any are not even passed through the model.
+class UpdateLoop {
+ public:
+  UpdateLoop(const UpdateOptions& options, const TrainedModel& model)
+      : options_(options), model_(model) {}
+
+  const ScoreContext& context() const { return model_.context; }
+  const Group& dp_group() const { return model_.dp_group; }
+  const Gradients& gradients() const { return model_.gradients; }
+
+  // The samples that this rank trains, for work that only their trainer needs.
+  std::vector<int> trained_here(const std::vector<Sample>& samples) const;
+
+  // Adds the gradient of a step's loss over the samples `mine` of this replica, all of which carry
+  // a loss, to gradients(); `totals` are of all replicas. Collective over the training layout.
+  using Accumulate = std::function<void(std::span<const int> mine, const StepTotals& totals)>;
+
+  // An optimizer step for each mini-batch of the samples, which are the same on all ranks;
+  // report.steps are those before. Collective over the training layout.
+  void run(const std::vector<Sample>& samples, const Accumulate& accumulate,
+           OptimizerSteps& report);
+
+ private:
+  std::vector<int> share(const std::vector<Sample>& samples, std::span<const int> batch) const;
+  void step(const std::vector<Sample>& samples, std::span<const int> batch,
+            const Accumulate& accumulate, OptimizerSteps& report);
+
+  UpdateOptions options_;
+  TrainedModel model_;
+};
+
+}  // namespace taper

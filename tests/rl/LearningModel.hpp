@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/Random.hpp"
+#include "comm/Collectives.hpp"
+#include "model/GoldenModel.hpp"
+#include "rl/UpdateLoop.hpp"
+
+namespace taper::test {
+
+struct LearningModelOptions {
+  const Group& dp;
+  const Group& tp;
+  int max_rows = 2048;
+  AdamWOptions adamw = {};
+  float temperature = 1.0f;
+  std::optional<std::uint64_t> score_seed = {};  // of a scalar head
+  MemoryOwner owner = {};
+};
+
+// A golden model with its optimizer, trained by data-parallel ranks.
+class LearningModel {
+ public:
+  explicit LearningModel(const LearningModelOptions& o)
+      : dp_(o.dp),
+        pass_options_(pass_options(o.max_rows)),
+        model_(golden_dir("llama_b"), o.tp, WeightType::kF32, pass_options_, 512, o.score_seed),
+        arena_(plan(o.owner)),
+        adamw_(model_.layout, o.tp, o.dp, o.adamw, arena_, o.owner),
+        temperature_(o.temperature) {
+    std::copy_n(model_.values.begin() + adamw_.begin(), adamw_.size(), adamw_.master().data());
+  }
+
+  ScoreContext context() {
+    return {model_.exec,  *model_.view,  model_.parallel,
+            *model_.pass, pass_options_, {model_.config.vocab, temperature_}};
+  }
+  TrainedModel trained() {
+    return {context(), dp_, *model_.gradients, adamw_, [this] { publish(); }};
+  }
+  static UpdateOptions update_options(int mini_batches, int epochs) {
+    UpdateOptions options{{}, mini_batches, epochs};
+    options.schedule.peak = 1e-3;
+    return options;
+  }
+
+  // Groups of three random responses to random prompts.
+  std::vector<Sample> random_samples() const {
+    RandomStream random(7, RandomPurpose::kTest, 0, 0);
+    const auto ids = [&](int n) {
+      std::vector<std::int32_t> list;
+      for (int i = 0; i < n; ++i)
+        list.push_back(static_cast<std::int32_t>(random.below(model_.config.vocab)));
+      return list;
+    };
+    std::vector<Sample> samples;
+    for (int i = 0; i < 12; ++i) {
+      Sample s;
+      s.ordinal = i / 3;
+      s.sample = i % 3;
+      s.prompt = i % 3 == 0 ? ids(2 + i) : samples.back().prompt;
+      s.response = ids(1 + (i * 7) % 20);
+      samples.push_back(std::move(s));
+    }
+    return samples;
+  }
+
+  // Of the last update, by the exponential average of AdamW's first step.
+  std::vector<float> gradient() { return gather(adamw_.first_moment()); }
+  const std::vector<float>& weights() const { return model_.values; }
+
+ private:
+  static TrainPassOptions pass_options(int max_rows) {
+    TrainPassOptions o;
+    o.max_rows = max_rows;
+    o.checkpointing = Checkpointing::kNo;
+    return o;
+  }
+  MemoryPlan plan(const MemoryOwner& owner) {
+    MemoryPlan plan;
+    ShardedAdamW::plan(plan, model_.layout, dp_, owner);
+    return plan;
+  }
+  std::vector<float> gather(FloatVector mine) {
+    std::vector<std::int64_t> counts(dp_.size());
+    all_gather(dp_, counts, std::vector<std::int64_t>{adamw_.size()});
+    std::vector<float> all(model_.values.size());
+    all_gather_v(dp_, all, mine, counts);
+    return all;
+  }
+  void publish() {
+    model_.values = gather(adamw_.master());
+    model_.pack();
+  }
+
+  const Group& dp_;
+  TrainPassOptions pass_options_;
+  LoadedModel model_;
+  Arena arena_;
+  ShardedAdamW adamw_;
+  float temperature_;
+};
+
+// The largest difference of two gradients by the largest entry.
+inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double worst = 0.0, largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(a[i]) - b[i]));
+    largest = std::max(largest, std::abs(static_cast<double>(a[i])));
+  }
+  return worst / largest;
+}
+
+inline double relative(double a, double b) {
+  return std::abs(a - b) / std::max(std::abs(a), 1e-12);
+}
+
+}  // namespace taper::test
