@@ -276,14 +276,18 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   for (const char* update : {"timing_s/update_critic", "timing_s/update_actor"})
     if (const double seconds = find(m, update); !std::isnan(seconds)) train += seconds;
   const double step = find(m, "perf/time_per_step");
+  const auto of_policy = [&](const char* name) {  // not where the critic learned alone
+    const double value = find(m, name);
+    return std::isnan(value) ? std::string("-") : format_text("%.3f", value);
+  };
   char line[200];
   const double difference = find(m, "training/rollout_log_probs_diff_max");
   std::snprintf(line, sizeof line,
-                "%5lld  %8.3f  %8.3f  %8.1f %5.0f  %10.3f %8.2f %8.2f %8.2f %8.2f %11.0f  %6s",
+                "%5lld  %8.3f  %8s  %8.1f %5.0f  %10s %8.2f %8.2f %8.2f %8.2f %11.0f  %6s",
                 static_cast<long long>(iteration), find(m, "critic/score/mean"),
-                find(m, "actor/entropy"), find(m, "response_length/mean"),
-                find(m, "response_length/max"), find(m, "actor/grad_norm"), generate, train,
-                std::max(step - generate - train, 0.0), step, find(m, "perf/throughput"),
+                of_policy("actor/entropy").c_str(), find(m, "response_length/mean"),
+                find(m, "response_length/max"), of_policy("actor/grad_norm").c_str(), generate,
+                train, std::max(step - generate - train, 0.0), step, find(m, "perf/throughput"),
                 std::isnan(difference) ? "-"
                 : difference == 0.0    ? "yes"
                                        : "NO");

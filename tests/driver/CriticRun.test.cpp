@@ -29,7 +29,7 @@ TEST_CASE("answers to in-tree tasks get better, and the critic foresees which wi
     for (int n = first; n <= last; ++n) sum += f.metrics("run", n).at(name);
     return sum / (last - first + 1);
   };
-  CHECK(mean("critic/score/mean", 41, 50) > mean("critic/score/mean", 1, 5) + 0.1);
-  CHECK(mean("critic/vf_explained_var", 41, 50) > 0.1);
+  CHECK(mean("critic/score/mean", 41, 50) > mean("critic/score/mean", 1, 5) + 0.2);
+  CHECK(mean("critic/vf_explained_var", 41, 50) > 0.05);
   CHECK(mean("critic/vf_loss", 41, 50) < mean("critic/vf_loss", 1, 5));
 }
