@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "Commands.hpp"
 #include "base/Error.hpp"
@@ -13,6 +15,8 @@
 #include "comm/Startup.hpp"
 #include "driver/Inspector.hpp"
 #include "driver/RolloutText.hpp"
+#include "driver/Validator.hpp"
+#include "io/FileSchema.hpp"
 #include "param/CommandLine.hpp"
 
 namespace taper {
@@ -37,16 +41,48 @@ void print(const std::string& path, const Inspection& found) {
                              << (found.advice.empty() ? "" : "; ") << join(found.advice, "; "));
 }
 
+// Throws Error where there are faults, which are on standard output by then.
+void print(const std::string& path, const Validation& found) {
+  for (const auto& [lines, kind] :
+       {std::pair(&found.good, ""), {&found.notes, "note: "}, {&found.faults, "FAULT: "}})
+    for (const std::string& line : *lines) print(kind + line + "\n");
+  if (found.faults.empty()) return;
+  std::fflush(stdout);  // before the error
+  TAPER_FAIL(ExitCode::kBadInput,
+             path_text(path) << ": " << count_text(std::ssize(found.faults), "fault")
+                             << " (listed above); doc/results-schema.md describes the files");
+}
+
+// Of one format, "run" or "taper-run", or of all.
+void print_schemas(const std::string& format) {
+  std::vector<std::string> known{"all"};
+  for (const FileSchema* schema : all_schemas()) {
+    const std::string brief = schema->format.substr(std::string("taper-").size());
+    known.push_back(brief);
+    if (format != "all" && format != brief && format != schema->format) continue;
+    print((format == "all" ? "## " + schema->file + "\n\n" : "") + to_markdown(*schema) +
+          (format == "all" ? "\n" : ""));
+    if (format != "all") return;
+  }
+  TAPER_VALIDATE(format == "all",
+                 "taper inspect --schema: unknown format " << format << " (" << join(known) << ")");
+}
+
 }  // namespace
 
 int run_inspect(int argc, char** argv) {
-  std::string path, repair, model;
+  std::string path, repair, model, schema;
   int text = 0;
+  bool validate = false;
   param::CommandLine line(
       "taper inspect",
       "Prints a file (HDF5, safetensors, JSON), a run, a checkpoint or a model directory, and "
       "checks it.");
   line.positional("PATH", path, "file or directory");
+  line.flag("validate", validate,
+            "holds HDF5 files, or all files of a run, against their schema; prints every fault");
+  line.text("schema", schema, "FORMAT",
+            "prints what stands in the files of a format: run, rollouts, profile, state, or all");
   line.text("repair", repair, "RUN_DIR", "writes run.h5 of a run anew from its metrics.jsonl");
   line.integer(
           "text", text, "N",
@@ -57,15 +93,21 @@ int run_inspect(int argc, char** argv) {
     std::fputs(line.help().c_str(), stdout);
     return 0;
   }
-  TAPER_VALIDATE(path.empty() != repair.empty(),
-                 "taper inspect: give either PATH or --repair RUN_DIR");
-  TAPER_VALIDATE(text > 0 ? repair.empty() : model.empty(),
+  TAPER_VALIDATE(int{!path.empty()} + int{!repair.empty()} + int{!schema.empty()} == 1,
+                 "taper inspect: give either PATH or --repair RUN_DIR or --schema FORMAT");
+  TAPER_VALIDATE(text > 0 ? !path.empty() : model.empty(),
                  "taper inspect: --text goes with PATH, and --model with --text");
+  TAPER_VALIDATE(!validate || (!path.empty() && text == 0),
+                 "taper inspect: --validate goes with PATH, and not with --text");
   // Started like the other commands, with several ranks: one of them looks and prints.
   std::optional<MpiSession> session;
   if (is_one_of_several(process_environment)) session.emplace(argc, argv);
   if (session && session->rank() > 0) return 0;
-  if (text > 0) {
+  if (!schema.empty()) {
+    print_schemas(schema);
+  } else if (validate) {
+    print(path, validate_results(path, session ? OpenedIn::kThisProcess : OpenedIn::kOwnProcess));
+  } else if (text > 0) {
     print(rollout_text(path, text, model));
   } else if (!repair.empty()) {
     print(repair_run(repair));

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures and a report of runs: taper report RUN_DIR [RUN_DIR ...] [--output DIR]
 or of a latency profile: taper report profile.h5 [--output DIR]
+or for TensorBoard: taper report RUN_DIR [RUN_DIR ...] --tensorboard DIR
 
 Writes PNG pictures, index.md, index.html (one file, pictures inside) and summary.json. Several runs
 are drawn over one another; runs that differ in nothing but seeds and places of output are drawn as
@@ -22,7 +23,9 @@ try:
     from report.pages import Page, Picture, Table, html_page, markdown_page
     from report.profile import profile_page
     from report.style import COLOURS, render
+    from report.tensorboard import event_file, event_path
     from report.summary import console_lines, phase_rows, summarize, summary_table, time_shares
+    from report.words import count_text
     from taper_h5 import ReadError, format_of, read_profile
 except ModuleNotFoundError as missing:
     sys.exit(
@@ -47,6 +50,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         metavar="DIR",
         type=Path,
         help="where to write (default: RUN_DIR/report; of several runs: ./report)",
+    )
+    parser.add_argument(
+        "--tensorboard",
+        metavar="DIR",
+        type=Path,
+        help="writes event files for TensorBoard there, one directory a run, instead of a report",
     )
     return parser.parse_args(arguments)
 
@@ -146,6 +155,15 @@ def write_report(runs: list[NamedRun], output: Path | None) -> Path:
     return output
 
 
+def write_events(runs: list[NamedRun], directory: Path) -> None:
+    """The metrics of each run as an event file, for `tensorboard --logdir DIRECTORY`."""
+    for named in runs:
+        path = event_path(directory, named.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, event_file(named.run))
+        print(f"{path}: {count_text(len(named.run.steps), 'iteration')}")
+
+
 def make_profile_report(path: Path, output: Path | None) -> Path:
     page = profile_page(read_profile(path))
     output = output or path.with_name(path.stem + "-report")
@@ -164,6 +182,10 @@ def write_pages(page: Page, output: Path) -> None:
 def main(arguments: list[str]) -> int:
     options = parse_arguments(arguments)
     try:
+        if options.tensorboard is not None:
+            write_events(load_runs(options.runs), options.tensorboard)
+            print(f"tensorboard --logdir {options.tensorboard} shows them")
+            return 0
         if len(options.runs) == 1 and format_of(options.runs[0]) == "taper-profile":
             output = make_profile_report(options.runs[0], options.output)
         else:

@@ -113,13 +113,15 @@ void Consultation::measure(const StepReport& report) {
   step_began_ = now;
 }
 
-constexpr double kHeadStart = 9;  // see ConsultationOptions: more shares of the first second
+constexpr double kHeadStart = 9;    // see ConsultationOptions: more shares of the first second
+constexpr double kLongestWait = 1;  // seconds: a stop that one rank asks for reaches all by then
 
 bool Consultation::is_due(bool idle) const {
-  if (idle) return true;
+  if (idle || wants_stop_) return true;
   const double now = clock_.seconds();
   if (steps_since_ < options_.period_steps ||
-      now - posted_at_ < std::max(wait_, static_cast<double>(options_.period_ns) * 1e-9))
+      now - posted_at_ <
+          std::max(std::min(wait_, kLongestWait), static_cast<double>(options_.period_ns) * 1e-9))
     return false;
   const double own = count_ > 0 ? seconds_ / static_cast<double>(count_) : 0.0;
   return seconds_ + own <= options_.largest_share * (now + kHeadStart * std::min(now, 1.0));

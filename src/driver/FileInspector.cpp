@@ -13,6 +13,7 @@
 #include "driver/ProfileFile.hpp"
 #include "driver/ProfileTable.hpp"
 #include "driver/RunIdentity.hpp"
+#include "io/FileSchema.hpp"
 #include "io/Hdf5File.hpp"
 #include "io/Json.hpp"
 #include "io/MetricsLog.hpp"
@@ -37,7 +38,8 @@ bool is_hdf5(const fs::path& file) {
 bool is_profile(const fs::path& file) {
   try {
     const Hdf5File h5 = Hdf5File::open_read(file);
-    return h5.has_attribute("/", "format") && h5.string_attribute("/", "format") == "taper-profile";
+    return h5.has_attribute("/", "format") &&
+           h5.string_attribute("/", "format") == profile_schema().format;
   } catch (const Error&) {
     return false;
   }

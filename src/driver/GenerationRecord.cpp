@@ -132,6 +132,7 @@ MetricValues account_row(const GenerationReport& report) {
   }
   MetricValues row{{"measured_s", report.seconds},
                    {"replayed_s", seconds(r.replayed_ns)},
+                   {"predicted_s", seconds(r.predicted_ns)},
                    {"stayed_s", seconds(r.stayed_ns)},
                    {"best_static_s", seconds(best)},
                    {"oracle_s", seconds(r.oracle_ns)},

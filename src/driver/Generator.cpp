@@ -219,24 +219,30 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
     if (stop && asks_for_stop() && stop(engine.parallel().group())) consult.request_stop();
     consult.observe(engine.step(consult.control_word()), engine);
     collect(ended);
-    if (const auto plan = consult.plan()) {
-      const LayoutChange change = consult.change(*plan);
-      SwitchRecord record{*plan, change.from, {}, {}, timer.seconds(), 0, 0, 0};
-      const SequenceList list = reshaper_->meet(change, engine);
-      record.confirmation =
-          policy_->confirm(*plan, consult.snapshot(), states_of(list, change, *plan));
-      record.meeting_s = timer.seconds() - record.at_s;
-      if (record.confirmation.act)
-        record.report = reshaper_->apply(
-            change, list, destinations_of(list, change, record.confirmation), engine);
-      consult.close(*plan, record.confirmation, record.report.done);
-      record.seconds = timer.seconds() - record.at_s;
-      keep(std::move(record), list);
-    }
+    if (const auto plan = consult.plan()) change_layout(*plan, timer);
   }
   finish_report(timer.seconds());
   stopped_ = consult.stopped();
   return stopped_ ? std::vector<Completion>{} : std::move(completions_);
+}
+
+// All ranks meet, price the plan again, and carry it out or leave everything as it is.
+void Generator::change_layout(const Plan& plan, const Timer& timer) {
+  const char* phase = ranks_.progress.read().phase;
+  ranks_.progress.set_phase("switch");
+  const LayoutChange change = consult_->change(plan);
+  SwitchRecord record{plan, change.from, {}, {}, timer.seconds(), 0, 0, 0};
+  const SequenceList list = reshaper_->meet(change, *engine_);
+  record.confirmation = policy_->confirm(plan, consult_->snapshot(), states_of(list, change, plan));
+  record.meeting_s = timer.seconds() - record.at_s;
+  ranks_.progress.set_step(1);
+  if (record.confirmation.act)
+    record.report = reshaper_->apply(change, list,
+                                     destinations_of(list, change, record.confirmation), *engine_);
+  consult_->close(plan, record.confirmation, record.report.done);
+  record.seconds = timer.seconds() - record.at_s;
+  keep(std::move(record), list);
+  ranks_.progress.set_phase(phase);
 }
 
 // Every so many steps, counted from the same moment on all ranks of a group.

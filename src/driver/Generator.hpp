@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Timer.hpp"
 #include "driver/Consultation.hpp"
 #include "driver/Generation.hpp"
 #include "reshape/Reshaper.hpp"
@@ -90,6 +91,7 @@ class Generator {
   bool changes() const { return options_.mode != PolicyMode::kStatic; }
   bool asks_for_stop();
   void collect(const std::function<void(const Completion&)>& ended);
+  void change_layout(const Plan& plan, const Timer& timer);
   void keep(SwitchRecord record, const SequenceList& list);
   void finish_report(double seconds);
   void review(const std::vector<Outcome>& outcomes);

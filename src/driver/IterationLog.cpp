@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/Evaluation.hpp"
 
@@ -231,13 +233,23 @@ void IterationLog::add(std::int64_t iteration, MetricValues metrics,
     metrics.emplace_back("timing_s/" + t.phase, t.max);
     run_file_.add_timing(iteration, t);
   }
+  // What this call takes can only be told by the next one.
+  metrics.emplace_back("timing_s/record", std::exchange(record_s_, 0.0));
+  const Timer timer;
   has_final_evaluation_ = false;  // it was of weights that are not the last ones now
   log_.append(metrics, iteration);
   describe_held_out(metrics);
   run_file_.add_metrics(iteration, metrics);
   run_file_.add_lengths(iteration, lengths);
   run_file_.save_if_due(2.0);
+  record_s_ += timer.seconds();
   print_line(iteration, metrics);
+}
+
+void IterationLog::flush() {
+  const Timer timer;
+  run_file_.save();
+  record_s_ += timer.seconds();
 }
 
 void IterationLog::add_values(std::int64_t iteration, const MetricValues& metrics) {

@@ -87,7 +87,7 @@ class IterationLog {
   // Writes run.h5 now. Between such calls, what add() got is in there some seconds later only: a
   // checkpoint that is newer than run.h5 would leave a killed run without timing and lengths of its
   // last iterations.
-  void flush() { run_file_.save(); }
+  void flush();
 
  private:
   void print_line(std::int64_t iteration, const MetricValues& metrics);
@@ -95,7 +95,8 @@ class IterationLog {
 
   bool has_final_evaluation_ = false;
   std::int64_t first_iteration_;
-  int lines_ = 0;  // on the console, of this job
+  int lines_ = 0;          // on the console, of this job
+  double record_s_ = 0.0;  // spent on the files since the iteration before
   MetricsLog log_;
   RunFile run_file_;
 };

@@ -29,7 +29,8 @@ class LayoutPolicy {
                                std::int64_t /*context*/) const {
     return 0;
   }
-  // What a generation that took place was worth; nothing where nothing is known of step times.
+  // What a generation that took place was worth, before finish() learns of it; nothing where
+  // nothing is known of step times.
   virtual std::optional<GenerationReview> review(const ReplayTrace&, const Layout& /*first*/,
                                                  const std::vector<ReplaySwitch>&) const {
     return std::nullopt;
@@ -69,8 +70,10 @@ class PredictivePolicy : public LayoutPolicy {
   }
   std::optional<GenerationReview> review(const ReplayTrace& trace, const Layout& first,
                                          const std::vector<ReplaySwitch>& made) const override {
-    return taper::review(trace, first, made, options_.degrees, chain_, machine_,
-                         options_.consult_ns);
+    GenerationReview found =
+        taper::review(trace, first, made, options_.degrees, chain_, machine_, options_.consult_ns);
+    found.predicted_ns = found.replayed_ns * policy_.scale() / 1024;
+    return found;
   }
   std::vector<std::int64_t> save() const override { return policy_.save(); }
   // Throws Error where another version saved it, with what can be done.

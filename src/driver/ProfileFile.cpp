@@ -8,55 +8,48 @@
 #include "base/Path.hpp"
 #include "driver/RunIdentity.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/FileSchema.hpp"
 #include "io/Hdf5File.hpp"
 
 namespace taper {
 namespace {
 
-constexpr const char* kFormat = "taper-profile";
-constexpr int kVersion = 2;
-
-// One column of a table of records: a member with its meaning.
+// One column of a table of records.
 template <class Row, class T>
 struct Column {
   const char* name;
   T Row::*member;
-  const char* units;
-  const char* description;
 };
 
 template <class Row, class Visit>
 void for_columns(const Visit& visit) {
-  const auto column = [&]<class T>(const char* name, T Row::*member, const char* units,
-                                   const char* description) {
-    visit(Column<Row, T>{name, member, units, description});
+  const auto column = [&]<class T>(const char* name, T Row::*member) {
+    visit(Column<Row, T>{name, member});
   };
-  constexpr const char* kPair = "0: ranks share a node, 1: they do not";
   if constexpr (std::is_same_v<Row, StepSample>) {
-    column("tp", &Row::tp, "1", "tensor-parallel degree");
-    column("pair", &Row::pair, "1", kPair);
-    column("new_tokens", &Row::new_tokens, "tokens", "rows of the step");
-    column("sequences", &Row::sequences, "1", "sequences in the step");
-    column("context", &Row::context, "tokens", "summed context lengths after the step");
-    column("time_ns", &Row::time_ns, "ns",
-           "time of the step: median over visits of the mean of their steps");
-    column("spread_ns", &Row::spread_ns, "ns", "upper minus lower quartile of the repeats");
-    column("repeats", &Row::repeats, "1", "measurements");
+    column("tp", &Row::tp);
+    column("pair", &Row::pair);
+    column("new_tokens", &Row::new_tokens);
+    column("sequences", &Row::sequences);
+    column("context", &Row::context);
+    column("time_ns", &Row::time_ns);
+    column("spread_ns", &Row::spread_ns);
+    column("repeats", &Row::repeats);
   } else if constexpr (std::is_same_v<Row, MoveCost>) {
-    column("pair", &Row::pair, "1", kPair);
-    column("latency_ns", &Row::latency_ns, "ns", "of moving KV data between two ranks");
-    column("ps_per_byte", &Row::ps_per_byte, "ps/byte", "of moving KV data between two ranks");
+    column("pair", &Row::pair);
+    column("latency_ns", &Row::latency_ns);
+    column("ps_per_byte", &Row::ps_per_byte);
   } else if constexpr (std::is_same_v<Row, RendezvousCost>) {
-    column("ranks", &Row::ranks, "1", "that meet");
-    column("ns", &Row::ns, "ns", "time of a meeting");
+    column("ranks", &Row::ranks);
+    column("ns", &Row::ns);
   } else {
     static_assert(std::is_same_v<Row, FitError>);
-    column("tp", &Row::tp, "1", "tensor-parallel degree");
-    column("pair", &Row::pair, "1", kPair);
-    column("p50", &Row::p50, "1e-6", "median of the relative errors");
-    column("p90", &Row::p90, "1e-6", "90th percentile");
-    column("p95", &Row::p95, "1e-6", "95th percentile");
-    column("max", &Row::max, "1e-6", "largest");
+    column("tp", &Row::tp);
+    column("pair", &Row::pair);
+    column("p50", &Row::p50);
+    column("p90", &Row::p90);
+    column("p95", &Row::p95);
+    column("max", &Row::max);
   }
 }
 
@@ -69,8 +62,8 @@ void write_table(Hdf5File& file, const std::string& group, const std::vector<Row
     std::vector<Stored<T>> values;
     values.reserve(rows.size());
     for (const Row& row : rows) values.push_back(static_cast<Stored<T>>(row.*column.member));
-    file.write(group + "/" + column.name, values,
-               {.units = column.units, .description = column.description});
+    const std::string name = group + "/" + column.name;
+    file.write(name, values, profile_schema().options_of(name));
   });
 }
 
@@ -121,8 +114,7 @@ void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
   for (const auto& problem : p.problems())
     TAPER_FAIL(ExitCode::kFailure, path_text(path) << " is not written: " << problem);
   Hdf5File file = Hdf5File::create(part_path(path));
-  file.set_attribute("/", "format", kFormat);
-  file.set_attribute("/", "format_version", kVersion);
+  write_format(file, profile_schema());
   file.set_attribute("/", "ranks", p.ranks);
   file.set_attribute("/", "ranks_per_node", p.ranks_per_node);
   file.set_attribute("/", "measured_percent", p.measured_percent);
@@ -150,13 +142,14 @@ namespace {
 
 LatencyProfile read_checked(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(
-      file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
-      path_text(path) << " is no profile of Taper");
-  TAPER_VALIDATE(
-      file.int_attribute("/", "format_version") == kVersion,
-      path_text(path) << " has format version " << file.int_attribute("/", "format_version")
-                      << " (this build reads " << kVersion << "); measure it again: taper profile");
+  TAPER_VALIDATE(file.has_attribute("/", "format") &&
+                     file.string_attribute("/", "format") == profile_schema().format,
+                 path_text(path) << " is no profile of Taper");
+  TAPER_VALIDATE(file.int_attribute("/", "format_version") == profile_schema().version,
+                 path_text(path) << " has format version "
+                                 << file.int_attribute("/", "format_version")
+                                 << " (this build reads " << profile_schema().version
+                                 << "); measure it again: taper profile");
   LatencyProfile p = read_content(file);
   TAPER_VALIDATE(
       static_cast<std::int64_t>(content_hash(p)) == file.int_attribute("/", "content_hash"),

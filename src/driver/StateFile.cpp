@@ -9,14 +9,13 @@
 #include "base/Checksum.hpp"
 #include "base/Error.hpp"
 #include "base/Path.hpp"
+#include "io/FileSchema.hpp"
 #include "io/Hdf5File.hpp"
 #include "optim/Ownership.hpp"
 
 namespace taper {
 namespace {
 
-constexpr const char* kFormat = "taper-state";
-constexpr int kVersion = 1;
 constexpr std::array<const char*, 3> kKinds{"/master/", "/first/", "/second/"};
 
 std::array<const float*, 3> state_of(const ShardedAdamW& optimizer) {
@@ -85,8 +84,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   const Ownership owners = owned_pieces(table, ranks.chain, grid);
   const LibraryWait wait(ranks.progress, "write_state", ranks.size());
   Hdf5File file = Hdf5File::create_parallel(path, ranks.world().comm());
-  file.set_attribute("/", "format", kFormat);
-  file.set_attribute("/", "format_version", kVersion);
+  write_format(file, state_schema());
   file.set_attribute("/", "model", shape_of(files.config));
   file.set_attribute("/", "layout", to_string(grid));
   file.set_attribute("/", "iteration", info.iteration);
@@ -127,13 +125,13 @@ namespace {
 // Throws Error where the file is no state of this model.
 StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
                     const ModelFiles& files) {
-  TAPER_VALIDATE(
-      file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
-      path_text(path) << " is no training state of Taper");
-  TAPER_VALIDATE(file.int_attribute("/", "format_version") == kVersion,
+  TAPER_VALIDATE(file.has_attribute("/", "format") &&
+                     file.string_attribute("/", "format") == state_schema().format,
+                 path_text(path) << " is no training state of Taper");
+  TAPER_VALIDATE(file.int_attribute("/", "format_version") == state_schema().version,
                  path_text(path) << " has format version "
                                  << file.int_attribute("/", "format_version")
-                                 << " (this build reads " << kVersion << ")");
+                                 << " (this build reads " << state_schema().version << ")");
   TAPER_VALIDATE(file.string_attribute("/", "model") == shape_of(files.config),
                  path_text(path) << " belongs to another model ("
                                  << file.string_attribute("/", "model") << ", not "
@@ -185,6 +183,28 @@ StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
   }
   optimizer.set_steps(info.optimizer_steps);
   return info;
+}
+
+std::vector<std::string> state_damage(const std::filesystem::path& path) {
+  const Hdf5File file = Hdf5File::open_read(path);
+  std::vector<std::string> damage;
+  for (const std::string& dataset : file.datasets("/hash")) {
+    const std::string tensor = dataset.substr(std::string("/hash/").size());
+    const Dims dims = file.dims(dataset);
+    const auto hashes = file.read<std::uint64_t>(dataset).values;
+    for (std::size_t k = 0; k < kKinds.size(); ++k) {
+      const std::string name = kKinds[k] + tensor;
+      const std::int64_t unit = file.dims(name).at(1);
+      for (std::int64_t u = 0; u < dims.at(0); ++u) {
+        const auto values = file.read_slab<float>(name, {u, 0}, {1, unit});
+        if (checksum_of(std::span<const float>(values)) == hashes.at(u * 3 + k)) continue;
+        damage.push_back(name + ": unit " + std::to_string(u) +
+                         " is damaged (its checksum differs)");
+        break;  // one line a dataset
+      }
+    }
+  }
+  return damage;
 }
 
 }  // namespace taper

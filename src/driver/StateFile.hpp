@@ -45,4 +45,9 @@ StateInfo read_state_info(const std::filesystem::path& path, const ModelFiles& f
 StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
                      TrainingModel& model);
 
+// Compares every unit of the file with its checksum; a line for each tensor that differs,
+// "/first/x: unit 3 is damaged (its checksum differs)". Throws Error where it cannot be read. Not
+// collective.
+std::vector<std::string> state_damage(const std::filesystem::path& path);
+
 }  // namespace taper

@@ -29,6 +29,16 @@ std::int64_t product(const Dims& dims);
 
 enum class Checksum { kNone, kFletcher32 };
 
+// Of the elements of a dataset or an attribute, as stored.
+enum class StoredType { kText, kI8, kI32, kI64, kU64, kF32, kF64, kOther };
+const char* to_string(StoredType type);  // "text", "i8", ..., "another type"
+
+// How an array is stored.
+struct Storage {
+  bool is_checksummed = false;  // Fletcher-32
+  bool is_deflated = false;
+};
+
 struct DatasetOptions {
   int compression = 0;  // deflate level, 0..9, 0 is none
   Checksum checksum = Checksum::kFletcher32;
@@ -89,6 +99,11 @@ class Hdf5File {
   // Full paths of all datasets below a group, sorted.
   std::vector<std::string> datasets(const std::string& group = "/") const;
   Dims dims(const std::string& name) const;
+  StoredType type(const std::string& name) const;
+  Storage storage(const std::string& name) const;
+  // Reads all of a dataset and forgets it, in parts of bounded size: throws Error naming it where
+  // it cannot be read, or a checksum is wrong.
+  void require_readable(const std::string& name) const;
 
   // --- numbers. Empty dims mean a scalar.
   template <detail::Hdf5Number T>
@@ -159,6 +174,7 @@ class Hdf5File {
     }
   }
   bool has_attribute(const std::string& object, const std::string& name) const;
+  StoredType attribute_type(const std::string& object, const std::string& name) const;
   std::vector<std::string> attribute_names(const std::string& object) const;
   std::string string_attribute(const std::string& object, const std::string& name) const;
   std::int64_t int_attribute(const std::string& object, const std::string& name) const;

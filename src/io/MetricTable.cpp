@@ -134,7 +134,9 @@ const Table kPerformance = {
     {"perf/throughput", "token/s", "prompt and response tokens per second and rank"},
     {"perf/max_memory_allocated_gb", "GiB", "largest resident memory of a rank so far"},
     {"timing_s/step", "s", "time of the iteration on rank 0"},
-    {"timing_s/publish", "s", "weights to the generation layout, a part of update_actor; rank 0"}};
+    {"timing_s/publish", "s", "weights to the generation layout, a part of update_actor; rank 0"},
+    {"timing_s/record", "s",
+     "metrics.jsonl and run.h5 of the iteration before, after its end; rank 0"}};
 
 // Of each reward by its name, and of the figures in a command's answers ("judge/style").
 const Table kReward = {

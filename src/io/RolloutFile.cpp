@@ -11,6 +11,7 @@
 #include "base/Text.hpp"
 #include "base/Version.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/FileSchema.hpp"
 #include "io/Hdf5File.hpp"
 #include "io/detail/MpiCall.hpp"
 #include "io/detail/RolloutExchange.hpp"
@@ -19,8 +20,6 @@ namespace taper {
 
 namespace {
 
-constexpr const char* kFormat = "taper-rollouts";
-constexpr int kFormatVersion = 1;
 constexpr std::int64_t kSpanColumns = 3;
 
 std::string problem_of(const RolloutRecord& record, std::size_t components) {
@@ -73,21 +72,20 @@ class ShareWriter {
       : file_(file), comm_(comm), share_(share), compression_(compression) {}
 
   template <class T, class Get>
-  void column(const std::string& name, const char* units, const char* description, Get&& get) {
+  void column(const std::string& name, Get&& get) {
     std::vector<T> values;
     for (const auto& record : share_.records) values.push_back(get(record));
     file_.write_slab<T>(name, {share_.total_rows}, {share_.first_row}, values,
-                        {static_cast<std::int64_t>(values.size())}, options(units, description));
+                        {static_cast<std::int64_t>(values.size())}, options(name));
   }
 
   void rewards(std::int64_t components) {
     std::vector<float> values;
     for (const auto& record : share_.records)
       values.insert(values.end(), record.rewards.begin(), record.rewards.end());
-    file_.write_slab<float>(
-        "/rewards", {share_.total_rows, components}, {share_.first_row, 0}, values,
-        {static_cast<std::int64_t>(share_.records.size()), components},
-        options("1", "reward of each component; the names are in /reward_names"));
+    file_.write_slab<float>("/rewards", {share_.total_rows, components}, {share_.first_row, 0},
+                            values, {static_cast<std::int64_t>(share_.records.size()), components},
+                            options("/rewards"));
   }
 
   // Whether a writer says yes.
@@ -99,8 +97,7 @@ class ShareWriter {
 
   // <name>/values and <name>/offsets.
   template <class T>
-  void ragged(const std::string& name, const char* units, const char* description,
-              const Ragged<T>& mine) {
+  void ragged(const std::string& name, const Ragged<T>& mine) {
     std::vector<std::int64_t> items(static_cast<std::size_t>(detail::comm_size(comm_)));
     const std::int64_t own = mine.items();
     TAPER_IO_MPI_CALL(MPI_Allgather(&own, 1, MPI_INT64_T, items.data(), 1, MPI_INT64_T, comm_));
@@ -117,21 +114,20 @@ class ShareWriter {
       part.push_back(mine.width);
     }
     file_.write_slab<T>(name + "/values", global, offset, mine.values, part,
-                        options(units, description));
+                        options(name + "/values"));
 
     std::vector<std::int64_t> starts;
     for (std::size_t i = 0; i < mine.ends.size(); ++i)
       starts.push_back(before + (i == 0 ? 0 : mine.ends[i - 1]));
     if (rank + 1 == items.size()) starts.push_back(total);
-    file_.write_slab<std::int64_t>(
-        name + "/offsets", {share_.total_rows + 1}, {share_.first_row}, starts,
-        {static_cast<std::int64_t>(starts.size())},
-        options("1", "sample i has values[offsets[i] .. offsets[i + 1])"));
+    file_.write_slab<std::int64_t>(name + "/offsets", {share_.total_rows + 1}, {share_.first_row},
+                                   starts, {static_cast<std::int64_t>(starts.size())},
+                                   options(name + "/offsets"));
   }
 
  private:
-  DatasetOptions options(const char* units, const char* description) const {
-    return {.compression = compression_, .units = units, .description = description};
+  DatasetOptions options(const std::string& dataset) const {
+    return rollout_schema().options_of(dataset, compression_);
   }
 
   Hdf5File& file_;
@@ -141,28 +137,23 @@ class ShareWriter {
 };
 
 void write_facts(Hdf5File& file, const RolloutFileOptions& options) {
-  file.set_attribute("/", "format", kFormat);
-  file.set_attribute("/", "format_version", kFormatVersion);
+  write_format(file, rollout_schema());
   file.set_attribute("/", "git_hash", build_info().git_hash);
   file.set_attribute("/", "iteration", options.iteration);
   file.write_strings("/reward_names", options.reward_names,
-                     {.units = "1", .description = "components of /rewards"});
+                     rollout_schema().options_of("/reward_names"));
 }
 
 void write_columns(ShareWriter& writer) {
-  writer.column<std::int64_t>("/group", "1", "ordinal of the prompt in the iteration",
-                              [](const RolloutRecord& r) { return r.group; });
-  writer.column<std::int32_t>("/sample", "1", "ordinal of the sample in its group",
-                              [](const RolloutRecord& r) { return r.sample; });
-  writer.column<std::int32_t>("/prompt_length", "token", "tokens of the prompt",
+  writer.column<std::int64_t>("/group", [](const RolloutRecord& r) { return r.group; });
+  writer.column<std::int32_t>("/sample", [](const RolloutRecord& r) { return r.sample; });
+  writer.column<std::int32_t>("/prompt_length",
                               [](const RolloutRecord& r) { return r.prompt_length; });
-  writer.column<std::int32_t>("/response_length", "token", "tokens of the response",
+  writer.column<std::int32_t>("/response_length",
                               [](const RolloutRecord& r) { return r.response_length(); });
-  writer.column<double>("/advantage", "1", "advantage of the sample",
-                        [](const RolloutRecord& r) { return r.advantage; });
+  writer.column<double>("/advantage", [](const RolloutRecord& r) { return r.advantage; });
   writer.column<std::int8_t>(
-      "/finish", "1", "why the response ended: 0 eos, 1 stop, 2 length, 3 abort",
-      [](const RolloutRecord& r) { return static_cast<std::int8_t>(r.finish); });
+      "/finish", [](const RolloutRecord& r) { return static_cast<std::int8_t>(r.finish); });
 }
 
 template <class T>
@@ -172,30 +163,26 @@ void append(std::vector<T>& out, const std::vector<T>& more) {
 
 // Figures of response tokens that not every run has.
 struct OptionalArray {
-  const char *name, *description;
+  const char* name;
   std::vector<float> RolloutRecord::*list;
 };
 
 constexpr std::array<OptionalArray, 2> kOptionalArrays{
-    {{"/kept_mass", "probability mass kept by top-k, top-p, min-p; none where nothing was cut",
-      &RolloutRecord::kept_mass},
-     {"/values", "value of the state before each response token, by the critic; none without one",
-      &RolloutRecord::values}}};
+    {{"/kept_mass", &RolloutRecord::kept_mass}, {"/values", &RolloutRecord::values}}};
 
 void write_ragged(ShareWriter& writer, const std::vector<RolloutRecord>& records) {
-  writer.ragged(
-      "/tokens", "1", "token ids, prompt then response",
-      collect<std::int32_t>(records, 1, [](const auto& r, auto& out) { append(out, r.tokens); }));
-  writer.ragged(
-      "/log_probs", "nat", "log-probability of each response token at the rollout temperature",
-      collect<float>(records, 1, [](const auto& r, auto& out) { append(out, r.log_probs); }));
+  writer.ragged("/tokens", collect<std::int32_t>(records, 1, [](const auto& r, auto& out) {
+                  append(out, r.tokens);
+                }));
+  writer.ragged("/log_probs", collect<float>(records, 1, [](const auto& r, auto& out) {
+                  append(out, r.log_probs);
+                }));
   for (const OptionalArray& array : kOptionalArrays) {
     const auto ragged =
         collect<float>(records, 1, [&](const auto& r, auto& out) { append(out, r.*array.list); });
-    if (writer.anyone(!ragged.values.empty()))
-      writer.ragged(array.name, "1", array.description, ragged);
+    if (writer.anyone(!ragged.values.empty())) writer.ragged(array.name, ragged);
   }
-  writer.ragged("/layout", "1", "columns: first response token, TP degree, replica",
+  writer.ragged("/layout",
                 collect<std::int32_t>(records, kSpanColumns, [](const auto& r, auto& out) {
                   for (const auto& span : r.layout)
                     out.insert(out.end(), {span.first_token, span.tp, span.replica});
@@ -316,13 +303,14 @@ void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,
 
 RolloutSet read_rollouts(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(
-      file.has_attribute("/", "format") && file.string_attribute("/", "format") == kFormat,
-      path_text(path) << " is not a rollout file (its format attribute is not " << kFormat << ")");
+  TAPER_VALIDATE(file.has_attribute("/", "format") &&
+                     file.string_attribute("/", "format") == rollout_schema().format,
+                 path_text(path) << " is not a rollout file (its format attribute is not "
+                                 << rollout_schema().format << ")");
   const auto version = file.int_attribute("/", "format_version");
-  TAPER_VALIDATE(version == kFormatVersion,
+  TAPER_VALIDATE(version == rollout_schema().version,
                  path_text(path) << " has format version " << version << " (this program reads "
-                                 << kFormatVersion << "); use the program that wrote it");
+                                 << rollout_schema().version << "); use the program that wrote it");
   RolloutSet set{file.int_attribute("/", "iteration"), file.read_strings("/reward_names"), {}};
   const auto group = file.read<std::int64_t>("/group").values;
   const auto rows = group.size();

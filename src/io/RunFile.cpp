@@ -10,6 +10,7 @@
 #include "base/Text.hpp"
 #include "base/Version.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/FileSchema.hpp"
 #include "io/MetricTable.hpp"
 
 namespace taper {
@@ -105,8 +106,8 @@ void RunFile::truncate_after(std::int64_t iteration) {
 // --- saving
 
 DatasetOptions RunFile::options_for(const std::string& dataset) const {
-  if (const MetricMeaning* listed = meaning_of(dataset))
-    return {.units = listed->units, .description = listed->description};
+  for (const MetricMeaning* listed : {meaning_of(dataset), meaning_of_record(dataset)})
+    if (listed != nullptr) return {.units = listed->units, .description = listed->description};
   const auto known = meanings_.find(dataset);
   Meaning meaning = known != meanings_.end() ? known->second : Meaning{};
   if (meaning.units.empty()) meaning.units = units_of(dataset);
@@ -116,12 +117,10 @@ DatasetOptions RunFile::options_for(const std::string& dataset) const {
 
 void RunFile::write_facts(Hdf5File& file) const {
   const BuildInfo build = build_info();
-  file.set_attribute("/", "format", "taper-run");
-  file.set_attribute("/", "format_version", kFormatVersion);
+  write_format(file, run_schema());
   file.set_attribute("/", "git_hash", build.git_hash);
   file.set_attribute("/", "created", created_);
-  file.write_string("/config", config_,
-                    {.units = "1", .description = "parameters of the run, defaults included"});
+  file.write_string("/config", config_, run_schema().options_of("/config"));
   file.create_group("/build");
   file.set_attribute("/build", "version", build.version);
   file.set_attribute("/build", "git_hash", build.git_hash);
@@ -134,7 +133,7 @@ void RunFile::write_facts(Hdf5File& file) const {
 
 void RunFile::write_steps(Hdf5File& file, const std::string& group,
                           const std::vector<std::int64_t>& steps) const {
-  file.write(group + "/step", steps, {.units = "1", .description = "iteration of each row"});
+  file.write(group + "/step", steps, run_schema().options_of(group + "/step"));
 }
 
 void RunFile::write_table(Hdf5File& file, const std::string& group,
@@ -167,13 +166,12 @@ void RunFile::write_lengths(Hdf5File& file) const {
   file.write<std::int32_t>(
       "/rollout/response_length", table,
       {static_cast<std::int64_t>(steps.size()), static_cast<std::int64_t>(samples)},
-      {.compression = 1,
-       .units = "token",
-       .description = "length of each response; -1 where an iteration had fewer samples"});
+      run_schema().options_of("/rollout/response_length"));
   file.attach_scale("/rollout/response_length", 0, "/rollout/step", "step");
 }
 
 void RunFile::save() {
+  const auto start = std::chrono::steady_clock::now();
   Hdf5File file = Hdf5File::create_in_memory(path_.string());
   write_facts(file);
   write_table(file, "/metrics", metrics_);
@@ -188,11 +186,13 @@ void RunFile::save() {
   target.write(file.image());
   target.commit();
   saved_ = std::chrono::steady_clock::now();
+  save_s_ = std::chrono::duration<double>(*saved_ - start).count();
 }
 
 bool RunFile::save_if_due(double seconds) {
   const auto now = std::chrono::steady_clock::now();
-  if (saved_ && std::chrono::duration<double>(now - *saved_).count() < seconds) return false;
+  const double due = std::max(seconds, save_s_ / kMostShare);
+  if (saved_ && std::chrono::duration<double>(now - *saved_).count() < due) return false;
   save();
   return true;
 }
@@ -243,9 +243,9 @@ void RunFile::load_lengths(const Hdf5File& file) {
 
 RunFile RunFile::load(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(
-      file.has_attribute("/", "format") && file.string_attribute("/", "format") == "taper-run",
-      path_text(path) << " is not a run file (its format attribute is not taper-run)");
+  TAPER_VALIDATE(file.has_attribute("/", "format") &&
+                     file.string_attribute("/", "format") == run_schema().format,
+                 path_text(path) << " is not a run file (its format attribute is not taper-run)");
   const auto version = file.int_attribute("/", "format_version");
   TAPER_VALIDATE(version == kFormatVersion,
                  path_text(path) << " has format version " << version << " (this program reads "

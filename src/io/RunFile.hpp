@@ -76,7 +76,9 @@ class RunFile {
   void truncate_after(std::int64_t iteration);
 
   void save();
-  // Saves if the last save is at least so long ago; says whether it did.
+  // Saves if the last save is at least so long ago, and so long that saving takes no more than
+  // kMostShare of the time; says whether it did.
+  static constexpr double kMostShare = 0.005;
   bool save_if_due(double seconds);
 
  private:
@@ -105,8 +107,9 @@ class RunFile {
   detail::StepTable timing_{detail::StepTable::Repeat::kMerge, 3};
   std::map<std::string, detail::StepTable> records_;
   std::vector<std::pair<std::int64_t, std::vector<std::int32_t>>> lengths_;
-  std::set<std::string> claimed_;  // full paths of all datasets
-  std::optional<std::chrono::steady_clock::time_point> saved_;
+  std::set<std::string> claimed_;                               // full paths of all datasets
+  std::optional<std::chrono::steady_clock::time_point> saved_;  // the end of the last save
+  double save_s_ = 0.0;                                         // what it took
 };
 
 }  // namespace taper

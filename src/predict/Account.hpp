@@ -38,7 +38,9 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
 // What a generation that took place was worth: replayed with its true lengths.
 struct GenerationReview {
   std::int64_t replayed_ns = 0;  // with the switches that were made
-  std::int64_t stayed_ns = 0;    // in its first layout to the end
+  // The same, by as much slower than the profile as generations before it were.
+  std::int64_t predicted_ns = 0;
+  std::int64_t stayed_ns = 0;  // in its first layout to the end
   std::vector<int> degrees;
   std::vector<std::int64_t> static_ns;  // by degree
   std::int64_t oracle_ns = 0;

@@ -63,6 +63,7 @@ Layout Policy::begin(const Workload& workload) {
   s.search.reset();
   s.acted_in_epoch = -1;
   s.refusals = s.wait_until = 0;
+  s.steps.begin();
   s.lengths.begin(std::max(1, workload.max_new_tokens));
   s.scenarios.begin(workload.iteration, s.likeness.share());
   const auto& uniform = s.whole.uniform();
@@ -190,6 +191,7 @@ void Policy::switched(const Plan& plan, const Confirmation&, std::int64_t measur
 void Policy::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) {
   State& s = *state_;
   const bool informed = s.lengths.weight() > 0;
+  s.steps.begin();  // as it was expected, not as its last steps were
   const ReplayTrace trace = make_trace(s.work, outcomes);
   std::vector<std::int64_t> fixed;
   for (const LayoutShape* shape : s.whole.uniform())
@@ -200,8 +202,10 @@ void Policy::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) 
     run.advance(w.at_ns);
     if (run.alive() > 0) run.switch_to(s.whole.shape(w.layout), w.repack);
   }
-  s.budget.finish(elapsed_ns, run.finish(), start_replay(trace, first, s.cost).finish(), fixed,
+  const std::int64_t expected_ns = run.finish();
+  s.budget.finish(elapsed_ns, expected_ns, start_replay(trace, first, s.cost).finish(), fixed,
                   informed);
+  s.steps.learn(elapsed_ns, expected_ns);
   std::vector<int> lengths, aborted;
   for (const Outcome& o : outcomes) (o.aborted ? aborted : lengths).push_back(o.response);
   s.lengths.learn(lengths, aborted);
@@ -211,6 +215,10 @@ void Policy::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) 
 std::int64_t Policy::step_ns(const LayoutGroup& group, int new_tokens, int sequences,
                              std::int64_t context) const {
   return state_->steps.curve(group).step_ns(new_tokens, sequences, context);
+}
+
+int Policy::scale() const {
+  return state_->steps.scale();
 }
 
 std::vector<std::int64_t> Policy::save() const {

@@ -107,6 +107,9 @@ class Policy {
   std::int64_t step_ns(const LayoutGroup& group, int new_tokens, int sequences,
                        std::int64_t context) const;
 
+  // Time of a generation by what the profile says of it, as past generations have shown, in 1/1024.
+  int scale() const;
+
   // Everything learned and the state of the present generation, for checkpoints and for ranks that
   // become leaders. load() throws Error where the words are not of this version.
   std::vector<std::int64_t> save() const;

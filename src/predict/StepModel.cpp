@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kContextUnit = 16;
 constexpr std::int64_t kFactorOne = 1 << 20;
+constexpr std::int64_t kScaleMemory = 4;  // generations that count, the profile before the first
 
 // y at x on the line through two points.
 std::int64_t linear(std::int64_t x, std::int64_t x0, std::int64_t y0, std::int64_t x1,
@@ -151,6 +152,24 @@ void StepModel::observe(int tp, int speed) {
   apply();
 }
 
+void StepModel::begin() {
+  common_ = scale_;
+  apply();
+}
+
+// Steps of snapshots are few and of a moment, the last ones of a small batch: a whole generation
+// says better how the machine is today.
+void StepModel::learn(std::int64_t measured_ns, std::int64_t expected_ns) {
+  if (measured_ns > 0 && expected_ns > 0) {
+    const std::int64_t seen =
+        scale_ *
+        std::clamp(measured_ns * 1024 / expected_ns, std::int64_t{512}, std::int64_t{2048}) / 1024;
+    generations_ = std::min(generations_ + 1, kScaleMemory - 1);
+    scale_ = bounded(scale_ + (seen - scale_) / (generations_ + 1));
+  }
+  begin();
+}
+
 std::int64_t StepModel::total(int tp) const {
   const auto at = own_.find(tp);
   return at == own_.end() ? common_ : bounded(common_ * at->second / kFactorOne);
@@ -165,17 +184,20 @@ int StepModel::factor(int tp) const {
 }
 
 std::vector<std::int64_t> StepModel::save() const {
-  std::vector<std::int64_t> words{common_};
+  std::vector<std::int64_t> words{common_, scale_, generations_};
   for (const auto& [tp, factor] : own_) words.insert(words.end(), {tp, factor});
   return words;
 }
 
 void StepModel::load(std::span<const std::int64_t> words) {
-  TAPER_VALIDATE(words.size() % 2 == 1 && words[0] == bounded(words[0]),
+  TAPER_VALIDATE(words.size() >= 3 && words.size() % 2 == 1 && words[0] == bounded(words[0]) &&
+                     words[1] == bounded(words[1]) && words[2] >= 0 && words[2] < kScaleMemory,
                  "the saved step model is damaged");
   common_ = words[0];
+  scale_ = words[1];
+  generations_ = words[2];
   own_.clear();
-  for (std::size_t i = 1; i < words.size(); i += 2)
+  for (std::size_t i = 3; i < words.size(); i += 2)
     own_[static_cast<int>(words[i])] = bounded(words[i + 1]);
   apply();
 }

@@ -70,6 +70,13 @@ class StepModel {
     return curve(group.tp, profile_pair(group));
   }
 
+  // Starts a generation: all degrees are as slow as whole generations of the past were.
+  void begin();
+  // Ends one: its time as measured, and as the factors of its start let expect. Also begins anew.
+  void learn(std::int64_t measured_ns, std::int64_t expected_ns);
+  // Time of a generation by what the profile says of it, in 1/1024.
+  int scale() const { return static_cast<int>(scale_ >> 10); }
+
   // Takes in the measured / predicted ratio of one degree in 1/1024 (ReplicaSnapshot::speed):
   // moving averages, never outside [3/4, 4/3].
   void observe(int tp, int speed);
@@ -85,8 +92,9 @@ class StepModel {
   void apply();
 
   std::map<std::pair<int, PairClass>, StepCurve> curves_;
-  // Factors in 1/2^20: of all degrees, and what a degree has besides.
-  std::int64_t common_ = std::int64_t{1} << 20;
+  // Factors in 1/2^20: of all degrees, now and in whole generations, and what a degree has besides.
+  std::int64_t common_ = std::int64_t{1} << 20, scale_ = common_;
+  std::int64_t generations_ = 0;  // that scale_ has seen, up to kScaleMemory
   std::map<int, std::int64_t> own_;
   int ranks_per_node_ = 1;
 };

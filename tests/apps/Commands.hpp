@@ -79,4 +79,24 @@ class Scratch {
   test::Scratch folder_;
 };
 
+// A folder in which `taper train` has made one iteration.
+struct TrainedRun {
+  TrainedRun() {
+    std::string words = "train";
+    for (const std::string& value :
+         {"Model/Directory=" + scratch / "model", "Output/Directory=" + directory,
+          std::string("Rollout/Prompts=2"), std::string("Rollout/Samples Per Prompt=2"),
+          std::string("Rollout/Max New Tokens=8"), std::string("Training/Iterations=1")})
+      words += " --set \"" + value + "\"";
+    const Outcome training = run(words);
+    INFO(training.text);
+    REQUIRE(training.code == 0);
+  }
+
+  Scratch scratch;
+  const std::string directory = scratch / "run";
+  const fs::path checkpoint = scratch / "run/checkpoints/iter_000001";
+  const std::string rollouts = scratch / "run/rollouts/iter_000001.h5";
+};
+
 }  // namespace taper::commands

@@ -12,26 +12,6 @@ using namespace taper::commands;
 
 namespace {
 
-// A folder in which `taper train` has made one iteration.
-struct TrainedRun {
-  TrainedRun() {
-    std::string words = "train";
-    for (const std::string& value :
-         {"Model/Directory=" + scratch / "model", "Output/Directory=" + directory,
-          std::string("Rollout/Prompts=2"), std::string("Rollout/Samples Per Prompt=2"),
-          std::string("Rollout/Max New Tokens=8"), std::string("Training/Iterations=1")})
-      words += " --set \"" + value + "\"";
-    const Outcome training = run(words);
-    INFO(training.text);
-    REQUIRE(training.code == 0);
-  }
-
-  Scratch scratch;
-  const std::string directory = scratch / "run";
-  const fs::path checkpoint = scratch / "run/checkpoints/iter_000001";
-  const std::string rollouts = scratch / "run/rollouts/iter_000001.h5";
-};
-
 void flip_middle(const fs::path& file) {
   std::string bytes = slurp(file);
   bytes[bytes.size() / 2] ^= 1;
@@ -58,6 +38,10 @@ TEST_CASE("profile writes a file that inspect prints, and does not measure it tw
   outcome = run(words);
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("is complete"));
+  outcome = run("inspect --validate " + scratch / "p.h5");
+  INFO(outcome.text);
+  CHECK(outcome.code == 0);
+  CHECK_THAT(outcome.text, ContainsSubstring("p.h5: taper-profile 2, 25 datasets"));
 
   std::string damaged = slurp(scratch / "p.h5");
   damaged[damaged.size() / 2] ^= 0x55;

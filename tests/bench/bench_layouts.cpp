@@ -280,7 +280,7 @@ class LayoutBench {
 
 int run(int argc, char** argv) {
   BenchOptions options;
-  double period_ms = 50;
+  double period_ms = 1e-6 * static_cast<double>(options.consultation.period_ns);
   param::CommandLine line("bench_layouts", "Times static and adaptive layouts side by side.");
   line.text("model", options.model, "DIR", "Hugging Face directory").required();
   line.text("profile", options.profile, "FILE", "latency profile of it here").required();

@@ -7,6 +7,7 @@
 Every generation was run by each contestant with the same responses, so ratios are paired: the
 gain of a file is the sum over generations, its 95 % interval a bootstrap over generations (2,000
 resamples). `--skip` leaves out first generations, in which the policy knows nothing of lengths.
+The parts of a switch are medians, in brackets the 90 % quantile.
 """
 
 import argparse
@@ -87,6 +88,22 @@ def cost_table(files):
               f"| {moved} |")
 
 
+def parts_table(files):
+    parts = {"meeting": "meeting_s", "keys and values": "kv_s", "lists of sequences": "lists_s",
+             "views of weights, engine": "rebind_s"}
+    print("| setting | switches | " + " | ".join(f"{name}, ms" for name in parts) + " | all, ms |")
+    print("|---" * (3 + len(parts)) + "|")
+    for name, rows in files.items():
+        done = [s for r in rows for s in r["switches"] if s["done"]]
+        if not done:
+            continue
+        cells = []
+        for key in [*parts.values(), "seconds"]:
+            times = [1e3 * s[key] for s in done]
+            cells.append(f"{statistics.median(times):.2f} ({quantile(times, 0.9):.2f})")
+        print(f"| {name} | {len(done)} | " + " | ".join(cells) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -101,6 +118,8 @@ def main():
     gains_table(files)
     print()
     cost_table(files)
+    print()
+    parts_table(files)
 
 
 if __name__ == "__main__":

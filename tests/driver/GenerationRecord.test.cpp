@@ -6,8 +6,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
 
+#include "io/FileSchema.hpp"
 #include "io/Hdf5File.hpp"
 #include "io/MetricTable.hpp"
+#include "io/SchemaCheck.hpp"
 
 using namespace taper;
 
@@ -73,9 +75,16 @@ TEST_CASE("the account of a generation in run.h5") {
                     ("taper-record-" + std::to_string(::getpid()) + ".h5");
   {
     RunFile file(path);
-    add_generation(file, 5, example());
+    GenerationReport report = example();
+    report.review.emplace();
+    report.review->degrees = {1, 4};
+    report.review->static_ns = {2'000'000'000, 1'500'000'000};
+    add_generation(file, 5, report);
     file.save();
   }
+  const SchemaReport schema = check_schema(path);
+  CHECK(schema.faults == std::vector<std::string>{});
+  CHECK(schema.notes == std::vector<std::string>{});
   const Hdf5File file = Hdf5File::open_read(path);
   CHECK(file.read<double>("/layout_consultations/layout").values == std::vector<double>{1111});
   CHECK(file.read<double>("/layout_consultations/saving_mean_s").values ==
@@ -85,6 +94,12 @@ TEST_CASE("the account of a generation in run.h5") {
   CHECK(file.read<double>("/layout_switches/to").values == std::vector<double>{211});
   CHECK(file.read<double>("/layout_switches/predicted_move_s").values ==
         std::vector<double>{0.003});
+  CHECK(file.read<double>("/layout_accounts/static_tp4_s").values == std::vector<double>{1.5});
+  for (const RecordTable& table : layout_tables())
+    for (const std::string& name : file.datasets("/" + table.name)) {
+      INFO(name);
+      CHECK((name.ends_with("/step") || meaning_of_record(name) != nullptr));
+    }
   std::filesystem::remove(path);
 }
 

@@ -56,11 +56,13 @@ def check_end(outcome, output: Path, what: str, rank: int, kind: str) -> None:
         check(state["state"] == "failed" and state["why"], f"{what}: {state}", outcome.text)
 
 
-def run_case(runs: Runs, model: Path, straight: bytes, phase: str, rank: int, kind: str, resume: bool) -> float:
+def run_case(runs: Runs, model: Path, straight: bytes, phase: str, rank: int, kind: str, resume: bool,
+             **settings) -> float:
     name, _, step = phase.partition(":")
     fault = f"{name}:{rank}:{kind}:2" + (f":{step}" if step else "")
     output = runs.folder / fault.replace(":", "-")
-    words = runs.train(model, output, Run__Hang_Seconds=HANG_SECONDS if kind in ("freeze", "stray") else 60)
+    words = runs.train(model, output, **settings,
+                       Run__Hang_Seconds=HANG_SECONDS if kind in ("freeze", "stray") else 60)
     start = time.monotonic()
     outcome = runs.run(words, RANKS, guard=45, env={"TAPER_FAULT": fault})
     seconds = time.monotonic() - start

@@ -125,7 +125,8 @@ def main() -> None:
         for ranks in (1, 2, 3) if args.long else (2,):
             folder = runs.folder / f"np{ranks}"
             # A checkpoint only at the end: a stop must save by itself.
-            changes = dict(Checkpoint__Every=0, Run__Hang_Seconds=60, Rollout__Tensor_Parallel=2 if ranks == 2 else 1)
+            changes = dict(Checkpoint__Every=0, Run__Hang_Seconds=60, Evaluation__Prompts=32,
+                           Rollout__Tensor_Parallel=2 if ranks == 2 else 1)
             start = time.monotonic()
             outcome = runs.run(runs.train(model, folder / "straight", **changes), ranks)
             check(outcome.code == 0, "the undisturbed run failed", outcome.text)

@@ -93,6 +93,29 @@ TEST_CASE("what slows one degree slows them all, at first; a lasting difference 
   CHECK(std::abs(model.factor(2) - 1126) < 12);
 }
 
+TEST_CASE("whole generations teach the scale, and each begins with it") {
+  StepModel model(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
+  // Generations that take 10 % longer than the profile says, measured against what was expected.
+  const auto learn = [&] { model.learn(1100, 1000 * model.scale() / 1024); };
+  learn();
+  CHECK(std::abs(model.scale() - 1024 * 105 / 100) <= 2);  // half way: the profile counts as one
+  for (int i = 0; i < 30; ++i) learn();
+  CHECK(std::abs(model.scale() - 1024 * 110 / 100) <= 3);
+  // What the steps of one generation say ends with it.
+  for (int i = 0; i < 200; ++i) model.observe(1, 1024 * 1024 / model.factor(1));
+  CHECK(model.factor(2) < 1024 * 102 / 100);
+  StepModel copy(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
+  copy.load(model.save());
+  copy.begin();
+  CHECK(copy.scale() == model.scale());
+  CHECK(std::abs(copy.factor(2) - copy.scale()) <= 1);
+  for (int i = 0; i < 30; ++i) model.learn(1000, 10);
+  CHECK(model.scale() == 1024 * 4 / 3);
+  const int before = model.scale();
+  model.learn(1000, 0);  // nothing was generated
+  CHECK(model.scale() == before);
+}
+
 TEST_CASE("a missing degree is refused, a missing pair class is not") {
   const StepModel model(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
   CHECK_THROWS_AS(model.curve(4, PairClass::kSameNode), Error);

@@ -273,8 +273,8 @@ PHASE_ORDER = (
 def phase_table(run: Run) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """(iterations, phase -> (rows, 3) seconds min, mean, max over ranks), in their usual order.
 
-    From /timing, or without it from the metrics (one value thrice). "other" is what the phases
-    leave of timing_s/step.
+    From /timing, or without it from the metrics (one value thrice; "record" comes after the
+    iteration). "other" is what the phases leave of timing_s/step.
     """
     prefix = "timing_s/"
     steps, table = run.timing_steps, run.timing
@@ -285,7 +285,7 @@ def phase_table(run: Run) -> tuple[np.ndarray, dict[str, np.ndarray]]:
             if name.startswith(prefix)
         }
         steps, table = run.steps, {
-            name: _thrice(v) for name, v in seconds.items() if name != "step"
+            name: _thrice(v) for name, v in seconds.items() if name not in ("step", "record")
         }
     table = {
         name: np.nan_to_num(values) for name, values in table.items() if "/" not in name

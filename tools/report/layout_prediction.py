@@ -23,7 +23,7 @@ TARGETS = 5  # layouts told apart in the picture of switch costs
 
 
 def draw_generation_time(groups: list[Group]) -> Figure | None:
-    """Replayed against measured time of each generation, its error, and the cost of switches."""
+    """Predicted against measured time of each generation, its error, and the cost of switches."""
     accounts = [(group, found) for group in groups if (found := _accounts_of(group))]
     switches = _switches_by_label(groups)
     if not accounts and not switches:
@@ -49,10 +49,10 @@ def _accounts_of(group: Group) -> list[Accounts]:
 def _draw_times(ax: Axes, accounts: list[tuple[Group, list[Accounts]]]) -> None:
     for group, found in accounts:
         measured = np.concatenate([a.measured for a in found])
-        replayed = np.concatenate([a.replayed for a in found])
+        predicted = np.concatenate([a.predicted for a in found])
         ax.plot(
             measured,
-            replayed,
+            predicted,
             "o",
             color=group.colour,
             markersize=5 if len(measured) <= 20 else 3.5,
@@ -72,7 +72,7 @@ def _draw_times(ax: Axes, accounts: list[tuple[Group, list[Accounts]]]) -> None:
     ax.set_aspect("equal")
     ax.set_title("Time of a generation")
     ax.set_xlabel("measured (s)")
-    ax.set_ylabel("replayed with the true lengths (s)")
+    ax.set_ylabel("predicted from the true lengths (s)")
 
 
 def _draw_errors(ax: Axes, accounts: list[tuple[Group, list[Accounts]]]) -> None:
@@ -91,7 +91,7 @@ def _draw_errors(ax: Axes, accounts: list[tuple[Group, list[Accounts]]]) -> None
     ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    ax.set_xlabel("replayed against measured time")
+    ax.set_xlabel("predicted against measured time")
     ax.set_ylabel("generations")
 
 

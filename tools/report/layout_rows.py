@@ -125,14 +125,14 @@ LAYOUT_ROWS = (
     ),
     Row(
         "generation_error_median",
-        "error of replayed generation time, median",
+        "error of predicted generation time, median",
         "",
         _account(lambda accounts: error_quantile(accounts, 0.5)),
         percent,
     ),
     Row(
         "generation_error_90",
-        "error of replayed generation time, 90 %",
+        "error of predicted generation time, 90 %",
         "",
         _account(lambda accounts: error_quantile(accounts, 0.9)),
         percent,

@@ -60,6 +60,7 @@ class Accounts:
 
     steps: np.ndarray  # iterations
     measured: np.ndarray
+    predicted: np.ndarray  # the replayed time by what the generations before have taught
     replayed: np.ndarray  # with the changes that were made
     stayed: np.ndarray  # in the first layout
     oracle: np.ndarray
@@ -72,8 +73,8 @@ class Accounts:
 
     @property
     def error(self) -> np.ndarray:
-        """Of the replayed time against the measured one, relative, with its sign."""
-        return self.replayed / self.measured - 1
+        """Of the predicted time against the measured one, relative, with its sign."""
+        return self.predicted / self.measured - 1
 
     @property
     def room(self) -> np.ndarray:
@@ -98,7 +99,7 @@ def read_accounts(run: Run) -> Accounts | None:
 
     Generations whose account is incomplete are left out, and degrees that some of them lack.
     """
-    names = ("measured_s", "replayed_s", "stayed_s", "oracle_s")
+    names = ("measured_s", "predicted_s", "replayed_s", "stayed_s", "oracle_s")
     values = {name: column(run, ACCOUNTS, name) for name in names}
     found = (re.fullmatch(r"static_tp(\d+)_s", name) for name in run.records.get(ACCOUNTS, {}))
     degrees = sorted(int(match[1]) for match in found if match)

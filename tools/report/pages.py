@@ -2,6 +2,7 @@
 """The report as index.md beside its pictures, and as one index.html that holds them."""
 import base64
 import html
+import re
 from dataclasses import dataclass
 
 STYLE = """
@@ -13,15 +14,28 @@ h2 { font-size: 1.15rem; margin: 0 0 .7rem; }
 .lead { color: #5b6770; margin: 0 0 1.4rem; }
 section { background: #fff; border: 1px solid #dfe4ea; border-radius: 10px; padding: 1.1rem 1.3rem; margin: 0 0 1.1rem;
           overflow-x: auto; }
+nav { margin: 0 0 1.2rem; line-height: 1.9; }
+nav a { color: #2563a8; text-decoration: none; margin-right: 1rem; white-space: nowrap; }
+nav a:hover { text-decoration: underline; }
+.unseen { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); }
 img { display: block; width: 100%; max-width: 1000px; height: auto; margin: 0 auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .28rem .9rem .28rem 0; border-bottom: 1px solid #eceff2; vertical-align: top; }
-th { color: #5b6770; font-weight: 600; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
+th { color: #5b6770; font-weight: 600; vertical-align: bottom; }
+td { white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 8.5rem; position: sticky; left: 0;
+                                 background: #fff; }
+.left td { white-space: normal; min-width: 6.5rem; }
 .left th, .left td { text-align: left; overflow-wrap: anywhere; }
 details { margin-top: .4rem; }
 summary { cursor: pointer; color: #5b6770; }
 pre { background: #f4f6f8; border-radius: 6px; padding: .8rem; overflow-x: auto; font-size: 12.5px; line-height: 1.4; }
+@media (max-width: 700px) {
+  main { padding: 1.2rem .6rem 2rem; }
+  section { padding: .8rem; position: relative; }
+  img { width: 660px; max-width: none; }  /* smaller is not readable: the picture scrolls in its frame */
+}
+@media print { nav { display: none; } section { break-inside: avoid; } body { background: #fff; } }
 """
 
 
@@ -74,6 +88,7 @@ def html_page(page: Page) -> str:
     parts += [_html_picture(picture) for picture in page.pictures]
     parts += [_html_table(table) for table in page.tables[1:]]
     parts += [_html_config(name, text) for name, text in page.configs.items()]
+    parts.insert(0, _html_contents(page))
     title, lead, body = html.escape(page.title), html.escape(page.lead), "\n".join(parts)
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -83,22 +98,39 @@ def html_page(page: Page) -> str:
     )
 
 
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+
+
+def _html_heading(heading: str, kind: str = "") -> str:
+    mark = f' class="{kind}"' if kind else ""
+    return f'<h2{mark} id="{_anchor(heading)}">{html.escape(heading)}</h2>'
+
+
+def _html_contents(page: Page) -> str:
+    headings = [part.heading for part in (*page.tables[:1], *page.pictures, *page.tables[1:])]
+    links = [f'<a href="#{_anchor(heading)}">{html.escape(heading)}</a>' for heading in headings]
+    return "<nav>\n" + "\n".join(links) + "\n</nav>"
+
+
 def _html_table(table: Table) -> str:
     head, *body = [[html.escape(cell) for cell in row] for row in table.rows]
     lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]
     lines += ["<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body]
     kind = "" if table.numbers else ' class="left"'
     rows = "\n".join(lines)
-    return f"<section>\n<h2>{html.escape(table.heading)}</h2>\n<table{kind}>\n{rows}\n</table>\n</section>"
+    heading = _html_heading(table.heading)
+    return f"<section>\n{heading}\n<table{kind}>\n{rows}\n</table>\n</section>"
 
 
 def _html_picture(picture: Picture) -> str:
     data, name = base64.b64encode(picture.png).decode("ascii"), html.escape(picture.heading)
-    return f'<section>\n<img alt="{name}" src="data:image/png;base64,{data}">\n</section>'
+    heading = _html_heading(picture.heading, "unseen")  # the picture has its own
+    return f'<section>\n{heading}\n<img alt="{name}" src="data:image/png;base64,{data}">\n</section>'
 
 
 def _html_config(name: str, text: str) -> str:
     return (
-        f"<section>\n<h2>Parameters of {html.escape(name)}</h2>\n<details>\n<summary>show</summary>\n"
+        f"<section>\n{_html_heading('Parameters of ' + name)}\n<details>\n<summary>show</summary>\n"
         f"<pre>{html.escape(text.rstrip())}</pre>\n</details>\n</section>"
     )

@@ -67,6 +67,14 @@ def seconds_per_iteration(run: Run) -> float:
     return math.nan
 
 
+def results_share(run: Run) -> float:
+    """Time spent on writing rollouts, metrics.jsonl and run.h5, as a share of all time."""
+    parts = [measured(run, name) for name in ("timing_s/output", "timing_s/record")]
+    if not all(len(part) for part in parts):
+        return math.nan
+    return float(sum(part.sum() for part in parts) / (total_seconds(run) + parts[1].sum()))
+
+
 def response_tokens(run: Run) -> float:
     lengths = valid_lengths(run.lengths)
     return float(lengths.sum(dtype=np.int64)) if len(lengths) else math.nan
@@ -168,6 +176,7 @@ ROWS = (
     Row("entropy_last", "entropy, last iteration", "nat", _of("actor/entropy", _final), plain),
     Row("seconds", "time in iterations", "", total_seconds, duration),
     Row("seconds_per_iteration", "time of an iteration, median", "s", seconds_per_iteration, plain),
+    Row("results_share", "writing rollouts, metrics and run.h5", "", results_share, percent),
     Row(
         "throughput",
         "throughput, mean",

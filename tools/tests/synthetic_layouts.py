@@ -76,13 +76,15 @@ def add_generation(
     oracle = min(static.values()) * (1 - room)
     lost = bool(changes) and step % LOSING == 0
     replayed = static[1] * (1.004 if lost else 1 - 0.95 * room if changes else 1.0)
-    for time, to in changes:
+    for (time, to), before in zip(changes, [layouts[0][0], *(code for _, code in changes)]):
         cost = 0.004 * np.exp(rng.normal(0, 0.8))
         rows["s"].append(
             {
                 "step": step,
                 "at_s": time,
+                "from": before,
                 "to": to,
+                "sequences": float((ends > time).sum()),
                 "repack": 0.0,
                 "done": 1.0,
                 "predicted_s": cost,
@@ -94,6 +96,7 @@ def add_generation(
         {
             "step": step,
             "measured_s": replayed * (1 + rng.normal(0.012, 0.02)),
+            "predicted_s": replayed * 1.004,
             "replayed_s": replayed,
             "stayed_s": static[1],
             "oracle_s": oracle,

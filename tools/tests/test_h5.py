@@ -95,12 +95,12 @@ class RunFile(ScratchCase):
     def test_versions_are_those_that_the_program_writes(self) -> None:
         sources = {
             "taper-run": "io/RunFile.hpp",
-            "taper-rollouts": "io/RolloutFile.cpp",
-            "taper-profile": "driver/ProfileFile.cpp",
+            "taper-rollouts": "io/detail/RolloutSchema.cpp",
+            "taper-profile": "io/detail/ProfileSchema.cpp",
         }
         for kind, name in sources.items():
             text = (TOOLS.parent / "src" / name).read_text()
-            found = re.search(r"k(?:Format)?Version = (\d+);", text)
+            found = re.search(r"(?:kFormatVersion|\.version) = (\d+)", text)
             self.assertEqual(FORMAT_VERSIONS[kind], int(found[1]), name)
 
     def test_attribute_of_another_kind(self) -> None:

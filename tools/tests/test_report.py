@@ -80,7 +80,7 @@ class ReportCase(unittest.TestCase):
         markdown, page = (output / "index.md").read_text(), (output / "index.html").read_text()
         self.assertEqual(set(re.findall(r"\]\((\w+\.png)\)", markdown)), expected)
         self.assertEqual(page.count("data:image/png;base64,"), len(expected))
-        self.assertNotRegex(page, r'(src|href)="(?!data:)')  # nothing from elsewhere
+        self.assertNotRegex(page, r'(src|href)="(?!data:|#)')  # nothing from elsewhere
         self.assertEqual([path.name for path in output.glob("*.part")], [])
 
     def check_inside(self, figure: Figure, name: str) -> None:
@@ -116,6 +116,7 @@ class OneRun(ReportCase):
         )  # the iterations 1, 11, 21, 31, 41
         total = numbers.metrics["timing_s/step"].sum()
         self.assertAlmostEqual(seen["seconds"], total)
+        self.assertIsNone(seen["results_share"])
         self.assertAlmostEqual(
             seen["time_shares"]["gen"], numbers.timing["gen"][:, 1].sum() / total
         )
@@ -127,6 +128,15 @@ class OneRun(ReportCase):
         self.assertIn("0 (exact)", markdown)
         self.assertIn("| status/state | completed |", markdown)
         self.assertIn("Learning Rate: 0.0002", markdown)
+
+    def test_the_share_of_writing_results(self) -> None:
+        numbers = make_numbers(4)
+        numbers.metrics["timing_s/step"][:] = 2.0
+        numbers.metrics["timing_s/output"] = np.full(4, 0.01)
+        numbers.metrics["timing_s/record"] = np.array([0.0, 0.02, 0.02, 0.04])
+        output = make_report([self.make_run("run", numbers)], None)
+        seen = json.loads((output / "summary.json").read_text())["run"]
+        self.assertAlmostEqual(seen["results_share"], (0.04 + 0.08) / (8 + 0.08))
 
     def test_the_ends_of_a_short_run_do_not_overlap(self) -> None:
         numbers = make_numbers(8)

@@ -12,7 +12,7 @@ namespace {
 
 // Sequences x scenarios of a search, so that few sequences are judged on more futures.
 constexpr int kMostDraws = 1024;
-constexpr std::uint64_t kStateVersion = 5;
+constexpr std::uint64_t kStateVersion = 6;
 // Of one decision, as PlanSearch counts it: less than a millisecond, and what its last step takes.
 constexpr std::int64_t kSearchWork = 16384;
 // More ranks than these are judged by a sample, of two blocks at least.

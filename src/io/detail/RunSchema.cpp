@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// run.h5, as of RunFile.cpp.
+#include "io/FileSchema.hpp"
+#include "io/RunFile.hpp"
+
+namespace taper {
+namespace {
+
+using enum StoredType;
+constexpr Presence kMaybe = Presence::kMaybe;
+
+FileSchema make_schema() {
+  FileSchema s{.format = "taper-run",
+               .version = RunFile::kFormatVersion,
+               .file = "run.h5",
+               .scope = SizeScope::kTable};
+  s.attributes = {{"/", "git_hash", kText, "source of the program"},
+                  {"/", "created", kText, "start of the run, `2030-01-02T03:04:05Z`", "UTC"},
+                  {"/build", "version", kText, "of the program"},
+                  {"/build", "git_hash", kText, "its source"},
+                  {"/build", "compiler", kText, "and its version"},
+                  {"/build", "build_type", kText, "of CMake"},
+                  {"/build", "hdf5", kText, "version of the library"},
+                  {"/machine", "host", kText, "of rank 0"},
+                  {"/machine", "hardware_threads", kText, "of the host"},
+                  {"/machine", "ranks", kText, "of the job", "-", kMaybe},
+                  {"/timing", "columns", kText, "`min, mean, max over ranks`", "-", kMaybe},
+                  {"/<table>", "kind", kText,
+                   "`records`: a table of records, for example decisions", "-", kMaybe}};
+  s.datasets = {
+      {"/config",
+       kText,
+       {},
+       "1",
+       "parameters of the run, defaults included",
+       ": a run file in YAML again"},
+      {"/metrics/step",
+       kI64,
+       {"rows"},
+       "1",
+       "iteration of each row",
+       "",
+       kMaybe,
+       Order::kAscending},
+      {"/metrics/<name>",
+       kF64,
+       {"rows"},
+       "see below",
+       "a metric",
+       "; NaN where it was not measured",
+       kMaybe},
+      {"/timing/step", kI64, {"rows"}, "1", "iteration of each row", "", kMaybe, Order::kAscending},
+      {"/timing/<phase>",
+       kF64,
+       {"rows", "3"},
+       "s",
+       "time of a phase",
+       ": minimum, mean, maximum over ranks; NaN where it did not run",
+       kMaybe},
+      {"/rollout/step",
+       kI64,
+       {"rows"},
+       "1",
+       "iteration of each row",
+       "",
+       kMaybe,
+       Order::kAscending},
+      {"/rollout/response_length",
+       kI32,
+       {"rows", "samples"},
+       "token",
+       "length of each response; -1 where an iteration had fewer samples",
+       "; in the order of (group, sample)",
+       kMaybe,
+       Order::kAny,
+       true},
+      {"/<table>/step",
+       kI64,
+       {"records"},
+       "1",
+       "iteration of each row",
+       "; an iteration may have any number of records",
+       kMaybe,
+       Order::kNotDescending},
+      {"/<table>/<column>",
+       kF64,
+       {"records"},
+       "as listed",
+       "one figure of the records",
+       "; NaN where one lacks it",
+       kMaybe}};
+  s.records = layout_tables();
+  return s;
+}
+
+}  // namespace
+
+const FileSchema& run_schema() {
+  static const FileSchema schema = make_schema();
+  return schema;
+}
+
+}  // namespace taper
