@@ -33,7 +33,7 @@ void write_run(const std::filesystem::path& path) {
 void write_samples(const std::filesystem::path& path) {
   std::vector<RolloutRecord> records;
   for (int i = 0; i < 3; ++i)
-    records.push_back({i, 0, 1, {1, 2, 3}, {-0.5f, -1}, {}, {1}, 0.5, FinishReason::kEos, {}});
+    records.push_back({i, 0, 1, {1, 2, 3}, {-0.5f, -1}, {}, {}, {1}, 0.5, FinishReason::kEos, {}});
   write_rollouts(path, MPI_COMM_SELF, records, {.iteration = 2, .reward_names = {"score"}});
 }
 
