@@ -55,8 +55,8 @@ class ResultsValidator {
   void check_checkpoint(const fs::path& directory) {
     const auto problems = CheckpointStore::problems(directory);
     append(found_.faults, problems);
-    for (const char* part : {"state.h5", "critic/state.h5"})
-      if (fs::exists(directory / part)) check_file(directory / part);
+    for (const char* name : {"state.h5", "critic/state.h5"})
+      if (fs::exists(directory / name)) check_file(directory / name);
   }
 
   void check_run(const fs::path& directory) {

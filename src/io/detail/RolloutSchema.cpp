@@ -88,10 +88,10 @@ FileSchema make_schema() {
                  Presence::kMaybe});
   add_ragged(d, {"/values",
                  kF32,
-                 {"response tokens"},
+                 {"valued tokens"},
                  "1",
                  "value of the state before each response token, by the critic",
-                 "; absent, with its offsets, without one",
+                 "; absent, with its offsets, without one; dropped samples have none",
                  Presence::kMaybe});
   add_ragged(d, {"/layout",
                  kI32,
