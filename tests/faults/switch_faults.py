@@ -36,7 +36,7 @@ def main() -> None:
         runs = Runs(args, Path(scratch))
         model = runs.make_model()
         settings = {"Rollout__Mode": "adaptive", "Rollout__Layout": "1x2", "Rollout__Max_New_Tokens": 192,
-                    "Rollout__Max_Prompt_Tokens": 64, "Rollout__Samples_Per_Prompt": 4, "Rollout__Max_Running": 4,
+                    "Rollout__Max_Prompt_Tokens": 64, "Rollout__Samples_Per_Prompt": 16, "Rollout__Max_Running": 4,
                     "Rollout__Profile": make_profile(runs, model, args.favour_degree)}
         straight = runs.folder / "straight"
         outcome = runs.run(runs.train(model, straight, Run__Hang_Seconds=60, **settings), RANKS)
