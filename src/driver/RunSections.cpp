@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/RunSections.hpp"
+
+#include <limits>
+
+namespace taper {
+
+param::Section describe_run(param::Section& schema, std::uint64_t& seed, double& hang_seconds) {
+  auto s = schema.section("Run", "The job as a whole");
+  s.integer("Seed", seed, "Seed of all random numbers").at_least(0);
+  s.number("Hang Seconds", hang_seconds,
+           "A rank that waits longer for the others ends the job with a report")
+      .above(0);
+  return s;
+}
+
+void describe_deadline(param::Section& run, double& margin) {
+  run.number("Deadline Margin", margin,
+             "Seconds before the deadline (--deadline, TAPER_DEADLINE) at which to save and stop")
+      .at_least(0);
+}
+
+void describe_model(param::Section& schema, ModelOptions& o) {
+  auto s = schema.section("Model", "The model to train");
+  s.text("Directory", o.directory,
+         "Hugging Face directory: config.json, *.safetensors, tokenizer.json");
+  s.choice("Weight Type", o.type, "Type of the forward weights; masters are always f32",
+           {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+  s.check([&o] { return o.problems(); });
+}
+
+void describe_passes(param::Section& s, PassOptions& o) {
+  s.integer("Tensor Parallel", o.tp, "Ranks per replica during training").at_least(1);
+  s.integer("Max Tokens", o.max_tokens, "Tokens per micro-batch").at_least(1);
+  s.flag("Activation Checkpointing", o.checkpointing,
+         "Recompute layers in the backward pass instead of keeping them");
+}
+
+void describe_schedule(param::Section& s, ScheduleOptions& lr, ScheduleEnd end,
+                       const std::string& section) {
+  s.number("Learning Rate", lr.peak, "Peak learning rate").at_least(0);
+  s.choice(
+      "Schedule", lr.kind,
+      "After warm-up: constant, a cosine to Final Share, or (wsd) constant for Stable Share of the "
+      "steps and then that cosine",
+      {{"constant", ScheduleOptions::Kind::kConstant},
+       {"cosine", ScheduleOptions::Kind::kCosine},
+       {"wsd", ScheduleOptions::Kind::kWsd}});
+  s.integer("Warmup Steps", lr.warmup_steps, "Optimizer steps of linear warm-up").at_least(0);
+  s.integer("Total Steps", lr.total_steps,
+            end == ScheduleEnd::kGiven
+                ? "Optimizer steps at which the cosine ends"
+                : "Optimizer steps at which the cosine ends; 0: with the run")
+      .at_least(0);
+  s.number("Final Share", lr.final_share, "Share of the peak at the end of the cosine")
+      .between(0, 1);
+  s.number("Stable Share", lr.stable_share,
+           "Share of the steps between warm-up and Total Steps with the peak rate, for wsd")
+      .between(0, 1);
+  s.check([&lr, end, section] {
+    ScheduleOptions checked = lr;
+    if (end == ScheduleEnd::kOfRun && lr.total_steps == 0)
+      checked.total_steps = std::numeric_limits<std::int64_t>::max();
+    return checked.problems(section);
+  });
+}
+
+void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions& lr,
+                        ScheduleEnd end) {
+  auto s = schema.section("Optimizer", "AdamW and its learning rate");
+  describe_schedule(s, lr, end, "Optimizer");
+  s.number("Beta1", o.beta1, "Decay of the first moment").at_least(0).below(1);
+  s.number("Beta2", o.beta2, "Decay of the second moment").at_least(0).below(1);
+  s.number("Epsilon", o.eps, "Added to the root of the second moment").above(0);
+  s.number("Weight Decay", o.weight_decay, "Decoupled weight decay").at_least(0);
+  s.number("Clip Norm", o.clip_norm, "Largest gradient norm; 0 is off").at_least(0);
+  s.choice(
+      "On Non Finite", o.on_non_finite, "What to do with a gradient that is not finite",
+      {{"stop", AdamWOptions::OnNonFinite::kStop}, {"skip", AdamWOptions::OnNonFinite::kSkip}});
+}
+
+}  // namespace taper
