@@ -5,8 +5,8 @@
 
 #include <cstdio>
 #include <string>
-#include <vector>
 
+#include "RunArguments.hpp"
 #include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -18,45 +18,12 @@
 #include "driver/SaveModel.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TuningJob.hpp"
-#include "param/CommandLine.hpp"
-#include "param/CurrentValue.hpp"
-#include "param/ParamFile.hpp"
 
 namespace taper {
 
-struct TuningArguments {
-  std::string run_file, resume = "auto", print;
-  std::vector<std::string> assignments;
-  double deadline = deadline_of_environment();
-  bool dump_default = false, check = false;
-
-  void declare(param::CommandLine& line) {
-    line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
-    line.repeated("set", assignments, "NAME=VALUE",
-                  "overrides a value, e.g. \"Training/Steps=100\"");
-    line.text("resume", resume, "auto|none|DIR",
-              "go on from the newest checkpoint, start afresh, or use this checkpoint");
-    line.number("deadline", deadline, "T",
-                "seconds since 1970 at which the job is over: it saves and stops before that "
-                "(default: TAPER_DEADLINE)")
-        .above(0);
-    line.flag("dump-default", dump_default,
-              "prints a complete run file with the default values and exits");
-    line.text("print", print, "NAME",
-              "prints the value that a parameter has in this run, e.g. \"Output/Directory\", and "
-              "exits (for scripts)");
-    line.flag("check", check,
-              "validates input, files and memory, prints the memory plan and exits; leaves nothing "
-              "behind");
-  }
-
-  void read(param::Schema& schema) const {
-    param::ParamFile file =
-        run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
-    for (const auto& assignment : assignments) file.set(assignment);
-    schema.read(file);
-  }
-};
+inline constexpr RunArguments::Words kTuningWords{
+    "Training/Steps=100", "go on from the newest checkpoint, start afresh, or use this checkpoint",
+    "validates input, files and memory, prints the memory plan and exits; leaves nothing behind"};
 
 // What a run with that start would begin with; afresh: the weights of one that begins anew.
 inline std::string outlook(const RunStart& start, const std::string& afresh) {
@@ -77,7 +44,7 @@ struct TuningCommand {
 
 template <class Job, class Options>
 int tune(Session& session, const TuningCommand<Options>& command, const Options& options,
-         const std::string& config, const TuningArguments& arguments, const StopRequest& stop) {
+         const std::string& config, const RunArguments& arguments, const StopRequest& stop) {
   Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
   require_equal(ranks, "the configuration", config);
   const std::string what = "Output/Directory " + path_text(options.output);
@@ -99,9 +66,9 @@ int tune(Session& session, const TuningCommand<Options>& command, const Options&
 // A command from its arguments on.
 template <class Job, class Options>
 int run_tuning(int argc, char** argv, const TuningCommand<Options>& command) {
-  TuningArguments arguments;
+  RunArguments arguments;
   param::CommandLine line(command.name, command.about);
-  arguments.declare(line);
+  arguments.declare(line, kTuningWords);
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
     std::fputs(line.help().c_str(), stdout);
     return 0;
@@ -109,18 +76,11 @@ int run_tuning(int argc, char** argv, const TuningCommand<Options>& command) {
   Options options;
   param::Schema schema;
   describe(schema, options);
-  if (arguments.dump_default) {
-    std::fputs(schema.defaults_yaml().c_str(), stdout);
-    return 0;
-  }
-  if (!arguments.print.empty()) {
-    arguments.read(schema);
-    std::printf("%s\n", param::current_value(schema, arguments.print).c_str());
-    return 0;
-  }
+  const auto read = [&](param::Schema& filled) { filled.read(arguments.file()); };
+  if (arguments.answered(schema, read)) return 0;
   StopRequest stop;  // before threads start
   Session session(argc, argv);
-  arguments.read(schema);
+  read(schema);
   require_divisible(session.size(), {{"Training/Tensor Parallel", options.training.tp}});
   require_model_target("Output/Directory", options.output);
   if (session.rank() == 0) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "Commands.hpp"
+#include "RunArguments.hpp"
 #include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -21,58 +22,32 @@
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TrainJob.hpp"
-#include "param/CommandLine.hpp"
-#include "param/CurrentValue.hpp"
-#include "param/ParamFile.hpp"
 #include "reward/Spawner.hpp"
 
 namespace taper {
 namespace {
 
-struct TrainArguments {
-  std::string run_file, resume = "auto", print;
-  std::vector<std::string> assignments;
-  double deadline = deadline_of_environment();
-  bool dump_default = false, check = false;
+constexpr RunArguments::Words kWords{
+    "Rollout/Temperature=0.8",
+    "go on from the newest checkpoint, start afresh, or use this checkpoint (or the newest of this "
+    "run); one of another run needs a new Output/Directory",
+    "validates input, files, memory and the checkpoint to go on from, says where the run would "
+    "start, and exits; leaves nothing behind"};
 
-  void declare(param::CommandLine& line) {
-    line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
-    line.repeated("set", assignments, "NAME=VALUE",
-                  "overrides a value, e.g. \"Rollout/Temperature=0.8\"");
-    line.text("resume", resume, "auto|none|DIR",
-              "go on from the newest checkpoint, start afresh, or use this checkpoint (or the "
-              "newest of this run); one of another run needs a new Output/Directory");
-    line.number("deadline", deadline, "T",
-                "seconds since 1970 at which the job is over: it saves and stops before that "
-                "(default: TAPER_DEADLINE)")
-        .above(0);
-    line.flag("dump-default", dump_default,
-              "prints a complete run file with the default values and exits");
-    line.text("print", print, "NAME",
-              "prints the value that a parameter has in this run, e.g. \"Output/Directory\", and "
-              "exits (for scripts)");
-    line.flag("check", check,
-              "validates input, files, memory and the checkpoint to go on from, says where the run "
-              "would start, and exits; leaves nothing behind");
-  }
-
-  AppliedPreset read(param::Schema& schema) const {
-    param::ParamFile file =
-        run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
-    for (const auto& assignment : assignments) file.set(assignment);
-    AppliedPreset preset = apply_preset(file);
-    schema.read(file);
-    return preset;
-  }
-};
+AppliedPreset read(const RunArguments& arguments, param::Schema& schema) {
+  param::ParamFile file = arguments.file();
+  AppliedPreset preset = apply_preset(file);
+  schema.read(file);
+  return preset;
+}
 
 // A spawner where a reward of the run file is a command; bad input is dealt with later.
-std::unique_ptr<Spawner> make_spawner(const TrainArguments& arguments) {
+std::unique_ptr<Spawner> make_spawner(const RunArguments& arguments) {
   try {
     RunOptions options;
     param::Schema schema;
     describe(schema, options);
-    arguments.read(schema);
+    read(arguments, schema);
     for (const RewardOptions& reward : options.rewards)
       if (reward.kind == RewardKind::kCommand) return std::make_unique<Spawner>();
   } catch (const Error&) {
@@ -82,7 +57,7 @@ std::unique_ptr<Spawner> make_spawner(const TrainArguments& arguments) {
 
 // Runs the job; the reason of a failure is left in status.json.
 int train(Session& session, const RunOptions& options, const std::string& config,
-          const TrainArguments& arguments, const StopRequest& stop, Spawner* spawner) {
+          const RunArguments& arguments, const StopRequest& stop, Spawner* spawner) {
   const auto note =
       std::make_shared<FailureNote>(StatusFile(options.output, options.training.iterations));
   std::optional<OutputLock> lock;  // until the reason of a failure is written, too
@@ -133,10 +108,10 @@ int train(Session& session, const RunOptions& options, const std::string& config
 }  // namespace
 
 int run_train(int argc, char** argv) {
-  TrainArguments arguments;
+  RunArguments arguments;
   param::CommandLine line("taper train",
                           "Trains a model by reinforcement learning, as a run file says.");
-  arguments.declare(line);
+  arguments.declare(line, kWords);
   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
     std::fputs(line.help().c_str(), stdout);
     return 0;
@@ -144,19 +119,11 @@ int run_train(int argc, char** argv) {
   RunOptions options;
   param::Schema schema;
   describe(schema, options);
-  if (arguments.dump_default) {
-    std::fputs(schema.defaults_yaml().c_str(), stdout);
-    return 0;
-  }
-  if (!arguments.print.empty()) {
-    arguments.read(schema);
-    std::printf("%s\n", param::current_value(schema, arguments.print).c_str());
-    return 0;
-  }
+  if (arguments.answered(schema, [&](param::Schema& filled) { read(arguments, filled); })) return 0;
   const std::unique_ptr<Spawner> spawner = make_spawner(arguments);  // before MPI and threads start
   StopRequest stop;                                                  // likewise
   Session session(argc, argv);
-  const AppliedPreset preset = arguments.read(schema);
+  const AppliedPreset preset = read(arguments, schema);
   if (session.rank() == 0) {
     if (!preset.name.empty()) TAPER_INFO(preset.summary());
     require_output_directory("Output/Directory", options.output);

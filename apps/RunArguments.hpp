@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arguments of commands that follow a run file and can go on from a checkpoint.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "driver/StopRequest.hpp"
+#include "param/CommandLine.hpp"
+#include "param/CurrentValue.hpp"
+#include "param/ParamFile.hpp"
+#include "param/Schema.hpp"
+
+namespace taper {
+
+struct RunArguments {
+  // What a command says of its own.
+  struct Words {
+    const char *set_example, *resume, *check;
+  };
+
+  std::string run_file, resume = "auto", print;
+  std::vector<std::string> assignments;
+  double deadline = deadline_of_environment();
+  bool dump_default = false, check = false;
+
+  void declare(param::CommandLine& line, const Words& words) {
+    line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
+    line.repeated("set", assignments, "NAME=VALUE",
+                  std::string("overrides a value, e.g. \"") + words.set_example + "\"");
+    line.text("resume", resume, "auto|none|DIR", words.resume);
+    line.number("deadline", deadline, "T",
+                "seconds since 1970 at which the job is over: it saves and stops before that "
+                "(default: TAPER_DEADLINE)")
+        .above(0);
+    line.flag("dump-default", dump_default,
+              "prints a complete run file with the default values and exits");
+    line.text("print", print, "NAME",
+              "prints the value that a parameter has in this run, e.g. \"Output/Directory\", and "
+              "exits (for scripts)");
+    line.flag("check", check, words.check);
+  }
+
+  // The run file with the values that override it.
+  param::ParamFile file() const {
+    param::ParamFile file =
+        run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
+    for (const auto& assignment : assignments) file.set(assignment);
+    return file;
+  }
+
+  // Prints what was asked for instead of a run; false where nothing was. `read` fills the schema.
+  template <class Read>
+  bool answered(param::Schema& schema, const Read& read) const {
+    if (dump_default) {
+      std::fputs(schema.defaults_yaml().c_str(), stdout);
+    } else if (!print.empty()) {
+      read(schema);
+      std::printf("%s\n", param::current_value(schema, print).c_str());
+    } else {
+      return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace taper
