@@ -8,27 +8,16 @@
 #include <string>
 
 #include "device/Runtime.hpp"
+#include "engine/SmallConfig.hpp"
 #include "engine/Truncation.hpp"
 #include "kernels/logits.hpp"
 
 using namespace taper;
+using taper::test::config_of;
 
 namespace {
 
 constexpr double kRarest = -25.0;  // log-prob; integer masses end at 2^-40
-
-ModelConfig config_of(int vocab) {
-  ModelConfig c;
-  c.layers = 1;
-  c.hidden = 64;
-  c.heads = 8;
-  c.kv_heads = 4;
-  c.head_dim = 8;
-  c.intermediate = 512;
-  c.vocab = vocab;
-  c.max_positions = 64;
-  return c;
-}
 
 // Logits of one row on one rank.
 struct Row {

@@ -14,26 +14,15 @@
 #include "base/Random.hpp"
 #include "comm/Collectives.hpp"
 #include "device/Runtime.hpp"
+#include "engine/SmallConfig.hpp"
 
 using namespace taper;
+using taper::test::config_of;
 
 namespace {
 
 constexpr ControlWord kWord = 0xfedcba9876543210u;
 constexpr float kNone = -std::numeric_limits<float>::infinity();
-
-ModelConfig config_of(int vocab) {
-  ModelConfig c;
-  c.layers = 1;
-  c.hidden = 64;
-  c.heads = 8;
-  c.kv_heads = 4;
-  c.head_dim = 8;
-  c.intermediate = 512;
-  c.vocab = vocab;
-  c.max_positions = 64;
-  return c;
-}
 
 // The shard of some logits that a rank of `group` would hold, with their statistics.
 struct ShardedLogits {

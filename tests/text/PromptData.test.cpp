@@ -1,29 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/PromptData.hpp"
 
-#include <unistd.h>
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "Golden.hpp"
+#include "TemporaryFile.hpp"
 
 namespace taper::testing {
 namespace {
-
-// A file that is removed again.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() /
-              ("taper-prompts-" + std::to_string(::getpid()) + ".jsonl")) {
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string data_error(const std::string& text) {
   const TemporaryFile file(text);

@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/SftData.hpp"
 
-#include <unistd.h>
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "Golden.hpp"
+#include "TemporaryFile.hpp"
 
 namespace taper::testing {
-namespace {
-
-// A file that is removed again.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() /
-              ("taper-sft-" + std::to_string(::getpid()) + ".jsonl")) {
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-}  // namespace
-
 TEST_CASE("examples in all their forms") {
   const TemporaryFile file(
       R"({"prompt": "1+1=", "response": "2", "ground_truth": "2"}
