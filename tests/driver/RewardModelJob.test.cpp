@@ -7,9 +7,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "comm/Collectives.hpp"
-#include "driver/MetricSeries.hpp"
 #include "driver/RewardDirectory.hpp"
 #include "driver/TestRanks.hpp"
+#include "driver/TuningRuns.hpp"
 #include "io/Json.hpp"
 #include "io/MetricTable.hpp"
 #include "support/Scratch.hpp"
@@ -40,30 +40,17 @@ struct Fixture : TestRanks {
     const Json& settings = golden["settings"];
     RewardModelOptions o;
     o.model.directory = (scratch / "start").string();
-    o.model.type = WeightType::kF32;
     o.data.files = {kGolden + "/train.jsonl"};
     o.data.validation_files = {kGolden + "/held_out.jsonl"};
     o.data.shuffle = false;
-    o.epochs = settings["epochs"];
     o.batch_pairs = settings["batch_pairs"];
     o.center_rewards = settings["center_rewards"];
-    o.validate_every = 1;
-    o.training.max_tokens = 64;
-    o.adamw = {settings["beta1"], settings["beta2"], settings["epsilon"], settings["weight_decay"],
-               settings["clip_norm"]};
-    o.schedule.kind = ScheduleOptions::Kind::kCosine;
-    o.schedule.peak = settings["learning_rate"];
-    o.schedule.warmup_steps = settings["warmup_steps"];
-    o.schedule.final_share = settings["final_share"];
+    apply_golden_settings(o, settings);
     o.output = (scratch / name).string();
     return o;
   }
-  // Rank 0 writes last.
   ExitCode run(const RewardModelOptions& o, const std::string& resume = "none") const {
-    const ExitCode code =
-        RewardModelJob(o, ranks).run({"", nullptr, find_resume_point(ranks, resume, o.run_path())});
-    barrier(ranks.world());
-    return code;
+    return run_job<RewardModelJob>(o, ranks, resume);
   }
   // What a job on these pairs says before it begins.
   std::string error(const std::string& pairs, int max_tokens = 64) const {
@@ -86,10 +73,6 @@ struct Fixture : TestRanks {
   Scratch scratch;
   Json golden = read_json_file(kGolden + "/golden.json");
 };
-
-Series metrics_of(const RewardModelOptions& o) {
-  return metrics_of_run(o.run_path());
-}
 
 }  // namespace
 
@@ -156,14 +139,7 @@ TEST_CASE("a resumed run has the bits of a straight one") {
   RewardModelOptions parts = straight;
   parts.output = (f.scratch / "parts").string();
   f.run(parts);
-  // As if killed behind the first checkpoint.
-  const fs::path checkpoints = fs::path(parts.run_path()) / "checkpoints";
-  REQUIRE(CheckpointStore::list(checkpoints).size() > 1);
-  if (f.ranks.rank() == 0) {
-    CheckpointStore(checkpoints, 1).remove_after(8);
-    fs::remove_all(parts.output);
-  }
-  barrier(f.ranks.world());
+  kill_behind(8, parts, f.ranks);
   f.run(parts, "auto");
   CHECK(slurp(fs::path(parts.output) / "model.safetensors") ==
         slurp(fs::path(straight.output) / "model.safetensors"));

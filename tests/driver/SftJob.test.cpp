@@ -7,8 +7,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "comm/Collectives.hpp"
-#include "driver/MetricSeries.hpp"
 #include "driver/TestRanks.hpp"
+#include "driver/TuningRuns.hpp"
 #include "io/Json.hpp"
 #include "io/MetricTable.hpp"
 #include "support/Scratch.hpp"
@@ -28,26 +28,13 @@ const std::string kGolden = TAPER_GOLDEN_DIR "/sft";
 SftOptions golden_run(const Json& settings, const std::string& output) {
   SftOptions o;
   o.model.directory = TAPER_GOLDEN_DIR "/models/llama_a";
-  o.model.type = WeightType::kF32;
   o.data.files = {kGolden + "/train.jsonl"};
   o.data.validation_files = {kGolden + "/held_out.jsonl"};
   o.data.shuffle = false;
-  o.epochs = settings["epochs"];
   o.batch_tokens = settings["batch_tokens"];
-  o.validate_every = 1;
-  o.training.max_tokens = 64;
-  o.adamw = {settings["beta1"], settings["beta2"], settings["epsilon"], settings["weight_decay"],
-             settings["clip_norm"]};
-  o.schedule.kind = ScheduleOptions::Kind::kCosine;
-  o.schedule.peak = settings["learning_rate"];
-  o.schedule.warmup_steps = settings["warmup_steps"];
-  o.schedule.final_share = settings["final_share"];
+  apply_golden_settings(o, settings);
   o.output = output;
   return o;
-}
-
-Series metrics_of(const SftOptions& options) {
-  return metrics_of_run(options.run_path());
 }
 
 struct Fixture : TestRanks {
@@ -56,12 +43,8 @@ struct Fixture : TestRanks {
   SftOptions options(const std::string& name) const {
     return golden_run(golden["settings"], (scratch / name).string());
   }
-  // Rank 0 writes last.
   ExitCode run(const SftOptions& o, const std::string& resume = "none") const {
-    const ExitCode code =
-        SftJob(o, ranks).run({"", nullptr, find_resume_point(ranks, resume, o.run_path())});
-    barrier(ranks.world());
-    return code;
+    return run_job<SftJob>(o, ranks, resume);
   }
 
   Scratch scratch;
@@ -107,14 +90,7 @@ TEST_CASE("a resumed fine-tuning has the bits of a straight one") {
   SftOptions parts = straight;
   parts.output = (f.scratch / "parts").string();
   f.run(parts);
-  // As if killed behind the first checkpoint.
-  const fs::path checkpoints = fs::path(parts.run_path()) / "checkpoints";
-  REQUIRE(CheckpointStore::list(checkpoints).size() > 1);
-  if (f.ranks.rank() == 0) {
-    CheckpointStore(checkpoints, 1).remove_after(4);
-    fs::remove_all(parts.output);
-  }
-  barrier(f.ranks.world());
+  kill_behind(4, parts, f.ranks);
   f.run(parts, "auto");
   CHECK(slurp(fs::path(parts.output) / "model.safetensors") ==
         slurp(fs::path(straight.output) / "model.safetensors"));
