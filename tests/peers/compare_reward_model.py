@@ -11,8 +11,6 @@ AutoModelForSequenceClassification, and its rewards of the held-out responses ar
 inside the tolerance, 1 outside, 2 when the tool failed. The model must have a ChatML template (SmolLM2-Instruct has).
 """
 
-import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -94,21 +92,14 @@ def reference(args, start, train, held_out):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--taper", required=True, help="the executable")
-    parser.add_argument("--model", required=True, help="Hugging Face directory")
-    parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--launcher", default="", help="words before the executable")
-    parser.add_argument("--tp", type=int, default=1, help="tensor-parallel degree")
-    args = parser.parse_args()
+    args = compare_sft.parse_arguments(__doc__, steps=10)
     transformers.logging.set_verbosity_error()
     tokenizer = transformers.AutoTokenizer.from_pretrained(args.model)
     train, held_out = make_pairs(5, 20), make_pairs(6, 3)
     coded = [[encode(tokenizer, pair) for pair in pairs] for pairs in (train, held_out)]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        for name, lines in (("train", train), ("held_out", held_out)):
-            (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        compare_sft.write_examples(folder, train, held_out)
         torch.manual_seed(1)
         transformers.AutoModelForSequenceClassification.from_pretrained(
             args.model, num_labels=1, dtype=torch.float32).save_pretrained(folder / "start")

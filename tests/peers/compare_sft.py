@@ -120,6 +120,21 @@ def reference(args, train, held_out):
     return first, rows
 
 
+def parse_arguments(description, steps):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--taper", required=True, help="the executable")
+    parser.add_argument("--model", required=True, help="Hugging Face directory")
+    parser.add_argument("--steps", type=int, default=steps)
+    parser.add_argument("--launcher", default="", help="words before the executable")
+    parser.add_argument("--tp", type=int, default=1, help="tensor-parallel degree")
+    return parser.parse_args()
+
+
+def write_examples(folder, train, held_out):
+    for name, lines in (("train", train), ("held_out", held_out)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
 def run_job(args, name, folder, more):
     """The metrics of a fine-tuning command on folder/train.jsonl, in f32, with its result in folder/out."""
     values = {"Model/Weight Type": "f32", "Data/Files": f"[{folder}/train.jsonl]",
@@ -137,20 +152,13 @@ def run_job(args, name, folder, more):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--taper", required=True, help="the executable")
-    parser.add_argument("--model", required=True, help="Hugging Face directory")
-    parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--launcher", default="", help="words before the executable")
-    parser.add_argument("--tp", type=int, default=1, help="tensor-parallel degree")
-    args = parser.parse_args()
+    args = parse_arguments(__doc__, steps=8)
     transformers.logging.set_verbosity_error()
     tokenizer = transformers.AutoTokenizer.from_pretrained(args.model)
     train, held_out = make_chats(5, 20), make_chats(6, 3)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        for name, lines in (("train", train), ("held_out", held_out)):
-            (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_examples(folder, train, held_out)
         ours = run_job(args, "sft", folder, {"Model/Directory": args.model, "Training/Batch Tokens": BATCH_TOKENS,
                                              "Optimizer/Learning Rate": RATE, "Optimizer/Warmup Steps": WARMUP})
     first, rows = reference(args, [encode(tokenizer, line) for line in train],
