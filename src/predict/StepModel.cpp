@@ -160,14 +160,12 @@ void StepModel::begin() {
 // Steps of snapshots are few and of a moment, the last ones of a small batch: a whole generation
 // says better how the machine is today.
 void StepModel::learn(std::int64_t measured_ns, std::int64_t expected_ns) {
-  if (measured_ns > 0 && expected_ns > 0) {
-    const std::int64_t seen =
-        scale_ *
-        std::clamp(measured_ns * 1024 / expected_ns, std::int64_t{512}, std::int64_t{2048}) / 1024;
-    generations_ = std::min(generations_ + 1, kScaleMemory - 1);
-    scale_ = bounded(scale_ + (seen - scale_) / (generations_ + 1));
-  }
-  begin();
+  if (measured_ns <= 0 || expected_ns <= 0) return;
+  const std::int64_t seen =
+      scale_ * std::clamp(measured_ns * 1024 / expected_ns, std::int64_t{512}, std::int64_t{2048}) /
+      1024;
+  generations_ = std::min(generations_ + 1, kScaleMemory - 1);
+  scale_ = bounded(scale_ + (seen - scale_) / (generations_ + 1));
 }
 
 std::int64_t StepModel::total(int tp) const {

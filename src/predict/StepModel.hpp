@@ -72,7 +72,7 @@ class StepModel {
 
   // Starts a generation: all degrees are as slow as whole generations of the past were.
   void begin();
-  // Ends one: its time as measured, and as the factors of its start let expect. Also begins anew.
+  // Ends one: its time as measured, and as the factors of its start let expect.
   void learn(std::int64_t measured_ns, std::int64_t expected_ns);
   // Time of a generation by what the profile says of it, in 1/1024.
   int scale() const { return static_cast<int>(scale_ >> 10); }
