@@ -20,6 +20,7 @@ RANKS, ITERATIONS, HANG_SECONDS = 2, 3, 4
 # and the rename.
 PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "publish", "output", "save_checkpoint",
           "write_state", "write_state:3", "save_checkpoint:1", "save_checkpoint:2", "save_checkpoint:3"]
+CRITIC_PHASES = ["values", "update_critic"]  # of a PPO run
 ONLY_RANK_0 = ("save_checkpoint:2", "save_checkpoint:3")
 REPORT = {"kill": r"KILLED BY SIGNAL: 9|EXIT CODE: 9|signal 9|Killed", "throw": r"\[rank %d\] error: a fault on purpose",
           "freeze": r"no progress for more than \d+ s: phase", "stray": r"no progress for more than|failed on rank"}
@@ -27,12 +28,13 @@ SHORT = [("testing", 1, "kill"), ("gen:5", 1, "kill"), ("reward", 0, "kill"), ("
          ("update_actor", 1, "kill"), ("publish", 1, "kill"), ("write_state:3", 1, "kill"),
          ("save_checkpoint:2", 0, "kill"), ("gen:5", 1, "throw"), ("gen:5", 1, "freeze"), ("write_state:3", 1, "throw"),
          ("write_state:3", 1, "freeze"), ("update_actor", 1, "stray")]
+CRITIC_SHORT = [("values", 1, "kill"), ("update_critic", 1, "kill"), ("update_critic", 0, "throw")]
 
 
-def grid() -> list[tuple[str, int, str]]:
-    cases = [(phase, rank, kind) for phase in PHASES for rank in range(RANKS) for kind in ("kill", "throw", "freeze")
+def grid(phases: list[str]) -> list[tuple[str, int, str]]:
+    cases = [(phase, rank, kind) for phase in phases for rank in range(RANKS) for kind in ("kill", "throw", "freeze")
              if rank == 0 or phase not in ONLY_RANK_0]
-    return cases + [(phase, rank, "stray") for phase in PHASES if ":" not in phase for rank in range(RANKS)]
+    return cases + [(phase, rank, "stray") for phase in phases if ":" not in phase for rank in range(RANKS)]
 
 
 def check(condition: bool, what: str, text: str = "") -> None:
@@ -40,8 +42,10 @@ def check(condition: bool, what: str, text: str = "") -> None:
         sys.exit(f"FAILED: {what}\n{text}")
 
 
-def weights(output: Path) -> bytes:
-    return (output / f"checkpoints/iter_{ITERATIONS:06d}/model.safetensors").read_bytes()
+def weights(output: Path) -> list[bytes]:
+    """Of the policy, and of the critic where there is one."""
+    last = output / f"checkpoints/iter_{ITERATIONS:06d}"
+    return [file.read_bytes() for file in sorted(last.rglob("model.safetensors"))]
 
 
 def check_end(outcome, output: Path, what: str, rank: int, kind: str) -> None:
@@ -56,7 +60,7 @@ def check_end(outcome, output: Path, what: str, rank: int, kind: str) -> None:
         check(state["state"] == "failed" and state["why"], f"{what}: {state}", outcome.text)
 
 
-def run_case(runs: Runs, model: Path, straight: bytes, phase: str, rank: int, kind: str, resume: bool,
+def run_case(runs: Runs, model: Path, straight: list[bytes], phase: str, rank: int, kind: str, resume: bool,
              **settings) -> float:
     name, _, step = phase.partition(":")
     fault = f"{name}:{rank}:{kind}:2" + (f":{step}" if step else "")
@@ -85,17 +89,21 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--long", action="store_true", help="every kind in every phase on both ranks")
     parser.add_argument("--only", default="", help="cases whose phase:rank:kind contains this")
+    parser.add_argument("--critic", action="store_true", help="the phases that only a PPO run has")
     args = parser.parse_args()
+    settings = {"Algorithm__Preset": "ppo"} if args.critic else {}
+    cases = grid(CRITIC_PHASES if args.critic else PHASES) if args.long else CRITIC_SHORT if args.critic else SHORT
     with tempfile.TemporaryDirectory(prefix="taper-faults-") as scratch:
         runs = Runs(args, Path(scratch))
         model = runs.make_model()
-        outcome = runs.run(runs.train(model, runs.folder / "straight", Run__Hang_Seconds=60), RANKS)
+        outcome = runs.run(runs.train(model, runs.folder / "straight", **settings, Run__Hang_Seconds=60), RANKS)
         check(outcome.code == 0, "the undisturbed run failed", outcome.text)
-        for phase, rank, kind in grid() if args.long else SHORT:
+        for phase, rank, kind in cases:
             if args.only in f"{phase}:{rank}:{kind}":
                 # Before the checkpoint all faults leave the same behind: the short form resumes from one of them.
-                resume = args.long or phase in ("gen:5", "write_state:3", "save_checkpoint:2")
-                seconds = run_case(runs, model, weights(runs.folder / "straight"), phase, rank, kind, resume)
+                resume = args.long or phase in ("gen:5", "write_state:3", "save_checkpoint:2", "values")
+                straight = weights(runs.folder / "straight")
+                seconds = run_case(runs, model, straight, phase, rank, kind, resume, **settings)
                 print(f"{kind} of rank {rank} in {phase}: ended after {seconds:.1f} s"
                       + ("; resumed to the same weights" if resume else ""), flush=True)
 

@@ -20,6 +20,8 @@ from taper_runs import Runs, arguments, finish, leftovers, ranks_of, status
 
 PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "publish", "output", "save_checkpoint",
           "write_state:2"]
+CRITIC_PHASES = ["values", "update_critic"]  # of a PPO run
+BEFORE_UPDATE = {"testing", "gen", "gen:5", "reward", "ref", "values", "adv"}
 ITERATIONS = 3
 
 
@@ -32,8 +34,9 @@ def results(output: Path) -> list[bytes]:
     last = f"iter_{ITERATIONS:06d}"
     records = map(json.loads, (output / "metrics.jsonl").read_text().splitlines())
     held_out = [(r["step"], name, r[name]) for r in records for name in r if name.startswith("val/")]
-    return [(output / "checkpoints" / last / "model.safetensors").read_bytes(),
-            (output / "rollouts" / f"{last}.h5").read_bytes(), json.dumps(held_out).encode()]
+    models = sorted((output / "checkpoints" / last).rglob("model.safetensors"))  # the critic's, too
+    return [*(file.read_bytes() for file in models), (output / "rollouts" / f"{last}.h5").read_bytes(),
+            json.dumps(held_out).encode()]
 
 
 def is_listening(pid: int) -> bool:
@@ -72,8 +75,7 @@ def in_phase(runs: Runs, words: list[str], output: Path, ranks: int, straight: l
     outcome = runs.run(words, ranks, env={"TAPER_FAULT": fault})
     check_stopped(outcome, output, "SIGTERM", fault)
     check(outcome.code == 75, f"{fault}: exit code {outcome.code}", outcome.text)
-    early = PHASES.index(phase) < PHASES.index("update_actor")
-    check(status(output)["iteration"] == (1 if early else 2), f"{fault}: {status(output)}", outcome.text)
+    check(status(output)["iteration"] == (1 if phase in BEFORE_UPDATE else 2), f"{fault}: {status(output)}", outcome.text)
     finish_and_compare(runs, words, output, ranks, straight, fault)
 
 
@@ -113,6 +115,23 @@ def at_random(runs: Runs, words: list[str], output: Path, ranks: int, straight: 
     return stops
 
 
+def undisturbed(runs: Runs, model: Path, output: Path, ranks: int, changes: dict) -> tuple[float, list[bytes]]:
+    """Its seconds and results."""
+    start = time.monotonic()
+    outcome = runs.run(runs.train(model, output, **changes), ranks)
+    check(outcome.code == 0, "the undisturbed run failed", outcome.text)
+    return time.monotonic() - start, results(output)
+
+
+def in_phases_of_critic(runs: Runs, model: Path, changes: dict, ranks: int) -> None:
+    changes = {**changes, "Algorithm__Preset": "ppo"}
+    folder = runs.folder / "critic"
+    _, straight = undisturbed(runs, model, folder / "straight", ranks, changes)
+    for phase in CRITIC_PHASES:
+        output = folder / phase
+        in_phase(runs, runs.train(model, output, **changes), output, ranks, straight, phase)
+
+
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--long", action="store_true", help="every phase and many random stops, on 1 to 3 ranks")
@@ -127,10 +146,9 @@ def main() -> None:
             # A checkpoint only at the end: a stop must save by itself.
             changes = dict(Checkpoint__Every=0, Run__Hang_Seconds=60, Evaluation__Prompts=32,
                            Rollout__Tensor_Parallel=2 if ranks == 2 else 1)
-            start = time.monotonic()
-            outcome = runs.run(runs.train(model, folder / "straight", **changes), ranks)
-            check(outcome.code == 0, "the undisturbed run failed", outcome.text)
-            span, straight = time.monotonic() - start, results(folder / "straight")
+            span, straight = undisturbed(runs, model, folder / "straight", ranks, changes)
+            if ranks == 2:
+                in_phases_of_critic(runs, model, changes, ranks)
             for phase in PHASES if args.long else ["testing", "gen:5", "reward", "update_actor", "save_checkpoint"]:
                 every = {"Checkpoint__Every": 1} if phase.startswith(("save", "write")) else {}
                 output = folder / phase.replace(":", "-")
