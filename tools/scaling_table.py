@@ -26,8 +26,13 @@ def read_run(directory):
     rest = records[1:]
     return {"directory": directory, "ranks": ranks, "iterations": len(rest),
             "step": median(r["timing_s/step"] for r in rest), "gen": median(r["timing_s/gen"] for r in rest),
-            "train": median(r["timing_s/update_actor"] for r in rest),
+            "train": median(map(train_seconds, rest)),
             "tokens": median(r["perf/throughput"] for r in rest) * ranks}
+
+
+def train_seconds(record):
+    """Of an iteration: PPO's critic may learn alone at first, other algorithms have none."""
+    return record.get("timing_s/update_actor", 0.0) + record.get("timing_s/update_critic", 0.0)
 
 
 def table(runs):

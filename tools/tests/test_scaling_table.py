@@ -42,6 +42,14 @@ class ScalingTable(unittest.TestCase):
         self.assertEqual(rows, [["2", "3", "3.20", "1.60", "0.80", "375", "1.00", "1.00", two],
                                 ["4", "2", "2.00", "1.00", "0.50", "600", "1.60", "0.80", four]])
 
+    def test_a_critic_that_learns_counts_as_training(self) -> None:
+        alone = {key: value for key, value in record(2, 2, 3.0).items() if key != "timing_s/update_actor"}
+        ppo = self.write("ppo", [record(1, 2, 9.0), {**alone, "timing_s/update_critic": 0.5},
+                                 {**record(3, 2, 3.0), "timing_s/update_critic": 0.75}])
+        done = self.run_script(ppo)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines()[1].split()[4], "1.00")
+
     def test_what_is_no_run(self) -> None:
         short = self.write("short", [record(1, 2, 1.0)])
         done = self.run_script(short)
