@@ -160,12 +160,13 @@ class Results:
     def rollouts(self, iterations: Iterable[int] = (), last: int = 0) -> Iterator[Rollouts]:
         """The rollouts of these iterations, of the last so many, or of all; one file at a time."""
         files = self.rollout_files()
+        iterations = list(iterations)
         for iteration in iterations:
             if iteration not in files:
                 raise ReadError(
                     f"{self.directory}/rollouts has no iteration {iteration} (it has {_span(files)})"
                 )
-        wanted = list(iterations) or (list(files)[-last:] if last else list(files))
+        wanted = iterations or (list(files)[-last:] if last else list(files))
         for iteration in wanted:
             yield read_rollouts(files[iteration])
 

@@ -80,6 +80,7 @@ class OneRun(unittest.TestCase):
             [r.path.name for r in run.rollouts(last=1)], ["iter_1000007.h5"]
         )
         self.assertEqual([r.iteration for r in run.rollouts([7])], [7])
+        self.assertEqual([r.iteration for r in run.rollouts(i for i in [7])], [7])
         with self.assertRaisesRegex(ReadError, "no iteration 8 .it has 7 to 1000007"):
             list(run.rollouts([8]))
         samples = list(run.samples(7))
