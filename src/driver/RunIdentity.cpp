@@ -90,7 +90,7 @@ Facts clock_facts() {
 }  // namespace
 
 Facts transport_settings(const std::vector<std::string>& environment) {
-  constexpr std::string_view kPrefixes[] = {"UCX_", "MPIR_CVAR_", "FI_", "NCCL_"};
+  constexpr std::string_view kPrefixes[] = {"UCX_", "MPIR_CVAR_", "FI_", "NCCL_", "OMPI_MCA_"};
   constexpr std::string_view kHarmless[] = {"LOG", "DEBUG", "WARN", "STATS", "VFS", "VERBOSE"};
   Facts facts;
   for (const std::string& entry : environment) {

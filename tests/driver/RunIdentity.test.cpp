@@ -13,9 +13,11 @@ using namespace taper::test;
 TEST_CASE("settings of the transport count, those of its logging do not") {
   const Facts facts = transport_settings({"UCX_TLS=tcp,self", "SHELL=sh", "MPIR_CVAR_NOLOCAL=1",
                                           "UCX_LOG_LEVEL=info", "MPIR_CVAR_DEBUG_SUMMARY=1",
-                                          "UCX_NET_DEVICES=", "UCX"});
-  CHECK(facts ==
-        Facts{{"UCX_TLS", "tcp,self"}, {"MPIR_CVAR_NOLOCAL", "1"}, {"UCX_NET_DEVICES", ""}});
+                                          "UCX_NET_DEVICES=", "UCX", "OMPI_MCA_btl=tcp,self"});
+  CHECK(facts == Facts{{"UCX_TLS", "tcp,self"},
+                       {"MPIR_CVAR_NOLOCAL", "1"},
+                       {"UCX_NET_DEVICES", ""},
+                       {"OMPI_MCA_btl", "tcp,self"}});
 }
 
 TEST_CASE("an identity survives as text") {
