@@ -14,10 +14,13 @@ export OMP_PROC_BIND=false KOKKOS_DISABLE_WARNINGS=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
+# count_cores: that this process may use. A number of OpenMP threads in the environment would lower what nproc says.
+count_cores() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }
+
 # count_jobs: parallel compilers, one to a core that this process may use and to 1.5 GB of memory.
 count_jobs() {
   local cores memory
-  cores="$(nproc)"
+  cores="$(count_cores)"
   memory="$(awk '/MemAvailable/ { print int($2 / 1572864) }' /proc/meminfo 2> /dev/null)"
   if [[ -n "$memory" && "$memory" -lt "$cores" ]]; then cores=$((memory < 1 ? 1 : memory)); fi
   printf '%s' "$cores"

@@ -107,7 +107,7 @@ private_apt_get() {
 # build_and_install WORK PREFIX LABEL OPTIONS...: WORK/source, configured for PREFIX, ends in
 # WORK/stage/PREFIX.
 build_and_install() {
-  local work="$1" prefix="$2" label="$3" jobs="${TAPER_DEPS_JOBS:-$(nproc)}"
+  local work="$1" prefix="$2" label="$3" jobs="${TAPER_DEPS_JOBS:-$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)}"
   shift 3
   step "$label-configure" cmake -S "$work/source" -B "$work/build" -G Ninja \
     -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib \
