@@ -73,10 +73,7 @@ int run_generate(int argc, char** argv) {
             "writes the account of consultations and layout changes, HDF5");
   line.text("chat-template", chat_template, "FAMILY",
             "how messages become text: auto (the model's own) or a family");
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
+  if (line.shows_help(argc, argv)) return 0;
   check_sampling(options);
   Session session(argc, argv);
   options.type = arguments.type;

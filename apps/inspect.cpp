@@ -89,10 +89,7 @@ int run_inspect(int argc, char** argv) {
           "prints the first N samples of a rollout file, or of the newest one of a run, as text")
       .at_least(1);
   line.text("model", model, "DIR", "whose tokenizer reads them; default: the model of the run");
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
+  if (line.shows_help(argc, argv)) return 0;
   TAPER_VALIDATE(int{!path.empty()} + int{!repair.empty()} + int{!schema.empty()} == 1,
                  "taper inspect: give either PATH or --repair RUN_DIR or --schema FORMAT");
   TAPER_VALIDATE(text > 0 ? !path.empty() : model.empty(),

@@ -34,10 +34,7 @@ int run_score(int argc, char** argv) {
   line.integer("max-tokens", options.max_tokens, "N",
                "tokens per micro-batch; longer sequences stand alone")
       .at_least(1);
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
+  if (line.shows_help(argc, argv)) return 0;
   Session session(argc, argv);
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;

@@ -104,10 +104,7 @@ int run_simulate(int argc, char** argv) {
   Arguments a;
   param::CommandLine line("taper simulate", "The layout policy on described machines.");
   declare(line, a);
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
+  if (line.shows_help(argc, argv)) return 0;
   if (a.dump_default) {
     SimulateOptions options;
     param::Schema schema;

@@ -189,8 +189,10 @@ CommandLine::Declared CommandLine::add(const std::string& name, const std::strin
   return Declared(*options_.back());
 }
 
-CommandLine::Next CommandLine::parse(int argc, const char* const* argv) {
-  return parse(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+bool CommandLine::shows_help(int argc, const char* const* argv) {
+  if (parse({argv + std::min(argc, 1), argv + argc}) == Next::kRun) return false;
+  std::fputs(help().c_str(), stdout);
+  return true;
 }
 
 CommandLine::Next CommandLine::parse(const std::vector<std::string>& arguments) {

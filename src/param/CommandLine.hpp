@@ -8,8 +8,7 @@
 //   line.repeated("set", options.assignments, "NAME=VALUE", "overrides a value of the run file");
 //   line.integer("seed", options.seed, "S", "seed of all random numbers").at_least(0);
 //   line.flag("check", options.check, "validates the input and exits");
-//   if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) { std::cout << line.help();
-//   ...
+//   if (line.shows_help(argc, argv)) return 0;
 #pragma once
 
 #include <memory>
@@ -88,7 +87,9 @@ class CommandLine {
   // Fills the members from the arguments behind the program's (and subcommand's) name. Throws
   // Error(kBadInput). Asked for --help, it stops there and checks nothing.
   Next parse(const std::vector<std::string>& arguments);
-  Next parse(int argc, const char* const* argv);  // argv[0] is skipped
+  // The same of main()'s arguments, argv[0] is skipped. Asked for --help, it prints it to stdout
+  // and returns true.
+  bool shows_help(int argc, const char* const* argv);
 
   // Whether the last parse() met this option.
   bool given(const std::string& name) const;
