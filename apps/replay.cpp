@@ -7,67 +7,66 @@
 #include "driver/ReplayJob.hpp"
 #include "io/AtomicFile.hpp"
 #include "param/CommandLine.hpp"
+#include "predict/LengthLaw.hpp"
 
 namespace taper {
+
+namespace {
+
+std::vector<std::pair<std::string, std::vector<LengthLaw>>> law_choices() {
+  std::vector<std::pair<std::string, std::vector<LengthLaw>>> choices{{"none", {}},
+                                                                      {"all", all_length_laws()}};
+  for (const auto& [name, law] : named_length_laws())
+    choices.emplace_back(name, std::vector<LengthLaw>{law});
+  return choices;
+}
+
+void declare(param::CommandLine& line, ReplayOptions& o) {
+  line.text("profile", o.profile, "FILE", "step times of the machine: profile.h5").required();
+  line.repeated("run", o.runs, "DIR",
+                "recorded lengths: a run with rollouts/*.h5, or one such file");
+  line.choice(
+      "law", o.laws,
+      "lengths by a described law, instead of runs; default: all laws where there is no run",
+      law_choices());
+  line.integer("ranks", o.ranks, "N", "generation ranks; 0: those of the profile").at_least(0);
+  line.list("tp", o.policy.degrees, "T,...", "degrees allowed; default: all of the profile");
+  line.integer("seeds", o.seeds, "N", "runs per law").at_least(1);
+  line.integer("iterations", o.iterations, "N", "generations per run of a law").at_least(1);
+  line.integer(
+          "warm-up", o.account.warm_up, "N",
+          "generations that come before them (of a run: its first ones), from which the policy "
+          "learns but which are not accounted")
+      .at_least(0);
+  line.integer("sequences", o.sequences, "N", "responses per generation of a law").at_least(1);
+  line.integer("prompt-tokens", o.prompt_tokens, "N", "length of a law's prompts").at_least(1);
+  line.integer("max-new-tokens", o.max_new_tokens, "N",
+               "limit of response lengths; 0: 1024 of a law, the longest response of a run")
+      .at_least(0);
+  line.integer("max-running", o.max_running, "N", "sequences in flight per rank").at_least(1);
+  line.integer("seed", o.policy.seed, "S", "seed of the policy's scenarios").at_least(0);
+  line.integer("scenarios", o.policy.scenarios, "N", "length scenarios per decision")
+      .at_least(PolicyOptions::kLeastScenarios)
+      .at_most(PolicyOptions::kMostScenarios);
+  line.integer("low-percent", o.policy.low_percent, "P",
+               "a switch must save time at this quantile of the scenarios")
+      .at_least(1)
+      .at_most(50);
+  line.flag("mixed", o.policy.mixed_groups, "groups of different degrees");
+  line.flag("repack", o.policy.repack, "moving sequences without changing the layout");
+}
+
+}  // namespace
 
 int run_replay(int argc, char** argv) {
   ReplayOptions options;
   std::string output;
-  int law = -1;
-  constexpr int kNone = -1, kAll = -2;
   param::CommandLine line("taper replay",
                           "Judges the layout policy on recorded or described response lengths.");
-  line.text("profile", options.profile, "FILE", "step times of the machine: profile.h5").required();
-  line.repeated("run", options.runs, "DIR",
-                "recorded lengths: a run with rollouts/*.h5, or one such file");
-  line.choice(
-      "law", law,
-      "lengths by a described law, instead of runs; default: all laws where there is no run",
-      {{"none", kNone},
-       {"all", kAll},
-       {"log-normal", static_cast<int>(LengthLaw::kLogNormal)},
-       {"heavy-tail", static_cast<int>(LengthLaw::kHeavyTail)},
-       {"no-tail", static_cast<int>(LengthLaw::kNarrow)},
-       {"bimodal", static_cast<int>(LengthLaw::kBimodal)},
-       {"truncated", static_cast<int>(LengthLaw::kTruncated)},
-       {"drifting", static_cast<int>(LengthLaw::kDrifting)}});
-  line.integer("ranks", options.ranks, "N", "generation ranks; 0: those of the profile")
-      .at_least(0);
-  line.list("tp", options.policy.degrees, "T,...", "degrees allowed; default: all of the profile");
-  line.integer("seeds", options.seeds, "N", "runs per law").at_least(1);
-  line.integer("iterations", options.iterations, "N", "generations per run of a law").at_least(1);
-  line.integer(
-          "warm-up", options.account.warm_up, "N",
-          "generations that come before them (of a run: its first ones), from which the policy "
-          "learns but which are not accounted")
-      .at_least(0);
-  line.integer("sequences", options.sequences, "N", "responses per generation of a law")
-      .at_least(1);
-  line.integer("prompt-tokens", options.prompt_tokens, "N", "length of a law's prompts")
-      .at_least(1);
-  line.integer("max-new-tokens", options.max_new_tokens, "N",
-               "limit of response lengths; 0: 1024 of a law, the longest response of a run")
-      .at_least(0);
-  line.integer("max-running", options.max_running, "N", "sequences in flight per rank").at_least(1);
-  line.integer("seed", options.policy.seed, "S", "seed of the policy's scenarios").at_least(0);
-  line.integer("scenarios", options.policy.scenarios, "N", "length scenarios per decision")
-      .at_least(PolicyOptions::kLeastScenarios)
-      .at_most(PolicyOptions::kMostScenarios);
-  line.integer("low-percent", options.policy.low_percent, "P",
-               "a switch must save time at this quantile of the scenarios")
-      .at_least(1)
-      .at_most(50);
-  line.flag("mixed", options.policy.mixed_groups, "groups of different degrees");
-  line.flag("repack", options.policy.repack, "moving sequences without changing the layout");
+  declare(line, options);
   line.text("output", output, "FILE", "the account, one JSON line per generation");
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
-  if (law == kAll || (law == kNone && options.runs.empty()))
-    options.laws = all_length_laws();
-  else if (law != kNone)
-    options.laws = {static_cast<LengthLaw>(law)};
+  if (line.shows_help(argc, argv)) return 0;
+  if (options.laws.empty() && options.runs.empty()) options.laws = all_length_laws();
   if (!output.empty()) require_writable(output);
   const auto results = replay(options);
   std::fputs(to_table(results).c_str(), stdout);

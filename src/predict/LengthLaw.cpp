@@ -40,9 +40,9 @@ const char* to_string(LengthLaw law) {
     case LengthLaw::kLogNormal:
       return "log-normal";
     case LengthLaw::kHeavyTail:
-      return "heavy tail";
+      return "heavy-tail";
     case LengthLaw::kNarrow:
-      return "no tail";
+      return "no-tail";
     case LengthLaw::kBimodal:
       return "bimodal";
     case LengthLaw::kTruncated:
@@ -58,6 +58,12 @@ const std::vector<LengthLaw>& all_length_laws() {
                                            LengthLaw::kNarrow,    LengthLaw::kBimodal,
                                            LengthLaw::kTruncated, LengthLaw::kDrifting};
   return laws;
+}
+
+std::vector<std::pair<std::string, LengthLaw>> named_length_laws() {
+  std::vector<std::pair<std::string, LengthLaw>> named;
+  for (const LengthLaw law : all_length_laws()) named.emplace_back(to_string(law), law);
+  return named;
 }
 
 std::vector<int> draw_lengths(LengthLaw law, std::uint64_t seed, std::int64_t iteration, int count,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace taper {
@@ -19,6 +20,7 @@ enum class LengthLaw {
 };
 const char* to_string(LengthLaw law);
 const std::vector<LengthLaw>& all_length_laws();
+std::vector<std::pair<std::string, LengthLaw>> named_length_laws();  // for options
 
 // Lengths of one iteration, 1 to limit.
 std::vector<int> draw_lengths(LengthLaw law, std::uint64_t seed, std::int64_t iteration, int count,

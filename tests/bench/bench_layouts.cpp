@@ -193,7 +193,7 @@ class LayoutBench {
 
   static void require_same(const std::vector<Sample>& a, const std::vector<Sample>& b,
                            const std::string& name) {
-    TAPER_EXPECT(a.size() == b.size());
+    TAPER_INSIST(a.size() == b.size(), "another number of responses under " << name);
     for (std::size_t i = 0; i < a.size(); ++i)
       if (a[i].response != b[i].response || a[i].log_probs != b[i].log_probs)
         TAPER_FAIL(ExitCode::kFailure, "response " << i << " differs under " << name);
@@ -288,12 +288,7 @@ int run(int argc, char** argv) {
   line.choice("dtype", options.type, "weights",
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   line.choice("law", options.law, "response lengths where there are no prompts",
-              {{"log-normal", LengthLaw::kLogNormal},
-               {"heavy-tail", LengthLaw::kHeavyTail},
-               {"no-tail", LengthLaw::kNarrow},
-               {"bimodal", LengthLaw::kBimodal},
-               {"truncated", LengthLaw::kTruncated},
-               {"drifting", LengthLaw::kDrifting}});
+              named_length_laws());
   line.integer("generations", options.generations, "N", "of each contestant").at_least(1);
   line.integer("sequences", options.sequences, "N", "responses per generation").at_least(1);
   line.integer("samples", options.samples, "N", "responses per prompt").at_least(1);
@@ -303,10 +298,7 @@ int run(int argc, char** argv) {
   line.number("kv-memory-mb", options.kv_memory_mb, "MB", "KV cache per rank").above(0);
   line.integer("seed", options.seed, "S", "of lengths and sampling").at_least(0);
   line.number("period-ms", period_ms, "MS", "between consultations, at least");
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
+  if (line.shows_help(argc, argv)) return 0;
   TAPER_VALIDATE(options.sequences % options.samples == 0,
                  "--sequences must be a multiple of --samples");
   options.consultation.period_ns = static_cast<std::int64_t>(1e6 * period_ms);

@@ -19,7 +19,7 @@ using namespace taper;
 
 namespace {
 
-constexpr std::int64_t kPeriod = 50'000'000;  // ns
+const std::int64_t kPeriod = PolicyOptions().consult_ns;
 
 // `alive` sequences of 400 tokens, an eighth more at each of the first half of the replicas.
 Snapshot snapshot(const Layout& layout, int alive, std::int64_t consultation) {

@@ -61,11 +61,11 @@ TEST_CASE_METHOD(Fixture, "laws are replayed and tabulated") {
   options.laws = {LengthLaw::kHeavyTail, LengthLaw::kTruncated};
   const auto results = replay(options);
   REQUIRE(results.size() == 2);
-  CHECK(results[0].name == "heavy tail");
+  CHECK(results[0].name == "heavy-tail");
   CHECK(results[0].summary.generations == 2);
   CHECK(results[1].summary.switches == 0);
   const std::string table = to_table(results);
-  CHECK(table.find("heavy tail") != std::string::npos);
+  CHECK(table.find("heavy-tail") != std::string::npos);
   CHECK(table.find("truncated") != std::string::npos);
   // Each column of the first line is explained below the table.
   std::istringstream head(table.substr(0, table.find('\n')));
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(Fixture, "laws are replayed and tabulated") {
   CHECK_THAT(table, Catch::Matchers::ContainsSubstring("\nbelow q "));
   const std::string lines = to_json_lines(results);
   const Json first = parse_json(lines.substr(0, lines.find('\n')), "account");
-  CHECK(first["name"] == "heavy tail");
+  CHECK(first["name"] == "heavy-tail");
   CHECK(first["adaptive_ns"] == results[0].runs[0][0].adaptive.time_ns);
   CHECK(first["static_ns"].size() == 2);
 }
