@@ -17,9 +17,17 @@ void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
                 : uniform +
                       "; or replicas of different sizes in the order of ranks, e.g. 4+2+2 for one "
                       "of 4 and two of 2 ranks (default: one rank each)");
+  declare_type(line, type);
+  declare_hang_seconds(line, hang_seconds);
+}
+
+void declare_type(param::CommandLine& line, WeightType& type) {
   line.choice("dtype", type, "type of the forward weights",
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
-  line.number("hang-seconds", hang_seconds, "S",
+}
+
+void declare_hang_seconds(param::CommandLine& line, double& seconds) {
+  line.number("hang-seconds", seconds, "S",
               "a rank that waits longer for the others ends the job with a report")
       .above(0);
 }

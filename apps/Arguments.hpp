@@ -24,6 +24,9 @@ struct ModelArguments {
   RankGrid grid(int ranks) const;
 };
 
+// --dtype of the forward weights, and --hang-seconds.
+void declare_type(param::CommandLine& line, WeightType& type);
+void declare_hang_seconds(param::CommandLine& line, double& seconds);
 // How responses are drawn.
 void declare_sampling(param::CommandLine& line, GenerateOptions& options);
 // Throws Error where the options do not fit each other.

@@ -50,4 +50,13 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
   return *ranks_;
 }
 
+std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards) {
+  try {
+    for (const RewardOptions& reward : rewards())
+      if (reward.kind == RewardKind::kCommand) return std::make_unique<Spawner>();
+  } catch (const Error&) {
+  }
+  return nullptr;
+}
+
 }  // namespace taper

@@ -86,17 +86,6 @@ struct EvalArguments {
   }
 };
 
-// A spawner where a reward is a command; bad input is dealt with later.
-std::unique_ptr<Spawner> make_spawner(const EvalArguments& eval, const std::string& model,
-                                      int max_new_tokens) {
-  try {
-    for (const RewardOptions& reward : eval.judged_by(model, max_new_tokens))
-      if (reward.kind == RewardKind::kCommand) return std::make_unique<Spawner>();
-  } catch (const Error&) {
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 int run_eval(int argc, char** argv) {
@@ -111,16 +100,13 @@ int run_eval(int argc, char** argv) {
   arguments.declare(line, LayoutForms::kUniform);
   eval.declare(line);
   declare_sampling(line, options);
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
+  if (line.shows_help(argc, argv)) return 0;
   eval.check(line);
   check_sampling(options);
-  // Before MPI and threads start.
-  const auto spawner = make_spawner(eval, arguments.model, options.max_new_tokens);
+  const auto judged_by = [&] { return eval.judged_by(arguments.model, options.max_new_tokens); };
+  const auto spawner = make_spawner(judged_by);
   Session session(argc, argv);
-  const auto rewards = eval.judged_by(arguments.model, options.max_new_tokens);
+  const auto rewards = judged_by();
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;
   ModelFiles files(arguments.model, "--model");

@@ -43,8 +43,7 @@ int run_profile(int argc, char** argv) {
       "on.");
   line.text("model", model, "DIR", "Hugging Face directory: config.json, *.safetensors").required();
   line.text("output", options.output, "FILE", "the profile, HDF5");
-  line.choice("dtype", options.probe.type, "type of the forward weights",
-              {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+  declare_type(line, options.probe.type);
   line.list("layouts", layouts, "TPxDP,...",
             "layouts to measure; default: all degrees of the divisor chain that the model allows");
   line.integer("max-positions", options.probe.max_positions, "N",
@@ -65,13 +64,8 @@ int run_profile(int argc, char** argv) {
               "least; the same command then goes on for as long again")
       .at_least(0);
   line.flag("fresh", options.fresh, "forgets what an earlier start has measured");
-  line.number("hang-seconds", hang_seconds, "S",
-              "a rank that waits longer for the others ends the job with a report")
-      .above(0);
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
+  declare_hang_seconds(line, hang_seconds);
+  if (line.shows_help(argc, argv)) return 0;
   Session session(argc, argv);
   options.degrees = degrees_of(layouts, session.size());
   ModelFiles files(model, "--model");

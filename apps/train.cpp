@@ -41,18 +41,12 @@ AppliedPreset read(const RunArguments& arguments, param::Schema& schema) {
   return preset;
 }
 
-// A spawner where a reward of the run file is a command; bad input is dealt with later.
-std::unique_ptr<Spawner> make_spawner(const RunArguments& arguments) {
-  try {
-    RunOptions options;
-    param::Schema schema;
-    describe(schema, options);
-    read(arguments, schema);
-    for (const RewardOptions& reward : options.rewards)
-      if (reward.kind == RewardKind::kCommand) return std::make_unique<Spawner>();
-  } catch (const Error&) {
-  }
-  return nullptr;
+std::vector<RewardOptions> rewards_of(const RunArguments& arguments) {
+  RunOptions options;
+  param::Schema schema;
+  describe(schema, options);
+  read(arguments, schema);
+  return options.rewards;
 }
 
 // Runs the job; the reason of a failure is left in status.json.
@@ -112,16 +106,13 @@ int run_train(int argc, char** argv) {
   param::CommandLine line("taper train",
                           "Trains a model by reinforcement learning, as a run file says.");
   arguments.declare(line, kWords);
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
+  if (line.shows_help(argc, argv)) return 0;
   RunOptions options;
   param::Schema schema;
   describe(schema, options);
   if (arguments.answered(schema, [&](param::Schema& filled) { read(arguments, filled); })) return 0;
-  const std::unique_ptr<Spawner> spawner = make_spawner(arguments);  // before MPI and threads start
-  StopRequest stop;                                                  // likewise
+  const auto spawner = make_spawner([&] { return rewards_of(arguments); });
+  StopRequest stop;  // likewise
   Session session(argc, argv);
   const AppliedPreset preset = read(arguments, schema);
   if (session.rank() == 0) {
