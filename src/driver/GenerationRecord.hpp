@@ -24,8 +24,9 @@ double layout_code(const Layout& layout);
 MetricValues adaptive_metrics(std::span<const GenerationReport> reports);
 
 // Adds the account of a generation to the run file: tables layout_consultations (what was seen and
-// chosen), layout_prices (every candidate of every decision that had any) and layout_switches
-// (predicted and measured cost by part). Times in seconds.
+// chosen), layout_prices (every candidate of every decision that had any), layout_switches
+// (predicted and measured cost by part) and layout_accounts (the whole generation, measured,
+// predicted and replayed). Times in seconds.
 void add_generation(RunFile& file, std::int64_t iteration, const GenerationReport& report);
 
 // What the policy learns from: one outcome for each sample, in their order.

@@ -111,7 +111,7 @@ void ProfileJob::restore() {
       require_degrees(*complete_, degrees_);
       TAPER_INFO(path_text(options_.output) << " is complete; --fresh measures it anew");
     } else {
-      TAPER_INFO(path_text(options_.output) << " is incomplete and " << partial.string()
+      TAPER_INFO(path_text(options_.output) << " is incomplete and " << path_text(partial)
                                             << " is not there: it is measured anew");
       complete_.reset();
     }

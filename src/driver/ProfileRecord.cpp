@@ -3,6 +3,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/RunIdentity.hpp"
 #include "io/Json.hpp"
@@ -64,8 +65,8 @@ ProfileRecord load_partial(const std::filesystem::path& output) {
     for (const auto& p : json.at("points")) record.points.push_back(point_of(p));
     return record;
   } catch (const std::exception& e) {
-    TAPER_FAIL(ExitCode::kBadInput, path.string() << " is no profile in the making (" << e.what()
-                                                  << "); --fresh starts anew");
+    TAPER_FAIL(ExitCode::kBadInput, path_text(path) << " is no profile in the making (" << e.what()
+                                                    << "); --fresh starts anew");
   }
 }
 
@@ -76,8 +77,8 @@ void require_same_identity(const std::filesystem::path& name, Completeness compl
   if (completeness == Completeness::kPartial)
     problems.insert(problems.end(), match.warnings.begin(), match.warnings.end());
   else
-    for (const auto& text : match.warnings) TAPER_WARN(name.string() << ": " << text);
-  TAPER_VALIDATE(problems.empty(), name.string()
+    for (const auto& text : match.warnings) TAPER_WARN(path_text(name) << ": " << text);
+  TAPER_VALIDATE(problems.empty(), path_text(name)
                                        << " cannot be gone on with: " << join(problems, "; ")
                                        << "; --fresh starts anew, or name another --output");
 }

@@ -27,7 +27,7 @@ fs::path model_of_run(const fs::path& rollouts) {
                               "name the model with --model DIR");
   const RunOptions options = read_run_options(run);
   TAPER_VALIDATE(fs::exists(fs::path(options.model.directory) / "config.json"),
-                 "the model " << options.model.directory << " of " << path_text(run)
+                 "the model " << path_text(options.model.directory) << " of " << path_text(run)
                               << " is not here (a relative name counts from where the run was "
                                  "started); name it with --model DIR");
   return options.model.directory;
@@ -92,7 +92,7 @@ RolloutSet read_rollouts_checked(const fs::path& file) {
     return read_rollouts(file);
   } catch (const Error& error) {
     TAPER_FAIL(ExitCode::kBadInput,
-               file.string() << " is damaged or no rollout file (" << error.what() << ")");
+               path_text(file) << " is damaged or no rollout file (" << error.what() << ")");
   }
 }
 
