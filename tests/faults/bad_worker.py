@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A reward worker that leaves its process id in a folder and misbehaves: bad_worker.py KIND FOLDER [SECONDS]"""
+"""A reward worker that leaves a file named by its process id in a folder and misbehaves.
+
+bad_worker.py KIND FOLDER [SECONDS]: the kind "slow" takes so many seconds, and writes when it began and ended.
+"""
 import json
 import os
 import sys
@@ -40,7 +43,10 @@ for line in sys.stdin:
     request = json.loads(line)
     assert request["response_tokens"] > 0 and request["prompt"], request
     if kind == "slow":
-        time.sleep(float(sys.argv[3]))
+        with open(os.path.join(folder, str(os.getpid())), "a") as times:
+            times.write(f"{time.time()}\n")
+            time.sleep(float(sys.argv[3]))
+            times.write(f"{time.time()}\n")
     elif kind != "good" and request["index"] == 1 and request["sample"] == 0:
         misbehave(request)
         continue

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, finish, leftovers, ranks_of, status
+from taper_runs import Runs, arguments, check, finish, leftovers, ranks_of, status
 
 REASONS = ("file size limit reached: ", "disk full: ")
 
@@ -26,11 +26,6 @@ def run_limited(runs: Runs, words: list[str], ranks: int, output: Path, size: in
     for pid in ranks_of(process, runs.taper):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     return finish(process, 60)
-
-
-def check(condition: bool, what: str, text: str) -> None:
-    if not condition:
-        sys.exit(f"FAILED: {what}\n{text}")
 
 
 def check_failed_cleanly(runs: Runs, outcome, output: Path, where: str) -> None:

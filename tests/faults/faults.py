@@ -8,12 +8,11 @@ one in the making, once it is renamed); the run must go on to the weights of an 
 """
 
 import re
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, status
+from taper_runs import Runs, arguments, check, status
 
 RANKS, ITERATIONS, HANG_SECONDS = 2, 3, 4
 # Start of each phase, and moments within: step 5 of the generation, a tensor of state.h5, before and after the manifest
@@ -35,11 +34,6 @@ def grid(phases: list[str]) -> list[tuple[str, int, str]]:
     cases = [(phase, rank, kind) for phase in phases for rank in range(RANKS) for kind in ("kill", "throw", "freeze")
              if rank == 0 or phase not in ONLY_RANK_0]
     return cases + [(phase, rank, "stray") for phase in phases if ":" not in phase for rank in range(RANKS)]
-
-
-def check(condition: bool, what: str, text: str = "") -> None:
-    if not condition:
-        sys.exit(f"FAILED: {what}\n{text}")
 
 
 def weights(output: Path) -> list[bytes]:

@@ -67,6 +67,16 @@ def disturb(runs: Runs, words: list[str], rng: random.Random, span: float, guard
     return True
 
 
+def compare(straight: Path, killed: Path, iterations: int) -> None:
+    """Ends the test where final weights differ, or metrics have other than one line per iteration."""
+    name = f"checkpoints/iter_{iterations:06d}/model.safetensors"
+    same = (straight / name).read_bytes() == (killed / name).read_bytes()
+    lines = (killed / "metrics.jsonl").read_text().count("\n")
+    if not same or lines != iterations:
+        left = sorted(p.name for p in (killed / "checkpoints").iterdir())
+        sys.exit(f"{killed.name}: weights {'equal' if same else 'DIFFER'}; {lines} lines in metrics.jsonl; {left}")
+
+
 def main() -> None:
     args = parse()
     rng = random.Random(args.seed)
@@ -83,16 +93,16 @@ def main() -> None:
         run_to_end(runs, words(folder / "straight"), 600)
         span = time.monotonic() - start
         print(f"undisturbed run: {args.iterations} iterations in {span:.1f} s", flush=True)
-        disturbed = words(folder / "killed")
-        kills = sum(disturb(runs, disturbed, rng, span, args.guard) for _ in range(args.kills))
-        run_to_end(runs, disturbed, 600)
-        name = f"checkpoints/iter_{args.iterations:06d}/model.safetensors"
-        same = (folder / "straight" / name).read_bytes() == (folder / "killed" / name).read_bytes()
-        lines = (folder / "killed" / "metrics.jsonl").read_text().count("\n")
-        left = sorted(p.name for p in (folder / "killed" / "checkpoints").iterdir())
-        print(f"{kills} kills; final weights {'equal' if same else 'DIFFER'}; {lines} lines in metrics.jsonl; {left}")
-        if not same or lines != args.iterations:
-            sys.exit(1)
+        kills = tries = 0
+        while kills < args.kills:
+            killed = folder / f"killed-{tries}"
+            while kills < args.kills and disturb(runs, words(killed), rng, span, args.guard):
+                kills += 1
+            run_to_end(runs, words(killed), 600)
+            compare(folder / "straight", killed, args.iterations)
+            # Where a run is through before it is killed, the next one is killed earlier.
+            tries, span = tries + 1, 0.7 * span
+        print(f"{kills} kills in {tries} runs; all with the weights of the undisturbed run", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,15 @@ goes on, and after kill -9 of all its processes; `taper inspect --validate` find
 run goes on. Exit code 77: h5py is missing.
 """
 
-import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, family, finish
+from taper_runs import Runs, arguments, finish, kill_all
 
 try:
     import h5py
@@ -66,15 +64,6 @@ class Reader:
         if result.returncode != 0 or result.stderr:
             sys.exit(f"h5dump on {path} ended with {result.returncode}:\n{result.stderr[-2000:]}")
         self.reads["h5dump"] += 1
-
-
-def kill_all(process: subprocess.Popen) -> None:
-    for pid in reversed(family(process.pid)):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    process.communicate()
 
 
 def validate(runs: Runs, output: Path) -> None:

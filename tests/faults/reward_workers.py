@@ -13,16 +13,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, family, finish, status
+from taper_runs import Runs, arguments, check, family, finish, status
 
 RANKS = 2
 WORKER = Path(__file__).resolve().parent / "bad_worker.py"
 SAMPLES = 8  # of an iteration
-
-
-def check(condition: bool, what: str, text: str = "") -> None:
-    if not condition:
-        sys.exit(f"FAILED: {what}\n{text}")
 
 
 class Workers:
@@ -148,7 +143,7 @@ def faults(w: Workers) -> None:
             check("without a score; the last one: " in outcome.text, f"{kind}: no word of it", outcome.text)
             m = w.metrics(kind)
             check(m["reward/judge/failed"] == 1 and m[f"reward/judge/{count}"] == 1, f"{kind}: {m}")
-            check(restarts <= m["reward/judge/restarts"] + 1, f"{kind}: {m}")
+            check(m["reward/judge/restarts"] >= restarts, f"{kind}: {m}")
             seen = SAMPLES - 1 if on_error == "drop" else SAMPLES
             sums = m["reward/judge/mean"] * (SAMPLES - 1) / seen
             check(abs(m["critic/score/mean"] - sums) < 1e-5, f"{kind}: the score of {on_error}: {m}")
@@ -247,12 +242,12 @@ def overlapped(w: Workers) -> None:
     outcome = w.runs.run(words, RANKS, guard=300)
     check(outcome.code == 0, "overlap: the run failed", outcome.text)
     m = w.metrics("overlap")
-    one_after_the_other = samples / RANKS * latency / workers
-    ideal = max(latency, one_after_the_other - m["timing_s/gen"])
-    print(f"overlap: generation {m['timing_s/gen']:.2f} s, then a wait of {m['timing_s/reward']:.2f} s "
-          f"({ideal:.2f} s at best, {one_after_the_other:.2f} s one after the other)", flush=True)
-    # How near the best it comes depends on when responses end, and so on the machine.
-    check(m["timing_s/reward"] < 0.8 * one_after_the_other, f"overlap: {m}")
+    times = [float(word) for file in (w.folder / "overlap.pids").iterdir() for word in file.read_text().split()]
+    judging = max(times) - min(times)
+    print(f"overlap: judging took {judging:.2f} s beside {m['timing_s/gen']:.2f} s of generation, then a wait of "
+          f"{m['timing_s/reward']:.2f} s", flush=True)
+    # Were it to begin when generation ends, all of it would be waited for.
+    check(judging > m["timing_s/reward"] + 0.5 * m["timing_s/gen"], f"overlap: {judging} s, {m}")
 
 
 CASES = [good, example, evaluated, faults, retried, never_there, no_program, killed, stopped, overlapped]

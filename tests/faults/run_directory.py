@@ -11,19 +11,13 @@ import json
 import os
 import re
 import signal
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, finish, ranks_of, status
+from taper_runs import Runs, arguments, check, finish, ranks_of, status
 
 LOCK = "run.lock"
-
-
-def check(condition: bool, what: str, text: str = "") -> None:
-    if not condition:
-        sys.exit(f"FAILED: {what}\n{text}")
 
 
 def iterations(output: Path) -> list[int]:

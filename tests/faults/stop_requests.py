@@ -11,23 +11,17 @@ import json
 import os
 import random
 import signal
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from taper_runs import Runs, arguments, finish, leftovers, ranks_of, status
+from taper_runs import Runs, arguments, check, finish, leftovers, ranks_of, status
 
 PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "publish", "output", "save_checkpoint",
           "write_state:2"]
 CRITIC_PHASES = ["values", "update_critic"]  # of a PPO run
 BEFORE_UPDATE = {"testing", "gen", "gen:5", "reward", "ref", "values", "adv"}
 ITERATIONS = 3
-
-
-def check(condition: bool, what: str, text: str = "") -> None:
-    if not condition:
-        sys.exit(f"FAILED: {what}\n{text}")
 
 
 def results(output: Path) -> list[bytes]:
@@ -123,6 +117,13 @@ def undisturbed(runs: Runs, model: Path, output: Path, ranks: int, changes: dict
     return time.monotonic() - start, results(output)
 
 
+def at_deadline(runs: Runs, words: list[str], output: Path, ranks: int, seconds: int) -> None:
+    """A run that must have ended in so many seconds."""
+    outcome = runs.run(words, ranks, env={"TAPER_DEADLINE": str(int(time.time()) + seconds)})
+    check_stopped(outcome, output, "deadline", f"deadline in {seconds} s")
+    check(outcome.code == 75, "the deadline did not stop the run", outcome.text)
+
+
 def in_phases_of_critic(runs: Runs, model: Path, changes: dict, ranks: int) -> None:
     changes = {**changes, "Algorithm__Preset": "ppo"}
     folder = runs.folder / "critic"
@@ -156,11 +157,11 @@ def main() -> None:
             output = folder / "last"
             in_the_last_evaluation(runs, runs.train(model, output, **changes), output, ranks, straight)
             output = folder / "deadline"
-            words = runs.train(model, output, **changes, Run__Deadline_Margin=5)
-            outcome = runs.run(words, ranks, env={"TAPER_DEADLINE": str(int(time.time()) + 4)})
-            check_stopped(outcome, output, "deadline", "deadline")
-            check(outcome.code == 75, "the deadline did not stop the run", outcome.text)
-            finish_and_compare(runs, words, output, ranks, straight, "deadline")
+            at_deadline(runs, runs.train(model, output, **changes, Run__Deadline_Margin=5), output, ranks, 4)
+            finish_and_compare(runs, runs.train(model, output, **changes), output, ranks, straight, "deadline")
+            output = folder / "deadline-later"
+            endless = {**changes, "Training__Iterations": 100000, "Run__Deadline_Margin": 1}
+            at_deadline(runs, runs.train(model, output, **endless), output, ranks, 5)
             wanted, stops, tries = 30 if args.long else 3, 0, 0
             while stops < wanted:
                 output = folder / f"random-{tries}"

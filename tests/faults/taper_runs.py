@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,12 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--source", required=True, type=Path, help="the source tree: data and golden models")
     parser.add_argument("--launcher", default="mpiexec -n", help="what stands before the number of ranks")
     return parser
+
+
+def check(condition: bool, what: str, text: str = "") -> None:
+    """Ends the test where this is not so."""
+    if not condition:
+        sys.exit(f"FAILED: {what}\n{text}")
 
 
 @dataclass
@@ -76,10 +83,18 @@ def finish(process: subprocess.Popen, guard: float) -> Outcome:
         text, _ = process.communicate(timeout=guard)
         return Outcome(process.returncode, text.decode(errors="replace"))
     except subprocess.TimeoutExpired:
-        for pid in family(process.pid):
+        return Outcome(process.returncode, kill_all(process).decode(errors="replace"), timed_out=True)
+
+
+def kill_all(process: subprocess.Popen) -> bytes:
+    """Ends a process and all its descendants, the youngest first; what they had printed."""
+    for pid in reversed(family(process.pid)):
+        try:
             os.kill(pid, signal.SIGKILL)
-        text, _ = process.communicate()
-        return Outcome(process.returncode, text.decode(errors="replace"), timed_out=True)
+        except ProcessLookupError:
+            pass  # it ended by itself
+    text, _ = process.communicate()
+    return text
 
 
 def family(root: int) -> list[int]:

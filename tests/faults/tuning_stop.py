@@ -3,16 +3,10 @@
 """Stops and kills a fine-tuning command on two ranks and compares the resumed end with an undisturbed run, byte for byte."""
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 
-from taper_runs import Runs, arguments, leftovers, status
-
-
-def check(condition: bool, what: str, text: str = "") -> None:
-    if not condition:
-        sys.exit(f"FAILED: {what}\n{text}")
+from taper_runs import Runs, arguments, check, leftovers, status
 
 
 # What a step takes, for a step of some tokens.

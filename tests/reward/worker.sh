@@ -31,7 +31,10 @@ while read -r line; do
   *)
     case $kind in
     first) case $line in *'"sample":0'*) echo "{\"id\": $id, \"error\": \"not the first\"}"; continue ;; esac ;;
-    slow) sleep 0.2 ;;
+    meets) # right only with four at work: waits until all of them have come, for some seconds
+      mkdir -p "$file"; : >"$file/$id"; n=0
+      while [ "$(ls "$file" | wc -l)" -lt 4 ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
+      [ $n -lt 100 ] && answer "$id" 1 || answer "$id" 0; continue ;;
     children) sleep 600 & ;;
     esac
     answer "$id" ;;
