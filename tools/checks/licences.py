@@ -3,7 +3,7 @@
 """Each source file names its licence in its first or, after a #! line, second line."""
 import tree
 
-SUFFIXES = (".cpp", ".hpp", ".py", ".sh", ".cmake", ".env", ".sbatch", ".def", ".lua")
+SUFFIXES = (".cpp", ".hpp", ".py", ".sh", ".cmake", ".env", ".sbatch", ".def", ".lua", ".yaml")
 MARK = "SPDX-License-Identifier: Apache-2.0"
 
 
