@@ -69,10 +69,7 @@ int run_tuning(int argc, char** argv, const TuningCommand<Options>& command) {
   RunArguments arguments;
   param::CommandLine line(command.name, command.about);
   arguments.declare(line, kTuningWords);
-  if (line.parse(argc, argv) == param::CommandLine::Next::kShowHelp) {
-    std::fputs(line.help().c_str(), stdout);
-    return 0;
-  }
+  if (line.shows_help(argc, argv)) return 0;
   Options options;
   param::Schema schema;
   describe(schema, options);

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   std::vector<std::int32_t> last{world.rank()};
   taper::all_reduce_max(world, last);
   if (session.rank() == 0)
-    std::printf("%d ranks, %d iterations\n", last.front() + 1, options.training.iterations);
+    std::printf("%d ranks, %lld iterations\n", last.front() + 1,
+                static_cast<long long>(options.training.iterations));
   return 0;
 }
