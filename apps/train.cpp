@@ -46,7 +46,7 @@ std::vector<RewardOptions> rewards_of(const RunArguments& arguments) {
   param::Schema schema;
   describe(schema, options);
   read(arguments, schema);
-  return options.rewards;
+  return {options.rewards.begin(), options.rewards.end()};
 }
 
 // Runs the job; the reason of a failure is left in status.json.

@@ -177,6 +177,9 @@ void Generator::set_policy(std::shared_ptr<LayoutPolicy> policy,
 Workload Generator::workload(const std::vector<Request>& requests, std::uint64_t iteration) const {
   Workload w;
   w.iteration = static_cast<std::int64_t>(iteration);
+  const auto alike = [&](const Request& r) { return r.samples == requests.front().samples; };
+  if (!requests.empty() && std::all_of(requests.begin(), requests.end(), alike))
+    w.samples = requests.front().samples;
   for (const Request& r : requests) {
     w.sequences += r.samples;
     w.prompt_tokens += static_cast<std::int64_t>(r.prompt.size()) * r.samples;

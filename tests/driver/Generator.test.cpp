@@ -217,6 +217,28 @@ TEST_CASE("a rank has memory for its share of the sequences in flight, in the wo
   CHECK(planned == arena_bytes(most * static_cast<std::int64_t>(sizeof(float))));
 }
 
+TEST_CASE("the policy is told how many responses a prompt has, where all have the same number") {
+  struct Listener : ScriptedPolicy {
+    using ScriptedPolicy::ScriptedPolicy;
+    Layout begin(const Workload& work) override {
+      told = work;
+      return ScriptedPolicy::begin(work);
+    }
+    Workload told;
+  };
+  Fixture f(PolicyMode::kAdaptive, "");
+  const auto policy = std::make_shared<Listener>(parse_layout(route().front(), f.ranks.chain));
+  f.generator.set_policy(policy, {});
+  std::vector<Request> requests = f.requests();
+  f.generator.run(requests, {}, {});
+  CHECK(policy->told.samples == 1);
+  CHECK(policy->told.sequences == 19);
+  for (Request& r : requests) r.samples = 2;
+  f.generator.run(requests, {}, {});
+  CHECK(policy->told.samples == 2);
+  CHECK(policy->told.sequences == 20);
+}
+
 TEST_CASE("requests are shared out by the ranks of each replica") {
   const DivisorChain chain({1, 2, 4});
   std::vector<Request> requests(8);
