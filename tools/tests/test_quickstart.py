@@ -34,6 +34,12 @@ class Refusals(unittest.TestCase):
         self.assertIn(f"{self.folder.resolve()}/nowhere is no Hugging Face directory", text)
         self.assertNotIn("one rank", text)
 
+    def test_a_finished_run_is_kept_and_an_unfinished_one_goes_on(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="taper-test-") as output:
+            for state, word in (("completed", "holds a finished run"), ("stopped", "it goes on")):
+                Path(output, "status.json").write_text(f'{{"state": "{state}", "iteration": 4}}\n')
+                self.assertIn(word, self.refused("--output", output, "--model", "nowhere"))
+
     def test_one_rank_drops_layouts_and_transport_aloud(self) -> None:
         self.assertIn("both are dropped", self.refused("--model", "nowhere", "--ranks", "1"))
         static = ("--ranks", "1", "--mode", "static", "--transport", "mpi")
