@@ -36,6 +36,7 @@ constexpr Command kCommands[] = {
 void print_usage() {
   std::printf("usage: taper COMMAND [options]; taper COMMAND --help says more\n\n");
   for (const Command& c : kCommands) std::printf("  %-12s %s\n", c.name, c.purpose);
+  std::printf("\ntaper --version says which build this is\n");
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
 void TrainJob::report_differences(const StateInfo& state) const {
   for (const auto& change : config_changes(state.config, config_text_))
     if (!change.starts_with("Output/Directory:"))  // that one is the user's order
-      TAPER_INFO("differs from the checkpoint's run file: " << change);
+      TAPER_WARN("differs from the checkpoint's run file: " << change);
   const std::string layout =
       to_string(RankGrid{model_.train_parallel().group().size(), model_.dp_group().size()});
   if (!state.layout.empty() && state.layout != layout)

@@ -2,6 +2,8 @@
 #include "param/CommandLine.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <sstream>
 
 #include "base/Error.hpp"
@@ -33,7 +35,8 @@ constexpr std::size_t kDocColumn = 30;
 // "--seed S"
 std::string show_usage(const Option& option) {
   std::string usage = "--" + option.name;
-  if (option.arity == Option::Arity::kFlag) return usage;
+  if (option.arity == Option::Arity::kFlag)
+    return usage + (option.default_text.empty() ? "" : "=off");
   return usage + " " + (option.label.empty() ? "WORD" : option.label);
 }
 
@@ -47,7 +50,8 @@ std::string show_doc(const Option& option) {
   if (option.required)
     notes.push_back("required");
   else if (!option.default_text.empty())
-    notes.push_back("default " + option.default_text);
+    notes.push_back("default " +
+                    (option.arity == Option::Arity::kFlag ? "on" : option.default_text));
   return option.doc + (notes.empty() ? "" : " (" + join(notes, "; ") + ")");
 }
 
@@ -55,7 +59,8 @@ std::string show_default(const Binding& binding) {
   const Value value = binding.show();
   const bool empty = (value.kind == Value::Kind::kText && value.text.empty()) ||
                      (value.kind == Value::Kind::kList && value.items.empty()) ||
-                     (value.kind == Value::Kind::kFlag && !value.flag);
+                     (value.kind == Value::Kind::kFlag && !value.flag) ||
+                     (value.kind == Value::Kind::kNumber && std::isinf(value.number));  // no limit
   if (empty) return "";
   if (value.kind == Value::Kind::kText) return value.text;
   if (value.kind != Value::Kind::kList) return format_scalar(value);
@@ -205,7 +210,8 @@ CommandLine::Next CommandLine::parse(const std::vector<std::string>& arguments) 
   // Help is given however wrong the rest is.
   for (const auto& argument : arguments) {
     if (argument == "--") break;
-    if (argument == "--help" || argument == "-h") return Next::kShowHelp;
+    if (argument == "--help" || argument == "-h" || argument.starts_with("--help="))
+      return Next::kShowHelp;
   }
   std::size_t position = 0;
   bool only_positionals = false;

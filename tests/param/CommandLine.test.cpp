@@ -2,6 +2,7 @@
 #include "param/CommandLine.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <limits>
 
 #include "Messages.hpp"
 
@@ -71,6 +72,19 @@ TEST_CASE("values are taken as they are") {
   CHECK(f.run_file == "--run");
   f.line.parse({"run.yaml", "--output="});
   CHECK(f.output.empty());
+}
+
+TEST_CASE("help shows how a flag that is on is switched off, and no limit that is none") {
+  bool mixed = true;
+  double deadline = std::numeric_limits<double>::infinity();
+  CommandLine line("taper test", "For tests.");
+  line.flag("mixed", mixed, "groups of different degrees");
+  line.number("deadline", deadline, "T", "end of the job");
+  CHECK(line.help().find("--mixed=off") != std::string::npos);
+  CHECK(line.help().find("groups of different degrees (default on)") != std::string::npos);
+  CHECK(line.help().find("inf") == std::string::npos);
+  line.parse({"--mixed=off"});
+  CHECK(!mixed);
 }
 
 TEST_CASE("the name of the program is skipped") {
