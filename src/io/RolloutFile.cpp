@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <sstream>
 #include <system_error>
 
@@ -196,8 +197,9 @@ class Writers {
     const int color = writer >= 0 ? 0 : MPI_UNDEFINED;
     TAPER_IO_MPI_CALL(MPI_Comm_split(all, color, writer, &comm_));
   }
+  // Collective; but while an exception passes, the other writers may be inside HDF5 and never come.
   ~Writers() {
-    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+    if (comm_ != MPI_COMM_NULL && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
   }
   Writers(const Writers&) = delete;
   Writers& operator=(const Writers&) = delete;
