@@ -24,12 +24,6 @@ std::int64_t nanoseconds(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
 
-template <class T>
-T clamped(std::int64_t value) {
-  return static_cast<T>(
-      std::clamp<std::int64_t>(value, 0, std::int64_t{std::numeric_limits<T>::max()}));
-}
-
 ReplicaSnapshot describe(const EngineSnapshot& s) {
   ReplicaSnapshot r;
   r.lengths = s.lengths;
