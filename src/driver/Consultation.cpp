@@ -178,7 +178,7 @@ void Consultation::conclude() {
   ++consultation_;
   ++count_;
   if (last_change_) {
-    policy_.switched(last_change_->plan, last_change_->confirmation, switched_ns);
+    policy_.switched(*last_change_, switched_ns);
     last_change_.reset();
     switch_seconds_ = 0;
   }
@@ -251,13 +251,13 @@ std::optional<Plan> Consultation::plan() {
   return plan;
 }
 
-void Consultation::close(const Plan& plan, const Confirmation& confirmation, bool done) {
+void Consultation::close(const Plan& plan, bool done) {
   decided_.reset();
   word_ = 0;
   ++epoch_;
   if (done) {
     layout_ = plan.layout;
-    last_change_ = Change{plan, confirmation};
+    last_change_ = plan;
   }
   switch_seconds_ = done ? switch_clock_.seconds() : 0.0;
   posted_at_ = step_began_ = clock_.seconds();

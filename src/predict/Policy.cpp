@@ -181,7 +181,7 @@ Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
   return answer(true, "confirmed");
 }
 
-void Policy::switched(const Plan& plan, const Confirmation&, std::int64_t measured_ns) {
+void Policy::switched(const Plan& plan, std::int64_t measured_ns) {
   State& s = *state_;
   ++s.switches;
   s.budget.spend(measured_ns);

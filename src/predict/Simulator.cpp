@@ -76,7 +76,7 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
                            0};
     run.switch_to(shapes.emplace_back(resolve(decision.plan.layout, machine.steps)),
                   decision.plan.repack);
-    policy.switched(decision.plan, confirmed, record.cost_ns);
+    policy.switched(decision.plan, record.cost_ns);
     result.switching_ns += record.cost_ns;
     result.switches.push_back(std::move(record));
     next = std::max(next, run.clock());

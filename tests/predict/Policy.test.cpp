@@ -141,7 +141,7 @@ TEST_CASE("from every layout to every other") {
       }
       CHECK(confirmed.cost.kv_bytes > 0);
       // And back: the policy stays where it is fast.
-      policy.switched(decision.plan, confirmed, confirmed.cost.total());
+      policy.switched(decision.plan, confirmed.cost.total());
       CHECK_FALSE(policy.decide(tail(Layout::uniform(after, chain))).act);
     }
 }
