@@ -24,6 +24,18 @@ std::string format_bytes(double bytes);
 // Without the white space (of ASCII) at both ends.
 std::string trim(std::string_view text);
 
+// All occurrences from left to right, none that a replacement makes; linear. Nothing happens where
+// `from` is empty.
+void replace_all(std::string& text, std::string_view from, std::string_view to);
+inline void remove_all(std::string& text, std::string_view part) {
+  replace_all(text, part, "");
+}
+
+// Of ASCII, whatever the locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 // As printf() would write it.
 std::string format_text(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 

@@ -34,6 +34,23 @@ TEST_CASE("trimmed and formatted texts") {
   CHECK_FALSE(host_name().empty());
 }
 
+TEST_CASE("what is replaced is looked for once, from left to right") {
+  const auto replaced = [](std::string text, const char* from, const char* to) {
+    taper::replace_all(text, from, to);
+    return text;
+  };
+  CHECK(replaced("a,b,,c", ",", ", ") == "a, b, , c");
+  CHECK(replaced("aaa", "aa", "a") == "aa");
+  CHECK(replaced("abab", "ab", "") == "");
+  CHECK(replaced("aabb", "ab", "") == "ab");  // and no more
+  CHECK(replaced("", "x", "y") == "");
+  CHECK(replaced("text", "", "y") == "text");
+  std::string long_text;
+  for (int i = 0; i < 1'000'000; ++i) long_text += "\\left";
+  taper::remove_all(long_text, "\\left");  // minutes where the text were moved up each time
+  CHECK(long_text.empty());
+}
+
 TEST_CASE("the time is a text that sorts") {
   const std::string now = utc_text();
   REQUIRE(now.size() == 20);
