@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/detail/MpiCall.hpp"
 
+#include "base/Log.hpp"
+
 namespace taper::detail {
+
+void throw_mpi_error_of_file(const char* call, int code) {
+  const std::string text(call);
+  char reason[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  if (MPI_Error_string(code, reason, &length) != MPI_SUCCESS) length = 0;
+  TAPER_FAIL(ExitCode::kFailure,
+             "a file cannot be written together (" << text.substr(0, text.find('('))
+                                                   << " failed on rank " << log_rank() << ": "
+                                                   << std::string(reason, reason + length)
+                                                   << ", code " << code << ")");
+}
 
 int comm_rank(MPI_Comm comm) {
   int rank = 0;

@@ -10,16 +10,18 @@
 
 #include "base/Error.hpp"
 
-#define TAPER_IO_MPI_CALL(expression)                                          \
-  do {                                                                         \
-    const int taper_code_ = (expression);                                      \
-    if (taper_code_ != MPI_SUCCESS) {                                          \
-      TAPER_FAIL(::taper::ExitCode::kFailure,                                  \
-                 "MPI call failed: " #expression " returned " << taper_code_); \
-    }                                                                          \
+// Makes one MPI call and throws Error with the name of the function, MPI's own text and the rank
+// where it fails and the communicator returns errors.
+#define TAPER_IO_MPI_CALL(expression)                                     \
+  do {                                                                    \
+    const int taper_code_ = (expression);                                 \
+    if (taper_code_ != MPI_SUCCESS)                                       \
+      ::taper::detail::throw_mpi_error_of_file(#expression, taper_code_); \
   } while (false)
 
 namespace taper::detail {
+
+[[noreturn]] void throw_mpi_error_of_file(const char* call, int code);
 
 int comm_rank(MPI_Comm comm);
 int comm_size(MPI_Comm comm);
