@@ -30,6 +30,9 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
+// What a person is told of an exception: an Error's own text, and for others what to do.
+std::string describe(const std::exception& error);
+
 namespace detail {
 [[noreturn]] void throw_broken_contract(const char* kind, const char* condition, const char* file,
                                         int line);
