@@ -2,8 +2,8 @@
 //
 // Errors in five words: EXPECT and ENSURE check the programmer (debug and audit builds only), and
 // so does INSIST, in all builds, where going on would cost wrong results or a hang. VALIDATE checks
-// the world outside (always). Each module that calls a C library has a CALL wrapper (MPI, HDF5,
-// CUDA) on top of these.
+// the world outside (always). Each module that calls a C library has a CALL wrapper (MPI, HDF5)
+// on top of these.
 #pragma once
 
 #include <sstream>
