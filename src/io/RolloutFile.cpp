@@ -305,14 +305,7 @@ void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,
 
 RolloutSet read_rollouts(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(file.has_attribute("/", "format") &&
-                     file.string_attribute("/", "format") == rollout_schema().format,
-                 path_text(path) << " is not a rollout file (its format attribute is not "
-                                 << rollout_schema().format << ")");
-  const auto version = file.int_attribute("/", "format_version");
-  TAPER_VALIDATE(version == rollout_schema().version,
-                 path_text(path) << " has format version " << version << " (this program reads "
-                                 << rollout_schema().version << "); use the program that wrote it");
+  require_format(file, rollout_schema());
   RolloutSet set{file.int_attribute("/", "iteration"), file.read_strings("/reward_names"), {}};
   const auto group = file.read<std::int64_t>("/group").values;
   const auto rows = group.size();

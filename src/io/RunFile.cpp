@@ -83,8 +83,7 @@ void RunFile::add_timing(std::int64_t iteration, const PhaseTiming& timing) {
 void RunFile::add_lengths(std::int64_t iteration, std::span<const int> lengths) {
   TAPER_INSIST(lengths_.empty() || iteration > lengths_.back().first,
                path_text(path_) << ": /rollout/response_length: iteration " << iteration
-                                << " after " << lengths_.back().first
-                                << " without truncate_after");
+                                << " after " << lengths_.back().first << " without truncate_after");
   claim("/rollout", "response_length");
   lengths_.emplace_back(iteration, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
 }
@@ -250,13 +249,7 @@ void RunFile::load_lengths(const Hdf5File& file) {
 
 RunFile RunFile::load(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(file.has_attribute("/", "format") &&
-                     file.string_attribute("/", "format") == run_schema().format,
-                 path_text(path) << " is not a run file (its format attribute is not taper-run)");
-  const auto version = file.int_attribute("/", "format_version");
-  TAPER_VALIDATE(version == kFormatVersion,
-                 path_text(path) << " has format version " << version << " (this program reads "
-                                 << kFormatVersion << "); use the program that wrote it");
+  require_format(file, run_schema());
   RunFile run(path);
   run.load_facts(file);
   run.load_table(file, "/metrics", run.metrics_);
