@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,6 +15,14 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 
 // "a, b, c"
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+
+// "1, 2, 3"
+template <std::integral T>
+std::string join(const std::vector<T>& numbers, std::string_view separator = ", ") {
+  std::vector<std::string> words;
+  for (const T number : numbers) words.push_back(std::to_string(number));
+  return join(words, separator);
+}
 
 // "1 file", "3 files"; `what` is the singular of a word that takes an s.
 std::string count_text(std::int64_t number, const std::string& what);

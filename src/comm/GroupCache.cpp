@@ -4,18 +4,16 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "comm/MpiCall.hpp"
 
 namespace taper {
 namespace {
 
 std::string list_text(const std::vector<int>& ranks) {
-  std::ostringstream text;
-  for (const int rank : ranks) text << (text.tellp() > 0 ? "," : "") << rank;
-  return "{" + text.str() + "}";
+  return "{" + join(ranks, ",") + "}";
 }
 
 void validate_list(const std::vector<int>& list, int ranks) {

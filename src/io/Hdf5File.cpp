@@ -72,9 +72,7 @@ bool fits(hid_t stored, hid_t wanted) {
 }
 
 std::string dims_text(const Dims& dims) {
-  std::vector<std::string> words;
-  for (const auto dim : dims) words.push_back(std::to_string(dim));
-  return "(" + join(words) + ")";
+  return "(" + join(dims) + ")";
 }
 
 }  // namespace

@@ -9,22 +9,13 @@
 #include <set>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 
 namespace taper {
-namespace {
-
-// "4+2+2".
-std::string degrees_text(const std::vector<int>& degrees) {
-  std::string text;
-  for (const int tp : degrees) text += (text.empty() ? "" : "+") + std::to_string(tp);
-  return text;
-}
-
-}  // namespace
 
 Layout::Layout(const std::vector<int>& degrees, const DivisorChain& chain) {
   const std::string problem = layout_problem(degrees, chain.ranks());
-  TAPER_VALIDATE(problem.empty(), "layout " << degrees_text(degrees) << " " << problem);
+  TAPER_VALIDATE(problem.empty(), "layout " << join(degrees, "+") << " " << problem);
   int next = 0;
   for (const int tp : degrees) {
     TAPER_VALIDATE(chain.has(tp), "a layout has tensor-parallel degree "
@@ -58,7 +49,7 @@ std::string to_string(const Layout& layout) {
     return to_string(RankGrid{layout.groups().front().tp, layout.replicas()});
   std::vector<int> degrees;
   for (const LayoutGroup& g : layout.groups()) degrees.push_back(g.tp);
-  return degrees_text(degrees);
+  return join(degrees, "+");
 }
 
 std::optional<std::vector<int>> group_degrees(const std::string& text) {

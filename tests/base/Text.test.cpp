@@ -12,6 +12,12 @@ TEST_CASE("nearest suggests the known word with the fewest edits") {
   CHECK(nearest("completely different", known).empty());
 }
 
+TEST_CASE("words and numbers are joined") {
+  CHECK(join({"a", "b"}) == "a, b");
+  CHECK(join(std::vector<int>{4, -2, 0}, "+") == "4+-2+0");
+  CHECK(join(std::vector<std::int64_t>{}) == "");
+}
+
 TEST_CASE("one is not many") {
   CHECK(count_text(1, "file") == "1 file");
   CHECK(count_text(0, "file") == "0 files");
