@@ -25,11 +25,6 @@ void validate_list(const std::vector<int>& list, int ranks) {
                                  << ")");
 }
 
-int position(const std::vector<int>& list, int rank) {
-  const auto found = std::find(list.begin(), list.end(), rank);
-  return found == list.end() ? -1 : static_cast<int>(found - list.begin());
-}
-
 }  // namespace
 
 std::vector<GroupCache::RankLists> creation_rounds(const GroupCache::RankLists& lists, int ranks) {
@@ -70,7 +65,7 @@ GroupCache::GroupCache(MPI_Comm parent, RankLists rank_lists, const GroupOptions
   for (const auto& round : creation_rounds(rank_lists, ranks)) {
     int color = MPI_UNDEFINED, key = 0;
     for (std::size_t i = 0; i < round.size(); ++i) {
-      const int at = position(round[i], me);
+      const int at = index_of(round[i], me);
       if (at < 0) continue;
       color = static_cast<int>(i);
       key = at;
@@ -113,7 +108,7 @@ GroupCache GroupCache::for_chain(MPI_Comm parent, const DivisorChain& chain,
     for (auto [lists, mine] : {std::pair(tp_rank_lists(chain, degree), &my_tp),
                                std::pair(dp_rank_lists(chain, degree), &my_dp)}) {
       for (auto& list : lists) {
-        if (position(list, me) >= 0) (*mine)[degree] = list;
+        if (index_of(list, me) >= 0) (*mine)[degree] = list;
         all.push_back(std::move(list));
       }
     }

@@ -28,9 +28,8 @@ std::vector<int> reached(const Group& group) {
 }
 
 std::vector<int> list_with(const GroupCache::RankLists& lists, int rank) {
-  return *std::find_if(lists.begin(), lists.end(), [&](const std::vector<int>& list) {
-    return std::find(list.begin(), list.end(), rank) != list.end();
-  });
+  return *std::find_if(lists.begin(), lists.end(),
+                       [&](const std::vector<int>& list) { return index_of(list, rank) >= 0; });
 }
 
 }  // namespace
