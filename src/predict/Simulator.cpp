@@ -18,7 +18,7 @@ std::vector<SequenceState> affected(const GenerationRun& run, const Plan& plan,
   });
   for (SequenceState& s : list) {
     s.limit = work.max_new_tokens;
-    s.owner = static_cast<std::int32_t>(s.id / std::max(1, work.samples));
+    s.owner = s.id / std::max(1, work.samples);
   }
   return list;
 }
