@@ -21,6 +21,9 @@ void swiglu(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> ga
 template <class E>
 void swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up, MatrixView<const float, E> dy,
                      MatrixView<const float, E> gate_up) {
+  TAPER_EXPECT(d_gate_up.extent(0) == dy.extent(0) && gate_up.extent(0) == dy.extent(0));
+  TAPER_EXPECT(d_gate_up.extent(1) == 2 * dy.extent(1) && gate_up.extent(1) == 2 * dy.extent(1) &&
+               dy.extent(1) % 64 == 0);
   const auto task = detail::host_ops().swiglu_backward;
   const int blocks = dy.extent_int(1) / 64;
   Kokkos::parallel_for("taper::swiglu_backward",
@@ -36,6 +39,7 @@ void swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up, MatrixView<c
 template <class E>
 void add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
          VectorView<const float, E> b) {
+  TAPER_EXPECT(a.extent(0) == y.extent(0) && b.extent(0) == y.extent(0));
   constexpr std::int64_t kPart = 8192;
   const auto task = detail::host_ops().add;
   const std::int64_t n = y.extent(0);
@@ -50,6 +54,7 @@ void add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
 template <class E>
 void accumulate_bias(const E& exec, VectorView<float, E> bias_gradient,
                      MatrixView<const float, E> dy) {
+  TAPER_EXPECT(bias_gradient.extent(0) == dy.extent(1));
   const auto task = detail::host_ops().column_sums;
   const int columns = dy.extent_int(1), rows = dy.extent_int(0);
   Kokkos::parallel_for("taper::accumulate_bias",

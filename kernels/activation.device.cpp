@@ -20,6 +20,9 @@ void swiglu_backward<Kokkos::Cuda>(const Kokkos::Cuda& exec,
                                    MatrixView<float, Kokkos::Cuda> d_gate_up,
                                    MatrixView<const float, Kokkos::Cuda> dy,
                                    MatrixView<const float, Kokkos::Cuda> gate_up) {
+  TAPER_EXPECT(d_gate_up.extent(0) == dy.extent(0) && gate_up.extent(0) == dy.extent(0));
+  TAPER_EXPECT(d_gate_up.extent(1) == 2 * dy.extent(1) && gate_up.extent(1) == 2 * dy.extent(1) &&
+               dy.extent(1) % 64 == 0);
   detail::device_swiglu_backward(exec, d_gate_up, dy, gate_up);
 }
 
@@ -27,6 +30,7 @@ template <>
 void add<Kokkos::Cuda>(const Kokkos::Cuda& exec, VectorView<float, Kokkos::Cuda> y,
                        VectorView<const float, Kokkos::Cuda> a,
                        VectorView<const float, Kokkos::Cuda> b) {
+  TAPER_EXPECT(a.extent(0) == y.extent(0) && b.extent(0) == y.extent(0));
   detail::device_add(exec, y, a, b);
 }
 
@@ -34,6 +38,7 @@ template <>
 void accumulate_bias<Kokkos::Cuda>(const Kokkos::Cuda& exec,
                                    VectorView<float, Kokkos::Cuda> bias_gradient,
                                    MatrixView<const float, Kokkos::Cuda> dy) {
+  TAPER_EXPECT(bias_gradient.extent(0) == dy.extent(1));
   detail::device_accumulate_bias(exec, bias_gradient, dy);
 }
 

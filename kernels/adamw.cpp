@@ -12,7 +12,8 @@ template <class E>
 void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> first,
            VectorView<float, E> second, VectorView<const float, E> gradients,
            const AdamWStep& step) {
-  TAPER_EXPECT(parameters.extent(0) == gradients.extent(0) && first.extent(0) == second.extent(0));
+  TAPER_EXPECT(parameters.extent(0) == gradients.extent(0) &&
+               parameters.extent(0) == first.extent(0) && first.extent(0) == second.extent(0));
   constexpr std::int64_t kPart = 16384;
   const auto task = detail::host_ops().adamw;
   const std::int64_t n = parameters.extent(0);

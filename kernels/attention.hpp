@@ -22,9 +22,20 @@ using AttentionSegment = detail::SegmentArgs;
 // head_stride, first K as (head_dim, kPage), then V as (kPage, v_stride).
 using LayerPages = detail::PageArgs;
 
+// Floats of one value vector in a page: whole vector registers.
+constexpr int v_stride(int head_dim) {
+  return (head_dim + 15) / 16 * 16;
+}
+
 // Floats of one page of one KV head.
 constexpr std::int64_t page_floats(int head_dim) {
-  return static_cast<std::int64_t>(kPage) * (head_dim + (head_dim + 15) / 16 * 16);
+  return static_cast<std::int64_t>(kPage) * (head_dim + v_stride(head_dim));
+}
+
+// The pages of one layer in one piece of memory: block by block, in each the heads.
+constexpr LayerPages make_pages(float* memory, int kv_heads, int head_dim) {
+  return {memory, kv_heads * page_floats(head_dim), page_floats(head_dim), head_dim,
+          v_stride(head_dim)};
 }
 
 // The pages of all layers: layer l begins layer_stride floats after layer l - 1.

@@ -26,6 +26,9 @@ void rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<float, 
                       VectorView<const float, E> dy, VectorView<const float, E> x,
                       VectorView<const float, E> inv, VectorView<const float, E> gain,
                       const NormShape& shape, Accumulate accumulate) {
+  TAPER_EXPECT(gain.extent_int(0) == shape.width && dgain.extent_int(0) == shape.width);
+  TAPER_EXPECT(x.extent(0) == inv.extent(0) * shape.stride && dy.extent(0) == x.extent(0) &&
+               dx.extent(0) == x.extent(0));
   const auto& ops = detail::host_ops();
   const int n = static_cast<int>(x.extent(0) / shape.stride);
   const int strips = (shape.width + 15) / 16;

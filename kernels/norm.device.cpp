@@ -25,6 +25,9 @@ void rmsnorm_backward<Kokkos::Cuda>(const Kokkos::Cuda& exec, VectorView<float, 
                                     VectorView<const float, Kokkos::Cuda> inv,
                                     VectorView<const float, Kokkos::Cuda> gain,
                                     const NormShape& shape, Accumulate accumulate) {
+  TAPER_EXPECT(gain.extent_int(0) == shape.width && dgain.extent_int(0) == shape.width);
+  TAPER_EXPECT(x.extent(0) == inv.extent(0) * shape.stride && dy.extent(0) == x.extent(0) &&
+               dx.extent(0) == x.extent(0));
   detail::device_rmsnorm_backward(exec, dx, dgain, dy, x, inv, gain, shape, accumulate);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/Bf16.hpp"
 #include "kernels/Views.hpp"
+#include "kernels/detail/Product.hpp"
 
 namespace taper {
 
@@ -17,7 +18,7 @@ constexpr std::int64_t bytes_of(WeightType type) {
   return type == WeightType::kBf16 ? 2 : 4;
 }
 
-inline constexpr int kPanelColumns = 64;
+inline constexpr int kPanelColumns = detail::kPanel;
 constexpr int round_up(int n, int multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }

@@ -2,8 +2,8 @@
 //
 // Errors in five words: EXPECT and ENSURE check the programmer (debug and audit builds only), and
 // so does INSIST, in all builds, where going on would cost wrong results or a hang. VALIDATE checks
-// the world outside (always). Each module that calls a C library has a CALL wrapper (MPI, HDF5,
-// CUDA) on top of these.
+// the world outside (always). Each module that calls a C library has a CALL wrapper (MPI, HDF5)
+// on top of these.
 #pragma once
 
 #include <sstream>
@@ -29,6 +29,9 @@ class Error : public std::runtime_error {
  private:
   ExitCode code_;
 };
+
+// What a person is told of an exception: an Error's own text, and for others what to do.
+std::string describe(const std::exception& error);
 
 namespace detail {
 [[noreturn]] void throw_broken_contract(const char* kind, const char* condition, const char* file,

@@ -10,7 +10,7 @@ namespace taper {
 namespace {
 
 void check_width(std::uint64_t value, int bits, const char* field) {
-  TAPER_VALIDATE(bits == 64 || value < (std::uint64_t{1} << bits),
+  TAPER_VALIDATE(value < (std::uint64_t{1} << bits),
                  "random key field '" << field << "' is " << value << " (it has " << bits
                                       << " bits, a larger value would repeat random numbers)");
 }

@@ -77,6 +77,17 @@ std::string trim(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
 }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  if (from.empty()) return;
+  std::string changed;
+  std::size_t done = 0;
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, done)) {
+    changed.append(text, done, at - done).append(to);
+    done = at + from.size();
+  }
+  text = changed.append(text, done);
+}
+
 std::string format_text(const char* pattern, ...) {
   std::va_list values, again;
   va_start(values, pattern);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,14 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 // "a, b, c"
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 
+// "1, 2, 3"
+template <std::integral T>
+std::string join(const std::vector<T>& numbers, std::string_view separator = ", ") {
+  std::vector<std::string> words;
+  for (const T number : numbers) words.push_back(std::to_string(number));
+  return join(words, separator);
+}
+
 // "1 file", "3 files"; `what` is the singular of a word that takes an s.
 std::string count_text(std::int64_t number, const std::string& what);
 
@@ -23,6 +32,18 @@ std::string format_bytes(double bytes);
 
 // Without the white space (of ASCII) at both ends.
 std::string trim(std::string_view text);
+
+// All occurrences from left to right, none that a replacement makes; linear. Nothing happens where
+// `from` is empty.
+void replace_all(std::string& text, std::string_view from, std::string_view to);
+inline void remove_all(std::string& text, std::string_view part) {
+  replace_all(text, part, "");
+}
+
+// Of ASCII, whatever the locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 // As printf() would write it.
 std::string format_text(const char* pattern, ...) __attribute__((format(printf, 1, 2)));

@@ -55,12 +55,9 @@ void check_same_collective(const Group& group, const char* name, std::uint64_t n
     if (all[i] == usual) continue;
     odd << "; rank " << group.world_ranks()[i] << " is in " << to_text(all[i]);
   }
-  if (!odd.str().empty()) {
-    TAPER_FAIL(ExitCode::kFailure, "ranks of a group of "
-                                       << group.size()
-                                       << " are in different collectives: " << to_text(usual)
-                                       << odd.str() << " (a bug in Taper; please report it)");
-  }
+  TAPER_INSIST(odd.str().empty(), "ranks of a group of " << group.size()
+                                                         << " are in different collectives: "
+                                                         << to_text(usual) << odd.str());
 }
 
 CollectiveScope::CollectiveScope(const Group& group, const char* name,

@@ -78,9 +78,9 @@ void Group::free() {
   if (finalized == 0) MPI_Comm_free(&comm_);
 }
 
-int Group::index_of(int world_rank) const {
-  const auto found = std::find(world_ranks_.begin(), world_ranks_.end(), world_rank);
-  return found == world_ranks_.end() ? -1 : static_cast<int>(found - world_ranks_.begin());
+int index_of(const std::vector<int>& ranks, int rank) {
+  const auto found = std::find(ranks.begin(), ranks.end(), rank);
+  return found == ranks.end() ? -1 : static_cast<int>(found - ranks.begin());
 }
 
 }  // namespace taper

@@ -19,6 +19,9 @@ struct GroupOptions {
   std::int64_t max_message_bytes = 1 << 30;  // larger data travel in pieces (MPI counts are int)
 };
 
+// Place of a rank in a list, -1 where it is not in there.
+int index_of(const std::vector<int>& ranks, int rank);
+
 // An ordered list of ranks that communicate, passed as an argument to whatever communicates. A
 // member's index in the list, rank(), is its shard index. A group of one is a *null group*: its
 // collectives are copies and need no MPI.
@@ -43,7 +46,7 @@ class Group {
   const std::vector<int>& world_ranks() const { return world_ranks_; }
   int world_rank() const { return world_ranks_[static_cast<std::size_t>(rank_)]; }
   // Position of a world rank in the list, -1 where it is no member.
-  int index_of(int world_rank) const;
+  int index_of(int world_rank) const { return taper::index_of(world_ranks_, world_rank); }
 
   // For libraries that want a raw communicator (HDF5); MPI_COMM_SELF for a null group.
   MPI_Comm comm() const { return comm_; }

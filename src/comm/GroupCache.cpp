@@ -4,18 +4,16 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "comm/MpiCall.hpp"
 
 namespace taper {
 namespace {
 
 std::string list_text(const std::vector<int>& ranks) {
-  std::ostringstream text;
-  for (const int rank : ranks) text << (text.tellp() > 0 ? "," : "") << rank;
-  return "{" + text.str() + "}";
+  return "{" + join(ranks, ",") + "}";
 }
 
 void validate_list(const std::vector<int>& list, int ranks) {
@@ -25,11 +23,6 @@ void validate_list(const std::vector<int>& list, int ranks) {
                "group of ranks " << list_text(list)
                                  << " (a group is a list of different ranks below " << ranks
                                  << ")");
-}
-
-int position(const std::vector<int>& list, int rank) {
-  const auto found = std::find(list.begin(), list.end(), rank);
-  return found == list.end() ? -1 : static_cast<int>(found - list.begin());
 }
 
 }  // namespace
@@ -72,7 +65,7 @@ GroupCache::GroupCache(MPI_Comm parent, RankLists rank_lists, const GroupOptions
   for (const auto& round : creation_rounds(rank_lists, ranks)) {
     int color = MPI_UNDEFINED, key = 0;
     for (std::size_t i = 0; i < round.size(); ++i) {
-      const int at = position(round[i], me);
+      const int at = index_of(round[i], me);
       if (at < 0) continue;
       color = static_cast<int>(i);
       key = at;
@@ -115,7 +108,7 @@ GroupCache GroupCache::for_chain(MPI_Comm parent, const DivisorChain& chain,
     for (auto [lists, mine] : {std::pair(tp_rank_lists(chain, degree), &my_tp),
                                std::pair(dp_rank_lists(chain, degree), &my_dp)}) {
       for (auto& list : lists) {
-        if (position(list, me) >= 0) (*mine)[degree] = list;
+        if (index_of(list, me) >= 0) (*mine)[degree] = list;
         all.push_back(std::move(list));
       }
     }

@@ -5,8 +5,6 @@
 
 #include <chrono>
 #include <exception>
-#include <filesystem>
-#include <new>
 #include <thread>
 
 #include "base/Error.hpp"
@@ -41,14 +39,8 @@ int run_guarded(const std::function<int()>& body) {
   } catch (const Error& error) {
     if (!is_said_by_rank_0(error.what(), error.code())) TAPER_ERROR(error.what());
     return end_all_ranks(error.code());
-  } catch (const std::filesystem::filesystem_error& error) {
-    TAPER_ERROR(error.what() << " (check path, permissions and free space)");
-  } catch (const std::bad_alloc&) {
-    TAPER_ERROR(
-        "out of memory (the machine or its limits, ulimit -v or the batch system's, give no more); "
-        "lower the lengths and batches, or use more hosts");
   } catch (const std::exception& error) {
-    TAPER_ERROR(error.what() << " (unexpected)");
+    TAPER_ERROR(describe(error));
   } catch (...) {
     TAPER_ERROR("an exception of unknown type");
   }

@@ -26,9 +26,6 @@ struct MoveStatistics {
   std::int64_t bytes_sent = 0;
   std::int64_t bytes_received = 0;
   std::int64_t bytes_local = 0;  // copied from this rank to itself
-  std::int64_t pieces_sent = 0;
-  std::int64_t pieces_received = 0;
-  std::int64_t messages = 0;  // non-empty sends
   std::int64_t buffer_bytes = 0;
   int rounds = 0;
 };
@@ -44,8 +41,8 @@ class PieceMover {
 
   // `moves` is the same on all ranks of the group and names them by world rank; bytes[piece] is the
   // size of a piece. source is asked for pieces that this rank sends, target for those that it
-  // receives, possibly several times; memory of a target must not overlap that of a source. Throws
-  // Error where the bytes moved differ from those planned. Collective over `group`.
+  // receives, possibly several times; memory of a target must not overlap that of a source.
+  // Collective over `group`.
   MoveStatistics move(const Group& group, std::span<const PieceMove> moves,
                       std::span<const std::int64_t> bytes, const Source& source,
                       const Target& target);

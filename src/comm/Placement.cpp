@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/Placement.hpp"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Text.hpp"
+#include "comm/Affinity.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Wait.hpp"
 
@@ -61,12 +61,7 @@ RankPlace find_place(const std::string& node_name) {
   }
   if (place.node.empty()) place.node = place.host;
   place.host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  sched_getaffinity(0, sizeof(mask), &mask);
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &mask)) place.cores.push_back(core);
-  }
+  place.cores = affinity_cores();
   return place;
 }
 

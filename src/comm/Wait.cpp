@@ -3,8 +3,10 @@
 
 #include <sched.h>
 
+#include <numeric>
 #include <vector>
 
+#include "comm/Affinity.hpp"
 #include "comm/MpiCall.hpp"
 
 namespace taper {
@@ -14,15 +16,13 @@ constexpr int kPollsBeforeYield = 50;
 
 // The cores of the union of the affinity masks of all ranks on this host.
 int cores_of_host(MPI_Comm host) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  sched_getaffinity(0, sizeof(mask), &mask);
-  std::vector<int> allowed(CPU_SETSIZE);
-  for (int core = 0; core < CPU_SETSIZE; ++core) allowed[core] = CPU_ISSET(core, &mask) ? 1 : 0;
-  TAPER_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, allowed.data(), CPU_SETSIZE, MPI_INT, MPI_MAX, host));
-  int cores = 0;
-  for (const int is_allowed : allowed) cores += is_allowed;
-  return cores;
+  const std::vector<int> mine = affinity_cores();
+  int count = mine.empty() ? 0 : mine.back() + 1;
+  TAPER_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_INT, MPI_MAX, host));
+  std::vector<int> allowed(static_cast<std::size_t>(count), 0);
+  for (const int core : mine) allowed[core] = 1;
+  TAPER_MPI_CALL(MPI_Allreduce(MPI_IN_PLACE, allowed.data(), count, MPI_INT, MPI_MAX, host));
+  return std::accumulate(allowed.begin(), allowed.end(), 0);
 }
 
 }  // namespace

@@ -110,18 +110,16 @@ void Arena::populate() {
 void* Arena::take(const std::string& name, MemoryPhase phase, std::int64_t bytes) {
   for (Region& region : regions_) {
     if (region.name != name || region.phase != phase) continue;
-    if (region.next + arena_bytes(bytes) > region.end)
-      TAPER_FAIL(
-          ExitCode::kFailure,
-          "memory item '" << name << "' has " << region.end - region.next << " bytes left of "
-                          << region.end - region.begin << ", " << bytes
-                          << " are asked for (the plan and its use disagree: a bug in Taper)");
+    TAPER_INSIST(region.next + arena_bytes(bytes) <= region.end,
+                 "memory item '" << name << "' has " << region.end - region.next
+                                 << " bytes left of " << region.end - region.begin << ", " << bytes
+                                 << " are asked for: the plan and its use disagree");
     void* taken = base_ + region.next;
     region.next += arena_bytes(bytes);
     return taken;
   }
-  TAPER_FAIL(ExitCode::kFailure,
-             "memory item '" << name << "' is not in the plan (a bug in Taper)");
+  TAPER_INSIST(false, "memory item '" << name << "' is not in the plan");
+  return nullptr;
 }
 
 }  // namespace taper

@@ -24,12 +24,6 @@ std::int64_t nanoseconds(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
 
-template <class T>
-T clamped(std::int64_t value) {
-  return static_cast<T>(
-      std::clamp<std::int64_t>(value, 0, std::int64_t{std::numeric_limits<T>::max()}));
-}
-
 ReplicaSnapshot describe(const EngineSnapshot& s) {
   ReplicaSnapshot r;
   r.lengths = s.lengths;
@@ -184,7 +178,7 @@ void Consultation::conclude() {
   ++consultation_;
   ++count_;
   if (last_change_) {
-    policy_.switched(last_change_->plan, last_change_->confirmation, switched_ns);
+    policy_.switched(*last_change_, switched_ns);
     last_change_.reset();
     switch_seconds_ = 0;
   }
@@ -257,13 +251,13 @@ std::optional<Plan> Consultation::plan() {
   return plan;
 }
 
-void Consultation::close(const Plan& plan, const Confirmation& confirmation, bool done) {
+void Consultation::close(const Plan& plan, bool done) {
   decided_.reset();
   word_ = 0;
   ++epoch_;
   if (done) {
     layout_ = plan.layout;
-    last_change_ = Change{plan, confirmation};
+    last_change_ = plan;
   }
   switch_seconds_ = done ? switch_clock_.seconds() : 0.0;
   posted_at_ = step_began_ = clock_.seconds();

@@ -65,7 +65,7 @@ class Consultation {
   const Snapshot& snapshot() const { return *snapshot_; }
   LayoutChange change(const Plan& plan) const { return {layout_, plan.layout, hash_}; }
   // Ends the epoch: the change was confirmed and done, or not. Every rank.
-  void close(const Plan& plan, const Confirmation& confirmation, bool done);
+  void close(const Plan& plan, bool done);
 
   const Layout& layout() const { return layout_; }
   // Consultations that this rank, as a leader, took part in, and what they cost it.
@@ -97,11 +97,7 @@ class Consultation {
   std::uint64_t hash_ = 0;
   std::int64_t consultation_ = 0, epoch_ = 0;
   // The last change, until all leaders know how long it took.
-  struct Change {
-    Plan plan;
-    Confirmation confirmation;
-  };
-  std::optional<Change> last_change_;
+  std::optional<Plan> last_change_;
   Timer clock_, switch_clock_;
   double posted_at_ = 0, wait_ = 0, step_began_ = 0, switch_seconds_ = 0;
   int steps_since_ = 0;

@@ -107,7 +107,7 @@ std::string response_line(const Sample& s, const ModelFiles& files) {
   return "{\"index\": " + std::to_string(s.ordinal) + ", \"sample\": " + std::to_string(s.sample) +
          ", \"prompt_tokens\": " + list(s.prompt, id_text) +
          ", \"tokens\": " + list(s.response, id_text) +
-         ", \"log_probs\": " + list(s.log_probs, shortest_number) + ", \"text\": " + text +
+         ", \"log_probs\": " + list(s.log_probs, log_prob_text) + ", \"text\": " + text +
          ", \"finish\": \"" + to_string(s.finish) + "\"}\n";
 }
 

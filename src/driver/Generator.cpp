@@ -242,7 +242,7 @@ void Generator::change_layout(const Plan& plan, const Timer& timer) {
   if (record.confirmation.act)
     record.report = reshaper_->apply(change, list,
                                      destinations_of(list, change, record.confirmation), *engine_);
-  consult_->close(plan, record.confirmation, record.report.done);
+  consult_->close(plan, record.report.done);
   record.seconds = timer.seconds() - record.at_s;
   keep(std::move(record), list);
   ranks_.progress.set_phase(phase);

@@ -22,7 +22,7 @@ class LayoutPolicy {
   virtual Decision decide(const Snapshot& snapshot) = 0;
   virtual Confirmation confirm(const Plan& plan, const Snapshot& snapshot,
                                std::span<const SequenceState> sequences) = 0;
-  virtual void switched(const Plan&, const Confirmation&, std::int64_t /*measured_ns*/) {}
+  virtual void switched(const Plan&, std::int64_t /*measured_ns*/) {}
   virtual void finish(std::span<const Outcome>, std::int64_t /*elapsed_ns*/) {}
   // 0 where nothing is known of step times.
   virtual std::int64_t step_ns(const LayoutGroup&, int /*new_tokens*/, int /*sequences*/,
@@ -58,9 +58,7 @@ class PredictivePolicy : public LayoutPolicy {
                        std::span<const SequenceState> sequences) override {
     return policy_.confirm(plan, snapshot, sequences);
   }
-  void switched(const Plan& plan, const Confirmation& confirmed, std::int64_t ns) override {
-    policy_.switched(plan, confirmed, ns);
-  }
+  void switched(const Plan& plan, std::int64_t ns) override { policy_.switched(plan, ns); }
   void finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) override {
     policy_.finish(outcomes, elapsed_ns);
   }

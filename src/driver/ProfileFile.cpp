@@ -142,14 +142,7 @@ namespace {
 
 LatencyProfile read_checked(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(file.has_attribute("/", "format") &&
-                     file.string_attribute("/", "format") == profile_schema().format,
-                 path_text(path) << " is no profile of Taper");
-  TAPER_VALIDATE(file.int_attribute("/", "format_version") == profile_schema().version,
-                 path_text(path) << " has format version "
-                                 << file.int_attribute("/", "format_version")
-                                 << " (this build reads " << profile_schema().version
-                                 << "); measure it again: taper profile");
+  require_format(file, profile_schema(), "measure it again: taper profile");
   LatencyProfile p = read_content(file);
   TAPER_VALIDATE(
       static_cast<std::int64_t>(content_hash(p)) == file.int_attribute("/", "content_hash"),

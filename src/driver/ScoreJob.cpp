@@ -75,7 +75,7 @@ std::string score_line(const std::vector<float>& log_probs, int prompt_length) {
   std::vector<std::string> words;
   if (prompt_length == 0) words.emplace_back("null");
   for (std::size_t i = std::max(0, prompt_length - 1); i < log_probs.size(); ++i)
-    words.push_back(shortest_number(log_probs[i]));
+    words.push_back(log_prob_text(log_probs[i]));
   return "{\"log_probs\": [" + join(words) + "]}\n";
 }
 

@@ -125,13 +125,7 @@ namespace {
 // Throws Error where the file is no state of this model.
 StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
                     const ModelFiles& files) {
-  TAPER_VALIDATE(file.has_attribute("/", "format") &&
-                     file.string_attribute("/", "format") == state_schema().format,
-                 path_text(path) << " is no training state of Taper");
-  TAPER_VALIDATE(file.int_attribute("/", "format_version") == state_schema().version,
-                 path_text(path) << " has format version "
-                                 << file.int_attribute("/", "format_version")
-                                 << " (this build reads " << state_schema().version << ")");
+  require_format(file, state_schema());
   TAPER_VALIDATE(file.string_attribute("/", "model") == shape_of(files.config),
                  path_text(path) << " belongs to another model ("
                                  << file.string_attribute("/", "model") << ", not "

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/Error.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 
 namespace taper {
@@ -115,6 +116,21 @@ const MetricMeaning* meaning_of_record(std::string_view dataset) {
 void write_format(Hdf5File& file, const FileSchema& schema) {
   file.set_attribute("/", "format", schema.format);
   file.set_attribute("/", "format_version", schema.version);
+}
+
+void require_format(const Hdf5File& file, const FileSchema& schema, const std::string& advice) {
+  const std::string where = path_text(file.path());
+  const std::string format =
+      file.has_attribute("/", "format") ? file.string_attribute("/", "format") : "";
+  TAPER_VALIDATE(format == schema.format,
+                 where << " is no file of the format " << schema.format << ", such as "
+                       << schema.file << " ("
+                       << (format.empty() ? "it has no attribute format" : "it is " + format)
+                       << "); is it the right one?");
+  const auto version = file.int_attribute("/", "format_version");
+  TAPER_VALIDATE(version == schema.version, where << " has format version " << version
+                                                  << " (this program reads " << schema.version
+                                                  << "); " << advice);
 }
 
 std::string to_markdown(const FileSchema& schema) {

@@ -91,6 +91,10 @@ const MetricMeaning* meaning_of_record(std::string_view dataset);
 
 // Sets the attributes `format` and `format_version` of the root.
 void write_format(Hdf5File& file, const FileSchema& schema);
+// Throws Error that names the file where they are others, or absent. advice: what to do about
+// another version.
+void require_format(const Hdf5File& file, const FileSchema& schema,
+                    const std::string& advice = "use the program that wrote it");
 
 // Whether a path is what a pattern stands for: "/metrics/a/b" is "/metrics/<name>".
 bool fits_pattern(std::string_view pattern, std::string_view path);

@@ -72,16 +72,17 @@ bool fits(hid_t stored, hid_t wanted) {
 }
 
 std::string dims_text(const Dims& dims) {
-  std::vector<std::string> words;
-  for (const auto dim : dims) words.push_back(std::to_string(dim));
-  return "(" + join(words) + ")";
+  return "(" + join(dims) + ")";
 }
 
 }  // namespace
 
 std::int64_t product(const Dims& dims) {
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
   std::int64_t count = 1;
-  for (const auto dim : dims) count *= dim;
+  for (const auto dim : dims)
+    TAPER_VALIDATE(!__builtin_mul_overflow(count, dim, &count),
+                   "an array of " << dims_text(dims) << " has more elements than can be counted");
   return count;
 }
 
@@ -239,6 +240,15 @@ Dims Hdf5File::dims(const std::string& name) const {
   const int rank = TAPER_HDF5_CALL(path_, H5Sget_simple_extent_ndims(space.get()));
   std::vector<hsize_t> sizes(static_cast<std::size_t>(rank));
   TAPER_HDF5_CALL(path_, H5Sget_simple_extent_dims(space.get(), sizes.data(), nullptr));
+  const Hdf5Id stored(TAPER_HDF5_CALL(path_, H5Dget_type(dataset.get())), H5Tclose);
+  const auto limit = static_cast<hsize_t>(std::numeric_limits<std::int64_t>::max());
+  hsize_t bytes = H5Tget_size(stored.get());
+  for (const hsize_t size : sizes) {
+    TAPER_VALIDATE(size <= limit / std::max<hsize_t>(1, bytes),
+                   path_ << ": " << name << " has a dimension of " << size
+                         << " (more bytes than can be counted); damaged file?");
+    bytes *= std::max<hsize_t>(1, size);
+  }
   return {sizes.begin(), sizes.end()};
 }
 

@@ -25,6 +25,7 @@ namespace taper {
 
 using Dims = std::vector<std::int64_t>;
 
+// Throws Error where it is beyond 64 bits.
 std::int64_t product(const Dims& dims);
 
 enum class Checksum { kNone, kFletcher32 };
@@ -98,12 +99,14 @@ class Hdf5File {
   std::vector<std::string> names(const std::string& group = "/") const;
   // Full paths of all datasets below a group, sorted.
   std::vector<std::string> datasets(const std::string& group = "/") const;
+  // Throws Error where the sizes stand for more bytes than can be counted.
   Dims dims(const std::string& name) const;
   StoredType type(const std::string& name) const;
   Storage storage(const std::string& name) const;
-  // Reads all of a dataset and forgets it, in parts of bounded size: throws Error naming it where
-  // it cannot be read, or a checksum is wrong.
-  void require_readable(const std::string& name) const;
+  // Reads all of a dataset and forgets it, in parts of at most part_bytes: throws Error naming it
+  // where it cannot be read, a checksum is wrong, or its sizes are beyond what the file holds.
+  void require_readable(const std::string& name,
+                        std::int64_t part_bytes = std::int64_t{64} << 20) const;
 
   // --- numbers. Empty dims mean a scalar.
   template <detail::Hdf5Number T>

@@ -10,6 +10,8 @@
 namespace taper {
 namespace {
 
+constexpr std::int64_t kMostDeflation = 1032;  // of any data, by the design of deflate
+
 StoredType type_of(hid_t stored) {
   const std::size_t size = H5Tget_size(stored);
   switch (H5Tget_class(stored)) {
@@ -26,6 +28,27 @@ StoredType type_of(hid_t stored) {
     default:
       return StoredType::kOther;
   }
+}
+
+// The sizes of a part of at most `bytes`: whole in the last dimensions, 1 in the first.
+Dims part_of(const Dims& dims, std::int64_t element_size, std::int64_t bytes) {
+  std::int64_t most = bytes / element_size;
+  Dims part = dims;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    part[i] = std::clamp<std::int64_t>(most, 1, dims[i]);
+    most /= part[i];
+  }
+  return part;
+}
+
+// Moves offset on to the next part; false behind the last one.
+bool to_next_part(Dims& offset, const Dims& part, const Dims& dims) {
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    offset[i] += part[i];
+    if (offset[i] < dims[i]) return true;
+    offset[i] = 0;
+  }
+  return false;
 }
 
 }  // namespace
@@ -81,35 +104,37 @@ Storage Hdf5File::storage(const std::string& name) const {
   return found;
 }
 
-void Hdf5File::require_readable(const std::string& name) const {
-  constexpr std::int64_t kPartBytes = std::int64_t{64} << 20;
+void Hdf5File::require_readable(const std::string& name, std::int64_t part_bytes) const {
   const Dims dims = this->dims(name);
   if (product(dims) == 0) return;
   const Hdf5Id dataset = open_dataset(name);
   const Hdf5Id stored(TAPER_HDF5_CALL(path_, H5Dget_type(dataset.get())), H5Tclose);
   TAPER_VALIDATE(type_of(stored.get()) != StoredType::kOther,
                  path_ << ": " << name << " has a type that no file of Taper's has");
+  const auto size = static_cast<std::int64_t>(H5Tget_size(stored.get()));
+  const auto held =
+      TAPER_HDF5_CALL(path_, static_cast<std::int64_t>(H5Dget_storage_size(dataset.get())));
+  TAPER_VALIDATE(product(dims) * size / kMostDeflation <= held,
+                 path_ << ": " << name << " should have " << product(dims) * size << " bytes ("
+                       << held << " are stored); damaged file?");
   if (TAPER_HDF5_CALL(path_, H5Tis_variable_str(stored.get())) > 0) {
     read_strings(name);  // which frees what HDF5 allocates
     return;
   }
-  const auto size = static_cast<std::int64_t>(H5Tget_size(stored.get()));
-  const std::int64_t rows = dims.empty() ? 1 : dims.front();
-  const std::int64_t row_bytes = product(dims) / rows * size;
-  const std::int64_t most = std::clamp<std::int64_t>(kPartBytes / row_bytes, 1, rows);
-  std::vector<char> values(static_cast<std::size_t>(most * row_bytes));
+  TAPER_VALIDATE(size <= part_bytes, path_ << ": " << name << " has elements of " << size
+                                           << " bytes (at most " << part_bytes << " expected)");
+  const Dims part = part_of(dims, size, part_bytes);
+  std::vector<char> values(static_cast<std::size_t>(product(part) * size));
   const Hdf5Id space(TAPER_HDF5_CALL(path_, H5Dget_space(dataset.get())), H5Sclose);
-  for (std::int64_t first = 0; first < rows; first += most) {
-    Dims part = dims, offset(dims.size(), 0);
-    if (!dims.empty()) {
-      part.front() = std::min(most, rows - first);
-      offset.front() = first;
-    }
-    detail::select_block(path_, space.get(), offset, part);
-    const Hdf5Id memory = detail::make_space(path_, part);
+  Dims offset(dims.size(), 0);
+  do {
+    Dims here = part;
+    for (std::size_t i = 0; i < dims.size(); ++i) here[i] = std::min(part[i], dims[i] - offset[i]);
+    detail::select_block(path_, space.get(), offset, here);
+    const Hdf5Id memory = detail::make_space(path_, here);
     TAPER_HDF5_CALL(path_, H5Dread(dataset.get(), stored.get(), memory.get(), space.get(),
                                    H5P_DEFAULT, values.data()));
-  }
+  } while (to_next_part(offset, part, dims));
 }
 
 }  // namespace taper

@@ -9,7 +9,7 @@
 
 namespace taper {
 
-std::string shortest_number(float value) {
+std::string log_prob_text(float value) {
   TAPER_VALIDATE(std::isfinite(value),
                  "a log-prob is " << value << " (are all weights of the model finite?)");
   std::array<char, 32> text;

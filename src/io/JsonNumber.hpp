@@ -5,8 +5,8 @@
 
 namespace taper {
 
-// The fewest digits that give the same f32 back. Throws Error for what JSON cannot hold (nan,
-// infinities), naming the value as a log-prob: nothing else is written like this.
-std::string shortest_number(float value);
+// A log-prob in the fewest digits that give the same f32 back. Throws Error for what JSON cannot
+// hold (nan, infinities).
+std::string log_prob_text(float value);
 
 }  // namespace taper

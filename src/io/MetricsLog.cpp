@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -56,9 +57,13 @@ MetricsRecord record_of(std::string_view text, const std::string& where) {
 }
 
 // Whoever finds a broken line must be told the ways out: it is the only copy of its iteration.
-MetricsRecord parse_record(std::string_view text, const std::string& where) {
+// last: iteration of the line before.
+MetricsRecord parse_record(std::string_view text, const std::string& where, std::int64_t last) {
   try {
-    return record_of(text, where);
+    MetricsRecord record = record_of(text, where);
+    TAPER_VALIDATE(record.iteration >= last, where << ": \"step\" is " << record.iteration
+                                                   << " (it is " << last << " before)");
+    return record;
   } catch (const Error& error) {
     TAPER_FAIL(error.code(), error.what() << "; delete this line (its iteration is then missing in "
                                              "the metrics), or start over in another output "
@@ -78,12 +83,15 @@ template <class Visit>
 std::int64_t for_each_record(const detail::Descriptor& file, Visit&& visit) {
   const std::string text = read_all(file);
   std::size_t begin = 0;
+  std::int64_t last = kNoIteration;
   for (std::int64_t line = 1;; ++line) {
     const auto end = text.find('\n', begin);
     if (end == std::string::npos) return static_cast<std::int64_t>(begin);
     const auto content = std::string_view(text).substr(begin, end - begin);
     if (content.find_first_not_of(" \t\r") != std::string_view::npos) {
-      visit(parse_record(content, line_text(file.path(), line)), begin, end + 1);
+      MetricsRecord record = parse_record(content, line_text(file.path(), line), last);
+      last = record.iteration;
+      visit(std::move(record), begin, end + 1);
     }
     begin = end + 1;
   }
@@ -116,10 +124,9 @@ MetricsLog::MetricsLog(const std::filesystem::path& path, OpenMode mode)
 }
 
 void MetricsLog::append(const MetricValues& values, std::int64_t iteration) {
-  TAPER_VALIDATE(iteration >= last_iteration_, path_text(file_.path())
-                                                   << ": iteration " << iteration << " after "
-                                                   << last_iteration_
-                                                   << " (call truncate_after when resuming)");
+  TAPER_INSIST(iteration >= last_iteration_, path_text(file_.path())
+                                                 << ": iteration " << iteration << " after "
+                                                 << last_iteration_ << " without truncate_after");
   std::string line = "{\"step\": " + std::to_string(iteration);
   for (const auto& [key, value] : values) {
     TAPER_VALIDATE(key != "step",

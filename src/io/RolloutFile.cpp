@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <sstream>
 #include <system_error>
 
@@ -196,8 +197,9 @@ class Writers {
     const int color = writer >= 0 ? 0 : MPI_UNDEFINED;
     TAPER_IO_MPI_CALL(MPI_Comm_split(all, color, writer, &comm_));
   }
+  // Collective; but while an exception passes, the other writers may be inside HDF5 and never come.
   ~Writers() {
-    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+    if (comm_ != MPI_COMM_NULL && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
   }
   Writers(const Writers&) = delete;
   Writers& operator=(const Writers&) = delete;
@@ -303,14 +305,7 @@ void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,
 
 RolloutSet read_rollouts(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(file.has_attribute("/", "format") &&
-                     file.string_attribute("/", "format") == rollout_schema().format,
-                 path_text(path) << " is not a rollout file (its format attribute is not "
-                                 << rollout_schema().format << ")");
-  const auto version = file.int_attribute("/", "format_version");
-  TAPER_VALIDATE(version == rollout_schema().version,
-                 path_text(path) << " has format version " << version << " (this program reads "
-                                 << rollout_schema().version << "); use the program that wrote it");
+  require_format(file, rollout_schema());
   RolloutSet set{file.int_attribute("/", "iteration"), file.read_strings("/reward_names"), {}};
   const auto group = file.read<std::int64_t>("/group").values;
   const auto rows = group.size();

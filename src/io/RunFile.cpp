@@ -26,6 +26,13 @@ std::string units_of(const std::string& dataset) {
   return "1";
 }
 
+std::vector<std::int64_t> read_steps(const Hdf5File& file, const std::string& group) {
+  auto steps = file.read<std::int64_t>(group + "/step").values;
+  TAPER_VALIDATE(std::is_sorted(steps.begin(), steps.end()),
+                 file.path() << ": " << group << "/step goes back (damaged file?)");
+  return steps;
+}
+
 }  // namespace
 
 RunFile::RunFile(std::filesystem::path path)
@@ -74,10 +81,9 @@ void RunFile::add_timing(std::int64_t iteration, const PhaseTiming& timing) {
 }
 
 void RunFile::add_lengths(std::int64_t iteration, std::span<const int> lengths) {
-  TAPER_VALIDATE(lengths_.empty() || iteration > lengths_.back().first,
-                 path_text(path_) << ": /rollout/response_length: iteration " << iteration
-                                  << " after " << lengths_.back().first
-                                  << " (call truncate_after when resuming)");
+  TAPER_INSIST(lengths_.empty() || iteration > lengths_.back().first,
+               path_text(path_) << ": /rollout/response_length: iteration " << iteration
+                                << " after " << lengths_.back().first << " without truncate_after");
   claim("/rollout", "response_length");
   lengths_.emplace_back(iteration, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
 }
@@ -209,7 +215,7 @@ void RunFile::load_facts(const Hdf5File& file) {
 
 void RunFile::load_table(const Hdf5File& file, const std::string& group, detail::StepTable& table) {
   if (!file.exists(group + "/step")) return;
-  const auto steps = file.read<std::int64_t>(group + "/step").values;
+  const auto steps = read_steps(file, group);
   std::map<std::string, std::vector<double>> columns;
   for (const auto& dataset : file.datasets(group)) {
     const std::string name = dataset.substr(group.size() + 1);
@@ -228,7 +234,7 @@ void RunFile::load_table(const Hdf5File& file, const std::string& group, detail:
 
 void RunFile::load_lengths(const Hdf5File& file) {
   if (!file.exists("/rollout/response_length")) return;
-  const auto steps = file.read<std::int64_t>("/rollout/step").values;
+  const auto steps = read_steps(file, "/rollout");
   const auto table = file.read<std::int32_t>("/rollout/response_length");
   TAPER_VALIDATE(table.dims.size() == 2 && table.dims[0] == static_cast<std::int64_t>(steps.size()),
                  path_text(path_) << ": /rollout/response_length does not match /rollout/step");
@@ -243,13 +249,7 @@ void RunFile::load_lengths(const Hdf5File& file) {
 
 RunFile RunFile::load(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
-  TAPER_VALIDATE(file.has_attribute("/", "format") &&
-                     file.string_attribute("/", "format") == run_schema().format,
-                 path_text(path) << " is not a run file (its format attribute is not taper-run)");
-  const auto version = file.int_attribute("/", "format_version");
-  TAPER_VALIDATE(version == kFormatVersion,
-                 path_text(path) << " has format version " << version << " (this program reads "
-                                 << kFormatVersion << "); use the program that wrote it");
+  require_format(file, run_schema());
   RunFile run(path);
   run.load_facts(file);
   run.load_table(file, "/metrics", run.metrics_);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <map>
+#include <new>
 #include <utility>
 
 #include "base/Error.hpp"
@@ -59,7 +61,8 @@ class SchemaChecker {
  private:
   void fault(const std::string& text) { report_.faults.push_back(name_ + ": " + text); }
 
-  // What HDF5 cannot read is a fault too.
+  // What HDF5 cannot read is a fault too, and so is what the library of C++ refuses: a name or a
+  // size that the system cannot handle.
   template <class Look>
   bool attempt(const std::string& what, const Look& look) {
     try {
@@ -67,8 +70,12 @@ class SchemaChecker {
       return true;
     } catch (const Error& error) {
       fault(what + " cannot be read: " + reason_of(error, path_));
-      return false;
+    } catch (const std::bad_alloc&) {
+      fault(what + " cannot be read: out of memory");
+    } catch (const std::exception& error) {
+      fault(what + " cannot be read: " + error.what());
     }
+    return false;
   }
 
   void check_file(const Hdf5File& file) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/Error.hpp"
-#include "kernels/product.hpp"
 
 namespace taper {
 namespace {
@@ -29,9 +28,7 @@ BlockPool::BlockPool(const BlockShape& shape, int blocks, const KvMemory& memory
 }
 
 PagedLayers BlockPool::pages() const {
-  return {{memory_.data, shape_.layer_floats(), shape_.page(), shape_.head_dim,
-           round_up(shape_.head_dim, 16)},
-          memory_.layer_stride};
+  return {make_pages(memory_.data, shape_.kv_heads, shape_.head_dim), memory_.layer_stride};
 }
 
 void BlockPool::copy(std::int32_t to, std::int32_t from) {

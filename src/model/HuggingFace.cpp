@@ -2,10 +2,10 @@
 #include "model/HuggingFace.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
+#include "base/Text.hpp"
 #include "model/ScalarHead.hpp"
 
 namespace taper {
@@ -71,11 +71,7 @@ std::vector<Part> parts_of(const ParamTable& table, const ParamTensor& t, int un
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::ostringstream out;
-  out << '[';
-  for (std::size_t i = 0; i < shape.size(); ++i) out << (i > 0 ? ", " : "") << shape[i];
-  out << ']';
-  return out.str();
+  return "[" + join(shape) + "]";
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 #include "model/ModelConfig.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <sstream>
 #include <type_traits>
 
 #include "base/Error.hpp"
@@ -24,6 +26,7 @@ class Reader {
   T get(const char* key) const {
     TAPER_VALIDATE(has(key), path_ << " has no '" << key << "' (needed for this model family)");
     try {
+      if constexpr (std::is_same_v<T, int>) return whole(key);
       return json_[key].get<T>();
     } catch (const Json::exception&) {
       TAPER_FAIL(ExitCode::kBadInput,
@@ -40,6 +43,17 @@ class Reader {
   const std::string& path() const { return path_; }
 
  private:
+  // The library would cut fractions and high bits off.
+  int whole(const char* key) const {
+    const Json& number = json_[key];
+    const auto value = number.get<double>();
+    TAPER_VALIDATE(number.is_number_integer() && value >= std::numeric_limits<int>::min() &&
+                       value <= std::numeric_limits<int>::max(),
+                   path_ << ": '" << key << "' is " << number.dump()
+                         << " (a whole number of at most 31 bits is expected)");
+    return number.get<int>();
+  }
+
   const Json& json_;
   std::string path_;
 };
@@ -146,6 +160,24 @@ std::vector<std::string> ModelConfig::problems() const {
   need_positive(intermediate, "intermediate_size");
   need_positive(vocab, "vocab_size");
   need_positive(max_positions, "max_position_embeddings");
+  const auto need_finite = [&](double value, const char* name) {
+    if (!(value > 0 && std::isfinite(value))) {
+      std::ostringstream text;
+      text << name << " is " << value << " (must be positive)";
+      list.push_back(text.str());
+    }
+  };
+  need_finite(norm_eps, "rms_norm_eps");
+  need_finite(rope_theta, "rope_theta");
+  if (rope_scaling.kind != RopeScaling::Kind::kNone)
+    need_finite(rope_scaling.factor, "rope factor");
+  if (rope_scaling.kind == RopeScaling::Kind::kLlama3) {
+    need_finite(rope_scaling.low_freq_factor, "rope low_freq_factor");
+    need_finite(rope_scaling.high_freq_factor, "rope high_freq_factor");
+    need_finite(rope_scaling.original_max_positions, "rope original_max_position_embeddings");
+    if (!(rope_scaling.high_freq_factor > rope_scaling.low_freq_factor))
+      list.push_back("rope high_freq_factor must be above low_freq_factor");
+  }
   if (kv_heads > 0 && heads % kv_heads != 0)
     list.push_back("num_attention_heads " + std::to_string(heads) +
                    " is no multiple of num_key_value_heads " + std::to_string(kv_heads));

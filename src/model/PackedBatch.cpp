@@ -36,8 +36,7 @@ std::int64_t layer_page_floats(const ActivationShape& shape, int head_dim) {
 }
 
 LayerPages make_layer_pages(const ActivationShape& shape, int head_dim, float* memory) {
-  return {memory, layer_page_floats(shape, head_dim), page_floats(head_dim), head_dim,
-          round_up(head_dim, 16)};
+  return make_pages(memory, shape.kv_heads, head_dim);
 }
 
 }  // namespace taper

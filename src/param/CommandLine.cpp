@@ -115,8 +115,8 @@ using detail::Option;
 namespace {
 
 detail::Limits& limits_of(Option& option) {
-  if (!option.binding->has_limits())
-    TAPER_FAIL(ExitCode::kFailure, "option --" << option.name << " got limits, but is no number");
+  TAPER_INSIST(option.binding->has_limits(),
+               "option --" << option.name << " got limits, but is no number");
   return option.binding->limits;
 }
 
@@ -182,7 +182,7 @@ CommandLine::Declared CommandLine::add(const std::string& name, const std::strin
   const bool taken =
       name == "help" || std::any_of(options_.begin(), options_.end(),
                                     [&](const auto& option) { return option->name == name; });
-  if (taken) TAPER_FAIL(ExitCode::kFailure, "option --" << name << " is declared twice");
+  TAPER_INSIST(!taken, "option --" << name << " is declared twice");
   auto option = std::make_unique<Option>();
   option->name = name;
   option->label = label;
@@ -300,7 +300,8 @@ bool CommandLine::given(const std::string& name) const {
       if (option->name == name) return option->given;
     }
   }
-  TAPER_FAIL(ExitCode::kFailure, "option --" << name << " was never declared");
+  TAPER_INSIST(false, "option --" << name << " was never declared");
+  return false;
 }
 
 std::string CommandLine::help() const {

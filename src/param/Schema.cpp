@@ -152,7 +152,7 @@ class ListReader {
 
 // Mistakes of a description are found at the first start of any program that has it.
 void expect_description(bool sound, const std::string& path, const char* mistake) {
-  if (!sound) TAPER_FAIL(ExitCode::kFailure, "parameter " << path << " " << mistake);
+  TAPER_INSIST(sound, "parameter " << path << " " << mistake);
 }
 
 }  // namespace

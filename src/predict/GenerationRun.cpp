@@ -2,7 +2,9 @@
 #include "predict/GenerationRun.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <utility>
 
 namespace taper {
 
@@ -131,25 +133,31 @@ void GenerationRun::apply(const LayoutShape& to, const Change& change) {
 
 Snapshot GenerationRun::snapshot(std::int64_t consultation, int samples) const {
   Snapshot snapshot{layout(), {}, clock(), consultation, switches_};
+  std::int64_t before = finished_before_;  // counted with the first replica
   for (const ReplicaRun& r : replicas_) {
-    ReplicaSnapshot s;
+    std::array<std::int64_t, kLengthBuckets> lengths{};
+    std::int64_t waiting = 0, context = 0, response = 0, longest = 0;
     std::set<std::int64_t> prompts;
     for (const SimulatedSequence& q : r.sequences()) {
       if (q.context == 0) {
-        ++s.waiting;
+        ++waiting;
         continue;
       }
       prompts.insert(q.id / samples);
-      ++s.lengths[length_bucket(q.response)];
-      s.context += static_cast<std::uint32_t>(q.context);
-      s.response += static_cast<std::uint32_t>(q.response);
-      s.longest = std::max(s.longest, static_cast<std::uint32_t>(q.context));
+      ++lengths[length_bucket(q.response)];
+      context += q.context;
+      response += q.response;
+      longest = std::max<std::int64_t>(longest, q.context);
     }
-    s.prompts = static_cast<std::uint32_t>(prompts.size());
-    s.finished = static_cast<std::uint32_t>(r.ended());
-    snapshot.replicas.push_back(s);
+    ReplicaSnapshot& s = snapshot.replicas.emplace_back();
+    std::transform(lengths.begin(), lengths.end(), s.lengths.begin(), clamped<std::uint16_t>);
+    s.context = clamped<std::uint32_t>(context);
+    s.response = clamped<std::uint32_t>(response);
+    s.longest = clamped<std::uint32_t>(longest);
+    s.prompts = clamped<std::uint32_t>(static_cast<std::int64_t>(prompts.size()));
+    s.finished = clamped<std::uint32_t>(r.ended() + std::exchange(before, 0));
+    s.waiting = clamped<std::uint16_t>(waiting);
   }
-  snapshot.replicas.front().finished += static_cast<std::uint32_t>(finished_before_);
   return snapshot;
 }
 

@@ -106,7 +106,7 @@ std::vector<int> LatencyProfile::degrees() const {
   return {degrees.begin(), degrees.end()};
 }
 
-PairClass LatencyProfile::pair_of(int first, int tp) const {
+PairClass pair_class(int first, int tp, int ranks_per_node) {
   const int node = std::max(1, ranks_per_node);
   return first / node == (first + tp - 1) / node ? PairClass::kSameNode : PairClass::kOtherNode;
 }

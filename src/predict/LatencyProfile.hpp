@@ -14,6 +14,8 @@ namespace taper {
 // Whether the ranks of a group, or the two ends of a transfer, share a node.
 enum class PairClass : std::int32_t { kSameNode = 0, kOtherNode = 1 };
 const char* to_string(PairClass pair);
+// The class of a group [first, first + tp) of ranks placed node by node.
+PairClass pair_class(int first, int tp, int ranks_per_node);
 
 // Named facts, e.g. {"layers", "30"}.
 using Facts = std::map<std::string, std::string>;
@@ -93,8 +95,8 @@ struct LatencyProfile {
   bool is_complete() const { return measured_percent == 100; }
   // TP degrees with samples, ascending.
   std::vector<int> degrees() const;
-  // The class of a group [first, first + tp) of ranks placed node by node.
-  PairClass pair_of(int first, int tp) const;
+  // The class of a group [first, first + tp) of its ranks.
+  PairClass pair_of(int first, int tp) const { return pair_class(first, tp, ranks_per_node); }
   std::vector<std::string> problems() const;
 };
 

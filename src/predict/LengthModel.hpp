@@ -29,8 +29,8 @@ class LengthModel {
   // learned from past generations.
   std::int64_t expected_ends(int from, int to) const;
 
-  // Ends a generation: response lengths; those at the limit are censored, and so are the last
-  // `aborted` of them.
+  // Ends a generation: the lengths of its responses, of which those at the limit are censored, and
+  // of the responses that were aborted, all censored where they stood.
   void learn(std::span<const int> lengths, std::span<const int> aborted);
 
   // The final length (above `now`, at most the limit) of a response that has `now` tokens, for a

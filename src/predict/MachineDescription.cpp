@@ -2,10 +2,20 @@
 #include "predict/MachineDescription.hpp"
 
 namespace taper {
+namespace {
+
+void need_positive(int value, const char* path, std::vector<std::string>& list) {
+  if (value < 1)
+    list.push_back(std::string(path) + " is " + std::to_string(value) + " (must be positive)");
+}
+
+}  // namespace
 
 std::vector<std::string> MachineDescription::problems() const {
   std::vector<std::string> list;
-  if (ranks % ranks_per_node != 0 && ranks > ranks_per_node)
+  need_positive(ranks, "Machine/Ranks", list);
+  need_positive(ranks_per_node, "Machine/Ranks Per Node", list);
+  if (list.empty() && ranks % ranks_per_node != 0 && ranks > ranks_per_node)
     list.push_back("Machine/Ranks is " + std::to_string(ranks) +
                    " (nodes are filled); make it a multiple of Machine/Ranks Per Node, which is " +
                    std::to_string(ranks_per_node));
@@ -34,7 +44,16 @@ std::int64_t ModelDescription::kv_bytes_per_position() const {
 
 std::vector<std::string> ModelDescription::problems() const {
   std::vector<std::string> list;
-  if (heads % kv_heads != 0)
+  need_positive(layers, "Model/Layers", list);
+  need_positive(hidden, "Model/Hidden", list);
+  need_positive(heads, "Model/Heads", list);
+  need_positive(kv_heads, "Model/KV Heads", list);
+  need_positive(head_size, "Model/Head Size", list);
+  need_positive(mlp, "Model/MLP", list);
+  need_positive(vocabulary, "Model/Vocabulary", list);
+  need_positive(weight_bytes, "Model/Weight Bytes", list);
+  need_positive(kv_bytes, "Model/KV Bytes", list);
+  if (list.empty() && heads % kv_heads != 0)
     list.push_back("Model/Heads is " + std::to_string(heads) +
                    " (a KV head serves as many query heads as any other); make it a multiple of "
                    "Model/KV Heads, which is " +

@@ -60,7 +60,7 @@ struct SequenceState {
   std::int32_t prompt = 0;    // tokens
   std::int32_t response = 0;  // tokens so far
   std::int32_t limit = 0;     // of response tokens
-  std::int32_t owner = -1;    // the prompt, the same number for all its responses; -1: not known
+  std::int64_t owner = -1;    // the prompt, the same number for all its responses; -1: not known
 };
 
 enum class KvAction : std::int32_t { kKeep = 0, kMove = 1, kRecompute = 2 };

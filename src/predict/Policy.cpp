@@ -30,7 +30,7 @@ std::vector<std::string> PolicyOptions::problems() const {
   if (max_switches < 0) list.push_back("max_switches must not be negative");
   if (budget_ppm < 0 || fallback_ppm < 0) list.push_back("budgets must not be negative");
   if (half_life < 1) list.push_back("half_life must be at least 1 iteration");
-  if (consult_ns < 0 || consult_steps < 1)
+  if (consult_ns < 1 || consult_steps < 1)
     list.push_back("the period of consultation must be positive");
   for (const int tp : degrees)
     if (tp < 1) list.push_back("tensor-parallel degrees must be positive");
@@ -181,7 +181,7 @@ Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
   return answer(true, "confirmed");
 }
 
-void Policy::switched(const Plan& plan, const Confirmation&, std::int64_t measured_ns) {
+void Policy::switched(const Plan& plan, std::int64_t measured_ns) {
   State& s = *state_;
   ++s.switches;
   s.budget.spend(measured_ns);

@@ -75,7 +75,7 @@ struct Outcome {
 //   layout = policy.begin(workload);
 //   per consultation:  decision = policy.decide(snapshot);
 //     if decision.act, at the meeting:  c = policy.confirm(decision.plan, snapshot, sequences);
-//     if c.act, afterwards:             policy.switched(decision.plan, c, measured_ns);
+//     if c.act, afterwards:             policy.switched(decision.plan, measured_ns);
 //   policy.finish(outcomes, elapsed_ns);
 class Policy {
  public:
@@ -97,7 +97,7 @@ class Policy {
                        std::span<const SequenceState> sequences);
 
   // The plan was carried out, in the time measured (the largest of the ranks').
-  void switched(const Plan& plan, const Confirmation& confirmed, std::int64_t measured_ns);
+  void switched(const Plan& plan, std::int64_t measured_ns);
 
   // Ends a generation. Outcomes of all its sequences, in order of submission.
   void finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns);

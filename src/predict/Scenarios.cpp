@@ -11,8 +11,7 @@ std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions&
                        std::int64_t response, std::int64_t owner) {
     list.push_back({static_cast<std::int64_t>(list.size()), static_cast<std::int32_t>(replica),
                     static_cast<std::int32_t>(context), static_cast<std::int32_t>(prompt),
-                    static_cast<std::int32_t>(response), options.limit,
-                    static_cast<std::int32_t>(owner)});
+                    static_cast<std::int32_t>(response), options.limit, owner});
   };
   std::int64_t owners = 0;
   for (std::size_t r = 0; r < snapshot.replicas.size(); ++r) {

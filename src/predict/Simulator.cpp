@@ -18,7 +18,7 @@ std::vector<SequenceState> affected(const GenerationRun& run, const Plan& plan,
   });
   for (SequenceState& s : list) {
     s.limit = work.max_new_tokens;
-    s.owner = static_cast<std::int32_t>(s.id / std::max(1, work.samples));
+    s.owner = s.id / std::max(1, work.samples);
   }
   return list;
 }
@@ -76,7 +76,7 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
                            0};
     run.switch_to(shapes.emplace_back(resolve(decision.plan.layout, machine.steps)),
                   decision.plan.repack);
-    policy.switched(decision.plan, confirmed, record.cost_ns);
+    policy.switched(decision.plan, record.cost_ns);
     result.switching_ns += record.cost_ns;
     result.switches.push_back(std::move(record));
     next = std::max(next, run.clock());

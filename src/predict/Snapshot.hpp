@@ -3,8 +3,10 @@
 // What the policy sees of a running generation: a few integers per replica, the same on all ranks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "base/Response.hpp"
@@ -12,7 +14,14 @@
 
 namespace taper {
 
-// The state of one replica, as it travels among leaders.
+// A count as the fields below hold it: 0 where negative, the largest of T where larger.
+template <class T>
+T clamped(std::int64_t value) {
+  return static_cast<T>(
+      std::clamp<std::int64_t>(value, 0, std::int64_t{std::numeric_limits<T>::max()}));
+}
+
+// The state of one replica, as it travels among leaders. Counts are clamped().
 struct ReplicaSnapshot {
   static constexpr int kBuckets = kLengthBuckets;
 

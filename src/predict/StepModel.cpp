@@ -124,12 +124,6 @@ StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ra
   for (const auto& [key, list] : samples) curves_.emplace(key, StepCurve(list));
 }
 
-PairClass StepModel::profile_pair(const LayoutGroup& group) const {
-  const int node = std::max(1, ranks_per_node_);
-  return group.first / node == (group.end() - 1) / node ? PairClass::kSameNode
-                                                        : PairClass::kOtherNode;
-}
-
 const StepCurve& StepModel::curve(int tp, PairClass pair) const {
   auto at = curves_.find({tp, pair});
   if (at == curves_.end())

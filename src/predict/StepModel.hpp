@@ -67,7 +67,7 @@ class StepModel {
   // The other class where the profile has only that one. Throws Error where the degree is missing.
   const StepCurve& curve(int tp, PairClass pair) const;
   const StepCurve& curve(const LayoutGroup& group) const {
-    return curve(group.tp, profile_pair(group));
+    return curve(group.tp, pair_class(group.first, group.tp, ranks_per_node_));
   }
 
   // Starts a generation: all degrees are as slow as whole generations of the past were.
@@ -87,7 +87,6 @@ class StepModel {
   void load(std::span<const std::int64_t> words);
 
  private:
-  PairClass profile_pair(const LayoutGroup& group) const;
   std::int64_t total(int tp) const;
   void apply();
 

@@ -11,9 +11,10 @@ namespace taper {
 namespace {
 
 void append(ByteWriter& out, const Sequence& s, bool running) {
-  for (const int v : {int{running}, s.samples, s.computed, s.length(), s.prompt_length,
-                      s.max_new_tokens, static_cast<int>(s.ordinal)})
+  for (const int v :
+       {int{running}, s.samples, s.computed, s.length(), s.prompt_length, s.max_new_tokens})
     out.value(v);
+  out.value(s.ordinal);
   out.list(s.blocks);
 }
 
@@ -21,8 +22,8 @@ ListedSequence read(ByteReader& in, int replica) {
   ListedSequence s;
   s.replica = replica;
   s.running = in.value<int>() != 0;
-  for (int* const v : {&s.samples, &s.computed, &s.length, &s.prompt, &s.limit, &s.ordinal})
-    in.value(*v);
+  for (int* const v : {&s.samples, &s.computed, &s.length, &s.prompt, &s.limit}) in.value(*v);
+  in.value(s.ordinal);
   in.list(s.blocks);
   return s;
 }

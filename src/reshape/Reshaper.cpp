@@ -105,7 +105,7 @@ std::int64_t Reshaper::extra_bytes(const Step& step) const {
     messages = std::max(messages,
                         std::min(sent[r] * layers, round) + std::min(received[r] * layers, round));
   for (std::size_t i = 0; i < step.sequences.size(); ++i)
-    if (step.travels(i)) states += 2 * (96 + 12 * std::int64_t{step.sequences[i].length});
+    if (step.travels(i)) states += 2 * sequence_bytes(step.sequences[i].length);
   return messages + states;
 }
 

@@ -18,6 +18,13 @@ void append_sequence(std::string& bytes, const Sequence& s) {
   out.list(s.spans);
 }
 
+std::int64_t sequence_bytes(std::int64_t tokens) {
+  constexpr std::int64_t kNumbers = sizeof(Sequence::ordinal) + 6 * sizeof(int);
+  constexpr std::int64_t kCounts = 5 * sizeof(std::int64_t), kSpans = 2 * sizeof(ProducedBy);
+  constexpr std::int64_t kToken = sizeof(std::int32_t) + 2 * sizeof(float);
+  return kNumbers + kCounts + kSpans + kToken * tokens;
+}
+
 std::vector<Sequence> read_sequences(const std::string& bytes) {
   std::vector<Sequence> sequences;
   for (ByteReader in(bytes); !in.done();) {

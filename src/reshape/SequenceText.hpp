@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +11,10 @@ namespace taper {
 
 // The host state of a sequence as it travels between ranks of one build: all but its blocks.
 void append_sequence(std::string& bytes, const Sequence& sequence);
+
+// The bytes that append_sequence writes of a sequence of so many tokens, each with a log-prob and a
+// kept mass, that two layouts have produced: what a change of layout must expect.
+std::int64_t sequence_bytes(std::int64_t tokens);
 
 // Reads what append_sequence wrote, one after the other. Throws Error where bytes are missing.
 std::vector<Sequence> read_sequences(const std::string& bytes);

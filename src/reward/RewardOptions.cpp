@@ -52,6 +52,25 @@ void check_command(const RewardOptions& o, const std::string& path,
   if (has_twice(o.command.components)) list.push_back(path + "/Components has a name twice");
 }
 
+void check_shaping(const RewardOptions& o, const std::string& path,
+                   std::vector<std::string>& list) {
+  const auto require = [&](bool good, const char* key, const char* wanted) {
+    if (!good) list.push_back(path + "/" + key + " must " + wanted);
+  };
+  if (o.kind == RewardKind::kLength) {
+    require(o.length.target >= 0, "Target", "not be negative");
+    require(o.length.per_token >= 0, "Per Token", "not be negative");
+    require(o.length.lowest <= 0, "Lowest", "not be positive");
+  } else if (o.kind == RewardKind::kOverlong) {
+    require(o.overlong.limit >= 0, "Limit", "not be negative (0 is the longest response)");
+    require(o.overlong.buffer >= 1, "Buffer", "be positive (the penalty grows over it)");
+    require(o.overlong.factor >= 0, "Factor", "not be negative");
+  } else if (o.kind == RewardKind::kRepetition) {
+    require(o.repetition.n >= 1, "N", "be positive (tokens of an n-gram)");
+    require(o.repetition.penalty >= 0, "Penalty", "not be negative");
+  }
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, RewardKind>> named_reward_kinds() {
@@ -96,6 +115,7 @@ std::vector<std::string> RewardOptions::problems() const {
     list.push_back(path + "/Kind is not set (one of " + join(known) + ")");
   }
   if (kind == RewardKind::kFormat) check_format(*this, path, list);
+  if (is_shaping(kind)) check_shaping(*this, path, list);
   if (kind == RewardKind::kCommand) check_command(*this, path, list);
   if (kind == RewardKind::kModel && model.directory.empty())
     list.push_back(path +

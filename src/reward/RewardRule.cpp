@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reward/RewardRule.hpp"
 
+#include "base/Text.hpp"
 #include "text/Answers.hpp"
 #include "text/MathAnswer.hpp"
 
@@ -35,10 +36,9 @@ std::optional<std::string> extract_answer(RewardRule rule, const std::string& re
     case RewardRule::kTask:
       return extract_task_answer(response);
     case RewardRule::kExact: {
-      const char* space = " \t\r\n\f\v";
-      const auto begin = response.find_first_not_of(space);
-      if (begin == std::string::npos) return std::nullopt;
-      return response.substr(begin, response.find_last_not_of(space) - begin + 1);
+      std::string answer = trim(response);
+      if (answer.empty()) return std::nullopt;
+      return answer;
     }
     case RewardRule::kGsm8kStrict:
       return extract_gsm8k_answer(response, Gsm8kRule::kStrict);

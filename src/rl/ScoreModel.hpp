@@ -9,7 +9,7 @@
 
 namespace taper {
 
-// Teacher-forced log-probs of given tokens by one model.
+// A model with what reads given tokens by it, teacher-forced: for their log-probs or values.
 struct ScoreContext {
   const HostExec& exec;
   const ModelView& view;

@@ -9,22 +9,13 @@
 #include <set>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 
 namespace taper {
-namespace {
-
-// "4+2+2".
-std::string degrees_text(const std::vector<int>& degrees) {
-  std::string text;
-  for (const int tp : degrees) text += (text.empty() ? "" : "+") + std::to_string(tp);
-  return text;
-}
-
-}  // namespace
 
 Layout::Layout(const std::vector<int>& degrees, const DivisorChain& chain) {
   const std::string problem = layout_problem(degrees, chain.ranks());
-  TAPER_VALIDATE(problem.empty(), "layout " << degrees_text(degrees) << " " << problem);
+  TAPER_VALIDATE(problem.empty(), "layout " << join(degrees, "+") << " " << problem);
   int next = 0;
   for (const int tp : degrees) {
     TAPER_VALIDATE(chain.has(tp), "a layout has tensor-parallel degree "
@@ -58,27 +49,29 @@ std::string to_string(const Layout& layout) {
     return to_string(RankGrid{layout.groups().front().tp, layout.replicas()});
   std::vector<int> degrees;
   for (const LayoutGroup& g : layout.groups()) degrees.push_back(g.tp);
-  return degrees_text(degrees);
+  return join(degrees, "+");
 }
 
 std::optional<std::vector<int>> group_degrees(const std::string& text) {
   constexpr int kMostGroups = 1'000'000;
+  if (text.find_first_of("xX") != std::string::npos) {
+    const auto grid = find_rank_grid(text);
+    if (!grid || grid->dp > kMostGroups) return std::nullopt;
+    return std::vector<int>(static_cast<std::size_t>(grid->dp), grid->tp);
+  }
   std::vector<int> numbers;
-  const bool is_grid = text.find_first_of("xX") != std::string::npos;
   const char* at = text.data();
   const char* const end = at + text.size();
   for (bool more = true; more;) {
     int number = 0;
     const auto [after, error] = std::from_chars(at, end, number);
     const bool good = error == std::errc{} && number > 0;
-    more = good && after != end && (is_grid ? *after == 'x' || *after == 'X' : *after == '+');
+    more = good && after != end && *after == '+';
     if (!good || (!more && after != end)) return std::nullopt;
     numbers.push_back(number);
     at = after + 1;
   }
-  if (!is_grid) return numbers;
-  if (numbers.size() != 2 || numbers[1] > kMostGroups) return std::nullopt;
-  return std::vector<int>(static_cast<std::size_t>(numbers[1]), numbers[0]);
+  return numbers;
 }
 
 std::string layout_forms() {

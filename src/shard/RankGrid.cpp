@@ -57,7 +57,7 @@ std::vector<int> DivisorChain::group(int degree, int group) const {
   return members;
 }
 
-RankGrid parse_rank_grid(const std::string& text) {
+std::optional<RankGrid> find_rank_grid(const std::string& text) {
   RankGrid grid;
   const char* end = text.data() + text.size();
   auto [after_tp, tp_error] = std::from_chars(text.data(), end, grid.tp);
@@ -68,8 +68,13 @@ RankGrid parse_rank_grid(const std::string& text) {
     auto [after_dp, dp_error] = std::from_chars(after_tp + 1, end, grid.dp);
     good = dp_error == std::errc{} && after_dp == end && grid.tp > 0 && grid.dp > 0;
   }
-  TAPER_VALIDATE(good, "layout '" << text << "' (wanted is " << kGridForm << ")");
-  return grid;
+  return good ? std::optional(grid) : std::nullopt;
+}
+
+RankGrid parse_rank_grid(const std::string& text) {
+  const auto grid = find_rank_grid(text);
+  TAPER_VALIDATE(grid, "layout '" << text << "' (wanted is " << kGridForm << ")");
+  return *grid;
 }
 
 std::string to_string(const RankGrid& grid) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,9 @@ struct RankGrid {
 
 // The form, for messages.
 inline constexpr const char* kGridForm = "TPxDP, e.g. 2x4 for four replicas of 2 ranks";
-// "2x4" -> {tp 2, dp 4}. Throws Error with the expected form.
+// "2x4" -> {tp 2, dp 4}; nothing for another form.
+std::optional<RankGrid> find_rank_grid(const std::string& text);
+// The same; throws Error with the expected form.
 RankGrid parse_rank_grid(const std::string& text);
 std::string to_string(const RankGrid& grid);
 

@@ -10,31 +10,8 @@
 namespace taper {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_number_part(char c) {
   return is_digit(c) || c == '.' || c == ',';
-}
-
-void remove_all(std::string& text, std::string_view part) {
-  std::string kept;
-  std::size_t done = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, done)) {
-    kept.append(text, done, at - done);
-    done = at + part.size();
-  }
-  text = kept.append(text, done);
-}
-
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  std::string changed;
-  std::size_t done = 0;
-  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, done)) {
-    changed.append(text, done, at - done).append(to);
-    done = at + from.size();
-  }
-  text = changed.append(text, done);
 }
 
 // The last count characters (code points) of a text.

@@ -259,15 +259,23 @@ std::string read_token(const nlohmann::json& config, const char* key) {
   return {};
 }
 
-// The template: a string, or a list of named ones of which "default" counts.
-std::optional<std::string> read_template(const nlohmann::json& config) {
+// The template: a string, or a list of named ones of which "default" counts. path: of the file.
+std::optional<std::string> read_template(const nlohmann::json& config,
+                                         const std::filesystem::path& path) {
   const auto found = config.find("chat_template");
   if (found == config.end()) return std::nullopt;
   if (found->is_string()) return found->get<std::string>();
   if (!found->is_array()) return std::nullopt;
-  for (const auto& entry : *found)
-    if (entry.is_object() && entry.value("name", "") == "default" && entry.contains("template"))
-      return entry.at("template").get<std::string>();
+  for (const auto& entry : *found) {
+    const auto is_text = [&](const char* key) {
+      return entry.is_object() && entry.contains(key) && entry.at(key).is_string();
+    };
+    TAPER_VALIDATE(is_text("name") && is_text("template"),
+                   path_text(path) << ": an entry of 'chat_template' has no text as 'name' and "
+                                      "'template' (of a list each has both); "
+                                   << ways_out());
+    if (entry.at("name") == "default") return entry.at("template").get<std::string>();
+  }
   return std::nullopt;
 }
 
@@ -325,7 +333,7 @@ ChatTemplate ChatTemplate::from_model_directory(const std::filesystem::path& dir
   auto text = read_if_there(where);
   if (!text) {
     where = config_path;
-    text = read_template(config);
+    text = read_template(config, config_path);
   }
   TAPER_VALIDATE(text, path_text(directory)
                            << ": no chat template (neither chat_template.jinja nor the key in "

@@ -38,9 +38,7 @@ bool is_separator(const std::string& text, std::size_t at) {
 std::optional<Parts> split(std::string_view answer) {
   Parts result;
   std::string text = trim(answer);
-  for (const std::string_view word : {"\\left", "\\right"})
-    for (auto at = text.find(word); at != std::string::npos; at = text.find(word))
-      text.erase(at, word.size());
+  for (const char* word : {"\\left", "\\right"}) remove_all(text, word);
   constexpr std::pair<const char*, const char*> kBrackets[] = {
       {"\\{", "\\}"}, {"(", ")"}, {"(", "]"}, {"[", ")"}, {"[", "]"}};
   for (const auto& [open, close] : kBrackets)

@@ -9,14 +9,8 @@
 
 namespace taper {
 namespace {
-
 constexpr std::uint32_t kBase = 1000000000;
 constexpr std::size_t kLimbDigits = 9;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 }  // namespace
 
 Natural::Natural(std::uint32_t small) {
@@ -275,9 +269,7 @@ class Parser {
 // Without what is around a number and has no meaning: "x =", \left, \right, one pair of braces.
 std::string bare(std::string_view answer) {
   std::string text = trim(answer);
-  for (const std::string_view word : {"\\displaystyle", "\\left", "\\right"})
-    for (auto at = text.find(word); at != std::string::npos; at = text.find(word))
-      text.erase(at, word.size());
+  for (const char* word : {"\\displaystyle", "\\left", "\\right"}) remove_all(text, word);
   const auto equals = text.find('=');
   if (equals != std::string::npos && text.find('=', equals + 1) == std::string::npos &&
       trim(text.substr(0, equals)).size() <= 2)

@@ -12,6 +12,12 @@ TEST_CASE("nearest suggests the known word with the fewest edits") {
   CHECK(nearest("completely different", known).empty());
 }
 
+TEST_CASE("words and numbers are joined") {
+  CHECK(join({"a", "b"}) == "a, b");
+  CHECK(join(std::vector<int>{4, -2, 0}, "+") == "4+-2+0");
+  CHECK(join(std::vector<std::int64_t>{}) == "");
+}
+
 TEST_CASE("one is not many") {
   CHECK(count_text(1, "file") == "1 file");
   CHECK(count_text(0, "file") == "0 files");
@@ -32,6 +38,23 @@ TEST_CASE("trimmed and formatted texts") {
   CHECK(format_text("%d of %.1f %s", 3, 4.25, "x") == "3 of 4.2 x");
   CHECK(format_text("%s", std::string(1000, 'y').c_str()) == std::string(1000, 'y'));
   CHECK_FALSE(host_name().empty());
+}
+
+TEST_CASE("what is replaced is looked for once, from left to right") {
+  const auto replaced = [](std::string text, const char* from, const char* to) {
+    taper::replace_all(text, from, to);
+    return text;
+  };
+  CHECK(replaced("a,b,,c", ",", ", ") == "a, b, , c");
+  CHECK(replaced("aaa", "aa", "a") == "aa");
+  CHECK(replaced("abab", "ab", "") == "");
+  CHECK(replaced("aabb", "ab", "") == "ab");  // and no more
+  CHECK(replaced("", "x", "y") == "");
+  CHECK(replaced("text", "", "y") == "text");
+  std::string long_text;
+  for (int i = 0; i < 1'000'000; ++i) long_text += "\\left";
+  taper::remove_all(long_text, "\\left");  // minutes where the text were moved up each time
+  CHECK(long_text.empty());
 }
 
 TEST_CASE("the time is a text that sorts") {

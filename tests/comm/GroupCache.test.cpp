@@ -27,6 +27,11 @@ std::vector<int> reached(const Group& group) {
   return members;
 }
 
+std::vector<int> list_with(const GroupCache::RankLists& lists, int rank) {
+  return *std::find_if(lists.begin(), lists.end(),
+                       [&](const std::vector<int>& list) { return index_of(list, rank) >= 0; });
+}
+
 }  // namespace
 
 TEST_CASE("rounds are disjoint and keep every list once") {
@@ -118,9 +123,17 @@ TEST_CASE("nothing is created after the start") {
     const std::vector<int> communicators{0, 0, 1, 1, 4};
     CHECK(count == communicators[static_cast<std::size_t>(world.ranks)]);
   }
+  std::vector<const Group*> first;
+  for (const int degree : chain.degrees())
+    first.insert(first.end(), {&cache.tp_group(degree), &cache.dp_group(degree)});
   for (int i = 0; i < 3; ++i) {
-    for (const int degree : chain.degrees())
-      CHECK(&cache.tp_group(degree) == &cache.tp_group(degree));
+    std::size_t at = 0;
+    for (const int degree : chain.degrees()) {
+      CHECK(&cache.tp_group(degree) == first[at]);
+      CHECK(&cache.group(list_with(tp_rank_lists(chain, degree), world.rank)) == first[at++]);
+      CHECK(&cache.dp_group(degree) == first[at]);
+      CHECK(&cache.group(list_with(dp_rank_lists(chain, degree), world.rank)) == first[at++]);
+    }
   }
   CHECK(cache.count() == count);
 }

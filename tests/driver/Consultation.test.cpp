@@ -24,7 +24,7 @@ constexpr int kLong = 400;
 class ToldPolicy : public ScriptedPolicy {
  public:
   using ScriptedPolicy::ScriptedPolicy;
-  void switched(const Plan&, const Confirmation&, std::int64_t ns) override {
+  void switched(const Plan&, std::int64_t ns) override {
     ++switches;
     measured_ns = ns;
   }
@@ -61,7 +61,7 @@ struct Fixture : TestRanks {
       if (const auto plan = consult.plan()) {
         plans.push_back(consult.change(*plan));
         CHECK(consult.snapshot().replicas.size() == static_cast<std::size_t>(layout.replicas()));
-        consult.close(*plan, {}, done);
+        consult.close(*plan, done);
       }
     }
     return plans;

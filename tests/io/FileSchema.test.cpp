@@ -71,3 +71,27 @@ TEST_CASE("the documentation shows the schemas") {
     CHECK(text.find(to_markdown(*schema)) != std::string::npos);
   }
 }
+
+TEST_CASE("files of another format or version are refused by name") {
+  const auto problem = [](const Hdf5File& file) -> std::string {
+    try {
+      require_format(file, run_schema(), "make it anew");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::kBadInput);
+      return error.what();
+    }
+    return "";
+  };
+  Hdf5File file = Hdf5File::create_in_memory("a.h5");
+  CHECK(problem(file) ==
+        "a.h5 is no file of the format taper-run, such as run.h5 (it has no attribute format); is "
+        "it the right one?");
+  write_format(file, rollout_schema());
+  CHECK(problem(file) ==
+        "a.h5 is no file of the format taper-run, such as run.h5 (it is taper-rollouts); is it the "
+        "right one?");
+  write_format(file, run_schema());
+  CHECK(problem(file).empty());
+  file.set_attribute("/", "format_version", 9);
+  CHECK(problem(file) == "a.h5 has format version 9 (this program reads 1); make it anew");
+}

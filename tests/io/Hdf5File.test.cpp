@@ -20,6 +20,7 @@ using taper::DatasetOptions;
 using taper::Dims;
 using taper::Error;
 using taper::Hdf5File;
+using taper::product;
 using taper::test::Scratch;
 using taper::test::slurp;
 using taper::test::spill;
@@ -206,6 +207,65 @@ TEST_CASE("a flipped byte is found by the checksum") {
   const auto file = Hdf5File::open_read(path);
   CHECK_THROWS_MATCHES(file.read<std::int32_t>("x"), Error,
                        MessageMatches(ContainsSubstring("filter")));
+}
+
+TEST_CASE("all of an array is read for its checksums, in parts of any size") {
+  const Scratch scratch;
+  const auto path = scratch / "a.h5";
+  std::vector<double> values(3 * 5 * 7);
+  std::iota(values.begin(), values.end(), 1.5);
+  {
+    auto file = Hdf5File::create(path);
+    file.write<double>("x", values, {3, 5, 7}, {.chunk = {1, 1, 4}});
+  }
+  const auto whole = slurp(path);
+  for (const std::int64_t part : {8, 24, 56, 80, 300, 1000}) {
+    CAPTURE(part);
+    spill(path, whole);
+    CHECK_NOTHROW(Hdf5File::open_read(path).require_readable("x", part));
+    for (const std::size_t damaged : {0u, 6u, 34u, 50u, 104u}) {
+      CAPTURE(damaged);
+      auto bytes = whole;
+      const auto at =
+          bytes.find(std::string(reinterpret_cast<const char*>(&values[damaged]), sizeof(double)));
+      REQUIRE(at != std::string::npos);
+      bytes[at] = static_cast<char>(bytes[at] ^ 1);
+      spill(path, bytes);
+      CHECK_THROWS_AS(Hdf5File::open_read(path).require_readable("x", part), Error);
+    }
+  }
+  CHECK_THROWS_MATCHES(Hdf5File::open_read(path).require_readable("x", 7), Error,
+                       MessageMatches(ContainsSubstring("elements of 8 bytes")));
+}
+
+TEST_CASE("sizes that no file can hold are refused by name") {
+  CHECK(product({}) == 1);
+  CHECK(product({1 << 20, 0, 1 << 30, 1 << 30}) == 0);
+  CHECK_THROWS_MATCHES(product({1 << 20, 1 << 30, 1 << 30}), Error,
+                       MessageMatches(ContainsSubstring("more elements than can be counted")));
+  const Scratch scratch;
+  const auto path = scratch / "a.h5";
+  const auto make = [&](const std::vector<hsize_t>& sizes) {
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr);
+    const hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    const std::vector<hsize_t> chunk(sizes.size(), 1);
+    H5Pset_chunk(list, static_cast<int>(chunk.size()), chunk.data());
+    H5Dclose(H5Dcreate2(file, "x", H5T_NATIVE_INT64, space, H5P_DEFAULT, list, H5P_DEFAULT));
+    H5Pclose(list);
+    H5Sclose(space);
+    H5Fclose(file);
+  };
+  make({hsize_t{1} << 31, hsize_t{1} << 31});  // 2^65 bytes
+  CHECK_THROWS_MATCHES(Hdf5File::open_read(path).dims("x"), Error,
+                       MessageMatches(ContainsSubstring("x has a dimension of 2147483648") &&
+                                      ContainsSubstring("more bytes than can be counted")));
+  CHECK_THROWS_AS(Hdf5File::open_read(path).read<std::int64_t>("x"), Error);
+  CHECK_THROWS_AS(Hdf5File::open_read(path).require_readable("x"), Error);
+  make({1, hsize_t{1} << 40});  // one row, of which nothing is stored
+  CHECK_THROWS_MATCHES(
+      Hdf5File::open_read(path).require_readable("x"), Error,
+      MessageMatches(ContainsSubstring("x should have 8796093022208 bytes (0 are stored)")));
 }
 
 TEST_CASE("the image of a file in memory is a file") {

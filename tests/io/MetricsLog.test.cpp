@@ -125,7 +125,8 @@ TEST_CASE("a file that is no metrics log is refused with its line, and not touch
   const auto path = scratch / "metrics.jsonl";
   const std::string content =
       GENERATE(as<std::string>{}, "{\"step\": 1}\nnot JSON\n", "{\"step\": 1}\n{\"a\": 1}\n",
-               "{\"step\": 1}\n{\"step\": 2, \"a\": \"high\"}\n", "{\"step\": 1}\n[1]\ntorn");
+               "{\"step\": 1}\n{\"step\": 2, \"a\": \"high\"}\n", "{\"step\": 1}\n[1]\ntorn",
+               "{\"step\": 1}\n{\"step\": 0}\n");
   spill(path, content);
   CHECK_THROWS_MATCHES(
       MetricsLog(path, OpenMode::kAppend), Error,

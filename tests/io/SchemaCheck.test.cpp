@@ -234,6 +234,11 @@ TEST_CASE("a flipped bit in a chunk is found by its checksum") {
   check_one_fault(path, {"/metrics/actor/lr cannot be read"});
 }
 
+TEST_CASE("what the system cannot open is a fault") {
+  const Scratch scratch;
+  check_one_fault(scratch / std::string(300, 'x'), {"cannot be read", "File name too long"});
+}
+
 TEST_CASE("truncated files and files of others are one fault") {
   const Scratch scratch;
   const auto path = scratch / "run.h5";

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 
@@ -16,6 +17,13 @@
 #include "io/RolloutFile.hpp"
 
 using namespace taper;
+
+// Collective in the standard, though few libraries wait there.
+int MPI_Comm_free(MPI_Comm* comm) {
+  if (std::uncaught_exceptions() > 0)
+    std::fputs("a communicator is freed by one rank alone\n", stderr);
+  return PMPI_Comm_free(comm);
+}
 
 int main(int argc, char** argv) {
   return run_guarded([&] {

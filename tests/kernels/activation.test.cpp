@@ -50,3 +50,17 @@ TEST_CASE("lanes are summed by halves", "[activation][canonical]") {
   lanes[12] = 1.0f;  // (0 + 8) + (4 + 12)
   CHECK(canonical::sum_lanes(lanes) == 0x1p24f + 2.0f);
 }
+
+#ifdef TAPER_ASSERTIONS
+TEST_CASE("gradients of other sizes are refused before the launch", "[activation]") {
+  Floats a(256), b(384);
+  CHECK_NOTHROW(
+      swiglu_backward(HostExec(), view(a, 2, 128), const_view(b, 2, 64), const_view(a, 2, 128)));
+  CHECK_THROWS(
+      swiglu_backward(HostExec(), view(a, 2, 128), const_view(b, 3, 64), const_view(a, 2, 128)));
+  CHECK_THROWS(
+      swiglu_backward(HostExec(), view(a, 2, 64), const_view(b, 2, 64), const_view(a, 2, 128)));
+  CHECK_THROWS(add(HostExec(), view(b), const_view(a), const_view(b)));
+  CHECK_THROWS(accumulate_bias(HostExec(), view(a), const_view(b, 3, 128)));
+}
+#endif

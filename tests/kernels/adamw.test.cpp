@@ -30,3 +30,13 @@ TEST_CASE("a sum of squares shows what is not finite", "[adamw]") {
   x[777] = std::numeric_limits<float>::infinity();
   CHECK(std::isinf(sum_squares(HostExec(), const_view(x))));
 }
+
+#ifdef TAPER_ASSERTIONS
+TEST_CASE("vectors of other lengths are refused before the launch", "[adamw]") {
+  Floats eight(8), nine(9);
+  const AdamWStep step{};
+  CHECK_NOTHROW(adamw(HostExec(), view(eight), view(eight), view(eight), const_view(eight), step));
+  CHECK_THROWS(adamw(HostExec(), view(nine), view(eight), view(eight), const_view(nine), step));
+  CHECK_THROWS(adamw(HostExec(), view(eight), view(eight), view(nine), const_view(eight), step));
+}
+#endif

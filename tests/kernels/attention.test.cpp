@@ -63,3 +63,17 @@ TEST_CASE("chunks are merged, not run through", "[attention][canonical]") {
   CHECK(s.max == 0.5f);
   CHECK(s.sum == 257.0f);
 }
+
+#ifdef TAPER_ASSERTIONS
+TEST_CASE("gradients of a part of a sequence are refused before the launch", "[attention]") {
+  AttentionShape shape;
+  shape.heads = shape.kv_heads = 1;
+  shape.head_dim = 16;
+  shape.head_pad = 64;
+  Floats x(128), stats(4), dkv(256);
+  const std::vector<AttentionSegment> segments = {{nullptr, 1, 2, 0}};
+  CHECK_THROWS(attention_backward(
+      HostExec(), view(x, 2, 64), view(dkv, 2, 128), const_view(x, 2, 64), const_view(x, 2, 64),
+      const_view(stats, 2, 2), const_view(x, 2, 64), LayerPages(), const_view(segments), shape));
+}
+#endif

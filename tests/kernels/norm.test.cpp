@@ -26,3 +26,18 @@ TEST_CASE("reference rmsnorm by hand", "[norm][reference]") {
   for (const double value : g.dx.data) CHECK(std::abs(value) < 1e-12);
   CHECK(std::abs(g.dgain[0] - 2) < 1e-12);
 }
+
+#ifdef TAPER_ASSERTIONS
+TEST_CASE("gradients of other sizes are refused before the launch", "[norm]") {
+  const NormShape shape{3, 4, 1e-5f};
+  Floats x(8), more(12), inv(2), gain(3), wide(4);
+  const auto run = [&](Floats& dgain, const Floats& dy, const Floats& inverse) {
+    rmsnorm_backward(HostExec(), view(x), view(dgain), const_view(dy), const_view(x),
+                     const_view(inverse), const_view(gain), shape, Accumulate::kNo);
+  };
+  CHECK_NOTHROW(run(gain, x, inv));
+  CHECK_THROWS(run(wide, x, inv));
+  CHECK_THROWS(run(gain, more, inv));
+  CHECK_THROWS(run(gain, x, gain));
+}
+#endif

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/Error.hpp"
+#include "io/Json.hpp"
 
 using namespace taper;
 namespace fs = std::filesystem;
@@ -119,6 +120,36 @@ TEST_CASE("what is missing or contradictory is named with its file") {
   CHECK(with("\"model_type\": \"llama\"", "\"model_type\": \"gpt2\"").find("config.json") !=
         std::string::npos);
   CHECK(with("\"hidden_size\": 48", "\"hidden_size\": 48").empty());
+}
+
+TEST_CASE("numbers that the model cannot have are named with their key") {
+  const Directory directory;
+  ModelConfig c = example();
+  c.rope_scaling.kind = RopeScaling::Kind::kLlama3;
+  const auto good = Json::parse(model_config_json(c, "float32"));
+  const auto check = [&](const std::string& key, const char* value) {
+    CAPTURE(key, value);
+    Json changed = good;
+    (changed["rope_scaling"].contains(key) ? changed["rope_scaling"] : changed)[key] =
+        Json::parse(value);
+    directory.write("config.json", changed.dump());
+    const std::string error = directory.error();
+    CHECK(error.find("config.json") != std::string::npos);
+    CHECK(error.find(key) != std::string::npos);
+  };
+  for (const char* value : {"2.5", "4294967301", "-4294967291", "18446744073709551615", "1e3",
+                            "1e300", "true", "\"3\""})
+    check("num_hidden_layers", value);
+  check("bos_token_id", "4294967298");
+  for (const char* value : {"0", "-1e-6", "1e-60", "\"a\""}) check("rms_norm_eps", value);
+  for (const char* value : {"0", "-10000.0"}) check("rope_theta", value);
+  for (const char* value : {"0", "-2"}) {
+    check("factor", value);
+    check("low_freq_factor", value);
+    check("high_freq_factor", value);
+    check("original_max_position_embeddings", value);
+  }
+  check("low_freq_factor", "4.0");
 }
 
 TEST_CASE("a reward model is one of sequence classification with one label") {

@@ -109,3 +109,19 @@ TEST_CASE_METHOD(Fixture, "what ended before a switch stays counted") {
   CHECK(run.snapshot(0).finished() == 3);
   CHECK(run.states().size() == 2);
 }
+
+TEST_CASE_METHOD(Fixture,
+                 "snapshots of more than their fields hold show the most, and do not wrap") {
+  constexpr std::int32_t kRunning = 70'000, kWaiting = 66'000, kContext = 100'000;
+  GenerationRun run(shape("4x1"), cost, kRunning / 4);
+  for (int i = 0; i < kRunning; ++i) run.add(0, {i, kContext, 10, kContext - 10, 5, 0});
+  for (int i = 0; i < kWaiting; ++i) run.add(0, {kRunning + i, 0, 10, 0, 5, 10});
+  run.start();
+  const ReplicaSnapshot s = run.snapshot(0).replicas.front();
+  CHECK(s.lengths[length_bucket(kContext - 10)] == 65535);
+  CHECK(s.waiting == 65535);
+  CHECK(s.context == 4294967295u);
+  CHECK(s.response == 4294967295u);
+  CHECK(s.longest == kContext);
+  CHECK(s.prompts == kRunning);
+}

@@ -34,3 +34,17 @@ TEST_CASE("descriptions that are impossible are named by their keys") {
   REQUIRE(model.problems().size() == 1);
   CHECK_THAT(model.problems()[0], ContainsSubstring("Model/KV Heads"));
 }
+
+TEST_CASE("numbers that nothing can be divided by are named, not divided by") {
+  MachineDescription machine;
+  machine.ranks_per_node = 0;
+  CHECK(machine.problems() ==
+        std::vector<std::string>{"Machine/Ranks Per Node is 0 (must be positive)"});
+  machine.ranks = -1;
+  CHECK(machine.problems().size() == 2);
+  ModelDescription model;
+  model.kv_heads = 0;
+  CHECK(model.problems() == std::vector<std::string>{"Model/KV Heads is 0 (must be positive)"});
+  model.weight_bytes = 0;
+  CHECK(model.problems().size() == 2);
+}

@@ -61,6 +61,10 @@ TEST_CASE("bad options and missing degrees are refused") {
   options.scenarios = 5;
   CHECK(options.problems().size() == 1);
   CHECK_THROWS_AS(Policy(tcp({1, 2}), chain, options), Error);
+  options = {};
+  options.consult_ns = 0;
+  CHECK(options.problems() ==
+        std::vector<std::string>{"the period of consultation must be positive"});
 }
 
 TEST_CASE("the initial layout can be fixed, else follows from profile and lengths") {
@@ -137,7 +141,7 @@ TEST_CASE("from every layout to every other") {
       }
       CHECK(confirmed.cost.kv_bytes > 0);
       // And back: the policy stays where it is fast.
-      policy.switched(decision.plan, confirmed, confirmed.cost.total());
+      policy.switched(decision.plan, confirmed.cost.total());
       CHECK_FALSE(policy.decide(tail(Layout::uniform(after, chain))).act);
     }
 }

@@ -58,3 +58,22 @@ TEST_CASE("repacking evens out and moves no more than needed") {
   for (std::size_t i = 0; i < d.size(); ++i) moved += d[i].replica != sequences[i].replica;
   CHECK(moved == 5);
 }
+
+TEST_CASE("a meeting knows requests by their whole number") {
+  Scheduler scheduler({}, 4);
+  Sequence s;
+  s.ordinal = (std::int64_t{1} << 40) + 5;
+  s.prompt_length = 2;
+  s.tokens = {7, 8};
+  s.max_new_tokens = 9;
+  scheduler.submit(s);
+  const DivisorChain alone({1});
+  const Layout layout = parse_layout("1x1", alone);
+  const SequenceList list = meet(Group::self(), {layout, layout, 3}, scheduler);
+  REQUIRE(list.size() == 1);
+  CHECK(list[0].ordinal == s.ordinal);
+  CHECK(list[0].prompt == 2);
+  CHECK(list[0].length == 2);
+  CHECK(list[0].limit == 9);
+  CHECK_FALSE(list[0].running);
+}

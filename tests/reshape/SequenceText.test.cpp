@@ -56,6 +56,16 @@ TEST_CASE("sequences survive the way to another rank, but for their blocks") {
   CHECK(read[2].tokens.size() == 1);
 }
 
+TEST_CASE("the bytes of a sequence are known before it is written") {
+  for (const int tokens : {0, 1, 9, 1000}) {
+    Sequence s = example(tokens);
+    s.lengths.clear();
+    std::string bytes;
+    append_sequence(bytes, s);
+    CHECK(sequence_bytes(tokens) == static_cast<std::int64_t>(bytes.size()));
+  }
+}
+
 TEST_CASE("a message that was cut or damaged is refused") {
   std::string bytes;
   append_sequence(bytes, example(9));

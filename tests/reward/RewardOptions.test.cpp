@@ -46,3 +46,30 @@ TEST_CASE("a model needs a directory") {
   o.model.directory = "rewards";
   CHECK(o.problems().empty());
 }
+
+TEST_CASE("penalties need numbers that they can be reckoned with") {
+  const auto problem = [](RewardKind kind, auto change) -> std::string {
+    RewardOptions o;
+    o.name = "p";
+    o.kind = kind;
+    CHECK(o.problems().empty());
+    change(o);
+    const auto problems = o.problems();
+    return problems.size() == 1 ? problems.front() : "";
+  };
+  const auto length = RewardKind::kLength, overlong = RewardKind::kOverlong,
+             repetition = RewardKind::kRepetition;
+  CHECK(problem(length, [](auto& o) { o.length.target = -1; }).starts_with("Rewards/p/Target "));
+  CHECK(problem(length, [](auto& o) {
+          o.length.per_token = -1;
+        }).starts_with("Rewards/p/Per Token "));
+  CHECK(problem(length, [](auto& o) { o.length.lowest = 1; }).starts_with("Rewards/p/Lowest "));
+  CHECK(problem(overlong, [](auto& o) { o.overlong.limit = -1; }).starts_with("Rewards/p/Limit "));
+  CHECK(problem(overlong, [](auto& o) { o.overlong.buffer = 0; }).starts_with("Rewards/p/Buffer "));
+  CHECK(
+      problem(overlong, [](auto& o) { o.overlong.factor = -1; }).starts_with("Rewards/p/Factor "));
+  CHECK(problem(repetition, [](auto& o) { o.repetition.n = 0; }).starts_with("Rewards/p/N "));
+  CHECK(problem(repetition, [](auto& o) {
+          o.repetition.penalty = -1;
+        }).starts_with("Rewards/p/Penalty "));
+}

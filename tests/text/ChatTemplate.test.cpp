@@ -159,6 +159,20 @@ TEST_CASE("an unknown template is an error that names the options") {
   CHECK(contains(error_of([] { family("auto"); }), "recognised"));
 }
 
+TEST_CASE("named templates that are no texts are an error that names the file") {
+  const Directory directory;
+  for (const char* entry :
+       {R"({"name": 5, "template": "x"})", R"({"name": "default", "template": 5})",
+        R"({"name": "default", "template": null})", R"({"name": "default"})",
+        R"({"template": "x"})", R"("default")"}) {
+    CAPTURE(entry);
+    directory.write("tokenizer_config.json", std::string(R"({"chat_template": [)") + entry + "]}");
+    const auto error = error_of([&] { ChatTemplate::from_model_directory(directory.path()); });
+    CHECK(contains(error, "tokenizer_config.json"));
+    CHECK(contains(error, "'chat_template'"));
+  }
+}
+
 TEST_CASE("bad conversations are refused") {
   const auto chat = family("chatml");
   CHECK(

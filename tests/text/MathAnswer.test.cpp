@@ -56,6 +56,13 @@ TEST_CASE("tuples, intervals and lists are compared by their parts") {
   CHECK(same("(1,234)", "(1, 234)"));
 }
 
+TEST_CASE("words without meaning are dropped once, not what stands around them joined") {
+  CHECK(same("\\left(1,2\\right)", "(1,2)"));
+  CHECK(same("\\left 5", "5"));
+  CHECK(!same("\\le\\leftft(1,2)", "(1,2)"));
+  CHECK(!same("\\le\\leftft 5", "5"));
+}
+
 TEST_CASE("all else is compared by its spelling") {
   CHECK(same("\\sqrt3", "\\sqrt{3}"));
   CHECK(same("x + 1", "x+1"));

@@ -162,6 +162,28 @@ TEST_CASE("unsupported components are named with their file") {
   CHECK(contains(message("pre_tokenizer", split("\\p{Han}+")), "property Han"));
 }
 
+TEST_CASE("ids that no vocabulary has are refused, with the token and the place") {
+  for (const char* text : {"-1", "67108864", "2147483647", "4294967296", "4294967299",
+                           "18446744073709551615", "1e3", "\"3\"", "null"}) {
+    CAPTURE(text);
+    const auto id = nlohmann::json::parse(text);
+    auto document = minimal_document();
+    document["model"]["vocab"]["z"] = id;
+    CHECK(contains(error_of([&] { from(document); }), "model: token 'z' has no valid id: "));
+    document = minimal_document();
+    document["added_tokens"] = {{{"id", id}, {"content", "<x>"}}};
+    CHECK(contains(error_of([&] { from(document); }),
+                   "added_tokens[0]: added token '<x>' has no valid id: "));
+    document = minimal_document();
+    document["post_processor"] = {
+        {"type", "TemplateProcessing"},
+        {"single", {{{"SpecialToken", {{"id", "<x>"}}}}, {{"Sequence", {{"id", "A"}}}}}},
+        {"special_tokens", {{"<x>", {{"ids", nlohmann::json::array({id})}}}}}};
+    CHECK(contains(error_of([&] { from(document); }),
+                   "post_processor: special token '<x>' of the template has no valid id: "));
+  }
+}
+
 TEST_CASE("broken tokenizer files are refused") {
   CHECK(contains(error_of([] { Tokenizer::from_file("/no/such/tokenizer.json"); }),
                  "/no/such/tokenizer.json"));

@@ -10,36 +10,40 @@
 
 #include "base/Error.hpp"
 
-#define TAPER_IO_MPI_CALL(expression)                                          \
-  do {                                                                         \
-    const int taper_code_ = (expression);                                      \
-    if (taper_code_ != MPI_SUCCESS) {                                          \
-      TAPER_FAIL(::taper::ExitCode::kFailure,                                  \
-                 "MPI call failed: " #expression " returned " << taper_code_); \
-    }                                                                          \
+// Makes one MPI call and throws Error with the name of the function, MPI's own text and the rank
+// where it fails and the communicator returns errors.
+#define TAPER_IO_MPI_CALL(expression)                                     \
+  do {                                                                    \
+    const int taper_code_ = (expression);                                 \
+    if (taper_code_ != MPI_SUCCESS)                                       \
+      ::taper::detail::throw_mpi_error_of_file(#expression, taper_code_); \
   } while (false)
 
 namespace taper::detail {
 
+[[noreturn]] void throw_mpi_error_of_file(const char* call, int code);
+
 int comm_rank(MPI_Comm comm);
 int comm_size(MPI_Comm comm);
 
-// Collective over comm. Where any rank brings a problem, all ranks throw Error with the text of the
-// lowest such rank.
-void throw_together(MPI_Comm comm, const std::string& problem);
+// Collective over comm. Where any rank brings a problem, all ranks throw Error with the text and
+// the code of the lowest such rank.
+void throw_together(MPI_Comm comm, const std::string& problem, ExitCode code = ExitCode::kFailure);
 
 // Collective over comm. Runs action on every rank; if it throws on any, all throw. The action must
 // not be collective itself, or must fail on all ranks.
 template <class Action>
 void do_together(MPI_Comm comm, Action&& action) {
   std::string problem;
+  ExitCode code = ExitCode::kFailure;
   try {
     action();
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = describe(error);
     if (problem.empty()) problem = "unknown error";
+    if (const auto* ours = dynamic_cast<const Error*>(&error)) code = ours->code();
   }
-  throw_together(comm, problem);
+  throw_together(comm, problem, code);
 }
 
 }  // namespace taper::detail

@@ -14,9 +14,9 @@ constexpr double kHole = std::numeric_limits<double>::quiet_NaN();
 }
 
 void StepTable::begin_row(std::int64_t iteration, const std::string& what) {
-  TAPER_VALIDATE(steps_.empty() || iteration >= steps_.back(),
-                 what << ": iteration " << iteration << " after " << steps_.back()
-                      << " (call truncate_after when resuming)");
+  TAPER_INSIST(steps_.empty() || iteration >= steps_.back(), what << ": iteration " << iteration
+                                                                  << " after " << steps_.back()
+                                                                  << " without truncate_after");
   if (repeat_ == Repeat::kNewRow || steps_.empty() || steps_.back() != iteration)
     steps_.push_back(iteration);
 }

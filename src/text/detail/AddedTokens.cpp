@@ -106,9 +106,8 @@ AddedTokens::AddedTokens(const Component& top, const Normalizer& normalizer) {
   if (!top.has("added_tokens")) return;
   for (const auto& entry : top.children("added_tokens")) {
     AddedToken token;
-    token.id = static_cast<int>(entry.number("id"));
-    if (token.id < 0) entry.fail("id " + std::to_string(token.id) + " is negative");
     token.content = entry.text("content");
+    token.id = entry.id(entry.child("id").node(), "added token '" + token.content + "'");
     token.special = entry.flag_or("special", false);
     token.single_word = entry.flag_or("single_word", false);
     token.lstrip = entry.flag_or("lstrip", false);

@@ -10,9 +10,6 @@
 namespace taper::detail {
 namespace {
 
-constexpr int kMaxId =
-    1 << 26;  // beyond any vocabulary: a larger id is a broken file, not a reason to allocate
-
 std::uint64_t pair_key(int left, int right) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) |
          static_cast<std::uint32_t>(right);
@@ -46,9 +43,7 @@ void BpeModel::read_vocabulary(const Component& component) {
   if (!vocabulary.is_object()) component.fail("key 'vocab' must be an object of token: id");
   ids_.reserve(vocabulary.size());
   for (const auto& [token, id] : vocabulary.items()) {
-    if (!id.is_number_integer() || id.get<long>() < 0 || id.get<long>() >= kMaxId)
-      component.fail("token '" + token + "' has no valid id");
-    const int number = id.get<int>();
+    const int number = component.id(id, "token '" + token + "'");
     ids_.emplace(token, number);
     if (number >= size()) {
       tokens_.resize(number + 1);

@@ -51,6 +51,16 @@ long Component::number(std::string_view key) const {
   return value.get<long>();
 }
 
+int Component::id(const nlohmann::json& value, std::string_view what) const {
+  constexpr long kMostIds = 1 << 26;
+  // Beyond the range of signed numbers the value comes out negative.
+  const long number = value.is_number_integer() ? value.get<long>() : -1;
+  if (number < 0 || number >= kMostIds)
+    fail(std::string(what) + " has no valid id: " + value.dump() + " (a whole number from 0 to " +
+         std::to_string(kMostIds - 1) + " expected)");
+  return static_cast<int>(number);
+}
+
 Component Component::child(std::string_view key) const {
   static const nlohmann::json kNull;
   const auto place = place_.empty() ? std::string(key) : place_ + "." + std::string(key);

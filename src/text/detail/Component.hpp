@@ -24,6 +24,9 @@ class Component {
   std::string text_or(std::string_view key, std::string_view fallback) const;
   bool flag_or(std::string_view key, bool fallback) const;
   long number(std::string_view key) const;
+  // A token id: throws for what is none, or beyond any vocabulary (a broken file, not a reason to
+  // allocate). what: "token 'a'".
+  int id(const nlohmann::json& value, std::string_view what) const;
   Component child(std::string_view key) const;
   std::vector<Component> children(std::string_view key) const;
   const nlohmann::json& node() const { return *node_; }

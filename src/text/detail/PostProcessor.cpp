@@ -11,11 +11,8 @@ std::vector<int> special_ids(const Component& component, const std::string& name
   const auto& ids = entry.child("ids").node();
   if (!ids.is_array()) component.fail("special token '" + name + "' of the template has no ids");
   std::vector<int> numbers;
-  for (const auto& id : ids) {
-    if (!id.is_number_integer())
-      component.fail("special token '" + name + "' has an id that is no integer");
-    numbers.push_back(id.get<int>());
-  }
+  for (const auto& id : ids)
+    numbers.push_back(component.id(id, "special token '" + name + "' of the template"));
   return numbers;
 }
 

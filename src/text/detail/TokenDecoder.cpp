@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/Text.hpp"
 #include "base/Utf8.hpp"
 #include "text/detail/ByteAlphabet.hpp"
 #include "text/detail/Metaspace.hpp"
@@ -47,12 +48,6 @@ void fall_back_to_bytes(std::vector<std::string>& tokens) {
   tokens = std::move(out);
 }
 
-std::string replace_text(std::string text, const std::string& from, const std::string& to) {
-  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 std::string from_bytes_or_same(std::string token) {
   auto bytes = from_byte_alphabet(token);
   return bytes ? *bytes : token;
@@ -86,11 +81,12 @@ void TokenDecoder::add_metaspace(const Component& component) {
   const auto chain = [meta](std::vector<std::string>& tokens) {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const bool drops = i == 0 && meta.prepend != Prepend::kNever;
-      tokens[i] = replace_text(std::move(tokens[i]), meta.replacement, drops ? "" : " ");
+      replace_all(tokens[i], meta.replacement, drops ? "" : " ");
     }
   };
   steps_.push_back({chain, [meta](std::string token) {
-                      return replace_text(std::move(token), meta.replacement, " ");
+                      replace_all(token, meta.replacement, " ");
+                      return token;
                     }});
 }
 

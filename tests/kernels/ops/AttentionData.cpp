@@ -35,8 +35,7 @@ AttentionBatch::AttentionBatch(const AttentionShape& shape, const std::vector<in
   }
   const std::int64_t page = page_floats(shape.head_dim);
   pool_.assign(static_cast<std::size_t>(places) * shape.kv_heads * page, NAN);
-  pages_ = {pool_.data(), shape.kv_heads * page, page, shape.head_dim,
-            round_up(shape.head_dim, 16)};
+  pages_ = make_pages(pool_.data(), shape.kv_heads, shape.head_dim);
 }
 
 std::vector<AttentionSegment> AttentionBatch::segments_between(int from, int to) const {
