@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <string_view>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -101,6 +100,12 @@ detail::Descriptor open_log(const std::filesystem::path& path, OpenMode mode) {
 }
 
 }  // namespace
+
+double value_of(const MetricValues& values, std::string_view name) {
+  for (const auto& [key, value] : values)
+    if (key == name) return value;
+  return std::numeric_limits<double>::quiet_NaN();
+}
 
 MetricsLog::MetricsLog(const std::filesystem::path& path, OpenMode mode)
     : file_(open_log(path, mode)), last_iteration_(kNoIteration) {
