@@ -117,9 +117,8 @@ class TuningJob {
   StopReason stop_reason_ = StopReason::kNone;  // agreed between all ranks
   std::unique_ptr<StatusFile> status_;          // on rank 0, like the log
   std::unique_ptr<IterationLog> log_;
-  static constexpr const char* kBestFile = "best.json";  // in the run directory
-  EvaluationHistory history_;                            // of the figure that says which is best
-  std::uint64_t next_ = 0;                               // position of the next example
+  EvaluationHistory history_;                       // of the figure that says which is best
+  std::uint64_t next_ = 0;                          // position of the next example
   std::int64_t done_ = 0, saved_ = -1, steps_ = 0;  // of the run; saved: the step of a checkpoint
 };
 

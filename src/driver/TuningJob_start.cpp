@@ -115,7 +115,7 @@ void TuningJob::start(const ResumePoint& from) {
   if (const std::string text = examples_text(); !text.empty())
     TAPER_INFO(text << "; " << count_text(steps_ - done_, "step") << " to go");
   checkpoints_.remove_after(done_);
-  if (done_ == 0) fs::remove(folder / kBestFile);  // of a run that this one replaces
+  if (done_ == 0) fs::remove(best_file(folder));  // of a run that this one replaces
   log_ = std::make_unique<IterationLog>(folder, config_, ranks_.size(), done_);
   status_ = std::make_unique<StatusFile>(folder, steps_);
   status_->write(RunState::kRunning, done_);
