@@ -31,6 +31,7 @@ while read -r line; do
   *)
     case $kind in
     first) case $line in *'"sample":0'*) echo "{\"id\": $id, \"error\": \"not the first\"}"; continue ;; esac ;;
+    second) case $line in *'"index":0,'*) echo "{\"id\": $id, \"error\": \"not the first prompt\"}"; continue ;; esac ;;
     slow) sleep 0.2 ;;
     children) sleep 600 & ;;
     esac
