@@ -4,7 +4,11 @@
 #pragma once
 
 #include <cstdio>
+#include <filesystem>
+#include <list>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "RunArguments.hpp"
 #include "Session.hpp"
@@ -42,13 +46,21 @@ struct TuningCommand {
   std::string (*start)(const Options&);
 };
 
+// The lock files of a job by the outputs that they are for. The run directory has one as that of
+// taper train has: where a user names it, another job with another model may write there, and
+// taper inspect looks there.
+inline std::vector<std::pair<std::string, std::filesystem::path>> locks_of(
+    const TuningOptions& o) {
+  return {{"Output/Directory " + path_text(o.output), OutputLock::of_model(o.output)},
+          {"Output/Run Directory " + path_text(o.run_path()), OutputLock::of_run(o.run_path())}};
+}
+
 template <class Job, class Options>
 int tune(Session& session, const TuningCommand<Options>& command, const Options& options,
          const std::string& config, const RunArguments& arguments, const StopRequest& stop) {
   Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
   require_equal(ranks, "the configuration", config);
-  const std::string what = "Output/Directory " + path_text(options.output);
-  OutputLock::require_free(ranks, what, OutputLock::of_model(options.output));
+  for (const auto& [what, file] : locks_of(options)) OutputLock::require_free(ranks, what, file);
   Job job(options, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const auto find = [&] { return find_resume_point(ranks, arguments.resume, options.run_path()); };
@@ -58,7 +70,8 @@ int tune(Session& session, const TuningCommand<Options>& command, const Options&
     TAPER_INFO("input is valid; " << outlook(start, command.start(options)));
     return session.finish(ExitCode::kDone);
   }
-  const OutputLock lock(ranks, what, OutputLock::of_model(options.output));
+  std::list<OutputLock> locks;
+  for (const auto& [what, file] : locks_of(options)) locks.emplace_back(ranks, what, file);
   // What is there is looked at again now that this job has it for itself.
   return session.finish(job.run({config, &stop, find()}));
 }
