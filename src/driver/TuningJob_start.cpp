@@ -8,6 +8,7 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "comm/Watchdog.hpp"
 #include "driver/ConfigChanges.hpp"
 #include "driver/TuningJob.hpp"
 
@@ -102,6 +103,11 @@ void TuningJob::start(const ResumePoint& from) {
   if (ranks_.rank() == 0) {
     fs::create_directories(folder);
     checkpoints_.remove_unfinished();
+    remove_hang_reports(folder.string());
+    // As many as the whole run has, whatever it goes on from.
+    status_ = std::make_unique<StatusFile>(folder, steps_left(0, 0));
+    const bool goes_on = from.is_own && !from.is_start();
+    status_->write(RunState::kPending, goes_on ? status_->last_iteration() : 0);
   }
   barrier(ranks_.world());  // the others read checkpoints only now
   Arena& arena = *(arena_ = std::make_unique<Arena>(plan_));
