@@ -114,6 +114,8 @@ void TuningJob::start(const ResumePoint& from) {
   model_.create(arena,
                 files_.rope_table(std::min(pass_options_.max_rows, files_.config.max_positions)));
   restore(from);
+  // Before any other result: a run that begins with another one's checkpoint needs that no more.
+  if (!from.is_own) save_checkpoint({});
   steps_ = done_ + steps_left(next_, done_);
   history_ = load_history();
   if (const auto best = history_.best()) checkpoints_.keep_always(best->iteration);
