@@ -77,6 +77,7 @@ int tune(Session& session, const TuningCommand<Options>& command, const Options&
     const RunStart start =
         job.examine(find(), arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (arguments.check) {
+      job.report_start(start, config);
       TAPER_INFO("input is valid; " << outlook(start, command.start(options)));
       return session.finish(ExitCode::kDone);
     }
