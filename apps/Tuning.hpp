@@ -4,7 +4,13 @@
 #pragma once
 
 #include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <list>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "RunArguments.hpp"
 #include "Session.hpp"
@@ -16,6 +22,7 @@
 #include "driver/OutputPath.hpp"
 #include "driver/ResumePoint.hpp"
 #include "driver/SaveModel.hpp"
+#include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TuningJob.hpp"
 
@@ -42,25 +49,49 @@ struct TuningCommand {
   std::string (*start)(const Options&);
 };
 
+// The lock files of a job by the outputs that they are for. The run directory has one as that of
+// taper train has: where a user names it, another job with another model may write there, and
+// taper inspect looks there.
+inline std::vector<std::pair<std::string, std::filesystem::path>> locks_of(const TuningOptions& o) {
+  return {{"Output/Directory " + path_text(o.output), OutputLock::of_model(o.output)},
+          {"Output/Run Directory " + path_text(o.run_path()), OutputLock::of_run(o.run_path())}};
+}
+
+// Runs the job; the reason of a failure is left in status.json.
 template <class Job, class Options>
 int tune(Session& session, const TuningCommand<Options>& command, const Options& options,
          const std::string& config, const RunArguments& arguments, const StopRequest& stop) {
-  Ranks& ranks = session.start({options.training.tp}, options.hang_seconds, ".");
-  require_equal(ranks, "the configuration", config);
-  const std::string what = "Output/Directory " + path_text(options.output);
-  OutputLock::require_free(ranks, what, OutputLock::of_model(options.output));
-  Job job(options, ranks);
-  TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-  const auto find = [&] { return find_resume_point(ranks, arguments.resume, options.run_path()); };
-  const RunStart start =
-      job.examine(find(), arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
-  if (arguments.check) {
-    TAPER_INFO("input is valid; " << outlook(start, command.start(options)));
-    return session.finish(ExitCode::kDone);
+  const auto note = std::make_shared<FailureNote>(StatusFile(options.run_path()));
+  std::list<OutputLock> locks;  // until the reason of a failure is written, too
+  try {
+    Ranks& ranks = session.start({options.training.tp}, options.hang_seconds,
+                                 arguments.check ? "." : options.run_path(),
+                                 [note](const std::string& why) { note->write(why); });
+    require_equal(ranks, "the configuration", config);
+    for (const auto& [what, file] : locks_of(options)) OutputLock::require_free(ranks, what, file);
+    Job job(options, ranks);
+    TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
+    const auto find = [&] {
+      return find_resume_point(ranks, arguments.resume, options.run_path());
+    };
+    const RunStart start =
+        job.examine(find(), arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
+    if (arguments.check) {
+      job.report_start(start, config);
+      TAPER_INFO("input is valid; " << outlook(start, command.start(options)));
+      return session.finish(ExitCode::kDone);
+    }
+    for (const auto& [what, file] : locks_of(options)) locks.emplace_back(ranks, what, file);
+    // What is there is looked at again now that this job has it for itself.
+    const ResumePoint point = find();
+    note->armed = true;
+    const ExitCode code = job.run({config, &stop, point});
+    note->armed = false;
+    return session.finish(code);
+  } catch (const std::exception& error) {
+    note->write(error.what());
+    throw;
   }
-  const OutputLock lock(ranks, what, OutputLock::of_model(options.output));
-  // What is there is looked at again now that this job has it for itself.
-  return session.finish(job.run({config, &stop, find()}));
 }
 
 // A command from its arguments on.

@@ -142,16 +142,29 @@ taper_leave() {
   exit "$code"
 }
 
-# taper_print NAME: the value of a parameter of the run.
-taper_print() { "${taper_command[@]}" train "${taper_words[@]}" --print "$1"; }
+# taper_print COMMAND NAME: the value of a parameter of the run.
+taper_print() { "${taper_command[@]}" "$1" "${taper_words[@]}" --print "$2"; }
 
-# taper_examine_run END: finds the status of the run; refuses a job that would stop before it has begun, each time anew.
+# taper_run_directory COMMAND: where the run has its status.json.
+taper_run_directory() {
+  local output run=""
+  output="$(taper_print "$1" Output/Directory)" || return
+  if [[ "$1" != train ]]; then # a model, with the run beside it
+    run="$(taper_print "$1" "Output/Run Directory")" || return
+    while [[ "$output" == ?*/ ]]; do output="${output%/}"; done
+    output="${run:-$output.run}"
+  fi
+  printf '%s' "$output"
+}
+
+# taper_examine_run COMMAND END: finds the status of the run; refuses a job that would stop before it has begun, each
+# time anew.
 taper_examine_run() {
-  local output margin
-  output="$(taper_print Output/Directory)" || exit 2
-  taper_status="$output/status.json"
-  margin="$(printf '%.0f' "$(taper_print "Run/Deadline Margin")")"
-  [[ -z "$1" || $(($1 - $(date +%s))) -gt $margin ]] ||
+  local directory margin
+  directory="$(taper_run_directory "$1")" || exit 2
+  taper_status="$directory/status.json"
+  margin="$(printf '%.0f' "$(taper_print "$1" "Run/Deadline Margin")")"
+  [[ -z "$2" || $(($2 - $(date +%s))) -gt $margin ]] ||
     taper_refuse "this job ends within Run/Deadline Margin, $margin s: give it more time (--time), or set the margin"
 }
 
@@ -168,7 +181,7 @@ taper_job() {
   [[ -z "$end" ]] || export TAPER_DEADLINE="$end"
   # srun takes no --cpus-per-task from sbatch.
   [[ -z "${SLURM_CPUS_PER_TASK:-}" ]] || export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"
-  [[ $command != train ]] || taper_examine_run "$end"
+  case "$command" in train | sft | reward-model) taper_examine_run "$command" "$end" ;; esac
   [[ ! -f "$taper_status" ]] || before="$(cat "$taper_status")"
   taper_say "start ${SLURM_RESTART_COUNT:-0} on ${SLURM_JOB_NODELIST:-?}, ${SLURM_NTASKS:-1}" \
     "ranks${end:+, until $(date -d "@$end" +%FT%T)}: ${taper_command[*]} $command ${taper_words[*]}"

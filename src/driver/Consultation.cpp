@@ -20,6 +20,9 @@ constexpr int kSnapshotWords = sizeof(ReplicaSnapshot) / sizeof(std::int64_t);
 constexpr int kElapsed = kSnapshotWords, kSwitch = kElapsed + 1, kFlags = kElapsed + 2;
 constexpr int kWords = kElapsed + 3;
 
+constexpr double kHeadStart = 9;    // see ConsultationOptions: more shares of the first second
+constexpr double kLongestWait = 1;  // seconds: a stop that one rank asks for reaches all by then
+
 std::int64_t nanoseconds(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
@@ -106,9 +109,6 @@ void Consultation::measure(const StepReport& report) {
   }
   step_began_ = now;
 }
-
-constexpr double kHeadStart = 9;    // see ConsultationOptions: more shares of the first second
-constexpr double kLongestWait = 1;  // seconds: a stop that one rank asks for reaches all by then
 
 bool Consultation::is_due(bool idle) const {
   if (idle || wants_stop_) return true;

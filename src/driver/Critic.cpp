@@ -3,7 +3,7 @@
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
-#include "base/TextFile.hpp"
+#include "driver/PolicyTokens.hpp"
 
 namespace taper {
 namespace {
@@ -13,25 +13,16 @@ namespace fs = std::filesystem;
 constexpr const char* kOption = "Critic/Model Directory";
 
 // The files of the critic's model. Throws Error where it cannot judge the responses of `policy`.
-ModelFiles open_critic(const RunOptions& o, const ModelFiles& policy) {
+// Collective over the world.
+ModelFiles open_critic(const RunOptions& o, const ModelFiles& policy, const Ranks& ranks) {
   ModelFiles files(o.critic_in_use().directory, kOption, {OutputHead::kScalar, o.seed});
-  TAPER_VALIDATE(files.config.vocab >= policy.valid_ids(),
-                 kOption << " " << path_text(files.directory) << " has " << files.config.vocab
-                         << " rows of vocabulary (the policy's responses "
-                         << "have ids up to " << policy.valid_ids() - 1
-                         << "); name a model with the policy's tokenizer");
+  require_policy_tokens(policy, files, ranks, kOption, "name a critic with the policy's tokenizer");
   TAPER_VALIDATE(o.max_positions() <= files.config.max_positions,
                  "Rollout/Max Prompt Tokens "
                      << o.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
                      << o.rollout.max_new_tokens
                      << " are together longer than the critic's context ("
                      << files.config.max_positions << " positions); lower one of them");
-  const fs::path ours = files.directory / "tokenizer.json",
-                 theirs = policy.directory / "tokenizer.json";
-  TAPER_VALIDATE(!files.has_tokenizer() || read_text_file(ours) == read_text_file(theirs),
-                 path_text(ours) << " differs from " << path_text(theirs)
-                                 << " (the critic reads the policy's token ids); name a critic "
-                                    "with the policy's tokenizer");
   return files;
 }
 
@@ -53,7 +44,7 @@ Critic::Critic(const RunOptions& options, const ModelFiles& policy, const Ranks&
       loss_(options.loss_in_use()),
       ranks_(ranks),
       positions_(options.max_positions()),
-      files_(open_critic(options, policy)),
+      files_(open_critic(options, policy, ranks)),
       model_(files_, ranks, model_options(options)),
       pass_options_(pass_options(options)) {}
 

@@ -16,7 +16,7 @@ namespace taper {
 class Critic {
  public:
   // Reads the configuration of its model. `policy` is the model that the critic judges. Throws
-  // Error where there is none that fits.
+  // Error where there is none that fits. Collective over the world.
   Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks);
 
   // What this rank will hold. Not collective.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/Text.hpp"
 #include "io/Json.hpp"
 
 namespace taper {
@@ -26,6 +27,7 @@ EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions
       prompts_(prompts),
       tokens_(tokens_of(prompts)),
       ranks_(ranks),
+      samples_(options.samples),
       generation_(options, files, tokens_, ranks),
       judge_(rewards, files, ranks, spawner, log_directory,
              {options.type, options.tp, std::max(2048, generation_.max_positions()),
@@ -47,8 +49,16 @@ std::vector<Sample> EvalJob::judge(std::vector<Sample> samples) {
   return judge_.finish(std::move(mine), {});
 }
 
+void EvalJob::add_judged(const Sample& sample, JudgedPrompt& judged) const {
+  const std::string& source = prompts_[sample.ordinal].source;
+  judged.source = source.empty() ? "all" : source;
+  add_sample(judge_.answer_rule(), sample.score,
+             files_.tokenizer().decode(sample.response, SkipSpecial::kYes), judged);
+}
+
 EvalResult EvalJob::run() {
   EvalResult result;
+  result.samples = samples_;
   judge_.start_workers(Judge::Need::kPossible);
   auto responses = generation_.run();
   std::optional<Arena> arena;  // the memory of the generation is free again
@@ -60,14 +70,12 @@ EvalResult EvalJob::run() {
   result.rewards = judge_.metrics("reward");
   std::vector<JudgedPrompt> judged(prompts_.size());
   for (const Sample& s : samples) {
-    const Prompt& prompt = prompts_[s.ordinal];
-    const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
-    judged[s.ordinal].source = prompt.source.empty() ? "all" : prompt.source;
-    add_sample(judge_.answer_rule(), s.score, text, judged[s.ordinal]);
+    if (!s.dropped) add_judged(s, judged[s.ordinal]);
     result.mean_length += static_cast<double>(s.response.size());
     if (s.finish == FinishReason::kLength) ++result.truncated;
   }
   result.mean_length /= static_cast<double>(samples.size());
+  std::erase_if(judged, [](const JudgedPrompt& p) { return p.scores.empty(); });
   std::map<std::string, std::vector<JudgedPrompt>> groups;
   for (const JudgedPrompt& p : judged) groups[p.source].push_back(p);
   for (const auto& [source, list] : groups) result.groups[source] = summarize(list);
@@ -75,25 +83,25 @@ EvalResult EvalJob::run() {
   return result;
 }
 
+// Where responses were dropped, no prompt of a group may have as many as a pass@k needs.
 std::string to_table(const EvalResult& result) {
-  const auto& first = result.groups.begin()->second;
-  const int samples = first.pass.rbegin()->first;
+  const std::vector<int> sizes = pass_sizes(result.samples);
+  const std::string samples = std::to_string(result.samples);
   char cell[160];
-  std::snprintf(cell, sizeof cell, "%-16s %8s %9s", "task", "prompts",
-                ("avg@" + std::to_string(samples)).c_str());
+  std::snprintf(cell, sizeof cell, "%-16s %8s %9s", "task", "prompts", ("avg@" + samples).c_str());
   std::string table = cell;
-  for (const auto& [k, unused] : first.pass) {
+  for (const int k : sizes) {
     std::snprintf(cell, sizeof cell, " %9s", ("pass@" + std::to_string(k)).c_str());
     table += cell;
   }
-  std::snprintf(cell, sizeof cell, " %9s\n", ("maj@" + std::to_string(samples)).c_str());
+  std::snprintf(cell, sizeof cell, " %9s\n", ("maj@" + samples).c_str());
   table += cell;
   for (const auto& [source, scores] : result.groups) {
     std::snprintf(cell, sizeof cell, "%-16s %8d %9.4f", source.c_str(), scores.prompts, scores.avg);
     table += cell;
-    for (const auto& [k, value] : scores.pass) {
-      std::snprintf(cell, sizeof cell, " %9.4f", value);
-      table += cell;
+    for (const int k : sizes) {
+      const bool is_there = scores.pass.contains(k);
+      table += is_there ? format_text(" %9.4f", scores.pass.at(k)) : format_text(" %9s", "-");
     }
     std::snprintf(cell, sizeof cell, " %9.4f\n", scores.maj);
     table += cell;
@@ -112,10 +120,11 @@ std::string to_json(const EvalResult& result) {
   OrderedJson json;
   for (const auto& [source, scores] : result.groups) {
     OrderedJson group;
-    const std::string samples = std::to_string(scores.pass.rbegin()->first);
+    const std::string samples = std::to_string(result.samples);
     group["prompts"] = scores.prompts;
     group["avg@" + samples] = scores.avg;
-    for (const auto& [k, value] : scores.pass) group["pass@" + std::to_string(k)] = value;
+    for (const int k : pass_sizes(result.samples))
+      if (scores.pass.contains(k)) group["pass@" + std::to_string(k)] = scores.pass.at(k);
     group["maj@" + samples] = scores.maj;
     json["tasks"][source] = group;
   }

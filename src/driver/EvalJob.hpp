@@ -12,11 +12,13 @@
 namespace taper {
 
 struct EvalResult {
+  int samples = 1;  // responses per prompt
   std::map<std::string, EvalScores>
-      groups;              // by task or data source; "all" where there is more than one
+      groups;              // by task or data source; "all" where there is more than one. Of the
+                           // responses that no reward dropped and the prompts that have some
   MetricValues rewards;    // of several, or of a command: "reward/<name>/mean" and so on
-  double mean_length = 0;  // tokens per response
-  int truncated = 0;       // responses that reached the length limit
+  double mean_length = 0;  // tokens per response, of all
+  int truncated = 0;       // responses that reached the length limit, of all
 };
 
 // Responses to held-out prompts, judged.
@@ -39,11 +41,13 @@ class EvalJob {
 
  private:
   std::vector<Sample> judge(std::vector<Sample> samples);
+  void add_judged(const Sample& sample, JudgedPrompt& judged) const;
 
   const ModelFiles& files_;
   const std::vector<Prompt>& prompts_;
   std::vector<std::vector<std::int32_t>> tokens_;
   const Ranks& ranks_;
+  int samples_;
   GenerateJob generation_;
   Judge judge_;
   MemoryPlan judge_plan_;

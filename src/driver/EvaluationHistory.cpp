@@ -6,6 +6,9 @@
 #include <limits>
 
 #include "base/Error.hpp"
+#include "driver/Checkpoint.hpp"
+#include "driver/IterationName.hpp"
+#include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
 
 namespace taper {
@@ -85,6 +88,19 @@ EvaluationHistory EvaluationHistory::from_json(const std::string& text, const st
                                           << "); remove it: the best is then sought anew");
   }
   return history;
+}
+
+std::filesystem::path best_file(const std::filesystem::path& run) {
+  return run / "best.json";
+}
+
+void write_best_file(const std::filesystem::path& run, const EvaluationHistory& history,
+                     const CheckpointStore& checkpoints) {
+  const auto best = history.best();
+  const bool is_kept = best && checkpoints.has(best->iteration);
+  write_file_atomically(
+      best_file(run),
+      history.to_json(is_kept ? "checkpoints/" + iteration_name(best->iteration) : ""));
 }
 
 }  // namespace taper

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace taper {
+
+class CheckpointStore;
 
 // How the best weights of a run are found, and when it has learned enough.
 struct BestOptions {
@@ -46,8 +49,9 @@ class EvaluationHistory {
   const std::vector<Entry>& entries() const { return entries_; }
   const BestOptions& options() const { return options_; }
 
-  // best.json: {"metric", "iteration", "value", "checkpoint", "evaluations": [{"iteration",
-  // "value"}]}; checkpoint is null where none is kept (of the weights that a run begins with).
+  // What best.json says: {"metric", "iteration", "value", "checkpoint", "evaluations":
+  // [{"iteration", "value"}]}; checkpoint is null where none is kept (of the weights that a run
+  // begins with).
   std::string to_json(const std::string& checkpoint) const;
   // The entries of such a text; none where it is of another metric. Throws Error where it is no
   // such text; `where` names it.
@@ -58,5 +62,12 @@ class EvaluationHistory {
   BestOptions options_;
   std::vector<Entry> entries_;
 };
+
+// best.json of a run, beside metrics.jsonl.
+std::filesystem::path best_file(const std::filesystem::path& run);
+// Writes it in one step, with the checkpoint of the best weights where `checkpoints` has it. Throws
+// Error where it cannot be written. One rank only.
+void write_best_file(const std::filesystem::path& run, const EvaluationHistory& history,
+                     const CheckpointStore& checkpoints);
 
 }  // namespace taper

@@ -16,12 +16,6 @@
 namespace taper {
 namespace {
 
-double find(const MetricValues& values, const std::string& name) {
-  for (const auto& [key, value] : values)
-    if (key == name) return value;
-  return NAN;
-}
-
 // " 0.250", or of named sets " sums 0.250 gcd 0.500"; empty where there is no such figure.
 std::string held_out_text(const MetricValues& values) {
   std::string text;
@@ -271,32 +265,32 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
     TAPER_INFO(
         " iter    reward   entropy  len mean   max   grad norm "
         "   gen s  train s  other s   step s  tok/s/rank   exact");
-  const double generate = find(m, "timing_s/gen");
+  const double generate = value_of(m, "timing_s/gen");
   double train = 0.0;
   for (const char* update : {"timing_s/update_critic", "timing_s/update_actor"})
-    if (const double seconds = find(m, update); !std::isnan(seconds)) train += seconds;
-  const double step = find(m, "perf/time_per_step");
+    if (const double seconds = value_of(m, update); !std::isnan(seconds)) train += seconds;
+  const double step = value_of(m, "perf/time_per_step");
   const auto of_policy = [&](const char* name) {  // not where the critic learned alone
-    const double value = find(m, name);
+    const double value = value_of(m, name);
     return std::isnan(value) ? std::string("-") : format_text("%.3f", value);
   };
   char line[200];
-  const double difference = find(m, "training/rollout_log_probs_diff_max");
+  const double difference = value_of(m, "training/rollout_log_probs_diff_max");
   std::snprintf(line, sizeof line,
                 "%5lld  %8.3f  %8s  %8.1f %5.0f  %10s %8.2f %8.2f %8.2f %8.2f %11.0f  %6s",
-                static_cast<long long>(iteration), find(m, "critic/score/mean"),
-                of_policy("actor/entropy").c_str(), find(m, "response_length/mean"),
-                find(m, "response_length/max"), of_policy("actor/grad_norm").c_str(), generate,
-                train, std::max(step - generate - train, 0.0), step, find(m, "perf/throughput"),
+                static_cast<long long>(iteration), value_of(m, "critic/score/mean"),
+                of_policy("actor/entropy").c_str(), value_of(m, "response_length/mean"),
+                value_of(m, "response_length/max"), of_policy("actor/grad_norm").c_str(), generate,
+                train, std::max(step - generate - train, 0.0), step, value_of(m, "perf/throughput"),
                 std::isnan(difference) ? "-"
                 : difference == 0.0    ? "yes"
                                        : "NO");
   std::string text = line;
-  if (const double loss = find(m, "critic/vf_loss"); !std::isnan(loss))
+  if (const double loss = value_of(m, "critic/vf_loss"); !std::isnan(loss))
     text += format_text("   value loss %.4f", loss);
   if (const std::string figures = held_out_text(m); !figures.empty())
     text += "   held-out" + figures;
-  if (const double v = find(m, "adaptive/switches"); v > 0)
+  if (const double v = value_of(m, "adaptive/switches"); v > 0)
     text += "   " + count_text(static_cast<std::int64_t>(v), "layout change");
   TAPER_INFO(text);
 }

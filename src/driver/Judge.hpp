@@ -73,6 +73,7 @@ class Judge {
   // A command, with what it said of the responses of this rank.
   struct Command;
 
+  const Prompt& prompt_of(std::int64_t ordinal) const;
   bool wait_for_workers(const std::function<bool()>& stop);
   void score(Sample& sample) const;
   void add_model_rewards(std::vector<Sample>& samples);
@@ -89,8 +90,6 @@ class Judge {
   std::vector<std::string> names_;
   std::map<std::string, std::unique_ptr<Command>> commands_;    // by the name of the reward
   std::map<std::string, std::unique_ptr<RewardModel>> models_;  // likewise
-  const Prompt& prompt_of(std::int64_t ordinal) const;
-
   const std::vector<Prompt>* prompts_ = nullptr;
   std::int64_t first_ordinal_ = 0;
   RewardFigures figures_;

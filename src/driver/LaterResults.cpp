@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/Checkpoint.hpp"
@@ -19,10 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string iterations_text(const std::vector<std::int64_t>& iterations) {
+std::string iterations_text(const std::vector<std::int64_t>& iterations, const std::string& unit) {
   const auto [first, last] = std::minmax_element(iterations.begin(), iterations.end());
-  if (*first == *last) return "iteration " + std::to_string(*first);
-  return "iterations " + std::to_string(*first) + " to " + std::to_string(*last);
+  if (*first == *last) return unit + " " + std::to_string(*first);
+  return unit + "s " + std::to_string(*first) + " to " + std::to_string(*last);
 }
 
 std::vector<std::int64_t> later(std::vector<std::int64_t> iterations, std::int64_t finished) {
@@ -47,48 +48,81 @@ std::vector<std::int64_t> iterations_of_metrics(const fs::path& output) {
 }
 
 // What there is of later metrics, as people read it; run.h5 where the log has nothing of them.
-std::string later_metrics(const fs::path& output, std::int64_t finished) {
+std::string later_metrics(const fs::path& output, std::int64_t finished, const std::string& unit) {
   try {
     const auto metrics = later(iterations_of_metrics(output), finished);
-    if (!metrics.empty()) return "metrics of " + iterations_text(metrics);
+    if (!metrics.empty()) return "metrics of " + iterations_text(metrics, unit);
   } catch (const Error&) {
     return "metrics.jsonl, which cannot be read";
   }
   return finished == 0 && fs::exists(output / "run.h5") ? "run.h5" : "";
 }
 
-// After which iteration a run that begins with iteration 1 has saved a checkpoint at the latest.
-std::int64_t first_checkpoint(const RunOptions& o) {
-  const std::int64_t last = o.training.iterations, every = o.checkpoint.every;
-  return every > 0 ? std::min(every, last) : last;
+// After which iteration a run that begins with iteration 1 has saved a checkpoint at the latest;
+// nothing where it need not save any.
+std::optional<std::int64_t> first_checkpoint(const CheckpointPlan& plan) {
+  if (plan.every > 0 && plan.last > 0) return std::min(plan.every, plan.last);
+  if (plan.every > 0) return plan.every;
+  return plan.last > 0 ? std::optional(plan.last) : std::nullopt;
 }
 
-// Of the run that left the results; nothing where these do not say it.
-std::optional<RunOptions> options_of_results(const fs::path& output) {
+// Of the run that left the results, which is of the kind that `now` is; nothing where these do not
+// say it. Run files of all kinds have Checkpoint/Every.
+std::optional<CheckpointPlan> plan_of_results(const fs::path& output, const CheckpointPlan& now) {
   try {
-    return read_run_options(output / "run.h5");
+    const RunOptions then = read_run_options(output / "run.h5");
+    return CheckpointPlan{then.checkpoint.every, now.last > 0 ? then.training.iterations : 0,
+                          now.unit};
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
+// Throws Error where results up to iteration `last` tell of a checkpoint.
+void require_none_due(const fs::path& output, std::int64_t last, const CheckpointPlan& now,
+                      const std::string& advice) {
+  const std::optional<CheckpointPlan> then = plan_of_results(output, now);
+  const std::optional<std::int64_t> due = first_checkpoint(then.value_or(now));
+  if (!due) return;
+  TAPER_VALIDATE(last < *due,
+                 path_text(output)
+                     << " has results up to " << now.unit << ' ' << last << " but no checkpoint ("
+                     << (then ? "by the settings in its run.h5 it saved one after "
+                              : "this run would have saved one after ")
+                     << now.unit << ' ' << *due
+                     << (then ? ": its checkpoints were removed); "
+                              : ": either its checkpoints were removed, or Checkpoint/Every was "
+                                "larger then); ")
+                     << advice);
+}
+
 }  // namespace
 
-std::string later_results(const fs::path& output, std::int64_t finished) {
+std::string later_results(const fs::path& output, std::int64_t finished, const std::string& unit) {
   std::vector<std::string> found;
   for (const fs::path& checkpoint : CheckpointStore::list(output / "checkpoints"))
     if (*iteration_of_name(checkpoint.filename().string()) > finished)
       found.push_back("checkpoints/" + checkpoint.filename().string());
   const auto rollouts = later(iterations_of_rollouts(output), finished);
-  if (!rollouts.empty()) found.push_back("rollouts of " + iterations_text(rollouts));
-  if (const std::string metrics = later_metrics(output, finished); !metrics.empty())
+  if (!rollouts.empty()) found.push_back("rollouts of " + iterations_text(rollouts, unit));
+  if (const std::string metrics = later_metrics(output, finished, unit); !metrics.empty())
     found.push_back(metrics);
   return join(found, "; ");
 }
 
-void require_no_lost_checkpoints(const fs::path& output, const RunOptions& now) {
+void report_later_results(const fs::path& output, std::int64_t finished, Removal removal,
+                          const std::string& unit) {
+  const std::string removed = later_results(output, finished, unit);
+  if (removed.empty()) return;
+  const bool now = removal == Removal::kNow;
+  TAPER_INFO((now ? "removing from " : "would remove from ")
+             << path_text(output) << (now ? ", since this job starts after " : ", starting after ")
+             << unit << ' ' << finished << ": " << removed);
+}
+
+void require_no_lost_checkpoints(const fs::path& output, const CheckpointPlan& now) {
   constexpr const char* kAdvice =
-      "put them back, choose another Output/Directory, or remove these results and start over with "
+      "put them back, choose another output directory, or remove these results and start over with "
       "--resume none";
   std::vector<std::int64_t> done = iterations_of_metrics(output), begun = done;
   // Rollouts and metrics of an iteration are written before its checkpoint, the metrics while that
@@ -105,24 +139,14 @@ void require_no_lost_checkpoints(const fs::path& output, const RunOptions& now) 
   if (begun.empty()) return;
   const std::int64_t first = *std::min_element(begun.begin(), begun.end());
   const std::int64_t last = *std::max_element(done.begin(), done.end());
-  TAPER_VALIDATE(first == 1, path_text(output)
-                                 << " has results from iteration " << first
+  // Held-out figures before the first step of fine-tuning have the number 0.
+  TAPER_VALIDATE(first <= 1, path_text(output)
+                                 << " has results from " << now.unit << ' ' << first
                                  << " on but no checkpoint (a run that begins there saves the "
                                     "checkpoint that it begins with: either its checkpoints were "
-                                    "removed, or the results before iteration "
-                                 << first << "); " << kAdvice);
-  const std::optional<RunOptions> then = options_of_results(output);
-  const std::int64_t due = first_checkpoint(then.value_or(now));
-  TAPER_VALIDATE(last < due,
-                 path_text(output)
-                     << " has results up to iteration " << last << " but no checkpoint ("
-                     << (then ? "by the settings in its run.h5 it saved one after iteration "
-                              : "this run would have saved one after iteration ")
-                     << due
-                     << (then ? ": its checkpoints were removed); "
-                              : ": either its checkpoints were removed, or Checkpoint/Every was "
-                                "larger then); ")
-                     << kAdvice);
+                                    "removed, or the results before "
+                                 << now.unit << ' ' << first << "); " << kAdvice);
+  require_none_due(output, last, now, kAdvice);
 }
 
 }  // namespace taper

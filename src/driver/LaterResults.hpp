@@ -5,15 +5,28 @@
 #include <filesystem>
 #include <string>
 
-#include "driver/Options.hpp"
-
 namespace taper {
 
 // What an output directory has of iterations after `finished`, as people read it: "checkpoints/
 // iter_000004; rollouts of iterations 3 to 8; metrics of iterations 3 to 8". Empty where there is
-// nothing. A run that starts there removes it all: those iterations will come again. Reads only;
-// for one rank.
-std::string later_results(const std::filesystem::path& output, std::int64_t finished);
+// nothing. `unit` is what the run calls an iteration. A run that starts there removes it all: those
+// iterations will come again. Reads only; for one rank.
+std::string later_results(const std::filesystem::path& output, std::int64_t finished,
+                          const std::string& unit = "iteration");
+
+// Whether a start removes later results, or would.
+enum class Removal { kNow, kPlanned };
+
+// Says in the log what later_results() finds, if anything. Reads only; for one rank.
+void report_later_results(const std::filesystem::path& output, std::int64_t finished,
+                          Removal removal, const std::string& unit = "iteration");
+
+// When a run that begins afresh saves its first checkpoint.
+struct CheckpointPlan {
+  std::int64_t every = 0;          // iterations; 0: none on the way
+  std::int64_t last = 0;           // the last iteration, where that has one in any case; else 0
+  std::string unit = "iteration";  // what the run calls one
+};
 
 // Throws Error (kBadInput) where a directory without checkpoints has results that no run leaves
 // which was killed before its first one: they begin later than with iteration 1, as those of a run
@@ -22,6 +35,6 @@ std::string later_results(const std::filesystem::path& output, std::int64_t fini
 // this run (`now`). Somebody has removed the checkpoints, and to start afresh would remove the
 // results unasked. Also where a line of metrics.jsonl is broken: it cannot tell. Reads only; for
 // one rank.
-void require_no_lost_checkpoints(const std::filesystem::path& output, const RunOptions& now);
+void require_no_lost_checkpoints(const std::filesystem::path& output, const CheckpointPlan& now);
 
 }  // namespace taper

@@ -4,7 +4,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "comm/Collectives.hpp"
-#include "io/Json.hpp"
+#include "driver/PolicyTokens.hpp"
 #include "rl/MicroBatch.hpp"
 
 namespace taper {
@@ -32,35 +32,6 @@ RewardModelSetup with_layout_of(const RewardOptions& reward, RewardModelSetup se
   return setup;
 }
 
-// The part of tokenizer.json in which two tokenizers differ; empty where they give the same ids.
-std::string tokenizer_difference(const std::filesystem::path& a, const std::filesystem::path& b) {
-  const Json one = read_json_file(a), other = read_json_file(b);
-  for (const char* key : {"model", "added_tokens", "normalizer", "pre_tokenizer"}) {
-    const Json x = one.contains(key) ? one[key] : Json(),
-               y = other.contains(key) ? other[key] : Json();
-    if (x != y) return key;
-  }
-  return "";
-}
-
-// The tokens of responses go to the model as they are.
-void require_tokenizer_of(const ModelFiles& policy, const ModelFiles& files, const Ranks& ranks,
-                          const std::string& option) {
-  files.require_tokenizer("it is compared with that of the policy");
-  const auto a = policy.directory / "tokenizer.json", b = files.directory / "tokenizer.json";
-  const std::string key = from_rank_0(ranks, [&] { return tokenizer_difference(a, b); });
-  TAPER_VALIDATE(key.empty(), option << " " << path_text(files.directory)
-                                     << " has another tokenizer than the policy ('" << key
-                                     << "' of " << path_text(b) << " and of " << path_text(a)
-                                     << " differ; it is given the policy's token ids); train a "
-                                        "reward model on a model of the policy's family, or "
-                                        "judge by a command");
-  TAPER_VALIDATE(policy.valid_ids() <= files.config.vocab,
-                 option << " " << path_text(files.directory) << " has " << files.config.vocab
-                        << " embeddings (the policy gives ids up to " << policy.valid_ids() - 1
-                        << "); it is no model of this tokenizer");
-}
-
 }  // namespace
 
 RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, const Ranks& ranks,
@@ -71,7 +42,10 @@ RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, 
       name_("reward model " + reward.name),
       model_(name_, files_, ranks, setup_.tp),
       dp_group_(&ranks.groups.dp_group(setup_.tp)) {
-  require_tokenizer_of(policy, files_, ranks, option_of(reward));
+  files_.require_tokenizer("it is compared with that of the policy");
+  require_policy_tokens(policy, files_, ranks, option_of(reward),
+                        "train a reward model on a model of the policy's family, or judge by a "
+                        "command");
   TAPER_VALIDATE(setup_.max_positions <= files_.config.max_positions,
                  option_of(reward)
                      << " " << path_text(files_.directory) << " has " << files_.config.max_positions

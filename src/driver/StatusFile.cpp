@@ -37,7 +37,7 @@ void StatusFile::write(RunState state, std::int64_t iteration, const std::string
   OrderedJson status;
   status["state"] = name_of(state);
   status["iteration"] = iteration;
-  status["iterations"] = iterations_;
+  status["iterations"] = iterations_ ? *iterations_ : number("iterations");
   status["time"] = utc_text();
   if (!why.empty()) status["why"] = why;
   // Ranks may fail at the same time: each has a side file of its own.
@@ -60,10 +60,10 @@ void StatusFile::write(RunState state, std::int64_t iteration, const std::string
     commit_file(part, path_);
 }
 
-std::int64_t StatusFile::last_iteration() const {
+std::int64_t StatusFile::number(const char* name) const {
   if (!std::filesystem::exists(path_)) return 0;
   try {
-    return read_json_file(path_).value("iteration", std::int64_t{0});
+    return read_json_file(path_).value(name, std::int64_t{0});
   } catch (const std::exception&) {
     return 0;
   }

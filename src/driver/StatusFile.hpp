@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace taper {
@@ -17,19 +18,25 @@ class StatusFile {
  public:
   StatusFile(std::filesystem::path directory, std::int64_t iterations)
       : path_(std::move(directory) / "status.json"), iterations_(iterations) {}
+  // Keeps the number of iterations that the file has, 0 where there is none: for who does not know
+  // how many the run has.
+  explicit StatusFile(std::filesystem::path directory)
+      : path_(std::move(directory) / "status.json") {}
 
   // Any rank may; usually rank 0, but the rank that fails says so itself. Throws Error where the
   // file cannot be written.
   void write(RunState state, std::int64_t iteration, const std::string& why = "") const;
   // The iteration that the file has, 0 where there is none or it cannot be read.
-  std::int64_t last_iteration() const;
+  std::int64_t last_iteration() const { return number("iteration"); }
   // For a run that ends anyway: "failed" with the iteration that the file has; what prevents it is
   // only logged.
   void write_failure(const std::string& why) const noexcept;
 
  private:
+  std::int64_t number(const char* name) const;
+
   std::filesystem::path path_;
-  std::int64_t iterations_;
+  std::optional<std::int64_t> iterations_;
 };
 
 // Leaves the reason of a failure in the status file. Shared with the watchdog, which lives longer

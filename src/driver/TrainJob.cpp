@@ -91,9 +91,7 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   // the same command may begin again.
   if (!from.is_own) save_checkpoint(finished_, [] {});
   if (ranks_.rank() == 0) {
-    if (const std::string removed = later_results(output, finished_); !removed.empty())
-      TAPER_INFO("removing from " << path_text(output) << ", since this job starts after iteration "
-                                  << finished_ << ": " << removed);
+    report_later_results(output, finished_, Removal::kNow);
     if (const std::string loss = IterationLog::lost_metrics(output); goes_on && !loss.empty())
       TAPER_WARN(loss);
     checkpoints_.remove_after(finished_);

@@ -100,7 +100,6 @@ class TrainJob {
   // Keeps the weights of the last iteration where they are the best so far, and says so in
   // best.json.
   void note_evaluation(const MetricValues& figures);
-  void write_best() const;
   // What best.json tells about the iterations so far. Throws Error where it is broken. Collective.
   EvaluationHistory load_history() const;
   // Evaluates the weights behind the last iteration, unless the results have that already. False

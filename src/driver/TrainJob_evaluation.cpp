@@ -4,16 +4,9 @@
 #include "base/Path.hpp"
 #include "base/TextFile.hpp"
 #include "comm/Collectives.hpp"
-#include "driver/IterationName.hpp"
 #include "driver/TrainJob.hpp"
-#include "io/AtomicFile.hpp"
 
 namespace taper {
-namespace {
-
-constexpr const char* kBestFile = "best.json";  // beside metrics.jsonl
-
-}  // namespace
 
 std::optional<MetricValues> TrainJob::evaluate() {
   if (figures_) return figures_;
@@ -28,7 +21,7 @@ std::optional<MetricValues> TrainJob::evaluate() {
 EvaluationHistory TrainJob::load_history() const {
   const BestOptions& by = options_.evaluation.best;
   if (by.metric.empty()) return EvaluationHistory();
-  const std::filesystem::path file = std::filesystem::path(options_.output) / kBestFile;
+  const std::filesystem::path file = best_file(options_.output);
   const std::string text = from_rank_0(
       ranks_, [&] { return std::filesystem::exists(file) ? read_text_file(file) : ""; });
   EvaluationHistory history(by);
@@ -54,15 +47,7 @@ void TrainJob::note_evaluation(const MetricValues& figures) {
     ranks_.progress.set_phase("testing");
   }
   checkpoints_.keep_always(best);
-  if (ranks_.rank() == 0) write_best();
-}
-
-void TrainJob::write_best() const {
-  const auto best = history_.best();
-  const bool is_kept = best && checkpoints_.has(best->iteration);
-  write_file_atomically(
-      std::filesystem::path(options_.output) / kBestFile,
-      history_.to_json(is_kept ? "checkpoints/" + iteration_name(best->iteration) : ""));
+  if (ranks_.rank() == 0) write_best_file(options_.output, history_, checkpoints_);
 }
 
 bool TrainJob::evaluate_at_the_end() {

@@ -106,7 +106,9 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
   if (start.is_afresh() && critic_) critic_->require_weights();
   from_rank_0(ranks_, [&] {
     if (start.is_afresh()) {
-      if (!from.is_start()) require_no_lost_checkpoints(options_.output, options_);
+      if (!from.is_start())
+        require_no_lost_checkpoints(options_.output,
+                                    {options_.checkpoint.every, options_.training.iterations});
       return std::string();
     }
     if (critic_) critic_->require_state_in(start.checkpoint);
@@ -139,9 +141,7 @@ void TrainJob::report_start(const RunStart& start) const {
     if (const std::string loss = IterationLog::lost_metrics(options_.output); !loss.empty())
       TAPER_WARN(loss);
   }
-  if (const std::string removed = later_results(options_.output, done); !removed.empty())
-    TAPER_INFO("would remove from " << path_text(options_.output) << ", starting after iteration "
-                                    << done << ": " << removed);
+  report_later_results(options_.output, done, Removal::kPlanned);
 }
 
 void TrainJob::create() {

@@ -13,15 +13,6 @@
 #include "driver/SaveModel.hpp"
 
 namespace taper {
-namespace {
-
-double value_of(const MetricValues& metrics, const std::string& name) {
-  for (const auto& [key, value] : metrics)
-    if (key == name) return value;
-  return NAN;
-}
-
-}  // namespace
 
 bool TuningJob::must_stop() {
   if (stop_ != nullptr && stop_reason_ == StopReason::kNone)

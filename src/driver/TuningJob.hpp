@@ -35,9 +35,15 @@ class TuningJob {
   const MemoryPlan& memory_plan() const { return plan_; }
 
   // All that can be known before anything is allocated or written: whether the weights to start
-  // from are there and are this model's, whether the memory plans fit their hosts, and whether the
-  // checkpoint to go on from is one of these examples. Throws Error. Collective over the world.
+  // from are there and are this model's, whether the memory plans fit their hosts, whether the
+  // checkpoint to go on from is one of these examples, and whether a run that begins afresh without
+  // being told to has lost its checkpoints. Throws Error. Collective over the world.
   RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
+
+  // What a run of these parameters with that start would find otherwise than its checkpoint's run
+  // had it, and would remove, into the log of rank 0. run() says the same of the start that it
+  // makes. Not collective.
+  void report_start(const RunStart& start, const std::string& config) const;
 
   // Examines, allocates, loads or draws the weights, trains and saves the model. A stop request is
   // honoured between steps: the state is saved then, and a run from it has the bits of one that was
@@ -85,6 +91,8 @@ class TuningJob {
  private:
   void start(const ResumePoint& from);
   void restore(const ResumePoint& from);
+  // What is otherwise than in the run file of a checkpoint, into the log.
+  void report_differences(const StateInfo& state, const std::string& config) const;
   void require_same_examples(const std::filesystem::path& checkpoint, const StateInfo& state) const;
   ExitCode train();
   // What one optimizer step is about: the figures of its batch, and what the optimizer said.
@@ -117,9 +125,8 @@ class TuningJob {
   StopReason stop_reason_ = StopReason::kNone;  // agreed between all ranks
   std::unique_ptr<StatusFile> status_;          // on rank 0, like the log
   std::unique_ptr<IterationLog> log_;
-  static constexpr const char* kBestFile = "best.json";  // in the run directory
-  EvaluationHistory history_;                            // of the figure that says which is best
-  std::uint64_t next_ = 0;                               // position of the next example
+  EvaluationHistory history_;                       // of the figure that says which is best
+  std::uint64_t next_ = 0;                          // position of the next example
   std::int64_t done_ = 0, saved_ = -1, steps_ = 0;  // of the run; saved: the step of a checkpoint
 };
 

@@ -2,9 +2,7 @@
 //
 // The part of a fine-tuning job that concerns its best weights.
 #include "base/Path.hpp"
-#include "driver/IterationName.hpp"
 #include "driver/TuningJob.hpp"
-#include "io/AtomicFile.hpp"
 #include "io/MetricsLog.hpp"
 
 namespace taper {
@@ -47,11 +45,7 @@ void TuningJob::keep_best() {
   const auto best = history_.best();
   if (!best) return;
   checkpoints_.keep_always(best->iteration);
-  if (ranks_.rank() != 0) return;
-  const bool is_kept = checkpoints_.has(best->iteration);
-  write_file_atomically(
-      std::filesystem::path(options_.run_path()) / kBestFile,
-      history_.to_json(is_kept ? "checkpoints/" + iteration_name(best->iteration) : ""));
+  if (ranks_.rank() == 0) write_best_file(options_.run_path(), history_, checkpoints_);
 }
 
 }  // namespace taper

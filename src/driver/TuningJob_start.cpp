@@ -8,13 +8,17 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "comm/Watchdog.hpp"
 #include "driver/ConfigChanges.hpp"
+#include "driver/LaterResults.hpp"
 #include "driver/TuningJob.hpp"
 
 namespace taper {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kUnit = "step";  // what fine-tuning calls an iteration
 
 TrainPassOptions pass_options_of(const TuningOptions& o) {
   TrainPassOptions pass;
@@ -64,12 +68,28 @@ RunStart TuningJob::examine(const ResumePoint& from, CheckpointCheck check) cons
   RunStart start = find_run_start(from, options_.seed, files_, ranks_, check);
   if (start.is_afresh() && loads_weights()) files_.open_weights();
   from_rank_0(ranks_, [&] {
-    if (start.is_afresh()) return std::string();
+    if (start.is_afresh()) {
+      if (!from.is_start())
+        require_no_lost_checkpoints(options_.run_path(), {options_.checkpoint.every, 0, kUnit});
+      return std::string();
+    }
     require_same_examples(start.checkpoint, start.state);
     IterationLog::require_readable(options_.run_path());
     return std::string();
   });
   return start;
+}
+
+void TuningJob::report_differences(const StateInfo& state, const std::string& config) const {
+  for (const auto& change : config_changes(state.config, config))
+    TAPER_WARN("differs from the checkpoint's run file: " << change);
+}
+
+void TuningJob::report_start(const RunStart& start, const std::string& config) const {
+  if (ranks_.rank() != 0) return;
+  const std::int64_t done = start.is_afresh() ? 0 : start.state.iteration;
+  if (!start.is_afresh()) report_differences(start.state, config);
+  report_later_results(options_.run_path(), done, Removal::kPlanned, kUnit);
 }
 
 // Weights and position: of a checkpoint, of the model directory, or drawn.
@@ -90,8 +110,7 @@ void TuningJob::restore(const ResumePoint& from) {
   require_same_examples(place, *state);
   done_ = saved_ = state->iteration;
   next_ = static_cast<std::uint64_t>(state->data[0]);
-  for (const auto& change : config_changes(state->config, config_))
-    TAPER_INFO("differs from the checkpoint's run file: " << change);
+  report_differences(*state, config_);
   TAPER_INFO("resuming after step " << done_);
 }
 
@@ -102,20 +121,28 @@ void TuningJob::start(const ResumePoint& from) {
   if (ranks_.rank() == 0) {
     fs::create_directories(folder);
     checkpoints_.remove_unfinished();
+    remove_hang_reports(folder.string());
+    // As many as the whole run has, whatever it goes on from.
+    status_ = std::make_unique<StatusFile>(folder, steps_left(0, 0));
+    const bool goes_on = from.is_own && !from.is_start();
+    status_->write(RunState::kPending, goes_on ? status_->last_iteration() : 0);
   }
   barrier(ranks_.world());  // the others read checkpoints only now
   Arena& arena = *(arena_ = std::make_unique<Arena>(plan_));
   model_.create(arena,
                 files_.rope_table(std::min(pass_options_.max_rows, files_.config.max_positions)));
   restore(from);
+  // Before any other result: a run that begins with another one's checkpoint needs that no more.
+  if (!from.is_own) save_checkpoint({});
   steps_ = done_ + steps_left(next_, done_);
   history_ = load_history();
   if (const auto best = history_.best()) checkpoints_.keep_always(best->iteration);
   if (ranks_.rank() != 0) return;
   if (const std::string text = examples_text(); !text.empty())
     TAPER_INFO(text << "; " << count_text(steps_ - done_, "step") << " to go");
+  report_later_results(folder, done_, Removal::kNow, kUnit);
   checkpoints_.remove_after(done_);
-  if (done_ == 0) fs::remove(folder / kBestFile);  // of a run that this one replaces
+  if (done_ == 0) fs::remove(best_file(folder));  // of a run that this one replaces
   log_ = std::make_unique<IterationLog>(folder, config_, ranks_.size(), done_);
   status_ = std::make_unique<StatusFile>(folder, steps_);
   status_->write(RunState::kRunning, done_);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,9 @@
 namespace taper {
 
 using MetricValues = std::vector<std::pair<std::string, double>>;
+
+// The first value of that name; NaN where there is none.
+double value_of(const MetricValues& values, std::string_view name);
 
 struct MetricsRecord {
   std::int64_t iteration = 0;

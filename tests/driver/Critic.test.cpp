@@ -11,6 +11,7 @@
 
 #include "base/Error.hpp"
 #include "driver/TrainRuns.hpp"
+#include "io/Json.hpp"
 #include "io/MetricTable.hpp"
 
 using namespace taper;
@@ -191,6 +192,20 @@ TEST_CASE("checkpoints without a critic and critics that do not fit are refused"
   wrong.critic.directory = f.path("nowhere");
   CHECK_THROWS_MATCHES(run(f.ranks, wrong), Error,
                        MessageMatches(ContainsSubstring("Critic/Model Directory")));
+}
+
+TEST_CASE("a critic whose tokenizer was saved anew reads the policy's tokens") {
+  TrainRuns f;
+  make_model(f.ranks, f.path("model"));
+  if (f.ranks.rank() == 0) {
+    fs::copy(f.path("model"), f.path("critic"));
+    const std::string file = f.path("critic") + "/tokenizer.json";
+    spill(file, read_json_file(file).dump(1));
+  }
+  barrier(f.ranks.world());
+  RunOptions options = ppo_run(f.path("model"), f.path("run"));
+  options.critic.directory = f.path("critic");
+  CHECK_NOTHROW(TrainJob(options, "test", f.ranks, StopRequest()));
 }
 
 TEST_CASE("responses get better, and the critic foresees it") {

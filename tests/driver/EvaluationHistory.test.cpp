@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "base/Error.hpp"
+#include "driver/Checkpoint.hpp"
+#include "support/Scratch.hpp"
 
 using namespace taper;
 using Catch::Matchers::ContainsSubstring;
@@ -77,4 +79,17 @@ TEST_CASE("the record survives as text") {
   for (const char* broken : {"{}", "{\"metric\": 1}", "[", "{\"metric\": \"val/x/avg@4\"}"})
     CHECK_THROWS_MATCHES(EvaluationHistory::from_json(broken, "best.json", options), Error,
                          MessageMatches(ContainsSubstring("best.json")));
+}
+
+TEST_CASE("best.json names the checkpoint of the best weights where there is one") {
+  const test::Scratch scratch;
+  const BestOptions options{"val/x/avg@4", 2, 0.01};
+  const auto history = history_of({0.1, 0.5, 0.4}, options);
+  const CheckpointStore checkpoints(scratch / "checkpoints", 1);
+  write_best_file(scratch.path(), history, checkpoints);
+  CHECK(test::slurp(scratch / "best.json") == history.to_json(""));
+  std::filesystem::create_directories(scratch / "checkpoints/iter_000005");
+  test::spill(scratch / "checkpoints/iter_000005/manifest.json", "{}");
+  write_best_file(scratch.path(), history, checkpoints);
+  CHECK(test::slurp(best_file(scratch.path())) == history.to_json("checkpoints/iter_000005"));
 }

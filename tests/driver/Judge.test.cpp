@@ -39,12 +39,6 @@ RewardOptions command(const std::string& kind, OnError on_error) {
   return o;
 }
 
-double value_of(const MetricValues& values, const std::string& name) {
-  for (const auto& [key, value] : values)
-    if (key == name) return value;
-  return NAN;
-}
-
 // Two prompts of four responses each, which the ranks have made in turn.
 struct Fixture : TestRanks {
   Scratch scratch;

@@ -41,11 +41,8 @@ struct Run {
   Scratch scratch;
 };
 
-RunOptions every(int iterations) {
-  RunOptions options;
-  options.training.iterations = 100;
-  options.checkpoint.every = iterations;
-  return options;
+CheckpointPlan every(int iterations) {
+  return {iterations, 100};
 }
 
 }  // namespace
@@ -58,6 +55,8 @@ TEST_CASE("what comes after an iteration is listed") {
   CHECK(later_results(run.scratch.path(), 3) == "rollouts of iteration 4; metrics of iteration 4");
   CHECK(later_results(run.scratch.path(), 4).empty());
   CHECK(later_results(run.scratch / "new", 0).empty());
+  CHECK(later_results(run.scratch.path(), 2, "step") ==
+        "checkpoints/iter_000003; rollouts of steps 3 to 4; metrics of steps 3 to 4");
   fs::remove(run.scratch / "metrics.jsonl");
   CHECK_THAT(later_results(run.scratch.path(), 0), ContainsSubstring("run.h5"));
   spill(run.scratch / "metrics.jsonl", "broken\n");
@@ -111,4 +110,20 @@ TEST_CASE("a first line that was deleted from the metrics is no other run's chec
   const Run run(1, 3);
   spill(run.scratch / "metrics.jsonl", "{\"step\": 2}\n{\"step\": 3}\n");
   CHECK_NOTHROW(require_no_lost_checkpoints(run.scratch.path(), every(100)));
+}
+
+TEST_CASE("fine-tuning saves checkpoints by their distance only, and may count from 0") {
+  const Run run(0, 5);
+  const fs::path& output = run.scratch.path();
+  fs::remove_all(output / "rollouts");
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, {0, 0, "step"}));
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, {6, 0, "step"}));
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, {5, 0, "step"}),
+                    ContainsSubstring("has results up to step 5 but no checkpoint (this run "
+                                      "would have saved one after step 5:"));
+  run.had(4, 2);
+  CHECK_THROWS_WITH(require_no_lost_checkpoints(output, {0, 0, "step"}),
+                    ContainsSubstring("in its run.h5 it saved one after step 4:"));
+  run.had(0, 2);
+  CHECK_NOTHROW(require_no_lost_checkpoints(output, {5, 0, "step"}));
 }

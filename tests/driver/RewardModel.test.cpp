@@ -136,9 +136,7 @@ TEST_CASE("a model judges beside rules, and its reward is recorded") {
     CHECK_THAT(judged[i].score, WithinRel(score, 1e-6));
     CHECK(judged[i].unshaped_score == judged[i].score);
   }
-  double mean = 0;
-  for (const auto& [name, value] : judge.metrics("reward"))
-    if (name == "reward/preferred/mean") mean = value;
+  const double mean = value_of(judge.metrics("reward"), "reward/preferred/mean");
   double sum = 0;
   for (const float value : expected) sum += value;
   CHECK_THAT(mean, WithinRel(sum / static_cast<double>(expected.size()), 1e-6));

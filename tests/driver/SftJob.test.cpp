@@ -129,3 +129,23 @@ TEST_CASE("micro-batches do not change the loss, and a stop saves the state") {
   CHECK(!fs::exists(stopped.output));
   CHECK_THAT(slurp(stopped.run_path() + "/status.json"), ContainsSubstring("\"stopped\""));
 }
+
+TEST_CASE("a run that begins with another one's checkpoint has it as its own from the start") {
+  Fixture f;
+  SftOptions first = f.options("first");
+  first.checkpoint = {4, 100};
+  f.run(first);
+  SftOptions second = first;
+  second.output = (f.scratch / "second").string();
+  StopRequest stop;
+  stop.set_deadline(0.0);
+  const ResumePoint from =
+      find_resume_point(f.ranks, first.run_path() + "/checkpoints/iter_000004", second.run_path());
+  CHECK(SftJob(second, f.ranks).run({"", &stop, from}) == ExitCode::kStoppedEarly);
+  barrier(f.ranks.world());
+  if (f.ranks.rank() == 0) fs::remove_all(fs::path(first.run_path()));
+  barrier(f.ranks.world());
+  CHECK(f.run(second, "auto") == ExitCode::kDone);
+  CHECK(slurp(fs::path(second.output) / "model.safetensors") ==
+        slurp(fs::path(first.output) / "model.safetensors"));
+}

@@ -59,6 +59,18 @@ TEST_CASE("a failure keeps the iteration, and never fails itself") {
   CHECK_NOTHROW(StatusFile("/proc/nowhere", 3).write_failure("x"));
 }
 
+TEST_CASE("who does not know the number of iterations keeps the one of the file") {
+  const RunFolder run;
+  const StatusFile unknown(run.path);
+  unknown.write_failure("no model");
+  CHECK(run.status()["iterations"] == 0);
+  StatusFile(run.path, 45).write(RunState::kRunning, 7);
+  unknown.write_failure("rank 1 is gone");
+  CHECK(run.status()["state"] == "failed");
+  CHECK(run.status()["iteration"] == 7);
+  CHECK(run.status()["iterations"] == 45);
+}
+
 TEST_CASE("a failure outside the run itself leaves the status as it was") {
   const RunFolder run;
   FailureNote note(StatusFile(run.path, 3));

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`taper train --check` says where the run would start, leaves nothing behind, and is right about it."""
 
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -38,8 +39,41 @@ class Check:
         print(f"{word}: {'; '.join(problems + [outcome.text.strip()]) if problems else 'ok'}", flush=True)
 
 
+def check_sft_results(check: Check, words: list[str]) -> None:
+    """A start says what it removes, and removes nothing whose checkpoints were removed."""
+    place = check.folder / "done.run"
+    words = [*words, "--set", f"Output/Directory={check.folder}/done", "--set", "Training/Batch Tokens=256", "--set",
+             "Training/Max Tokens=256", "--set", "Checkpoint/Every=1", "--set"]
+    found = f"{place}, {{}} after step {{}}: checkpoints/iter_00000{{}}"
+
+    def expect(code: int, word: str, *more: str) -> None:
+        before = snapshot(check.folder)
+        outcome = check.runs.run([*words, *more])
+        if outcome.code != code or word not in outcome.text or ("--check" in words) != (snapshot(check.folder) == before):
+            check.failed += 1
+            print(f"sft with results: '{word}' and {code} are expected\n{outcome.code}: {outcome.text}")
+
+    words.remove("--check")
+    expect(0, "completed: 2 steps", "Training/Steps=2")
+    words.insert(1, "--check")
+    expect(0, f"would remove from {found.format('starting', 0, 2)}; checkpoints/iter_000001; metrics of steps 1 to 2\n",
+           "Training/Steps=2", "--resume", "none")
+    expect(0, f"would remove from {found.format('starting', 1, 2)}; metrics of step 2\n", "Training/Steps=3", "--resume",
+           str(place / "checkpoints/iter_000001"))
+    expect(0, "differs from the checkpoint's run file: Training/Steps: 2 -> 3\n", "Training/Steps=3")
+    words.remove("--check")
+    expect(0, f"removing from {found.format('since this job starts', 1, 2)}; metrics of step 2\n", "Training/Steps=3",
+           "--resume", str(place / "checkpoints/iter_000001"))
+    words.insert(1, "--check")
+    shutil.rmtree(place / "checkpoints")
+    expect(2, "has results up to step 3 but no checkpoint (by the settings in its run.h5 it saved one after step 1:",
+           "Training/Steps=3")
+    expect(0, "would remove from ", "Training/Steps=3", "--resume", "none")
+
+
 def check_sft(check: Check) -> None:
     words = ["sft", "--check", "--set", f"Model/Directory={check.model}", "--set", f"Output/Directory={check.folder}/sft"]
+    check_sft_results(check, words)
 
     def expect(code: int, word: str, *more: str) -> None:
         before = snapshot(check.folder)

@@ -95,18 +95,35 @@ def failing_job(runs: Runs, model: Path) -> None:
 
 
 def two_trainings(runs: Runs, model: Path) -> None:
-    output = runs.folder / "tuned"
+    output, place = runs.folder / "tuned", runs.folder / "tuned.run"
     words = ["sft", "--set", f"Model/Directory={model}", "--set", f"Output/Directory={output}", "--set",
-             "Training/Batch Tokens=256", "--set", "Training/Max Tokens=256"]
-    first = runs.start([*words, "--set", "Training/Steps=100000"], 2, env={"SLURM_JOB_ID": "4711"})
-    lock = output.with_name("tuned.lock")
-    wait_for(lock, first, "first training")
-    refused(runs, words, 0, json.loads(lock.read_text()), "a second training")
+             "Training/Batch Tokens=256", "--set", "Training/Max Tokens=256", "--set", "Run/Hang Seconds=600"]
+    # Frozen in its third step, so that it is there as long as it takes.
+    job = {"SLURM_JOB_ID": "4711", "TAPER_FAULT": "sft:0:freeze:0:3"}
+    first = runs.start([*words, "--set", "Training/Steps=100000"], 2, env=job)
+    locks = [output.with_name("tuned.lock"), place / LOCK]
+    wait_for(place / "metrics.jsonl", first, "first training")
+    while len(iterations(place)) < 2:
+        check(first.poll() is None, "the first training ended")
+        time.sleep(0.01)
+    holder = json.loads(locks[0].read_text())
+    before = content(place)
+    refused(runs, words, 0, holder, "a second training")
+    other = [*words, "--set", f"Output/Directory={output}-2", "--set", f"Output/Run Directory={place}"]
+    refused(runs, other, 0, holder, "a training of another model in the same run directory")
+    refused(runs, [*other, "--check"], 2, holder, "a check of one")
+    refused(runs, ["inspect", "--repair", place], 0, holder, "a repair meanwhile")
+    check(content(place) == before, "a second job has changed results of the training")
+    outcome = runs.run(["inspect", place])
+    check("no job is at work here" not in outcome.text, "inspect of a training that runs", outcome.text)
     kill(runs, first)
+    outcome = runs.run(["inspect", place])
+    check("no job is at work here" in outcome.text, "inspect of a training that was killed", outcome.text)
     outcome = runs.run([*words, "--set", "Training/Steps=2"], 2)
     check(outcome.code == 0, "the training after the kill", outcome.text)
     check(f"completed: 2 steps, results in {output}" in outcome.text, "no closing line", outcome.text)
-    check(not lock.exists() and (output / "config.json").exists(), "the model is there, the lock gone")
+    check(not any(lock.exists() for lock in locks), "a lock is left")
+    check((output / "config.json").exists(), "the model is not there")
 
 
 def other_runs(runs: Runs, model: Path) -> None:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stops and kills a fine-tuning command on two ranks and compares the resumed end with an undisturbed run, byte for byte."""
+"""Stops, kills and breaks a fine-tuning command on two ranks and compares the resumed end with an undisturbed run, byte
+for byte. A failure and a hang leave their reason in the run directory."""
 
 import json
 import tempfile
@@ -31,6 +32,20 @@ def results(output: Path) -> list[bytes]:
     return [(output / "model.safetensors").read_bytes(), (output.with_name(output.name + ".run") / "metrics.jsonl").read_bytes()]
 
 
+def fails(runs: Runs, command: list[str], output: Path, fault: str, why: str, steps: int) -> None:
+    """The reason is in status.json, and in the report of a hang; nothing is left in the working directory."""
+    place, here = output.with_name(output.name + ".run"), output.with_name(output.name + ".here")
+    here.mkdir()
+    outcome = runs.run([*command, "--set", "Run/Hang Seconds=4"], 2, env={"TAPER_FAULT": fault}, cwd=here)
+    check(not outcome.timed_out and outcome.code not in (0, 2, 75), f"{fault}: code {outcome.code}", outcome.text)
+    state = status(place)
+    check(state["state"] == "failed" and why in state["why"], f"{fault}: {state}", outcome.text)
+    check(state["iterations"] == steps, f"{fault}: {state}", outcome.text)
+    report = place / "hang-rank-0.txt"
+    check(report.exists() == ("freeze" in fault), f"{fault}: {report}", outcome.text)
+    check(list(here.iterdir()) == [], f"{fault}: left {list(here.iterdir())}", outcome.text)
+
+
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--command", choices=sorted(BATCH), default="sft")
@@ -43,7 +58,17 @@ def main() -> None:
         outcome = runs.run(words(name, model, examples, runs.folder / "straight"), 2)
         check(outcome.code == 0, "the undisturbed run failed", outcome.text)
         straight = results(runs.folder / "straight")
-        check(json.loads(straight[1].splitlines()[-1])["step"] > 8, "the run is too short to be stopped")
+        steps = json.loads(straight[1].splitlines()[-1])["step"]
+        check(steps > 8, "the run is too short to be stopped")
+        for fault, why in ((f"{name}:1:throw:0:3", "a fault on purpose"), (f"{name}:1:freeze:0:3", "no progress for")):
+            output = runs.folder / fault.replace(":", "-")
+            place = output.with_name(output.name + ".run")
+            fails(runs, words(name, model, examples, output), output, fault, why, steps)
+            outcome = runs.run(words(name, model, examples, output), 2)
+            check(outcome.code == 0 and results(output) == straight, f"{fault}: the next run", outcome.text)
+            check(status(place)["state"] == "completed", f"{fault}: {status(place)}")
+            check(list(place.glob("hang-rank-*")) == [], f"{fault}: a report of the hang is left", outcome.text)
+            print(f"{fault}: ok", flush=True)
         for fault, code in ((f"{name}:1:term:0:3", 75), ("validation:0:term", 75), (f"{name}:0:term:0:1", 75),
                             (f"{name}:1:kill:0:5", None)):
             output = runs.folder / fault.replace(":", "-")

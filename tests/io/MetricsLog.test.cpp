@@ -20,6 +20,7 @@ using taper::Error;
 using taper::MetricsLog;
 using taper::OpenMode;
 using taper::read_metrics_log;
+using taper::value_of;
 using taper::test::Scratch;
 using taper::test::slurp;
 using taper::test::spill;
@@ -44,6 +45,14 @@ TEST_CASE("a metrics line is JSON in the order given") {
   CHECK(slurp(path) ==
         "{\"step\": 7, \"z/b\": 0.1, \"a\\\"q\": 3, \"n\": \"nan\", \"i\": \"inf\", \"j\": "
         "\"-inf\"}\n");
+}
+
+TEST_CASE("a metric is found by its name") {
+  const taper::MetricValues values{{"train/loss", 0.5}, {"train/loss", 2.0}, {"train", 3.0}};
+  CHECK(value_of(values, "train/loss") == 0.5);  // the first of that name
+  CHECK(value_of(values, "train") == 3.0);
+  CHECK(std::isnan(value_of(values, "loss")));
+  CHECK(std::isnan(value_of({}, "train")));
 }
 
 TEST_CASE("metrics are read back bit for bit") {

@@ -35,6 +35,7 @@ while read -r line; do
       mkdir -p "$file"; : >"$file/$id"; n=0
       while [ "$(ls "$file" | wc -l)" -lt 4 ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done
       [ $n -lt 100 ] && answer "$id" 1 || answer "$id" 0; continue ;;
+    second) case $line in *'"index":0,'*) echo "{\"id\": $id, \"error\": \"not the first prompt\"}"; continue ;; esac ;;
     children) sleep 600 & ;;
     esac
     answer "$id" ;;

@@ -8,6 +8,7 @@ from jobs import TWO_NODES, Jobs, check, status
 # Many short iterations of a tiny model, for what needs no exact end.
 TINY = {"Training__Iterations": 60, "Rollout__Prompts": 4, "Rollout__Samples_Per_Prompt": 2,
         "Rollout__Max_New_Tokens": 24, "Rollout__KV_Memory_MB": 8, "Training__Max_Tokens": 256, "Evaluation__Every": 0}
+TUNING_STEPS = 3000  # of some milliseconds
 
 
 def two_nodes(jobs: Jobs) -> str:
@@ -54,6 +55,29 @@ def stopped_for_good(jobs: Jobs) -> str:
         found = jobs.wait_until_over(name, number, "FAILED")
         check(found["ExitCode"] == "75:0" and words in jobs.log(name), f"{found}", jobs.log(name))
     return "exit code 75 where a job must not be requeued"
+
+
+def fine_tuning(jobs: Jobs) -> str:
+    """Ranks that are killed when they have stopped safely, as the first one that leaves may do to the others: the
+    script sees a code above 128 and requeues its job all the same."""
+    folder = jobs.folder("tuned")
+    wrapper = folder / "killed-at-its-end"
+    wrapper.write_text(f'#!/usr/bin/env bash\ntrap : USR1\n"{jobs.runs.taper}" "$@"\ncode=$?\n'
+                       '[[ $code -ne 75 ]] || kill -9 $$\nexit $code\n')
+    wrapper.chmod(0o755)
+    values = {"Model/Directory": jobs.tiny, "Output/Directory": folder / "model", "Training/Steps": TUNING_STEPS,
+              "Training/Batch Tokens": 256, "Training/Max Tokens": 256}
+    words = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+    number = jobs.submit("tuned", "sft.sbatch", *words, options=TWO_NODES, env={"TAPER_COMMAND": str(wrapper)})
+    run = folder / "model.run"
+    jobs.wait_for_iteration("tuned", 1, output=run)
+    jobs.ask_to_stop(number)
+    restarts = jobs.wait_until_over("tuned", number)["Restarts"]
+    log = jobs.log("tuned")
+    check(restarts == "1" and "Killed" in log, f"{restarts} restarts", log)
+    check("run stopped after iteration" in log and "stopped, to be requeued" in log, "the script says so", log)
+    check(status(run)["state"] == "completed" and (folder / "model/config.json").exists(), f"{status(run)}", log)
+    return "fine-tuning, stopped, its ranks killed at their end, requeued by the script"
 
 
 def cancelled(jobs: Jobs) -> str:

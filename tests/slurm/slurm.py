@@ -44,7 +44,7 @@ def quick(args, folder: Path) -> None:
         test.tell(scenarios.two_nodes)
         test.tell(scenarios.preemption)  # takes the nodes from all jobs
         test.tell_at_once([scenarios.asked_to_stop, scenarios.cancelled, scenarios.array, scenarios.pipeline,
-                           scenarios.bad_input, scenarios.stopped_for_good])
+                           scenarios.bad_input, scenarios.stopped_for_good, scenarios.fine_tuning])
 
 
 def long(args, folder: Path) -> None:

@@ -61,5 +61,40 @@ class Status(unittest.TestCase):
                                  "nothing": ""})
 
 
+# Answers --print as taper does.
+FAKE = """#!/usr/bin/env bash
+case "$1 ${@: -1}" in
+  "train Output/Directory") echo "out/" ;;
+  *"Output/Directory") echo "${MODEL-tuned}" ;;
+  "train Output/Run Directory") exit 2 ;;
+  *"Output/Run Directory") echo "${RUN-}" ;;
+  *"Run/Deadline Margin") echo 120 ;;
+esac
+"""
+
+
+class Run(unittest.TestCase):
+    def examine(self, command: str, end: str = "", **environment: str) -> subprocess.CompletedProcess:
+        with tempfile.TemporaryDirectory() as folder:
+            fake = Path(folder) / "taper"
+            fake.write_text(FAKE)
+            fake.chmod(0o755)
+            code = 'taper_read_command; taper_words=(run.yaml); taper_examine_run "$@"; echo "$taper_status"'
+            return run_bash(code, command, end, TAPER_COMMAND=str(fake), **environment)
+
+    def test_where_the_status_is(self) -> None:
+        self.assertEqual(self.examine("train").stdout, "out//status.json\n")
+        for command in ("sft", "reward-model"):
+            self.assertEqual(self.examine(command).stdout, "tuned.run/status.json\n")
+            self.assertEqual(self.examine(command, MODEL="a b/tuned//").stdout, "a b/tuned.run/status.json\n")
+            self.assertEqual(self.examine(command, RUN="a run").stdout, "a run/status.json\n")
+
+    def test_too_little_time(self) -> None:
+        for command in ("train", "sft", "reward-model"):
+            done = self.examine(command, "1000")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("ends within Run/Deadline Margin, 120 s", done.stdout)
+
+
 if __name__ == "__main__":
     unittest.main()
