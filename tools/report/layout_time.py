@@ -12,7 +12,7 @@ from report.data import Group, NamedRun, is_single
 from report.layouts import (
     Generation,
     choose_generations,
-    layout_words,
+    layout_name,
     ranks_of,
     read_accounts,
     read_generation,
@@ -122,11 +122,11 @@ def _draw_generation(ax: Axes, panel: Panel, colours: dict[float, str]) -> None:
     ax.grid(axis="x", visible=False)
     for begin, end, code in generation.spans:
         ax.axvspan(begin, end, color=colours[code], alpha=TINT, linewidth=0)
-        if _fits(begin, end, layout_words(code, ranks), generation):
+        if _fits(begin, end, layout_name(code, ranks), generation):
             middle = (begin + end) / 2 / generation.end
             style = {"color": colours[code], "fontsize": 8.5, "fontweight": "bold"}
             place = {"transform": ax.transAxes, "ha": "center", "va": "center"}
-            ax.text(middle, WORDS, layout_words(code, ranks), **style, **place)
+            ax.text(middle, WORDS, layout_name(code, ranks), **style, **place)
     _number_switches(ax, generation)
 
 
@@ -178,13 +178,13 @@ def _legend(panel: Panel, colours: dict[float, str]) -> list[tuple[object, str]]
     if (generation.alive > generation.running).any():
         line = Line2D([], [], color=MUTED, linestyle=":", linewidth=1.3)
         entries.append((line, "running or waiting"))
-    words = {code: layout_words(code, ranks) for _, _, code in generation.spans}
+    words = {code: layout_name(code, ranks) for _, _, code in generation.spans}
     told = {at[2] for at in generation.spans if _fits(*at[:2], words[at[2]], generation)}
     for code in (code for code in words if code not in told):
         entries.append((Patch(color=colours[code], alpha=2 * TINT), words[code]))
     for number, switch in enumerate(generation.switches[:LISTED], start=1):
         mark = Line2D([], [], linestyle="", marker=f"${number}$", color=INK, markersize=6)
-        target = "repack" if switch.repack else f"to {layout_words(switch.to, ranks)}"
+        target = "repack" if switch.repack else f"to {layout_name(switch.to, ranks)}"
         cost = f"{short_time(switch.predicted)} predicted"
         took = f"{short_time(switch.measured)} measured" if switch.done else "not carried out"
         entries.append((mark, f"{short_time(switch.at)}: {target}\n{cost}, {took}"))

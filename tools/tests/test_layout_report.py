@@ -26,7 +26,7 @@ from report.layout_time import spread
 from report.layouts import (
     choose_generations,
     is_adaptive,
-    layout_words,
+    layout_name,
     read_accounts,
     read_generation,
 )
@@ -105,21 +105,21 @@ class LayoutCase(ReportCase):
 
 
 class Numbers(LayoutCase):
-    def test_layouts_in_words(self) -> None:
-        words = {
-            11: "2 x TP1",
-            2: "1 x TP2",
-            422: "TP4 + 2 x TP2",
-            4211: "TP4 + TP2 + 2 x TP1",
-            -16000001: "1 x TP16",
-            -1000016: "16 x TP1",
-            -2000032: "32 groups up to TP2",
+    def test_names_of_layouts(self) -> None:
+        names = {
+            11: "1x2",
+            2: "2x1",
+            422: "4+2+2",
+            4211: "4+2+1+1",
+            -16000001: "16x1",
+            -1000016: "1x16",
+            -2000032: "32 groups of up to 2",
             math.nan: "unknown",
         }
-        for code, expected in words.items():
-            self.assertEqual(layout_words(code), expected)
-        self.assertEqual(layout_words(-2000032, ranks=64), "32 x TP2")
-        self.assertEqual(layout_words(-2000032, ranks=48), "32 groups up to TP2")
+        for code, expected in names.items():
+            self.assertEqual(layout_name(code), expected)
+        self.assertEqual(layout_name(-2000032, ranks=64), "2x32")
+        self.assertEqual(layout_name(-2000032, ranks=48), "32 groups of up to 2")
 
     def test_accounts(self) -> None:
         accounts = read_accounts(load_runs([self.make_known()])[0].run)
