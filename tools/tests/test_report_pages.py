@@ -81,6 +81,13 @@ class FineTuning(ReportCase):
         line = "training loss 2.000 in step 1, 1.000 in step 12; held-out loss 1.500 before training, 0.500 after 12 steps"
         self.assertEqual(console_lines(load_runs([directory])[0]), [f"tuned: {line}"])
 
+    def test_beside_a_run_that_learns_from_rewards(self) -> None:
+        runs = [self.make_run("tuned", fine_tuning(12)), self.make_run("run", make_numbers(45))]
+        markdown = (make_report(runs, self.root / "out") / "index.md").read_text()
+        for row in ("iterations | n/a | 45", "steps | 12 | n/a"):
+            self.assertIn(f"| {row} |", markdown)
+        self.assertIn("| mean reward, first 5 iterations | n/a |", markdown)
+
     def test_before_the_first_step(self) -> None:
         numbers = fine_tuning(1)
         begun = Synthetic(
