@@ -45,7 +45,8 @@ int run_report(int argc, char** argv) {
       ExitCode::kFailure,
       "cannot start " << python << " (" << std::strerror(errno)
                       << "); taper report needs Python with h5py, numpy and matplotlib: name "
-                         "it with TAPER_PYTHON");
+                         "it with TAPER_PYTHON, in the source tree by "
+                         "eval \"$(cmake/deps/install.sh --python)\"");
 }
 
 }  // namespace taper

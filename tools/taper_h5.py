@@ -62,7 +62,7 @@ class Run:
     )  # (rows, samples) tokens, -1: none
     records: dict[str, dict[str, np.ndarray]] = field(
         default_factory=dict
-    )  # table -> column (or "step") -> (rows)
+    )  # table -> column (or "step") -> (rows); layouts are codes: taper_results.layout_name
 
 
 @dataclass(frozen=True)

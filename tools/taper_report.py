@@ -17,23 +17,6 @@ from pathlib import Path
 
 BAD_INPUT = 2  # exit code, as of the other commands
 
-try:
-    from report.data import Group, NamedRun, differing_parameters, group_runs, load_runs
-    from report.figures import FIGURES
-    from report.pages import Page, Picture, Table, html_page, markdown_page
-    from report.profile import profile_page
-    from report.style import COLOURS, render
-    from report.tensorboard import event_file, event_path
-    from report.summary import console_lines, phase_rows, summarize, summary_table, time_shares
-    from report.words import count_text
-    from taper_h5 import ReadError, format_of, read_profile
-except ModuleNotFoundError as missing:
-    sys.exit(
-        f"error: taper report finds no {missing.name} for {sys.executable} (h5py, numpy and matplotlib are needed); "
-        f"install them there, or name another interpreter with TAPER_PYTHON"
-    )
-
-
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="taper report", description="Pictures and a report of runs of taper train."
@@ -60,6 +43,42 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def missing_package(name: str | None) -> str:
+    """What to do where the interpreter lacks a package."""
+    cure = "install them there, or name another interpreter with TAPER_PYTHON"
+    top = Path(__file__).resolve().parents[1]
+    if (top / "cmake/deps/install.sh").exists():
+        cure = f'in {top}: eval "$(cmake/deps/install.sh --python)", which makes one that has them and sets TAPER_PYTHON'
+    return f"error: taper report finds no {name} for {sys.executable} (h5py, numpy and matplotlib are needed); {cure}"
+
+
+try:
+    from report.captions import CAPTIONS
+    from report.data import (
+        Group,
+        NamedRun,
+        differing_parameters,
+        group_runs,
+        is_fine_tuning,
+        load_runs,
+        phase_table,
+        span_text,
+        trained_steps,
+    )
+    from report.figures import FIGURES
+    from report.glossary import glossary
+    from report.pages import Page, Picture, Table, html_page, markdown_page
+    from report.profile import profile_page
+    from report.style import COLOURS, render
+    from report.tensorboard import event_file, event_path
+    from report.summary import console_lines, phase_rows, summarize, summary_table, time_shares
+    from report.words import count_text
+    from taper_h5 import ReadError, format_of, read_profile
+except ModuleNotFoundError as missing:
+    parse_arguments(sys.argv[1:])  # --help needs no packages
+    sys.exit(missing_package(missing.name))
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Aside, to disk, renamed: readers never find a half."""
     part = path.with_name(path.name + ".part")
@@ -75,7 +94,7 @@ def draw_pictures(groups: list[Group]) -> list[Picture]:
     for name, heading, draw in FIGURES:
         figure = draw(groups)
         if figure is not None:
-            pictures.append(Picture(f"{name}.png", heading, render(figure)))
+            pictures.append(Picture(f"{name}.png", heading, render(figure), CAPTIONS[name]))
     return pictures
 
 
@@ -121,13 +140,14 @@ def make_page(runs: list[NamedRun], groups: list[Group], pictures: list[Picture]
                 )
             )
     tables.append(Table("Where it ran", fact_rows(runs), False))
-    span = [
-        f"{named.name}: iterations {named.run.steps[0]} to {named.run.steps[-1]}" for named in runs
-    ]
+    span = [f"{named.name}: {span_text(named.run)}" for named in runs]
+    phases = {phase: None for named in runs for phase in phase_table(named.run)[1]}
+    if phases and len(runs) > 1:
+        phases["other"] = None
+    terms = glossary([picture.file.removesuffix(".png") for picture in pictures], list(phases))
     title = f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs"
-    return Page(
-        title, "; ".join(span), tables, pictures, {named.name: named.run.config for named in runs}
-    )
+    configs = {named.name: named.run.config for named in runs}
+    return Page(title, "; ".join(span), tables, pictures, configs, terms)
 
 
 def summary_json(runs: list[NamedRun]) -> str:
@@ -161,7 +181,8 @@ def write_events(runs: list[NamedRun], directory: Path) -> None:
         path = event_path(directory, named.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, event_file(named.run))
-        print(f"{path}: {count_text(len(named.run.steps), 'iteration')}")
+        kind = "step" if is_fine_tuning(named.run) else "iteration"
+        print(f"{path}: {count_text(len(trained_steps(named.run)), kind)}")
 
 
 def make_profile_report(path: Path, output: Path | None) -> Path:

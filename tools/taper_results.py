@@ -33,12 +33,21 @@ from taper_h5 import (
 
 import numpy as np
 from report.data import config_entries, directory_of, load_run, load_status, phase_table
-from report.layouts import SWITCHES, column, layout_words, ranks_of
+from report.layouts import SWITCHES, column, layout_name, ranks_of
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["LayoutEvent", "Results", "Rollouts", "Sample", "ReadError", "open_run", "read_profile"]
+__all__ = [
+    "LayoutEvent",
+    "ReadError",
+    "Results",
+    "Rollouts",
+    "Sample",
+    "layout_name",
+    "open_run",
+    "read_profile",
+]
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,7 @@ class LayoutEvent:
 
     iteration: int
     at_s: float  # since the start of the generation
-    before: str  # "2 x TP1"
+    before: str  # "1x2": degree 1, two replicas; "2+1+1": groups of these degrees
     after: str  # the same where sequences were only dealt out anew
     sequences: int  # running then
     time_s: float  # measured on rank 0, meeting included
@@ -190,7 +199,10 @@ class Results:
     # --- layouts
 
     def records(self, table: str) -> dict[str, np.ndarray]:
-        """Columns of a table of records, "step" among them: "layout_consultations", ..."""
+        """Columns of a table of records, "step" among them: "layout_consultations", ...
+
+        Layouts are codes there: layout_name(code, ranks) writes one as "1x2".
+        """
         return self.data.records.get(table, {"step": np.empty(0, np.int64)})
 
     def layout_events(self) -> list[LayoutEvent]:
@@ -203,8 +215,8 @@ class Results:
             LayoutEvent(
                 int(step),
                 float(at),
-                layout_words(before, ranks),
-                layout_words(after, ranks),
+                layout_name(before, ranks),
+                layout_name(after, ranks),
                 int(np.nan_to_num(sequences)),
                 float(time),
                 float(predicted),

@@ -215,8 +215,38 @@ def _group_labels(grouped: list[list[NamedRun]]) -> list[str]:
         told = (
             apart if 0 < len(apart) <= 40 else "" if len(grouped) == 1 else f"{members[0].name} ..."
         )
-        labels.append(f"{told} ({len(members)} seeds)" if told else f"{len(members)} seeds")
+        count = f"{len(members)} {'seeds' if _seeds_differ(members) else 'runs'}"
+        labels.append(f"{told} ({count})" if told else count)
     return labels
+
+
+def _seeds_differ(members: list[NamedRun]) -> bool:
+    """Whether no two of them have the same seeds: places of output may be all that differs."""
+    seeds = {
+        tuple((path, value) for path, value in config.items() if "seed" in path.lower())
+        for config in (config_entries(named.run.config) for named in members)
+    }
+    return len(seeds) == len(members)
+
+
+def is_fine_tuning(run: Run) -> bool:
+    """Of taper sft or taper reward-model: counts steps, and begins with a row before the first."""
+    return not any(name.startswith("critic/") for name in run.metrics) and any(
+        name in run.metrics for name in ("train/loss", "val/loss")
+    )
+
+
+def trained_steps(run: Run) -> np.ndarray:
+    """The iterations or steps that trained, ascending; step 0 of fine-tuning only evaluates."""
+    return run.steps[run.steps > 0] if is_fine_tuning(run) else run.steps
+
+
+def span_text(run: Run) -> str:
+    """"iterations 1 to 80", "steps 1 to 12"."""
+    steps, kind = trained_steps(run), "step" if is_fine_tuning(run) else "iteration"
+    if len(steps) == 0:
+        return "no step yet"
+    return f"{kind} {steps[0]}" if len(steps) == 1 else f"{kind}s {steps[0]} to {steps[-1]}"
 
 
 def finite_points(run: Run, metric: str) -> tuple[np.ndarray, np.ndarray]:

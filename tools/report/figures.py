@@ -190,56 +190,53 @@ def draw_entropy(groups: list[Group]) -> Figure | None:
 
 
 EXACTNESS = "Rollout against training probability"
-# Panels of the picture of the update: title, unit of the axis, metrics with their labels.
+# Panels of the picture of the update: title, unit of the axis, metric.
 UPDATE_PANELS = (
-    (
-        "KL divergence",
-        "nat per token",
-        {"actor/ppo_kl": "to the rollout policy", "actor/kl_loss": "to the reference"},
-    ),
-    ("Ratios clipped", "share of tokens", {"actor/pg_clipfrac": ""}),
-    ("Gradient norm", "norm", {"actor/grad_norm": ""}),
-    ("Policy loss", "loss", {"actor/pg_loss": ""}),
-    ("Learning rate", "rate", {"actor/lr": ""}),
-    (EXACTNESS, "largest difference", {"training/rollout_probs_diff_max": ""}),
+    ("KL to the rollout policy, estimated (can be negative)", "nat per token", "actor/ppo_kl"),
+    ("KL to the reference model, in the loss", "nat per token", "actor/kl_loss"),
+    ("Ratios clipped", "share of tokens", "actor/pg_clipfrac"),
+    ("Gradient norm", "norm", "actor/grad_norm"),
+    ("Policy loss", "loss", "actor/pg_loss"),
+    ("Learning rate", "rate", "actor/lr"),
+    (EXACTNESS, "largest difference", "training/rollout_probs_diff_max"),
 )
+SMOOTH = ("actor/lr", "training/rollout_probs_diff_max")  # without noise that an average removes
 
 
 def draw_update(groups: list[Group]) -> Figure | None:
-    panels = [
-        panel for panel in UPDATE_PANELS if any(has_metric(groups, name) for name in panel[2])
-    ]
+    panels = [panel for panel in UPDATE_PANELS if has_metric(groups, panel[2])]
     if not panels:
         return None
     rows = (len(panels) + 1) // 2
     figure, axes = new_figure("Policy update", [2.5] * rows, columns=2)
-    for ax, (title, unit, metrics) in zip(axes, panels):
-        present = [name for name in metrics if has_metric(groups, name)]
-        for name, style in zip(present, ("-", "--")):
-            own = COLOURS[present.index(name)] if is_single(groups) else ""
-            noisy = name not in ("actor/lr", "training/rollout_probs_diff_max")
-            draw_metric(
-                ax, groups, name, smooth=noisy, label=metrics[name], colour=own, style=style
-            )
+    for ax, (title, unit, metric) in zip(axes, panels):
+        draw_metric(ax, groups, metric, smooth=metric not in SMOOTH)
         ax.set_title(title)
         ax.set_ylabel(unit)
         if unit.startswith("share"):
             _share_axis(ax)
         elif title == EXACTNESS and ax.dataLim.y1 == 0:
-            ax.set_title("Rollout and training probabilities: equal")
-            ax.set_yticks([0])
-            ax.set_ylim(-1, 1)
+            _say_zero(ax)
         elif title == "Learning rate":
             from_zero(ax)
             ax.yaxis.set_major_formatter("{x:g}")
         iteration_axis(ax)
-        if is_single(groups) and len(present) > 1:
-            ax.legend(loc="best")
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
-    if not is_single(groups):
-        legend_below(figure, axes[0])
+    # Of the panel that most runs have.
+    fullest = max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[1]))
+    legend_below(figure, fullest)
     return figure
+
+
+def _say_zero(ax: Axes) -> None:
+    """A line at 0 looks like an empty panel: words instead."""
+    for line in ax.get_lines():
+        line.set_visible(False)
+    ax.set_yticks([0])
+    ax.set_ylim(-1, 1)
+    style = {"transform": ax.transAxes, "ha": "center", "va": "center", "color": MUTED}
+    ax.text(0.5, 0.58, "0 in all iterations", **style)
 
 
 def draw_throughput(groups: list[Group]) -> Figure | None:

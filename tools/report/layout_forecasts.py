@@ -36,7 +36,7 @@ def draw_forecasts(groups: list[Group]) -> Figure | None:
             ax.annotate(text, (at, _above(share, nominal)), xytext=(0, 4), **style)
     middles = np.arange(len(FORECASTS))
     shares = [nominal for _, nominal, _ in FORECASTS]
-    ax.hlines(shares, middles - 0.4, middles + 0.4, color=INK, linewidth=1.8, label="nominal")
+    ax.hlines(shares, middles - 0.4, middles + 0.4, color=INK, linewidth=1.8, label="as it should be")
     ax.set_xticks(middles, [words for _, _, words in FORECASTS])
     ax.set_xlim(-0.55, len(FORECASTS) - 0.45)
     ax.set_ylim(0, 1.2)
@@ -75,4 +75,4 @@ def _forecast_subtitle(counts: list[tuple[Group, dict[str, int]]]) -> str:
     generations = sum(counted["generations"] for _, counted in counts)
     text = f"{forecasts:,} forecasts in {generations:,} generation{'s' if generations > 1 else ''}"
     few = ": too few to judge by" if generations < FEW else ""
-    return f"{text}{few}; those of one generation rise and fall together"
+    return f"{text}{few}"

@@ -6,10 +6,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from report.data import Group, is_single, moving_average, smoothing_window
-from report.layouts import ROOM, Accounts, oracle_share, read_accounts
+from report.layouts import ROOM, Accounts, oracle_share, read_accounts, uniform_name
 from report.style import (
     COLOURS,
-    INK,
     MUTED,
     iteration_axis,
     legend_below,
@@ -19,12 +18,18 @@ from report.style import (
 from report.words import count_text
 
 MARKED = 12  # generations up to which each is a mark
+WIDE = {"linewidth": 7, "alpha": 0.35, "solid_capstyle": "butt"}
+LEAST_SPAN = 0.02  # of the upper panel: less is noise of the profile
 ADAPTIVE, ORACLE = COLOURS[0], COLOURS[1]
 STATIC = (COLOURS[2], COLOURS[3], COLOURS[5], COLOURS[6], COLOURS[7], COLOURS[4])
 
 
 def draw_regret(groups: list[Group]) -> Figure | None:
-    """Two panels: time relative to the best static layout by iteration, savings summed up."""
+    """Two panels: time relative to the best static layout by iteration, savings summed up.
+
+    All by replay with the step times of the profile: wall times hold the noise of the machine, and
+    nothing has measured what the other layouts would have taken in it.
+    """
     found = [
         (group, accounts)
         for group in groups
@@ -39,10 +44,11 @@ def draw_regret(groups: list[Group]) -> Figure | None:
     else:
         for group, accounts in found:
             _draw_group(above, below, group, accounts)
-    best = " and ".join(sorted({f"TP{a.best_degree}" for _, list_ in found for a in list_}))
+    best = " and ".join(sorted({a.best_name for _, list_ in found for a in list_}))
     averaged = not single and any(_window(a) > 1 for _, list_ in found for a in list_)
     smooth = ", moving averages" if averaged else ""
-    above.set_title(f"Generation time against the best static layout ({best} by replay){smooth}")
+    against = f"the best static layout ({best}){smooth}"
+    above.set_title(f"Replayed time of a generation against {against}")
     above.set_ylabel("difference")
     above.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
     below.set_title(_share_title([a for _, list_ in found for a in list_]))
@@ -79,14 +85,16 @@ def _draw_run(above: Axes, below: Axes, a: Accounts) -> None:
     mark = {"marker": _mark(a), "markersize": 4}
     limits = _limits(a)
     for i, (tp, seconds) in enumerate(a.static.items()):
-        label = f"static TP{tp}  {100 * total_relative(seconds, a):+.1f} %"
-        if relative(seconds, a).min() > limits[1]:
-            label += " (above)"
+        differences = relative(seconds, a)
+        label = f"static {uniform_name(tp, a.ranks)}  {100 * total_relative(seconds, a):+.1f} %"
+        if differences.max() > limits[1]:
+            label += " (above)" if differences.min() > limits[1] else " (partly above)"
+        best = tp == a.best_degree  # a broad band: the curves of the others often lie on it
+        width = WIDE if best else {"linewidth": 1.2}
         colour = STATIC[i % len(STATIC)]
-        line = {"color": colour, "linewidth": 1.2, "label": label}
-        above.plot(a.steps, relative(seconds, a), **line, **mark)
+        above.plot(a.steps, differences, color=colour, label=label, **width, **mark)
     lines = (
-        ("adaptive (replayed)", a.replayed, ADAPTIVE, {"linewidth": 1.9}),
+        ("adaptive", a.replayed, ADAPTIVE, {"linewidth": 1.9}),
         ("oracle", a.oracle, ORACLE, {"linewidth": 1.5, "linestyle": "--"}),
     )
     for name, seconds, colour, style in lines:
@@ -95,19 +103,19 @@ def _draw_run(above: Axes, below: Axes, a: Accounts) -> None:
         saved = np.cumsum(a.best - seconds)
         label = f"{name}  {saved[-1]:.3g} s"
         below.plot(a.steps, saved, color=colour, label=label, **style, **mark)
-    label = f"measured  {100 * total_relative(a.measured, a):+.1f} %"
-    dots = {"markersize": 3.5, "color": INK, "alpha": 0.6, "markeredgewidth": 0}
-    above.plot(a.steps, relative(a.measured, a), "o", label=label, **dots)
     above.set_ylim(*limits)
 
 
 def _limits(a: Accounts) -> tuple[float, float]:
     """Of what was done and could have been; a static layout far off leaves the panel."""
-    near = np.concatenate([relative(s, a) for s in (a.measured, a.replayed, a.oracle)])
+    near = np.concatenate([relative(seconds, a) for seconds in (a.replayed, a.oracle)])
     low, high = min(near.min(), 0.0), max(near.max(), 0.0)
-    span = max(high - low, 0.01)
-    far = max(relative(seconds, a).max() for seconds in a.static.values())
-    return low - 0.1 * span, min(max(high + 0.1 * span, 1.05 * far), high + 2.0 * span)
+    span = max(high - low, LEAST_SPAN)
+    low -= 0.1 * span
+    reach = high + span  # statics up to here are shown whole
+    tops = [relative(seconds, a).max() for seconds in a.static.values()]
+    high = max([high, *(top for top in tops if top <= reach)])
+    return low, high + 0.15 * span
 
 
 def _draw_group(above: Axes, below: Axes, group: Group, accounts: list[Accounts]) -> None:

@@ -12,7 +12,7 @@ from report.data import Group, NamedRun, is_single
 from report.layouts import (
     Generation,
     choose_generations,
-    layout_words,
+    layout_name,
     ranks_of,
     read_accounts,
     read_generation,
@@ -24,6 +24,9 @@ PANELS = 4  # runs shown beside one another
 LISTED = 6  # switches of a generation that are written out
 TINT = 0.2  # of the colours of layouts behind the curves
 LEAST = 0.8  # lower end of the axis: one sequence stands above it
+COUNTED = {"color": INK, "linestyle": "", "marker": "o", "markersize": 4}
+BETWEEN = {"color": INK, "linestyle": "--", "linewidth": 0.9}
+WAITING = {"color": MUTED, "linestyle": ":", "marker": "o", "markersize": 3, "linewidth": 1.0}
 LINE = 0.165  # inches of a line of the legend
 # Heights of the curves, the numbers of switches and the words above them, as shares of the panel.
 CURVES, NUMBERS, WORDS = 0.74, 0.83, 0.935
@@ -107,12 +110,8 @@ def _draw_generation(ax: Axes, panel: Panel, colours: dict[float, str]) -> None:
     generation, ranks = panel.generation, ranks_of(panel.run.run)
     ax.set_title(panel.title)
     ax.set_ylabel("sequences")
-    times = [*generation.times, generation.end]
-    if (generation.alive > generation.running).any():
-        alive = [*generation.alive, 0]
-        ax.step(times, alive, where="post", color=MUTED, linestyle=":", linewidth=1.3)
-    ax.step(times, [*generation.running, 0], where="post", color=INK, linewidth=1.6)
     ax.set_yscale("log")  # what matters happens among the last few sequences
+    _draw_sequences(ax, generation)
     most = max(float(generation.alive.max()), 2.0)
     ax.set_ylim(LEAST, LEAST * (most / LEAST) ** (1 / CURVES))
     ticks = [k * 10**e for e in range(7) for k in (1, 2, 5) if k * 10**e <= most]
@@ -122,12 +121,24 @@ def _draw_generation(ax: Axes, panel: Panel, colours: dict[float, str]) -> None:
     ax.grid(axis="x", visible=False)
     for begin, end, code in generation.spans:
         ax.axvspan(begin, end, color=colours[code], alpha=TINT, linewidth=0)
-        if _fits(begin, end, layout_words(code, ranks), generation):
+        if _fits(begin, end, layout_name(code, ranks), generation):
             middle = (begin + end) / 2 / generation.end
             style = {"color": colours[code], "fontsize": 8.5, "fontweight": "bold"}
             place = {"transform": ax.transAxes, "ha": "center", "va": "center"}
-            ax.text(middle, WORDS, layout_words(code, ranks), **style, **place)
+            ax.text(middle, WORDS, layout_name(code, ranks), **style, **place)
     _number_switches(ax, generation)
+
+
+def _draw_sequences(ax: Axes, generation: Generation) -> None:
+    """Dots where a consultation counted; straight lines between them, as nothing is known there.
+
+    Flat ones would say that no sequence ended for seconds, where the policy only was not asked.
+    """
+    times = [*generation.times, generation.end]
+    if (generation.alive > generation.running).any():
+        ax.plot(generation.times, generation.alive, **WAITING)
+    ax.plot(times, [*generation.running, LEAST], **BETWEEN)
+    ax.plot(generation.times, generation.running, **COUNTED)
 
 
 def _fits(begin: float, end: float, words: str, generation: Generation) -> bool:
@@ -174,17 +185,19 @@ def spread(places: list[float], apart: float) -> list[float]:
 
 def _legend(panel: Panel, colours: dict[float, str]) -> list[tuple[object, str]]:
     generation, ranks = panel.generation, ranks_of(panel.run.run)
-    entries: list[tuple[object, str]] = [(Line2D([], [], color=INK, linewidth=1.6), "running")]
+    entries: list[tuple[object, str]] = [
+        (Line2D([], [], **COUNTED), "running, at a consultation"),
+        (Line2D([], [], **BETWEEN), "not counted between"),
+    ]
     if (generation.alive > generation.running).any():
-        line = Line2D([], [], color=MUTED, linestyle=":", linewidth=1.3)
-        entries.append((line, "running or waiting"))
-    words = {code: layout_words(code, ranks) for _, _, code in generation.spans}
+        entries.append((Line2D([], [], **WAITING), "running or waiting"))
+    words = {code: layout_name(code, ranks) for _, _, code in generation.spans}
     told = {at[2] for at in generation.spans if _fits(*at[:2], words[at[2]], generation)}
     for code in (code for code in words if code not in told):
         entries.append((Patch(color=colours[code], alpha=2 * TINT), words[code]))
     for number, switch in enumerate(generation.switches[:LISTED], start=1):
         mark = Line2D([], [], linestyle="", marker=f"${number}$", color=INK, markersize=6)
-        target = "repack" if switch.repack else f"to {layout_words(switch.to, ranks)}"
+        target = "repack" if switch.repack else f"to {layout_name(switch.to, ranks)}"
         cost = f"{short_time(switch.predicted)} predicted"
         took = f"{short_time(switch.measured)} measured" if switch.done else "not carried out"
         entries.append((mark, f"{short_time(switch.at)}: {target}\n{cost}, {took}"))

@@ -2,7 +2,6 @@
 """What run.h5 tells of the layouts of generations: codes, accounts, changes."""
 import re
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
@@ -13,8 +12,8 @@ CONSULTATIONS, SWITCHES, ACCOUNTS = "layout_consultations", "layout_switches", "
 ROOM = 0.02  # the oracle's gain counts in generations where it is at least this share
 
 
-def layout_words(code: float, ranks: int = 0) -> str:
-    """ "2 x TP1", "TP4 + 2 x TP2": the groups behind a code of doc/results-schema.md.
+def layout_name(code: float, ranks: int = 0) -> str:
+    """ "1x2" (degree 1, two replicas) or "2+1+1", as in parameters and logs, of a code of run.h5.
 
     A code of many or large groups says only their number and the largest degree; ranks (of the run,
     0: unknown) tell whether they are all alike.
@@ -22,14 +21,18 @@ def layout_words(code: float, ranks: int = 0) -> str:
     if not np.isfinite(code) or code == 0:
         return "unknown"
     if code > 0:
-        parts = [(int(tp), len(list(same))) for tp, same in groupby(str(int(code)))]
-        if len(parts) == 1:
-            return f"{parts[0][1]} x TP{parts[0][0]}"
-        return " + ".join(f"{n} x TP{tp}" if n > 1 else f"TP{tp}" for tp, n in parts)
+        degrees = str(int(code))
+        alike = len(set(degrees)) == 1
+        return f"{degrees[0]}x{len(degrees)}" if alike else "+".join(degrees)
     largest, count = divmod(int(-code), 1_000_000)
     if largest == 1 or count == 1 or count * largest == ranks:
-        return f"{count} x TP{largest}"
-    return f"{count} groups up to TP{largest}"
+        return f"{largest}x{count}"
+    return f"{count} groups of up to {largest}"
+
+
+def uniform_name(degree: int, ranks: int) -> str:
+    """The layout of equal groups of a degree; the degree alone where the ranks do not tell it."""
+    return f"{degree}x{ranks // degree}" if ranks and ranks % degree == 0 else f"TP {degree}"
 
 
 def ranks_of(run: Run) -> int:
@@ -66,10 +69,15 @@ class Accounts:
     oracle: np.ndarray
     static: dict[int, np.ndarray]  # by degree, ascending; never empty
     best_degree: int  # of the static layout that is fastest over all these generations
+    ranks: int  # of the run, 0: unknown
 
     @property
     def best(self) -> np.ndarray:
         return self.static[self.best_degree]
+
+    @property
+    def best_name(self) -> str:
+        return uniform_name(self.best_degree, self.ranks)
 
     @property
     def error(self) -> np.ndarray:
@@ -114,6 +122,7 @@ def read_accounts(run: Run) -> Accounts | None:
         *(values[name][complete] for name in names),
         static,
         min(static, key=lambda tp: static[tp].sum()),
+        ranks_of(run),
     )
 
 

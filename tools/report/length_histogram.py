@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator
 
 from report.data import Group, is_single
 from report.style import COLOURS, MUTED, log_tokens, new_figure
@@ -37,16 +37,14 @@ def draw_length_histogram(groups: list[Group]) -> Figure | None:
         return None
     title = "Response lengths" if is_single(groups) else "Response lengths, last quarter"
     figure, (ax, strip) = new_figure(title, [3.2, 0.45 + 0.38 * len(parts)])
-    bins = _log_bins(max(part.lengths.max() for part in parts))
+    bins = log_bins(max(part.lengths.max() for part in parts))
     for part in parts:
-        shares = np.histogram(np.maximum(part.lengths, 1), bins)[0] / len(part.lengths)
-        density = (
-            0.1 * shares / np.diff(np.log10(bins))
-        )  # bins of short lengths are wider than others
-        ax.stairs(density, bins, fill=True, color=part.colour, alpha=0.22)
-        ax.stairs(density, bins, color=part.colour, linewidth=1.5, label=part.label)
-    ax.set_ylabel("share of responses\nper tenth of a decade")
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        shares = bin_shares(part.lengths, bins)
+        ax.stairs(shares, bins, fill=True, color=part.colour, alpha=0.22)
+        ax.stairs(shares, bins, color=part.colour, linewidth=1.5, label=part.label)
+    ax.set_ylabel("share of responses in a bar")
+    ax.yaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10]))
+    ax.yaxis.set_major_formatter(lambda share, _: f"{round(100 * share, 4):g}%")
     ax.legend(loc="best")
     _draw_marks(strip, parts)
     for panel in (ax, strip):
@@ -90,7 +88,12 @@ def _last_quarter(run: Run) -> np.ndarray:
     return valid_lengths(run.lengths[rows - max(1, rows // 4) :]) if rows else np.empty(0, np.int32)
 
 
-def _log_bins(longest: int) -> np.ndarray:
+def bin_shares(lengths: np.ndarray, bins: np.ndarray) -> np.ndarray:
+    """(bins) of lengths from 1 (empty responses count as 1) to the longest: the sum is 1."""
+    return np.histogram(np.maximum(lengths, 1), bins)[0] / len(lengths)
+
+
+def log_bins(longest: int) -> np.ndarray:
     """Edges about equally far apart on a logarithmic axis; every bin holds a whole number."""
     edges = np.unique(np.round(np.geomspace(1, max(longest, 2) + 1, 45)))
     return edges - 0.5

@@ -19,6 +19,7 @@ nav a { color: #2563a8; text-decoration: none; margin-right: 1rem; white-space: 
 nav a:hover { text-decoration: underline; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); }
 img { display: block; width: 100%; max-width: 1000px; height: auto; margin: 0 auto; }
+.caption { color: #5b6770; max-width: 1000px; margin: .6rem auto 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: .28rem .9rem .28rem 0; border-bottom: 1px solid #eceff2; vertical-align: top; }
 th { color: #5b6770; font-weight: 600; vertical-align: bottom; }
@@ -51,6 +52,7 @@ class Picture:
     file: str
     heading: str
     png: bytes
+    caption: str = ""  # what one sees, in a sentence
 
 
 @dataclass(frozen=True)
@@ -60,18 +62,23 @@ class Page:
     tables: list[Table]  # the first stands above the pictures, the others below
     pictures: list[Picture]
     configs: dict[str, str]  # name of a run -> its parameters
+    glossary: Table  # the end of the page
 
 
 def markdown_page(page: Page) -> str:
     parts = [f"# {page.title}", page.lead, *(_markdown_table(table) for table in page.tables[:1])]
-    parts += [
-        f"## {picture.heading}\n\n![{picture.heading}]({picture.file})" for picture in page.pictures
-    ]
+    parts += [_markdown_picture(picture) for picture in page.pictures]
     parts += [_markdown_table(table) for table in page.tables[1:]]
     for name, text in page.configs.items():
         fence = "```" if "```" not in text else "~~~~"
         parts.append(f"## Parameters of {name}\n\n{fence}\n{text.rstrip()}\n{fence}")
+    parts.append(_markdown_table(page.glossary))
     return "\n\n".join(parts) + "\n"
+
+
+def _markdown_picture(picture: Picture) -> str:
+    text = f"## {picture.heading}\n\n![{picture.heading}]({picture.file})"
+    return f"{text}\n\n{picture.caption}" if picture.caption else text
 
 
 def _markdown_table(table: Table) -> str:
@@ -88,6 +95,7 @@ def html_page(page: Page) -> str:
     parts += [_html_picture(picture) for picture in page.pictures]
     parts += [_html_table(table) for table in page.tables[1:]]
     parts += [_html_config(name, text) for name, text in page.configs.items()]
+    parts.append(_html_table(page.glossary))
     parts.insert(0, _html_contents(page))
     title, lead, body = html.escape(page.title), html.escape(page.lead), "\n".join(parts)
     return (
@@ -108,7 +116,8 @@ def _html_heading(heading: str, kind: str = "") -> str:
 
 
 def _html_contents(page: Page) -> str:
-    headings = [part.heading for part in (*page.tables[:1], *page.pictures, *page.tables[1:])]
+    order = (*page.tables[:1], *page.pictures, *page.tables[1:], page.glossary)
+    headings = [part.heading for part in order]
     links = [f'<a href="#{_anchor(heading)}">{html.escape(heading)}</a>' for heading in headings]
     return "<nav>\n" + "\n".join(links) + "\n</nav>"
 
@@ -126,7 +135,9 @@ def _html_table(table: Table) -> str:
 def _html_picture(picture: Picture) -> str:
     data, name = base64.b64encode(picture.png).decode("ascii"), html.escape(picture.heading)
     heading = _html_heading(picture.heading, "unseen")  # the picture has its own
-    return f'<section>\n{heading}\n<img alt="{name}" src="data:image/png;base64,{data}">\n</section>'
+    caption = f'<p class="caption">{html.escape(picture.caption)}</p>\n' if picture.caption else ""
+    image = f'<img alt="{name}" src="data:image/png;base64,{data}">'
+    return f"<section>\n{heading}\n{image}\n{caption}</section>"
 
 
 def _html_config(name: str, text: str) -> str:

@@ -4,12 +4,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from report.captions import CAPTIONS
+from report.glossary import glossary
 from report.pages import Page, Picture, Table
 from report.style import COLOURS, from_zero, log_tokens, new_figure, render
 from report.words import count_text
 from taper_h5 import Profile
 
 PAIRS = ("same node", "other node")
+PARTS = {
+    "groups": "groups of ranks of the new layout",
+    "weights": "weights of the new layout",
+    "graphs": "recording GPU graphs anew",
+}
 
 
 def curves(profile: Profile) -> list[tuple[int, int]]:
@@ -97,7 +104,8 @@ def _draw_errors(ax: Axes, profile: Profile) -> None:
     ax.set_title("Errors of step times")
     ax.set_ylabel("%")
     from_zero(ax)
-    ax.legend(loc="best")
+    ax.set_ylim(top=1.3 * ax.get_ylim()[1])  # room for the legend above the bars
+    ax.legend(loc="upper left", ncols=1, borderaxespad=0.2)
 
 
 def cost_rows(profile: Profile) -> list[list[str]]:
@@ -110,9 +118,9 @@ def cost_rows(profile: Profile) -> list[list[str]]:
             ]
         )
     for ranks, ns in zip(profile.rendezvous["ranks"], profile.rendezvous["ns"]):
-        rows.append([f"rendezvous of {ranks} ranks", f"{ns / 1e3:.1f} us"])
-    for part in ("groups", "weights", "graphs"):
-        rows.append([part, f"{profile.switching[part + '_ns'] / 1e3:.1f} us"])
+        rows.append([f"meeting of {ranks} ranks", f"{ns / 1e3:.1f} us"])
+    for part, words in PARTS.items():
+        rows.append([words, f"{profile.switching[part + '_ns'] / 1e3:.1f} us"])
     return rows
 
 
@@ -132,9 +140,10 @@ def profile_page(profile: Profile) -> Page:
         f"{completeness(profile)}"
     )
     return Page(
-        f"Latency profile {profile.path.stem}",
+        f"Latency profile {profile.path.name}",
         points,
         [Table("Switching", cost_rows(profile)), Table("Where it was measured", facts, False)],
-        [Picture("profile.png", "Step times", render(draw_profile(profile)))],
+        [Picture("profile.png", "Step times", render(draw_profile(profile)), CAPTIONS["profile"])],
         {},
+        glossary(["profile"], []),
     )

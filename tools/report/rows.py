@@ -21,7 +21,8 @@ def label_of(row: Row, runs: list[Run]) -> str:
     """The label with the counts of these runs ("5", or "2 to 5") and the unit."""
     label = row.label
     if row.count is not None:
-        counts = sorted({row.count(run) for run in runs})
+        said = [run for run in runs if math.isfinite(row.compute(run))] or runs
+        counts = sorted({row.count(run) for run in said})
         label = label.format(" to ".join(dict.fromkeys(str(c) for c in (counts[0], counts[-1]))))
     return f"{label} ({row.unit})" if row.unit else label
 

@@ -3,8 +3,16 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
-from report.data import Group, NamedRun, moving_average, phase_table, smoothing_window
+from report.data import (
+    PHASE_ORDER,
+    Group,
+    NamedRun,
+    moving_average,
+    phase_table,
+    smoothing_window,
+)
 from report.style import (
     COLOURS,
     INK,
@@ -15,8 +23,11 @@ from report.style import (
     outside_legend,
 )
 
+RANKS = "fastest to slowest rank"
 DENSE = 100  # iterations above which outlines would cover the areas
 SPREADS = 4  # phases shown in the panel of differences between ranks
+SEEN = 0.01  # of the height of the panel: narrower bands between ranks cannot be seen
+SMALL = 0.005  # of the time of every run: such phases are one part of the bars
 
 
 def draw_step_time(groups: list[Group]) -> Figure | None:
@@ -53,7 +64,7 @@ def _draw_stack(named: NamedRun) -> Figure:
         axes[0].stairs(base, edges, baseline=None, color=INK, linewidth=0.9)
     from_zero(axes[0])
     axes[0].set_ylabel("seconds, mean over ranks")
-    outside_legend(axes[0], reverse=True)
+    _legend_of_stack(axes[0])
     for name in widest:
         colour = _colour(name, list(phases).index(name))
         smoothed = moving_average(spreads[name], smoothing_window(len(steps)))
@@ -64,7 +75,7 @@ def _draw_stack(named: NamedRun) -> Figure:
         else:
             axes[1].plot(steps, smoothed, color=colour, label=name)
     if widest:
-        axes[1].set_title("Ranks apart: slowest minus fastest")
+        axes[1].set_title("Time of the slowest rank less that of the fastest")
         axes[1].set_ylabel("seconds")
         from_zero(axes[1])
         outside_legend(axes[1])
@@ -75,10 +86,14 @@ def _draw_stack(named: NamedRun) -> Figure:
 
 
 def _draw_rank_bands(ax: Axes, edges: np.ndarray, phases: dict[str, np.ndarray]) -> None:
-    """From the fastest to the slowest rank, hatched around the upper edge of each phase."""
-    base, label = np.zeros(len(edges) - 1), "fastest to slowest rank"
+    """From the fastest to the slowest rank, hatched around the upper edge of each phase.
+
+    Only of phases where it can be seen; the panel below has the others.
+    """
+    least = SEEN * sum(values[:, 1] for values in phases.values()).max()
+    base, label = np.zeros(len(edges) - 1), RANKS
     for values in phases.values():
-        if (values[:, 2] > values[:, 0]).any():
+        if (values[:, 2] - values[:, 0] > least).any():
             low, high = base + values[:, 0], base + values[:, 2]
             ax.stairs(
                 high,
@@ -96,23 +111,52 @@ def _draw_rank_bands(ax: Axes, edges: np.ndarray, phases: dict[str, np.ndarray])
         base = base + values[:, 1]
 
 
+def _legend_of_stack(ax: Axes) -> None:
+    """From top to bottom as the areas lie; the hatching in full ink, or it would not be seen."""
+    handles, labels = ax.get_legend_handles_labels()
+    dark = Patch(facecolor="white", edgecolor=INK, hatch="/////", linewidth=0.6)
+    handles = [dark if text == RANKS else handle for handle, text in zip(handles, labels)]
+    outside_legend(ax, handles=handles, labels=labels, reverse=True)
+
+
+def _without_small(tables: list[dict[str, np.ndarray]]) -> list[dict[str, float]]:
+    """Phase -> mean s of an iteration, of each run; what is small in all of them is "other"."""
+    means = [{name: values[:, 1].mean() for name, values in table.items()} for table in tables]
+    large = {
+        name for table in means for name, s in table.items() if s >= SMALL * sum(table.values())
+    }
+    folded = []
+    for table in means:
+        kept = {name: s for name, s in table.items() if name in large and name != "other"}
+        folded.append(kept | {"other": sum(table.values()) - sum(kept.values())})
+    return folded
+
+
 def _draw_bars(runs: list[NamedRun]) -> Figure:
     """One bar a run; the line at its end spans fastest to slowest rank, summed over phases."""
     tables = [phase_table(named.run)[1] for named in runs]
-    names = list(dict.fromkeys(name for table in tables for name in table))
+    means = _without_small(tables)
+    shown = {name for table in means for name in table}
+    order = (*PHASE_ORDER, *sorted(shown - {*PHASE_ORDER, "other"}))
+    names = [name for name in order if name in shown]
+    shares = [table["other"] / sum(table.values()) for table in means]
+    if max(shares) > 1e-4:
+        names.append("other")
     figure, (ax,) = new_figure(
         "Time of an iteration by phase, mean over the run", [0.9 + 0.42 * len(runs)]
     )
     left = np.zeros(len(runs))
     for i, name in enumerate(names):
-        width = np.array([table[name][:, 1].mean() if name in table else 0.0 for table in tables])
-        ax.barh(range(len(runs)), width, left=left, height=0.68, color=_colour(name, i), label=name)
+        width = np.array([table.get(name, 0.0) for table in means])
+        label = name if name != "other" else f"other (up to {100 * max(shares):.2g} %)"
+        edge = {"edgecolor": _colour(name, i), "linewidth": 0.5}  # keeps thin parts in sight
+        bar = {"height": 0.68, "color": _colour(name, i), "label": label}
+        ax.barh(range(len(runs)), width, left=left, **bar, **edge)
         left += width
     low = [sum(values[:, 0].mean() for values in table.values()) for table in tables]
     high = [sum(values[:, 2].mean() for values in table.values()) for table in tables]
-    ax.hlines(
-        range(len(runs)), low, high, color=INK, linewidth=1.6, label="fastest to slowest rank"
-    )
+    if max(b - a for a, b in zip(low, high)) > SEEN * max(high):
+        ax.hlines(range(len(runs)), low, high, color=INK, linewidth=1.6, label=RANKS)
     for i, (end, slowest) in enumerate(zip(left, high)):
         ax.annotate(
             f"{end:.3g} s",

@@ -29,8 +29,8 @@ PHASE_COLOURS = {
     "publish": "#d9691e",
     "testing": "#3f9fc0",
     "save_checkpoint": "#8a6d1b",
-    "output": "#5e4a12",
-    "other": "#c3cad2",
+    "output": "#e58fb5",
+    "other": "#7b8794",
 }
 WIDTH = 9.0  # inches
 DPI = 150

@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from report.data import Group, NamedRun, all_runs, finite_points, phase_table
+from report.data import Group, NamedRun, all_runs, finite_points, is_fine_tuning, phase_table
 from report.evaluation import evaluation_gain, evaluation_points, final_score, has_final, when
+from report.fine_tuning_rows import FINE_TUNING_ROWS, loss_line
 from report.layout_rows import LAYOUT_ROWS
 from report.rows import Row, duration, exactness, fixed, label_of, percent, plain, signed
 from reward_summary import window_sizes
@@ -123,8 +124,13 @@ def _evaluations(run: Run) -> float:
     return float(len(evaluation_points(run)[1]) or math.nan)
 
 
+def _iterations(run: Run) -> float:
+    return math.nan if is_fine_tuning(run) else float(len(run.steps))
+
+
 ROWS = (
-    Row("iterations", "iterations", "", lambda run: float(len(run.steps)), plain),
+    Row("iterations", "iterations", "", _iterations, plain),
+    *FINE_TUNING_ROWS,
     Row(
         "reward_first",
         "mean reward, first {} iterations",
@@ -223,6 +229,8 @@ def console_lines(named: NamedRun) -> list[str]:
         last = "final weights" if has_final(run) else when(trained[-1])
         first = f"{scores[0]:.3f} {when(trained[0])}, " if len(scores) > 1 else ""
         lines.append(f"{named.name}: held-out score {first}{scores[-1]:.3f} ({last})")
+    if is_fine_tuning(run) and loss_line(run):
+        lines.append(f"{named.name}: {loss_line(run)}")
     return lines
 
 
@@ -258,13 +266,12 @@ def phase_rows(named: NamedRun) -> list[list[str]]:
     """Head and rows as text: how the time of a run was spent."""
     phases = phase_table(named.run)[1]
     total = sum(values[:, 1].sum() for values in phases.values())
-    table = [["phase", "total", "share", "per iteration (s)", "ranks apart"]]
+    table = [["phase", "total", "share", "per iteration (s)", "fastest to slowest rank (s)"]]
     for name, values in phases.items():
         spent = values[:, 1].sum()
-        spread = (values[:, 2] - values[:, 0]).sum() / spent if spent > 0 else 0.0
-        apart = percent(spread) if name in named.run.timing else "n/a"
-        mean = plain(float(spent / len(values)))
-        table.append([name, duration(float(spent)), f"{100 * spent / total:.1f} %", mean, apart])
+        low, mean, high = (plain(float(seconds)) for seconds in values.mean(axis=0))
+        ranks = f"{low} to {high}" if name in named.run.timing else "n/a"
+        table.append([name, duration(float(spent)), f"{100 * spent / total:.1f} %", mean, ranks])
     return table if len(table) > 1 else []
 
 

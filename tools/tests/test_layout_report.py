@@ -14,19 +14,22 @@ sys.path[:0] = [str(TOOLS), str(TOOLS / "tests")]
 
 from test_report import ALL_PICTURES, OF_LAYOUTS, ReportCase  # ends with 77 without packages
 
+import matplotlib.pyplot as plt
 import numpy as np
 from synthetic_layouts import write_layout_run, write_rows
 from synthetic_run import make_numbers, write_run
 
 from report.data import Group, group_runs, load_runs
 from report.figures import LAYOUT_FIGURES
+from report.layout_regret import draw_regret
+from report.layout_time import draw_layouts
 from report.layout_forecasts import count_forecasts
 from report.layout_prediction import error_edges
 from report.layout_time import spread
 from report.layouts import (
     choose_generations,
     is_adaptive,
-    layout_words,
+    layout_name,
     read_accounts,
     read_generation,
 )
@@ -105,21 +108,21 @@ class LayoutCase(ReportCase):
 
 
 class Numbers(LayoutCase):
-    def test_layouts_in_words(self) -> None:
-        words = {
-            11: "2 x TP1",
-            2: "1 x TP2",
-            422: "TP4 + 2 x TP2",
-            4211: "TP4 + TP2 + 2 x TP1",
-            -16000001: "1 x TP16",
-            -1000016: "16 x TP1",
-            -2000032: "32 groups up to TP2",
+    def test_names_of_layouts(self) -> None:
+        names = {
+            11: "1x2",
+            2: "2x1",
+            422: "4+2+2",
+            4211: "4+2+1+1",
+            -16000001: "16x1",
+            -1000016: "1x16",
+            -2000032: "32 groups of up to 2",
             math.nan: "unknown",
         }
-        for code, expected in words.items():
-            self.assertEqual(layout_words(code), expected)
-        self.assertEqual(layout_words(-2000032, ranks=64), "32 x TP2")
-        self.assertEqual(layout_words(-2000032, ranks=48), "32 groups up to TP2")
+        for code, expected in names.items():
+            self.assertEqual(layout_name(code), expected)
+        self.assertEqual(layout_name(-2000032, ranks=64), "2x32")
+        self.assertEqual(layout_name(-2000032, ranks=48), "32 groups of up to 2")
 
     def test_accounts(self) -> None:
         accounts = read_accounts(load_runs([self.make_known()])[0].run)
@@ -200,6 +203,14 @@ class Generations(LayoutCase):
         self.assertEqual(last.spans, [(0.0, 7.0, 11.0), (7.0, 10.0, 2.0)])
         self.assertEqual(read_generation(run, 2).spans, [(0.0, 10.0, 11.0)])
 
+    def test_nothing_is_held_flat_between_consultations(self) -> None:
+        figure = draw_layouts(self.groups(self.make_known()))
+        lines = figure.axes[0].get_lines()
+        self.assertEqual({line.get_drawstyle() for line in lines}, {"default"})
+        dots = [line for line in lines if line.get_marker() == "o" and line.get_linestyle() == "None"]
+        self.assertEqual([list(dots[0].get_xdata()), list(dots[0].get_ydata())], [[1, 2.9, 3.5, 7.5], [48, 8, 6, 1]])
+        plt.close(figure)
+
     def test_layouts_come_from_consultations_without_switches(self) -> None:
         directory = self.make_run("run", make_numbers(1))
         rows = table(CONSULTATIONS[:4], "elapsed_s layout alive waiting candidates")
@@ -239,6 +250,21 @@ class Pictures(LayoutCase):
         for runs in cases:
             names = ", ".join(run.name for run in runs)
             self.check_figures(self.groups(*runs), self.every, names)
+
+    def test_a_static_layout_far_off_leaves_the_axes(self) -> None:
+        directory = self.make_run("run", make_numbers(4))
+        rows = [{n: v[i] for n, v in ACCOUNTS.items()} | {"step": i + 1} for i in range(4)]
+        for row in rows:
+            row |= {"static_tp2_s": 4 * row["static_tp2_s"], "measured_s": 3 * row["measured_s"]}
+        write_rows(directory / "run.h5", "layout_accounts", rows)
+        figure = draw_regret(self.groups(directory))
+        above = figure.axes[0]
+        labels = [text.get_text() for text in above.get_legend().get_texts()]
+        expected = ["static 1x2  +0.0 %", "static 2x1  +340.0 % (above)", "adaptive  -4.8 %", "oracle  -7.8 %"]
+        self.assertEqual(labels, expected)  # replayed times alone: measured ones hold the machine's noise
+        low, high = above.get_ylim()
+        self.assertTrue(-0.3 < low < -0.2 and 0.02 < high < 0.1, (low, high))
+        plt.close(figure)
 
     def test_no_room_for_the_oracle(self) -> None:
         directory = self.make_run("run", make_numbers(2))

@@ -15,7 +15,15 @@ try:
     import h5py
     import numpy as np
 
-    from report.profile import common_context, completeness, curves, decode_lines, profile_page, step_ms
+    from report.profile import (
+        common_context,
+        completeness,
+        curves,
+        decode_lines,
+        draw_profile,
+        profile_page,
+        step_ms,
+    )
     from taper_h5 import ReadError, read_profile
     from taper_report import main
 except ModuleNotFoundError as missing:
@@ -74,8 +82,20 @@ class ProfileReport(unittest.TestCase):
         self.assertEqual({p.name for p in output.iterdir()}, {"profile.png", "index.md", "index.html"})
         self.assertGreater((output / "profile.png").stat().st_size, 10000)
         text = (output / "index.md").read_text()
-        for part in ("2.0 us, 2.00 GB/s", "rendezvous of 2 ranks", "model/layers", "14 points"):
+        self.assertTrue(text.startswith("# Latency profile p.h5\n"))
+        self.assertIn("| decode step |", text)
+        for part in ("2.0 us, 2.00 GB/s", "meeting of 2 ranks", "model/layers", "14 points"):
             self.assertIn(part, text)
+
+    def test_the_legend_covers_no_bar(self) -> None:
+        with h5py.File(self.path, "r+") as file:
+            for table in ("fit_errors", "repeat_noise"):
+                file[f"{table}/p50"][:], file[f"{table}/p90"][:] = (80_000, 220_000), (690_000, 650_000)
+        figure = draw_profile(read_profile(self.path))
+        figure.canvas.draw()
+        ax = figure.axes[3]
+        bars_end = ax.transData.transform((0, 69))[1]
+        self.assertGreater(ax.get_legend().get_window_extent().y0, bars_end)
 
     def test_an_incomplete_profile_says_so(self) -> None:
         self.assertEqual(read_profile(self.path).measured_percent, 100)  # of a file without it

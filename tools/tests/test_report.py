@@ -216,6 +216,13 @@ class SeveralRuns(ReportCase):
         for value in last:
             self.assertIn(f"{value:.4f}", row)
 
+    def test_runs_of_one_seed_are_not_called_seeds(self) -> None:
+        runs = [self.make_run(name, make_numbers(12)) for name in ("a", "b")]
+        self.assertEqual([g.label for g in group_runs(load_runs(runs), COLOURS)], ["2 runs"])
+        runs.append(self.make_run("c", make_numbers(12, 2)))
+        self.assertEqual([g.label for g in group_runs(load_runs(runs), COLOURS)], ["3 runs"])
+        self.assertEqual([g.label for g in group_runs(load_runs(runs[1:]), COLOURS)], ["2 seeds"])
+
     def test_configurations_stand_apart(self) -> None:
         rates = {"a/seed1": (1, 2e-4), "a/seed2": (2, 2e-4), "b": (1, 1e-4)}
         runs = [self.make_run(name, make_numbers(12, *of)) for name, of in rates.items()]
@@ -348,6 +355,12 @@ class MissingPackages(unittest.TestCase):
         result = self.run_bare(TOOLS / "taper_report.py", "run")
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r"^error: taper report finds no \w+ for .*TAPER_PYTHON\n$")
+        self.assertIn('eval "$(cmake/deps/install.sh --python)"', result.stderr)
+
+    def test_help_needs_no_packages(self) -> None:
+        result = self.run_bare(TOOLS / "taper_report.py", "--help")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("--tensorboard", result.stdout)
 
     def test_the_reader_can_be_imported_and_refused(self) -> None:
         result = self.run_bare("-c", "import taper_h5")

@@ -72,7 +72,7 @@ class Pages(unittest.TestCase):
     def test_one_adaptive_run(self) -> None:
         write_layout_run(self.root / "run/run.h5", 30)
         output = make_report([self.root / "run"], None)
-        self.check(output / "index.html", len(list(output.glob("*.png"))), 3)
+        self.check(output / "index.html", len(list(output.glob("*.png"))), 4)
 
     def test_several_runs_with_long_names(self) -> None:
         runs = []
@@ -80,7 +80,7 @@ class Pages(unittest.TestCase):
             runs.append(self.root / f"a-run-with-a-rather-long-name-{seed}")
             write_run(runs[-1] / "run.h5", make_numbers(20, seed, 1e-4 * (1 + seed % 2)))
         output = make_report(runs, self.root / "out")
-        self.check(output / "index.html", len(list(output.glob("*.png"))), 7)
+        self.check(output / "index.html", len(list(output.glob("*.png"))), 8)
 
     def test_a_bad_page_is_told(self) -> None:
         page = self.root / "bad.html"
@@ -95,7 +95,7 @@ class Pages(unittest.TestCase):
     @unittest.skipUnless("TAPER_RUN_DIR" in os.environ, "TAPER_RUN_DIR names no run")
     def test_a_real_run(self) -> None:
         output = make_report([Path(os.environ["TAPER_RUN_DIR"])], self.root / "out")
-        self.check(output / "index.html", len(list(output.glob("*.png"))), 3)
+        self.check(output / "index.html", len(list(output.glob("*.png"))), 4)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ class OneRun(unittest.TestCase):
         run = open_run(self.root / "adaptive")
         events = run.layout_events()
         self.assertEqual(len(events), int(run.records("layout_switches")["done"].sum()))
-        self.assertEqual({event.after for event in events}, {"1 x TP2"})
+        self.assertEqual({event.after for event in events}, {"2x1"})
         self.assertTrue(all(event.time_s > 0 and event.predicted_s > 0 for event in events))
         self.assertEqual(sorted({e.iteration for e in events}), [1, 2, 3, 5, 6, 7])
 
