@@ -49,7 +49,7 @@ std::vector<int> leaders_of(const Layout& layout) {
 
 std::vector<std::string> ConsultationOptions::problems() const {
   if (period_ns < 0 || period_steps < 1 || !(largest_share > 0.0))
-    return {"the period of consultation must be positive"};
+    return {"a period of consultation must not be negative, its steps and its share positive"};
   return {};
 }
 
