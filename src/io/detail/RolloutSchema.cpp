@@ -31,11 +31,8 @@ void add_column(std::vector<DatasetRule>& list, DatasetRule column) {
   list.push_back(std::move(column));
 }
 
-FileSchema make_schema() {
-  FileSchema s{.format = "taper-rollouts", .version = 1, .file = "rollouts/iter_NNNNNN.h5"};
-  s.attributes = {{"/", "git_hash", kText, "source of the program"},
-                  {"/", "iteration", kI64, "the iteration"}};
-  auto& d = s.datasets;
+// What there is once for each sample.
+void add_samples(std::vector<DatasetRule>& d) {
   d.push_back({"/reward_names",
                kText,
                {"components"},
@@ -72,6 +69,10 @@ FileSchema make_schema() {
                  "1",
                  "reward of each component; the names are in /reward_names",
                  "; before its weight; NaN where a worker gave none"});
+}
+
+// What there is for its tokens.
+void add_tokens(std::vector<DatasetRule>& d) {
   add_ragged(d, {"/tokens", kI32, {"tokens"}, "1", "token ids, prompt then response"});
   add_ragged(d, {"/log_probs",
                  kF32,
@@ -99,6 +100,14 @@ FileSchema make_schema() {
                  "1",
                  "columns: first response token, TP degree, replica",
                  ": which layout produced a span; a sample may have none"});
+}
+
+FileSchema make_schema() {
+  FileSchema s{.format = "taper-rollouts", .version = 1, .file = "rollouts/iter_NNNNNN.h5"};
+  s.attributes = {{"/", "git_hash", kText, "source of the program"},
+                  {"/", "iteration", kI64, "the iteration"}};
+  add_samples(s.datasets);
+  add_tokens(s.datasets);
   return s;
 }
 
