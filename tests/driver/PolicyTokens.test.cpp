@@ -8,6 +8,7 @@
 #include "comm/Collectives.hpp"
 #include "driver/TestRanks.hpp"
 #include "io/Json.hpp"
+#include "support/Messages.hpp"
 #include "support/Scratch.hpp"
 
 using namespace taper;
@@ -35,13 +36,10 @@ struct Fixture : TestRanks {
     barrier(ranks.world());
   }
   std::string error() const {
-    try {
+    return message_of([&] {
       require_policy_tokens(policy, ModelFiles(scratch / "judge"), ranks, "Critic/Model Directory",
                             "name another critic");
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
+    });
   }
 
   Scratch scratch;

@@ -14,6 +14,7 @@
 #include "driver/TestRanks.hpp"
 #include "model/LoadedModel.hpp"
 #include "support/Bits.hpp"
+#include "support/Messages.hpp"
 #include "support/Scratch.hpp"
 
 using namespace taper;
@@ -71,12 +72,7 @@ struct Fixture : TestRanks {
     return values;
   }
   std::string error(const RewardOptions& o, const RewardModelSetup& how) const {
-    try {
-      RewardModel(o, policy, ranks, how);
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
+    return message_of([&] { RewardModel(o, policy, ranks, how); });
   }
 
   Scratch scratch;

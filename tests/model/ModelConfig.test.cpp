@@ -9,6 +9,7 @@
 
 #include "base/Error.hpp"
 #include "io/Json.hpp"
+#include "support/Messages.hpp"
 
 using namespace taper;
 namespace fs = std::filesystem;
@@ -26,12 +27,7 @@ class Directory {
   }
   ModelConfig read() const { return read_model_config(path_); }
   std::string error() const {
-    try {
-      read();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
+    return test::message_of([&] { read(); });
   }
 
  private:

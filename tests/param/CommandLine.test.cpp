@@ -4,7 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
 
-#include "Messages.hpp"
+#include "support/Messages.hpp"
 
 namespace taper::param {
 namespace {

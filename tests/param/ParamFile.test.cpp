@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "Messages.hpp"
 #include "ShowTypes.hpp"
+#include "support/Messages.hpp"
 
 namespace taper::param {
 namespace {

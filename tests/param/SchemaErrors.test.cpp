@@ -3,9 +3,9 @@
 // The messages that users see for wrong run files.
 #include <catch2/catch_test_macros.hpp>
 
-#include "Messages.hpp"
 #include "RolloutOptions.hpp"
 #include "param/Schema.hpp"
+#include "support/Messages.hpp"
 
 namespace taper::param {
 namespace {

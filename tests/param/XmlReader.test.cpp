@@ -5,8 +5,8 @@
 #include <Teuchos_XMLParameterListCoreHelpers.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-#include "Messages.hpp"
 #include "ShowTypes.hpp"
+#include "support/Messages.hpp"
 
 namespace taper::param::detail {
 namespace {
