@@ -4,7 +4,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/TestRanks.hpp"
 #include "io/Json.hpp"

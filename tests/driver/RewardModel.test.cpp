@@ -6,7 +6,6 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "driver/Generation.hpp"
 #include "driver/Judge.hpp"

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <tuple>
 
-#include "base/Error.hpp"
 #include "io/Json.hpp"
 #include "support/Messages.hpp"
 
