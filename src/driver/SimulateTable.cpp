@@ -17,7 +17,8 @@ static    the static layout that is best over all generations, and its mean gene
 tok/s     of a rank over the iteration in that layout, prompts included
 one       generation time saved by the stand-in for the published policy, the best start given
 ours      by Taper's policy
-oracle    by the best plan of at most two changes, lengths known
+oracle    by the best plan of at most two changes among uniform layouts, lengths known; ours may
+          have more changes and groups of different degrees
 myopic    by a rule that compares only staying with switching now
 switches  of Taper's policy in a generation
 cost      of them, in the generation time

@@ -29,6 +29,15 @@ double quantile_above(double share) {
   return low;
 }
 
+// One of each 32 responses of an iteration, at a place that is drawn.
+bool is_straggler(const CounterRandom& random, RandomKey key) {
+  constexpr std::uint64_t kBlock = 32;
+  const std::uint64_t place = key.ordinal % kBlock;
+  key.ordinal /= kBlock;
+  key.item = 3;
+  return place == random.below(key, kBlock);
+}
+
 int bounded(double length, int limit) {
   return std::clamp(static_cast<int>(std::min(length, 1.0 * limit)), 1, limit);
 }
@@ -49,14 +58,16 @@ const char* to_string(LengthLaw law) {
       return "truncated";
     case LengthLaw::kDrifting:
       return "drifting";
+    case LengthLaw::kStraggler:
+      return "straggler";
   }
   return "";
 }
 
 const std::vector<LengthLaw>& all_length_laws() {
-  static const std::vector<LengthLaw> laws{LengthLaw::kLogNormal, LengthLaw::kHeavyTail,
-                                           LengthLaw::kNarrow,    LengthLaw::kBimodal,
-                                           LengthLaw::kTruncated, LengthLaw::kDrifting};
+  static const std::vector<LengthLaw> laws{
+      LengthLaw::kLogNormal, LengthLaw::kHeavyTail, LengthLaw::kNarrow,   LengthLaw::kBimodal,
+      LengthLaw::kTruncated, LengthLaw::kDrifting,  LengthLaw::kStraggler};
   return laws;
 }
 
@@ -103,6 +114,9 @@ std::vector<int> draw_lengths(LengthLaw law, std::uint64_t seed, std::int64_t it
             limit * 0.1 * std::pow(1.07, phase < 8 ? phase : 16 - phase) * std::exp(0.7 * normal);
         break;
       }
+      case LengthLaw::kStraggler:
+        length = is_straggler(random, key) ? limit : limit * 0.03 * std::exp(0.3 * normal);
+        break;
     }
     lengths.push_back(bounded(length, limit));
   }

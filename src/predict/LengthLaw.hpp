@@ -17,6 +17,7 @@ enum class LengthLaw {
   kBimodal,    // short answers and long ones
   kTruncated,  // all reach the limit
   kDrifting,   // log-normal, longer by 7 % each iteration, then shorter again
+  kStraggler,  // short answers, and one in 32 that goes on until it is cut, as loops do
 };
 const char* to_string(LengthLaw law);
 const std::vector<LengthLaw>& all_length_laws();

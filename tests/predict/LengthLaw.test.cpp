@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <set>
 
 using namespace taper;
 
@@ -27,6 +28,21 @@ TEST_CASE("laws have the shapes that they are named for") {
   CHECK(share_above(LengthLaw::kTruncated, limit - 1) == 1.0);
   CHECK(share_above(LengthLaw::kNarrow, limit / 2 + limit / 50) == 0.0);
   CHECK(std::abs(share_above(LengthLaw::kBimodal, limit / 2) - 0.2) < 0.02);
+}
+
+TEST_CASE("of stragglers there is one in each block of responses, not always at the same place") {
+  const int limit = 1000;
+  std::set<std::ptrdiff_t> places;
+  for (int iteration = 0; iteration < 8; ++iteration) {
+    const auto lengths = draw_lengths(LengthLaw::kStraggler, 1, iteration, 96, limit);
+    for (int block = 0; block < 3; ++block) {
+      const auto begin = lengths.begin() + 32 * block, end = begin + 32;
+      CHECK(std::count(begin, end, limit) == 1);
+      CHECK(std::count_if(begin, end, [&](int x) { return x < limit / 5; }) == 31);
+      places.insert(std::find(begin, end, limit) - begin);
+    }
+  }
+  CHECK(places.size() > 8);
 }
 
 TEST_CASE("drifting lengths grow, then shrink") {

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains the embedded model with each preset and seed, and prints a table of how rewards moved.
+
+    python tests/bench/learning_curves.py --taper build/default/bin/taper --output curves
+
+A run that its directory holds complete is not made again, one that stopped goes on. The settings
+are those of data/quickstart.yaml without its algorithm, which is the preset's. The pictures:
+`taper report curves/PRESET-*`. Rewards are means over seeds, in brackets the least and the most.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PRESETS = ["grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "ppo"]
+SETTINGS = {
+    "Model/Directory": ROOT / "data/model",
+    "Optimizer/Learning Rate": "3e-5",
+    "Training/Mini Batches": 2,
+    "Evaluation/Prompts": 64,
+    "Checkpoint/Every": 0,
+}
+CRITIC = {"Critic/Learning Rate": "1e-4", "Critic/Warmup Iterations": 3}
+FIRST, LAST = 5, 10  # iterations whose mean rewards are compared
+
+
+def run(options, preset, seed, directory):
+    values = SETTINGS | (CRITIC if preset == "ppo" else {}) | {
+        "Algorithm/Preset": preset,
+        "Run/Seed": seed,
+        "Training/Iterations": options.iterations,
+        "Evaluation/Every": options.iterations,
+        "Output/Directory": directory,
+    }
+    command = [*options.launcher.split(), options.taper, "train"]
+    for name, value in values.items():
+        command += ["--set", f"{name}={value}"]
+    with open(f"{directory}.log", "w", encoding="utf-8") as log:
+        done = subprocess.run(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{preset}, seed {seed}: taper ended with code {done.returncode}, see {directory}.log")
+
+
+def is_complete(directory):
+    status = directory / "status.json"
+    return status.exists() and json.loads(status.read_text(encoding="utf-8"))["state"] == "completed"
+
+
+def read(directory):
+    text = (directory / "metrics.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def figures(lines):
+    rewards = [line["critic/score/mean"] for line in lines]
+    last = lines[-LAST:]
+    held_out = [line[name] for line in lines for name in ("val/score/mean", "val/score/final") if name in line]
+    return {
+        "first": mean(rewards[:FIRST]),
+        "last": mean(rewards[-LAST:]),
+        "gain": mean(rewards[-LAST:]) - mean(rewards[:FIRST]),
+        "held-out before": held_out[0],
+        "held-out after": held_out[-1],
+        "entropy": mean([line["actor/entropy"] for line in last]),
+        "clipped": mean([line["actor/pg_clipfrac"] for line in last]),
+        "length": mean([line["response_length/mean"] for line in last]),
+    }
+
+
+def spread(rows, name, form):
+    values = [row[name] for row in rows]
+    return f"{mean(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--taper", required=True, help="the executable")
+    parser.add_argument("--output", type=Path, required=True, help="folder of the runs")
+    parser.add_argument("--presets", nargs="+", default=PRESETS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--iterations", type=int, default=60)
+    parser.add_argument("--launcher", default="mpiexec -n 2 -bind-to core")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    print("| preset | first 5 | last 10 | difference | held-out before | after | entropy | clipped | length |")
+    print("|---" * 9 + "|")
+    for preset in options.presets:
+        rows = []
+        for seed in options.seeds:
+            directory = options.output / f"{preset}-{seed}"
+            if not is_complete(directory):
+                run(options, preset, seed, directory)
+            rows.append(figures(read(directory)))
+        print(f"| {preset} | {mean([r['first'] for r in rows]):.3f} | {spread(rows, 'last', '.3f')} | "
+              f"{spread(rows, 'gain', '+.3f')} | {mean([r['held-out before'] for r in rows]):.3f} | "
+              f"{spread(rows, 'held-out after', '.3f')} | {mean([r['entropy'] for r in rows]):.3f} | "
+              f"{mean([r['clipped'] for r in rows]):.4f} | {mean([r['length'] for r in rows]):.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
