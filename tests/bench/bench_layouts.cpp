@@ -6,7 +6,7 @@
 // of all of them must be equal bit for bit. tests/bench/layouts_table.py makes the tables.
 //
 // Lengths are those of a described law, replayed (responses end when the law says so), or, with
-// --prompts, those that the model chooses.
+// --prompts or --task, those that the model chooses.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -25,6 +25,7 @@
 #include "driver/Generator.hpp"
 #include "driver/ProfileFile.hpp"
 #include "driver/PromptEncoder.hpp"
+#include "driver/PromptSource.hpp"
 #include "io/Json.hpp"
 #include "param/CommandLine.hpp"
 #include "predict/LengthLaw.hpp"
@@ -36,7 +37,7 @@ using namespace taper;
 namespace {
 
 struct BenchOptions {
-  std::string model, profile, prompts;
+  std::string model, profile, prompts, task;
   WeightType type = WeightType::kBf16;
   LengthLaw law = LengthLaw::kHeavyTail;
   int generations = 10, sequences = 64, samples = 1, prompt_tokens = 32, max_new_tokens = 512;
@@ -52,6 +53,10 @@ class Requests {
   Requests(const BenchOptions& options, const ModelFiles& files)
       : options_(options), files_(files) {
     if (!options.prompts.empty()) prompts_ = encode_prompt_file(options.prompts, files, "auto");
+    if (options.task.empty()) return;
+    const int count = options.generations * options.sequences / options.samples;
+    for (const Prompt& p : held_out_items(options.task, options.seed, count, files))
+      prompts_.push_back(p.tokens);
   }
 
   int longest_prompt() const {
@@ -285,6 +290,7 @@ int run(int argc, char** argv) {
   line.text("model", options.model, "DIR", "Hugging Face directory").required();
   line.text("profile", options.profile, "FILE", "latency profile of it here").required();
   line.text("prompts", options.prompts, "FILE", "prompts; responses end by themselves");
+  line.text("task", options.task, "NAME", "prompts of an in-tree task instead");
   line.choice("dtype", options.type, "weights",
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   line.choice("law", options.law, "response lengths where there are no prompts",
