@@ -59,25 +59,29 @@ def mean(values):
     return sum(values) / len(values)
 
 
+def values(lines, *names):
+    """Of the lines that have one of these: the last may hold an evaluation alone, warm-up no policy."""
+    return [line[name] for line in lines for name in names if name in line]
+
+
 def figures(lines):
-    rewards = [line["critic/score/mean"] for line in lines]
-    last = lines[-LAST:]
-    held_out = [line[name] for line in lines for name in ("val/score/mean", "val/score/final") if name in line]
+    rewards = values(lines, "critic/score/mean")
+    held_out = values(lines, "val/score/mean", "val/score/final")
     return {
         "first": mean(rewards[:FIRST]),
         "last": mean(rewards[-LAST:]),
         "gain": mean(rewards[-LAST:]) - mean(rewards[:FIRST]),
         "held-out before": held_out[0],
         "held-out after": held_out[-1],
-        "entropy": mean([line["actor/entropy"] for line in last]),
-        "clipped": mean([line["actor/pg_clipfrac"] for line in last]),
-        "length": mean([line["response_length/mean"] for line in last]),
+        "entropy": mean(values(lines, "actor/entropy")[-LAST:]),
+        "clipped": mean(values(lines, "actor/pg_clipfrac")[-LAST:]),
+        "length": mean(values(lines, "response_length/mean")[-LAST:]),
     }
 
 
 def spread(rows, name, form):
-    values = [row[name] for row in rows]
-    return f"{mean(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+    numbers = [row[name] for row in rows]
+    return f"{mean(numbers):{form}} ({min(numbers):{form}} to {max(numbers):{form}})"
 
 
 def main():
