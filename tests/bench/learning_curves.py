@@ -5,17 +5,23 @@
     python tests/bench/learning_curves.py --taper build/default/bin/taper --output curves
 
 A run that its directory holds complete is not made again, one that stopped goes on. The settings
-are those of data/quickstart.yaml without its algorithm, which is the preset's. The pictures:
-`taper report curves/PRESET-*`. Rewards are means over seeds, in brackets the least and the most.
+are those of data/quickstart.yaml without its algorithm, which is the preset's. The figures are
+those of `taper report curves/PRESET-*`, which draws the pictures, and it takes the same Python:
+means over seeds, in brackets the least and the most.
 """
 
 import argparse
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from report.data import load_run, load_status
+from report.evaluation import evaluation_points
+from report.summary import first_reward, last_iterations, last_reward, measured, reward_gain
+
 PRESETS = ["grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "ppo"]
 SETTINGS = {
     "Model/Directory": ROOT / "data/model",
@@ -25,10 +31,9 @@ SETTINGS = {
     "Checkpoint/Every": 0,
 }
 CRITIC = {"Critic/Learning Rate": "1e-4", "Critic/Warmup Iterations": 3}
-FIRST, LAST = 5, 10  # iterations whose mean rewards are compared
 
 
-def run(options, preset, seed, directory):
+def train(options, preset, seed, directory):
     values = SETTINGS | (CRITIC if preset == "ppo" else {}) | {
         "Algorithm/Preset": preset,
         "Run/Seed": seed,
@@ -45,38 +50,27 @@ def run(options, preset, seed, directory):
         sys.exit(f"{preset}, seed {seed}: taper ended with code {done.returncode}, see {directory}.log")
 
 
-def is_complete(directory):
-    status = directory / "status.json"
-    return status.exists() and json.loads(status.read_text(encoding="utf-8"))["state"] == "completed"
+def figures(directory):
+    run = load_run(directory)
 
+    def at_the_end(metric):
+        return measured(run, metric)[-last_iterations(run) :].mean()
 
-def read(directory):
-    text = (directory / "metrics.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
-
-
-def mean(values):
-    return sum(values) / len(values)
-
-
-def values(lines, *names):
-    """Of the lines that have one of these: the last may hold an evaluation alone, warm-up no policy."""
-    return [line[name] for line in lines for name in names if name in line]
-
-
-def figures(lines):
-    rewards = values(lines, "critic/score/mean")
-    held_out = values(lines, "val/score/mean", "val/score/final")
+    held_out = evaluation_points(run)[1]
     return {
-        "first": mean(rewards[:FIRST]),
-        "last": mean(rewards[-LAST:]),
-        "gain": mean(rewards[-LAST:]) - mean(rewards[:FIRST]),
+        "first": first_reward(run),
+        "last": last_reward(run),
+        "gain": reward_gain(run),
         "held-out before": held_out[0],
         "held-out after": held_out[-1],
-        "entropy": mean(values(lines, "actor/entropy")[-LAST:]),
-        "clipped": mean(values(lines, "actor/pg_clipfrac")[-LAST:]),
-        "length": mean(values(lines, "response_length/mean")[-LAST:]),
+        "entropy": at_the_end("actor/entropy"),
+        "clipped": at_the_end("actor/pg_clipfrac"),
+        "length": at_the_end("response_length/mean"),
     }
+
+
+def mean(numbers):
+    return sum(numbers) / len(numbers)
 
 
 def spread(rows, name, form):
@@ -100,9 +94,9 @@ def main():
         rows = []
         for seed in options.seeds:
             directory = options.output / f"{preset}-{seed}"
-            if not is_complete(directory):
-                run(options, preset, seed, directory)
-            rows.append(figures(read(directory)))
+            if load_status(directory).get("state") != "completed":
+                train(options, preset, seed, directory)
+            rows.append(figures(directory))
         print(f"| {preset} | {mean([r['first'] for r in rows]):.3f} | {spread(rows, 'last', '.3f')} | "
               f"{spread(rows, 'gain', '+.3f')} | {mean([r['held-out before'] for r in rows]):.3f} | "
               f"{spread(rows, 'held-out after', '.3f')} | {mean([r['entropy'] for r in rows]):.3f} | "
