@@ -14,6 +14,9 @@ export OMP_PROC_BIND=false KOKKOS_DISABLE_WARNINGS=1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
+# What makes MPICH (with UCX) and Open MPI send everything through TCP, also between ranks of one host.
+through_tcp=("UCX_TLS=tcp,self" UCX_NET_DEVICES=lo MPIR_CVAR_NOLOCAL=1 OMPI_MCA_pml=ob1 "OMPI_MCA_btl=tcp,self")
+
 # count_cores: that this process may use. A number of OpenMP threads in the environment would lower what nproc says.
 count_cores() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }
 

@@ -9,25 +9,25 @@
 # smollm2-shared, smollm2-slow (200 Mbit/s). Slow ones need root. TAPER_BUILD_DIR: the folder of the default build.
 set -euo pipefail
 [[ $# -ge 2 ]] || { sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 2; }
-root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)"
-build="$(realpath "${TAPER_BUILD_DIR:-$root/build}/default")"
-export OMP_NUM_THREADS=1 OMP_PROC_BIND=false KOKKOS_DISABLE_WARNINGS=1
+taper_root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)"
+source "$taper_root/tools/setup.sh"
+build="$TAPER_BUILD_DIR/default"
+export OMP_NUM_THREADS=1
 mkdir -p "$1"
 cd "$1"
 shift
 
 smollm2="${TAPER_DEPS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/taper}/models/SmolLM2-135M-Instruct"
-through_tcp=(env "UCX_TLS=tcp,self" UCX_NET_DEVICES=lo MPIR_CVAR_NOLOCAL=1 OMPI_MCA_pml=ob1 "OMPI_MCA_btl=tcp,self")
-slow="$root/tests/bench/slow_network.sh"
+slow="$taper_root/tests/bench/slow_network.sh"
 
 # use SETTING: its transport and model.
 use() {
-  transport=() model="$root/data/model"
+  transport=() model="$taper_root/data/model"
   case "$1" in
-    tcp | smollm2-tcp) transport=("${through_tcp[@]}") ;;
+    tcp | smollm2-tcp) transport=(env "${through_tcp[@]}") ;;
     shared | smollm2-shared) ;;
-    slow) transport=("${through_tcp[@]}" "$slow" 500mbit) ;;
-    smollm2-slow) transport=("${through_tcp[@]}" "$slow" 200mbit) ;;
+    slow) transport=(env "${through_tcp[@]}" "$slow" 500mbit) ;;
+    smollm2-slow) transport=(env "${through_tcp[@]}" "$slow" 200mbit) ;;
     *) printf 'unknown setting %s\n' "$1" >&2; exit 2 ;;
   esac
   [[ $1 != smollm2-* ]] || model="$smollm2"
@@ -36,36 +36,37 @@ use() {
 # ranks COMMAND...: two of them, in the setting in use.
 ranks() { "${transport[@]}" mpiexec -n 2 -bind-to core "$@" < /dev/null; }
 
-# live SETTING LENGTHS GENERATIONS SEQUENCES LIMIT; natural lengths are what the model answers on the in-tree tasks.
+# live LENGTHS GENERATIONS SEQUENCES LIMIT; natural lengths are what the model answers on the in-tree tasks.
 live() {
-  local lines="$1-$2.jsonl" kind=(--law "$2")
-  [[ $2 != natural ]] || kind=(--task mix --samples 8)
+  local lines="$setting-$1.jsonl" kind=(--law "$1")
+  [[ $1 != natural ]] || kind=(--task mix --samples 8)
   [[ ! -s "$lines" ]] || return 0
-  printf '%s: %s generations, lengths %s\n' "$1" "$3" "$2"
-  ranks "$build/tests/bench/bench_layouts" --model "$model" --profile "$1.h5" "${kind[@]}" --generations "$3" \
-    --sequences "$4" --max-new-tokens "$5" > "$lines.part"
+  say "$setting: $2 generations, lengths $1"
+  ranks "$build/tests/bench/bench_layouts" --model "$model" --profile "$setting.h5" "${kind[@]}" --generations "$2" \
+    --sequences "$3" --max-new-tokens "$4" > "$lines.part"
   mv "$lines.part" "$lines"
 }
 
+for setting in "$@"; do use "$setting"; done # a wrong name is told now, not hours later
 for setting in "$@"; do
   use "$setting"
   [[ -s "$setting.h5" ]] || ranks "$build/bin/taper" profile --model "$model" --output "$setting.h5"
   case "$setting" in
     tcp)
-      live tcp heavy-tail 24 128 1024
-      live tcp log-normal 24 128 1024
-      live tcp bimodal 8 128 1024
-      live tcp no-tail 5 128 1024
-      live tcp natural 40 128 1024 ;;
+      live heavy-tail 24 128 1024
+      live log-normal 24 128 1024
+      live bimodal 8 128 1024
+      live no-tail 5 128 1024
+      live natural 40 128 1024 ;;
     shared)
-      live shared heavy-tail 8 128 1024
-      live shared log-normal 8 128 1024 ;;
-    slow) live slow heavy-tail 8 128 1024 ;;
-    smollm2-tcp) live smollm2-tcp heavy-tail 7 64 512 ;;
-    smollm2-shared) live smollm2-shared heavy-tail 5 64 512 ;;
-    smollm2-slow) live smollm2-slow straggler 8 32 1024 ;;
+      live heavy-tail 8 128 1024
+      live log-normal 8 128 1024 ;;
+    slow) live heavy-tail 8 128 1024 ;;
+    smollm2-tcp) live heavy-tail 7 64 512 ;;
+    smollm2-shared) live heavy-tail 5 64 512 ;;
+    smollm2-slow) live straggler 8 32 1024 ;;
   esac
 done
 tables=()
 for lines in *.jsonl; do tables+=("$(basename "$lines" .jsonl)=$lines"); done
-python3 "$root/tests/bench/layouts_table.py" --skip 1 "${tables[@]}"
+python3 "$taper_root/tests/bench/layouts_table.py" --skip 1 "${tables[@]}"
