@@ -307,6 +307,8 @@ int run(int argc, char** argv) {
   if (line.shows_help(argc, argv)) return 0;
   TAPER_VALIDATE(options.sequences % options.samples == 0,
                  "--sequences must be a multiple of --samples");
+  TAPER_VALIDATE(options.prompts.empty() || options.task.empty(),
+                 "--prompts and --task exclude each other");
   options.consultation.period_ns = static_cast<std::int64_t>(1e6 * period_ms);
   Progress progress;
   MpiSession mpi(argc, argv);
