@@ -42,7 +42,7 @@ void write_responses(const std::string& output, const std::vector<Sample>& sampl
 void write_record(const std::string& record, const GenerationReport& report, int ranks) {
   RunFile file(record);
   file.set_machine("ranks", std::to_string(ranks));
-  add_generation(file, 1, report);
+  add_generations(file, 1, {&report, 1});
   file.add_metrics(1, adaptive_metrics({&report, 1}));
   file.save();
 }

@@ -183,15 +183,23 @@ MetricValues adaptive_metrics(std::span<const GenerationReport> reports) {
           {"adaptive/last_layout", layout_code(reports.back().last_layout)}};
 }
 
-void add_generation(RunFile& file, std::int64_t iteration, const GenerationReport& report) {
-  for (const ConsultationRecord& record : report.decisions) {
-    file.add_record("layout_consultations", iteration, consultation_row(record));
-    for (const Price& price : record.decision.prices)
-      file.add_record("layout_prices", iteration, price_row(record, price));
+void add_generations(RunFile& file, std::int64_t iteration,
+                     std::span<const GenerationReport> reports) {
+  std::int64_t number = 0;
+  const auto add = [&](const char* table, MetricValues row) {
+    row.insert(row.begin(), {"generation", count(number)});
+    file.add_record(table, iteration, row);
+  };
+  for (const GenerationReport& report : reports) {
+    for (const ConsultationRecord& record : report.decisions) {
+      add("layout_consultations", consultation_row(record));
+      for (const Price& price : record.decision.prices)
+        add("layout_prices", price_row(record, price));
+    }
+    for (const SwitchRecord& s : report.switches) add("layout_switches", switch_row(s));
+    if (report.review) add("layout_accounts", account_row(report));
+    ++number;
   }
-  for (const SwitchRecord& s : report.switches)
-    file.add_record("layout_switches", iteration, switch_row(s));
-  if (report.review) file.add_record("layout_accounts", iteration, account_row(report));
 }
 
 std::vector<Outcome> outcomes_of(const std::vector<Sample>& samples) {

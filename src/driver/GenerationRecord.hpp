@@ -23,11 +23,12 @@ double layout_code(const Layout& layout);
 // one.
 MetricValues adaptive_metrics(std::span<const GenerationReport> reports);
 
-// Adds the account of a generation to the run file: tables layout_consultations (what was seen and
-// chosen), layout_prices (every candidate of every decision that had any), layout_switches
-// (predicted and measured cost by part) and layout_accounts (the whole generation, measured,
-// predicted and replayed). Times in seconds.
-void add_generation(RunFile& file, std::int64_t iteration, const GenerationReport& report);
+// Adds the accounts of the generations of an iteration to the run file: tables layout_consultations
+// (what was seen and chosen), layout_prices (every candidate of every decision that had any),
+// layout_switches (predicted and measured cost by part) and layout_accounts (the whole generation,
+// measured, predicted and replayed). Times in seconds.
+void add_generations(RunFile& file, std::int64_t iteration,
+                     std::span<const GenerationReport> reports);
 
 // What the policy learns from: one outcome for each sample, in their order.
 std::vector<Outcome> outcomes_of(const std::vector<Sample>& samples);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,9 +75,9 @@ class IterationLog {
            const std::vector<Sample>& samples);
   // Further values of an iteration, alone: a line of metrics.jsonl of their own.
   void add_values(std::int64_t iteration, const MetricValues& metrics);
-  // The account of a generation's layouts (GenerationRecord.hpp).
-  void add_generation(std::int64_t iteration, const GenerationReport& report) {
-    taper::add_generation(run_file_, iteration, report);
+  // The accounts of the generations' layouts (GenerationRecord.hpp).
+  void add_generations(std::int64_t iteration, std::span<const GenerationReport> reports) {
+    taper::add_generations(run_file_, iteration, reports);
   }
   // The held-out figures behind the last iteration of the run, in a line of its own.
   void add_final_evaluation(std::int64_t iteration, const MetricValues& figures);

@@ -243,8 +243,7 @@ void TrainJob::finish_rollout(std::int64_t iteration, const GroupSelection& grou
   add(experience_metrics(experience, options_.experience, cut));
   if (options_.dynamic.on) add(group_metrics(groups));
   if (!generations_.empty()) add(adaptive_metrics(generations_));
-  if (log_)
-    for (const GenerationReport& report : generations_) log_->add_generation(iteration, report);
+  if (log_) log_->add_generations(iteration, generations_);
 }
 
 // From here on the weights change: the iteration is finished and counts.

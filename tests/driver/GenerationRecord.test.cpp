@@ -79,22 +79,25 @@ TEST_CASE("the account of a generation in run.h5") {
     report.review.emplace();
     report.review->degrees = {1, 4};
     report.review->static_ns = {2'000'000'000, 1'500'000'000};
-    add_generation(file, 5, report);
+    add_generations(file, 5, std::vector{report, report});
     file.save();
   }
   const SchemaReport schema = check_schema(path);
   CHECK(schema.faults == std::vector<std::string>{});
   CHECK(schema.notes == std::vector<std::string>{});
   const Hdf5File file = Hdf5File::open_read(path);
-  CHECK(file.read<double>("/layout_consultations/layout").values == std::vector<double>{1111});
+  CHECK(file.read<double>("/layout_consultations/layout").values ==
+        std::vector<double>{1111, 1111});
   CHECK(file.read<double>("/layout_consultations/saving_mean_s").values ==
-        std::vector<double>{0.5});
-  CHECK(file.read<double>("/layout_prices/rest_mean_s").values == std::vector<double>{2.0, 1.5});
-  CHECK(file.read<double>("/layout_prices/chosen").values == std::vector<double>{0, 1});
-  CHECK(file.read<double>("/layout_switches/to").values == std::vector<double>{211});
+        std::vector<double>{0.5, 0.5});
+  CHECK(file.read<double>("/layout_prices/rest_mean_s").values ==
+        std::vector<double>{2.0, 1.5, 2.0, 1.5});
+  CHECK(file.read<double>("/layout_prices/generation").values == std::vector<double>{0, 0, 1, 1});
+  CHECK(file.read<double>("/layout_prices/chosen").values == std::vector<double>{0, 1, 0, 1});
+  CHECK(file.read<double>("/layout_switches/to").values == std::vector<double>{211, 211});
   CHECK(file.read<double>("/layout_switches/predicted_move_s").values ==
-        std::vector<double>{0.003});
-  CHECK(file.read<double>("/layout_accounts/static_tp4_s").values == std::vector<double>{1.5});
+        std::vector<double>{0.003, 0.003});
+  CHECK(file.read<double>("/layout_accounts/static_tp4_s").values == std::vector<double>{1.5, 1.5});
   for (const RecordTable& table : layout_tables())
     for (const std::string& name : file.datasets("/" + table.name)) {
       INFO(name);

@@ -11,7 +11,9 @@ from matplotlib.ticker import NullLocator
 from report.data import Group, NamedRun, is_single
 from report.layouts import (
     Generation,
+    Key,
     choose_generations,
+    key_name,
     layout_name,
     ranks_of,
     read_accounts,
@@ -64,10 +66,10 @@ def _panels_of(named: NamedRun) -> list[Panel]:
     return [
         Panel(
             named,
-            f"Iteration {iteration} ({', '.join(reasons)}){_account(named, iteration)}",
-            read_generation(named.run, iteration),
+            f"{key_name(named.run, key).capitalize()} ({', '.join(reasons)}){_account(named, key)}",
+            read_generation(named.run, key),
         )
-        for iteration, reasons in choose_generations(named.run).items()
+        for key, reasons in choose_generations(named.run).items()
     ]
 
 
@@ -77,20 +79,20 @@ def _one_each(runs: list[NamedRun]) -> list[Panel]:
     for named in runs:
         chosen = choose_generations(named.run)
         for reason in ("largest saving", "last switch", "longest"):
-            iteration = next((i for i, reasons in chosen.items() if reason in reasons), None)
-            if iteration is not None:
-                title = f"{named.name}: iteration {iteration}{_account(named, iteration)}"
-                panels.append(Panel(named, title, read_generation(named.run, iteration)))
+            key = next((key for key, reasons in chosen.items() if reason in reasons), None)
+            if key is not None:
+                title = f"{named.name}: {key_name(named.run, key)}{_account(named, key)}"
+                panels.append(Panel(named, title, read_generation(named.run, key)))
                 break
     return panels
 
 
-def _account(named: NamedRun, iteration: int) -> str:
+def _account(named: NamedRun, key: Key) -> str:
     """How long the generation took, and what its switches saved by replay, where known."""
     accounts = read_accounts(named.run)
-    if accounts is None or iteration not in accounts.steps:
+    if accounts is None or key not in accounts.keys:
         return ""
-    at = list(accounts.steps).index(iteration)
+    at = accounts.keys.index(key)
     took = f", {short_time(accounts.measured[at])}"
     saved = accounts.stayed[at] - accounts.replayed[at]
     if saved == 0:

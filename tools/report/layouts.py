@@ -47,6 +47,26 @@ def column(run: Run, table: str, name: str) -> np.ndarray:
     return np.asarray(records.get(name, np.full(rows, np.nan)))
 
 
+# A generation: iteration, and number in it (only dynamic sampling makes several).
+Key = tuple[int, int]
+
+
+def keys_of(run: Run, table: str) -> list[Key]:
+    """The generation of each record of a table."""
+    steps, numbers = column(run, table, "step"), column(run, table, "generation")
+    return list(zip(steps.astype(int).tolist(), np.nan_to_num(numbers).astype(int).tolist()))
+
+
+def key_name(run: Run, key: Key) -> str:
+    iteration, number = key
+    several = (iteration, 1) in keys_of(run, CONSULTATIONS)
+    return f"iteration {iteration}" + (f", generation {number + 1}" if several else "")
+
+
+def _rows_of(run: Run, table: str, key: Key) -> np.ndarray:
+    return np.array([of == key for of in keys_of(run, table)], bool)
+
+
 def is_adaptive(run: Run) -> bool:
     """Whether layouts were weighed against one another: not so in static mode."""
     return (
@@ -61,7 +81,7 @@ def is_adaptive(run: Run) -> bool:
 class Accounts:
     """Generations replayed with their true lengths: (generations) each, seconds."""
 
-    steps: np.ndarray  # iterations
+    keys: list[Key]
     measured: np.ndarray
     predicted: np.ndarray  # the replayed time by what the generations before have taught
     replayed: np.ndarray  # with the changes that were made
@@ -70,6 +90,11 @@ class Accounts:
     static: dict[int, np.ndarray]  # by degree, ascending; never empty
     best_degree: int  # of the static layout that is fastest over all these generations
     ranks: int  # of the run, 0: unknown
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Iterations; one with several generations stands in it as often."""
+        return np.array([iteration for iteration, _ in self.keys], np.int64)
 
     @property
     def best(self) -> np.ndarray:
@@ -118,7 +143,7 @@ def read_accounts(run: Run) -> Accounts | None:
     if not complete.any() or not static:
         return None
     return Accounts(
-        column(run, ACCOUNTS, "step")[complete],
+        [key for key, whole in zip(keys_of(run, ACCOUNTS), complete) if whole],
         *(values[name][complete] for name in names),
         static,
         min(static, key=lambda tp: static[tp].sum()),
@@ -140,7 +165,6 @@ class Switch:
 class Generation:
     """One generation as its consultations saw it."""
 
-    iteration: int
     times: np.ndarray  # (consultations) s since its start, ascending
     running: np.ndarray  # (consultations) sequences
     alive: np.ndarray  # (consultations) sequences, waiting ones included
@@ -149,34 +173,31 @@ class Generation:
     end: float  # s
 
 
-def read_switches(run: Run, iteration: int | None = None) -> list[Switch]:
-    """The changes that the leaders agreed upon, in their order; of all iterations or of one."""
-    steps = column(run, SWITCHES, "step")
+def read_switches(run: Run, key: Key | None = None) -> list[Switch]:
+    """The changes that the leaders agreed upon, in their order; of all generations or of one."""
     names = ("at_s", "to", "repack", "done", "predicted_s", "time_s")
-    rows = zip(steps, *(column(run, SWITCHES, name) for name in names))
+    rows = zip(keys_of(run, SWITCHES), *(column(run, SWITCHES, name) for name in names))
     return [
         Switch(at, to, repack == 1, done == 1, predicted, measured)
-        for step, at, to, repack, done, predicted, measured in rows
-        if iteration is None or step == iteration
+        for of, at, to, repack, done, predicted, measured in rows
+        if key is None or of == key
     ]
 
 
-def read_generation(run: Run, iteration: int) -> Generation:
+def read_generation(run: Run, key: Key) -> Generation:
     """A generation that has consultations."""
-    at = np.flatnonzero(column(run, CONSULTATIONS, "step") == iteration)
+    at = np.flatnonzero(_rows_of(run, CONSULTATIONS, key))
     at = at[np.argsort(column(run, CONSULTATIONS, "elapsed_s")[at], kind="stable")]
     names = ("elapsed_s", "alive", "waiting", "layout")
     times, alive, waiting, layouts = (column(run, CONSULTATIONS, name)[at] for name in names)
-    made = [switch for switch in read_switches(run, iteration) if np.isfinite(switch.at)]
+    made = [switch for switch in read_switches(run, key) if np.isfinite(switch.at)]
     switches = sorted(made, key=lambda switch: switch.at)
-    measured = column(run, ACCOUNTS, "measured_s")[column(run, ACCOUNTS, "step") == iteration]
+    measured = column(run, ACCOUNTS, "measured_s")[_rows_of(run, ACCOUNTS, key)]
     ends = [times[-1], *measured, *(switch.at + switch.measured for switch in switches)]
     end = max(float(np.nanmax(ends)), 1e-6)  # an axis needs a width
     changes = [(switch.at, switch.to) for switch in switches if switch.done]
     spans = _spans(changes or list(zip(times, layouts)), float(layouts[0]), end)
-    return Generation(
-        iteration, times, alive - np.nan_to_num(waiting), alive, switches, spans, end
-    )
+    return Generation(times, alive - np.nan_to_num(waiting), alive, switches, spans, end)
 
 
 def _spans(
@@ -191,23 +212,24 @@ def _spans(
     return [(begin, stop, code) for begin, stop, code in spans]
 
 
-def choose_generations(run: Run) -> dict[int, list[str]]:
-    """Iterations worth a picture, at most three, ascending -> what each of them is chosen for."""
-    steps = column(run, CONSULTATIONS, "step")
-    if not len(steps) or not is_adaptive(run):
+def choose_generations(run: Run) -> dict[Key, list[str]]:
+    """Generations worth a picture, at most three, ascending -> what each of them is chosen for."""
+    keys = keys_of(run, CONSULTATIONS)
+    if not keys or not is_adaptive(run):
         return {}
-    chosen: dict[int, list[str]] = {}
-    seconds = dict(zip(steps.tolist(), column(run, CONSULTATIONS, "elapsed_s").tolist()))
+    chosen: dict[Key, list[str]] = {}
+    seconds = dict(zip(keys, column(run, CONSULTATIONS, "elapsed_s").tolist()))
     accounts = read_accounts(run)
     if accounts is not None:
-        pairs = zip(accounts.steps.tolist(), accounts.measured.tolist())
-        seconds |= {step: value for step, value in pairs if step in seconds}
-        saved = np.where(np.isin(accounts.steps, steps), accounts.stayed - accounts.replayed, 0.0)
+        pairs = zip(accounts.keys, accounts.measured.tolist())
+        seconds |= {key: value for key, value in pairs if key in seconds}
+        seen = np.array([key in seconds for key in accounts.keys])
+        saved = np.where(seen, accounts.stayed - accounts.replayed, 0.0)
         if saved.max() > 0:
-            chosen.setdefault(int(accounts.steps[saved.argmax()]), []).append("largest saving")
-    done = column(run, SWITCHES, "step")[column(run, SWITCHES, "done") == 1]
-    done = done[np.isin(done, steps)]
-    if len(done):
-        chosen.setdefault(int(done[-1]), []).append("last switch")
+            chosen.setdefault(accounts.keys[saved.argmax()], []).append("largest saving")
+    rows = zip(keys_of(run, SWITCHES), column(run, SWITCHES, "done"))
+    done = [key for key, made in rows if made == 1 and key in seconds]
+    if done:
+        chosen.setdefault(done[-1], []).append("last switch")
     chosen.setdefault(max(seconds, key=seconds.__getitem__), []).append("longest")
     return dict(sorted(chosen.items()))

@@ -188,20 +188,38 @@ class Numbers(LayoutCase):
 class Generations(LayoutCase):
     def test_choice(self) -> None:
         run = load_runs([self.make_known()])[0].run
-        expected = {1: ["largest saving"], 2: ["longest"], 4: ["last switch"]}
+        expected = {(1, 0): ["largest saving"], (2, 0): ["longest"], (4, 0): ["last switch"]}
         self.assertEqual(choose_generations(run), expected)
 
     def test_spans_and_sequences(self) -> None:
         run = load_runs([self.make_known()])[0].run
-        first = read_generation(run, 1)
+        first = read_generation(run, (1, 0))
         self.assertEqual(first.spans, [(0.0, 3.0, 11.0), (3.0, 8.0, 2.0)])
         np.testing.assert_array_equal(first.running, [48, 8, 6, 1])
         np.testing.assert_array_equal(first.alive, [64, 8, 6, 1])
         self.assertEqual([s.repack for s in first.switches], [False, True])
-        last = read_generation(run, 4)  # the first switch was not carried out
+        last = read_generation(run, (4, 0))  # the first switch was not carried out
         self.assertEqual([s.done for s in last.switches], [False, True])
         self.assertEqual(last.spans, [(0.0, 7.0, 11.0), (7.0, 10.0, 2.0)])
-        self.assertEqual(read_generation(run, 2).spans, [(0.0, 10.0, 11.0)])
+        self.assertEqual(read_generation(run, (2, 0)).spans, [(0.0, 10.0, 11.0)])
+
+    def test_several_generations_of_an_iteration(self) -> None:
+        directory = self.make_run("run", make_numbers(1))
+        seen = "generation elapsed_s layout alive waiting candidates"
+        rows = table(((1, 0, 1.0, 11, 64, 0, 3), (1, 0, 4.0, 11, 5, 0, 3), (1, 1, 2.0, 2, 30, 0, 3)), seen)
+        write_rows(directory / "run.h5", "layout_consultations", rows)
+        made = "generation at_s from to repack done predicted_s time_s"
+        write_rows(directory / "run.h5", "layout_switches", table(((1, 1, 3.0, 2, 11, 0, 1, 0.1, 0.1),), made))
+        run = load_runs([directory])[0].run
+        self.assertEqual(choose_generations(run), {(1, 0): ["longest"], (1, 1): ["last switch"]})
+        first, second = read_generation(run, (1, 0)), read_generation(run, (1, 1))
+        np.testing.assert_array_equal(first.alive, [64, 5])
+        self.assertEqual((first.switches, first.spans), ([], [(0.0, 4.0, 11.0)]))
+        np.testing.assert_array_equal(second.alive, [30])
+        self.assertEqual(second.spans, [(0.0, 3.0, 2.0), (3.0, 3.1, 11.0)])
+        titles = [ax.get_title(loc="left") for ax in draw_layouts(self.groups(directory)).axes]
+        self.assertTrue(titles[1].startswith("Iteration 1, generation 2 ("), titles)
+        plt.close("all")
 
     def test_nothing_is_held_flat_between_consultations(self) -> None:
         figure = draw_layouts(self.groups(self.make_known()))
@@ -216,7 +234,7 @@ class Generations(LayoutCase):
         rows = table(CONSULTATIONS[:4], "elapsed_s layout alive waiting candidates")
         write_rows(directory / "run.h5", "layout_consultations", rows)
         groups = self.groups(directory)
-        spans = read_generation(groups[0].runs[0], 1).spans
+        spans = read_generation(groups[0].runs[0], (1, 0)).spans
         self.assertEqual(spans, [(0.0, 3.5, 11.0), (3.5, 7.5, 2.0)])
         self.check_figures(groups, {"layouts"}, "consultations alone")
 

@@ -8,6 +8,11 @@ namespace {
 
 using Columns = std::vector<MetricMeaning>;
 
+// Of all these tables.
+MetricMeaning generation_column() {
+  return {"generation", "1", "number of the generation in the iteration, from 0"};
+}
+
 void add_range(Columns& columns, const std::string& name, const std::string& description) {
   columns.push_back({name + "_mean_s", "s", description + ", expected"});
   columns.push_back({name + "_low_s", "s", description + ", low quantile"});
@@ -16,6 +21,7 @@ void add_range(Columns& columns, const std::string& name, const std::string& des
 
 Columns consultation_columns() {
   Columns columns{
+      generation_column(),
       {"consultation", "1", "its number in the generation"},
       {"elapsed_s", "s", "since the start of the generation"},
       {"epoch", "1", "changes of layout before"},
@@ -37,7 +43,8 @@ Columns consultation_columns() {
 }
 
 Columns price_columns() {
-  Columns columns{{"consultation", "1", "its number in the generation"},
+  Columns columns{generation_column(),
+                  {"consultation", "1", "its number in the generation"},
                   {"layout", "1", "layout of the plan, as a code"},
                   {"start", "1", "when the plan changes: 0 now, 1 after, 2 below"},
                   {"argument", "1", "after how many consultations, or below how many sequences"},
@@ -50,7 +57,8 @@ Columns price_columns() {
 }
 
 Columns switch_columns() {
-  Columns columns{{"at_s", "s", "since the start of the generation"},
+  Columns columns{generation_column(),
+                  {"at_s", "s", "since the start of the generation"},
                   {"from", "1", "layout before, as a code"},
                   {"to", "1", "layout after, as a code"},
                   {"repack", "1", "1: sequences were dealt out anew"},
@@ -82,7 +90,8 @@ Columns switch_columns() {
 }
 
 Columns account_columns() {
-  return {{"measured_s", "s", "time of the generation"},
+  return {generation_column(),
+          {"measured_s", "s", "time of the generation"},
           {"replayed_s", "s", "the same replayed, with the changes that were made"},
           {"predicted_s", "s",
            "that, by as much slower than the profile as the generations before it were"},
