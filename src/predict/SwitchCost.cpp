@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace taper {
@@ -45,20 +45,25 @@ void deal(const Layout& from, const Layout& to, std::span<const SequenceState> s
 // Moves sequences between groups of equal degree until their numbers differ by one at most.
 void balance(const Layout& to, std::span<const SequenceState> sequences,
              std::vector<SequenceMove>& moves, std::vector<Load>& loads) {
-  std::vector<std::size_t> order(sequences.size());  // cheapest to move first
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(sequences[a].context, sequences[a].id) <
-           std::pair(sequences[b].context, sequences[b].id);
-  });
   const auto& groups = to.groups();
   std::map<int, std::set<std::pair<int, int>>> by_load;  // of a degree: (sequences, replica)
   for (int r = 0; r < to.replicas(); ++r) by_load[groups[r].tp].emplace(loads[r].sequences, r);
-  for (const std::size_t i : order) {
+  const auto is_full = [&](int replica) {
+    const auto& peers = by_load[groups[replica].tp];
+    return loads[replica].sequences >= peers.begin()->first + 2;
+  };
+  // Replicas that are not too full now never become so, their sequences stay.
+  std::vector<std::uint8_t> full(groups.size());
+  for (std::size_t r = 0; r < full.size(); ++r) full[r] = is_full(static_cast<int>(r)) ? 1 : 0;
+  std::vector<std::tuple<std::int32_t, std::int64_t, std::size_t>> order;  // cheapest to move first
+  for (std::size_t i = 0; i < sequences.size(); ++i)
+    if (full[moves[i].to] != 0) order.emplace_back(sequences[i].context, sequences[i].id, i);
+  std::sort(order.begin(), order.end());
+  for (const auto& [context, id, i] : order) {
     const int here = moves[i].to;
+    if (!is_full(here)) continue;
     auto& peers = by_load[groups[here].tp];
     const int emptiest = peers.begin()->second;
-    if (loads[here].sequences < loads[emptiest].sequences + 2) continue;
     moves[i].to = emptiest;
     for (const auto& [replica, change] : {std::pair{here, -1}, std::pair{emptiest, 1}}) {
       peers.erase({loads[replica].sequences, replica});

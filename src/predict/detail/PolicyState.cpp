@@ -14,7 +14,7 @@ namespace {
 constexpr int kMostDraws = 1024;
 constexpr std::uint64_t kStateVersion = 6;
 // Of one decision, as PlanSearch counts it: less than a millisecond, and what its last step takes.
-constexpr std::int64_t kSearchWork = 16384;
+constexpr std::int64_t kSearchWork = 12288;
 // More ranks than these are judged by a sample, of two blocks at least.
 constexpr int kMostRanks = 64;
 
