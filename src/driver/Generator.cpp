@@ -2,6 +2,7 @@
 #include "driver/Generator.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -9,6 +10,7 @@
 #include "driver/InputPath.hpp"
 #include "driver/RunIdentity.hpp"
 #include "driver/RunProfile.hpp"
+#include "predict/Dealer.hpp"
 
 namespace taper {
 namespace {
@@ -72,18 +74,23 @@ std::vector<int> degrees_of_layout(const std::string& text) {
   return degrees;
 }
 
-std::vector<int> first_replicas(const std::vector<Request>& requests, const Layout& layout) {
-  std::vector<int> replicas;
-  std::vector<std::int64_t> taken(layout.replicas(), 0);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    int best = static_cast<int>(i % layout.replicas());
-    if (!layout.is_uniform())
-      for (int g = 0; g < layout.replicas(); ++g)
-        if (taken[g] * layout.groups()[best].tp < taken[best] * layout.groups()[g].tp) best = g;
-    taken[best] += requests[i].samples;
-    replicas.push_back(best);
+std::vector<Request> first_requests(const std::vector<Request>& requests, const Layout& layout,
+                                    int replica) {
+  std::vector<Request> mine;
+  Dealer dealer(layout);
+  for (const Request& request : requests) {
+    const auto dealt =
+        dealer.deal(request.samples, std::ssize(request.prompt), request.max_new_tokens);
+    if (dealt[replica] == 0) continue;
+    const int before = std::accumulate(dealt.begin(), dealt.begin() + replica, 0);
+    Request& part = mine.emplace_back(request);
+    part.first_sample += before;
+    part.samples = dealt[replica];
+    if (!request.lengths.empty())
+      part.lengths.assign(request.lengths.begin() + before,
+                          request.lengths.begin() + before + part.samples);
   }
-  return replicas;
+  return mine;
 }
 
 Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles& files,
@@ -199,9 +206,7 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
   steps_in_layout_ = 0;
   engine_->rebind(layouts_.at(layout.groups()[mine].tp), mine, {}, {});
   engine_->begin(sampling, stops);
-  const auto replicas = first_replicas(requests, layout);
-  for (std::size_t i = 0; i < requests.size(); ++i)
-    if (replicas[i] == mine) engine_->submit(requests[i]);
+  for (const Request& request : first_requests(requests, layout, mine)) engine_->submit(request);
 }
 
 std::vector<Completion> Generator::run(const std::vector<Request>& requests,

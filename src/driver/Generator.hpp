@@ -120,8 +120,9 @@ class Generator {
 // must have them. Throws Error for another text.
 std::vector<int> degrees_of_layout(const std::string& text);
 
-// The replica of each request at the start: in turn where the layout is uniform, else the one with
-// the fewest samples per rank.
-std::vector<int> first_replicas(const std::vector<Request>& requests, const Layout& layout);
+// What a replica begins with, as a Dealer (predict/Dealer.hpp) deals it: of each request none, some
+// or all of the samples.
+std::vector<Request> first_requests(const std::vector<Request>& requests, const Layout& layout,
+                                    int replica);
 
 }  // namespace taper

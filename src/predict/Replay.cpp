@@ -3,14 +3,23 @@
 
 #include <algorithm>
 
+#include "predict/Dealer.hpp"
+
 namespace taper {
 
 std::vector<SequenceState> initial_sequences(int sequences, int samples, std::int64_t prompt,
-                                             int limit, int replicas) {
+                                             int limit, const Layout& layout) {
   std::vector<SequenceState> list;
-  for (int i = 0; i < sequences; ++i)
-    list.push_back({i, i / std::max(1, samples) % replicas, 0, static_cast<std::int32_t>(prompt), 0,
-                    limit, i / std::max(1, samples)});
+  Dealer dealer(layout);
+  samples = std::max(1, samples);
+  for (int owner = 0; std::ssize(list) < sequences; ++owner) {
+    const auto dealt = dealer.deal(
+        std::min<int>(samples, sequences - static_cast<int>(list.size())), prompt, limit);
+    for (std::size_t r = 0; r < dealt.size(); ++r)
+      for (int i = 0; i < dealt[r]; ++i)
+        list.push_back({std::ssize(list), static_cast<std::int32_t>(r), 0,
+                        static_cast<std::int32_t>(prompt), 0, limit, owner});
+  }
   return list;
 }
 
@@ -24,13 +33,18 @@ ReplayTrace make_trace(const Workload& work, std::span<const Outcome> outcomes) 
 GenerationRun start_replay(const ReplayTrace& trace, const LayoutShape& shape,
                            const SwitchCost& cost) {
   GenerationRun run(shape, cost, trace.work.slots_per_rank);
-  const int samples = std::max(1, trace.work.samples);
-  for (std::size_t i = 0; i < trace.outcomes.size(); ++i) {
-    const Outcome& o = trace.outcomes[i];
-    const int replica = static_cast<int>(i) / samples % shape.layout.replicas();
-    const bool reads = static_cast<int>(i) % samples == 0;
-    run.add(replica, {static_cast<std::int64_t>(i), 0, o.prompt, 0, std::max(1, o.response),
-                      reads ? o.prompt : 0});
+  const std::size_t samples = std::max(1, trace.work.samples), count = trace.outcomes.size();
+  Dealer dealer(shape.layout);
+  for (std::size_t first = 0; first < count; first += samples) {
+    auto left = dealer.deal(static_cast<int>(std::min(samples, count - first)),
+                            trace.outcomes[first].prompt, trace.work.max_new_tokens);
+    std::size_t i = first;
+    for (std::size_t r = 0; r < left.size(); ++r)
+      for (bool reads = true; left[r] > 0; --left[r], ++i, reads = false) {
+        const Outcome& o = trace.outcomes[i];
+        run.add(static_cast<int>(r), {static_cast<std::int64_t>(i), 0, o.prompt, 0,
+                                      std::max(1, o.response), reads ? o.prompt : 0});
+      }
   }
   run.start();
   return run;

@@ -12,10 +12,10 @@
 
 namespace taper {
 
-// All sequences of a generation before it starts, waiting, prompts dealt to replicas in turn. Only
-// the first sample of a prompt has it read.
+// All sequences of a generation before it starts, waiting, as a Dealer deals them: prompts of
+// `prompt` tokens with `samples` responses each.
 std::vector<SequenceState> initial_sequences(int sequences, int samples, std::int64_t prompt,
-                                             int limit, int replicas);
+                                             int limit, const Layout& layout);
 
 // A generation with its true lengths.
 struct ReplayTrace {

@@ -239,14 +239,41 @@ TEST_CASE("the policy is told how many responses a prompt has, where all have th
   CHECK(policy->told.sequences == 20);
 }
 
-TEST_CASE("requests are shared out by the ranks of each replica") {
+TEST_CASE("what each replica begins with") {
   const DivisorChain chain({1, 2, 4});
-  std::vector<Request> requests(8);
-  CHECK(first_replicas(requests, parse_layout("2x2", chain)) ==
-        std::vector<int>{0, 1, 0, 1, 0, 1, 0, 1});
-  const auto mixed = first_replicas(requests, parse_layout("2+1+1", chain));
-  CHECK(std::count(mixed.begin(), mixed.end(), 0) == 4);
-  CHECK(std::count(mixed.begin(), mixed.end(), 1) == 2);
+  std::vector<Request> requests(3);
+  for (Request& r : requests) {
+    r.ordinal = &r - requests.data();
+    r.samples = 5;
+    r.first_sample = 10;
+    r.prompt.assign(4, 0);
+    r.max_new_tokens = 1000;
+    r.lengths = {1, 2, 3, 4, 5};
+  }
+  const Layout layout = parse_layout("2+1+1", chain);
+  std::vector<std::vector<int>> seen(requests.size());
+  std::vector<std::size_t> counts;
+  for (int replica = 0; replica < layout.replicas(); ++replica) {
+    std::size_t count = 0;
+    for (const Request& part : first_requests(requests, layout, replica)) {
+      REQUIRE(part.lengths.size() == static_cast<std::size_t>(part.samples));
+      const auto request = static_cast<std::size_t>(part.ordinal);
+      for (int i = 0; i < part.samples; ++i) {
+        CHECK(part.lengths[i] == part.first_sample + i - 9);
+        seen[request].push_back(part.first_sample + i);
+        ++count;
+      }
+    }
+    counts.push_back(count);
+  }
+  for (auto& samples : seen) {
+    std::sort(samples.begin(), samples.end());
+    CHECK(samples == std::vector<int>{10, 11, 12, 13, 14});
+  }
+  CHECK(counts == std::vector<std::size_t>{7, 4, 4});
+}
+
+TEST_CASE("degrees of layouts") {
   CHECK(degrees_of_layout("4+2+2") == std::vector<int>{2, 4});
   CHECK(degrees_of_layout("2x4") == std::vector<int>{2});
   CHECK(degrees_of_layout("").empty());

@@ -99,7 +99,7 @@ std::int64_t Policy::State::expected_ns(std::size_t degree) {
   const auto count =
       static_cast<int>(std::int64_t{work.sequences} * shape.layout.ranks() / whole.chain().ranks());
   const auto sequences = initial_sequences(std::max(1, count), work.samples, mean_prompt(),
-                                           work.max_new_tokens, shape.layout.replicas());
+                                           work.max_new_tokens, shape.layout);
   const int futures = std::clamp(4 * kMostDraws / std::max(1, count), 4, options.scenarios);
   Pricer pricer(scenarios, sequences, shape, cost, lengths, work.slots_per_rank);
   std::vector<std::vector<SwitchRule>> ways{{}};
