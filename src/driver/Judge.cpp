@@ -167,10 +167,24 @@ bool Judge::wait_for_workers(const std::function<bool()>& stop) {
   }
 }
 
+// Whether a response has no score. A signal to all processes of a job, as a scheduler sends it,
+// ends workers, too: where the run is about to stop, what they were at is not lost but judged
+// again.
+bool Judge::take_judgements() {
+  if (commands_.empty()) return false;
+  std::vector<std::int32_t> lost{0};
+  for (auto& [name, command] : commands_)
+    for (Judgement& j : command->pool.take()) {
+      if (!j.is_scored) lost.front() = 1;
+      command->said[{j.index, j.sample}] = std::move(j);
+    }
+  all_reduce_max(ranks_.world(), lost);
+  return lost.front() != 0;
+}
+
 std::vector<Sample> Judge::finish(std::vector<Sample> mine, const std::function<bool()>& stop) {
   if (!commands_.empty() && !wait_for_workers(stop)) return {};
-  for (auto& [name, command] : commands_)
-    for (Judgement& j : command->pool.take()) command->said[{j.index, j.sample}] = std::move(j);
+  if (take_judgements() && stop && stop()) return {};
   for (Sample& s : mine) score(s);
   auto samples = gather_samples(ranks_.world(), mine);
   add_model_rewards(samples);

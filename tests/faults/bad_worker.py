@@ -44,9 +44,9 @@ for line in sys.stdin:
     assert request["response_tokens"] > 0 and request["prompt"], request
     if kind == "slow":
         with open(os.path.join(folder, str(os.getpid())), "a") as times:
-            times.write(f"{time.time()}\n")
+            print(time.time(), file=times, flush=True)
             time.sleep(float(sys.argv[3]))
-            times.write(f"{time.time()}\n")
+            print(time.time(), file=times)
     elif kind != "good" and request["index"] == 1 and request["sample"] == 0:
         misbehave(request)
         continue

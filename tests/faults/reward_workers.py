@@ -209,23 +209,27 @@ def parent(pid: int) -> int:
 
 
 def stopped(w: Workers) -> None:
-    """A stop request is honoured while workers take their time, and the run goes on."""
-    words = w.words("stopped", "slow", more=", 1.0", Workers=1)
-    process = w.runs.start(words, RANKS)
-    log = w.output("stopped") / "reward_logs"
-    deadline = time.monotonic() + 60
-    while not log.exists():
-        check(time.monotonic() < deadline, "stop: the workers did not start")
-        time.sleep(0.05)
-    time.sleep(2.0)
-    for pid in [parent(pid) for pid in spawners(process.pid)]:
-        os.kill(pid, signal.SIGTERM)
-    outcome = finish(process, 60)
-    check(outcome.code in (75, 143), f"stop: exit code {outcome.code}", outcome.text)  # 143: of a launcher that was told
-    check(not w.left("stopped"), "stop: workers were left behind")
-    check(status(w.output("stopped"))["state"] == "stopped", f"stop: {status(w.output('stopped'))}", outcome.text)
-    outcome = w.runs.run(w.words("stopped", "good"), RANKS)
-    check(outcome.code == 0, "stop: the resumed run failed", outcome.text)
+    """A stop request is honoured while workers take their time, and the run goes on; also where all processes of the job
+    are told, as schedulers do, so that workers end with responses in hand."""
+    for name, workers in (("stopped", 1), ("all_stopped", SAMPLES)):
+        process = w.runs.start(w.words(name, "slow", more=", 10.0", Workers=workers), RANKS)
+        pids = w.folder / f"{name}.pids"
+        deadline = time.monotonic() + 60
+        while sum(file.stat().st_size > 0 for file in pids.iterdir()) < min(workers * RANKS, SAMPLES):
+            check(time.monotonic() < deadline, f"{name}: the workers were not asked")
+            time.sleep(0.05)
+        time.sleep(2.0)  # by now the ranks ask each other ten times a second, no more
+        told = [parent(pid) for pid in spawners(process.pid)]
+        if name == "all_stopped":
+            told = [int(file.name) for file in pids.iterdir()] + told  # ranks last: the loss comes first
+        for pid in told:
+            os.kill(pid, signal.SIGTERM)
+        outcome = finish(process, 60)
+        check(outcome.code in (75, 143), f"{name}: exit code {outcome.code}", outcome.text)  # 143: a launcher was told
+        check(not w.left(name), f"{name}: workers were left behind")
+        check(status(w.output(name))["state"] == "stopped", f"{name}: {status(w.output(name))}", outcome.text)
+        outcome = w.runs.run(w.words(name, "good"), RANKS)
+        check(outcome.code == 0, f"{name}: the resumed run failed", outcome.text)
 
 
 def overlapped(w: Workers) -> None:
