@@ -214,8 +214,9 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
                                        const std::function<bool(const Group&)>& stop,
                                        const std::function<void(const Completion&)>& ended) {
   workload_ = workload(requests, sampling.iteration);
+  const Timer choice;
   const Layout first = policy_->begin(workload_);
-  report_.reset(new GenerationReport{0, first, first, 0, 0, {}, {}, {}});
+  report_.reset(new GenerationReport{0, first, first, 0, choice.seconds(), {}, {}, {}});
   completions_.clear();
   start(requests, sampling, stops, first);
   consult_->begin(first);
@@ -279,7 +280,7 @@ void Generator::finish_report(double seconds) {
   report_->seconds = seconds;
   report_->last_layout = consult_->layout();
   report_->consultations = consult_->count();
-  report_->consultation_s = consult_->seconds();
+  report_->consultation_s += consult_->seconds();
   report_->decisions = consult_->records();
 }
 

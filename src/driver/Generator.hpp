@@ -31,8 +31,8 @@ struct SwitchRecord {
 struct GenerationReport {
   double seconds = 0;
   Layout first_layout, last_layout;
-  std::int64_t consultations = 0;  // of this rank as a leader
-  double consultation_s = 0;
+  std::int64_t consultations = 0;             // of this rank as a leader
+  double consultation_s = 0;                  // the choice of the first layout included
   std::vector<ConsultationRecord> decisions;  // on rank 0
   std::vector<SwitchRecord> switches;
   std::optional<GenerationReview> review;  // on rank 0 after learn(), where the policy predicts

@@ -96,7 +96,7 @@ const Table kAdaptive = {
     {"adaptive/switches", "1", "changes of layout carried out in the generation"},
     {"adaptive/switch_time_s", "s", "time of these changes on rank 0, meetings included"},
     {"adaptive/consultations", "1", "snapshots that rank 0 exchanged with the other leaders"},
-    {"adaptive/consult_time_s", "s", "what these exchanges cost rank 0"},
+    {"adaptive/consult_time_s", "s", "what these, and the choice of the first layout, cost rank 0"},
     {"adaptive/kv_bytes_moved", "byte", "keys and values sent between ranks"},
     {"adaptive/positions_recomputed", "1", "positions computed again instead of sent"},
     {"adaptive/extra_bytes", "byte", "most memory beyond the plan that a change took on a rank"},

@@ -2,7 +2,6 @@
 #include "predict/detail/PolicyState.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "base/Error.hpp"
@@ -12,6 +11,10 @@ namespace {
 
 // Sequences x scenarios of a search, so that few sequences are judged on more futures.
 constexpr int kMostDraws = 1024;
+// The first layout of a generation is chosen on twice as many, of which ways on from it that turn
+// out bad on these few see no more: short generations have no time for all.
+constexpr int kFirstDraws = 2 * kMostDraws, kFewFutures = 4;
+constexpr std::size_t kWaysKept = 2;
 constexpr std::uint64_t kStateVersion = 6;
 // Of one decision, as PlanSearch counts it: less than a millisecond, and what its last step takes.
 constexpr std::int64_t kSearchWork = 12288;
@@ -100,18 +103,19 @@ std::int64_t Policy::State::expected_ns(std::size_t degree) {
       static_cast<int>(std::int64_t{work.sequences} * shape.layout.ranks() / whole.chain().ranks());
   const auto sequences = initial_sequences(std::max(1, count), work.samples, mean_prompt(),
                                            work.max_new_tokens, shape.layout);
-  const int futures = std::clamp(4 * kMostDraws / std::max(1, count), 4, options.scenarios);
+  const int futures = std::clamp(kFirstDraws / std::max(1, count), kFewFutures, options.scenarios);
   Pricer pricer(scenarios, sequences, shape, cost, lengths, work.slots_per_rank);
   std::vector<std::vector<SwitchRule>> ways{{}};
   if (options.mode == PolicyMode::kAdaptive && options.look_ahead)
     ways = ways_on(setting(cluster), shape, count, mean_prompt() + work.max_new_tokens / 4);
-  std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
-  for (const auto& way : ways) {
-    PricedPlan plan(stay_in(shape.layout), way);
-    pricer.price(plan, futures);
-    best_ns = std::min(best_ns, plan.mean());
-  }
-  return best_ns;
+  std::vector<PricedPlan> plans;
+  for (const auto& way : ways)
+    pricer.price(plans.emplace_back(stay_in(shape.layout), way), kFewFutures);
+  const auto sooner = [](const PricedPlan& a, const PricedPlan& b) { return a.mean() < b.mean(); };
+  std::stable_sort(plans.begin(), plans.end(), sooner);
+  plans.erase(plans.begin() + std::min(kWaysKept, plans.size()), plans.end());
+  for (PricedPlan& plan : plans) pricer.price(plan, futures);
+  return std::min_element(plans.begin(), plans.end(), sooner)->mean();
 }
 
 // Learns the scale of step times, and of the hazards from how many sequences ended since the last
