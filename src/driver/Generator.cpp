@@ -81,7 +81,7 @@ std::vector<Request> first_requests(const std::vector<Request>& requests, const 
   for (const Request& request : requests) {
     const auto dealt =
         dealer.deal(request.samples, std::ssize(request.prompt), request.max_new_tokens);
-    if (dealt[replica] == 0) continue;
+    if (dealt[replica] == 0 && request.samples > 0) continue;  // the engine refuses the others
     const int before = std::accumulate(dealt.begin(), dealt.begin() + replica, 0);
     Request& part = mine.emplace_back(request);
     part.first_sample += before;

@@ -6,12 +6,18 @@
 namespace taper {
 namespace {
 
-// All further readings of a prompt have at most this part of the tokens that its responses may
+// All further readings of a prompt have at most one in so many of the tokens that its responses may
 // have. Responses mostly have a tenth of these, and a position that is read costs half as much as
 // one that is generated: it is 3 % of the work at most (doc/decisions/0003-dealing-responses.md).
-constexpr std::int64_t kPart = 160;
+constexpr std::int64_t kTokensPerReread = 160;
 
 }  // namespace
+
+int most_readers(int samples, std::int64_t prompt_tokens, std::int64_t max_new_tokens) {
+  const std::int64_t rereads =
+      samples * max_new_tokens / (kTokensPerReread * std::max<std::int64_t>(1, prompt_tokens));
+  return static_cast<int>(std::clamp<std::int64_t>(1 + rereads, 1, std::max(1, samples)));
+}
 
 Dealer::Dealer(const Layout& layout) : taken_(layout.groups().size(), 0) {
   for (const LayoutGroup& group : layout.groups()) ranks_.push_back(group.tp);
@@ -28,10 +34,9 @@ int Dealer::least_loaded(const std::vector<int>& dealt, bool among_dealt) const 
 
 std::vector<int> Dealer::deal(int samples, std::int64_t prompt_tokens,
                               std::int64_t max_new_tokens) {
-  const std::int64_t most =
-      1 + samples * max_new_tokens / (kPart * std::max<std::int64_t>(1, prompt_tokens));
+  const int most = most_readers(samples, prompt_tokens, max_new_tokens);
   std::vector<int> dealt(taken_.size(), 0);
-  std::int64_t replicas = 0;
+  int replicas = 0;
   for (int i = 0; i < samples; ++i) {
     const int best = least_loaded(dealt, replicas >= most);
     if (dealt[best]++ == 0) ++replicas;

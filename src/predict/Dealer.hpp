@@ -8,10 +8,13 @@
 
 namespace taper {
 
+// Replicas that the responses to a prompt begin on, at most: each of them reads it.
+int most_readers(int samples, std::int64_t prompt_tokens, std::int64_t max_new_tokens);
+
 // Deals the responses of a generation to replicas, prompt after prompt, each response to the
 // replica that has the fewest per rank. Responses to one prompt are often alike in length
 // (PromptLikeness): were they all on one replica, it would end much sooner or later than the
-// others. So every replica gets some, unless reading the prompt on all of them costs too much.
+// others. So they go to as many replicas as may read the prompt.
 class Dealer {
  public:
   explicit Dealer(const Layout& layout);

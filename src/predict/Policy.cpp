@@ -156,7 +156,7 @@ Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
   }
   for (SequenceState& q : expand(snapshot, s.expansion()))
     if (!known[q.replica]) {
-      q.owner += s.work.sequences;  // none of the exact ones
+      q.owner += s.work.sequences;  // whose of the exact ones is not known
       sequences.push_back(q);
     }
   result.moves = place_sequences(here.layout, to.layout, plan.repack, exact);

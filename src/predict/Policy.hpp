@@ -50,7 +50,7 @@ struct PolicyOptions {
 struct Workload {
   std::int64_t iteration = 0;
   int sequences = 0;               // prompts x samples
-  int samples = 1;                 // per prompt; a prompt is read once for all of them
+  int samples = 1;                 // per prompt; each replica that has some reads it once
   std::int64_t prompt_tokens = 0;  // summed over sequences
   int max_new_tokens = 0;
   int slots_per_rank = 64;       // sequences in flight; a group has the slots of its ranks

@@ -36,14 +36,14 @@ GenerationRun start_replay(const ReplayTrace& trace, const LayoutShape& shape,
   const std::size_t samples = std::max(1, trace.work.samples), count = trace.outcomes.size();
   Dealer dealer(shape.layout);
   for (std::size_t first = 0; first < count; first += samples) {
-    auto left = dealer.deal(static_cast<int>(std::min(samples, count - first)),
-                            trace.outcomes[first].prompt, trace.work.max_new_tokens);
+    const auto dealt = dealer.deal(static_cast<int>(std::min(samples, count - first)),
+                                   trace.outcomes[first].prompt, trace.work.max_new_tokens);
     std::size_t i = first;
-    for (std::size_t r = 0; r < left.size(); ++r)
-      for (bool reads = true; left[r] > 0; --left[r], ++i, reads = false) {
+    for (std::size_t r = 0; r < dealt.size(); ++r)
+      for (int k = 0; k < dealt[r]; ++k, ++i) {
         const Outcome& o = trace.outcomes[i];
         run.add(static_cast<int>(r), {static_cast<std::int64_t>(i), 0, o.prompt, 0,
-                                      std::max(1, o.response), reads ? o.prompt : 0});
+                                      std::max(1, o.response), k == 0 ? o.prompt : 0});
       }
   }
   run.start();

@@ -2,8 +2,33 @@
 #include "predict/Scenarios.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace taper {
+
+namespace {
+
+// Numbers the prompts of one replica after the other: so many neighbours have the same ones.
+class PromptNumbers {
+ public:
+  explicit PromptNumbers(int readers) : readers_(std::max(1, readers)) {}
+
+  std::int64_t first() const { return first_; }
+  void next_replica(std::int64_t prompts) {
+    most_ = std::max(most_, prompts);
+    if (++replicas_ % readers_ == 0) next_block();
+  }
+  void next_block() {
+    first_ += std::exchange(most_, 0);
+    replicas_ = 0;
+  }
+
+ private:
+  int readers_, replicas_ = 0;
+  std::int64_t first_ = 0, most_ = 0;
+};
+
+}  // namespace
 
 std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions& options) {
   std::vector<SequenceState> list;
@@ -13,7 +38,7 @@ std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions&
                     static_cast<std::int32_t>(context), static_cast<std::int32_t>(prompt),
                     static_cast<std::int32_t>(response), options.limit, owner});
   };
-  std::int64_t owners = 0;
+  PromptNumbers owners(options.readers);
   for (std::size_t r = 0; r < snapshot.replicas.size(); ++r) {
     const ReplicaSnapshot& s = snapshot.replicas[r];
     std::int64_t lowest = 0;
@@ -32,14 +57,17 @@ std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions&
       response = std::min<std::int64_t>(response, options.limit - 1);
       for (int i = 0; i < s.lengths[b]; ++i)
         add(r, std::max<std::int64_t>(1, prompt + response), prompt, response,
-            owners + place++ * prompts / running);
+            owners.first() + place++ * prompts / running);
     }
-    if (running > 0) owners += prompts;
+    owners.next_replica(running > 0 ? prompts : 0);
   }
+  owners.next_block();
+  const int samples = std::max(1, options.samples / std::max(1, options.readers));
   for (std::size_t r = 0; r < snapshot.replicas.size(); ++r) {
-    for (int i = 0; i < snapshot.replicas[r].waiting; ++i)
-      add(r, 0, options.mean_prompt, 0, owners + i / options.samples);
-    owners += snapshot.replicas[r].waiting;
+    const int waiting = snapshot.replicas[r].waiting;
+    for (int i = 0; i < waiting; ++i)
+      add(r, 0, options.mean_prompt, 0, owners.first() + i / samples);
+    owners.next_replica((waiting + samples - 1) / samples);
   }
   return list;
 }

@@ -22,6 +22,7 @@ struct ExpandOptions {
   std::int64_t mean_prompt = 0;  // tokens
   int limit = 1;                 // of response tokens
   int samples = 1;               // of a prompt
+  int readers = 1;               // neighbouring replicas that have some of them
 };
 std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions& options);
 

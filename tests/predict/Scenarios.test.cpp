@@ -39,6 +39,29 @@ TEST_CASE("expanded sequences fit the snapshot") {
   CHECK(owners == std::vector<int>{0, 0, 1, 1, 2, 2});
 }
 
+TEST_CASE("replicas that read the same prompts share their owners") {
+  const DivisorChain chain = DivisorChain::of(4);
+  ReplicaSnapshot r;
+  r.lengths[5] = 3;
+  r.prompts = 3;
+  r.response = 3 * 40;
+  r.context = r.response + 3 * 10;
+  r.waiting = 2;
+  const Snapshot s{Layout::uniform(1, chain), {r, r, r, r}, 0, 0, 0};
+  const auto owners = [&](int readers) {
+    std::vector<int> list;
+    for (const SequenceState& q : expand(s, {10, 1000, 4, readers})) list.push_back(q.owner);
+    return list;
+  };
+  // Running ones first. Of four samples two wait on each of two readers.
+  CHECK(owners(1) == std::vector<int>{0,  1,  2,  3,  4,  5,  6,  7, 8, 9, 10, 11,  //
+                                      12, 12, 13, 13, 14, 14, 15, 15});
+  CHECK(owners(2) == std::vector<int>{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5,  //
+                                      6, 6, 6, 6, 7, 7, 7, 7});
+  CHECK(owners(3) == std::vector<int>{0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 4, 5,  //
+                                      6, 7, 6, 7, 6, 7, 8, 9});
+}
+
 TEST_CASE("scenarios are a function of seed, iteration, sequence and number") {
   const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
   const StepModel steps(profile);

@@ -5,14 +5,15 @@
 #include <map>
 
 #include "base/Error.hpp"
+#include "predict/Dealer.hpp"
 
 namespace taper {
 namespace {
 
 // Sequences x scenarios of a search, so that few sequences are judged on more futures.
 constexpr int kMostDraws = 1024;
-// The first layout of a generation is chosen on twice as many, of which ways on from it that turn
-// out bad on these few see no more: short generations have no time for all.
+// The first layout of a generation is chosen on twice as many. Each way on from a layout is priced
+// on a few futures, only the best ones on all: short generations have no time for more.
 constexpr int kFirstDraws = 2 * kMostDraws, kFewFutures = 4;
 constexpr std::size_t kWaysKept = 2;
 constexpr std::uint64_t kStateVersion = 6;
@@ -94,6 +95,12 @@ bool Policy::State::fits(const LayoutShape& to, std::span<const SequenceState> s
     if (at != work.kv_blocks.end() && blocks[r] > at->second) return false;
   }
   return true;
+}
+
+ExpandOptions Policy::State::expansion() const {
+  const int samples = std::max(1, work.samples);
+  return {mean_prompt(), lengths.limit(), samples,
+          most_readers(samples, mean_prompt(), work.max_new_tokens)};
 }
 
 std::int64_t Policy::State::expected_ns(std::size_t degree) {

@@ -41,9 +41,7 @@ struct Policy::State {
   // plans, on all ranks.
   std::optional<std::vector<PricedPlan>> search_on(const Snapshot& snapshot);
   int scenarios_for(int sequences) const;  // of one decision on so many sequences
-  ExpandOptions expansion() const {
-    return {mean_prompt(), lengths.limit(), std::max(1, work.samples)};
-  }
+  ExpandOptions expansion() const;
   std::int64_t mean_prompt() const { return work.prompt_tokens / std::max(1, work.sequences); }
   // A whole generation started in the uniform layout of that degree, with the switches that are
   // likely to follow.
