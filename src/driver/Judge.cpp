@@ -167,24 +167,34 @@ bool Judge::wait_for_workers(const std::function<bool()>& stop) {
   }
 }
 
-// Whether a response has no score. A signal to all processes of a job, as a scheduler sends it,
-// ends workers, too: where the run is about to stop, what they were at is not lost but judged
-// again.
+// Takes over what the workers said. Whether a score is missing, on any rank, that the run cannot do
+// without. Collective over the world.
 bool Judge::take_judgements() {
   if (commands_.empty()) return false;
   std::vector<std::int32_t> lost{0};
   for (auto& [name, command] : commands_)
     for (Judgement& j : command->pool.take()) {
-      if (!j.is_scored) lost.front() = 1;
+      if (!j.is_scored && command->options.command.on_error == OnError::kFail) lost.front() = 1;
       command->said[{j.index, j.sample}] = std::move(j);
     }
   all_reduce_max(ranks_.world(), lost);
   return lost.front() != 0;
 }
 
+// A scheduler that ends a job signals its processes one after another: workers may be gone before a
+// rank knows. What they were at is then not lost but judged when the run goes on.
+bool Judge::is_about_to_stop(const std::function<bool()>& stop) {
+  constexpr int kQuestions = 5;
+  for (int i = 0; stop && i < kQuestions; ++i) {
+    if (stop()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
 std::vector<Sample> Judge::finish(std::vector<Sample> mine, const std::function<bool()>& stop) {
   if (!commands_.empty() && !wait_for_workers(stop)) return {};
-  if (take_judgements() && stop && stop()) return {};
+  if (take_judgements() && is_about_to_stop(stop)) return {};
   for (Sample& s : mine) score(s);
   auto samples = gather_samples(ranks_.world(), mine);
   add_model_rewards(samples);

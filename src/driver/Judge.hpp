@@ -61,9 +61,9 @@ class Judge {
   void submit(const Completion& completion);
   // The samples of all ranks with rewards and scores, in the order of gather_samples(); `mine` are
   // those submitted here. Waits for the workers; where `stop`, which all ranks ask together, says
-  // so meanwhile, or once a score is missing, nothing is returned. Throws Error where a reward is
-  // missing and must not be, and where a command has scored no response at all. Collective over
-  // the world.
+  // so while they work, or within half a second after a score is found missing that must not be,
+  // nothing is returned. Throws Error where a reward is missing and must not be, and where a
+  // command has scored no response at all. Collective over the world.
   std::vector<Sample> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
 
   // Figures of all responses since begin_figures() by name, "<prefix>/<reward>/mean" and so on; the
@@ -77,6 +77,7 @@ class Judge {
   const Prompt& prompt_of(std::int64_t ordinal) const;
   bool wait_for_workers(const std::function<bool()>& stop);
   bool take_judgements();
+  static bool is_about_to_stop(const std::function<bool()>& stop);
   void score(Sample& sample) const;
   void add_model_rewards(std::vector<Sample>& samples);
   void add_answer(const Command& command, Sample& sample) const;
