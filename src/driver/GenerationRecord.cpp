@@ -223,7 +223,7 @@ std::string summary(const GenerationReport& report) {
                   format_bytes(count(s.report.bytes_planned)).c_str(), 1e3 * s.seconds);
     text += line;
   }
-  std::snprintf(line, sizeof line, "; %s, %.2f ms",
+  std::snprintf(line, sizeof line, "; %s and the first choice, %.2f ms",
                 count_text(report.consultations, "consultation").c_str(),
                 1e3 * report.consultation_s);
   return text + line;

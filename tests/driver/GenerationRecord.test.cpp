@@ -67,7 +67,7 @@ TEST_CASE("totals of a generation") {
   GenerationReport once = example();
   once.consultations = once.switches.at(0).sequences = 1;
   CHECK(summary(once).find("at 1.25 s (1 sequence,") != std::string::npos);
-  CHECK(summary(once).find("; 1 consultation, ") != std::string::npos);
+  CHECK(summary(once).find("; 1 consultation and the first choice, ") != std::string::npos);
 }
 
 TEST_CASE("the account of a generation in run.h5") {

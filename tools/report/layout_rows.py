@@ -118,7 +118,7 @@ LAYOUT_ROWS = (
     Row("switching_share", "share of iterations spent on switches", "", switching_share, percent),
     Row(
         "consultation_share",
-        "share of generation spent on consultations",
+        "share of generation spent on consultations and the choice of its first layout",
         "",
         consultation_share,
         percent,
