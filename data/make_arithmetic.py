@@ -7,8 +7,8 @@
     python3 data/make_arithmetic.py --without held_out.jsonl > arithmetic.jsonl
 
 Questions in the file of --without are left out, for prompts to train on and others to judge by. The
-fields are those of verl (data_source, prompt, ground_truth), the reward rule that fits is gsm8k-flexible:
-the last number of the answer counts.
+fields are those of verl (data_source, prompt, ground_truth), the reward rule that fits is
+gsm8k-flexible: the last number of the answer counts.
 """
 
 import argparse

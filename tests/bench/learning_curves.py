@@ -77,9 +77,10 @@ def train(options, preset, seed, directory):
 
 def figures(directory, score):
     run = load_run(directory)
-    scores = measured(run, score or reward_metric(run))
+    name = score or reward_metric(run)
+    scores = measured(run, name)
     if len(scores) == 0:
-        sys.exit(f"{directory} has no metric {score}; `taper inspect {directory}/run.h5` lists those it has")
+        sys.exit(f"{directory} has no metric {name}; `taper inspect {directory}/run.h5` lists those it has")
     first, last = window_sizes(len(scores))
 
     def at_the_end(metric):
