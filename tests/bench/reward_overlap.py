@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures by how much external rewards lengthen an iteration, since workers judge while others are still generated.
+
+    python tests/bench/reward_overlap.py --taper build/default/bin/taper
+
+Runs of data/quickstart.yaml that do not learn, so that all have the same responses: one with the rule alone, the others
+with a worker that takes a second for each response. `limit` is max(latency, responses x latency / workers - generation):
+what would be waited for, were all workers busy from the start of the generation, but the last answer at least.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKER = ROOT / "tests/faults/bad_worker.py"
+RANKS, RESPONSES, LATENCY = 2, 128, 1.0
+ITERATIONS = 5
+
+
+def iterations(options, folder, workers):
+    """Metrics of each iteration; 0 workers: without external rewards."""
+    output = Path(folder) / f"run-{workers}"
+    values = {
+        "Model/Directory": ROOT / "data/model",
+        "Output/Directory": output,
+        "Training/Iterations": ITERATIONS,
+        "Optimizer/Learning Rate": "1e-12",
+        "Evaluation/Every": 0,
+        "Checkpoint/Every": 0,
+        "Rewards/right/Kind": "task",
+    }
+    if workers:
+        values |= {
+            "Rewards/judge/Kind": "command",
+            "Rewards/judge/Command": f"[{sys.executable}, {WORKER}, slow, {folder}, {LATENCY}]",
+            "Rewards/judge/Workers": workers,
+        }
+    command = [*options.launcher.split(), options.taper, "train", ROOT / "data/quickstart.yaml"]
+    command += [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        sys.exit(f"taper ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if "timing_s/gen" in line]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--taper", required=True, help="the executable")
+    parser.add_argument("--workers", nargs="+", type=int, default=[16, 32, 64], help="on each rank")
+    parser.add_argument("--launcher", default=f"mpiexec -n {RANKS} -bind-to core")
+    options = parser.parse_args()
+    print("| workers | generation, s | longer by, s | limit, s | longer by / limit, median (least to most) |")
+    print("|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(prefix="taper-overlap-") as folder:
+        alone = iterations(options, folder, 0)
+        for workers in options.workers:
+            judged = iterations(options, folder, workers)
+            longer = [b["timing_s/step"] - a["timing_s/step"] for a, b in zip(alone, judged)]
+            generation = [a["timing_s/gen"] for a in alone]
+            limits = [max(LATENCY, RESPONSES * LATENCY / (RANKS * workers) - g) for g in generation]
+            shares = [a / b for a, b in zip(longer, limits)]
+            cells = [f"{RANKS} x {workers}"]
+            cells += [f"{statistics.median(values):.2f}" for values in (generation, longer, limits, shares)]
+            print("| " + " | ".join(cells) + f" ({min(shares):.2f} to {max(shares):.2f}) |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
