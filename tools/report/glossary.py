@@ -39,8 +39,8 @@ ADAPTIVE = {
     "replay": "the generation computed once more from its true response lengths and the step "
     "times of the profile, with the same or with other layouts: what they would have taken on a "
     "quiet machine",
-    "oracle": "the best choice of layouts for someone who knew all response lengths beforehand "
-    "(at most two changes): no policy can be faster in the replay",
+    "oracle": "the best choice among uniform layouts, with at most two changes, for someone who knew "
+    "all response lengths beforehand",
     "false trigger": "a switch after which the generation took longer, in the replay, than "
     "without it",
     "forecast": "when the policy expected the end of the generation: a mean and a range that "
