@@ -30,7 +30,7 @@ struct PolicyOptions {
   // Groups of different degrees too; uniform layouts only where a sample of the ranks is priced.
   bool mixed_groups = true;
   bool repack = true;      // sequences may change replica without a change of degree
-  int max_switches = 8;    // in one generation
+  int max_switches = 64;   // in one generation
   int scenarios = 48;      // of lengths, within the bounds above
   std::uint64_t seed = 0;  // of the scenarios
   int low_percent = 7;     // a switch must save time at this quantile of the scenarios
