@@ -170,7 +170,6 @@ bool Judge::wait_for_workers(const std::function<bool()>& stop) {
 // Takes over what the workers said. Whether a score is missing, on any rank, that the run cannot do
 // without. Collective over the world.
 bool Judge::take_judgements() {
-  if (commands_.empty()) return false;
   std::vector<std::int32_t> lost{0};
   for (auto& [name, command] : commands_)
     for (Judgement& j : command->pool.take()) {
@@ -193,8 +192,10 @@ bool Judge::is_about_to_stop(const std::function<bool()>& stop) {
 }
 
 std::vector<Sample> Judge::finish(std::vector<Sample> mine, const std::function<bool()>& stop) {
-  if (!commands_.empty() && !wait_for_workers(stop)) return {};
-  if (take_judgements() && is_about_to_stop(stop)) return {};
+  if (!commands_.empty()) {
+    if (!wait_for_workers(stop)) return {};
+    if (take_judgements() && is_about_to_stop(stop)) return {};
+  }
   for (Sample& s : mine) score(s);
   auto samples = gather_samples(ranks_.world(), mine);
   add_model_rewards(samples);
