@@ -16,6 +16,8 @@ import random
 import statistics
 from pathlib import Path
 
+from taper_tables import print_head, print_row
+
 
 def read(path, skip):
     lines = Path(path).read_text(encoding="utf-8").splitlines()
@@ -53,24 +55,21 @@ def quantile(values, q):
 
 def gains_table(files):
     static = [name for name in next(iter(files.values()))[0]["seconds"] if name != "adaptive"]
-    print("| setting | generations | " + " | ".join(f"{s}, s" for s in static)
-          + " | adaptive, s | gain live (95 %) | gain replayed | oracle, replayed | switches |")
-    print("|---" * (7 + len(static)) + "|")
+    print_head("setting", "generations", *(f"{s}, s" for s in static), "adaptive, s", "gain live (95 %)",
+               "gain replayed", "oracle, replayed", "switches")
     for name, rows in files.items():
         live, _ = gain(rows, "seconds")
         low, high = interval(rows, "seconds")
         times = [statistics.median(r["seconds"][s] for r in rows) for s in [*static, "adaptive"]]
         switches = sum(s["done"] for r in rows for s in r["switches"])
-        print(f"| {name} | {len(rows)} | " + " | ".join(f"{t:.2f}" for t in times)
-              + f" | {percent(live)} ({percent(low)} to {percent(high)}) "
-              f"| {percent(gain(rows, 'replayed')[0])} | {percent(gain(rows, 'replayed', 'oracle')[0])} "
-              f"| {switches} |")
+        print_row(name, f"{len(rows)}", *(f"{t:.2f}" for t in times),
+                  f"{percent(live)} ({percent(low)} to {percent(high)})", percent(gain(rows, "replayed")[0]),
+                  percent(gain(rows, "replayed", "oracle")[0]), f"{switches}")
 
 
 def cost_table(files):
-    print("| setting | prediction error: median, 90 %, largest | a switch: predicted, measured, ms "
-          "| switching / generation | consultation / generation | KV moved, MiB a switch |")
-    print("|---|---|---|---|---|---|")
+    print_head("setting", "prediction error: median, 90 %, largest", "a switch: predicted, measured, ms",
+               "switching / generation", "consultation / generation", "KV moved, MiB a switch")
     for name, rows in files.items():
         off = [abs(e) for e in errors(rows)]
         done = [s for r in rows for s in r["switches"] if s["done"]]
@@ -83,16 +82,14 @@ def cost_table(files):
             costs = (f"{1e3 * statistics.median(s['predicted_s'] for s in done):.1f}, "
                      f"{1e3 * statistics.median(s['seconds'] for s in done):.1f}")
             moved = f"{statistics.median(s['kv_bytes'] for s in done) / 2**20:.1f}"
-        print(f"| {name} | {100 * statistics.median(off):.1f} %, {100 * quantile(off, 0.9):.1f} %, "
-              f"{100 * max(off):.1f} % | {costs} | {100 * share:.2f} % | {100 * consult:.3f} % "
-              f"| {moved} |")
+        print_row(name, ", ".join(f"{100 * e:.1f} %" for e in (statistics.median(off), quantile(off, 0.9), max(off))),
+                  costs, f"{100 * share:.2f} %", f"{100 * consult:.3f} %", moved)
 
 
 def parts_table(files):
     parts = {"meeting": "meeting_s", "keys and values": "kv_s", "lists of sequences": "lists_s",
              "views of weights, engine": "rebind_s"}
-    print("| setting | switches | " + " | ".join(f"{name}, ms" for name in parts) + " | all, ms |")
-    print("|---" * (3 + len(parts)) + "|")
+    print_head("setting", "switches", *(f"{name}, ms" for name in parts), "all, ms")
     for name, rows in files.items():
         done = [s for r in rows for s in r["switches"] if s["done"]]
         if not done:
@@ -101,7 +98,7 @@ def parts_table(files):
         for key in [*parts.values(), "seconds"]:
             times = [1e3 * s[key] for s in done]
             cells.append(f"{statistics.median(times):.2f} ({quantile(times, 0.9):.2f})")
-        print(f"| {name} | {len(done)} | " + " | ".join(cells) + " |")
+        print_row(name, f"{len(done)}", *cells)
 
 
 def main():

@@ -25,6 +25,7 @@ from report.data import load_run, load_status
 from report.evaluation import evaluation_points
 from report.summary import measured, reward_metric, total_seconds
 from reward_summary import window_sizes
+from taper_tables import assignments, print_head, print_row
 
 PRESETS = ["grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "ppo"]
 SETTINGS = {
@@ -54,10 +55,6 @@ def settings(options, preset):
         return [options.run_file]
     values = SETTINGS | (CRITIC if preset == "ppo" else {})
     return assignments(values | {"Evaluation/Every": options.iterations})
-
-
-def assignments(values):
-    return [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
 
 
 def train(options, preset, seed, directory):
@@ -126,8 +123,7 @@ def main():
     parser.add_argument("--launcher", default="mpiexec -n 2 -bind-to core")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    print("| " + " | ".join(["preset", *COLUMNS]) + " |")
-    print("|---" * (len(COLUMNS) + 1) + "|")
+    print_head("preset", *COLUMNS)
     for preset in options.presets:
         rows = []
         for seed in options.seeds:
@@ -135,8 +131,7 @@ def main():
             if load_status(directory).get("state") != "completed":
                 train(options, preset, seed, directory)
             rows.append(figures(directory, options.score))
-        cells = [spread(rows, name, form) for name, form in COLUMNS.values()]
-        print("| " + " | ".join([preset, *cells]) + " |", flush=True)
+        print_row(preset, *(spread(rows, name, form) for name, form in COLUMNS.values()))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from report.data import load_run
+from report.data import finite_points, load_run
+from taper_tables import print_head, print_row
 
 # Titles are those of doc/algorithms.md; a metric that a run lacks is left out.
 METRICS = {
@@ -29,6 +28,12 @@ METRICS = {
 }
 
 
+def mean_of(run, metric, first, last, form):
+    steps, values = finite_points(run, metric)
+    values = values[(steps >= first) & (steps <= last)]
+    return f"{values.mean():{form}}" if len(values) else ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="output directory of `taper train`")
@@ -38,17 +43,12 @@ def main():
         parser.error("--window must be at least 1")
     run = load_run(options.run)
     columns = {title: what for title, what in METRICS.items() if what[0] in run.metrics}
-    print("| iterations | " + " | ".join(columns) + " |")
-    print("|---" * (len(columns) + 1) + "|")
-    for first in range(1, int(run.steps[-1]) + 1, options.window):
-        last = min(first + options.window - 1, int(run.steps[-1]))
-        rows = (run.steps >= first) & (run.steps <= last)
-        cells = []
-        for name, form in columns.values():
-            values = run.metrics[name][rows]
-            values = values[~np.isnan(values)]
-            cells.append(f"{values.mean():{form}}" if len(values) else "")
-        print(f"| {first} to {last} | " + " | ".join(cells) + " |")
+    print_head("iterations", *columns)
+    final = int(run.steps[-1])
+    for first in range(1, final + 1, options.window):
+        last = min(first + options.window - 1, final)
+        cells = [mean_of(run, name, first, last, form) for name, form in columns.values()]
+        print_row(f"{first} to {last}", *cells)
 
 
 if __name__ == "__main__":

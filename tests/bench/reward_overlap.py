@@ -17,6 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from taper_tables import assignments, print_head, print_row
+
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = ROOT / "tests/faults/bad_worker.py"
 RANKS, RESPONSES, LATENCY = 2, 128, 1.0
@@ -41,8 +43,7 @@ def iterations(options, folder, workers):
             "Rewards/judge/Command": f"[{sys.executable}, {WORKER}, slow, {folder}, {LATENCY}]",
             "Rewards/judge/Workers": workers,
         }
-    command = [*options.launcher.split(), options.taper, "train", ROOT / "data/quickstart.yaml"]
-    command += [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+    command = [*options.launcher.split(), options.taper, "train", ROOT / "data/quickstart.yaml", *assignments(values)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         sys.exit(f"taper ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -56,8 +57,7 @@ def main():
     parser.add_argument("--workers", nargs="+", type=int, default=[16, 32, 64], help="on each rank")
     parser.add_argument("--launcher", default=f"mpiexec -n {RANKS} -bind-to core")
     options = parser.parse_args()
-    print("| workers | generation, s | longer by, s | limit, s | longer by / limit, median (least to most) |")
-    print("|---|---|---|---|---|")
+    print_head("workers", "generation, s", "longer by, s", "limit, s", "longer by / limit, median (least to most)")
     with tempfile.TemporaryDirectory(prefix="taper-overlap-") as folder:
         alone = iterations(options, folder, 0)
         for workers in options.workers:
@@ -66,9 +66,9 @@ def main():
             generation = [a["timing_s/gen"] for a in alone]
             limits = [max(LATENCY, RESPONSES * LATENCY / (RANKS * workers) - g) for g in generation]
             shares = [a / b for a, b in zip(longer, limits)]
-            cells = [f"{RANKS} x {workers}"]
-            cells += [f"{statistics.median(values):.2f}" for values in (generation, longer, limits, shares)]
-            print("| " + " | ".join(cells) + f" ({min(shares):.2f} to {max(shares):.2f}) |", flush=True)
+            medians = [f"{statistics.median(values):.2f}" for values in (generation, longer, limits, shares)]
+            medians[-1] += f" ({min(shares):.2f} to {max(shares):.2f})"
+            print_row(f"{RANKS} x {workers}", *medians)
 
 
 if __name__ == "__main__":
