@@ -6,13 +6,14 @@ import os
 import random
 import time
 from contextlib import suppress
-from statistics import mean
+from statistics import median
 
 from cluster import end_processes, processes_below
 from jobs import TWO_NODES, Jobs, check, differences
 from scenarios import TINY
 
 LONGER = 75  # s; Slurm looks at time limits every half minute
+SPAN = 4.0  # s, within which a running job is interrupted
 OVER = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL")
 
 
@@ -35,10 +36,10 @@ def four_nodes(jobs: Jobs) -> str:
     return "four nodes, tensor parallelism between them"
 
 
-def longer_iterations(jobs: Jobs) -> int:
+def longer_iterations(jobs: Jobs, seconds: float = LONGER) -> int:
     """So many that a run takes about as long on any machine."""
     records = map(json.loads, (jobs.output("straight") / "metrics.jsonl").read_text().splitlines())
-    return max(20, round(LONGER / mean(r["timing_s/step"] for r in records if "timing_s/step" in r)))
+    return max(20, round(seconds / median(r["timing_s/step"] for r in records if "timing_s/step" in r)))
 
 
 def longer_straight(jobs: Jobs) -> str:
@@ -132,10 +133,10 @@ class Disturber:
             self.number = self.jobs.train(self.name, **self.changes)
             self.jobs.cluster.wait_for_state(self.number, "RUNNING", seconds=600)
 
-    def disturb(self, span: float) -> None:
+    def disturb(self) -> None:
         self.wait_until_running()
         before = self.jobs.cluster.job(self.number)["Restarts"]
-        time.sleep(self.rng.uniform(0.0, span))
+        time.sleep(self.rng.uniform(0.0, SPAN))
         action = self.rng.choice([self.preempt, self.stop, self.kill_node, self.kill_rank, self.cancel])
         action()
         self.counts[action.__name__] = self.counts.get(action.__name__, 0) + 1
@@ -183,12 +184,14 @@ class Disturber:
 
 
 def random_kills(jobs: Jobs, kills: int, seed: int) -> str:
-    changes = {"Training__Iterations": 2 * kills, "Checkpoint__Every": 1}
+    """Of a run that is longer than it is left alone between them, all in all."""
+    count = longer_iterations(jobs, kills * SPAN / 2)
+    changes = {"Training__Iterations": count, "Checkpoint__Every": 1}
     jobs.wait_until_over("longer", jobs.train("longer", **changes), seconds=3600)
     disturber = Disturber(jobs, "disturbed", random.Random(seed), **changes)
     for _ in range(kills):
-        disturber.disturb(4.0)
+        disturber.disturb()
         print(f"  {disturber.counts}", flush=True)
     disturber.wait_until_running()
-    jobs.wait_until_equal("disturbed", disturber.number, 2 * kills, "longer")
-    return f"{sum(disturber.counts.values())} interruptions ({disturber.counts}), the same bits"
+    jobs.wait_until_equal("disturbed", disturber.number, count, "longer")
+    return f"{sum(disturber.counts.values())} interruptions of {count} iterations ({disturber.counts}), the same bits"

@@ -63,7 +63,9 @@ def namespaces(args, folder: Path) -> None:
 
 def kills(args, folder: Path) -> None:
     with Cluster(folder, kill_wait=10) as cluster:  # what ranks that wait for a killed one are given
-        Test(args, cluster).tell(long_scenarios.random_kills, args.kills, args.seed)
+        test = Test(args, cluster)
+        test.tell(scenarios.two_nodes)
+        test.tell(long_scenarios.random_kills, args.kills, args.seed)
 
 
 def enter_process_namespace() -> None:
