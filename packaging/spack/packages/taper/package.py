@@ -20,9 +20,9 @@ class Taper(CMakePackage):
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("mpi@3.1:")
-    depends_on("hdf5@1.10:+mpi")
-    depends_on("kokkos@4.5:+openmp+serial cxxstd=20")
-    depends_on("trilinos@14:+teuchos")
+    depends_on("hdf5@1.10:1 +mpi")
+    depends_on("kokkos@4.5:4 +openmp+serial cxxstd=20")
+    depends_on("trilinos@16.1:16 +kokkos+tpetra")  # brings Teuchos; wants one version of Kokkos, 4.5.1 or a 4.7
     depends_on("nlohmann-json@3.9:")
     depends_on("pcre2")
     depends_on("utf8proc")
