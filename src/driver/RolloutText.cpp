@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "driver/Checkpoint.hpp"
 #include "driver/Model.hpp"
 #include "driver/RolloutFolder.hpp"
 #include "driver/RunConfig.hpp"
@@ -18,19 +19,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The model that the run file beside the rollouts names.
+// The model that the run file beside the rollouts names, or else a checkpoint, which has the same
+// tokenizer: a relative name counts from where the run was started.
 fs::path model_of_run(const fs::path& rollouts) {
-  const fs::path run = fs::absolute(rollouts).parent_path().parent_path() / "run.h5";
+  const fs::path directory = fs::absolute(rollouts).parent_path().parent_path();
+  const fs::path run = directory / "run.h5";
   TAPER_VALIDATE(
       fs::exists(run), path_text(run)
                            << " does not exist (it names the model whose tokenizer is needed); "
                               "name the model with --model DIR");
-  const RunOptions options = read_run_options(run);
-  TAPER_VALIDATE(fs::exists(fs::path(options.model.directory) / "config.json"),
-                 "the model " << path_text(options.model.directory) << " of " << path_text(run)
-                              << " is not here (a relative name counts from where the run was "
-                                 "started); name it with --model DIR");
-  return options.model.directory;
+  const fs::path model = read_run_options(run).model.directory;
+  if (fs::exists(model / "config.json")) return model;
+  const auto checkpoints = CheckpointStore::list(directory / "checkpoints");
+  TAPER_VALIDATE(!checkpoints.empty(), "the model " << path_text(model) << " of " << path_text(run)
+                                                    << " is not here, and there is no checkpoint; "
+                                                       "name it with --model DIR");
+  return checkpoints.front();
 }
 
 const char* finish_text(FinishReason finish) {

@@ -187,6 +187,12 @@ TEST_CASE("inspect shows responses as text, by the model of the run or a named o
   }
   CHECK(run("inspect " + model + " --text 1").code == 2);
   CHECK(run("inspect " + trained.rollouts + " --model x").code == 2);
+  // A run that was moved, or looked at from elsewhere: its checkpoint has the tokenizer.
+  fs::rename(model, model + ".away");
+  CHECK(run("inspect " + trained.directory + " --text 1").code == 0);
+  fs::remove_all(trained.checkpoint);
+  CHECK_THAT(run("inspect " + trained.directory + " --text 1").text,
+             ContainsSubstring("is not here, and there is no checkpoint; name it with --model"));
 }
 
 TEST_CASE("inspect names a damaged rollout file") {
