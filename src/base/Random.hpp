@@ -18,8 +18,8 @@ enum class RandomPurpose : std::uint8_t {
   kTask = 4,        // task generators
   kInit = 5,        // weights
   kScenario = 6,    // length scenarios of the predictor
-  kTest = 7,
-  kScoreInit = 8,  // weights of a scalar head that starts on a language model
+  kTest = 7,        // tests, benchmarks, and lengths of a described law
+  kScoreInit = 8,   // weights of a scalar head that starts on a language model
 };
 
 // The counter of one number. Field widths (bits) fill Philox's 128-bit counter; bits() refuses what

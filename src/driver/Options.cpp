@@ -2,6 +2,7 @@
 #include "driver/Options.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
@@ -241,6 +242,10 @@ std::vector<std::string> RunOptions::problems() const {
                    " and Rollout/Prompts " + std::to_string(rollout.prompts) +
                    " (the samples of a prompt stay in one mini-batch); lower the one or raise the "
                    "other");
+  if (!rollout.lengths.empty() && std::filesystem::path(rollout.lengths).lexically_normal() ==
+                                      std::filesystem::path(output).lexically_normal())
+    list.push_back("Rollout/Lengths and Output/Directory are both " + output +
+                   " (the run would replace the lengths it takes); name another run");
   if (evaluation.every > 0 && evaluation.sets.empty() && !data.prompts.empty() &&
       data.evaluation_prompts.empty())
     list.push_back(

@@ -73,7 +73,8 @@ struct RolloutOptions {
   int top_k = 0;
   float repetition_penalty = 1.0f;  // refused: here so that a run file that has it is told why
   std::vector<std::string> stop_strings;
-  int tp = 1;  // of the static layout; the smallest degree where the layout changes
+  std::string lengths;  // of PinnedLengths; empty: the model ends its responses
+  int tp = 1;           // of the static layout; the smallest degree where the layout changes
   PolicyMode mode = PolicyMode::kStatic;
   std::string profile;   // of `taper profile`; needed unless static
   std::string layout;    // at the start, "2x4" or "4+2+2"; empty: tp, or chosen by the policy

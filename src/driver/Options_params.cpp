@@ -41,6 +41,9 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
            "Only 1 (off) in training: the update knows no penalty; evaluations may have one")
       .above(0);
   s.list("Stop Strings", o.stop_strings, "Texts that end a response");
+  s.text("Lengths", o.lengths,
+         "For scaling studies: where responses end, by a law of lengths (heavy-tail; taper replay "
+         "has the others) or as in the run in this directory; empty: where the model ends them");
   s.integer("Tensor Parallel", o.tp,
             "Ranks per replica during generation; the smallest degree where the layout changes")
       .at_least(1);

@@ -316,6 +316,7 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
   for (std::size_t i = 0; i < prompts.size(); ++i)
     requests.push_back({first_ordinal + static_cast<std::int64_t>(i), 0, samples, prompts[i].tokens,
                         options_.rollout.max_new_tokens});
+  lengths_.give(requests, static_cast<std::int64_t>(sampling.iteration));
   const StopOptions stops = stop_options(files_, options_.rollout.stop_strings);
   judge_.begin(prompts, first_ordinal);
   auto completions = generator_.run(

@@ -15,6 +15,7 @@
 #include "driver/IterationLog.hpp"
 #include "driver/Judge.hpp"
 #include "driver/Options.hpp"
+#include "driver/PinnedLengths.hpp"
 #include "driver/PromptSource.hpp"
 #include "driver/ResumePoint.hpp"
 #include "driver/RunStart.hpp"
@@ -120,6 +121,7 @@ class TrainJob {
   std::int64_t finished_ = 0, saved_ = 0;  // iterations; the last one in a checkpoint
   ModelFiles files_;
   PromptSource prompts_;
+  PinnedLengths lengths_;
   Evaluation evaluation_;
   EvaluationHistory history_;            // of the figure by which weights are the best
   std::optional<MetricValues> figures_;  // of the weights behind the last iteration

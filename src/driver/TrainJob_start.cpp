@@ -49,6 +49,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       status_(options.output, options.training.iterations),
       files_(open_model(options)),
       prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
+      lengths_(options.rollout.lengths, options.seed, options.rollout.max_new_tokens, ranks),
       evaluation_(options, files_),
       generator_(options.rollout, options.model.type, files_, ranks),
       judge_(options.judged_by(), files_, ranks, spawner,

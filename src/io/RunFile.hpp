@@ -69,6 +69,10 @@ class RunFile {
   void add_metrics(std::int64_t iteration, const MetricValues& values);
   void add_timing(std::int64_t iteration, const PhaseTiming& timing);
   void add_lengths(std::int64_t iteration, std::span<const int> lengths);
+  // Of the responses of each iteration, by prompt and sample; iterations ascend.
+  const std::vector<std::pair<std::int64_t, std::vector<std::int32_t>>>& lengths() const {
+    return lengths_;
+  }
   // One more row of a table of records; an iteration may have any number of them.
   void add_record(const std::string& table, std::int64_t iteration, const MetricValues& values);
 

@@ -269,6 +269,10 @@ TEST_CASE("settings that do not fit each other are named together") {
   check_problem(o.problems(), {"Evaluation/Every is 3", "Data/Evaluation Prompts"});
   o.data.evaluation_prompts = "held_out.jsonl";
   CHECK(o.problems().empty());
+  o.rollout.lengths = "./" + o.output + "/../" + o.output;
+  check_problem(o.problems(), {"Rollout/Lengths and Output/Directory are both"});
+  o.rollout.lengths = "heavy-tail";
+  CHECK(o.problems().empty());
 }
 
 TEST_CASE("a reward model needs pairs, and an end of the run") {

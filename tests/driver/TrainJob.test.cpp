@@ -14,6 +14,7 @@
 #include "base/Error.hpp"
 #include "driver/TrainRuns.hpp"
 #include "io/MetricTable.hpp"
+#include "predict/LengthLaw.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -225,6 +226,30 @@ TEST_CASE("the last weights are evaluated, once, by whichever job comes so far")
   barrier(f.ranks.world());
   run_all(options, "auto");
   CHECK(slurp(log) == whole);
+}
+
+TEST_CASE("responses have the lengths of a law, or those of another run, in any layout") {
+  TrainRuns f;
+  make_model(f.ranks, f.path("model"));
+  RunOptions options = small_run(f.path("model"), f.path("law"));
+  options.rollout.lengths = "heavy-tail";
+  run(f.ranks, options);
+  options.output = f.path("again");
+  options.rollout.lengths = f.path("law");
+  options.rollout.tp = f.ranks.size();
+  options.seed = 7;  // the law would give others
+  barrier(f.ranks.world());
+  run(f.ranks, options);
+  barrier(f.ranks.world());
+  for (const int iteration : {1, 2}) {
+    const auto expected = draw_lengths(LengthLaw::kHeavyTail, RunOptions().seed, iteration, 16, 24);
+    for (const char* output : {"law", "again"}) {
+      std::vector<int> found;
+      for (const RolloutRecord& r : f.rollouts(output, iteration))
+        found.push_back(r.response_length());
+      CHECK(found == expected);
+    }
+  }
 }
 
 TEST_CASE("a damaged checkpoint is passed over for the one before") {
