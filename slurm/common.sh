@@ -6,6 +6,7 @@
 #   TAPER_COMMAND         how taper is started, words without blanks in them (default: taper)
 #   TAPER_SRUN_OPTIONS    options of srun (default: --mpi=pmi2)
 #   TAPER_MAX_RESTARTS    a job that was started again so often is not requeued any more (default: 100)
+#   TAPER_PYTHON          for report.sbatch: a Python with h5py, numpy and matplotlib (default: python3)
 
 taper_say() { printf '[job %s %s] %s\n' "$taper_id" "$(date +%FT%T)" "$*"; }
 taper_refuse() { taper_say "error: $*" >&2; exit 2; }

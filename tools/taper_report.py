@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures and a report of runs: taper report RUN_DIR [RUN_DIR ...] [--output DIR]
 or of a latency profile: taper report profile.h5 [--output DIR]
+or of a scaling study: taper report --scaling RUN_DIR [RUN_DIR ...] [--output DIR]
 or for TensorBoard: taper report RUN_DIR [RUN_DIR ...] --tensorboard DIR
 
 Writes PNG pictures, index.md, index.html (one file, pictures inside) and summary.json. Several runs
@@ -34,7 +35,13 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         type=Path,
         help="where to write (default: RUN_DIR/report; of several runs: ./report)",
     )
-    parser.add_argument(
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--scaling",
+        action="store_true",
+        help="throughput and efficiency over the number of ranks; the runs of a directory are one study",
+    )
+    kind.add_argument(
         "--tensorboard",
         metavar="DIR",
         type=Path,
@@ -69,6 +76,7 @@ try:
     from report.glossary import glossary
     from report.pages import Page, Picture, Table, html_page, markdown_page
     from report.profile import profile_page
+    from report.scaling import console_table, scaling_figures, scaling_page, scaling_rows, studies_of
     from report.style import COLOURS, render
     from report.tensorboard import event_file, event_path
     from report.summary import console_lines, phase_rows, summarize, summary_table, time_shares
@@ -192,6 +200,20 @@ def make_profile_report(path: Path, output: Path | None) -> Path:
     return output
 
 
+def make_scaling_report(run_directories: list[Path], output: Path | None) -> Path:
+    """A size that failed is no reason to leave out the others."""
+    studies, problems = studies_of(run_directories)
+    for problem in problems:
+        print(f"warning: {problem}", file=sys.stderr)
+    if not studies:
+        raise ReadError("no run is left to report")
+    output = output or Path("report")
+    write_pages(scaling_page(studies), output)
+    write_whole(output / "summary.json", json.dumps(scaling_figures(studies), indent=2).encode())
+    print("\n".join(console_table(scaling_rows(studies))))
+    return output
+
+
 def write_pages(page: Page, output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     for picture in page.pictures:
@@ -207,7 +229,9 @@ def main(arguments: list[str]) -> int:
             write_events(load_runs(options.runs), options.tensorboard)
             print(f"tensorboard --logdir {options.tensorboard} shows them")
             return 0
-        if len(options.runs) == 1 and format_of(options.runs[0]) == "taper-profile":
+        if options.scaling:
+            output = make_scaling_report(options.runs, options.output)
+        elif len(options.runs) == 1 and format_of(options.runs[0]) == "taper-profile":
             output = make_profile_report(options.runs[0], options.output)
         else:
             runs = load_runs(options.runs)

@@ -28,7 +28,7 @@ if(tclsh)
   expect("prepend-path PATH ${PREFIX}/bin.*setenv TAPER_SLURM ${PREFIX}/share/taper/slurm" ${tclsh} ${PREFIX}/module.tcl)
 endif()
 foreach(file LICENSE README.md data/quickstart.yaml doc/data.md tools/taper_h5.py tools/taper_results.py tools/report/figures.py
-    tools/scaling_table.py slurm/train.sbatch slurm/common.sh slurm/machines/example.env)
+    tools/report/scaling.py slurm/train.sbatch slurm/report.sbatch slurm/common.sh slurm/machines/example.env)
   if(NOT EXISTS ${PREFIX}/share/taper/${file})
     message(FATAL_ERROR "${file} was not installed")
   endif()

@@ -2,6 +2,7 @@
 """Training jobs on a test cluster, submitted by the scripts of slurm/ as users do it, and what must come of them."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,8 +56,10 @@ class Jobs:
         self.cluster, self.runs = cluster, runs
         self.model, self.tiny = runs.source / "data/model", runs.make_model()
         self.scripts = runs.source / "slurm"
-        self.environment = {"TAPER_COMMAND": str(runs.taper), "OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "false",
-                            "OMP_WAIT_POLICY": "passive", "KOKKOS_DISABLE_WARNINGS": "1", "TAPER_MACHINE": ""}
+        self.python = os.environ.get("TAPER_PYTHON", sys.executable)  # for reports
+        self.environment = {"TAPER_COMMAND": str(runs.taper), "TAPER_PYTHON": self.python, "TAPER_MACHINE": "",
+                            "OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "false", "OMP_WAIT_POLICY": "passive",
+                            "KOKKOS_DISABLE_WARNINGS": "1"}
         if cluster.network:
             self.environment.update({"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"})
 

@@ -4,6 +4,8 @@
 import json
 import os
 import random
+import re
+import subprocess
 import time
 from contextlib import suppress
 from statistics import median
@@ -106,12 +108,18 @@ def scaling(jobs: Jobs) -> str:
     words = jobs.runs.train(jobs.tiny, jobs.output("scaling"), **{**TINY, "Training__Iterations": 5})[1:]
     script = [jobs.scripts / "scaling.sh", "--weak", "1 2", "--ntasks-per-node=1", "--", *words]
     text = jobs.cluster.client(*script, cwd=jobs.folder("scaling"), env=jobs.environment)
-    for line in text.splitlines()[:2]:
-        jobs.wait_until_over("scaling", line.split()[3].rstrip(","))
-    table = jobs.cluster.client("bash", "-c", text.splitlines()[-1].partition(": ")[2])
-    rows = [line.split() for line in table.splitlines()[1:]]
-    check([row[:2] for row in rows] == [["1", "4"], ["2", "4"]], table)
-    return "a table of one and two nodes"
+    numbers = [re.search(r"job (\d+)", line)[1] for line in text.splitlines()]
+    for number in numbers[:2]:
+        jobs.wait_until_over("scaling", number)
+    if subprocess.run([jobs.python, "-c", "import h5py, matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:
+        jobs.wait_until_over("scaling", numbers[2], "FAILED")
+        check("h5py" in jobs.log("scaling"), "no word of what is missing", jobs.log("scaling"))
+        return "one and two nodes; no Python with h5py and matplotlib, so no report"
+    jobs.wait_until_over("scaling", numbers[2])
+    sizes = json.loads((jobs.output("scaling") / "report/summary.json").read_text())["run"]
+    check([(size["ranks"], size["iterations"]) for size in sizes] == [(1, 4), (2, 4)], f"{sizes}", jobs.log("scaling"))
+    check(sizes[1]["tokens"] > 1.5 * sizes[0]["tokens"], f"{sizes}")
+    return "one and two nodes, their report behind them"
 
 
 LONG = [four_nodes, as_mpiexec, longer_straight, time_limit, cancelled_anywhere, dead_nodes, whole_pipeline, scaling]

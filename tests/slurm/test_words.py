@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What slurm/common.sh makes of words and of status.json; needs no Slurm.
+"""What the scripts of slurm/ make of words and of status.json; needs no Slurm.
 
 python3 tests/slurm/test_words.py
 """
@@ -10,7 +10,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-COMMON = Path(__file__).resolve().parents[2] / "slurm/common.sh"
+SLURM = Path(__file__).resolve().parents[2] / "slurm"
+COMMON = SLURM / "common.sh"
 TASK = {"SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "5", "SLURM_ARRAY_TASK_ID": "2"}
 STATUS = '{\n  "state": "stopped",\n  "iteration": 3,\n  "iterations": 10,\n  "time": "T",\n  "why": "SIG, \\"x\\""\n}'
 
@@ -51,6 +52,61 @@ class Words(unittest.TestCase):
     def test_a_task_of_an_array_is_named_as_such(self) -> None:
         self.assertEqual(run_bash('echo "$taper_id"', **TASK).stdout, "5_2\n")
         self.assertEqual(run_bash('echo "$taper_id"', SLURM_JOB_ID="7").stdout, "7\n")
+
+
+class ScalingStudy(unittest.TestCase):
+    """slurm/scaling.sh with an sbatch that writes down what it was told."""
+
+    def setUp(self) -> None:
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        self.program("sbatch", 'case "$*" in *=8\\ *) exit 1 ;; esac\n'
+                     'printf "%s\\n" "$*" >> "$FOLDER/told"; wc -l < "$FOLDER/told"')
+        self.program("taper", 'case "${@: -1}" in Output/Directory) echo "${OUT:-out}" ;; *) echo 16 ;; esac')
+
+    def program(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (self.folder / name).chmod(0o755)
+
+    def submit(self, *words: str, **environment: str) -> tuple[int, list[list[str]], str]:
+        """Exit code, what sbatch was told, and what the script said."""
+        variables = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", "FOLDER": str(self.folder),
+                     "TAPER_COMMAND": "taper", **environment}
+        done = subprocess.run([SLURM / "scaling.sh", *words], text=True, env=variables, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        (self.folder / "told").touch()
+        told = [line.split() for line in (self.folder / "told").read_text().splitlines()]
+        return done.returncode, told, done.stdout
+
+    def test_nodes(self) -> None:
+        code, told, _ = self.submit("1 2", "--ntasks-per-node=4", "--gpus=4", "--", "run.yaml", "--", "--time=5")
+        self.assertEqual(code, 0)
+        for line, nodes in zip(told, ("1", "2")):
+            self.assertEqual(line[1:4], ["--ntasks-per-node=4", "--gpus=4", f"--nodes={nodes}"])
+            self.assertEqual(line[5:], ["run.yaml", "--set", "Output/Directory=out/nodes-%N"])
+        self.assertEqual(told[2][1:3], ["--time=5", "--dependency=afterany:1:2"])
+        self.assertEqual(told[2][4:], ["--scaling", "out/nodes-1", "out/nodes-2", "--output", "out/report"])
+
+    def test_ranks_and_weak_scaling(self) -> None:
+        code, told, _ = self.submit("--weak", "--ranks", "1 4", "--", "run.yaml")
+        self.assertEqual(code, 0)
+        self.assertEqual([line[1] for line in told[:2]], ["--ntasks=1", "--ntasks=4"])
+        for line, prompts in zip(told, (16, 64)):
+            self.assertEqual(line[4:], ["--set", "Output/Directory=out/ranks-%n", "--set", f"Rollout/Prompts={prompts}"])
+
+    def test_a_size_that_is_refused_leaves_the_others_their_report(self) -> None:
+        code, told, said = self.submit("1 8", "--", "run.yaml")
+        self.assertEqual(code, 1)
+        self.assertIn("--dependency=afterany:1", told[1])
+        self.assertIn("not submitted: nodes 8", said)
+        code, told, _ = self.submit("8", "--", "run.yaml")
+        self.assertEqual((code, len(told)), (1, 2))
+
+    def test_bad_words(self) -> None:
+        for words in (["--strong", "1", "--", "x"], ["1,2", "--", "x"], ["1", "x"], ["1", "--"]):
+            self.assertEqual(self.submit(*words)[:2], (2, []))
+        self.assertEqual(self.submit("1", "--", "x", OUT="out-%n")[:2], (2, []))
 
 
 class Status(unittest.TestCase):

@@ -46,6 +46,10 @@ ADAPTIVE = {
     "forecast": "when the policy expected the end of the generation: a mean and a range that "
     "should hold it 80 % of the time",
 }
+SCALING = {
+    "speed-up": "throughput relative to the fewest ranks of the study",
+    "efficiency": "speed-up by how many times the ranks are; 100 % is ideal",
+}
 PROFILE = {
     "latency profile": "measured times of single steps for each degree, from which the layout "
     "policy computes",
@@ -85,6 +89,8 @@ def glossary(pictures: list[str], phases: list[str]) -> Table:
     else:
         words |= FINE_TUNING if "fine_tuning" in shown else {}
         words |= RUN if phases or shown - {"fine_tuning"} else {}
+    if "scaling" in shown:
+        words |= SCALING
     if "update" in shown:
         words |= UPDATE
     if shown & ADAPTIVE_PICTURES:

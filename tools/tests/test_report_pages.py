@@ -28,7 +28,7 @@ from taper_report import make_report
 
 class Words(ReportCase):
     def test_every_picture_has_a_sentence(self) -> None:
-        self.assertEqual(set(CAPTIONS), {name for name, _, _ in FIGURES} | {"profile"})
+        self.assertEqual(set(CAPTIONS), {name for name, _, _ in FIGURES} | {"profile", "scaling"})
         output = make_report([self.make_run("run", make_numbers(12))], None)
         markdown, page = (output / "index.md").read_text(), (output / "index.html").read_text()
         for picture in output.glob("*.png"):
