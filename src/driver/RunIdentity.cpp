@@ -66,8 +66,9 @@ Facts machine_facts(const Ranks& ranks, const Placement& placement) {
 Facts transport_facts(const Ranks& ranks) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-  Facts facts = transport_settings(environment);
-  facts["library"] = mpi_library();
+  const std::string library = mpi_library();
+  Facts facts = transport_settings(environment, library);
+  facts["library"] = library;
   facts["waiting"] = ranks.world().wait() == WaitPolicy::kYield ? "yields" : "blocks";
   return facts;
 }
@@ -89,9 +90,13 @@ Facts clock_facts() {
 
 }  // namespace
 
-Facts transport_settings(const std::vector<std::string>& environment) {
-  constexpr std::string_view kPrefixes[] = {"UCX_", "MPIR_CVAR_", "FI_", "NCCL_", "OMPI_MCA_"};
-  constexpr std::string_view kHarmless[] = {"LOG", "DEBUG", "WARN", "STATS", "VFS", "VERBOSE"};
+Facts transport_settings(const std::vector<std::string>& environment, const std::string& library) {
+  const bool is_open_mpi = library.starts_with("Open MPI");
+  const std::string_view prefixes[] = {"UCX_", "FI_", "NCCL_",
+                                       is_open_mpi ? "OMPI_MCA_" : "MPIR_CVAR_"};
+  // What is written where, and which ranks may share cores.
+  constexpr std::string_view kHarmless[] = {"LOG", "DEBUG",   "WARN", "STATS",
+                                            "VFS", "VERBOSE", "rmaps"};
   Facts facts;
   for (const std::string& entry : environment) {
     const auto equals = entry.find('=');
@@ -99,7 +104,7 @@ Facts transport_settings(const std::vector<std::string>& environment) {
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
     const auto holds = [&](std::string_view word) { return name.find(word) != std::string::npos; };
     if (equals == std::string::npos ||
-        std::none_of(std::begin(kPrefixes), std::end(kPrefixes), begins) ||
+        std::none_of(std::begin(prefixes), std::end(prefixes), begins) ||
         std::any_of(std::begin(kHarmless), std::end(kHarmless), holds))
       continue;
     facts[name] = entry.substr(equals + 1);

@@ -16,9 +16,9 @@ namespace taper {
 ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const Ranks& ranks,
                                 const Placement& placement);
 
-// Of an environment as lines "NAME=value": the settings of the transport that change its speed,
-// without those of logging and debugging. Sorted by name.
-Facts transport_settings(const std::vector<std::string>& environment);
+// Of an environment as lines "NAME=value": the settings of the transport that change its speed
+// under this MPI library ("MPICH 4.0.2"), without those of logging and debugging. Sorted by name.
+Facts transport_settings(const std::vector<std::string>& environment, const std::string& library);
 
 // The parts of an identity by name, in the order of their importance.
 struct IdentityPart {

@@ -11,13 +11,21 @@ using namespace taper;
 using namespace taper::test;
 
 TEST_CASE("settings of the transport count, those of its logging do not") {
-  const Facts facts = transport_settings({"UCX_TLS=tcp,self", "SHELL=sh", "MPIR_CVAR_NOLOCAL=1",
-                                          "UCX_LOG_LEVEL=info", "MPIR_CVAR_DEBUG_SUMMARY=1",
-                                          "UCX_NET_DEVICES=", "UCX", "OMPI_MCA_btl=tcp,self"});
-  CHECK(facts == Facts{{"UCX_TLS", "tcp,self"},
-                       {"MPIR_CVAR_NOLOCAL", "1"},
-                       {"UCX_NET_DEVICES", ""},
-                       {"OMPI_MCA_btl", "tcp,self"}});
+  const std::vector<std::string> environment{"UCX_TLS=tcp,self",
+                                             "SHELL=sh",
+                                             "MPIR_CVAR_NOLOCAL=1",
+                                             "UCX_LOG_LEVEL=info",
+                                             "MPIR_CVAR_DEBUG_SUMMARY=1",
+                                             "UCX_NET_DEVICES=",
+                                             "UCX",
+                                             "OMPI_MCA_btl=tcp,self",
+                                             "OMPI_MCA_rmaps_base_oversubscribe=1"};
+  const Facts both{{"UCX_TLS", "tcp,self"}, {"UCX_NET_DEVICES", ""}};
+  Facts mpich = both, open_mpi = both;
+  mpich["MPIR_CVAR_NOLOCAL"] = "1";
+  open_mpi["OMPI_MCA_btl"] = "tcp,self";
+  CHECK(transport_settings(environment, "MPICH 4.0.2") == mpich);
+  CHECK(transport_settings(environment, "Open MPI v4.1.4") == open_mpi);
 }
 
 TEST_CASE("an identity survives as text") {
