@@ -20,6 +20,7 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 template <std::integral T>
 std::string join(const std::vector<T>& numbers, std::string_view separator = ", ") {
   std::vector<std::string> words;
+  words.reserve(numbers.size());
   for (const T number : numbers) words.push_back(std::to_string(number));
   return join(words, separator);
 }

@@ -61,8 +61,8 @@ class IterationLog {
  public:
   // Goes on after `finished` iterations, 0 for a new run: what lies beyond in older results is
   // dropped.
-  IterationLog(const std::filesystem::path& directory, const std::string& config, int ranks,
-               std::int64_t finished);
+  IterationLog(const std::filesystem::path& directory, const std::string& config,
+               const JobSize& job, std::int64_t finished);
 
   // Throws Error where the results in a directory, which need not have any, cannot be gone on with:
   // a line of metrics.jsonl is broken. Changes nothing.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iterator>
 #include <sstream>
+#include <system_error>
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
@@ -25,12 +26,15 @@ std::optional<LengthLaw> law_named(const std::string& name) {
 }
 
 std::string no_run_text(const std::string& from) {
+  const std::string is = std::string(kName) + " is " + path_text(from) + " (";
+  std::error_code ignored;
+  if (fs::exists(from, ignored)) return is + "no run.h5 in it); name the output directory of a run";
   std::vector<std::string> laws;
   for (const auto& [name, law] : named_length_laws()) laws.push_back(name);
   const std::string similar = nearest(from, laws);
-  return std::string(kName) + " is " + path_text(from) + " (neither a law of lengths, which are " +
-         join(laws) + ", nor a directory with the run.h5 of a run); " +
-         (similar.empty() ? path_advice(from) : "did you mean " + similar + "?");
+  return is + "neither a law of lengths nor a directory); " +
+         (!similar.empty() ? "did you mean " + similar + "?"
+                           : path_advice(from) + ", or name a law: " + join(laws));
 }
 
 // A line for each iteration: its number, and its lengths.
@@ -48,7 +52,8 @@ std::string recorded_text(const std::string& from, int limit) {
                                     << " (its run.h5 holds no responses); name another run");
   TAPER_VALIDATE(longest <= limit, kName << " is " << path_text(from) << " (it has responses of "
                                          << longest << " tokens, Rollout/Max New Tokens is "
-                                         << limit << "); raise Rollout/Max New Tokens");
+                                         << limit << "); raise Rollout/Max New Tokens to "
+                                         << longest);
   return text.str();
 }
 

@@ -42,7 +42,7 @@ const char* finish_text(FinishReason finish) {
     case FinishReason::kEos:
       return "end of sequence";
     case FinishReason::kStop:
-      return "stop string";
+      return "stop string, or given length";
     case FinishReason::kLength:
       return "length limit";
     case FinishReason::kAbort:

@@ -96,14 +96,14 @@ ExitCode TrainJob::run(const ResumePoint& from) {
       TAPER_WARN(loss);
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
-    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.size(), finished_);
+    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.job_size(), finished_);
     status_.write(RunState::kRunning, finished_);
   }
   return run_iterations();
 }
 
 ExitCode TrainJob::run_iterations() {
-  announce_evaluations();
+  announce();
   if (finished_ >= options_.training.iterations)
     TAPER_INFO("nothing to do: iteration " << finished_ << " of " << options_.training.iterations
                                            << " is finished (raise Training/Iterations to go on)");
@@ -326,6 +326,7 @@ std::vector<Sample> TrainJob::rollout(const std::vector<Prompt>& prompts,
   if (must_stop()) return {};
   timer.start("reward");
   std::vector<Sample> mine;
+  mine.reserve(completions.size());
   for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
   return judge_.finish(std::move(mine), [this] { return must_stop(); });
 }

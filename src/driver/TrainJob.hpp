@@ -65,7 +65,8 @@ class TrainJob {
   void report_differences(const StateInfo& state) const;
   void create();
   void warn_of_repeated_prompts() const;
-  void announce_evaluations() const;
+  // What rewards and scores are of, into the log.
+  void announce() const;
   std::string memory_advice() const;
   std::int64_t restore(const ResumePoint& from);
   ExitCode run_iterations();

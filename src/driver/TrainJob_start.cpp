@@ -82,7 +82,11 @@ void TrainJob::warn_of_repeated_prompts() const {
                                    << "): an iteration has the same prompt several times");
 }
 
-void TrainJob::announce_evaluations() const {
+void TrainJob::announce() const {
+  if (!options_.rollout.lengths.empty())
+    TAPER_INFO("responses end as Rollout/Lengths says ("
+               << options_.rollout.lengths << "), not where the model ends them: what is measured "
+               << "are times, what is learned means nothing");
   if (!evaluation_.is_on()) return;
   TAPER_INFO("held-out scores are of "
              << evaluation_.description()

@@ -91,7 +91,9 @@ TEST_CASE("what gives no lengths is refused by its name") {
   };
   refuses("heavy-tale", kLimit, "did you mean heavy-tail?");
   refuses((scratch / "nothing").string(), kLimit,
-          "nor a directory with the run.h5 of a run); check the path");
+          "neither a law of lengths nor a directory); check the path");
+  refuses(scratch.path().string(), kLimit, "no run.h5 in it");
+  barrier(f.ranks.world());
   refuses(recorded_run(scratch, f), 20, "responses of 21 tokens, Rollout/Max New Tokens is 20");
   barrier(f.ranks.world());
   if (f.ranks.rank() == 0) RunFile(scratch / "run.h5").save();

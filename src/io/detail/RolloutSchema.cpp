@@ -62,7 +62,7 @@ void add_samples(std::vector<DatasetRule>& d) {
                  {"samples"},
                  "1",
                  "why the response ended: 0 eos, 1 stop, 2 length, 3 abort",
-                 " (end of sequence, stop string or id, length limit, aborted)"});
+                 " (end of sequence, stop string or id or a given length, length limit, aborted)"});
   add_column(d, {"/rewards",
                  kF32,
                  {"samples", "components"},

@@ -21,6 +21,8 @@ std::vector<AttributeRule> attributes() {
           {"/machine", "host", kText, "of rank 0"},
           {"/machine", "hardware_threads", kText, "of the host"},
           {"/machine", "ranks", kText, "of the job", "-", kMaybe},
+          {"/machine", "ranks_per_host", kText, "on the host of rank 0", "-", kMaybe},
+          {"/machine", "threads_per_rank", kText, "of rank 0", "-", kMaybe},
           {"/timing", "columns", kText, "`min, mean, max over ranks`", "-", kMaybe},
           {"/<table>", "kind", kText, "`records`: a table of records, for example decisions", "-",
            kMaybe}};
