@@ -50,14 +50,17 @@ for size in $sizes; do
     jobs+=":$job" directories+=("$output/$unit-$size")
     printf '%s %s: job %s, %s/%s-%s\n' "$size" "$unit" "$job" "$output" "$unit" "$size"
   else
-    refused+=("$size")
+    refused+=("$size $unit")
   fi
 done
 if [[ ${#directories[@]} -gt 0 ]]; then
   # What the runs need (GPUs, ranks, whole nodes) a report does not.
   sbatch_options=(${rest[@]+"${rest[@]}"}) job_options=("--dependency=afterany$jobs")
-  job="$(submit report.sbatch --scaling "${directories[@]}" --output "$output/report")"
-  printf 'report: job %s, %s/report/index.html (by hand: taper report --scaling %s --output %s/report)\n' "$job" \
-    "$output" "${directories[*]}" "$output"
+  if job="$(submit report.sbatch --scaling "${directories[@]}" --output "$output/report")"; then
+    printf 'report: job %s, %s/report/index.html\n' "$job" "$output"
+  else
+    refused+=("(report)")
+  fi
+  printf 'report by hand: taper report --scaling %s --output %s/report\n' "${directories[*]}" "$output"
 fi
-[[ ${#refused[@]} -eq 0 ]] || { printf 'error: not submitted: %s %s\n' "$unit" "${refused[*]}" >&2; exit 1; }
+[[ ${#refused[@]} -eq 0 ]] || { printf 'error: not submitted: %s\n' "${refused[*]}" >&2; exit 1; }

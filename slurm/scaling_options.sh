@@ -9,5 +9,6 @@ scaling_options=(
   --set Rollout/Lengths=heavy-tail
   --set "Algorithm/Max Rounds=1" # of dynamic sampling, whose number follows from the answers
   --set Checkpoint/Every=0
+  --set "Critic/Warmup Iterations=0" # in which policies do not learn
   --set Evaluation/Every=0 --set "Evaluation/Best By=" --set Evaluation/Patience=0
 )

@@ -32,6 +32,6 @@ value_of() {
 # submit SCRIPT WORDS...: with sbatch_options and job_options; prints the job's number.
 submit() {
   local id
-  id="$(sbatch --parsable "${sbatch_options[@]}" ${job_options[@]+"${job_options[@]}"} "$here/$1" "${@:2}")" || return
+  id="$(sbatch --parsable ${sbatch_options[@]+"${sbatch_options[@]}"} ${job_options[@]+"${job_options[@]}"} "$here/$1" "${@:2}")" || return
   printf '%s' "${id%%;*}"
 }

@@ -128,6 +128,15 @@ def fact_rows(runs: list[NamedRun]) -> list[list[str]]:
     ]
 
 
+def tables_of_origin(runs: list[NamedRun]) -> list[Table]:
+    tables = []
+    if differing := differing_parameters(runs):
+        head = ["parameter", *(named.name for named in runs)]
+        rows = [head, *([k, *v] for k, v in differing.items())]
+        tables.append(Table("Parameters that differ", rows, False))
+    return [*tables, Table("Where it ran", fact_rows(runs), False)]
+
+
 def make_page(runs: list[NamedRun], groups: list[Group], pictures: list[Picture]) -> Page:
     tables = [Table("Summary", summary_table(groups))]
     for named in runs:
@@ -136,18 +145,7 @@ def make_page(runs: list[NamedRun], groups: list[Group], pictures: list[Picture]
             tables.append(
                 Table("Time by phase" + (f", {named.name}" if len(runs) > 1 else ""), rows)
             )
-    if len(runs) > 1:
-        differing = differing_parameters(runs)
-        head = ["parameter", *(named.name for named in runs)]
-        if differing:
-            tables.append(
-                Table(
-                    "Parameters that differ",
-                    [head, *([k, *v] for k, v in differing.items())],
-                    False,
-                )
-            )
-    tables.append(Table("Where it ran", fact_rows(runs), False))
+    tables += tables_of_origin(runs)
     span = [f"{named.name}: {span_text(named.run)}" for named in runs]
     phases = {phase: None for named in runs for phase in phase_table(named.run)[1]}
     if phases and len(runs) > 1:
@@ -208,7 +206,8 @@ def make_scaling_report(run_directories: list[Path], output: Path | None) -> Pat
     if not studies:
         raise ReadError("no run is left to report")
     output = output or Path("report")
-    write_pages(scaling_page(studies), output)
+    runs = [named for study in studies for named in study.runs]
+    write_pages(scaling_page(studies, problems, tables_of_origin(runs)), output)
     write_whole(output / "summary.json", json.dumps(scaling_figures(studies), indent=2).encode())
     print("\n".join(console_table(scaling_rows(studies))))
     return output

@@ -13,6 +13,7 @@ taper_root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)"
 source "$taper_root/tools/setup.sh"
 source "$taper_root/slurm/scaling_options.sh"
 taper="$TAPER_BUILD_DIR/default/bin/taper"
+[[ -x "$taper" ]] || { complain "there is no $taper: cmake --preset default && cmake --build --preset default"; exit 2; }
 mkdir -p "$1"
 output="$(realpath "$1")"
 shift

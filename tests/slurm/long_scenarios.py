@@ -108,7 +108,7 @@ def scaling(jobs: Jobs) -> str:
     words = jobs.runs.train(jobs.tiny, jobs.output("scaling"), **{**TINY, "Training__Iterations": 5})[1:]
     script = [jobs.scripts / "scaling.sh", "--weak", "1 2", "--ntasks-per-node=1", "--", *words]
     text = jobs.cluster.client(*script, cwd=jobs.folder("scaling"), env=jobs.environment)
-    numbers = [re.search(r"job (\d+)", line)[1] for line in text.splitlines()]
+    numbers = [re.search(r"job (\d+)", line)[1] for line in text.splitlines()[:3]]
     for number in numbers[:2]:
         jobs.wait_until_over("scaling", number)
     if subprocess.run([jobs.python, "-c", "import h5py, matplotlib"], stderr=subprocess.DEVNULL).returncode != 0:

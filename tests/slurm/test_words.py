@@ -99,9 +99,15 @@ class ScalingStudy(unittest.TestCase):
         code, told, said = self.submit("1 8", "--", "run.yaml")
         self.assertEqual(code, 1)
         self.assertIn("--dependency=afterany:1", told[1])
-        self.assertIn("not submitted: nodes 8", said)
+        self.assertIn("not submitted: 8 nodes", said)
         code, told, _ = self.submit("8", "--", "run.yaml")
         self.assertEqual((code, len(told)), (1, 2))
+
+    def test_a_report_that_is_refused_can_be_made_by_hand(self) -> None:
+        code, told, said = self.submit("1", "--", "run.yaml", "--", "--time=8 ")
+        self.assertEqual((code, len(told)), (1, 1))
+        self.assertIn("report by hand: taper report --scaling out/nodes-1 --output out/report", said)
+        self.assertIn("not submitted: (report)", said)
 
     def test_bad_words(self) -> None:
         for words in (["--strong", "1", "--", "x"], ["1,2", "--", "x"], ["1", "x"], ["1", "--"]):

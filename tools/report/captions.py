@@ -39,9 +39,9 @@ CAPTIONS = {
     "forecasts": "How often a generation ended before the policy's forecasts of its end (bars) "
     "and how often that should be (lines); the forecasts of one generation err alike, so that few"
     " generations say little.",
-    "scaling": "Tokens of prompts and responses by the seconds of an iteration on all ranks "
-    "together, over the number of ranks, and which share of the dashed line is reached: that goes "
-    "through the fewest ranks, and as many times the ranks are as many times as fast on it.",
+    "scaling": "Left: tokens of prompts and responses per second, all ranks together, on "
+    "logarithmic axes; the dashed line is ideal: twice the ranks, twice the speed. Right: the "
+    "throughput of a rank as a share of that on the fewest ranks.",
     "profile": "Measured times of steps that every layout decision rests on: where the curve of "
     "one degree in the upper right panel is below the others, layouts of that degree are the "
     "fastest for so many sequences.",

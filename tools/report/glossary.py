@@ -48,7 +48,7 @@ ADAPTIVE = {
 }
 SCALING = {
     "speed-up": "throughput relative to the fewest ranks of the study",
-    "efficiency": "speed-up by how many times the ranks are; 100 % is ideal",
+    "efficiency": "speed-up divided by the factor of ranks; 100 % is ideal",
 }
 PROFILE = {
     "latency profile": "measured times of single steps for each degree, from which the layout "

@@ -5,6 +5,7 @@ The first iteration of each run warms up and is left out, as are those that not 
 the throughput per rank relative to the fewest ranks of the study: the same figure for strong scaling (equal work) and
 for weak scaling (equal work per rank).
 """
+import itertools
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, PercentFormatter
 
 from report.captions import CAPTIONS
-from report.data import Group, NamedRun, finite_points, load_runs, phase_table, short_names
+from report.data import (
+    Group,
+    NamedRun,
+    differing_parameters,
+    finite_points,
+    load_runs,
+    phase_table,
+    short_names,
+)
 from report.glossary import glossary
 from report.pages import Page, Picture, Table
 from report.rows import plain
@@ -25,16 +34,18 @@ from report.words import count_text
 from taper_h5 import ReadError, Run
 
 HEAD = (
-    "study,ranks,iterations,tokens of an iteration,iteration (s),generation (s),training (s),"
+    "study,ranks,threads,iterations,tokens of an iteration,iteration (s),generation (s),training (s),"
     "tokens/s,speed-up,efficiency"
 )
+MAY_DIFFER = ("Output/Directory", "Rollout/Prompts", "Rollout/Profile")
 
 
 @dataclass(frozen=True)
 class Size:
-    """Medians over the iterations that count."""
+    """Medians over the iterations that count; throughput is all their tokens by all their seconds."""
 
     ranks: int
+    threads: str  # of a rank; "-" in older files
     iterations: int
     tokens: float  # prompts and responses of an iteration
     step_s: float
@@ -81,6 +92,12 @@ def ranks_of(run: Run) -> int:
     return int(ranks)
 
 
+def _seconds(run: Run) -> float:
+    """Of all iterations, without checkpoints: a short run has one at its end, a real one rarely."""
+    saving = run.metrics.get("timing_s/save_checkpoint", np.zeros(len(run.steps)))
+    return float(np.nansum(run.metrics["timing_s/step"]) - np.nansum(saving))
+
+
 def measure(run: Run) -> Size:
     def median(*metrics: str) -> float:
         """Of their sum; what an iteration lacks is 0: a critic may learn alone at first."""
@@ -90,12 +107,13 @@ def measure(run: Run) -> Size:
     ranks = ranks_of(run)
     return Size(
         ranks,
+        run.facts.get("machine/threads_per_rank", "-"),
         len(run.steps),
         median("perf/total_num_tokens"),
         median("timing_s/step"),
         median("timing_s/gen"),
         median("timing_s/update_actor", "timing_s/update_critic"),
-        median("perf/throughput") * ranks,
+        float(np.nansum(run.metrics["perf/total_num_tokens"]) / _seconds(run)),
     )
 
 
@@ -119,34 +137,43 @@ def studies_of(run_directories: list[Path]) -> tuple[list[Study], list[str]]:
         found.setdefault(named.directory.resolve().parent, []).append(named)
     labels = short_names(list(found)) if found else []
     studies = []
-    for i, (label, runs) in enumerate(zip(labels, found.values())):
-        colour = COLOURS[i % len(COLOURS)]
-        studies.append(_make_study(label if len(found) > 1 else "", label, colour, runs, problems))
+    for label, runs, colour in zip(labels, found.values(), itertools.cycle(COLOURS)):
+        runs.sort(key=lambda named: ranks_of(named.run))
+        common = set.intersection(*(set(named.run.steps[1:].tolist()) for named in runs))
+        if not common:
+            problems.append(f"left out: {label} (its runs have no iteration in common)")
+            continue
+        prefix = f"{label}, " if len(found) > 1 else ""
+        kept = [
+            replace(named, name=prefix + name, run=only_steps(named.run, common))
+            for name, named in zip(_names(runs), runs)
+        ]
+        studies.append(Study(label, colour, kept, [measure(named.run) for named in kept]))
+        problems += [f"{label}: {problem}" for problem in _differences(runs, studies[-1])]
     return studies, problems
 
 
-def _make_study(
-    prefix: str, label: str, colour: str, runs: list[NamedRun], problems: list[str]
-) -> Study:
-    """The iterations that all runs have behind their first ones."""
-    runs = sorted(runs, key=lambda named: ranks_of(named.run))
-    common = set.intersection(*(set(named.run.steps[1:].tolist()) for named in runs))
-    if not common:
-        raise ReadError(f"the runs of {label} have no iteration in common")
-    if any(len(named.run.steps) - 1 > len(common) for named in runs):
-        problems.append(f"{label}: compared over the {len(common)} iterations that all runs have")
+def _names(runs: list[NamedRun]) -> list[str]:
+    """By their ranks, and their directories where ranks are equal."""
     ranks = [ranks_of(named.run) for named in runs]
-    names = [
-        count_text(n, "rank") if ranks.count(n) == 1 else f"{count_text(n, 'rank')} ({named.name})"
+    return [
+        count_text(n, "rank") + (f" ({named.name})" if ranks.count(n) > 1 else "")
         for n, named in zip(ranks, runs)
     ]
-    kept = [
-        replace(
-            named, name=f"{prefix}, {name}" if prefix else name, run=only_steps(named.run, common)
-        )
-        for name, named in zip(names, runs)
-    ]
-    return Study(label, colour, kept, [measure(named.run) for named in kept])
+
+
+def _differences(runs: list[NamedRun], study: Study) -> list[str]:
+    """Why these runs should not be compared."""
+    problems = []
+    count = study.sizes[0].iterations
+    if any(len(named.run.steps) - 1 > count for named in runs):
+        problems.append(f"compared over the {count} iterations that all runs have")
+    if len({size.threads for size in study.sizes}) > 1:
+        problems.append("ranks have different numbers of threads")
+    other = [name for name in differing_parameters(runs) if name not in MAY_DIFFER]
+    if other:
+        problems.append(f"parameters differ ({', '.join(other)})")
+    return problems
 
 
 def scaling_rows(studies: list[Study]) -> list[list[str]]:
@@ -158,7 +185,7 @@ def scaling_rows(studies: list[Study]) -> list[list[str]]:
         ):
             figures = (size.tokens, size.step_s, size.gen_s, size.train_s, size.tokens_per_s)
             rows.append(
-                [study.label, str(size.ranks), str(size.iterations), *map(plain, figures)]
+                [study.label, str(size.ranks), size.threads, str(size.iterations), *map(plain, figures)]
                 + [f"{speed_up:.2f}", f"{100 * efficiency:.0f} %"]
             )
     return rows
@@ -200,32 +227,30 @@ def _ranks_axis(ax: Axes, studies: list[Study]) -> None:
     ax.set_xlabel("ranks")
 
 
-def scaling_page(studies: list[Study]) -> Page:
+def scaling_page(studies: list[Study], problems: list[str], more: list[Table]) -> Page:
+    """`more`: tables below all others."""
     groups = [Group(study.label, study.colour, study.runs) for study in studies]
     runs = [named for study in studies for named in study.runs]
+    drawn = {"scaling": draw_scaling(studies), "step_time": draw_step_time(groups)}
+    headings = {"scaling": "Scaling", "step_time": "Time by phase"}
     pictures = [
-        Picture("scaling.png", "Scaling", render(draw_scaling(studies)), CAPTIONS["scaling"])
+        Picture(f"{name}.png", headings[name], render(figure), CAPTIONS[name])
+        for name, figure in drawn.items()
+        if figure is not None
     ]
-    times = draw_step_time(groups)
-    if times is not None:
-        pictures.append(
-            Picture("step_time.png", "Time by phase", render(times), CAPTIONS["step_time"])
-        )
     tables = [Table("Summary", scaling_rows(studies))]
     tables += [Table(f"Time by phase, {named.name}", phase_rows(named)) for named in runs]
-    phases = {phase: None for named in runs for phase in phase_table(named.run)[1]}
-    terms = glossary(["scaling", "step_time"], list(phases))
     lead = (
-        "without the first iteration of each run, which warms up; the summary has medians over iterations, times by "
-        "phase are sums and means"
+        "Without the first iteration of each run, which warms up. Times of the summary are medians over iterations, "
+        "tokens/s all tokens by all seconds without checkpoints; times by phase are sums and means."
     )
     return Page(
         f"Scaling, {', '.join(study.label for study in studies)}",
-        lead,
-        tables,
+        " ".join([lead, *(f"Warning: {problem}." for problem in problems)]),
+        tables + more,
         pictures,
         {named.name: named.run.config for named in runs},
-        terms,
+        glossary(list(drawn), [*{phase: 0 for named in runs for phase in phase_table(named.run)[1]}]),
     )
 
 

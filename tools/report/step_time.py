@@ -143,7 +143,7 @@ def _draw_bars(runs: list[NamedRun]) -> Figure:
     if max(shares) > 1e-4:
         names.append("other")
     figure, (ax,) = new_figure(
-        "Time of an iteration by phase, mean over the run", [0.9 + 0.42 * len(runs)]
+        "Time of an iteration by phase, mean over iterations", [0.9 + 0.42 * len(runs)]
     )
     left = np.zeros(len(runs))
     for i, name in enumerate(names):

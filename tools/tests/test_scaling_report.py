@@ -63,8 +63,8 @@ class Scaling(ReportCase):
         self.assertEqual(
             lines,
             [
-                "study 2 3 1,200 3.2 1.6 0.8 375 1.00 100 %".split(),
-                "study 4 3 1,200 2 1 0.5 600 1.60 80 %".split(),
+                "study 2 - 3 1,200 3.2 1.6 0.8 375 1.00 100 %".split(),
+                "study 4 - 3 1,200 2 1 0.5 600 1.60 80 %".split(),
             ],
         )
         self.check_pages(self.root / "report", {"scaling.png", "step_time.png"})
@@ -111,9 +111,36 @@ class Scaling(ReportCase):
         (two / "status.json").write_text('{"state": "stopped"}')
         code, out, said = self.report(four, two)
         self.assertEqual(code, 0)
-        self.assertEqual([line.split()[2:5] for line in out.splitlines()[1:3]], [["2", "1,200", "3.1"], ["2", "1,200", "2.1"]])
+        self.assertEqual([line.split()[3:6] for line in out.splitlines()[1:3]], [["2", "1,200", "3.1"], ["2", "1,200", "2.1"]])
         self.assertIn(f"warning: {two} is not completed (status.json: stopped)", said)
         self.assertIn("warning: study: compared over the 2 iterations that all runs have", said)
+        page = (self.root / "report/index.md").read_text()
+        self.assertIn("Warning: study: compared over the 2 iterations", page)
+        self.assertIn("| status/state | stopped | - |", page)
+
+    def test_what_makes_runs_different_is_told(self) -> None:
+        one, two = (numbers([1.0, 1.0], n) for n in (1, 2))
+        two = replace(two, config=two.config.replace("Beta1: 0.9", "Beta1: 0.8"))
+        runs = [self.make_size("study/one", 1, one), self.make_size("study/two", 2, two)]
+        for directory, threads in zip(runs, ("2", "1")):
+            with h5py.File(directory / "run.h5", "r+") as file:
+                file["machine"].attrs["threads_per_rank"] = np.bytes_(threads)
+        _, problems = studies_of(runs)
+        self.assertEqual(
+            problems,
+            [
+                "study: ranks have different numbers of threads",
+                "study: parameters differ (Optimizer/Beta1)",
+            ],
+        )
+
+    def test_runs_without_a_common_iteration(self) -> None:
+        late = numbers([1.0, 1.0, 1.0], 2)
+        late = replace(late, steps=late.steps + 10)
+        runs = [self.make_size("study/one", 1, numbers([1.0, 1.0, 1.0], 1)), self.make_size("study/two", 2, late)]
+        studies, problems = studies_of(runs)
+        self.assertEqual((studies, len(problems)), ([], 1))
+        self.assertIn("no iteration in common", problems[0])
 
     def test_equal_ranks_are_told_apart(self) -> None:
         runs = [self.make_size(f"study/{name}", 2, numbers([1.0, 1.0], 2)) for name in ("tp1", "tp2")]
