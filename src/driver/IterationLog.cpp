@@ -181,7 +181,7 @@ MetricValues group_metrics(const GroupSelection& groups) {
 }
 
 IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,
-                           const JobSize& job, std::int64_t finished)
+                           const Facts& job, std::int64_t finished)
     : first_iteration_(finished + 1),
       log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
       run_file_(directory / "run.h5") {
@@ -201,9 +201,7 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
     }
   }
   run_file_.set_config(config);
-  run_file_.set_machine("ranks", std::to_string(job.ranks));
-  run_file_.set_machine("ranks_per_host", std::to_string(job.ranks_per_host));
-  run_file_.set_machine("threads_per_rank", std::to_string(job.threads_per_rank));
+  for (const auto& [name, value] : job) run_file_.set_machine(name, value);
 }
 
 void IterationLog::require_readable(const std::filesystem::path& directory) {

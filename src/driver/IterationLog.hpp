@@ -11,6 +11,7 @@
 #include "driver/Ranks.hpp"
 #include "io/MetricsLog.hpp"
 #include "io/RunFile.hpp"
+#include "predict/LatencyProfile.hpp"
 #include "rl/CriticTrainer.hpp"
 #include "rl/DynamicSampling.hpp"
 #include "rl/Experience.hpp"
@@ -60,9 +61,9 @@ MetricValues group_metrics(const GroupSelection& groups);
 class IterationLog {
  public:
   // Goes on after `finished` iterations, 0 for a new run: what lies beyond in older results is
-  // dropped.
-  IterationLog(const std::filesystem::path& directory, const std::string& config,
-               const JobSize& job, std::int64_t finished);
+  // dropped. `job`: facts for /machine of run.h5.
+  IterationLog(const std::filesystem::path& directory, const std::string& config, const Facts& job,
+               std::int64_t finished);
 
   // Throws Error where the results in a directory, which need not have any, cannot be gone on with:
   // a line of metrics.jsonl is broken. Changes nothing.

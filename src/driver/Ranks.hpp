@@ -27,13 +27,6 @@ void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>
 // a group that does not start at a multiple of its degree. An empty text passes.
 void require_layout(const std::string& option, const std::string& text, int ranks);
 
-// How a job is spread, for its results.
-struct JobSize {
-  int ranks = 1;
-  int ranks_per_host = 1;  // of the host of rank 0
-  int threads_per_rank = 1;
-};
-
 // The ranks of a run: progress for the watchdog, the groups of all layouts, the execution space.
 struct Ranks {
   // Collective over comm (MPI_COMM_WORLD).
@@ -42,7 +35,6 @@ struct Ranks {
   int rank() const { return groups.world().rank(); }
   int size() const { return groups.world().size(); }
   const Group& world() const { return groups.world(); }
-  JobSize job_size() const { return {size(), ranks_on_host, exec.concurrency()}; }
 
   Progress& progress;
   DivisorChain chain;

@@ -55,10 +55,8 @@ Facts machine_facts(const Ranks& ranks, const Placement& placement) {
   Facts facts{{"cpu", cpu_info("model name")},
               {"cores", std::to_string(mine.host_cores)},
               {"pinned", mine.is_pinned() ? "yes" : "no"},
-              {"threads_per_rank", std::to_string(ranks.exec.concurrency())},
-              {"ranks", std::to_string(ranks.size())},
-              {"ranks_per_node", std::to_string(std::count(nodes.begin(), nodes.end(), nodes[0]))},
-              {"ranks_per_host", std::to_string(ranks.ranks_on_host)}};
+              {"ranks_per_node", std::to_string(std::count(nodes.begin(), nodes.end(), nodes[0]))}};
+  facts.merge(job_facts(ranks));
   if (cluster != nullptr) facts["cluster"] = cluster;
   return facts;
 }
@@ -89,6 +87,12 @@ Facts clock_facts() {
 }
 
 }  // namespace
+
+Facts job_facts(const Ranks& ranks) {
+  return {{"ranks", std::to_string(ranks.size())},
+          {"ranks_per_host", std::to_string(ranks.ranks_on_host)},
+          {"threads_per_rank", std::to_string(ranks.exec.concurrency())}};
+}
 
 Facts transport_settings(const std::vector<std::string>& environment, const std::string& library) {
   const bool is_open_mpi = library.starts_with("Open MPI");

@@ -14,6 +14,7 @@
 #include "driver/IterationName.hpp"
 #include "driver/LaterResults.hpp"
 #include "driver/RolloutFolder.hpp"
+#include "driver/RunIdentity.hpp"
 #include "io/RolloutFile.hpp"
 
 namespace taper {
@@ -96,7 +97,7 @@ ExitCode TrainJob::run(const ResumePoint& from) {
       TAPER_WARN(loss);
     checkpoints_.remove_after(finished_);
     remove_rollouts_after(output / "rollouts", finished_);
-    log_ = std::make_unique<IterationLog>(output, config_text_, ranks_.job_size(), finished_);
+    log_ = std::make_unique<IterationLog>(output, config_text_, job_facts(ranks_), finished_);
     status_.write(RunState::kRunning, finished_);
   }
   return run_iterations();

@@ -11,6 +11,7 @@
 #include "comm/Watchdog.hpp"
 #include "driver/ConfigChanges.hpp"
 #include "driver/LaterResults.hpp"
+#include "driver/RunIdentity.hpp"
 #include "driver/TuningJob.hpp"
 
 namespace taper {
@@ -143,7 +144,7 @@ void TuningJob::start(const ResumePoint& from) {
   report_later_results(folder, done_, Removal::kNow, kUnit);
   checkpoints_.remove_after(done_);
   if (done_ == 0) fs::remove(best_file(folder));  // of a run that this one replaces
-  log_ = std::make_unique<IterationLog>(folder, config_, ranks_.job_size(), done_);
+  log_ = std::make_unique<IterationLog>(folder, config_, job_facts(ranks_), done_);
   status_ = std::make_unique<StatusFile>(folder, steps_);
   status_->write(RunState::kRunning, done_);
 }

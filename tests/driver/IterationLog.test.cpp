@@ -37,7 +37,7 @@ TEST_CASE("figures of values are of the tokens that carry a loss") {
 
 TEST_CASE("a flush brings all iterations so far into run.h5") {
   const Scratch scratch;
-  IterationLog log(scratch.path(), "config", JobSize(), 0);
+  IterationLog log(scratch.path(), "config", {}, 0);
   Sample sample;
   sample.response = {1, 2};
   for (const int iteration : {1, 2, 3})  // faster than the file is written by itself
@@ -51,13 +51,13 @@ TEST_CASE("a flush brings all iterations so far into run.h5") {
 TEST_CASE("a final evaluation counts until the next iteration") {
   const Scratch scratch;
   {
-    IterationLog log(scratch.path(), "config", JobSize(), 0);
+    IterationLog log(scratch.path(), "config", {}, 0);
     log.add(1, {{"training/global_step", 1.0}}, {}, {Sample()});
     CHECK(!log.has_final_evaluation());
     log.add_final_evaluation(1, {{"val/score/mean", 0.5}});
     log.flush();
   }
-  IterationLog log(scratch.path(), "config", JobSize(), 1);
+  IterationLog log(scratch.path(), "config", {}, 1);
   CHECK(log.has_final_evaluation());
   log.add(2, {{"training/global_step", 2.0}}, {}, {Sample()});
   CHECK(!log.has_final_evaluation());
@@ -66,7 +66,7 @@ TEST_CASE("a final evaluation counts until the next iteration") {
 TEST_CASE("a log of metrics that was removed is told") {
   const Scratch scratch;
   CHECK(IterationLog::lost_metrics(scratch.path()).empty());
-  IterationLog(scratch.path(), "config", JobSize(), 0).flush();
+  IterationLog(scratch.path(), "config", {}, 0).flush();
   CHECK(IterationLog::lost_metrics(scratch.path()).empty());
   std::filesystem::remove(scratch / "metrics.jsonl");
   CHECK_THAT(IterationLog::lost_metrics(scratch.path()),
@@ -79,13 +79,13 @@ TEST_CASE("the first iteration of a run is known, however many jobs it takes") {
     log.add(iteration, {{"training/global_step", static_cast<double>(iteration)}}, {}, {Sample()});
   };
   {
-    IterationLog log(scratch.path(), "config", JobSize(), 4);  // from another run's checkpoint
+    IterationLog log(scratch.path(), "config", {}, 4);  // from another run's checkpoint
     CHECK(log.first_iteration() == 5);
     log.add_final_evaluation(4, {{"val/score/mean", 0.5}});  // of what the run began with
     add(log, 5);
     add(log, 6);
     log.flush();
   }
-  CHECK(IterationLog(scratch.path(), "config", JobSize(), 6).first_iteration() == 5);
-  CHECK(IterationLog(scratch.path(), "config", JobSize(), 0).first_iteration() == 1);
+  CHECK(IterationLog(scratch.path(), "config", {}, 6).first_iteration() == 5);
+  CHECK(IterationLog(scratch.path(), "config", {}, 0).first_iteration() == 1);
 }
