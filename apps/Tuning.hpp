@@ -13,18 +13,18 @@
 #include <vector>
 
 #include "RunArguments.hpp"
-#include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
-#include "driver/Options_params.hpp"
 #include "driver/OutputLock.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/ResumePoint.hpp"
 #include "driver/SaveModel.hpp"
+#include "driver/Session.hpp"
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TuningJob.hpp"
+#include "driver/TuningOptions_params.hpp"
 
 namespace taper {
 

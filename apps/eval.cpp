@@ -7,14 +7,14 @@
 
 #include "Arguments.hpp"
 #include "Commands.hpp"
-#include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "driver/EvalJob.hpp"
-#include "driver/Options_params.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
+#include "driver/RunOptions_params.hpp"
+#include "driver/Session.hpp"
 #include "io/AtomicFile.hpp"
 #include "param/ParamFile.hpp"
 #include "reward/Spawner.hpp"
@@ -29,6 +29,7 @@ struct EvalArguments {
   }
 
   DataOptions data;
+  RewardRule rule = RewardRule::kTask;
   int count = 0;
   std::string rewards, reward_logs = "taper-reward-logs", output;
 
@@ -37,7 +38,7 @@ struct EvalArguments {
               "held-out items of an in-tree task: mix, sum, gcd or collatz");
     line.text("prompts", data.evaluation_prompts, "FILE",
               "JSON lines of prompts with ground truths, instead of a task");
-    line.choice("rule", data.rule, "how responses to --prompts are judged", named_reward_rules());
+    line.choice("rule", rule, "how responses to --prompts are judged", named_reward_rules());
     line.text("rewards", rewards, "FILE",
               "a run file (YAML or XML) by whose Rewards responses are judged, instead of a rule; "
               "right is what scores above 0.5");
@@ -58,7 +59,7 @@ struct EvalArguments {
       return;
     }
     TAPER_VALIDATE(
-        file == (data.rule != RewardRule::kTask),
+        file == (rule != RewardRule::kTask),
         (file ? "--prompts needs --rule exact, gsm8k-strict, gsm8k-flexible or boxed, or --rewards"
               : "--rule is for --prompts (in-tree tasks have their own)"));
   }
@@ -71,7 +72,7 @@ struct EvalArguments {
     const std::vector<std::string> prompts(data.evaluation_prompts.empty() ? 0 : 1,
                                            data.evaluation_prompts);
     run.data.prompts = prompts;
-    run.data.rule = data.rule;
+    run.rule = rule;
     if (rewards.empty()) return run.judged_by();
     param::Schema schema;
     describe(schema, run);

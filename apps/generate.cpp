@@ -5,7 +5,6 @@
 
 #include "Arguments.hpp"
 #include "Commands.hpp"
-#include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
@@ -15,6 +14,7 @@
 #include "driver/InputPath.hpp"
 #include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
+#include "driver/Session.hpp"
 #include "io/AtomicFile.hpp"
 
 namespace taper {

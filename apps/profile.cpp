@@ -5,12 +5,12 @@
 
 #include "Arguments.hpp"
 #include "Commands.hpp"
-#include "Session.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "driver/ProfileJob.hpp"
 #include "driver/ProfileTable.hpp"
+#include "driver/Session.hpp"
 #include "shard/RankGrid.hpp"
 
 namespace taper {

@@ -4,7 +4,6 @@
 
 #include "Arguments.hpp"
 #include "Commands.hpp"
-#include "Session.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
@@ -12,6 +11,7 @@
 #include "driver/OutputPath.hpp"
 #include "driver/PromptEncoder.hpp"
 #include "driver/ScoreJob.hpp"
+#include "driver/Session.hpp"
 #include "io/AtomicFile.hpp"
 
 namespace taper {

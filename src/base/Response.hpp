@@ -3,9 +3,17 @@
 // What engine, policy, training and files all say of a response.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace taper {
+
+// Which response of an iteration: the prompt it answers, counted from 0, and which of its samples.
+struct ResponseId {
+  std::int64_t prompt = 0;
+  int sample = 0;
+  friend auto operator<=>(const ResponseId&, const ResponseId&) = default;
+};
 
 // Why a response ended. The values stand in files.
 enum class FinishReason : std::int8_t { kEos = 0, kStop = 1, kLength = 2, kAbort = 3 };

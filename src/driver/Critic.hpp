@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "driver/Checkpoint.hpp"
-#include "driver/Options.hpp"
+#include "driver/RunOptions.hpp"
 #include "driver/TrainingModel.hpp"
 #include "rl/CriticTrainer.hpp"
 

@@ -6,33 +6,18 @@
 #include "base/Text.hpp"
 #include "driver/EvalStatistics.hpp"
 #include "driver/Generation.hpp"
+#include "driver/HeldOutNames.hpp"
 #include "reward/RewardRule.hpp"
 
 namespace taper {
 namespace {
 
-constexpr const char* kPlainMean = "val/score/mean";
-constexpr const char* kPlainFinal = "val/score/final";
 constexpr const char* kValidation = "val/";
-constexpr const char* kFinal = "/final/";
-constexpr const char* kRewards = "val/reward";
-constexpr const char* kFinalRewards = "val/final/reward";
 
 // The set's own stream of random numbers; the plain set has 0, as ever.
 std::uint64_t stream_of(const std::string& name) {
   constexpr std::uint64_t kField = (1u << 24) - 1;  // what a key has room for
   return name.empty() ? 0 : fnv1a(name) & kField;
-}
-
-// What stands behind the last slash of a figure's name: "avg@4".
-std::string figure_of(const std::string& name) {
-  return name.substr(name.rfind('/') + 1);
-}
-
-// The names of Judge::metrics.
-bool is_of_rewards(const std::string& name) {
-  return name.starts_with(std::string(kRewards) + "/") ||
-         name.starts_with(std::string(kFinalRewards) + "/");
 }
 
 // What judges a set in place of the run's rewards: its own rule, or that of the in-tree tasks where
@@ -147,7 +132,7 @@ void Evaluation::add_figures(const Set& set, RewardRule rule, const std::vector<
   std::erase_if(judged, [](const JudgedPrompt& p) { return p.scores.empty(); });
   const EvalScores scores = summarize(judged);
   if (set.name.empty()) {
-    figures.emplace_back(kPlainMean, scores.avg);
+    figures.emplace_back(kPlainHeldOutScore, scores.avg);
     return;
   }
   const std::string prefix = kValidation + set.name + "/";
@@ -171,12 +156,12 @@ std::optional<MetricValues> Evaluation::run(Generator& generator, Judge& judge, 
     if (samples.empty()) return std::nullopt;
     add_figures(set, set.rule.value_or(judge.answer_rule()), samples, figures);
   }
-  for (auto& figure : judge.metrics(kRewards)) figures.push_back(std::move(figure));
+  for (auto& figure : judge.metrics(kHeldOutRewards)) figures.push_back(std::move(figure));
   return figures;
 }
 
 std::set<std::string> Evaluation::figures(const EvaluationOptions& options) {
-  if (options.sets.empty()) return {kPlainMean};
+  if (options.sets.empty()) return {kPlainHeldOutScore};
   std::set<std::string> names;
   for (const auto& [name, set] : options.sets) {
     const std::string prefix = kValidation + name + "/";
@@ -187,34 +172,6 @@ std::set<std::string> Evaluation::figures(const EvaluationOptions& options) {
       if (k > 1) names.insert(prefix + at("pass", k));
   }
   return names;
-}
-
-std::string Evaluation::final_name(const std::string& name) {
-  if (name == kPlainMean) return kPlainFinal;
-  if (is_of_rewards(name)) return kFinalRewards + name.substr(std::string(kRewards).size());
-  const auto slash = name.rfind('/');
-  return name.substr(0, slash) + kFinal + name.substr(slash + 1);
-}
-
-bool Evaluation::is_final_name(const std::string& name) {
-  return name == kPlainFinal ||
-         (name.starts_with(kValidation) && name.find(kFinal) != std::string::npos);
-}
-
-std::string Evaluation::meaning(const std::string& name) {
-  // Names without a set are those of fine-tuning ("val/loss").
-  if (!name.starts_with(kValidation) || std::count(name.begin(), name.end(), '/') < 2 ||
-      name.starts_with("val/score/") || is_of_rewards(name))
-    return "";
-  const std::string figure = figure_of(name);
-  const std::string when =
-      is_final_name(name) ? ", after the last iteration of the run" : ", before the update";
-  if (figure.starts_with("avg@")) return "mean score of a held-out set" + when;
-  if (figure.starts_with("pass@"))
-    return "share of held-out prompts of which one of so many responses is right" + when;
-  if (figure.starts_with("maj@"))
-    return "share of held-out prompts whose most frequent answer is right" + when;
-  return "mean length of the responses to a held-out set" + when;
 }
 
 }  // namespace taper

@@ -9,8 +9,8 @@
 
 #include "driver/Generator.hpp"
 #include "driver/Judge.hpp"
-#include "driver/Options.hpp"
 #include "driver/PromptSource.hpp"
+#include "driver/RunOptions.hpp"
 #include "io/MetricsLog.hpp"
 #include "rl/Rollout.hpp"
 
@@ -39,13 +39,6 @@ class Evaluation {
 
   // The figures that the sets will give, by which a best checkpoint can be chosen.
   static std::set<std::string> figures(const EvaluationOptions& options);
-  // The name that a figure has behind the last iteration of a run: "val/score/final",
-  // "val/<set>/final/avg@k", "val/final/reward/<name>/mean".
-  static std::string final_name(const std::string& name);
-  static bool is_final_name(const std::string& name);
-  // What a figure of a named set means, for its place in run.h5; empty for others, which the table
-  // of metrics has.
-  static std::string meaning(const std::string& name);
 
  private:
   struct Set {

@@ -10,7 +10,7 @@
 
 namespace taper {
 
-struct GenerateOptions {
+struct GenerateOptions : EngineSizing {
   WeightType type = WeightType::kBf16;
   int tp = 1;  // of the static layout; the smallest degree where the layout changes
   PolicyMode mode = PolicyMode::kStatic;
@@ -20,9 +20,8 @@ struct GenerateOptions {
   int max_new_tokens = 256;
   SamplingOptions sampling;
   std::vector<std::string> stop_strings;
-  int max_running = 64;          // sequences in flight per replica
-  int step_rows = 256;           // tokens per step, decode and prefill together
-  double kv_memory_mb = 4096.0;  // at most; less where less is needed
+
+  GenerateOptions() { kv_memory_mb = 4096.0; }
 };
 
 // Responses of a model to prompts given as token ids. The tokens do not depend on layout or ranks.

@@ -102,11 +102,13 @@ Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles&
     for (const int tp : ranks.chain.degrees())
       if (tp % options.tp == 0 && fits_model(files.table, tp)) degrees.push_back(tp);
   std::sort(degrees.begin(), degrees.end());
+  const EngineNeed need{options.max_positions(), files.valid_ids(), options.names.kv_memory};
   for (const int tp : degrees) {
     if (parallels_.contains(tp)) continue;
     if (tp != degrees.front() && !nests(files.table, degrees.front(), tp)) continue;
     parallels_.emplace(tp, ModelParallel(files.table, ranks.groups.tp_group(tp)));
-    layouts_[tp] = {nullptr, &parallels_.at(tp), engine_options(options, files, parallels_.at(tp))};
+    layouts_[tp] = {nullptr, &parallels_.at(tp),
+                    engine_options(options, need, files.config, parallels_.at(tp))};
   }
   if (!options.layout.empty()) {
     const Layout first = parse_layout(options.layout, ranks.chain);

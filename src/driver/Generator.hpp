@@ -11,6 +11,7 @@
 #include "base/Timer.hpp"
 #include "driver/Consultation.hpp"
 #include "driver/Generation.hpp"
+#include "driver/RolloutOptions.hpp"
 #include "reshape/Reshaper.hpp"
 
 namespace taper {

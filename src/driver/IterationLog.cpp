@@ -10,8 +10,7 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "base/Timer.hpp"
-#include "comm/Collectives.hpp"
-#include "driver/Evaluation.hpp"
+#include "driver/HeldOutNames.hpp"
 
 namespace taper {
 namespace {
@@ -28,157 +27,7 @@ std::string held_out_text(const MetricValues& values) {
   return text;
 }
 
-void add_statistics(MetricValues& out, const std::string& name, const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  out.emplace_back(name + "/mean", sum / static_cast<double>(values.size()));
-  out.emplace_back(name + "/max", *std::max_element(values.begin(), values.end()));
-  out.emplace_back(name + "/min", *std::min_element(values.begin(), values.end()));
-}
-
 }  // namespace
-
-void PhaseTimer::start(const char* phase) {
-  stop();
-  progress_->set_phase(phase);
-  phase_ = phase;
-  timer_.restart();
-}
-
-void PhaseTimer::stop() {
-  if (phase_ == nullptr) return;
-  const auto same = std::find_if(seconds_.begin(), seconds_.end(),
-                                 [&](const auto& entry) { return entry.first == phase_; });
-  if (same != seconds_.end())
-    same->second += timer_.seconds();
-  else
-    seconds_.emplace_back(phase_, timer_.seconds());
-  phase_ = nullptr;
-}
-
-double PhaseTimer::total() const {
-  double sum = 0;
-  for (const auto& [phase, seconds] : seconds_) sum += seconds;
-  return sum;
-}
-
-std::vector<PhaseTiming> reduce_timing(const Group& group, const PhaseTimer& timer) {
-  std::vector<double> mine;
-  for (const auto& [phase, seconds] : timer.seconds()) mine.push_back(seconds);
-  std::vector<double> all(mine.size() * group.size());
-  all_gather(group, all, mine);
-  std::vector<PhaseTiming> timing;
-  for (std::size_t p = 0; p < mine.size(); ++p) {
-    PhaseTiming t{timer.seconds()[p].first, INFINITY, 0.0, 0.0};
-    for (int r = 0; r < group.size(); ++r) {
-      const double s = all[r * mine.size() + p];
-      t.min = std::min(t.min, s);
-      t.max = std::max(t.max, s);
-      t.mean += s / group.size();
-    }
-    timing.push_back(t);
-  }
-  return timing;
-}
-
-MetricValues rollout_metrics(const std::vector<Sample>& samples) {
-  MetricValues out;
-  std::vector<double> score, reward, response, prompt;
-  double clipped = 0;
-  for (const Sample& s : samples) {
-    if (!s.dropped) {
-      score.push_back(s.score);
-      reward.push_back(s.reward);
-    }
-    response.push_back(static_cast<double>(s.response.size()));
-    prompt.push_back(static_cast<double>(s.prompt.size()));
-    if (s.finish == FinishReason::kLength) clipped += 1.0;
-  }
-  add_statistics(out, "critic/score", score);
-  add_statistics(out, "critic/rewards", reward);
-  add_statistics(out, "response_length", response);
-  out.emplace_back("response_length/clip_ratio", clipped / static_cast<double>(samples.size()));
-  add_statistics(out, "prompt_length", prompt);
-  return out;
-}
-
-MetricValues update_metrics(const UpdateReport& r, double kl_coef) {
-  MetricValues out{{"actor/entropy", r.entropy},
-                   {"actor/pg_loss", r.policy_loss},
-                   {"actor/pg_clipfrac", r.clip_fraction},
-                   {"actor/pg_clipfrac_lower", r.dual_clip_fraction},
-                   {"actor/ppo_kl", r.ppo_kl},
-                   {"actor/grad_norm", r.grad_norm},
-                   {"actor/lr", r.learning_rate},
-                   {"actor/skipped_steps", static_cast<double>(r.skipped + r.empty)},
-                   {"training/rollout_probs_diff_max", r.prob_diff_max},
-                   {"training/rollout_log_probs_diff_max", r.log_prob_diff_max}};
-  if (kl_coef > 0.0) {
-    out.emplace_back("actor/kl_loss", r.kl);
-    out.emplace_back("actor/kl_coef", kl_coef);
-  }
-  return out;
-}
-
-MetricValues critic_metrics(const CriticReport& r) {
-  return {{"critic/vf_loss", r.loss},
-          {"critic/vf_clipfrac", r.clip_fraction},
-          {"critic/vpred_mean", r.value_mean},
-          {"critic/grad_norm", r.grad_norm},
-          {"critic/lr", r.learning_rate},
-          {"critic/skipped_steps", static_cast<double>(r.skipped + r.empty)}};
-}
-
-MetricValues value_metrics(const std::vector<Sample>& samples) {
-  MetricValues out;
-  std::vector<double> values, returns, advantages;
-  for (const Sample& s : samples)
-    for (std::size_t t = 0; t < s.response.size(); ++t) {
-      if (!s.carries_loss(t)) continue;
-      values.push_back(s.values[t]);
-      returns.push_back(s.returns[t]);
-      advantages.push_back(s.advantages[t]);
-    }
-  if (values.empty()) return out;
-  add_statistics(out, "critic/values", values);
-  add_statistics(out, "critic/returns", returns);
-  add_statistics(out, "critic/advantages", advantages);
-  out.emplace_back("critic/vf_explained_var", explained_variance(samples));
-  return out;
-}
-
-MetricValues experience_metrics(const ExperienceReport& r, const ExperienceOptions& o,
-                                bool with_mismatch) {
-  MetricValues out;
-  if (o.kl.in_reward())
-    out.insert(out.end(),
-               {{"actor/reward_kl_penalty", r.kl}, {"actor/reward_kl_penalty_coeff", r.kl_coef}});
-  if (o.mask_truncated) out.emplace_back("rollout/truncated_masked", r.truncated_share);
-  if (!with_mismatch) return out;
-  const MismatchReport& m = r.mismatch;
-  out.insert(out.end(), {{"rollout_corr/kl", m.kl},
-                         {"rollout_corr/k3_kl", m.k3_kl},
-                         {"rollout_corr/ppl_ratio", m.ppl_ratio},
-                         {"rollout_corr/chi2_token", m.chi2_token},
-                         {"rollout_corr/chi2_seq", m.chi2_seq},
-                         {"rollout_corr/log_ratio_abs_max", m.log_ratio_abs_max}});
-  if (o.correction.weights != ImportanceLevel::kNone)
-    out.insert(out.end(), {{"rollout_corr/rollout_is_mean", m.weight_mean},
-                           {"rollout_corr/rollout_is_min", m.weight_min},
-                           {"rollout_corr/rollout_is_max", m.weight_max},
-                           {"rollout_corr/rollout_is_eff_sample_size", m.effective_sample_size}});
-  if (o.correction.rejection != RejectionLevel::kNone)
-    out.insert(out.end(), {{"rollout_corr/rollout_rs_masked_fraction", m.rejected_tokens},
-                           {"rollout_corr/rollout_rs_seq_masked_fraction", m.rejected_sequences}});
-  return out;
-}
-
-MetricValues group_metrics(const GroupSelection& groups) {
-  return {{"train/num_gen_batches", static_cast<double>(groups.rounds)},
-          {"rollout/groups_dropped", static_cast<double>(groups.dropped)},
-          {"rollout/groups_surplus", static_cast<double>(groups.surplus)},
-          {"rollout/groups_filled", static_cast<double>(groups.filled)}};
-}
 
 IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,
                            const Facts& job, std::int64_t finished)
@@ -194,8 +43,7 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
       run_file_.truncate_after(finished);
     }
     for (const auto& record : records) {
-      const bool is_final =
-          !record.values.empty() && Evaluation::is_final_name(record.values.front().first);
+      const bool is_final = !record.values.empty() && is_final_name(record.values.front().first);
       if (!is_final) first_iteration_ = std::min(first_iteration_, record.iteration);
       if (is_final && record.iteration == finished) has_final_evaluation_ = true;
     }
@@ -219,10 +67,7 @@ std::string IterationLog::lost_metrics(const std::filesystem::path& directory) {
 }
 
 void IterationLog::add(std::int64_t iteration, MetricValues metrics,
-                       const std::vector<PhaseTiming>& timing, const std::vector<Sample>& samples) {
-  std::vector<int> lengths;
-  lengths.reserve(samples.size());
-  for (const Sample& s : samples) lengths.push_back(static_cast<int>(s.response.size()));
+                       const std::vector<PhaseTiming>& timing, const std::vector<int>& lengths) {
   for (const PhaseTiming& t : timing) {
     metrics.emplace_back("timing_s/" + t.phase, t.max);
     run_file_.add_timing(iteration, t);
@@ -256,7 +101,7 @@ void IterationLog::add_values(std::int64_t iteration, const MetricValues& metric
 // The names of sets are the user's, so the table of metrics does not have them.
 void IterationLog::describe_held_out(const MetricValues& metrics) {
   for (const auto& [name, unused] : metrics)
-    if (const std::string meaning = Evaluation::meaning(name); !meaning.empty())
+    if (const std::string meaning = held_out_meaning(name); !meaning.empty())
       run_file_.describe("/metrics/" + name, name.ends_with("length") ? "token" : "1", meaning);
 }
 
@@ -297,8 +142,7 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
 
 void IterationLog::add_final_evaluation(std::int64_t iteration, const MetricValues& figures) {
   MetricValues renamed;
-  for (const auto& [name, value] : figures)
-    renamed.emplace_back(Evaluation::final_name(name), value);
+  for (const auto& [name, value] : figures) renamed.emplace_back(final_name(name), value);
   add_values(iteration, renamed);
   TAPER_INFO("held-out after iteration " << iteration << ":" << held_out_text(figures));
 }

@@ -19,6 +19,7 @@
 #include "base/Text.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
+#include "reward/Protocol.hpp"
 #include "reward/Shaping.hpp"
 
 namespace taper {
@@ -56,12 +57,14 @@ bool by_order(const Sample& a, const Sample& b) {
 struct Judge::Command {
   Command(const RewardOptions& reward, Spawner& spawner, const std::string& logs, int rank)
       : options(reward),
-        pool(reward.name, reward.command, spawner,
-             logs + "/" + reward.name + "-rank" + std::to_string(rank) + "-worker", rank) {}
+        pool({"Rewards/" + reward.name,
+              {"TAPER_REWARD=" + reward.name, "TAPER_RANK=" + std::to_string(rank)},
+              logs + "/" + reward.name + "-rank" + std::to_string(rank) + "-worker"},
+             reward.command, answer_reader(reward.command.components), spawner) {}
 
   const RewardOptions& options;
   WorkerPool pool;
-  std::map<std::pair<std::int64_t, int>, Judgement> said;  // by index and sample
+  std::map<ResponseId, WorkerResult> said;
 };
 
 Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
@@ -139,8 +142,7 @@ void Judge::submit(const Completion& c) {
   if (commands_.empty()) return;
   const Prompt& prompt = prompt_of(c.ordinal);
   JudgedResponse r;
-  r.index = c.ordinal;
-  r.sample = c.sample;
+  r.id = {c.ordinal, c.sample};
   r.prompt = files_.tokenizer().decode(c.prompt, SkipSpecial::kNo);
   r.response = files_.tokenizer().decode(c.response, SkipSpecial::kYes);
   r.ground_truth = prompt.truth;
@@ -149,7 +151,7 @@ void Judge::submit(const Completion& c) {
   r.prompt_tokens = std::ssize(c.prompt);
   r.response_tokens = std::ssize(c.response);
   r.finish = c.finish;
-  for (auto& [name, command] : commands_) command->pool.submit(r);
+  for (auto& [name, command] : commands_) command->pool.submit({r.id, request_members(name, r)});
 }
 
 // No rank waits in a collective for workers of others, which may take longer than ranks may be
@@ -172,9 +174,10 @@ bool Judge::wait_for_workers(const std::function<bool()>& stop) {
 bool Judge::take_judgements() {
   std::vector<std::int32_t> lost{0};
   for (auto& [name, command] : commands_)
-    for (Judgement& j : command->pool.take()) {
-      if (!j.is_scored && command->options.command.on_error == OnError::kFail) lost.front() = 1;
-      command->said[{j.index, j.sample}] = std::move(j);
+    for (WorkerResult& result : command->pool.take()) {
+      if (!result.is_answered && command->options.command.on_error == OnError::kFail)
+        lost.front() = 1;
+      command->said[result.about] = std::move(result);
     }
   all_reduce_max(ranks_.world(), lost);
   return lost.front() != 0;
@@ -260,10 +263,9 @@ void Judge::add_answer(const Command& command, Sample& s) const {
   const CommandOptions& options = command.options.command;
   const auto found = command.said.find({s.ordinal, s.sample});
   TAPER_INSIST(found != command.said.end(), "a response that no worker was asked about");
-  const Judgement& said = found->second;
-  if (said.is_scored) {
-    s.rewards.push_back(static_cast<float>(said.score));
-    for (const double part : said.components) s.rewards.push_back(static_cast<float>(part));
+  const WorkerResult& said = found->second;
+  if (said.is_answered) {
+    for (const double figure : said.figures) s.rewards.push_back(static_cast<float>(figure));
     return;
   }
   if (options.on_error == OnError::kFail)
@@ -292,9 +294,9 @@ void Judge::count_attempts(Command& command) {
   std::vector<double> seconds{0.0}, longest{0.0};
   std::string problem;
   for (const auto& [key, said] : command.said) {
-    seconds[0] += said.is_scored ? said.seconds : 0.0;
+    seconds[0] += said.is_answered ? said.seconds : 0.0;
     longest[0] = std::max(longest[0], said.seconds);
-    if (!said.is_scored) problem = said.problem;
+    if (!said.is_answered) problem = said.problem;
   }
   all_reduce_ordered_sum(ranks_.world(), seconds);
   all_reduce_max(ranks_.world(), longest);
@@ -328,6 +330,15 @@ WithoutDropped::~WithoutDropped() {
   const auto middle = samples_.insert(samples_.end(), std::make_move_iterator(dropped_.begin()),
                                       std::make_move_iterator(dropped_.end()));
   std::inplace_merge(samples_.begin(), middle, samples_.end(), by_order);
+}
+
+std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards) {
+  try {
+    for (const RewardOptions& reward : rewards())
+      if (reward.kind == RewardKind::kCommand) return std::make_unique<Spawner>();
+  } catch (const Error&) {
+  }
+  return nullptr;
 }
 
 }  // namespace taper

@@ -112,4 +112,8 @@ class WithoutDropped {
   std::vector<Sample> dropped_;
 };
 
+// A spawner of workers if one of the `rewards` of the input is a command, else null: to be made
+// before MPI and threads start. Bad input is dealt with later, on all ranks.
+std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards);
+
 }  // namespace taper

@@ -70,9 +70,10 @@ std::optional<std::int64_t> first_checkpoint(const CheckpointPlan& plan) {
 // say it. Run files of all kinds have Checkpoint/Every.
 std::optional<CheckpointPlan> plan_of_results(const fs::path& output, const CheckpointPlan& now) {
   try {
-    const RunOptions then = read_run_options(output / "run.h5");
-    return CheckpointPlan{then.checkpoint.every, now.last > 0 ? then.training.iterations : 0,
-                          now.unit};
+    const fs::path run = output / "run.h5";
+    const std::int64_t every = config_integer(run, "Checkpoint", "Every", now.every);
+    if (now.last == 0) return CheckpointPlan{every, 0, now.unit};
+    return CheckpointPlan{every, config_integer(run, "Training", "Iterations", now.last), now.unit};
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "driver/TuningOptions.hpp"
 #include "driver/ExampleOrder.hpp"
 #include "driver/Model.hpp"
-#include "driver/Options.hpp"
 
 namespace taper {
 

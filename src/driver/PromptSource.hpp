@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "driver/DataOptions.hpp"
 #include "driver/Model.hpp"
-#include "driver/Options.hpp"
 #include "driver/PromptMixture.hpp"
 #include "text/Tasks.hpp"
 

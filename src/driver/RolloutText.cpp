@@ -28,7 +28,7 @@ fs::path model_of_run(const fs::path& rollouts) {
       fs::exists(run), path_text(run)
                            << " does not exist (it names the model whose tokenizer is needed); "
                               "name the model with --model DIR");
-  const fs::path model = read_run_options(run).model.directory;
+  const fs::path model = config_text(run, "Model", "Directory", "");
   if (fs::exists(model / "config.json")) return model;
   const auto checkpoints = CheckpointStore::list(directory / "checkpoints");
   TAPER_VALIDATE(!checkpoints.empty(), "the model " << path_text(model) << " of " << path_text(run)

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "driver/DataOptions.hpp"
 #include "driver/Model.hpp"
-#include "driver/Options.hpp"
 #include "shard/Shard.hpp"
 #include "text/SftData.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "driver/ExampleOrder.hpp"
 #include "driver/SftExamples.hpp"
+#include "driver/TuningOptions.hpp"
 #include "text/Tasks.hpp"
 
 namespace taper {

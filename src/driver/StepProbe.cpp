@@ -6,6 +6,7 @@
 #include "base/Error.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
+#include "engine/EngineSizing.hpp"
 
 namespace taper {
 namespace {
@@ -56,14 +57,10 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
   layout_ = std::make_unique<LocalLayout>(files.table, sides_.begin()->second->parallel.shard());
   PackedModel::plan(plan_, kModelName, *layout_, options.type, WithBackward::kNo);
   for (auto& [degree, side] : sides_) {
-    RolloutOptions rollout;
-    rollout.names.kv_memory = "--kv-memory-mb";
-    rollout.max_prompt_tokens = 1;
-    rollout.max_new_tokens = options.max_positions - 1;
-    rollout.max_running = max_batch(degree);
-    rollout.step_rows = max_tokens(degree);
-    rollout.kv_memory_mb = options.kv_memory_mb;
-    side->layout = {nullptr, &side->parallel, engine_options(rollout, files, side->parallel)};
+    const EngineSizing sizing{max_batch(degree), max_tokens(degree), options.kv_memory_mb};
+    const EngineNeed need{options.max_positions, files.valid_ids(), "--kv-memory-mb"};
+    side->layout = {nullptr, &side->parallel,
+                    engine_options(sizing, need, files.config, side->parallel)};
     memory_.cover(EngineMemory::of(files.table, side->parallel, side->layout.options));
   }
   memory_.plan(plan_, MemoryPhase::kRollout);

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/Generation.hpp"
+#include "driver/Model.hpp"
+#include "engine/Engine.hpp"
 
 namespace taper {
 

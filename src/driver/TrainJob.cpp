@@ -11,11 +11,13 @@
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Watchdog.hpp"
+#include "driver/GenerationRecord.hpp"
 #include "driver/IterationName.hpp"
 #include "driver/LaterResults.hpp"
 #include "driver/RolloutFolder.hpp"
 #include "driver/RunIdentity.hpp"
 #include "io/RolloutFile.hpp"
+#include "rl/Metrics.hpp"
 
 namespace taper {
 namespace {
@@ -244,7 +246,7 @@ void TrainJob::finish_rollout(std::int64_t iteration, const GroupSelection& grou
   add(experience_metrics(experience, options_.experience, cut));
   if (options_.dynamic.on) add(group_metrics(groups));
   if (!generations_.empty()) add(adaptive_metrics(generations_));
-  if (log_) log_->add_generations(iteration, generations_);
+  if (log_) add_generations(log_->run_file(), iteration, generations_);
 }
 
 // From here on the weights change: the iteration is finished and counts.
@@ -306,7 +308,9 @@ void TrainJob::record(std::int64_t iteration, const std::vector<Sample>& samples
   metrics.emplace_back("rollout/preemptions",
                        static_cast<double>(generator_.preemptions() - preempted_before_));
   const auto timing = reduce_timing(ranks_.world(), timer);
-  if (log_) log_->add(iteration, metrics, timing, samples);
+  std::vector<int> lengths;
+  for (const Sample& s : samples) lengths.push_back(static_cast<int>(s.response.size()));
+  if (log_) log_->add(iteration, metrics, timing, lengths);
 }
 
 // Generates, scores where the responses were made, and brings all samples to all ranks.

@@ -7,8 +7,8 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "driver/ConfigChanges.hpp"
 #include "driver/LaterResults.hpp"
+#include "driver/RunConfig.hpp"
 #include "driver/TrainJob.hpp"
 
 namespace taper {

@@ -9,12 +9,12 @@
 #include "driver/Checkpoint.hpp"
 #include "driver/EvaluationHistory.hpp"
 #include "driver/IterationLog.hpp"
-#include "driver/Options.hpp"
 #include "driver/ResumePoint.hpp"
 #include "driver/RunStart.hpp"
 #include "driver/StatusFile.hpp"
 #include "driver/StopRequest.hpp"
 #include "driver/TrainingModel.hpp"
+#include "driver/TuningOptions.hpp"
 
 namespace taper {
 

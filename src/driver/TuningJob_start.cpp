@@ -9,8 +9,8 @@
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Watchdog.hpp"
-#include "driver/ConfigChanges.hpp"
 #include "driver/LaterResults.hpp"
+#include "driver/RunConfig.hpp"
 #include "driver/RunIdentity.hpp"
 #include "driver/TuningJob.hpp"
 

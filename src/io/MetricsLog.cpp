@@ -110,12 +110,6 @@ detail::Descriptor open_log(const std::filesystem::path& path, OpenMode mode) {
 
 }  // namespace
 
-double value_of(const MetricValues& values, std::string_view name) {
-  for (const auto& [key, value] : values)
-    if (key == name) return value;
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
 MetricsLog::MetricsLog(const std::filesystem::path& path, OpenMode mode)
     : file_(open_log(path, mode)), last_iteration_(kNoIteration) {
   size_ = for_each_record(file_, [&](const MetricsRecord& record, std::size_t, std::size_t) {

@@ -7,19 +7,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
+#include "base/MetricValues.hpp"
 #include "io/detail/Descriptor.hpp"
 
 namespace taper {
-
-using MetricValues = std::vector<std::pair<std::string, double>>;
-
-// The first value of that name; NaN where there is none.
-double value_of(const MetricValues& values, std::string_view name);
 
 struct MetricsRecord {
   std::int64_t iteration = 0;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/Facts.hpp"
+
 namespace taper {
 
 // Whether the ranks of a group, or the two ends of a transfer, share a node.
@@ -16,9 +18,6 @@ enum class PairClass : std::int32_t { kSameNode = 0, kOtherNode = 1 };
 const char* to_string(PairClass pair);
 // The class of a group [first, first + tp) of ranks placed node by node.
 PairClass pair_class(int first, int tp, int ranks_per_node);
-
-// Named facts, e.g. {"layers", "30"}.
-using Facts = std::map<std::string, std::string>;
 
 // What a profile belongs to.
 struct ProfileIdentity {

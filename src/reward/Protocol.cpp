@@ -15,11 +15,11 @@ std::string shown(std::string_view line) {
 }
 
 WorkerAnswer nonsense(const std::string& problem) {
-  return {WorkerAnswer::Meaning::kNonsense, 0.0, {}, problem};
+  return {WorkerAnswer::Meaning::kNonsense, {}, problem};
 }
 
 WorkerAnswer refusal(const std::string& problem) {
-  return {WorkerAnswer::Meaning::kError, 0.0, {}, problem};
+  return {WorkerAnswer::Meaning::kError, {}, problem};
 }
 
 // A number that training can use; NaN for any other value, and for none.
@@ -28,25 +28,6 @@ double number_of(const Json& object, const std::string& key) {
   if (found == object.end() || !found->is_number()) return NAN;
   const double value = found->get<double>();
   return std::isfinite(static_cast<float>(value)) ? value : NAN;
-}
-
-}  // namespace
-
-std::string request_line(std::int64_t id, const std::string& reward, const JudgedResponse& r) {
-  OrderedJson json;
-  json["id"] = id;
-  json["reward"] = reward;
-  json["prompt"] = r.prompt;
-  json["response"] = r.response;
-  json["ground_truth"] = r.ground_truth;
-  json["data_source"] = r.data_source;
-  json["extra_info"] = r.extra_info.empty() ? OrderedJson() : OrderedJson::parse(r.extra_info);
-  json["prompt_tokens"] = r.prompt_tokens;
-  json["response_tokens"] = r.response_tokens;
-  json["finish"] = to_string(r.finish);
-  json["index"] = r.index;
-  json["sample"] = r.sample;
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 WorkerAnswer read_answer(std::string_view line, std::int64_t id,
@@ -62,18 +43,43 @@ WorkerAnswer read_answer(std::string_view line, std::int64_t id,
   if (const auto error = json.find("error"); error != json.end() && !error->is_null())
     return refusal("reported: " +
                    printable(error->is_string() ? error->get<std::string>() : error->dump()));
-  WorkerAnswer answer{WorkerAnswer::Meaning::kScore, number_of(json, "score"), {}, ""};
-  if (std::isnan(answer.score))
+  WorkerAnswer answer{WorkerAnswer::Meaning::kFigures, {number_of(json, "score")}, ""};
+  if (std::isnan(answer.figures.front()))
     return refusal("answered " + shown(line) + ", which has neither a finite 'score' nor 'error'");
   const auto parts = json.find("components");
   for (const std::string& name : components) {
     const bool there = parts != json.end() && parts->is_object();
-    answer.components.push_back(there ? number_of(*parts, name) : NAN);
-    if (std::isnan(answer.components.back()))
+    answer.figures.push_back(there ? number_of(*parts, name) : NAN);
+    if (std::isnan(answer.figures.back()))
       return refusal("answered " + shown(line) + ", which has no finite '" + name +
                      "' in 'components'");
   }
   return answer;
+}
+
+}  // namespace
+
+std::string request_members(const std::string& reward, const JudgedResponse& r) {
+  OrderedJson json;
+  json["reward"] = reward;
+  json["prompt"] = r.prompt;
+  json["response"] = r.response;
+  json["ground_truth"] = r.ground_truth;
+  json["data_source"] = r.data_source;
+  json["extra_info"] = r.extra_info.empty() ? OrderedJson() : OrderedJson::parse(r.extra_info);
+  json["prompt_tokens"] = r.prompt_tokens;
+  json["response_tokens"] = r.response_tokens;
+  json["finish"] = to_string(r.finish);
+  json["index"] = r.id.prompt;
+  json["sample"] = r.id.sample;
+  const std::string object = json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return object.substr(1, object.size() - 2);
+}
+
+AnswerReader answer_reader(const std::vector<std::string>& components) {
+  return [components](std::string_view line, std::int64_t id) {
+    return read_answer(line, id, components);
+  };
 }
 
 }  // namespace taper

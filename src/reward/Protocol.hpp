@@ -13,37 +13,23 @@
 #include <vector>
 
 #include "base/Response.hpp"
+#include "reward/WorkerPool.hpp"
 
 namespace taper {
 
 // A response and what a judge may want to know of it. Texts are UTF-8.
 struct JudgedResponse {
-  std::int64_t index = 0;  // of the prompt in the iteration
-  int sample = 0;
+  ResponseId id;
   std::string prompt, response, ground_truth, data_source;
   std::string extra_info;  // a JSON value; empty: none
   std::int64_t prompt_tokens = 0, response_tokens = 0;
   FinishReason finish = FinishReason::kEos;
 };
 
-// With its line feed.
-std::string request_line(std::int64_t id, const std::string& reward, const JudgedResponse& r);
+// The members of the request's object after its "id", as JSON text without braces.
+std::string request_members(const std::string& reward, const JudgedResponse& r);
 
-struct WorkerAnswer {
-  enum class Meaning {
-    kScore,
-    kError,    // the worker says that it cannot judge this response
-    kNonsense  // no answer to this request: question and answers are out of step
-  };
-  Meaning meaning = Meaning::kNonsense;
-  double score = 0.0;
-  std::vector<double> components;  // in the order asked for
-  std::string problem;             // where it is no score
-};
-
-// Reads a line, without its line feed, as the answer to request `id`. Never throws for what a
-// worker wrote.
-WorkerAnswer read_answer(std::string_view line, std::int64_t id,
-                         const std::vector<std::string>& components);
+// Reads answers: the score, then these components in their order.
+AnswerReader answer_reader(const std::vector<std::string>& components);
 
 }  // namespace taper

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reward/RewardRule.hpp"
+#include "reward/WorkerPool.hpp"
 
 namespace taper {
 
@@ -59,20 +60,6 @@ struct OverlongOptions {
 struct RepetitionOptions {
   int n = 4;
   double penalty = 1.0;  // of a response of nothing but repetition
-};
-
-// What becomes of a response whose worker gave no score, after all attempts.
-enum class OnError { kFail, kZero, kDrop };
-
-// Worker processes that speak JSON lines (Protocol.hpp).
-struct CommandOptions {
-  std::vector<std::string> command;  // program and arguments
-  int workers = 2;                   // on each rank that makes responses
-  double timeout = 60.0;             // seconds for an answer
-  double start_timeout = 120.0;      // seconds that a new worker's first answer may take more
-  int retries = 1;
-  OnError on_error = OnError::kFail;
-  std::vector<std::string> components;  // of each answer, for the record
 };
 
 // A trained reward model.

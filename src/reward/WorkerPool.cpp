@@ -20,18 +20,19 @@ namespace taper {
 
 using detail::Worker;
 
-WorkerPool::WorkerPool(std::string name, const CommandOptions& options, Spawner& spawner,
-                       const std::string& log_stem, int rank)
-    : name_(std::move(name)), options_(options), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  TAPER_VALIDATE(bell_.is_open(), "no event descriptor for the workers of Rewards/"
-                                      << name_ << " (" << std::strerror(errno)
+WorkerPool::WorkerPool(WorkerPoolNames names, const CommandOptions& options, AnswerReader reader,
+                       Spawner& spawner)
+    : names_(std::move(names)),
+      options_(options),
+      reader_(std::move(reader)),
+      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  TAPER_VALIDATE(bell_.is_open(), "no event descriptor for the workers of "
+                                      << names_.parameter << " (" << std::strerror(errno)
                                       << "); raise the limit of open files (ulimit -n)");
   for (int i = 0; i < options.workers; ++i) {
     const std::string number = std::to_string(i);
-    WorkerCommand command{
-        options.command,
-        {"TAPER_REWARD=" + name_, "TAPER_RANK=" + std::to_string(rank), "TAPER_WORKER=" + number},
-        log_stem + number + ".log"};
+    WorkerCommand command{options.command, names_.environment, names_.log_stem + number + ".log"};
+    command.environment.push_back("TAPER_WORKER=" + number);
     slots_.push_back({Worker(spawner, std::move(command)), {}, false});
   }
 }
@@ -55,10 +56,10 @@ void WorkerPool::wake() const {
   [[maybe_unused]] const auto written = ::write(bell_.fd(), &one, sizeof one);
 }
 
-void WorkerPool::submit(JudgedResponse response) {
+void WorkerPool::submit(WorkerQuestion question) {
   {
     const std::lock_guard lock(mutex_);
-    submitted_.push_back(std::move(response));
+    submitted_.push_back(std::move(question));
     ++unfinished_;
   }
   if (thread_.joinable())
@@ -69,13 +70,13 @@ void WorkerPool::submit(JudgedResponse response) {
 
 bool WorkerPool::wait(double seconds) {
   std::unique_lock lock(mutex_);
-  judged_.wait_for(lock, std::chrono::duration<double>(seconds),
-                   [this] { return unfinished_ == 0 || failure_; });
+  answered_.wait_for(lock, std::chrono::duration<double>(seconds),
+                     [this] { return unfinished_ == 0 || failure_; });
   if (failure_) std::rethrow_exception(failure_);
   return unfinished_ == 0;
 }
 
-std::vector<Judgement> WorkerPool::take() {
+std::vector<WorkerResult> WorkerPool::take() {
   const std::lock_guard lock(mutex_);
   return std::exchange(finished_, {});
 }
@@ -91,7 +92,7 @@ void WorkerPool::run() {
   } catch (...) {
     const std::lock_guard lock(mutex_);
     failure_ = std::current_exception();
-    judged_.notify_all();
+    answered_.notify_all();
   }
 }
 
@@ -100,7 +101,7 @@ bool WorkerPool::serve() {
   {
     const std::lock_guard lock(mutex_);
     if (ends_) return false;
-    for (JudgedResponse& r : submitted_) waiting_.push_back({std::move(r), 0, 0});
+    for (WorkerQuestion& q : submitted_) waiting_.push_back({std::move(q), 0, 0});
     submitted_.clear();
   }
   for (Slot& slot : slots_)
@@ -119,7 +120,8 @@ void WorkerPool::assign(Slot& slot) {
   slot.attempt = std::move(waiting_.front());
   waiting_.pop_front();
   slot.attempt.id = ++last_id_;
-  slot.worker.give(request_line(last_id_, name_, slot.attempt.response));
+  slot.worker.give("{\"id\":" + std::to_string(last_id_) + "," + slot.attempt.question.members +
+                   "}\n");
   if (!slot.worker.write())
     lose(slot, Failure::kError, "takes no requests", Spawner::Moment::kToLeave);
 }
@@ -144,8 +146,8 @@ void WorkerPool::wait_for_workers() {
     fds.push_back({slot.worker.wants_to_read() ? slot.worker.to() : -1, POLLOUT, 0});
   }
   if (::poll(fds.data(), fds.size(), poll_timeout()) < 0 && errno != EINTR)
-    TAPER_FAIL(ExitCode::kFailure, "waiting for the workers of Rewards/"
-                                       << name_ << " failed (" << std::strerror(errno) << ")");
+    TAPER_FAIL(ExitCode::kFailure, "waiting for the workers of " << names_.parameter << " failed ("
+                                                                 << std::strerror(errno) << ")");
   std::uint64_t rings = 0;
   [[maybe_unused]] const auto read = ::read(bell_.fd(), &rings, sizeof rings);
   for (std::size_t i = 0; i < slots_.size(); ++i)
@@ -184,7 +186,7 @@ void WorkerPool::take_answer(Slot& slot) {
     return lose(slot, Failure::kError, "wrote a line without a request", Spawner::Moment::kNone);
   const double seconds = worker.seconds();
   const Attempt attempt = slot.attempt;
-  const WorkerAnswer answer = read_answer(worker.take_line(), attempt.id, options_.components);
+  const WorkerAnswer answer = reader_(worker.take_line(), attempt.id);
   switch (answer.meaning) {
     case WorkerAnswer::Meaning::kNonsense:
       lose(slot, Failure::kError, answer.problem, Spawner::Moment::kNone);
@@ -192,8 +194,8 @@ void WorkerPool::take_answer(Slot& slot) {
     case WorkerAnswer::Meaning::kError:
       fail(attempt, Failure::kError, answer.problem);
       break;
-    case WorkerAnswer::Meaning::kScore:
-      deliver(attempt, {0, 0, true, answer.score, answer.components, seconds, ""});
+    case WorkerAnswer::Meaning::kFigures:
+      deliver({attempt.question.about, true, answer.figures, seconds, ""});
       break;
   }
   // Whatever stands behind the answer would be taken for the next one.
@@ -224,15 +226,13 @@ void WorkerPool::fail(Attempt attempt, Failure failure, const std::string& probl
     waiting_.push_back(std::move(attempt));
     return;
   }
-  deliver(attempt, {0, 0, false, 0.0, {}, 0.0, problem});
+  deliver({attempt.question.about, false, {}, 0.0, problem});
 }
 
-void WorkerPool::deliver(const Attempt& attempt, Judgement judgement) {
-  judgement.index = attempt.response.index;
-  judgement.sample = attempt.response.sample;
+void WorkerPool::deliver(WorkerResult result) {
   const std::lock_guard lock(mutex_);
-  finished_.push_back(std::move(judgement));
-  if (--unfinished_ == 0) judged_.notify_all();
+  finished_.push_back(std::move(result));
+  if (--unfinished_ == 0) answered_.notify_all();
 }
 
 }  // namespace taper

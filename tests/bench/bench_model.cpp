@@ -73,13 +73,10 @@ class EngineBench {
   EngineBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks, int batch,
               int prompt)
       : files_(files), ranks_(ranks), batch_(batch), model_("model", files, ranks, options.tp) {
-    RolloutOptions rollout;
-    rollout.max_prompt_tokens = prompt;
-    rollout.max_new_tokens = kNew + 2;
-    rollout.max_running = batch;
-    rollout.step_rows = std::max(512, batch);
-    rollout.kv_memory_mb = 8192;
-    const EngineOptions engine = engine_options(rollout, files, model_.parallel());
+    const EngineOptions engine =
+        engine_options({batch, std::max(512, batch), 8192},
+                       {prompt + kNew + 2, files.valid_ids(), "the KV memory of the benchmark"},
+                       files.config, model_.parallel());
     model_.plan(plan_, options.type);
     Engine::plan(plan_, MemoryPhase::kRollout, files.table, model_.parallel(), engine);
     arena_ = std::make_unique<Arena>(plan_);

@@ -3,8 +3,8 @@
 // Whether PPO with a critic teaches the embedded model its in-tree tasks, as data/ppo.yaml does.
 #include <catch2/catch_test_macros.hpp>
 
-#include "driver/Options_params.hpp"
 #include "driver/Preset.hpp"
+#include "driver/RunOptions_params.hpp"
 #include "driver/TrainRuns.hpp"
 
 using namespace taper;

@@ -4,7 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "driver/Options_params.hpp"
+#include "driver/RunOptions_params.hpp"
 #include "param/ParamFile.hpp"
 
 using namespace taper;
@@ -119,19 +119,4 @@ TEST_CASE("what is wrong with sets is told with their keys") {
   CHECK(Reading("  Every: 1\n  Sets: {a: {Prompt File: f}}\nData: {Prompts: p}\n"
                 "Rewards: {r: {Kind: exact}}\n")
             .problems.empty());
-}
-
-TEST_CASE("figures behind the last iteration have names of their own") {
-  CHECK(Evaluation::final_name("val/score/mean") == "val/score/final");
-  CHECK(Evaluation::final_name("val/a/avg@4") == "val/a/final/avg@4");
-  CHECK(Evaluation::final_name("val/reward/judge/latency_s/max") ==
-        "val/final/reward/judge/latency_s/max");
-  for (const char* name : {"val/score/final", "val/a/final/avg@4", "val/final/reward/a/mean"})
-    CHECK(Evaluation::is_final_name(name));
-  for (const char* name : {"val/score/mean", "val/a/avg@4", "training/global_step", "val/loss"})
-    CHECK(!Evaluation::is_final_name(name));
-  for (const char* name : {"val/score/mean", "val/reward/a/mean", "val/final/reward/a/mean"})
-    CHECK(Evaluation::meaning(name).empty());  // in the table of metrics
-  CHECK_THAT(Evaluation::meaning("val/a/maj@4"), ContainsSubstring("most frequent"));
-  CHECK_THAT(Evaluation::meaning("val/a/final/avg@4"), ContainsSubstring("last iteration"));
 }

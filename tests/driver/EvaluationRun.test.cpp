@@ -8,6 +8,7 @@
 #include <map>
 
 #include "comm/Collectives.hpp"
+#include "driver/HeldOutNames.hpp"
 #include "driver/IterationName.hpp"
 #include "driver/TestRanks.hpp"
 #include "driver/TrainJob.hpp"
@@ -103,8 +104,8 @@ TEST_CASE("named sets give their figures and leave no trace in the run") {
     INFO(name);
     REQUIRE(first.contains(name));
     CHECK(second.contains(name));
-    CHECK(second.contains(Evaluation::final_name(name)));
-    CHECK(!first.contains(Evaluation::final_name(name)));
+    CHECK(second.contains(final_name(name)));
+    CHECK(!first.contains(final_name(name)));
   }
   CHECK(first.at("val/sums/avg@3") > 0);
   CHECK(first.at("val/sums/pass@3") >= first.at("val/sums/pass@2"));

@@ -4,7 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "driver/Options_params.hpp"
+#include "driver/RunOptions_params.hpp"
 
 using namespace taper;
 using Catch::Matchers::ContainsSubstring;

@@ -51,7 +51,6 @@ const ModelFiles& model() {
 DataOptions from_file(const std::string& path) {
   DataOptions options;
   options.prompts = {path};
-  options.rule = RewardRule::kExact;
   return options;
 }
 

@@ -11,9 +11,9 @@
 
 #include "comm/Collectives.hpp"
 #include "driver/Checkpoint.hpp"
-#include "driver/Options.hpp"
 #include "driver/Ranks.hpp"
 #include "driver/ResumePoint.hpp"
+#include "driver/TuningOptions.hpp"
 #include "io/Json.hpp"
 #include "io/MetricsLog.hpp"
 

@@ -10,10 +10,18 @@ using namespace taper;
 using Catch::Matchers::ContainsSubstring;
 using Meaning = WorkerAnswer::Meaning;
 
+namespace {
+
+// The answer to request 7.
+WorkerAnswer read(const std::string& line, const std::vector<std::string>& components = {}) {
+  return answer_reader(components)(line, 7);
+}
+
+}  // namespace
+
 TEST_CASE("a request is one line with all that is known") {
   JudgedResponse r;
-  r.index = 3;
-  r.sample = 1;
+  r.id = {3, 1};
   r.prompt = "two\nlines";
   r.response = "\xC3\xA9\xFF";  // the last byte is no UTF-8
   r.ground_truth = "42";
@@ -22,10 +30,9 @@ TEST_CASE("a request is one line with all that is known") {
   r.prompt_tokens = 5;
   r.response_tokens = 7;
   r.finish = FinishReason::kLength;
-  const std::string line = request_line(9, "judge", r);
-  CHECK(line.find('\n') == line.size() - 1);
-  const Json json = Json::parse(line);
-  CHECK(json["id"] == 9);
+  const auto request = [&] { return "{" + request_members("judge", r) + "}"; };
+  CHECK(request().find('\n') == std::string::npos);
+  const Json json = Json::parse(request());
   CHECK(json["reward"] == "judge");
   CHECK(json["prompt"] == "two\nlines");
   CHECK(json["response"] == "\xC3\xA9\xEF\xBF\xBD");
@@ -38,21 +45,20 @@ TEST_CASE("a request is one line with all that is known") {
   CHECK(json["index"] == 3);
   CHECK(json["sample"] == 1);
   r.extra_info.clear();
-  CHECK(Json::parse(request_line(9, "judge", r))["extra_info"].is_null());
+  CHECK(Json::parse(request())["extra_info"].is_null());
 }
 
 TEST_CASE("answers with a score") {
   const auto answer =
-      read_answer(R"({"id": 7, "score": 0.5, "components": {"b": 2, "a": 1}})", 7, {"a", "b"});
-  CHECK(answer.meaning == Meaning::kScore);
-  CHECK(answer.score == 0.5);
-  CHECK(answer.components == std::vector<double>{1, 2});
-  CHECK(read_answer(R"({"score": -1, "id": 7, "error": null})", 7, {}).score == -1);
+      read(R"({"id": 7, "score": 0.5, "components": {"b": 2, "a": 1}})", {"a", "b"});
+  CHECK(answer.meaning == Meaning::kFigures);
+  CHECK(answer.figures == std::vector<double>{0.5, 1, 2});
+  CHECK(read(R"({"score": -1, "id": 7, "error": null})").figures == std::vector<double>{-1});
 }
 
 TEST_CASE("errors that a worker reports keep it in step") {
   const auto check = [](const char* line, const char* word) {
-    const auto answer = read_answer(line, 7, {"a"});
+    const auto answer = read(line, {"a"});
     CHECK(answer.meaning == Meaning::kError);
     CHECK_THAT(answer.problem, ContainsSubstring(word));
   };
@@ -69,7 +75,7 @@ TEST_CASE("errors that a worker reports keep it in step") {
 
 TEST_CASE("what is no answer to the request shows that the worker is out of step") {
   const auto check = [](const std::string& line, const char* word) {
-    const auto answer = read_answer(line, 7, {});
+    const auto answer = read(line);
     CHECK(answer.meaning == Meaning::kNonsense);
     CHECK_THAT(answer.problem, ContainsSubstring(word));
   };

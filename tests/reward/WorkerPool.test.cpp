@@ -10,6 +10,7 @@
 #include "base/Error.hpp"
 #include "base/TextFile.hpp"
 #include "base/Timer.hpp"
+#include "reward/Protocol.hpp"
 #include "support/Scratch.hpp"
 
 using namespace taper;
@@ -30,26 +31,35 @@ struct Fixture {
     options.retries = 0;
   }
 
-  // The judgements of responses with these texts, in their order.
-  std::vector<Judgement> judge(WorkerPool& pool, const std::vector<std::string>& responses) const {
-    for (std::size_t i = 0; i < responses.size(); ++i) {
-      JudgedResponse r;
-      r.index = static_cast<std::int64_t>(i);
-      r.sample = 7;
-      r.response = responses[i];
-      pool.submit(r);
-    }
+  static WorkerQuestion question(const std::string& response, std::int64_t prompt = 0) {
+    JudgedResponse r;
+    r.id = {prompt, 7};
+    r.response = response;
+    return {r.id, request_members("judge", r)};
+  }
+
+  // What became of responses with these texts, in their order.
+  std::vector<WorkerResult> judge(WorkerPool& pool,
+                                  const std::vector<std::string>& responses) const {
+    for (std::size_t i = 0; i < responses.size(); ++i)
+      pool.submit(question(responses[i], static_cast<std::int64_t>(i)));
     const Timer timer;
     while (!pool.wait(0.2)) REQUIRE(timer.seconds() < 120);
-    std::map<std::int64_t, Judgement> sorted;
-    for (auto& j : pool.take()) sorted[j.index] = j;
-    std::vector<Judgement> list;
-    for (auto& [index, j] : sorted) list.push_back(j);
+    std::map<ResponseId, WorkerResult> sorted;
+    for (auto& result : pool.take()) sorted[result.about] = result;
+    std::vector<WorkerResult> list;
+    for (auto& [about, result] : sorted) list.push_back(result);
     REQUIRE(list.size() == responses.size());
     return list;
   }
 
-  WorkerPool pool() { return {"judge", options, spawner, (scratch / "worker").string(), 0}; }
+  WorkerPool pool() {
+    return {
+        {"Rewards/judge", {"TAPER_REWARD=judge", "TAPER_RANK=0"}, (scratch / "worker").string()},
+        options,
+        answer_reader(options.components),
+        spawner};
+  }
 };
 
 }  // namespace
@@ -64,10 +74,9 @@ TEST_CASE("good workers judge everything, several at a time") {
     const auto list =
         f.judge(pool, {"x", "bad", std::string(300000, 'y'), "x", "x", "x", "x", "x", "x"});
     for (std::size_t i = 0; i < list.size(); ++i) {
-      CHECK(list[i].is_scored);
-      CHECK(list[i].sample == 7);
-      CHECK(list[i].score == (i == 1 ? 0.75 : 0.5));
-      CHECK(list[i].components == std::vector<double>{0.25});
+      CHECK(list[i].is_answered);
+      CHECK(list[i].about == ResponseId{static_cast<std::int64_t>(i), 7});
+      CHECK(list[i].figures == std::vector<double>{i == 1 ? 0.75 : 0.5, 0.25});
       CHECK(list[i].seconds > 0);
     }
   }
@@ -94,10 +103,10 @@ TEST_CASE("each fault of a worker costs its response alone, is counted and named
   if (fault.timeouts > 0) f.options.timeout = 1.0;  // of a worker that has answered before
   WorkerPool pool = f.pool();
   const auto list = f.judge(pool, {"x", "bad", "x"});
-  CHECK(list[0].is_scored);
-  CHECK(!list[1].is_scored);
+  CHECK(list[0].is_answered);
+  CHECK(!list[1].is_answered);
   CHECK_THAT(list[1].problem, ContainsSubstring(fault.word));
-  CHECK(list[2].is_scored);
+  CHECK(list[2].is_answered);
   const PoolCounts counts = pool.take_counts();
   CHECK(counts.errors == fault.errors);
   CHECK(counts.timeouts == fault.timeouts);
@@ -111,8 +120,8 @@ TEST_CASE("an answer too many does not become the next one's") {
   WorkerPool pool = f.pool();
   const auto list = f.judge(pool, {"bad", "x", "bad", "x"});
   for (std::size_t i = 0; i < list.size(); ++i) {
-    CHECK(list[i].is_scored);
-    CHECK(list[i].score == 0.5);
+    CHECK(list[i].is_answered);
+    CHECK(list[i].figures == std::vector<double>{0.5});
   }
   CHECK(pool.take_counts().restarts >= 2);
 }
@@ -122,7 +131,7 @@ TEST_CASE("a response has another attempt where one failed") {
   f.options.retries = 1;
   WorkerPool pool = f.pool();
   const auto list = f.judge(pool, {"bad"});
-  CHECK(list[0].is_scored);
+  CHECK(list[0].is_answered);
   CHECK(pool.take_counts().errors == 1);
 }
 
@@ -135,7 +144,7 @@ TEST_CASE("workers that end at once fail all responses, and say why") {
   pool.start();
   const auto list = f.judge(pool, {"x", "x", "x"});
   for (const auto& j : list) {
-    CHECK(!j.is_scored);
+    CHECK(!j.is_answered);
     CHECK_THAT(j.problem, ContainsSubstring(code) && ContainsSubstring("worker"));
   }
   CHECK(pool.take_counts().errors == 9);
@@ -149,7 +158,7 @@ TEST_CASE("what a worker says before it is asked ends it") {
   f.options.workers = 1;
   WorkerPool pool = f.pool();
   const auto list = f.judge(pool, {"x"});
-  CHECK(!list[0].is_scored);
+  CHECK(!list[0].is_answered);
   CHECK_THAT(list[0].problem, ContainsSubstring("'loading'") || ContainsSubstring("output"));
 }
 
@@ -157,14 +166,15 @@ TEST_CASE("a worker may take longer for its first answer") {
   Fixture f("slow_start");
   f.options.timeout = 0.2;
   WorkerPool pool = f.pool();
-  CHECK(f.judge(pool, {"x"})[0].is_scored);
+  CHECK(f.judge(pool, {"x"})[0].is_answered);
 }
 
 TEST_CASE("workers work side by side") {
   Fixture f("meets");  // each waits for the others
   f.options.workers = 4;
   WorkerPool pool = f.pool();
-  for (const Judgement& j : f.judge(pool, std::vector<std::string>(4, "x"))) CHECK(j.score == 1);
+  for (const WorkerResult& r : f.judge(pool, std::vector<std::string>(4, "x")))
+    CHECK(r.figures == std::vector<double>{1});
 }
 
 TEST_CASE("a pool that is given up leaves at once") {
@@ -172,9 +182,7 @@ TEST_CASE("a pool that is given up leaves at once") {
   const Timer timer;
   {
     WorkerPool pool = f.pool();
-    JudgedResponse r;
-    r.response = "bad";
-    pool.submit(r);
+    pool.submit(Fixture::question("bad"));
     CHECK(!pool.wait(0.05));
   }
   CHECK(timer.seconds() < f.options.timeout);
@@ -185,7 +193,7 @@ TEST_CASE("a program that is not there is bad input, at the start and later") {
   f.options.command = {"/no/such/program"};
   WorkerPool pool = f.pool();
   CHECK_THROWS_MATCHES(pool.start(), Error, MessageMatches(ContainsSubstring("/no/such/program")));
-  pool.submit({});
+  pool.submit(Fixture::question("x"));
   CHECK_THROWS_MATCHES(
       [&] {
         while (!pool.wait(1.0)) continue;

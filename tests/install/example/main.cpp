@@ -9,7 +9,7 @@
 #include "comm/Collectives.hpp"
 #include "comm/Group.hpp"
 #include "comm/Startup.hpp"
-#include "driver/Options_params.hpp"
+#include "driver/RunOptions_params.hpp"
 #include "param/ParamFile.hpp"
 #include "param/Schema.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/Options.hpp"
+#include "driver/RunOptions.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,8 +8,6 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "driver/Evaluation.hpp"
-#include "driver/PromptMixture.hpp"
-#include "text/Tasks.hpp"
 
 namespace taper {
 namespace {
@@ -20,7 +18,7 @@ std::vector<std::string> sorted(const std::set<std::string>& texts) {
 
 // Whether what judges the run's responses can judge those to the prompts of a file.
 bool judges_files(const RunOptions& run) {
-  if (run.rewards.empty()) return run.data.rule != RewardRule::kTask;
+  if (run.rewards.empty()) return run.rule != RewardRule::kTask;
   return std::none_of(run.rewards.begin(), run.rewards.end(),
                       [](const RewardOptions& r) { return r.kind == RewardKind::kTask; });
 }
@@ -94,49 +92,6 @@ std::vector<std::string> algorithm_problems(const RunOptions& o) {
 
 }  // namespace
 
-std::vector<std::string> ModelOptions::problems() const {
-  if (directory.empty())
-    return {"Model/Directory is not set (a Hugging Face directory is wanted, e.g. data/model); " +
-            path_advice("")};
-  return {};
-}
-
-std::vector<std::string> task_problems(const std::string& task, const std::string& key) {
-  try {
-    TaskMix::from_name(task);
-  } catch (const Error& error) {
-    return {key + ": " + error.what()};
-  }
-  return {};
-}
-
-std::vector<std::string> DataOptions::problems() const {
-  std::vector<std::string> list = task_problems(task);
-  for (auto& problem : PromptMixture::problems("Data/Weights", prompts.size(), weights))
-    list.push_back(std::move(problem));
-  return list;
-}
-
-std::vector<std::string> RolloutOptions::problems() const {
-  std::vector<std::string> list;
-  if (step_rows < max_running)
-    list.push_back("Rollout/Step Rows is " + std::to_string(step_rows) +
-                   " and Rollout/Max Running " + std::to_string(max_running) +
-                   " (each sequence in flight has a row in a step); raise the one or lower the "
-                   "other");
-  if (repetition_penalty != 1.0f)
-    list.push_back(format_text(
-        "Rollout/Repetition Penalty is %g (the update computes log-probs without a penalty, so "
-        "responses drawn with one would be learned with wrong probabilities, and rollout and "
-        "training log-probs would not be equal); set it to 1, or set the penalty of an evaluation "
-        "set (Evaluation/Sets) or of taper generate --repetition-penalty",
-        repetition_penalty));
-  if (mode != PolicyMode::kStatic && profile.empty())
-    list.push_back(
-        "Rollout/Mode needs Rollout/Profile (made by taper profile) unless it is static");
-  return list;
-}
-
 PolicyLossOptions RunOptions::loss_in_use() const {
   PolicyLossOptions used = loss;
   used.kl_coef = experience.kl.in_loss() ? experience.kl.coef : 0.0;
@@ -186,17 +141,17 @@ std::vector<std::string> truth_problems(const RunOptions& o) {
   std::vector<std::string> list;
   const bool file = !o.data.prompts.empty();
   if (o.rewards.empty()) {
-    if (file && o.data.rule == RewardRule::kTask)
+    if (file && o.rule == RewardRule::kTask)
       list.push_back(
           "Data/Prompts needs Data/Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed), or "
           "Rewards");
-    if (!file && o.data.rule != RewardRule::kTask)
+    if (!file && o.rule != RewardRule::kTask)
       list.push_back(
           "Data/Reward Rule is not task, but there are no Data/Prompts (answers to in-tree tasks "
           "fit no other rule); name a prompt file, or leave the rule at task");
     return list;
   }
-  if (o.data.rule != RewardRule::kTask)
+  if (o.rule != RewardRule::kTask)
     list.push_back(
         "Data/Reward Rule and Rewards are both set (Rewards alone count); give the rule as a "
         "reward of that Kind");
@@ -226,7 +181,7 @@ std::vector<RewardOptions> RunOptions::judged_by() const {
   std::vector<RewardOptions> list(rewards.begin(), rewards.end());
   if (list.empty()) {
     list.emplace_back().name = "score";
-    list.back().kind = kind_of(data.rule);
+    list.back().kind = kind_of(rule);
   }
   for (RewardOptions& r : list)
     if (r.overlong.limit == 0) r.overlong.limit = rollout.max_new_tokens;
@@ -267,54 +222,6 @@ std::vector<std::string> RunOptions::problems() const {
                    ", which no evaluation gives; the figures are " +
                    join(sorted(Evaluation::figures(evaluation))));
   return list;
-}
-
-namespace {
-
-// figures: those by which one state of the weights can be better than another.
-void add_validation_problems(const TuningOptions& o, const std::vector<std::string>& files,
-                             const std::vector<std::string>& figures,
-                             std::vector<std::string>& list) {
-  const bool known = std::find(figures.begin(), figures.end(), o.best_by) != figures.end();
-  if (!o.best_by.empty() && !known)
-    list.push_back("Validation/Best By is " + o.best_by +
-                   ", which is no held-out figure to go by (" + join(figures) + ")");
-  if (!o.best_by.empty() && o.validate_every == 0)
-    list.push_back("Validation/Best By is " + o.best_by +
-                   ", but Validation/Every is 0 (nothing is measured during the run); set it");
-  if (o.validate_every > 0 && files.empty())
-    list.push_back("Validation/Every is " + std::to_string(o.validate_every) +
-                   ", but there are no Data/Validation Files; name some, or set Validation/Every "
-                   "to 0");
-}
-
-}  // namespace
-
-std::vector<std::string> SftOptions::problems() const {
-  std::vector<std::string> list;
-  if (epochs > 0 && data.files.empty())
-    list.push_back("Training/Epochs is " + std::to_string(epochs) +
-                   ", but there are no Data/Files (in-tree tasks have no end); name files, or set "
-                   "Training/Steps and leave Training/Epochs at 0");
-  add_validation_problems(*this, data.validation_files, {"val/loss"}, list);
-  return list;
-}
-
-std::vector<std::string> RewardModelOptions::problems() const {
-  std::vector<std::string> list;
-  if (data.files.empty())
-    list.push_back("Data/Files is not set (JSONL files of preference pairs); name some");
-  if (epochs == 0 && steps == 0)
-    list.push_back(
-        "Training/Epochs and Training/Steps are both 0 (nothing would be learned); set "
-        "one");
-  add_validation_problems(*this, data.validation_files, {"val/loss", "val/accuracy", "val/margin"},
-                          list);
-  return list;
-}
-
-std::string TuningOptions::run_path() const {
-  return run_directory.empty() ? without_end_slash(output).string() + ".run" : run_directory;
 }
 
 }  // namespace taper

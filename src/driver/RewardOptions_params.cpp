@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/RunSections.hpp"
+#include "driver/RewardOptions_params.hpp"
 
 namespace taper {
 namespace {

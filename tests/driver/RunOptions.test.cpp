@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/Options.hpp"
-
-#include <unistd.h>
+#include "driver/RunOptions.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <filesystem>
 
-#include "driver/Options_params.hpp"
+#include "driver/RunOptions_params.hpp"
 #include "param/ParamFile.hpp"
 
 using namespace taper;
@@ -26,22 +23,6 @@ void check_problem(const std::vector<std::string>& problems,
 
 TEST_CASE("the defaults have no problems") {
   CHECK(RunOptions().problems().empty());
-  CHECK(RolloutOptions().problems().empty());
-  CHECK(DataOptions().problems().empty());
-}
-
-TEST_CASE("a model that is not set is told, also where the working directory is gone") {
-  namespace fs = std::filesystem;
-  const fs::path before = fs::current_path();
-  check_problem(ModelOptions().problems(), {"Model/Directory is not set", "working directory, /"});
-  const fs::path gone = fs::temp_directory_path() / ("taper-gone-" + std::to_string(::getpid()));
-  fs::create_directories(gone);
-  fs::current_path(gone);
-  fs::remove(gone);
-  std::vector<std::string> problems;
-  CHECK_NOTHROW(problems = ModelOptions().problems());
-  fs::current_path(before);
-  check_problem(problems, {"Model/Directory is not set", "check the path"});
 }
 
 TEST_CASE("a critic has from the policy what it has not of its own, and its settings are checked") {
@@ -100,11 +81,11 @@ TEST_CASE("rollouts that cannot teach are refused") {
 
 TEST_CASE("a reward rule must fit the prompts") {
   RunOptions o;
-  o.data.rule = RewardRule::kBoxed;
+  o.rule = RewardRule::kBoxed;
   check_problem(o.problems(), {"Data/Reward Rule", "Data/Prompts"});
   o.data.prompts = {"prompts.jsonl"};
   CHECK(o.problems().empty());
-  o.data.rule = RewardRule::kTask;
+  o.rule = RewardRule::kTask;
   check_problem(o.problems(), {"Data/Prompts", "Data/Reward Rule"});
   o.data.task = "chess";
   check_problem(o.data.problems(), {"Data/Task", "chess", "collatz"});
@@ -148,7 +129,7 @@ Rewards:
 
 TEST_CASE("without rewards the rule of the data judges alone") {
   RunOptions o;
-  o.data.rule = RewardRule::kBoxed;
+  o.rule = RewardRule::kBoxed;
   REQUIRE(o.judged_by().size() == 1);
   CHECK(o.judged_by().front().name == "score");
   CHECK(o.judged_by().front().kind == RewardKind::kBoxed);
@@ -265,7 +246,7 @@ TEST_CASE("settings that do not fit each other are named together") {
   o.evaluation.every = 3;
   CHECK(o.problems().empty());
   o.data.prompts = {"prompts.jsonl"};
-  o.data.rule = RewardRule::kExact;
+  o.rule = RewardRule::kExact;
   check_problem(o.problems(), {"Evaluation/Every is 3", "Data/Evaluation Prompts"});
   o.data.evaluation_prompts = "held_out.jsonl";
   CHECK(o.problems().empty());
@@ -273,27 +254,4 @@ TEST_CASE("settings that do not fit each other are named together") {
   check_problem(o.problems(), {"Rollout/Lengths and Output/Directory are both"});
   o.rollout.lengths = "heavy-tail";
   CHECK(o.problems().empty());
-}
-
-TEST_CASE("a reward model needs pairs, and an end of the run") {
-  RewardModelOptions o;
-  o.data.files = {"pairs.jsonl"};
-  CHECK(o.problems().empty());
-  o.epochs = 0;
-  check_problem(o.problems(), {"Training/Epochs", "Training/Steps"});
-  o.steps = 5;
-  CHECK(o.problems().empty());
-  o.validate_every = 2;
-  check_problem(o.problems(), {"Validation/Every is 2", "Data/Validation Files"});
-  o.data.validation_files = {"held_out.jsonl"};
-  o.best_by = "val/accuracy";
-  CHECK(o.problems().empty());
-  o.best_by = "val/score";
-  check_problem(o.problems(), {"Validation/Best By is val/score", "val/margin"});
-  o.best_by = "val/loss";
-  o.validate_every = 0;
-  check_problem(o.problems(), {"Validation/Best By", "Validation/Every is 0"});
-  o.best_by.clear();
-  o.data.files.clear();
-  check_problem(o.problems(), {"Data/Files is not set"});
 }

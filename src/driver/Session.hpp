@@ -14,8 +14,6 @@
 #include "comm/Watchdog.hpp"
 #include "device/Runtime.hpp"
 #include "driver/Ranks.hpp"
-#include "reward/RewardOptions.hpp"
-#include "reward/Spawner.hpp"
 
 namespace taper {
 
@@ -59,9 +57,5 @@ class Session {
   Placement placement_;
   std::unique_ptr<Ranks> ranks_;
 };
-
-// A spawner of workers where one of the `rewards` of the input is a command: made before MPI and
-// threads start. Bad input is dealt with later, on all ranks.
-std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards);
 
 }  // namespace taper

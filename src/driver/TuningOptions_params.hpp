@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "driver/Options.hpp"
+#include "driver/TuningOptions.hpp"
 #include "param/Schema.hpp"
 
 namespace taper {
 
-// Describes the run file of `taper train`, `taper sft`, `taper reward-model`.
-void describe(param::Section& schema, RunOptions& options);
+// The run files of `taper sft` and `taper reward-model`.
 void describe(param::Section& schema, SftOptions& options);
 void describe(param::Section& schema, RewardModelOptions& options);
 

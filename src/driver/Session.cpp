@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Session.hpp"
+#include "driver/Session.hpp"
 
 #include <mpi.h>
 
@@ -48,15 +48,6 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
   options.on_report = std::move(on_hang);
   watchdog_ = std::make_unique<Watchdog>(progress_, options);
   return *ranks_;
-}
-
-std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards) {
-  try {
-    for (const RewardOptions& reward : rewards())
-      if (reward.kind == RewardKind::kCommand) return std::make_unique<Spawner>();
-  } catch (const Error&) {
-  }
-  return nullptr;
 }
 
 }  // namespace taper

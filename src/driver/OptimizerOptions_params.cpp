@@ -1,40 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/RunSections.hpp"
+#include "driver/OptimizerOptions_params.hpp"
 
+#include <cstdint>
 #include <limits>
 
 namespace taper {
-
-param::Section describe_run(param::Section& schema, std::uint64_t& seed, double& hang_seconds) {
-  auto s = schema.section("Run", "The job as a whole");
-  s.integer("Seed", seed, "Seed of all random numbers").at_least(0);
-  s.number("Hang Seconds", hang_seconds,
-           "A rank that waits longer for the others ends the job with a report")
-      .above(0);
-  return s;
-}
-
-void describe_deadline(param::Section& run, double& margin) {
-  run.number("Deadline Margin", margin,
-             "Seconds before the deadline (--deadline, TAPER_DEADLINE) at which to save and stop")
-      .at_least(0);
-}
-
-void describe_model(param::Section& schema, ModelOptions& o) {
-  auto s = schema.section("Model", "The model to train");
-  s.text("Directory", o.directory,
-         "Hugging Face directory: config.json, *.safetensors, tokenizer.json");
-  s.choice("Weight Type", o.type, "Type of the forward weights; masters are always f32",
-           {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
-  s.check([&o] { return o.problems(); });
-}
-
-void describe_passes(param::Section& s, PassOptions& o) {
-  s.integer("Tensor Parallel", o.tp, "Ranks per replica during training").at_least(1);
-  s.integer("Max Tokens", o.max_tokens, "Tokens per micro-batch").at_least(1);
-  s.flag("Activation Checkpointing", o.checkpointing,
-         "Recompute layers in the backward pass instead of keeping them");
-}
 
 void describe_schedule(param::Section& s, ScheduleOptions& lr, ScheduleEnd end,
                        const std::string& section) {

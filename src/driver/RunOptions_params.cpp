@@ -1,72 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver/Options_params.hpp"
+#include "driver/RunOptions_params.hpp"
 
+#include "driver/DataOptions_params.hpp"
+#include "driver/JobOptions_params.hpp"
+#include "driver/ModelOptions_params.hpp"
+#include "driver/OptimizerOptions_params.hpp"
 #include "driver/Preset.hpp"
-#include "driver/RunSections.hpp"
+#include "driver/RewardOptions_params.hpp"
+#include "driver/RolloutOptions_params.hpp"
 
 namespace taper {
 namespace {
-
-void describe_data(param::Section& schema, DataOptions& o) {
-  auto s = schema.section("Data", "Prompts and how answers are judged");
-  s.text("Task", o.task, "In-tree task where no prompt file is given: mix, sum, gcd or collatz");
-  s.list("Prompts", o.prompts, "JSONL files of prompts with ground truths; none: the in-tree task");
-  s.list("Weights", o.weights,
-         "Shares of these files in training, in their order; none: each prompt alike");
-  s.text("Evaluation Prompts", o.evaluation_prompts,
-         "JSONL file of held-out prompts, for evaluations beside a prompt file");
-  s.text("Chat Template", o.chat_template,
-         "How messages become text: auto (the model's own, recognised) or a family");
-  s.choice("Reward Rule", o.rule, "How a response is scored where there are no Rewards",
-           named_reward_rules());
-  s.check([&o] { return o.problems(); });
-}
-
-void describe_rollout(param::Section& schema, RolloutOptions& o) {
-  auto s = schema.section("Rollout", "How responses are generated");
-  s.integer("Prompts", o.prompts, "Prompts per iteration").at_least(1);
-  s.integer("Samples Per Prompt", o.samples,
-            "Responses per prompt (a group); most estimators compare them, so one is too few")
-      .at_least(1);
-  s.integer("Max Prompt Tokens", o.max_prompt_tokens, "Longest prompt").at_least(1);
-  s.integer("Max New Tokens", o.max_new_tokens, "Longest response").at_least(1);
-  s.number("Temperature", o.temperature,
-           "Softmax temperature; at 0 all samples of a prompt would be equal, their advantages 0")
-      .above(0);
-  s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
-  s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
-  s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
-      .between(0, 1);
-  s.number("Repetition Penalty", o.repetition_penalty,
-           "Only 1 (off) in training: the update knows no penalty; evaluations may have one")
-      .above(0);
-  s.list("Stop Strings", o.stop_strings, "Texts that end a response");
-  s.text("Lengths", o.lengths,
-         "For scaling studies: where responses end, by a law of lengths (heavy-tail; taper replay "
-         "has the others) or as in the run in this directory; empty: where the model ends them");
-  s.integer("Tensor Parallel", o.tp,
-            "Ranks per replica during generation; the smallest degree where the layout changes")
-      .at_least(1);
-  s.choice("Mode", o.mode,
-           "Whether the layout changes during generation: never, only in words, or where it pays",
-           {{"static", PolicyMode::kStatic},
-            {"advise", PolicyMode::kAdvise},
-            {"adaptive", PolicyMode::kAdaptive}});
-  s.text("Profile", o.profile, "Latency profile of this model and machine, by taper profile");
-  s.text("Layout", o.layout,
-         "Layout at the start of each generation, TPxDP or degrees of groups (4+2+2); empty: by "
-         "Tensor Parallel, or chosen from the profile");
-  s.integer("Max Running", o.max_running,
-            "Sequences in flight per replica; where the layout may change, per replica of the "
-            "smallest groups, and in proportion in larger ones")
-      .between(1, kMostRunning);
-  s.integer("Step Rows", o.step_rows, "Tokens per step, decode and prefill together")
-      .between(1, kMostStepRows);
-  s.number("KV Memory MB", o.kv_memory_mb, "Largest KV cache per rank")
-      .above(0)
-      .at_most(kMostKvMemoryMb);
-  s.check([&o] { return o.problems(); });
-}
 
 void describe_advantages(param::Section& s, AdvantageOptions& o) {
   s.choice("Estimator", o.estimator, "How rewards become advantages", named_estimators());
@@ -211,6 +155,9 @@ void describe(param::Section& schema, RunOptions& o) {
   describe_deadline(run, o.deadline_margin);
   describe_model(schema, o.model);
   describe_data(schema, o.data);
+  schema.section("Data").choice("Reward Rule", o.rule,
+                                "How a response is scored where there are no Rewards",
+                                named_reward_rules());
   describe_rewards(schema, o.rewards);
   describe_rollout(schema, o.rollout);
   describe_algorithm(schema, o);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/MetricValues.hpp"
+
+#include <cmath>
+
+namespace taper {
+
+double value_of(const MetricValues& values, std::string_view name) {
+  for (const auto& [key, value] : values)
+    if (key == name) return value;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace taper

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Figures of an iteration under the names that verl users know.
+#pragma once
+
+#include <vector>
+
+#include "base/MetricValues.hpp"
+#include "rl/CriticTrainer.hpp"
+#include "rl/DynamicSampling.hpp"
+#include "rl/Experience.hpp"
+#include "rl/PolicyTrainer.hpp"
+#include "rl/Rollout.hpp"
+
+namespace taper {
+
+MetricValues rollout_metrics(const std::vector<Sample>& samples);
+// kl_coef: of the KL in the loss; 0 without it.
+MetricValues update_metrics(const UpdateReport& report, double kl_coef);
+MetricValues critic_metrics(const CriticReport& report);
+// Of the values, returns and advantages of the tokens that carry a loss; none where no token does.
+MetricValues value_metrics(const std::vector<Sample>& samples);
+// with_mismatch: the distribution that drew the tokens may differ from the trained one.
+MetricValues experience_metrics(const ExperienceReport& report, const ExperienceOptions& options,
+                                bool with_mismatch);
+
+// Of dynamic sampling.
+MetricValues group_metrics(const GroupSelection& groups);
+
+}  // namespace taper
