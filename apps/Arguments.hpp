@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "driver/GenerateJob.hpp"
+#include "infer/GenerateJob.hpp"
 #include "param/CommandLine.hpp"
 #include "shard/RankGrid.hpp"
 

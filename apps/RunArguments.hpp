@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "driver/StopRequest.hpp"
 #include "param/CommandLine.hpp"
 #include "param/CurrentValue.hpp"
 #include "param/ParamFile.hpp"
 #include "param/Schema.hpp"
+#include "session/StopRequest.hpp"
 
 namespace taper {
 

@@ -10,14 +10,14 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
-#include "driver/EvalJob.hpp"
-#include "driver/OutputPath.hpp"
-#include "driver/PromptEncoder.hpp"
-#include "driver/RunOptions_params.hpp"
-#include "driver/Session.hpp"
+#include "data/PromptEncoder.hpp"
+#include "infer/EvalJob.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/OutputPath.hpp"
 #include "param/ParamFile.hpp"
-#include "reward/Spawner.hpp"
+#include "session/Session.hpp"
+#include "train/RunOptions_params.hpp"
+#include "workers/Spawner.hpp"
 
 namespace taper {
 namespace {

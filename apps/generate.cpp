@@ -9,13 +9,13 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "driver/GenerateJob.hpp"
-#include "driver/GenerationRecord.hpp"
-#include "driver/InputPath.hpp"
-#include "driver/OutputPath.hpp"
-#include "driver/PromptEncoder.hpp"
-#include "driver/Session.hpp"
+#include "data/PromptEncoder.hpp"
+#include "infer/GenerateJob.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/InputPath.hpp"
+#include "io/OutputPath.hpp"
+#include "rollout/GenerationRecord.hpp"
+#include "session/Session.hpp"
 
 namespace taper {
 namespace {

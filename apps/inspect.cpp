@@ -12,12 +12,12 @@
 #include "base/Path.hpp"
 #include "base/Printable.hpp"
 #include "base/Text.hpp"
-#include "comm/Startup.hpp"
-#include "driver/Inspector.hpp"
-#include "driver/RolloutText.hpp"
-#include "driver/Validator.hpp"
-#include "io/FileSchema.hpp"
+#include "inspect/Inspector.hpp"
+#include "inspect/RolloutText.hpp"
+#include "inspect/Validator.hpp"
 #include "param/CommandLine.hpp"
+#include "results/FileSchema.hpp"
+#include "session/Startup.hpp"
 
 namespace taper {
 namespace {

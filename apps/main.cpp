@@ -9,7 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "base/Version.hpp"
-#include "comm/Guard.hpp"
+#include "session/Guard.hpp"
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
-#include "driver/ProfileJob.hpp"
-#include "driver/ProfileTable.hpp"
-#include "driver/Session.hpp"
+#include "profile/ProfileJob.hpp"
+#include "profile/ProfileTable.hpp"
+#include "session/Session.hpp"
 #include "shard/RankGrid.hpp"
 
 namespace taper {

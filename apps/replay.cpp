@@ -3,11 +3,11 @@
 #include <string>
 
 #include "Commands.hpp"
-#include "driver/OutputPath.hpp"
-#include "driver/ReplayJob.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/OutputPath.hpp"
 #include "param/CommandLine.hpp"
-#include "predict/LengthLaw.hpp"
+#include "simulate/LengthLaw.hpp"
+#include "study/ReplayJob.hpp"
 
 namespace taper {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Commands.hpp"
 #include "Tuning.hpp"
-#include "driver/RewardModelJob.hpp"
+#include "tune/RewardModelJob.hpp"
 
 namespace taper {
 

@@ -7,12 +7,12 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "driver/InputPath.hpp"
-#include "driver/OutputPath.hpp"
-#include "driver/PromptEncoder.hpp"
-#include "driver/ScoreJob.hpp"
-#include "driver/Session.hpp"
+#include "data/PromptEncoder.hpp"
+#include "infer/ScoreJob.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/InputPath.hpp"
+#include "io/OutputPath.hpp"
+#include "session/Session.hpp"
 
 namespace taper {
 

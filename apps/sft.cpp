@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Commands.hpp"
 #include "Tuning.hpp"
-#include "driver/SftJob.hpp"
+#include "tune/SftJob.hpp"
 
 namespace taper {
 

@@ -8,14 +8,14 @@
 #include "Commands.hpp"
 #include "base/Error.hpp"
 #include "base/Path.hpp"
-#include "driver/Calibration.hpp"
-#include "driver/InputPath.hpp"
-#include "driver/OutputPath.hpp"
-#include "driver/ProfileFile.hpp"
-#include "driver/SimulateJob.hpp"
 #include "io/AtomicFile.hpp"
+#include "io/InputPath.hpp"
+#include "io/OutputPath.hpp"
 #include "param/CommandLine.hpp"
 #include "param/ParamFile.hpp"
+#include "profile/ProfileFile.hpp"
+#include "study/Calibration.hpp"
+#include "study/SimulateJob.hpp"
 
 namespace taper {
 namespace {

@@ -11,32 +11,27 @@
 #if CUDART_VERSION >= 13000
 #include <cstddef>
 
-namespace taper_cuda13_compat
-{
-inline cudaMemLocation location(int device)
-{
+namespace taper_cuda13_compat {
+inline cudaMemLocation location(int device) {
   cudaMemLocation where{};
   where.type = device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
   where.id = device == cudaCpuDeviceId ? 0 : device;
   return where;
 }
-} // namespace taper_cuda13_compat
+}  // namespace taper_cuda13_compat
 
 inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, cudaGraphNode_t const* from,
-                                            cudaGraphNode_t const* to, std::size_t count)
-{
+                                            cudaGraphNode_t const* to, std::size_t count) {
   return cudaGraphAddDependencies(graph, from, to, nullptr, count);
 }
 
 inline cudaError_t cudaMemAdvise(void const* data, std::size_t bytes, cudaMemoryAdvise advice,
-                                 int device)
-{
+                                 int device) {
   return cudaMemAdvise(data, bytes, advice, taper_cuda13_compat::location(device));
 }
 
 inline cudaError_t cudaMemPrefetchAsync(void const* data, std::size_t bytes, int device,
-                                        cudaStream_t stream = nullptr)
-{
+                                        cudaStream_t stream = nullptr) {
   return cudaMemPrefetchAsync(data, bytes, taper_cuda13_compat::location(device), 0u, stream);
 }
 #endif

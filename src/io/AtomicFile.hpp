@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "io/detail/Descriptor.hpp"
+#include "io/Descriptor.hpp"
 
 namespace taper {
 

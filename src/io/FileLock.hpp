@@ -27,7 +27,7 @@
 #include <string>
 #include <thread>
 
-#include "io/detail/Descriptor.hpp"
+#include "io/Descriptor.hpp"
 #include "io/detail/LockHolder.hpp"
 
 namespace taper {

@@ -11,7 +11,7 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "io/detail/Descriptor.hpp"
+#include "io/Descriptor.hpp"
 
 namespace taper {
 

@@ -13,8 +13,8 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "io/MpiCall.hpp"
 #include "io/detail/Hdf5Layout.hpp"
-#include "io/detail/MpiCall.hpp"
 
 namespace taper {
 

@@ -13,7 +13,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "io/detail/Descriptor.hpp"
+#include "io/Descriptor.hpp"
 #include "io/detail/HalfFloat.hpp"
 #include "io/detail/SafetensorsHeader.hpp"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/Response.hpp"
-#include "reward/WorkerPool.hpp"
+#include "workers/WorkerPool.hpp"
 
 namespace taper {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "reward/RewardRule.hpp"
-#include "reward/WorkerPool.hpp"
+#include "workers/WorkerPool.hpp"
 
 namespace taper {
 

@@ -2,8 +2,8 @@
 #include "reward/RewardRule.hpp"
 
 #include "base/Text.hpp"
-#include "text/Answers.hpp"
-#include "text/MathAnswer.hpp"
+#include "reward/Answers.hpp"
+#include "reward/MathAnswer.hpp"
 
 namespace taper {
 

@@ -5,7 +5,7 @@
 
 #include "Commands.hpp"
 #include "io/Hdf5File.hpp"
-#include "io/RunFile.hpp"
+#include "results/RunFile.hpp"
 
 using namespace taper;
 using namespace taper::commands;

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "driver/EvalJob.hpp"
-#include "driver/ScoreJob.hpp"
-#include "driver/TestRanks.hpp"
+#include "infer/EvalJob.hpp"
+#include "infer/ScoreJob.hpp"
 #include "io/Safetensors.hpp"
+#include "support/TestRanks.hpp"
 
 using namespace taper;
 using namespace taper::test;

@@ -3,8 +3,8 @@
 // taper inspect --validate and --schema.
 #include "Commands.hpp"
 #include "io/Hdf5File.hpp"
-#include "io/MetricsLog.hpp"
-#include "io/RunFile.hpp"
+#include "results/MetricsLog.hpp"
+#include "results/RunFile.hpp"
 
 using namespace taper;
 using namespace taper::commands;

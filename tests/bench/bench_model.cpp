@@ -15,14 +15,14 @@
 #include "base/Random.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
-#include "comm/Guard.hpp"
-#include "comm/Startup.hpp"
 #include "device/Runtime.hpp"
-#include "driver/Generation.hpp"
-#include "driver/TrainingModel.hpp"
+#include "engine/EngineSizing.hpp"
+#include "instance/TrainingModel.hpp"
 #include "io/Json.hpp"
 #include "param/CommandLine.hpp"
 #include "rl/MicroBatch.hpp"
+#include "session/Guard.hpp"
+#include "session/Startup.hpp"
 
 using namespace taper;
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "predict/Policy.hpp"
+#include "planner/Policy.hpp"
 #include "tests/support/heavy_tail.hpp"
 #include "tests/support/synthetic_profile.hpp"
 

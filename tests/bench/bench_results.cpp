@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/Timer.hpp"
-#include "io/FileSchema.hpp"
-#include "io/MetricsLog.hpp"
-#include "io/RolloutFile.hpp"
-#include "io/RunFile.hpp"
+#include "results/FileSchema.hpp"
+#include "results/MetricsLog.hpp"
+#include "results/RolloutFile.hpp"
+#include "results/RunFile.hpp"
 
 using namespace taper;
 

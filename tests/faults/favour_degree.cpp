@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "base/Error.hpp"
-#include "comm/Guard.hpp"
-#include "driver/ProfileFile.hpp"
+#include "profile/ProfileFile.hpp"
+#include "session/Guard.hpp"
 
 using namespace taper;
 

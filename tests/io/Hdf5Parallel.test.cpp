@@ -9,7 +9,7 @@
 
 #include "base/Error.hpp"
 #include "io/Hdf5File.hpp"
-#include "io/detail/MpiCall.hpp"
+#include "io/MpiCall.hpp"
 #include "support/Scratch.hpp"
 
 using taper::Checksum;

@@ -8,10 +8,10 @@
 #include <csignal>
 
 #include "base/Error.hpp"
-#include "comm/Guard.hpp"
-#include "comm/Startup.hpp"
-#include "comm/Watchdog.hpp"
 #include "reshape/Fleet.hpp"
+#include "session/Guard.hpp"
+#include "session/Startup.hpp"
+#include "session/Watchdog.hpp"
 
 using namespace taper;
 using namespace taper::test;

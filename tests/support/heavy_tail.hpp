@@ -3,8 +3,8 @@
 // Generations with a few very long responses, for tests and benchmarks of the layout policy.
 #pragma once
 
-#include "predict/LengthLaw.hpp"
-#include "predict/Policy.hpp"
+#include "planner/Policy.hpp"
+#include "simulate/LengthLaw.hpp"
 
 namespace taper::test {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "predict/LatencyProfile.hpp"
+#include "planner/LatencyProfile.hpp"
 
 namespace taper::test {
 

@@ -5,7 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "Golden.hpp"
+#include "support/GoldenText.hpp"
 
 namespace taper::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <thread>
 
-#include "Golden.hpp"
+#include "support/GoldenText.hpp"
 
 namespace taper::testing {
 namespace {

@@ -7,12 +7,12 @@ import tree
 
 CALL = re.compile(r"\b(MPI_[A-Z][a-z]\w*|H5[A-Z]{1,2}[a-z]\w*)\s*\(")
 WRAPPER = re.compile(r"\bTAPER_\w*CALL\s*\(")
-PLACES = {"MPI": ("src/comm/", "src/io/", "apps/"), "H5": ("src/io/",)}
+PLACES = {"MPI": ("src/comm/", "src/io/", "src/results/", "src/session/"), "H5": ("src/io/",)}
 # Cannot fail or have nowhere to report to: queries with a value of their own for failure, and what destructors use.
 UNCHECKED = re.compile(r"^(MPI_(Initialized|Finalized|Finalize|Abort|Wtime|Comm_free|Error_string)"
                        r"|H5(Tget_(class|size|sign)|Iget_type|Sget_simple_extent_npoints|\w*close|E\w+))$")
 # Whole files, with the reason.
-EXCEPT = {"src/comm/Guard.cpp": "ends the job: an error of MPI has nowhere to go"}
+EXCEPT = {"src/session/Guard.cpp": "ends the job: an error of MPI has nowhere to go"}
 
 
 def closing(code, start):

@@ -102,7 +102,7 @@ def make_numbers(iterations: int, seed: int = 1, rate: float = 2e-4) -> Syntheti
 
 
 def write_run(path: Path, numbers: Synthetic) -> None:
-    """run.h5 as of src/io/RunFile.cpp: fixed-length strings, checksums, units, scales."""
+    """run.h5 as of src/results/RunFile.cpp: fixed-length strings, checksums, units, scales."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with h5py.File(path, "w") as file:
         _set_text(

@@ -94,9 +94,9 @@ class RunFile(ScratchCase):
 
     def test_versions_are_those_that_the_program_writes(self) -> None:
         sources = {
-            "taper-run": "io/RunFile.hpp",
-            "taper-rollouts": "io/detail/RolloutSchema.cpp",
-            "taper-profile": "io/detail/ProfileSchema.cpp",
+            "taper-run": "results/RunFile.hpp",
+            "taper-rollouts": "results/detail/RolloutSchema.cpp",
+            "taper-profile": "results/detail/ProfileSchema.cpp",
         }
         for kind, name in sources.items():
             text = (TOOLS.parent / "src" / name).read_text()

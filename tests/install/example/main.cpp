@@ -8,10 +8,10 @@
 
 #include "comm/Collectives.hpp"
 #include "comm/Group.hpp"
-#include "comm/Startup.hpp"
-#include "driver/RunOptions_params.hpp"
 #include "param/ParamFile.hpp"
 #include "param/Schema.hpp"
+#include "session/Startup.hpp"
+#include "train/RunOptions_params.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

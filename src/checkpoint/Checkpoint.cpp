@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/Checkpoint.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "base/Checksum.hpp"
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "checkpoint/SaveModel.hpp"
+#include "comm/Collectives.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/Json.hpp"
+#include "results/IterationName.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManifest = "manifest.json";
+constexpr const char* kUnfinished = ".writing";
+constexpr const char* kState = "state.h5";
+constexpr const char* kCritic = "critic";  // the folder of its model and state
+
+// Throws Error where the file cannot be read to its end.
+std::uint64_t file_checksum(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in.is_open())
+    TAPER_FAIL(ExitCode::kFailure, path_text(path)
+                                       << " cannot be opened ("
+                                       << std::generic_category().message(errno) << ")");
+  std::vector<char> buffer(1 << 20);
+  Checksum64 sum;
+  while (in) {
+    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    sum.add(
+        std::as_bytes(std::span<const char>(buffer.data(), static_cast<std::size_t>(in.gcount()))));
+  }
+  if (in.bad() || !in.eof())
+    TAPER_FAIL(ExitCode::kFailure, path_text(path) << " cannot be read to its end (disk error?)");
+  return sum.value();
+}
+
+void sync_file(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool good = descriptor >= 0 && ::fsync(descriptor) == 0;
+  if (descriptor >= 0) ::close(descriptor);
+  if (!good) TAPER_FAIL(ExitCode::kFailure, path_text(path) << " could not be flushed to disk");
+}
+
+// All files of a directory and its folders.
+std::vector<fs::path> files_of(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  return files;
+}
+
+void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
+  OrderedJson manifest;
+  manifest["format"] = "taper-checkpoint";
+  manifest["version"] = 1;
+  manifest["iteration"] = info.iteration;
+  for (const fs::path& path : files_of(checkpoint)) {
+    OrderedJson file;
+    file["bytes"] = fs::file_size(path);
+    file["checksum"] = file_checksum(path);
+    manifest["files"][path.lexically_relative(checkpoint).generic_string()] = file;
+  }
+  write_json_file(checkpoint / kManifest, manifest);
+}
+
+// Throws Error where a file does not agree with its entry in the manifest.
+void check_file(const fs::path& path, const Json& entry) {
+  TAPER_VALIDATE(fs::exists(path), path_text(path) << " is missing (the manifest lists it)");
+  const auto bytes = entry.at("bytes").get<std::uint64_t>();
+  TAPER_VALIDATE(
+      fs::file_size(path) == bytes,
+      path_text(path) << " has "
+                      << count_text(static_cast<std::int64_t>(fs::file_size(path)), "byte")
+                      << " (the manifest says " << bytes << "; it was cut off or changed)");
+  TAPER_VALIDATE(file_checksum(path) == entry.at("checksum").get<std::uint64_t>(),
+                 path_text(path) << " is damaged (its checksum differs from the manifest)");
+}
+
+// The first problem of any rank, on all ranks; empty where all are well. Collective over the world.
+std::string any_problem(const Ranks& ranks, const std::string& mine) {
+  for (const auto& text : all_gather_string(ranks.world(), mine))
+    if (!text.empty()) return text;
+  return "";
+}
+
+void require_whole(const fs::path& checkpoint) {
+  const auto problems = CheckpointStore::problems(checkpoint);
+  TAPER_VALIDATE(problems.empty(), problems.front()
+                                       << (problems.size() > 1 ? ", and more of its files" : ""));
+}
+
+std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
+                     TrainingModel& model, const std::optional<CheckpointPart>& critic,
+                     StateInfo& info) {
+  std::string problem;
+  try {
+    if (ranks.rank() == 0) require_whole(checkpoint);
+    info = read_state(checkpoint / kState, files, model);
+    if (critic) read_state(CheckpointStore::critic_state(checkpoint), critic->files, critic->model);
+  } catch (const std::exception& e) {
+    problem = e.what();
+  }
+  return any_problem(ranks, problem);
+}
+
+void publish_loaded(TrainingModel& model, const std::optional<CheckpointPart>& critic) {
+  model.publish();
+  if (critic) critic->model.publish();
+}
+
+// The directory must be there on rank 0.
+void write_part(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                const StateInfo& info, const fs::path& directory) {
+  write_model(ranks, files, model, directory);
+  ranks.progress.set_phase("write_state");
+  write_state(directory / kState, ranks, files, model, info);
+  ranks.progress.set_phase("save_checkpoint");
+}
+
+}  // namespace
+
+void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                           const StateInfo& info, const std::function<void()>& before_rename,
+                           const std::optional<CheckpointPart>& critic) {
+  const std::string name = iteration_name(info.iteration);
+  const fs::path target = directory_ / name, aside = directory_ / (name + kUnfinished);
+  AsideDirectory writing(ranks.rank() == 0 ? aside : "");
+  ranks.progress.set_step(0);
+  write_part(ranks, files, model, info, aside);
+  if (critic) {
+    if (ranks.rank() == 0) fs::create_directory(aside / kCritic);
+    StateInfo own{info.iteration, critic->model.optimizer().steps(), info.seed, info.config};
+    write_part(ranks, critic->files, critic->model, own, aside / kCritic);
+  }
+  barrier(ranks.world());
+  ranks.progress.set_step(1);
+  if (ranks.rank() == 0) {
+    write_manifest(aside, info);
+    for (const fs::path& path : files_of(aside)) sync_file(path);
+  }
+  barrier(ranks.world());
+  before_rename();
+  if (ranks.rank() == 0) {
+    ranks.progress.set_step(2);
+    writing.rename_to(target);
+    ranks.progress.set_step(3);
+    const auto all = list(directory_);
+    for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i)
+      if (!kept_ || iteration_of_name(all[i].filename().string()) != kept_) fs::remove_all(all[i]);
+  }
+  barrier(ranks.world());
+}
+
+bool CheckpointStore::has(std::int64_t iteration) const {
+  return is_checkpoint(directory_ / iteration_name(iteration));
+}
+
+std::vector<fs::path> CheckpointStore::unfinished(const fs::path& directory) {
+  std::vector<fs::path> found;
+  if (!fs::exists(directory)) return found;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().extension() == kUnfinished) found.push_back(entry.path());
+  return found;
+}
+
+void CheckpointStore::remove_unfinished() const {
+  for (const auto& path : unfinished(directory_)) fs::remove_all(path);
+  for (const auto& path : being_replaced(directory_)) finish_replacement(path);
+}
+
+void CheckpointStore::remove_after(std::int64_t iteration) const {
+  for (const auto& path : list(directory_)) {
+    if (*iteration_of_name(path.filename().string()) <= iteration) break;
+    fs::remove_all(path);
+  }
+}
+
+StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
+                                const ModelFiles& files, TrainingModel& model,
+                                const std::optional<CheckpointPart>& critic) {
+  StateInfo info;
+  const std::string problem = try_load(checkpoint, ranks, files, model, critic, info);
+  if (!problem.empty()) fail_unusable(checkpoint, problem);
+  publish_loaded(model, critic);
+  return info;
+}
+
+fs::path CheckpointStore::critic_state(const fs::path& checkpoint) {
+  const fs::path state = checkpoint / kCritic / kState;
+  TAPER_VALIDATE(fs::exists(state),
+                 path_text(checkpoint)
+                     << " has no critic (the run that wrote it had none); to begin with its "
+                        "weights and a new critic name it in Model/Directory, in a new "
+                        "Output/Directory");
+  return state;
+}
+
+void CheckpointStore::warn_passed_over(const fs::path& checkpoint, const std::string& problem) {
+  TAPER_WARN("checkpoint " << path_text(checkpoint) << " is passed over: " << problem);
+}
+
+void CheckpointStore::fail_unusable(const fs::path& checkpoint, const std::string& problem) {
+  TAPER_FAIL(ExitCode::kBadInput,
+             "checkpoint " << path_text(checkpoint) << " cannot be used: " << problem);
+}
+
+void CheckpointStore::fail_none_usable(const fs::path& directory, const std::string& last_problem) {
+  TAPER_FAIL(ExitCode::kBadInput, "no checkpoint in "
+                                      << path_text(directory) << " can be used (last problem: "
+                                      << last_problem << "); --resume none starts afresh");
+}
+
+std::vector<fs::path> CheckpointStore::list(const fs::path& directory) {
+  auto found = iteration_entries(directory, "", fs::file_type::directory);
+  std::reverse(found.begin(), found.end());
+  std::vector<fs::path> checkpoints;
+  for (auto& entry : found) checkpoints.push_back(std::move(entry.path));
+  return checkpoints;
+}
+
+std::vector<fs::path> CheckpointStore::being_replaced(const fs::path& directory) {
+  std::vector<fs::path> targets;
+  for (const auto& entry :
+       iteration_entries(directory, old_path({}).string(), fs::file_type::directory))
+    targets.push_back(directory / iteration_name(entry.iteration));
+  return targets;
+}
+
+bool CheckpointStore::is_checkpoint(const fs::path& directory) {
+  return fs::exists(directory / kManifest);
+}
+
+std::vector<std::string> CheckpointStore::problems(const fs::path& checkpoint) {
+  const fs::path path = checkpoint / kManifest;
+  std::vector<std::string> problems;
+  const auto note = [&](const auto& check) {
+    try {
+      check();
+    } catch (const Json::exception& e) {
+      problems.push_back(path_text(path) + " is not a manifest (" + e.what() + ")");
+    } catch (const std::exception& e) {
+      problems.emplace_back(e.what());
+    }
+  };
+  note([&] {
+    const Json manifest = read_json_file(path);
+    TAPER_VALIDATE(manifest.contains("files"), path_text(path) << " lists no files");
+    for (const auto& [name, entry] : manifest["files"].items())
+      note([&, &name = name, &entry = entry] { check_file(checkpoint / name, entry); });
+  });
+  return problems;
+}
+
+std::optional<StateInfo> CheckpointStore::load_newest(
+    const Ranks& ranks, const ModelFiles& files, TrainingModel& model,
+    const std::optional<CheckpointPart>& critic) const {
+  // Rank 0 looks: other ranks might see a shared folder in another state.
+  const std::string names = from_rank_0(ranks, [&] {
+    std::string lines;
+    for (const auto& path : list(directory_)) lines += path.string() + "\n";
+    return lines;
+  });
+  std::string last_problem;
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t end = names.find('\n', at);
+    const fs::path checkpoint = names.substr(at, end - at);
+    at = end + 1;
+    StateInfo info;
+    last_problem = try_load(checkpoint, ranks, files, model, critic, info);
+    if (last_problem.empty()) {
+      publish_loaded(model, critic);
+      return info;
+    }
+    if (ranks.rank() == 0) warn_passed_over(checkpoint, last_problem);
+  }
+  if (!last_problem.empty()) fail_none_usable(directory_, last_problem);
+  return std::nullopt;
+}
+
+}  // namespace taper

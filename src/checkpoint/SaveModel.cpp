@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/SaveModel.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "comm/Collectives.hpp"
+#include "io/AtomicFile.hpp"
+#include "optim/Ownership.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+void copy_companions(const fs::path& from, const fs::path& to) {
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                           "generation_config.json", "chat_template.jinja"})
+    if (fs::exists(from / name))
+      fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing);
+}
+
+// All pieces to rank 0, one tensor at a time.
+void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                   HuggingFaceWriter* writer) {
+  const ParamTable& table = files.table;
+  const auto& optimizer = model.optimizer();
+  const RankGrid grid{model.train_parallel().group().size(), model.dp_group().size()};
+  const Ownership owners = owned_pieces(table, ranks.chain, grid);
+  std::vector<const float*> source(table.pieces(), nullptr);
+  for (const auto& piece : optimizer.owned())
+    source[piece.id] = optimizer.master().data() + (piece.offset - optimizer.begin());
+  PieceMover mover;
+  std::vector<std::int64_t> bytes(table.pieces(), 0);
+  std::vector<float> stage;
+  for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
+    const ParamTensor& tensor = table.tensors()[t];
+    std::vector<PieceMove> moves;
+    for (int u = 0; u < tensor.units; ++u) {
+      const int piece = table.first_piece(t) + u;
+      bytes[piece] = tensor.unit_size() * std::int64_t{sizeof(float)};
+      if (owners[piece].front() != 0) moves.push_back({piece, owners[piece].front(), 0});
+    }
+    if (ranks.rank() == 0)
+      stage.resize(static_cast<std::size_t>(tensor.units * tensor.unit_size()));
+    const auto target = [&](int piece) {
+      return stage.data() + (piece - table.first_piece(t)) * tensor.unit_size();
+    };
+    mover.move(
+        ranks.world(), moves, bytes, [&](int piece) { return source[piece]; }, target);
+    if (writer == nullptr) continue;
+    for (int u = 0; u < tensor.units; ++u) {
+      const int piece = table.first_piece(t) + u;
+      const float* values = owners[piece].front() == 0 ? source[piece] : target(piece);
+      writer->write_piece(piece, {values, static_cast<std::size_t>(tensor.unit_size())});
+    }
+  }
+}
+
+}  // namespace
+
+void require_model_target(const std::string& option, const fs::path& directory) {
+  TAPER_VALIDATE(!fs::exists(directory) || fs::exists(directory / "config.json") ||
+                     (fs::is_directory(directory) && fs::is_empty(directory)),
+                 option << " " << path_text(directory)
+                        << " holds something that is no model (the trained model would replace "
+                           "it); name a new directory");
+}
+
+void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                 const fs::path& directory) {
+  std::unique_ptr<HuggingFaceWriter> writer;
+  const bool bf16_file = model.weight_type() == WeightType::kBf16;
+  if (ranks.rank() == 0) {
+    copy_companions(files.directory, directory);
+    write_file_atomically(directory / "config.json",
+                          model_config_json(files.config, bf16_file ? "bfloat16" : "float32"));
+    writer = std::make_unique<HuggingFaceWriter>(directory / "model.safetensors", files.table,
+                                                 bf16_file ? TensorType::kBf16 : TensorType::kF32);
+  }
+  write_weights(ranks, files, model, writer.get());
+  if (ranks.rank() == 0) writer->commit();
+  barrier(ranks.world());
+}
+
+void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                const fs::path& directory) {
+  const fs::path target = without_end_slash(directory);
+  const fs::path aside = target.string() + ".writing";
+  AsideDirectory writing(ranks.rank() == 0 ? aside : "");
+  write_model(ranks, files, model, aside);
+  if (ranks.rank() == 0) writing.rename_to(target);
+  barrier(ranks.world());
+}
+
+}  // namespace taper

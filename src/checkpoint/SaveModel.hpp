@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "instance/TrainingModel.hpp"
+
+namespace taper {
+
+// Writes the optimizer's masters in the form of Hugging Face, as transformers loads it:
+// config.json, model.safetensors in the forward type, and the tokenizer files of the source. Into a
+// directory that rank 0 has made. Collective over the world; rank 0 writes, tensor by tensor.
+void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                 const std::filesystem::path& directory);
+
+// The same, written aside and renamed: an existing directory is replaced only when the new one is
+// whole. Collective over the world.
+void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+                const std::filesystem::path& directory);
+
+// Throws Error where `directory` holds something that is no model and would be replaced.
+void require_model_target(const std::string& option, const std::filesystem::path& directory);
+
+}  // namespace taper

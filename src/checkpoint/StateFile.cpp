@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/StateFile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <sstream>
+
+#include "base/Checksum.hpp"
+#include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "io/Hdf5File.hpp"
+#include "optim/Ownership.hpp"
+#include "results/FileSchema.hpp"
+
+namespace taper {
+namespace {
+
+constexpr std::array<const char*, 3> kKinds{"/master/", "/first/", "/second/"};
+
+std::array<const float*, 3> state_of(const ShardedAdamW& optimizer) {
+  return {optimizer.master().data(), optimizer.first_moment().data(),
+          optimizer.second_moment().data()};
+}
+
+// The units of one tensor that this rank owns: always a contiguous range.
+struct OwnedUnits {
+  Range units;
+  std::int64_t offset = 0;  // of the first one in the optimizer's arrays
+};
+
+std::vector<OwnedUnits> owned_units(const ParamTable& table, const ShardedAdamW& optimizer) {
+  std::vector<OwnedUnits> list(table.tensors().size());
+  for (const auto& piece : optimizer.owned()) {
+    const int tensor = table.tensor_of_piece(piece.id), unit = piece.id - table.first_piece(tensor);
+    OwnedUnits& owned = list[tensor];
+    if (owned.units.empty()) owned = {{unit, unit}, piece.offset - optimizer.begin()};
+    TAPER_ENSURE(owned.units.end == unit);
+    owned.units.end = unit + 1;
+  }
+  return list;
+}
+
+// Of the units that this rank owns, those that it writes: the first of several owners does. Only
+// units at the edge of a shard have several owners, so what remains is one range.
+template <class FirstOwner>
+Range written_units(Range owned, int rank, const FirstOwner& first_owner) {
+  while (owned.begin < owned.end && first_owner(owned.begin) != rank) ++owned.begin;
+  while (owned.begin < owned.end && first_owner(owned.end - 1) != rank) --owned.end;
+  return owned.empty() ? Range{} : owned;
+}
+
+// Numbers as a text of the file; none of a file of an earlier version.
+std::string text_of(const std::vector<std::int64_t>& words) {
+  std::string text;
+  for (const std::int64_t word : words) text += std::to_string(word) + " ";
+  return text;
+}
+
+std::vector<std::int64_t> words_of(const Hdf5File& file, const std::string& dataset) {
+  if (!file.exists(dataset)) return {};
+  std::istringstream words(file.read_string(dataset));
+  return {std::istream_iterator<std::int64_t>(words), {}};
+}
+
+std::string shape_of(const ModelConfig& c) {
+  return std::string(to_string(c.family)) + " layers " + std::to_string(c.layers) + " hidden " +
+         std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" +
+         std::to_string(c.kv_heads) + " x " + std::to_string(c.head_dim) + " mlp " +
+         std::to_string(c.intermediate) + " vocab " + std::to_string(c.vocab) +
+         (c.has_scalar_head() ? " scalar head"
+          : c.tied            ? " tied"
+                              : "");
+}
+
+}  // namespace
+
+void write_state(const std::filesystem::path& path, const Ranks& ranks, const ModelFiles& files,
+                 const TrainingModel& model, const StateInfo& info) {
+  const ParamTable& table = files.table;
+  const auto owned = owned_units(table, model.optimizer());
+  const auto state = state_of(model.optimizer());
+  const RankGrid grid{model.train_parallel().group().size(), model.dp_group().size()};
+  const Ownership owners = owned_pieces(table, ranks.chain, grid);
+  const LibraryWait wait(ranks.progress, "write_state", ranks.size());
+  Hdf5File file = Hdf5File::create_parallel(path, ranks.world().comm());
+  write_format(file, state_schema());
+  file.set_attribute("/", "model", shape_of(files.config));
+  file.set_attribute("/", "layout", to_string(grid));
+  file.set_attribute("/", "iteration", info.iteration);
+  file.set_attribute("/", "optimizer_steps", info.optimizer_steps);
+  file.set_attribute("/", "seed", static_cast<std::int64_t>(info.seed));
+  if (info.kl_coef) file.set_attribute("/", "kl_coef", *info.kl_coef);
+  if (info.prompt_batches) file.set_attribute("/", "prompt_batches", *info.prompt_batches);
+  file.write_string("/config", info.config);
+  file.write_string("/policy", text_of(info.policy));
+  file.write_string("/data", text_of(info.data));
+  const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
+  for (std::size_t t = 0; t < owned.size(); ++t) {
+    ranks.progress.set_step(static_cast<std::int64_t>(t));
+    const ParamTensor& tensor = table.tensors()[t];
+    const std::int64_t unit = tensor.unit_size(), units = tensor.units;
+    const Range written = written_units(owned[t].units, ranks.rank(), [&](int unit) {
+      return owners[table.first_piece(static_cast<int>(t)) + unit].front();
+    });
+    const std::int64_t mine = written.size(), begin = written.begin;
+    const std::int64_t skipped = mine > 0 ? (begin - owned[t].units.begin) * unit : 0;
+    std::vector<std::uint64_t> hashes(static_cast<std::size_t>(mine * 3));
+    for (std::size_t k = 0; k < kKinds.size(); ++k) {
+      const std::span<const float> values(state[k] + owned[t].offset + skipped,
+                                          static_cast<std::size_t>(mine * unit));
+      file.write_slab<float>(kKinds[k] + tensor.name, {units, unit}, {begin, 0}, values,
+                             {mine, unit}, plain);
+      for (std::int64_t u = 0; u < mine; ++u)
+        hashes[u * 3 + k] = checksum_of(values.subspan(u * unit, unit));
+    }
+    file.write_slab<std::uint64_t>("/hash/" + tensor.name, {units, 3}, {begin, 0}, hashes,
+                                   {mine, 3}, plain);
+  }
+  file.close();
+}
+
+namespace {
+
+// Throws Error where the file is no state of this model.
+StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
+                    const ModelFiles& files) {
+  require_format(file, state_schema());
+  TAPER_VALIDATE(file.string_attribute("/", "model") == shape_of(files.config),
+                 path_text(path) << " belongs to another model ("
+                                 << file.string_attribute("/", "model") << ", not "
+                                 << shape_of(files.config) << ")");
+  return {file.int_attribute("/", "iteration"),
+          file.int_attribute("/", "optimizer_steps"),
+          static_cast<std::uint64_t>(file.int_attribute("/", "seed")),
+          file.read_string("/config"),
+          words_of(file, "/policy"),
+          words_of(file, "/data"),
+          file.has_attribute("/", "kl_coef") ? std::optional(file.double_attribute("/", "kl_coef"))
+                                             : std::nullopt,
+          file.has_attribute("/", "prompt_batches")
+              ? std::optional(file.int_attribute("/", "prompt_batches"))
+              : std::nullopt,
+          file.has_attribute("/", "layout") ? file.string_attribute("/", "layout") : ""};
+}
+
+}  // namespace
+
+StateInfo read_state_info(const std::filesystem::path& path, const ModelFiles& files) {
+  return read_head(Hdf5File::open_read(path), path, files);
+}
+
+StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
+                     TrainingModel& model) {
+  const Hdf5File file = Hdf5File::open_read(path);
+  StateInfo info = read_head(file, path, files);
+  auto& optimizer = model.optimizer();
+  const std::array<float*, 3> state{optimizer.master().data(), optimizer.first_moment().data(),
+                                    optimizer.second_moment().data()};
+  const auto owned = owned_units(files.table, optimizer);
+  for (std::size_t t = 0; t < owned.size(); ++t) {
+    if (owned[t].units.empty()) continue;
+    const ParamTensor& tensor = files.table.tensors()[t];
+    const std::int64_t unit = tensor.unit_size(), mine = owned[t].units.size(),
+                       begin = owned[t].units.begin;
+    const auto hashes =
+        file.read_slab<std::uint64_t>("/hash/" + tensor.name, {begin, 0}, {mine, 3});
+    for (std::size_t k = 0; k < kKinds.size(); ++k) {
+      const auto values = file.read_slab<float>(kKinds[k] + tensor.name, {begin, 0}, {mine, unit});
+      for (std::int64_t u = 0; u < mine; ++u)
+        TAPER_VALIDATE(checksum_of(std::span<const float>(values).subspan(u * unit, unit)) ==
+                           hashes[u * 3 + k],
+                       path_text(path) << ": unit " << begin + u << " of '" << kKinds[k] + 1
+                                       << tensor.name << "' is damaged (its checksum differs)");
+      std::copy(values.begin(), values.end(), state[k] + owned[t].offset);
+    }
+  }
+  optimizer.set_steps(info.optimizer_steps);
+  return info;
+}
+
+std::vector<std::string> state_damage(const std::filesystem::path& path) {
+  const Hdf5File file = Hdf5File::open_read(path);
+  std::vector<std::string> damage;
+  for (const std::string& dataset : file.datasets("/hash")) {
+    const std::string tensor = dataset.substr(std::string("/hash/").size());
+    const Dims dims = file.dims(dataset);
+    const auto hashes = file.read<std::uint64_t>(dataset).values;
+    for (std::size_t k = 0; k < kKinds.size(); ++k) {
+      const std::string name = kKinds[k] + tensor;
+      const std::int64_t unit = file.dims(name).at(1);
+      for (std::int64_t u = 0; u < dims.at(0); ++u) {
+        const auto values = file.read_slab<float>(name, {u, 0}, {1, unit});
+        if (checksum_of(std::span<const float>(values)) == hashes.at(u * 3 + k)) continue;
+        damage.push_back(name + ": unit " + std::to_string(u) +
+                         " is damaged (its checksum differs)");
+        break;  // one line a dataset
+      }
+    }
+  }
+  return damage;
+}
+
+}  // namespace taper

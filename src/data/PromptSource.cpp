@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/PromptSource.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "data/PromptEncoder.hpp"
+#include "io/InputPath.hpp"
+
+namespace taper {
+namespace {
+
+// Items for evaluations come from another seed: never met in training, whatever the number of
+// iterations.
+constexpr std::uint64_t kHeldOut = 0x5EED0E7A1ull << 20;
+
+std::vector<Prompt> task_items(const std::string& task, std::uint64_t seed, std::uint64_t first,
+                               int count, const ModelFiles& files) {
+  const TaskMix mix = TaskMix::from_name(task);
+  std::vector<Prompt> list;
+  for (int i = 0; i < count; ++i) {
+    const TaskItem item = make_task_item(mix, seed, first + static_cast<std::uint64_t>(i));
+    const auto ids = files.tokenizer().encode(item.prompt, AddSpecial::kYes);
+    list.push_back({{ids.begin(), ids.end()}, item.answer, item.task});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<Prompt> read_prompts(const std::string& file, const PromptReading& how,
+                                 const ModelFiles& files) {
+  require_input_file(how.option, file);
+  PromptEncoder encoder(files, how.chat_template);
+  std::vector<Prompt> prompts;
+  int too_long = 0;
+  for (const PromptItem& item : read_prompt_data(file)) {
+    const std::string where = line_text(file, item.line);
+    TAPER_VALIDATE(!item.ground_truth.empty(),
+                   where << " has no 'ground_truth' (without it every response would count as "
+                            "wrong); add it, or remove the line");
+    TAPER_VALIDATE(item.form != PromptForm::kText || !item.text.empty(),
+                   where << ": the prompt is empty; give it a text, or remove the line");
+    Prompt prompt{encoder.encode(item, where), item.ground_truth, item.data_source,
+                  item.extra_info};
+    if (static_cast<int>(prompt.tokens.size()) > how.max_tokens)
+      ++too_long;
+    else
+      prompts.push_back(std::move(prompt));
+  }
+  if (too_long > 0)
+    TAPER_INFO(path_text(file) << ": " << too_long << " of " << too_long + prompts.size()
+                               << " prompts are left out (longer than " << how.max_tokens
+                               << " tokens)");
+  TAPER_VALIDATE(!prompts.empty(), path_text(file)
+                                       << ": all prompts are longer than " << how.max_tokens
+                                       << " tokens; " << how.too_long_advice);
+  return prompts;
+}
+
+std::vector<Prompt> held_out_items(const std::string& task, std::uint64_t seed, int count,
+                                   const ModelFiles& files) {
+  return task_items(task, seed ^ kHeldOut, 0, count, files);
+}
+
+PromptSource::PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens,
+                           std::uint64_t seed)
+    : files_(&files), task_(options.task), seed_(seed) {
+  PromptReading how{options.names.prompts, options.chat_template, max_tokens,
+                    options.too_long_advice};
+  std::vector<int> sizes;
+  for (const std::string& file : options.prompts) {
+    auto prompts = read_prompts(file, how, files);
+    sizes.push_back(static_cast<int>(prompts.size()));
+    std::move(prompts.begin(), prompts.end(), std::back_inserter(training_));
+  }
+  if (!training_.empty()) mixture_ = PromptMixture(sizes, options.weights, seed);
+  how.option = options.names.evaluation_prompts;
+  if (!options.evaluation_prompts.empty())
+    evaluation_ = read_prompts(options.evaluation_prompts, how, files);
+}
+
+std::vector<Prompt> PromptSource::training(std::int64_t batch, int count) const {
+  const std::uint64_t first = static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(count);
+  if (training_.empty()) return task_items(task_, seed_, first, count, *files_);
+  std::vector<Prompt> list;
+  for (int i = 0; i < count; ++i)
+    list.push_back(training_[mixture_.at(first + static_cast<std::uint64_t>(i))]);
+  return list;
+}
+
+std::vector<Prompt> PromptSource::evaluation(int count) const {
+  if (!evaluation_.empty())
+    return {evaluation_.begin(),
+            evaluation_.begin() + std::min<std::ptrdiff_t>(count, std::ssize(evaluation_))};
+  TAPER_VALIDATE(training_.empty(),
+                 "Data/Evaluation Prompts is not set (evaluations need held-out prompts beside "
+                 "Data/Prompts); set it, or "
+                 "Evaluation/Every to 0");
+  return held_out_items(task_, seed_, count, *files_);
+}
+
+}  // namespace taper

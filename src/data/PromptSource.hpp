@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/DataOptions.hpp"
+#include "data/PromptMixture.hpp"
+#include "data/Tasks.hpp"
+#include "instance/Model.hpp"
+
+namespace taper {
+
+struct Prompt {
+  std::vector<std::int32_t> tokens;
+  std::string truth;
+  std::string source;      // the task, or data_source of a prompt file
+  std::string extra = {};  // extra_info of a prompt file, as JSON text; may be empty
+};
+
+// How prompts are read from a file.
+struct PromptReading {
+  std::string option = "Data/Prompts";  // names the file in errors: a key, or an option
+  std::string chat_template = "auto";
+  int max_tokens = 0;           // longer prompts are left out, and counted in the log
+  std::string too_long_advice;  // where all are
+};
+
+// The prompts of a file, in its order. Throws Error naming file and line of one that cannot be
+// used, and naming the file where none is left.
+std::vector<Prompt> read_prompts(const std::string& file, const PromptReading& how,
+                                 const ModelFiles& files);
+
+// Items of an in-tree task that no training meets, the same ones in every evaluation.
+std::vector<Prompt> held_out_items(const std::string& task, std::uint64_t seed, int count,
+                                   const ModelFiles& files);
+
+// Batches of prompts as a pure function of (seed, batch): nothing but their number is needed to
+// resume. Prompt files are read in a new order in each pass over them, and mixed as PromptMixture
+// says.
+class PromptSource {
+ public:
+  // Prompts of files with more than max_tokens tokens are left out.
+  PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens,
+               std::uint64_t seed);
+
+  // The prompts of a batch of `count`, which goes on where the batch before ended.
+  std::vector<Prompt> training(std::int64_t batch, int count) const;
+  // Held-out prompts, the same in every iteration: of the in-tree task, or the first ones of the
+  // evaluation file. Throws Error where there is a prompt file but no evaluation file.
+  std::vector<Prompt> evaluation(int count) const;
+
+  // Those of the training files, 0 where there are none.
+  std::int64_t training_file_prompts() const { return std::ssize(training_); }
+
+ private:
+  const ModelFiles* files_;
+  std::string task_;
+  std::uint64_t seed_;
+  std::vector<Prompt> training_, evaluation_;  // of files
+  PromptMixture mixture_;
+};
+
+}  // namespace taper

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/detail/AnsweredPrompt.hpp"
+
+namespace taper::detail {
+
+std::string read_answer(const JsonLine& line, const nlohmann::json& answer, const char* key) {
+  if (answer.is_string()) return answer.get<std::string>();
+  const char* const wanted = "a text, or a list with one message of the assistant,";
+  const auto messages = read_messages(line, answer, key, wanted);
+  if (messages.size() != 1 || messages.front().role != "assistant")
+    line.fail(std::string("'") + key + "' is " + shown(answer) + " (" + wanted + " is wanted)");
+  return messages.front().content;
+}
+
+SftItem answered(const JsonLine& line, const nlohmann::json& prompt, const char* key,
+                 const std::string& answer) {
+  SftItem item;
+  item.line = line.number;
+  if (prompt.is_string()) {
+    item.prompt = prompt.get<std::string>();
+    item.response = answer;
+    return item;
+  }
+  item.form = PromptForm::kMessages;
+  item.messages = read_messages(line, prompt, key, "a text or a list of messages");
+  item.first_answer = item.messages.size();
+  item.messages.push_back({"assistant", answer});
+  return item;
+}
+
+}  // namespace taper::detail

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "infer/EvalJob.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "base/Text.hpp"
+#include "io/Json.hpp"
+
+namespace taper {
+namespace {
+
+std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prompts) {
+  std::vector<std::vector<std::int32_t>> tokens;
+  for (const Prompt& p : prompts) tokens.push_back(p.tokens);
+  return tokens;
+}
+
+}  // namespace
+
+EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions>& rewards,
+                 ModelFiles& files, const std::vector<Prompt>& prompts, const Ranks& ranks,
+                 Spawner* spawner, const std::string& log_directory)
+    : files_(files),
+      prompts_(prompts),
+      tokens_(tokens_of(prompts)),
+      ranks_(ranks),
+      samples_(options.samples),
+      generation_(options, files, tokens_, ranks),
+      judge_(rewards, files, ranks, spawner, log_directory,
+             {options.type, options.tp, std::max(2048, generation_.max_positions()),
+              generation_.max_positions()}) {
+  files.require_tokenizer("responses are judged by their text");
+  judge_.require_judges();
+  judge_.plan_models(judge_plan_);
+}
+
+// Each rank has a share of them judged.
+std::vector<Sample> EvalJob::judge(std::vector<Sample> samples) {
+  std::vector<Sample> mine;
+  judge_.begin(prompts_);
+  for (std::size_t i = ranks_.rank(); i < samples.size(); i += ranks_.size()) {
+    Sample& s = samples[i];
+    judge_.submit({s.ordinal, s.sample, s.prompt, s.response, {}, {}, s.finish, 0, {}});
+    mine.push_back(std::move(s));
+  }
+  return judge_.finish(std::move(mine), {});
+}
+
+void EvalJob::add_judged(const Sample& sample, JudgedPrompt& judged) const {
+  const std::string& source = prompts_[sample.ordinal].source;
+  judged.source = source.empty() ? "all" : source;
+  add_sample(judge_.answer_rule(), sample.score,
+             files_.tokenizer().decode(sample.response, SkipSpecial::kYes), judged);
+}
+
+EvalResult EvalJob::run() {
+  EvalResult result;
+  result.samples = samples_;
+  judge_.start_workers(Judge::Need::kPossible);
+  auto responses = generation_.run();
+  std::optional<Arena> arena;  // the memory of the generation is free again
+  if (!judge_plan_.items().empty()) {
+    require_memory(ranks_, judge_plan_, "lower --max-new-tokens");
+    judge_.load_models(arena.emplace(judge_plan_));
+  }
+  const auto samples = judge(std::move(responses));
+  result.rewards = judge_.metrics("reward");
+  std::vector<JudgedPrompt> judged(prompts_.size());
+  for (const Sample& s : samples) {
+    if (!s.dropped) add_judged(s, judged[s.ordinal]);
+    result.mean_length += static_cast<double>(s.response.size());
+    if (s.finish == FinishReason::kLength) ++result.truncated;
+  }
+  result.mean_length /= static_cast<double>(samples.size());
+  std::erase_if(judged, [](const JudgedPrompt& p) { return p.scores.empty(); });
+  std::map<std::string, std::vector<JudgedPrompt>> groups;
+  for (const JudgedPrompt& p : judged) groups[p.source].push_back(p);
+  for (const auto& [source, list] : groups) result.groups[source] = summarize(list);
+  if (groups.size() > 1) result.groups["all"] = summarize(judged);
+  return result;
+}
+
+// Where responses were dropped, no prompt of a group may have as many as a pass@k needs.
+std::string to_table(const EvalResult& result) {
+  const std::vector<int> sizes = pass_sizes(result.samples);
+  const std::string samples = std::to_string(result.samples);
+  char cell[160];
+  std::snprintf(cell, sizeof cell, "%-16s %8s %9s", "task", "prompts", ("avg@" + samples).c_str());
+  std::string table = cell;
+  for (const int k : sizes) {
+    std::snprintf(cell, sizeof cell, " %9s", ("pass@" + std::to_string(k)).c_str());
+    table += cell;
+  }
+  std::snprintf(cell, sizeof cell, " %9s\n", ("maj@" + samples).c_str());
+  table += cell;
+  for (const auto& [source, scores] : result.groups) {
+    std::snprintf(cell, sizeof cell, "%-16s %8d %9.4f", source.c_str(), scores.prompts, scores.avg);
+    table += cell;
+    for (const int k : sizes) {
+      const bool is_there = scores.pass.contains(k);
+      table += is_there ? format_text(" %9.4f", scores.pass.at(k)) : format_text(" %9s", "-");
+    }
+    std::snprintf(cell, sizeof cell, " %9.4f\n", scores.maj);
+    table += cell;
+  }
+  std::snprintf(cell, sizeof cell, "mean response length %.1f tokens, %d at the length limit\n",
+                result.mean_length, result.truncated);
+  table += cell;
+  for (const auto& [name, value] : result.rewards) {
+    std::snprintf(cell, sizeof cell, "%-28s %9.4f\n", name.c_str(), value);
+    table += cell;
+  }
+  return table;
+}
+
+std::string to_json(const EvalResult& result) {
+  OrderedJson json;
+  for (const auto& [source, scores] : result.groups) {
+    OrderedJson group;
+    const std::string samples = std::to_string(result.samples);
+    group["prompts"] = scores.prompts;
+    group["avg@" + samples] = scores.avg;
+    for (const int k : pass_sizes(result.samples))
+      if (scores.pass.contains(k)) group["pass@" + std::to_string(k)] = scores.pass.at(k);
+    group["maj@" + samples] = scores.maj;
+    json["tasks"][source] = group;
+  }
+  for (const auto& [name, value] : result.rewards) json[name] = value;
+  json["response_length/mean"] = result.mean_length;
+  json["truncated"] = result.truncated;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace taper

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "infer/GenerateJob.hpp"
+
+#include <algorithm>
+
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "base/Printable.hpp"
+#include "base/Timer.hpp"
+#include "comm/Collectives.hpp"
+#include "io/Json.hpp"
+#include "io/JsonNumber.hpp"
+
+namespace taper {
+namespace {
+
+RolloutOptions rollout_options(const GenerateOptions& o, const ModelFiles& files,
+                               const std::vector<std::vector<std::int32_t>>& prompts,
+                               int replicas) {
+  std::size_t longest = 1;
+  for (const auto& p : prompts) longest = std::max(longest, p.size());
+  RolloutOptions r;
+  r.max_prompt_tokens = static_cast<int>(longest);
+  r.max_new_tokens = std::min(o.max_new_tokens, files.config.max_positions - r.max_prompt_tokens);
+  const std::int64_t responses = static_cast<std::int64_t>(prompts.size()) * o.samples;
+  r.max_running = static_cast<int>(
+      std::min<std::int64_t>(o.max_running, (responses + replicas - 1) / replicas));
+  r.step_rows = std::max(o.step_rows, r.max_running);
+  r.kv_memory_mb = o.kv_memory_mb;
+  r.tp = o.tp;
+  r.mode = o.mode;
+  r.profile = o.profile;
+  r.layout = o.layout;
+  r.names = {"--layout", "--kv-memory-mb", "--profile"};
+  return r;
+}
+
+// Says that the context will end responses where the limit asked for would not.
+void report_short_context(int max_new_tokens, const ModelFiles& files, const RolloutOptions& r) {
+  if (max_new_tokens <= r.max_new_tokens) return;
+  TAPER_INFO("--max-new-tokens is "
+             << max_new_tokens << ", but the context of " << path_text(files.directory) << " holds "
+             << files.config.max_positions
+             << " tokens: a response ends where it is full (that to the "
+                "longest prompt, of "
+             << r.max_prompt_tokens << ", has " << r.max_new_tokens << " at most)");
+}
+
+}  // namespace
+
+GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
+                         const std::vector<std::vector<std::int32_t>>& prompts, const Ranks& ranks)
+    : options_(options),
+      files_(files),
+      prompts_(prompts),
+      ranks_(ranks),
+      rollout_(rollout_options(options, files, prompts, ranks.size() / options.tp)),
+      generator_(rollout_, options.type, files, ranks),
+      model_("model", files, ranks, generator_.smallest_degree()) {
+  report_short_context(options.max_new_tokens, files, rollout_);
+  model_.plan(plan_, options.type);
+  generator_.plan(plan_);
+}
+
+// A request per prompt; with fewer prompts than replicas, several that share out its samples.
+std::vector<Request> GenerateJob::requests() const {
+  const int replicas = ranks_.size() / options_.tp, prompts = static_cast<int>(prompts_.size());
+  const int parts = std::clamp(replicas / prompts, 1, options_.samples);
+  const int share = (options_.samples + parts - 1) / parts;
+  std::vector<Request> list;
+  for (int i = 0; i < prompts; ++i)
+    for (int first = 0; first < options_.samples; first += share)
+      list.push_back({i, first, std::min(share, options_.samples - first), prompts_[i],
+                      options_.max_new_tokens});
+  return list;
+}
+
+std::vector<Sample> GenerateJob::run() {
+  const StopOptions stops = stop_options(files_, options_.stop_strings);
+  require_memory(ranks_, plan_, "lower --kv-memory-mb, --max-running or --step-rows");
+  ranks_.progress.set_phase("gen");
+  Arena arena(plan_);
+  model_.load(ranks_.exec, options_.type, arena);
+  generator_.create(model_.packed(), arena, files_.rope_table(generator_.max_positions()));
+  barrier(ranks_.world());
+  const Timer timer;
+  auto completions = generator_.run(requests(), options_.sampling, stops);
+  std::vector<Sample> mine;
+  mine.reserve(completions.size());
+  for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
+  auto samples = gather_samples(ranks_.world(), mine);
+  seconds_ = timer.seconds();
+  return samples;
+}
+
+std::string response_line(const Sample& s, const ModelFiles& files) {
+  const auto list = [](const auto& values, const auto& show) {
+    std::string text;
+    for (const auto value : values) text += (text.empty() ? "" : ", ") + show(value);
+    return "[" + text + "]";
+  };
+  const auto id_text = [](std::int32_t id) { return std::to_string(id); };
+  const std::string text =
+      files.has_tokenizer()
+          ? printable_json(Json(files.tokenizer().decode(s.response, SkipSpecial::kYes)).dump())
+          : "null";
+  return "{\"index\": " + std::to_string(s.ordinal) + ", \"sample\": " + std::to_string(s.sample) +
+         ", \"prompt_tokens\": " + list(s.prompt, id_text) +
+         ", \"tokens\": " + list(s.response, id_text) +
+         ", \"log_probs\": " + list(s.log_probs, log_prob_text) + ", \"text\": " + text +
+         ", \"finish\": \"" + to_string(s.finish) + "\"}\n";
+}
+
+}  // namespace taper

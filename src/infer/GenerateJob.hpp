@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rl/Rollout.hpp"
+#include "rollout/Generator.hpp"
+
+namespace taper {
+
+struct GenerateOptions : EngineSizing {
+  WeightType type = WeightType::kBf16;
+  int tp = 1;  // of the static layout; the smallest degree where the layout changes
+  PolicyMode mode = PolicyMode::kStatic;
+  std::string profile;  // needed unless static
+  std::string layout;   // at the start; empty: tp, or chosen by the policy
+  int samples = 1;      // per prompt
+  int max_new_tokens = 256;
+  SamplingOptions sampling;
+  std::vector<std::string> stop_strings;
+
+  GenerateOptions() { kv_memory_mb = 4096.0; }
+};
+
+// Responses of a model to prompts given as token ids. The tokens do not depend on layout or ranks.
+class GenerateJob {
+ public:
+  // Every rank gives the same prompts, within the model's ids and context. The job refers to all
+  // arguments. Collective over the world.
+  GenerateJob(const GenerateOptions& options, ModelFiles& files,
+              const std::vector<std::vector<std::int32_t>>& prompts, const Ranks& ranks);
+
+  const MemoryPlan& memory_plan() const { return plan_; }
+  // Of a prompt with its response, at most.
+  int max_positions() const { return generator_.max_positions(); }
+
+  // All responses in the order of prompt and sample, on every rank. Collective over the world.
+  std::vector<Sample> run();
+  // Of the generation alone, without loading.
+  double seconds() const { return seconds_; }
+  const GenerationReport& report() const { return generator_.report(); }
+
+ private:
+  std::vector<Request> requests() const;
+
+  GenerateOptions options_;
+  ModelFiles& files_;
+  const std::vector<std::vector<std::int32_t>>& prompts_;
+  const Ranks& ranks_;
+  RolloutOptions rollout_;
+  Generator generator_;
+  InferenceModel model_;
+  MemoryPlan plan_;
+  double seconds_ = 0;
+};
+
+// One line of output, which `taper score` takes as it is: {"index", "sample", "prompt_tokens",
+// "tokens", "log_probs", "text", "finish"}; text is null without a tokenizer, and control
+// characters in it are escapes, so that a terminal does not obey them.
+std::string response_line(const Sample& sample, const ModelFiles& files);
+
+}  // namespace taper

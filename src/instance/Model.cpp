@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "instance/Model.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "io/InputPath.hpp"
+#include "model/RopeTable.hpp"
+
+namespace taper {
+
+namespace {
+
+const std::filesystem::path& checked(const std::filesystem::path& directory,
+                                     const std::string& option) {
+  require_model_directory(option, directory);
+  return directory;
+}
+
+// The configuration of the model that is wanted of the directory.
+ModelConfig configured(const std::filesystem::path& dir, const std::string& option,
+                       OutputHead wanted) {
+  ModelConfig config = read_model_config(dir);
+  TAPER_VALIDATE(wanted == OutputHead::kScalar || !config.has_scalar_head(),
+                 option << " " << path_text(dir)
+                        << " is a reward model (its config.json says so: it gives a number, no "
+                           "tokens); name a language model");
+  config.output = wanted;
+  return config;
+}
+
+}  // namespace
+
+ModelFiles::ModelFiles(const std::filesystem::path& dir, const std::string& option,
+                       const HeadChoice& head)
+    : directory(checked(dir, option)), config(configured(dir, option, head.output)), table(config) {
+  if (config.has_scalar_head() && !read_model_config(dir).has_scalar_head()) score_seed = head.seed;
+  const auto file = dir / "tokenizer.json";
+  if (!std::filesystem::exists(file)) return;
+  tokenizer_ = Tokenizer::from_file(file);
+  TAPER_VALIDATE(tokenizer_->vocab_size() <= config.vocab,
+                 path_text(file) << " has ids up to " << tokenizer_->vocab_size() - 1
+                                 << " (config.json says vocab_size " << config.vocab
+                                 << "); tokenizer and model do not belong together");
+}
+
+const Tokenizer& ModelFiles::tokenizer() const {
+  TAPER_VALIDATE(tokenizer_,
+                 path_text(directory)
+                     << " has no tokenizer.json (needed where there is text); add it, or give "
+                     << "prompts as {\"tokens\": [ids]}");
+  return *tokenizer_;
+}
+
+void ModelFiles::require_tokenizer(const std::string& purpose) const {
+  TAPER_VALIDATE(tokenizer_, path_text(directory / "tokenizer.json")
+                                 << " is missing (" << purpose
+                                 << "); copy it from where the model came from");
+}
+
+int ModelFiles::valid_ids() const {
+  return tokenizer_ ? std::min(tokenizer_->vocab_size(), config.vocab) : config.vocab;
+}
+
+ConstFloatMatrix ModelFiles::rope_table(int positions) {
+  TAPER_VALIDATE(positions <= config.max_positions,
+                 "sequences of " << positions << " tokens (the model has " << config.max_positions
+                                 << " positions); lower the length limits");
+  if (static_cast<int>(rope_.size()) < positions * config.head_dim)
+    rope_ = make_rope_table(config, positions);
+  return ConstFloatMatrix(rope_.data(), positions, config.head_dim);
+}
+
+void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& packed) {
+  const HuggingFaceReader reader = files.open_weights();
+  const LocalLayout& layout = packed.layout();
+  std::vector<float> values;
+  std::size_t piece = 0;
+  for (int t = 0; t < static_cast<int>(files.table.tensors().size()); ++t) {
+    const std::int64_t begin = layout.offset(t), size = layout.offset(t + 1) - begin;
+    values.resize(static_cast<std::size_t>(size));
+    for (; piece < layout.pieces().size() && layout.pieces()[piece].offset < begin + size;
+         ++piece) {
+      const auto& p = layout.pieces()[piece];
+      reader.read_piece(p.id,
+                        {values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)});
+    }
+    packed.pack(exec, t, values.data());
+  }
+}
+
+InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks,
+                               int tp)
+    : name_(name),
+      files_(&files),
+      parallel_(files.table, ranks.groups.tp_group(tp)),
+      layout_(files.table, parallel_.shard()) {}
+
+void InferenceModel::plan(MemoryPlan& plan, WeightType type) const {
+  PackedModel::plan(plan, name_, layout_, type, WithBackward::kNo);
+}
+
+void InferenceModel::load(const HostExec& exec, WeightType type, Arena& arena) {
+  packed_ = std::make_unique<PackedModel>(name_, layout_, parallel_.shard(), type,
+                                          WithBackward::kNo, arena);
+  load_packed(exec, *files_, *packed_);
+  view_ = std::make_unique<ModelView>(*packed_, parallel_.shard());
+}
+
+}  // namespace taper

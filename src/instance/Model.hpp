@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/Arena.hpp"
+#include "model/HuggingFace.hpp"
+#include "model/ModelConfig.hpp"
+#include "model/ModelParallel.hpp"
+#include "model/PackedModel.hpp"
+#include "session/Ranks.hpp"
+#include "text/Tokenizer.hpp"
+
+namespace taper {
+
+// Which model is wanted of a directory.
+struct HeadChoice {
+  OutputHead output = OutputHead::kTokens;
+  std::uint64_t seed = 0;  // of a scalar head where the directory has none
+};
+
+// What a Hugging Face directory says, before any weight is read.
+struct ModelFiles {
+  // `option` names the directory in errors: a key of a run file, or an option of a command. A
+  // scalar head is that of the directory, or one drawn on its language model; tokens are only had
+  // from a language model. Throws Error where there is no model, or one that is not supported.
+  explicit ModelFiles(const std::filesystem::path& directory,
+                      const std::string& option = "the model directory",
+                      const HeadChoice& head = {});
+
+  std::filesystem::path directory;
+  ModelConfig config;
+  ParamTable table;
+
+  // The seed of a scalar head that the directory does not have.
+  std::optional<std::uint64_t> score_seed;
+
+  // Opens and checks the weights; throws Error where they are not those of the table.
+  HuggingFaceReader open_weights() const { return {directory, table, score_seed}; }
+
+  // Throws Error where the directory has no tokenizer.json: such a model takes and gives token ids
+  // only.
+  const Tokenizer& tokenizer() const;
+  bool has_tokenizer() const { return tokenizer_.has_value(); }
+  // Throws Error where there is none; `purpose` says what it is needed for.
+  void require_tokenizer(const std::string& purpose) const;
+  // Ids that can be sampled: those of the tokenizer that the model has rows for; all rows without a
+  // tokenizer.
+  int valid_ids() const;
+  // Cosines and sines for sequences of up to `positions` tokens.
+  ConstFloatMatrix rope_table(int positions);
+
+ private:
+  std::optional<Tokenizer> tokenizer_;
+  std::vector<float> rope_;
+};
+
+// Reads the pieces that `packed` holds from the directory and packs them, tensor by tensor.
+void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& packed);
+
+// Weights for inference in one uniform layout, with all that the engine and scoring need.
+class InferenceModel {
+ public:
+  // `name` stands in the memory plan.
+  InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks, int tp);
+
+  const ModelParallel& parallel() const { return parallel_; }
+  void plan(MemoryPlan& plan, WeightType type) const;
+  // Reads and packs the weights.
+  void load(const HostExec& exec, WeightType type, Arena& arena);
+  const ModelView& view() const { return *view_; }
+  const PackedModel& packed() const { return *packed_; }
+
+ private:
+  std::string name_;
+  const ModelFiles* files_;
+  ModelParallel parallel_;
+  LocalLayout layout_;
+  std::unique_ptr<PackedModel> packed_;
+  std::unique_ptr<ModelView> view_;
+};
+
+}  // namespace taper

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "instance/ModelOptions.hpp"
+
+#include "base/Path.hpp"
+
+namespace taper {
+
+std::vector<std::string> ModelOptions::problems() const {
+  if (directory.empty())
+    return {"Model/Directory is not set (a Hugging Face directory is wanted, e.g. data/model); " +
+            path_advice("")};
+  return {};
+}
+
+}  // namespace taper

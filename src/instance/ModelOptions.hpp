@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "instance/TrainingModel.hpp"
+
+namespace taper {
+
+struct ModelOptions {
+  std::string directory;
+  WeightType type = WeightType::kBf16;
+
+  std::vector<std::string> problems() const;
+};
+
+// Of forward and backward passes.
+struct PassOptions {
+  int tp = 1;
+  int max_tokens = 2048;  // per micro-batch
+  bool checkpointing = false;
+};
+
+}  // namespace taper

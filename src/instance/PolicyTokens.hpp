@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "instance/Model.hpp"
+#include "session/Ranks.hpp"
+
+namespace taper {
+
+// For a model that is given the token ids of the policy's responses, as critic and reward model
+// are. Throws Error (kBadInput), the same on all ranks, where these ids mean something else to it:
+// its tokenizer.json, if it has one, gives other ids than the policy's, which has one, or it lacks
+// embeddings. Two files that differ only in what does not matter for ids (padding, truncation, post
+// processing, the order of keys) are one tokenizer. `option` names the model's directory in the
+// error, `advice` says what to do. Collective over the world: rank 0 looks.
+void require_policy_tokens(const ModelFiles& policy, const ModelFiles& model, const Ranks& ranks,
+                           const std::string& option, const std::string& advice);
+
+}  // namespace taper

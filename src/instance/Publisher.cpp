@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "instance/Publisher.hpp"
+
+#include <algorithm>
+
+#include "base/Checksum.hpp"
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "optim/Ownership.hpp"
+
+namespace taper {
+std::int64_t Publisher::staging_floats(const LocalLayout& layout) {
+  std::int64_t largest = 0;
+  for (int t = 0; t < static_cast<int>(layout.table().tensors().size()); ++t)
+    largest = std::max(largest, layout.offset(t + 1) - layout.offset(t));
+  return largest;
+}
+
+Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid& training,
+                     PackedModel& packed, int packed_tp, const ShardedAdamW& optimizer,
+                     const LocalLayout& training_layout, float* staging)
+    : ranks_(&ranks),
+      table_(&table),
+      packed_(&packed),
+      staging_(staging),
+      bytes_(table.pieces()),
+      moves_(table.tensors().size()),
+      source_(table.pieces(), nullptr),
+      speaks_for_(table.pieces(), false) {
+  for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t)
+    for (int u = 0; u < table.tensors()[t].units; ++u)
+      bytes_[table.first_piece(t) + u] =
+          table.tensors()[t].unit_size() * static_cast<std::int64_t>(sizeof(float));
+  const Ownership owners = owned_pieces(table, ranks.chain, training);
+  const Ownership holders = held_pieces(table, ranks.chain, {packed_tp, ranks.size() / packed_tp});
+  for (const PieceMove& move : plan_moves(owners, holders, bytes_))
+    moves_[table.tensor_of_piece(move.piece)].push_back(move);
+  for (const auto& piece : training_layout.pieces()) {
+    if (!std::binary_search(owners[piece.id].begin(), owners[piece.id].end(), ranks.rank()))
+      continue;
+    source_[piece.id] = optimizer.master().data() + (piece.offset - optimizer.begin());
+    speaks_for_[piece.id] = owners[piece.id].front() == ranks.rank();
+  }
+}
+
+std::vector<std::uint64_t> Publisher::owner_checksums() const {
+  std::vector<std::uint64_t> sums(source_.size(), 0);
+  for (std::size_t p = 0; p < sums.size(); ++p)
+    if (speaks_for_[p])
+      sums[p] = checksum_of(std::span<const float>(source_[p], bytes_[p] / sizeof(float)));
+  all_reduce_sum(ranks_->world(), sums);  // one speaker per piece
+  return sums;
+}
+
+MoveStatistics Publisher::publish() {
+  const std::vector<std::uint64_t> expected = owner_checksums();
+  const LocalLayout& layout = packed_->layout();
+  MoveStatistics total;
+  std::size_t next = 0;
+  for (int t = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
+    const std::int64_t begin = layout.offset(t), end = layout.offset(t + 1),
+                       unit = table_->tensors()[t].unit_size();
+    const int first_local = table_->first_piece(t) + layout.units(t).begin;
+    const MoveStatistics moved = mover_.move(
+        ranks_->world(), moves_[t], bytes_, [&](int piece) { return source_[piece]; },
+        [&](int piece) { return staging_ + (piece - first_local) * unit; });
+    total.bytes_sent += moved.bytes_sent;
+    total.bytes_received += moved.bytes_received;
+    for (; next < layout.pieces().size() && layout.pieces()[next].offset < end; ++next) {
+      const auto& piece = layout.pieces()[next];
+      float* here = staging_ + (piece.offset - begin);
+      if (source_[piece.id] != nullptr) std::copy_n(source_[piece.id], piece.size, here);
+      if (checksum_of(std::span<const float>(here, piece.size)) != expected[piece.id])
+        TAPER_FAIL(
+            ExitCode::kFailure,
+            "rank " << ranks_->rank() << ": piece " << piece.id - table_->first_piece(t) << " of '"
+                    << table_->tensors()[t].name
+                    << "' differs from its owner's after publishing (damaged in transfer, or "
+                    << "replicas have drifted apart)");
+    }
+    packed_->pack(ranks_->exec, t, staging_);
+  }
+  return total;
+}
+
+}  // namespace taper

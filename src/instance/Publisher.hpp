@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/PieceMover.hpp"
+#include "model/PackedModel.hpp"
+#include "optim/ShardedAdamW.hpp"
+#include "session/Ranks.hpp"
+
+namespace taper {
+
+// Brings the optimizer's f32 masters, sharded over all ranks, into the packed weights of every
+// rank: needed minus held, tensor by tensor through the resharder, rounded and packed on arrival.
+// The packed layout may differ from the training layout. Also checks that what arrived is what was
+// sent.
+class Publisher {
+ public:
+  // `staging` holds the largest local tensor of the packed layout: staging_floats().
+  Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid& training,
+            PackedModel& packed, int packed_tp, const ShardedAdamW& optimizer,
+            const LocalLayout& training_layout, float* staging);
+  static std::int64_t staging_floats(const LocalLayout& packed_layout);
+
+  // Throws Error where a piece arrived damaged. Collective over the world.
+  MoveStatistics publish();
+
+ private:
+  std::vector<std::uint64_t> owner_checksums() const;
+
+  const Ranks* ranks_;
+  const ParamTable* table_;
+  PackedModel* packed_;
+  float* staging_;
+  std::vector<std::int64_t> bytes_;            // per piece
+  std::vector<std::vector<PieceMove>> moves_;  // per tensor
+  std::vector<const float*> source_;  // per piece: where the optimizer holds it; null: elsewhere
+  std::vector<bool> speaks_for_;      // per piece: this rank is its first owner
+  PieceMover mover_;
+};
+
+}  // namespace taper

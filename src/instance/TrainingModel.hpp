@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "instance/Model.hpp"
+#include "instance/Publisher.hpp"
+#include "model/TrainPass.hpp"
+#include "optim/ShardedAdamW.hpp"
+
+namespace taper {
+
+struct TrainingModelOptions {
+  WeightType type = WeightType::kBf16;
+  int train_tp = 1;
+  int rollout_tp = 1;  // the smallest of the rollout; may equal train_tp
+  TrainPassOptions pass;
+  AdamWOptions adamw;
+  std::string name = "policy";  // in the memory plan
+};
+
+// A model that is trained in one layout and used for generation in another: f32 masters and moments
+// sharded over all ranks, one set of packed weights of the smaller degree of both, of which the
+// larger one is a view.
+class TrainingModel {
+ public:
+  TrainingModel(const ModelFiles& files, const Ranks& ranks, const TrainingModelOptions& options);
+
+  // What this rank will hold. Not collective.
+  void plan(MemoryPlan& plan) const;
+  // Allocates; the weights come from load_masters() or a checkpoint. Not collective.
+  void create(Arena& arena, ConstFloatMatrix rope_table);
+  // Reads the masters of the owned pieces from the files and publishes. Collective over the world.
+  void load_masters();
+
+  const ModelParallel& train_parallel() const { return train_parallel_; }
+  const ModelView& train_view() const { return *train_view_; }
+  const PackedModel& packed() const { return *packed_; }
+  const Group& dp_group() const { return *dp_group_; }
+  const LocalLayout& layout() const { return train_layout_; }
+  TrainPass& pass() { return *pass_; }
+  ShardedAdamW& optimizer() { return *optimizer_; }
+  const ShardedAdamW& optimizer() const { return *optimizer_; }
+  WeightType weight_type() const { return options_.type; }
+  const Gradients& gradients() const { return *gradients_; }
+  // Brings the masters into the packed weights of every rank. Throws Error where a piece arrived
+  // damaged. Collective over the world.
+  void publish() { publisher_->publish(); }
+
+ private:
+  int packed_tp() const;
+
+  const ModelFiles* files_;
+  const Ranks* ranks_;
+  TrainingModelOptions options_;
+  const Group* dp_group_;
+  ModelParallel train_parallel_;
+  ModelShard packed_shard_;
+  LocalLayout train_layout_, packed_layout_;
+  std::unique_ptr<PackedModel> packed_;
+  std::unique_ptr<ModelView> train_view_;
+  std::unique_ptr<TrainPass> pass_;
+  std::unique_ptr<Gradients> gradients_;
+  std::unique_ptr<ShardedAdamW> optimizer_;
+  std::unique_ptr<Publisher> publisher_;
+};
+
+}  // namespace taper

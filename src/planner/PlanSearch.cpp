@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/PlanSearch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace taper {
+namespace {
+
+constexpr std::size_t kFewScenarios = 8;
+// What a replica costs beside its sequences, in sequences.
+constexpr std::int64_t kReplicaWork = 8;
+// Futures beyond this work outgrow the inner caches and cost several times as much.
+constexpr std::int64_t kCachedWork = 1024, kUncachedFactor = 4;
+
+std::size_t best_of(const std::vector<PricedPlan>& plans) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < plans.size(); ++i)
+    if (plans[i].mean() < plans[best].mean()) best = i;
+  return best;
+}
+
+}  // namespace
+
+std::vector<SwitchRule> ladder(const PlanSetting& setting, const LayoutShape& from, int alive,
+                               std::int64_t mean_context) {
+  std::vector<SwitchRule> rules;
+  if (!from.layout.is_uniform()) return rules;
+  const LayoutShape* here = &from;
+  for (const LayoutShape* next : setting.uniform) {
+    if (next->layout.groups().front().tp <= here->layout.groups().front().tp) continue;
+    const int at = crossing(*here, *next, mean_context, alive);
+    if (at == 0) continue;
+    while (!rules.empty() && rules.back().alive <= at) rules.pop_back();
+    rules.push_back({at, next, false});
+    here = next;
+  }
+  return rules;
+}
+
+std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const LayoutShape& from,
+                                             int alive, std::int64_t mean_context) {
+  std::vector<std::vector<SwitchRule>> climbs{{}};
+  const auto rules = ladder(setting, from, alive, mean_context);
+  if (!rules.empty())
+    for (const int percent : {100, 60, 35}) {
+      climbs.push_back(rules);
+      for (SwitchRule& rule : climbs.back()) rule.alive = std::max(1, rule.alive * percent / 100);
+    }
+  std::vector<std::vector<int>> evenings{{}};
+  if (setting.repack && from.layout.replicas() > 1)
+    evenings.insert(evenings.end(), {{alive / 2}, {alive / 2, alive / 4}, {alive / 4, alive / 8}});
+  std::vector<std::vector<SwitchRule>> ways;
+  for (const auto& climb : climbs)
+    for (const auto& evening : evenings) {
+      std::vector<SwitchRule> way;
+      const int top = climb.empty() ? 0 : climb.front().alive;
+      for (const int at : evening)
+        if (at > top) way.push_back({at, &from, true});
+      if (way.empty() && !evening.empty()) continue;  // that of the climb alone
+      way.insert(way.end(), climb.begin(), climb.end());
+      ways.push_back(std::move(way));
+    }
+  return ways;
+}
+
+PlanSearch::PlanSearch(const PlanSetting& setting, const LayoutShape& here,
+                       std::vector<SequenceState> sequences, int scenarios)
+    : setting_(setting),
+      here_(here),
+      scenarios_(static_cast<std::size_t>(scenarios)),
+      loads_(here.curves.size()),
+      alive_(static_cast<int>(sequences.size())),
+      pricer_(setting.scenarios, sequences, here, setting.cost, setting.lengths,
+              setting.slots_per_rank),
+      plans_{PricedPlan(stay_in(here.layout))} {
+  for (const SequenceState& s : sequences) {
+    ReplicaLoad& load = loads_[s.replica];
+    ++(s.context > 0 ? load.running : load.waiting);
+    load.context += s.context;
+    mean_context_ += s.context;
+  }
+  mean_context_ /= std::max(1, alive_);
+}
+
+std::vector<const LayoutShape*> PlanSearch::uniform_targets() const {
+  std::vector<const LayoutShape*> list;
+  for (const LayoutShape* to : setting_.uniform)
+    if (to->layout != here_.layout && (!setting_.look_ahead || speeds_up(here_, loads_, *to)))
+      list.push_back(to);
+  return list;
+}
+
+void PlanSearch::add_now(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const {
+  const Plan plan{to.layout, PlanStart::kNow, 0, repack};
+  plans.emplace_back(plan, std::vector<SwitchRule>{{alive_, &to, repack}});
+  const auto rest = ladder(setting_, to, alive_ - 1, mean_context_);
+  if (rest.empty() || !setting_.look_ahead) return;
+  plans.emplace_back(plan, plans.back().rules);
+  plans.back().rules.insert(plans.back().rules.end(), rest.begin(), rest.end());
+}
+
+void PlanSearch::add_later(const LayoutShape& to, bool repack,
+                           std::vector<PricedPlan>& plans) const {
+  const auto rest = ladder(setting_, to, alive_ - 1, mean_context_);
+  int before = alive_;
+  for (const int percent : {85, 70, 50, 30}) {
+    const int at = std::min(alive_ * percent / 100, before - 1);
+    if (at < 1) break;
+    before = at;
+    PricedPlan plan(Plan{to.layout, PlanStart::kBelow, at, repack}, {{at, &to, repack}});
+    for (const SwitchRule& rule : rest)
+      if (rule.alive < at) plan.rules.push_back(rule);
+    plans.push_back(std::move(plan));
+  }
+}
+
+void PlanSearch::begin() {
+  targets_ = uniform_targets();
+  repack_ = setting_.repack && is_uneven(here_.layout, loads_);
+  stage_ = targets_.empty() && !repack_ ? Stage::kDone : Stage::kList;
+  if (stage_ == Stage::kDone || targets_.empty()) return;
+  if (!setting_.look_ahead || !setting_.mixed_groups) return;
+  merge_.emplace(here_.layout, setting_.chain, setting_.steps, setting_.degrees,
+                 setting_.slots_per_rank);
+  stage_ = Stage::kMerge;
+}
+
+void PlanSearch::merge() {
+  merge_->add(pricer_.run(merged_));
+  if (++merged_ == std::min(kFewScenarios, scenarios_)) stage_ = Stage::kList;
+}
+
+void PlanSearch::list_plans() {
+  if (setting_.look_ahead) {
+    for (const LayoutShape* shape : targets_) add_later(*shape, false, plans_);
+    if (repack_) add_later(here_, true, plans_);
+    const auto climb = ladder(setting_, here_, alive_ - 1, mean_context_);
+    if (!climb.empty())
+      plans_.emplace_back(
+          Plan{climb.front().shape->layout, PlanStart::kBelow, climb.front().alive, false}, climb);
+    if (merge_)
+      if (const auto mixed = merge_->best()) targets_.push_back(&setting_.shape(*mixed));
+  }
+  for (const LayoutShape* shape : targets_) add_now(*shape, false, plans_);
+  if (repack_) add_now(here_, true, plans_);
+}
+
+bool PlanSearch::extend_one(std::size_t scenarios) {
+  const auto next = std::find_if(plans_.begin(), plans_.end(),
+                                 [&](const PricedPlan& p) { return p.rest_ns.size() < scenarios; });
+  if (next == plans_.end()) return false;
+  pricer_.extend(*next);
+  return true;
+}
+
+void PlanSearch::keep_the_best() {
+  std::stable_sort(plans_.begin() + 1, plans_.end(),
+                   [](const PricedPlan& a, const PricedPlan& b) { return a.mean() < b.mean(); });
+  // Of one plan, with and without what may follow it, the better one.
+  std::vector<PricedPlan> kept{plans_.front()};
+  for (std::size_t i = 1; i < plans_.size(); ++i)
+    if (std::none_of(kept.begin() + 1, kept.end(),
+                     [&](const PricedPlan& p) { return p.plan == plans_[i].plan; }))
+      kept.push_back(plans_[i]);
+  plans_ = std::move(kept);
+  const std::int64_t best = plans_[best_of(plans_)].mean();
+  const auto first_now = std::find_if(plans_.begin() + 1, plans_.end(), [](const PricedPlan& p) {
+    return p.plan.start == PlanStart::kNow;
+  });
+  // All scenarios where a switch now leads or nearly does.
+  if (first_now->mean() - best > best / 64) {
+    stage_ = Stage::kDone;
+    return;
+  }
+  const auto index = static_cast<std::size_t>(first_now - plans_.begin());
+  std::vector<PricedPlan> finals;
+  for (std::size_t i = 0; i < plans_.size(); ++i)
+    if (i <= 2 || i == index) finals.push_back(std::move(plans_[i]));
+  plans_ = std::move(finals);
+  stage_ = Stage::kAll;
+}
+
+void PlanSearch::step() {
+  switch (stage_) {
+    case Stage::kTargets:
+      begin();
+      break;
+    case Stage::kMerge:
+      merge();
+      break;
+    case Stage::kList:
+      list_plans();
+      stage_ = Stage::kFew;
+      break;
+    case Stage::kFew:
+      if (!extend_one(std::min(kFewScenarios, scenarios_))) keep_the_best();
+      break;
+    case Stage::kAll:
+      if (!extend_one(scenarios_)) stage_ = Stage::kDone;
+      break;
+    case Stage::kDone:
+      break;
+  }
+  if (stage_ == Stage::kDone)
+    for (PricedPlan& plan : plans_)
+      if (!plan.rest_ns.empty()) pricer_.finish(plan);
+}
+
+bool PlanSearch::advance(std::int64_t work) {
+  std::int64_t step_work = alive_ + kReplicaWork * static_cast<std::int64_t>(loads_.size());
+  if (step_work > kCachedWork) step_work *= kUncachedFactor;
+  const auto degrees = static_cast<std::int64_t>(setting_.degrees.size());
+  do {
+    work -= stage_ == Stage::kMerge ? degrees * step_work : step_work;
+    step();
+  } while (stage_ != Stage::kDone && work > 0);
+  return stage_ == Stage::kDone;
+}
+
+std::vector<PricedPlan> PlanSearch::compare(const LayoutShape& to, bool repack) {
+  std::vector<PricedPlan> plans{PricedPlan(stay_in(here_.layout))};
+  add_now(to, repack, plans);
+  for (PricedPlan& plan : plans) pricer_.price(plan, static_cast<int>(scenarios_));
+  if (plans.size() > 2 && plans[2].mean() < plans[1].mean()) std::swap(plans[1], plans[2]);
+  plans.erase(plans.begin() + 2, plans.end());
+  return plans;
+}
+
+}  // namespace taper

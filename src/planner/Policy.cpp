@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/Policy.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "planner/detail/PolicyState.hpp"
+
+namespace taper {
+namespace {
+
+// Quantile of forecasts, for those who read them.
+constexpr int kForecastPercent = 10;
+
+std::uint64_t hash_of(const Snapshot& s, const Plan& plan, bool act) {
+  return fnv1a(std::to_string(s.epoch) + " " + std::to_string(s.consultation) + " " +
+               to_string(plan) + (act ? " act" : ""));
+}
+
+}  // namespace
+
+std::vector<std::string> PolicyOptions::problems() const {
+  std::vector<std::string> list;
+  if (scenarios < kLeastScenarios || scenarios > kMostScenarios)
+    list.push_back("scenarios must be in [" + std::to_string(kLeastScenarios) + ", " +
+                   std::to_string(kMostScenarios) + "]");
+  if (low_percent < 1 || low_percent > 50) list.push_back("low_percent must be in [1, 50]");
+  if (max_switches < 0) list.push_back("max_switches must not be negative");
+  if (budget_ppm < 0 || fallback_ppm < 0) list.push_back("budgets must not be negative");
+  if (half_life < 1) list.push_back("half_life must be at least 1 iteration");
+  if (consult_ns < 1 || consult_steps < 1)
+    list.push_back("the period of consultation must be positive");
+  for (const int tp : degrees)
+    if (tp < 1) list.push_back("tensor-parallel degrees must be positive");
+  return list;
+}
+
+Policy::Policy(const LatencyProfile& profile, const DivisorChain& chain,
+               const PolicyOptions& options) {
+  for (const auto& problem : options.problems())
+    TAPER_FAIL(ExitCode::kBadInput, "layout policy: " << problem);
+  require_degrees(profile, options.degrees);
+  std::vector<int> degrees;
+  for (const int tp : options.degrees.empty() ? profile.degrees() : options.degrees)
+    if (chain.has(tp)) degrees.push_back(tp);
+  std::sort(degrees.begin(), degrees.end());
+  TAPER_VALIDATE(!degrees.empty(),
+                 "no tensor-parallel degree of the profile divides " << chain.ranks() << " ranks");
+  state_ = std::make_unique<State>(profile, chain, options, std::move(degrees));
+}
+Policy::~Policy() = default;
+Policy::Policy(Policy&&) noexcept = default;
+
+Layout Policy::begin(const Workload& workload) {
+  State& s = *state_;
+  s.work = workload;
+  s.switches = 0;
+  s.made.clear();
+  s.last.clear();
+  s.settled = {};
+  s.search.reset();
+  s.acted_in_epoch = -1;
+  s.refusals = s.wait_until = 0;
+  s.steps.begin();
+  s.lengths.begin(std::max(1, workload.max_new_tokens));
+  s.scenarios.begin(workload.iteration, s.likeness.share());
+  const auto& uniform = s.whole.uniform();
+  const LayoutShape* best = uniform.front();
+  if (!s.options.initial.empty()) {
+    best = &s.whole.shape(parse_layout(s.options.initial, s.whole.chain()));
+  } else if (s.budget.prefers_static()) {
+    best = uniform[s.budget.best_static()];
+  } else if (s.lengths.weight() == 0) {
+    for (const SwitchRule& rule :
+         ladder(s.setting(s.whole), *best, workload.sequences, s.mean_prompt()))
+      if (rule.alive >= workload.sequences) best = rule.shape;
+  } else {
+    std::int64_t best_ns = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = 0; i < uniform.size(); ++i)
+      if (const std::int64_t ns = s.expected_ns(i); ns < best_ns) {
+        best = uniform[i];
+        best_ns = ns;
+      }
+  }
+  s.first_layout = to_string(best->layout);
+  return best->layout;
+}
+
+Decision Policy::decide(const Snapshot& snapshot) {
+  State& s = *state_;
+  const Plan stay_plan = stay_in(snapshot.layout);
+  Decision decision{false, stay_plan, {}, 0, "", 0};
+  const auto answer = [&](const std::string& reason) {
+    decision.reason = reason;
+    decision.hash = hash_of(snapshot, decision.plan, decision.act);
+    return decision;
+  };
+  if (s.options.mode == PolicyMode::kStatic) return answer("static");
+  s.observe(snapshot);
+  s.notice_refusal(snapshot);
+  const int alive = snapshot.alive();
+  if (alive == 0) return answer("nothing left");
+  if (s.switches >= s.options.max_switches) return answer("no switch left in this generation");
+  if (s.budget.exhausted()) return answer("switching has lost too much of late");
+  decision.wait_ns = s.wait_ns(snapshot);
+  if (s.is_settled(snapshot)) return answer("as planned");
+  const auto found = s.search_on(snapshot);
+  if (!found) {
+    decision.wait_ns = 0;
+    return answer("plans are still being priced");
+  }
+  const std::vector<PricedPlan>& plans = *found;
+  if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
+  std::size_t best = 0;
+  std::vector<PriceRange> savings;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    savings.push_back(
+        range_of(difference(plans.front().rest_ns, plans[i].rest_ns), s.options.low_percent));
+    decision.prices.push_back({plans[i].plan, range_of(plans[i].rest_ns, kForecastPercent),
+                               savings.back(), plans[i].cost_ns});
+    if (plans[i].mean() < plans[best].mean()) best = i;
+  }
+  decision.plan = plans[best].plan;
+  const bool later = decision.plan.start == PlanStart::kBelow;
+  s.settled = {
+      snapshot.epoch,
+      snapshot.elapsed_ns + std::min(plans[later ? best : 0].next_ns / 2, snapshot.elapsed_ns / 4),
+      std::max(later ? static_cast<int>(decision.plan.argument) : 0, alive * 3 / 4)};
+  decision.wait_ns = s.wait_ns(snapshot);
+  if (best == 0) return answer("staying is fastest");
+  if (later) return answer("a later switch is better");
+  s.settled = {};
+  if (savings[best].low <= 0) return answer("the saving is uncertain");
+  if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
+    return answer("the switching budget is spent");
+  if (snapshot.consultation < s.wait_until) return answer("refused at the last meetings");
+  decision.act = s.options.mode == PolicyMode::kAdaptive;
+  if (decision.act) s.acted_in_epoch = snapshot.epoch;
+  return answer("switching pays");
+}
+
+Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
+                             std::span<const SequenceState> exact) {
+  State& s = *state_;
+  Confirmation result;
+  const LayoutShape &here = s.whole.shape(snapshot.layout), &to = s.whole.shape(plan.layout);
+  // Groups that the plan leaves alone are as in the snapshot.
+  std::vector<SequenceState> sequences(exact.begin(), exact.end());
+  std::vector<bool> known(here.curves.size(), false);
+  for (std::size_t g = 0; g < known.size(); ++g) {
+    const auto& after = to.layout.groups();
+    known[g] = plan.repack ||
+               std::find(after.begin(), after.end(), here.layout.groups()[g]) == after.end();
+  }
+  for (SequenceState& q : expand(snapshot, s.expansion()))
+    if (!known[q.replica]) {
+      q.owner += s.work.sequences;  // whose of the exact ones is not known
+      sequences.push_back(q);
+    }
+  result.moves = place_sequences(here.layout, to.layout, plan.repack, exact);
+  result.cost = s.cost.price(here.layout, to, exact, result.moves);
+  const auto answer = [&](bool act, const std::string& reason) {
+    result.act = act;
+    result.reason = reason;
+    result.hash = hash_of(snapshot, plan, act);
+    for (const SequenceMove& m : result.moves)
+      result.hash = fnv1a(std::to_string(m.id) + " " + std::to_string(m.to) + " " +
+                              std::to_string(static_cast<int>(m.kv)),
+                          result.hash);
+    return result;
+  };
+  if (exact.empty()) return answer(false, "nothing left");
+  if (!s.fits(to, exact, result.moves)) return answer(false, "it does not fit in the KV cache");
+  const auto plans = PlanSearch(s.setting(s.whole), here, sequences,
+                                s.scenarios_for(static_cast<int>(sequences.size())))
+                         .compare(to, plan.repack);
+  result.saving = range_of(difference(plans[0].rest_ns, plans[1].rest_ns), s.options.low_percent);
+  if (result.saving.mean <= 0 || result.saving.low <= 0) return answer(false, "it no longer pays");
+  return answer(true, "confirmed");
+}
+
+void Policy::switched(const Plan& plan, std::int64_t measured_ns) {
+  State& s = *state_;
+  ++s.switches;
+  s.budget.spend(measured_ns);
+  s.made.push_back({s.last.size() > 1 ? s.last[1] : 0, plan.layout, plan.repack});
+}
+
+void Policy::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) {
+  State& s = *state_;
+  const bool informed = s.lengths.weight() > 0;
+  s.steps.begin();  // as it was expected, not as its last steps were
+  const ReplayTrace trace = make_trace(s.work, outcomes);
+  std::vector<std::int64_t> fixed;
+  for (const LayoutShape* shape : s.whole.uniform())
+    fixed.push_back(start_replay(trace, *shape, s.cost).finish());
+  const LayoutShape& first = s.whole.shape(parse_layout(s.first_layout, s.whole.chain()));
+  GenerationRun run = start_replay(trace, first, s.cost);
+  for (const ReplaySwitch& w : s.made) {
+    run.advance(w.at_ns);
+    if (run.alive() > 0) run.switch_to(s.whole.shape(w.layout), w.repack);
+  }
+  const std::int64_t expected_ns = run.finish();
+  s.budget.finish(elapsed_ns, expected_ns, start_replay(trace, first, s.cost).finish(), fixed,
+                  informed);
+  s.steps.learn(elapsed_ns, expected_ns);
+  std::vector<int> lengths, aborted;
+  for (const Outcome& o : outcomes) (o.aborted ? aborted : lengths).push_back(o.response);
+  s.lengths.learn(lengths, aborted);
+  if (aborted.empty()) s.likeness.learn(lengths, s.work.samples);
+}
+
+std::int64_t Policy::step_ns(const LayoutGroup& group, int new_tokens, int sequences,
+                             std::int64_t context) const {
+  return state_->steps.curve(group).step_ns(new_tokens, sequences, context);
+}
+
+int Policy::scale() const {
+  return state_->steps.scale();
+}
+
+std::vector<std::int64_t> Policy::save() const {
+  return state_->save();
+}
+
+void Policy::load(std::span<const std::int64_t> words) {
+  state_->load(words);
+}
+
+}  // namespace taper

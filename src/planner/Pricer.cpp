@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/Pricer.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace taper {
+namespace {
+
+std::int64_t mean_of(const std::vector<std::int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), std::int64_t{0}) /
+         std::max<std::int64_t>(1, static_cast<std::int64_t>(values.size()));
+}
+
+}  // namespace
+
+std::int64_t PricedPlan::mean() const {
+  return mean_of(rest_ns);
+}
+
+Pricer::Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const LayoutShape& shape,
+               const SwitchCost& cost, const LengthModel& lengths, int slots_per_rank)
+    : scenarios_(scenarios),
+      sequences_(std::move(sequences)),
+      shape_(shape),
+      cost_(cost),
+      lengths_(lengths),
+      slots_per_rank_(slots_per_rank) {}
+
+void Pricer::provide(std::size_t scenarios) {
+  while (runs_.size() < scenarios) {
+    runs_.push_back(scenarios_.run(static_cast<int>(runs_.size()), sequences_, shape_, cost_,
+                                   lengths_, slots_per_rank_));
+    ends_.push_back(runs_.back().ends());
+  }
+}
+
+const GenerationRun& Pricer::run(std::size_t scenario) {
+  provide(scenario + 1);
+  return runs_[scenario];
+}
+
+void Pricer::extend(PricedPlan& plan) {
+  const std::size_t k = plan.rest_ns.size();
+  provide(k + 1);
+  if (plan.rules.empty()) {
+    plan.rest_ns.push_back(ends_[k].empty() ? 0 : ends_[k].back());
+  } else {
+    GenerationRun run = runs_[k];
+    plan.rest_ns.push_back(run.finish(plan.rules, ends_[k]));
+  }
+}
+
+void Pricer::price(PricedPlan& plan, int count) {
+  while (plan.rest_ns.size() < static_cast<std::size_t>(count)) extend(plan);
+  finish(plan);
+}
+
+void Pricer::finish(PricedPlan& plan) const {
+  const auto count = static_cast<std::int64_t>(plan.rest_ns.size());
+  const int alive = static_cast<int>(sequences_.size());
+  const int first = plan.rules.empty() ? alive - std::max(1, alive / 10) : plan.rules.front().alive;
+  plan.next_ns = 0;
+  for (std::int64_t k = 0; k < count && first < alive; ++k)
+    plan.next_ns += ends_[k][static_cast<std::size_t>(alive - first - 1)] / count;
+  if (!plan.rules.empty() && first >= alive)
+    plan.cost_ns = runs_.front()
+                       .plan_change(*plan.rules.front().shape, plan.rules.front().repack)
+                       .cost.total();
+}
+
+PriceRange range_of(std::vector<std::int64_t> values, int low_percent) {
+  std::sort(values.begin(), values.end());
+  const std::size_t low = (values.size() - 1) * low_percent / 100;
+  return {mean_of(values), values[low], values[values.size() - 1 - low]};
+}
+
+std::vector<std::int64_t> difference(const std::vector<std::int64_t>& a,
+                                     const std::vector<std::int64_t>& b) {
+  std::vector<std::int64_t> d(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) d[i] = a[i] - b[i];
+  return d;
+}
+
+}  // namespace taper

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "planner/Plan.hpp"
+#include "planner/Scenarios.hpp"
+
+namespace taper {
+
+// A plan with the switches that it is expected to lead to.
+struct PricedPlan {
+  explicit PricedPlan(Plan what, std::vector<SwitchRule> switches = {})
+      : plan(std::move(what)), rules(std::move(switches)) {}
+
+  Plan plan;
+  std::vector<SwitchRule> rules;
+  std::vector<std::int64_t> rest_ns;  // by scenario: time to the last sequence
+  std::int64_t cost_ns = 0;           // of a switch that happens now
+  // Mean time to its first switch; without any, until a tenth of the sequences have ended.
+  std::int64_t next_ns = 0;
+
+  std::int64_t mean() const;
+};
+
+// Prices plans for the same sequences on the same scenarios, one future at a time.
+class Pricer {
+ public:
+  // Refers to all arguments but the sequences.
+  Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const LayoutShape& shape,
+         const SwitchCost& cost, const LengthModel& lengths, int slots_per_rank);
+
+  // Prices the plan on its next scenario.
+  void extend(PricedPlan& plan);
+  // Prices it up to so many scenarios and finishes it.
+  void price(PricedPlan& plan, int count);
+  // Fills next_ns, and cost_ns where the first rule applies now, of a plan with a price.
+  void finish(PricedPlan& plan) const;
+
+  // The run of a scenario, at the start.
+  const GenerationRun& run(std::size_t scenario);
+
+ private:
+  void provide(std::size_t scenarios);
+
+  Scenarios& scenarios_;
+  std::vector<SequenceState> sequences_;
+  const LayoutShape& shape_;
+  const SwitchCost& cost_;
+  const LengthModel& lengths_;
+  int slots_per_rank_;
+  std::vector<GenerationRun> runs_;              // by scenario, at the start
+  std::vector<std::vector<std::int64_t>> ends_;  // of their sequences without a switch, ascending
+};
+
+// Mean and quantiles of values; low is the quantile low_percent, high its mirror.
+PriceRange range_of(std::vector<std::int64_t> values, int low_percent);
+// a - b by scenario.
+std::vector<std::int64_t> difference(const std::vector<std::int64_t>& a,
+                                     const std::vector<std::int64_t>& b);
+
+}  // namespace taper

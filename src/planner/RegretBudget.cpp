@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/RegretBudget.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+
+namespace taper {
+namespace {
+
+// Generations that the comparison with static layouts remembers, in the mean. Without forgetting, a
+// loss of the first generations, when little is known of lengths, would end all switching.
+constexpr std::int64_t kMemory = 8, kWeightOne = 1024;
+
+// value * ppm / 10^6 without overflow for any time.
+std::int64_t share(std::int64_t value, std::int64_t ppm) {
+  return value / 1'000'000 * ppm + value % 1'000'000 * ppm / 1'000'000;
+}
+
+}  // namespace
+
+bool RegretBudget::affords(std::int64_t cost_ns, std::int64_t generation_ns) const {
+  return spent_ + cost_ns <=
+         share(elapsed_ + generation_ns, budget_ppm_) + std::max<std::int64_t>(0, saved_);
+}
+
+// As of a full memory, so that a small loss of the first generations ends nothing.
+std::int64_t RegretBudget::limit_ns() const {
+  return share(replayed_ * (kMemory * kWeightOne) / std::max(kWeightOne, weight_), fallback_ppm_);
+}
+
+int RegretBudget::best_static() const {
+  return static_cast<int>(std::min_element(static_.begin(), static_.end()) - static_.begin());
+}
+
+void RegretBudget::finish(std::int64_t elapsed_ns, std::int64_t replayed_ns, std::int64_t stayed_ns,
+                          std::span<const std::int64_t> static_ns, bool counts) {
+  elapsed_ += elapsed_ns;
+  saved_ += stayed_ns - replayed_ns;
+  spent_ = 0;
+  if (!counts || static_ns.empty()) return;
+  const auto add = [](std::int64_t& sum, std::int64_t ns) { sum += ns - sum / kMemory; };
+  static_.resize(static_ns.size(), 0);
+  for (std::size_t i = 0; i < static_ns.size(); ++i) add(static_[i], static_ns[i]);
+  add(weight_, kWeightOne);
+  add(stayed_, stayed_ns);
+  add(replayed_, replayed_ns);
+  const std::int64_t limit = limit_ns();
+  exhausted_ = loss_ns() > (exhausted_ ? limit / 2 : limit);
+  // A first layout that is good only with the switches that follow it is no loss.
+  const std::int64_t worse = std::min(stayed_, replayed_) - static_[best_static()];
+  prefers_static_ = worse > (prefers_static_ ? limit / 2 : limit);
+}
+
+std::vector<std::int64_t> RegretBudget::save() const {
+  std::vector<std::int64_t> words{elapsed_,
+                                  saved_,
+                                  spent_,
+                                  weight_,
+                                  replayed_,
+                                  stayed_,
+                                  exhausted_ ? 1 : 0,
+                                  prefers_static_ ? 1 : 0};
+  words.insert(words.end(), static_.begin(), static_.end());
+  return words;
+}
+
+void RegretBudget::load(std::span<const std::int64_t> words) {
+  TAPER_VALIDATE(words.size() >= 8, "the saved regret budget is damaged");
+  elapsed_ = words[0];
+  saved_ = words[1];
+  spent_ = words[2];
+  weight_ = words[3];
+  replayed_ = words[4];
+  stayed_ = words[5];
+  exhausted_ = words[6] != 0;
+  prefers_static_ = words[7] != 0;
+  static_.assign(words.begin() + 8, words.end());
+}
+
+}  // namespace taper

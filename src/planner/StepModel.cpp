@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/StepModel.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+
+namespace taper {
+namespace {
+
+constexpr std::int64_t kContextUnit = 16;
+constexpr std::int64_t kFactorOne = 1 << 20;
+constexpr std::int64_t kScaleMemory = 4;  // generations that count, the profile before the first
+
+// y at x on the line through two points.
+std::int64_t linear(std::int64_t x, std::int64_t x0, std::int64_t y0, std::int64_t x1,
+                    std::int64_t y1) {
+  return y0 + (y1 - y0) * (x - x0) / (x1 - x0);
+}
+
+// The same beyond the second point, where time does not fall.
+std::int64_t beyond(std::int64_t x, std::int64_t x0, std::int64_t y0, std::int64_t x1,
+                    std::int64_t y1) {
+  return y1 + std::max<std::int64_t>(0, y1 - y0) * (x - x1) / (x1 - x0);
+}
+
+std::int64_t bounded(std::int64_t factor) {
+  return std::clamp(factor, kFactorOne * 3 / 4, kFactorOne * 4 / 3);
+}
+
+}  // namespace
+
+std::int64_t StepCurve::Line::at(std::int64_t context) const {
+  if (knots.size() == 1 || context <= knots.front().context) return knots.front().ns;
+  std::size_t i = 1;
+  while (i + 1 < knots.size() && knots[i].context < context) ++i;
+  const Knot& a = knots[i - 1];
+  const Knot& b = knots[i];
+  return context <= b.context ? linear(context, a.context, a.ns, b.context, b.ns)
+                              : beyond(context, a.context, a.ns, b.context, b.ns);
+}
+
+StepCurve::StepCurve(std::span<const StepSample> samples) {
+  std::map<int, std::vector<Knot>> lines;
+  for (const StepSample& s : samples)
+    if (s.new_tokens == s.sequences)
+      lines[s.sequences].push_back({s.context * kContextUnit / s.sequences, s.time_ns});
+  TAPER_VALIDATE(!lines.empty(), "a step model needs at least one decode step");
+  for (auto& [sequences, knots] : lines) {
+    std::sort(knots.begin(), knots.end(),
+              [](const Knot& a, const Knot& b) { return a.context < b.context; });
+    // A sum that is no multiple of the batch may round onto a neighbour.
+    const auto same = [](const Knot& a, const Knot& b) { return a.context == b.context; };
+    knots.erase(std::unique(knots.begin(), knots.end(), same), knots.end());
+    lines_.push_back({sequences, std::move(knots)});
+  }
+  std::vector<std::int64_t> contexts;
+  for (const Line& line : lines_)
+    for (const Knot& k : line.knots) contexts.push_back(k.context);
+  std::sort(contexts.begin(), contexts.end());
+  contexts.erase(std::unique(contexts.begin(), contexts.end()), contexts.end());
+  for (int b = 0; b < kTable; ++b) {
+    Line line{b, {}};
+    for (const std::int64_t c : contexts) line.knots.push_back({c, between(lines_, b, c)});
+    table_.push_back(std::move(line));
+  }
+  std::map<std::int64_t, std::vector<Knot>> extra;  // by rows
+  for (const StepSample& s : samples)
+    if (s.new_tokens > s.sequences)
+      extra[s.new_tokens - s.sequences].push_back(
+          {s.context * kContextUnit / s.sequences,
+           std::max<std::int64_t>(0, s.time_ns - decode_ns(s.sequences, s.context))});
+  prefill_.push_back({0, {{0, 0}}});
+  for (auto& [rows, knots] : extra) prefill_.push_back({rows, averaged(std::move(knots))});
+  if (extra.empty()) {  // a row of a prompt costs what a row of the batch costs
+    const std::int64_t c = contexts.front();
+    prefill_.push_back(
+        {1024, {{c, std::max<std::int64_t>(0, between(lines_, 1025, c) - between(lines_, 1, c))}}});
+  }
+}
+
+// Several batches may have measured the same rows at the same context.
+std::vector<StepCurve::Knot> StepCurve::averaged(std::vector<Knot> knots) {
+  std::sort(knots.begin(), knots.end(),
+            [](const Knot& a, const Knot& b) { return a.context < b.context; });
+  std::vector<Knot> list;
+  for (std::size_t i = 0; i < knots.size();) {
+    std::int64_t sum = 0;
+    std::size_t j = i;
+    for (; j < knots.size() && knots[j].context == knots[i].context; ++j) sum += knots[j].ns;
+    list.push_back({knots[i].context, sum / static_cast<std::int64_t>(j - i)});
+    i = j;
+  }
+  return list;
+}
+
+std::int64_t StepCurve::between(const std::vector<Line>& lines, std::int64_t rows,
+                                std::int64_t context) {
+  if (lines.size() == 1 || rows <= lines.front().rows) return lines.front().at(context);
+  std::size_t i = 1;
+  while (i + 1 < lines.size() && lines[i].rows < rows) ++i;
+  const Line& a = lines[i - 1];
+  const Line& b = lines[i];
+  const auto law = rows <= b.rows ? linear : beyond;
+  return law(rows, a.rows, a.at(context), b.rows, b.at(context));
+}
+
+std::int64_t StepCurve::decode_ns(int sequences, std::int64_t context) const {
+  if (sequences <= 0) return 0;
+  const std::int64_t mean = context * kContextUnit / sequences;
+  const std::int64_t ns =
+      sequences < kTable ? table_[sequences].at(mean) : between(lines_, sequences, mean);
+  return std::max<std::int64_t>(1, ns * factor_ >> 10);
+}
+
+std::int64_t StepCurve::prefill_ns(std::int64_t rows, std::int64_t context) const {
+  if (rows <= 0) return 0;
+  return between(prefill_, rows, context * kContextUnit) * factor_ >> 10;
+}
+
+StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ranks_per_node) {
+  std::map<std::pair<int, PairClass>, std::vector<StepSample>> samples;
+  for (const StepSample& s : profile.steps) samples[{s.tp, s.pair}].push_back(s);
+  for (const auto& [key, list] : samples) curves_.emplace(key, StepCurve(list));
+}
+
+const StepCurve& StepModel::curve(int tp, PairClass pair) const {
+  auto at = curves_.find({tp, pair});
+  if (at == curves_.end())
+    at = curves_.find(
+        {tp, pair == PairClass::kSameNode ? PairClass::kOtherNode : PairClass::kSameNode});
+  TAPER_VALIDATE(at != curves_.end(), "the profile lacks tensor-parallel degree " << tp);
+  return at->second;
+}
+
+// What slows one degree mostly slows them all: the common factor follows within a generation, what
+// a degree has of its own over many. Otherwise the degree in use would look slow beside those that
+// nothing was seen of.
+void StepModel::observe(int tp, int speed) {
+  if (speed <= 0) return;
+  std::int64_t& own = own_.try_emplace(tp, kFactorOne).first->second;
+  // The leader's prediction contains the factor learned so far.
+  const std::int64_t seen = total(tp) * std::clamp(speed, 512, 2048) / 1024;
+  common_ = bounded(common_ + (seen * kFactorOne / own - common_) / 16);
+  own = bounded(own + (seen * kFactorOne / common_ - own) / 256);
+  apply();
+}
+
+void StepModel::begin() {
+  common_ = scale_;
+  apply();
+}
+
+// Steps of snapshots are few and of a moment, the last ones of a small batch: a whole generation
+// says better how the machine is today.
+void StepModel::learn(std::int64_t measured_ns, std::int64_t expected_ns) {
+  if (measured_ns <= 0 || expected_ns <= 0) return;
+  const std::int64_t seen =
+      scale_ * std::clamp(measured_ns * 1024 / expected_ns, std::int64_t{512}, std::int64_t{2048}) /
+      1024;
+  generations_ = std::min(generations_ + 1, kScaleMemory - 1);
+  scale_ = bounded(scale_ + (seen - scale_) / (generations_ + 1));
+}
+
+std::int64_t StepModel::total(int tp) const {
+  const auto at = own_.find(tp);
+  return at == own_.end() ? common_ : bounded(common_ * at->second / kFactorOne);
+}
+
+void StepModel::apply() {
+  for (auto& [key, curve] : curves_) curve.set_factor(factor(key.first));
+}
+
+int StepModel::factor(int tp) const {
+  return static_cast<int>(total(tp) >> 10);
+}
+
+std::vector<std::int64_t> StepModel::save() const {
+  std::vector<std::int64_t> words{common_, scale_, generations_};
+  for (const auto& [tp, factor] : own_) words.insert(words.end(), {tp, factor});
+  return words;
+}
+
+void StepModel::load(std::span<const std::int64_t> words) {
+  TAPER_VALIDATE(words.size() >= 3 && words.size() % 2 == 1 && words[0] == bounded(words[0]) &&
+                     words[1] == bounded(words[1]) && words[2] >= 0 && words[2] < kScaleMemory,
+                 "the saved step model is damaged");
+  common_ = words[0];
+  scale_ = words[1];
+  generations_ = words[2];
+  own_.clear();
+  for (std::size_t i = 3; i < words.size(); i += 2)
+    own_[static_cast<int>(words[i])] = bounded(words[i + 1]);
+  apply();
+}
+
+}  // namespace taper

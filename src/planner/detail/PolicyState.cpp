@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/detail/PolicyState.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/Error.hpp"
+#include "planner/Dealer.hpp"
+
+namespace taper {
+namespace {
+
+// Sequences x scenarios of a search, so that few sequences are judged on more futures.
+constexpr int kMostDraws = 1024;
+// The first layout of a generation is chosen on twice as many. Each way on from a layout is priced
+// on a few futures, only the best ones on all: short generations have no time for more.
+constexpr int kFirstDraws = 2 * kMostDraws, kFewFutures = 4;
+constexpr std::size_t kWaysKept = 2;
+constexpr std::uint64_t kStateVersion = 6;
+// Of one decision, as PlanSearch counts it: less than a millisecond, and what its last step takes.
+constexpr std::int64_t kSearchWork = 12288;
+// More ranks than these are judged by a sample, of two blocks at least.
+constexpr int kMostRanks = 64;
+
+}  // namespace
+
+Policy::State::State(const LatencyProfile& p, const DivisorChain& chain, const PolicyOptions& o,
+                     std::vector<int> usable)
+    : profile(p),
+      options(o),
+      degrees(std::move(usable)),
+      steps(profile),
+      cost(profile),
+      lengths(o.half_life),
+      likeness(o.half_life),
+      scenarios(o.seed, o.scenarios),
+      budget(o.budget_ppm, o.fallback_ppm),
+      whole(chain, steps, degrees) {
+  const int block = degrees.back(), blocks = std::max(2, kMostRanks / block);
+  if (chain.ranks() > block * blocks)
+    sample.emplace(sample_chain(chain, block, blocks), steps, degrees);
+}
+
+PlanSetting Policy::State::setting(Cluster& cluster) {
+  return {cluster.uniform(),
+          cluster.chain(),
+          degrees,
+          steps,
+          cost,
+          lengths,
+          scenarios,
+          [&cluster](const Layout& layout) -> const LayoutShape& { return cluster.shape(layout); },
+          work.slots_per_rank,
+          options.look_ahead,
+          options.mixed_groups && !is_sample(cluster),
+          options.repack};
+}
+
+std::optional<std::vector<PricedPlan>> Policy::State::search_on(const Snapshot& snapshot) {
+  Cluster& cluster = priced(snapshot.layout);
+  const bool sampled = is_sample(cluster);
+  if (!search || search->epoch != snapshot.epoch) {
+    const Snapshot seen = sampled ? sample_of(snapshot, cluster.chain(), degrees.back()) : snapshot;
+    const int count = seen.alive();
+    search.reset();
+    search.emplace(Search{snapshot.epoch, snapshot.alive(), count,
+                          PlanSearch(setting(cluster), cluster.shape(seen.layout),
+                                     expand(seen, expansion()), scenarios_for(count))});
+  }
+  if (!search->plans.advance(kSearchWork)) return std::nullopt;
+  std::vector<PricedPlan> plans = search->plans.plans();
+  if (sampled)
+    for (PricedPlan& p : plans) {
+      p.plan.layout = Layout::uniform(p.plan.layout.groups().front().tp, whole.chain());
+      if (p.plan.start == PlanStart::kBelow)
+        p.plan.argument = p.plan.argument * search->alive / search->priced;
+    }
+  search.reset();
+  return plans;
+}
+
+int Policy::State::scenarios_for(int sequences) const {
+  return std::clamp(kMostDraws / std::max(1, sequences), 8, options.scenarios);
+}
+
+bool Policy::State::fits(const LayoutShape& to, std::span<const SequenceState> sequences,
+                         std::span<const SequenceMove> moves) const {
+  if (work.kv_blocks.empty()) return true;
+  std::vector<int> blocks(to.curves.size(), 0);
+  for (std::size_t i = 0; i < moves.size(); ++i)
+    if (sequences[i].context > 0)
+      blocks[moves[i].to] += (sequences[i].context + work.block_size) / work.block_size;
+  for (std::size_t r = 0; r < blocks.size(); ++r) {
+    const auto at = work.kv_blocks.find(to.layout.groups()[r].tp);
+    if (at != work.kv_blocks.end() && blocks[r] > at->second) return false;
+  }
+  return true;
+}
+
+ExpandOptions Policy::State::expansion() const {
+  const int samples = std::max(1, work.samples);
+  return {mean_prompt(), lengths.limit(), samples,
+          most_readers(samples, mean_prompt(), work.max_new_tokens)};
+}
+
+std::int64_t Policy::State::expected_ns(std::size_t degree) {
+  Cluster& cluster = sample ? *sample : whole;
+  const LayoutShape& shape = *cluster.uniform()[degree];
+  const auto count =
+      static_cast<int>(std::int64_t{work.sequences} * shape.layout.ranks() / whole.chain().ranks());
+  const auto sequences = initial_sequences(std::max(1, count), work.samples, mean_prompt(),
+                                           work.max_new_tokens, shape.layout);
+  const int futures = std::clamp(kFirstDraws / std::max(1, count), kFewFutures, options.scenarios);
+  Pricer pricer(scenarios, sequences, shape, cost, lengths, work.slots_per_rank);
+  std::vector<std::vector<SwitchRule>> ways{{}};
+  if (options.mode == PolicyMode::kAdaptive && options.look_ahead)
+    ways = ways_on(setting(cluster), shape, count, mean_prompt() + work.max_new_tokens / 4);
+  std::vector<PricedPlan> plans;
+  for (const auto& way : ways)
+    pricer.price(plans.emplace_back(stay_in(shape.layout), way), kFewFutures);
+  const auto sooner = [](const PricedPlan& a, const PricedPlan& b) { return a.mean() < b.mean(); };
+  std::stable_sort(plans.begin(), plans.end(), sooner);
+  plans.erase(plans.begin() + std::min(kWaysKept, plans.size()), plans.end());
+  for (PricedPlan& plan : plans) pricer.price(plan, futures);
+  return std::min_element(plans.begin(), plans.end(), sooner)->mean();
+}
+
+// Learns the scale of step times, and of the hazards from how many sequences ended since the last
+// snapshot of the same epoch. `last` holds: epoch, elapsed, finished, then for each replica with
+// running sequences and each bucket: count, length, step time.
+void Policy::State::observe(const Snapshot& now) {
+  std::map<int, std::vector<int>> speeds;
+  for (std::size_t r = 0; r < now.replicas.size(); ++r)
+    if (now.replicas[r].speed > 0)
+      speeds[now.layout.groups()[r].tp].push_back(now.replicas[r].speed);
+  for (auto& [tp, list] : speeds) {
+    std::nth_element(list.begin(), list.begin() + list.size() / 2, list.end());
+    steps.observe(tp, list[list.size() / 2]);
+  }
+  if (last.size() >= 3 && last[0] == now.epoch && now.elapsed_ns > last[1]) {
+    std::int64_t expected = 0, ended = now.finished() - last[2], at_risk = 0, growth = 0;
+    for (std::size_t i = 3; i < last.size(); i += 3) {
+      const std::int64_t count = last[i], from = last[i + 1], step = last[i + 2];
+      const std::int64_t to = from + (now.elapsed_ns - last[1]) / std::max<std::int64_t>(1, step);
+      if (to >= lengths.limit()) {
+        ended -= count;
+        continue;
+      }
+      expected += count * lengths.expected_ends(static_cast<int>(from), static_cast<int>(to));
+      at_risk += count;
+      growth += count * ((to - from) * 1024 / std::max<std::int64_t>(1, from));
+    }
+    if (at_risk > 0)
+      lengths.observe(expected, static_cast<int>(std::max<std::int64_t>(0, ended)),
+                      static_cast<int>(growth / at_risk));
+  }
+  last = {now.epoch, now.elapsed_ns, now.finished()};
+  const auto sequences = expand(now, expansion());
+  const LayoutShape& here = whole.shape(now.layout);
+  for (std::size_t i = 0; i < sequences.size();) {
+    std::size_t j = i;
+    while (j < sequences.size() && sequences[j].replica == sequences[i].replica &&
+           sequences[j].response == sequences[i].response &&
+           sequences[j].context == sequences[i].context)
+      ++j;
+    const int r = sequences[i].replica;
+    if (sequences[i].context > 0)
+      last.insert(last.end(),
+                  {static_cast<std::int64_t>(j - i), sequences[i].response,
+                   here.curves[r]->decode_ns(now.replicas[r].running(), now.replicas[r].context)});
+    i = j;
+  }
+}
+
+bool Policy::State::is_settled(const Snapshot& now) const {
+  return settled.epoch == now.epoch && now.elapsed_ns < settled.until_ns &&
+         now.alive() > settled.alive;
+}
+
+// Halfway to the time of the next search, but after a sixteenth of the elapsed time at the latest.
+std::int64_t Policy::State::wait_ns(const Snapshot& now) const {
+  const std::int64_t most = now.elapsed_ns / 16;
+  return is_settled(now) ? std::min((settled.until_ns - now.elapsed_ns) / 2, most) : most;
+}
+
+void Policy::State::notice_refusal(const Snapshot& now) {
+  if (acted_in_epoch < 0) return;
+  refusals = now.epoch == acted_in_epoch ? refusals + 1 : 0;
+  acted_in_epoch = -1;
+  if (refusals > 0)
+    wait_until =
+        now.consultation - 1 + (std::int64_t{1} << std::min<std::int64_t>(refusals - 1, 5));
+}
+
+std::vector<std::int64_t> Policy::State::save() const {
+  std::vector<std::int64_t> words{kStateVersion};
+  const auto put = [&](const std::vector<std::int64_t>& part) {
+    words.push_back(static_cast<std::int64_t>(part.size()));
+    words.insert(words.end(), part.begin(), part.end());
+  };
+  put(steps.save());
+  put(lengths.save());
+  put(budget.save());
+  put(last);
+  put({switches, acted_in_epoch, refusals, wait_until});
+  std::vector<std::int64_t> list;
+  for (const ReplaySwitch& w : made) {
+    list.insert(list.end(), {w.at_ns, w.repack ? 1 : 0, w.layout.replicas()});
+    for (const LayoutGroup& group : w.layout.groups()) list.push_back(group.tp);
+  }
+  put(list);
+  put(likeness.save());
+  return words;
+}
+
+void Policy::State::load(std::span<const std::int64_t> words) {
+  std::vector<std::span<const std::int64_t>> parts;
+  std::size_t at = 1;
+  while (at < words.size() && words[at] >= 0 &&
+         at + static_cast<std::size_t>(words[at]) < words.size()) {
+    parts.push_back(words.subspan(at + 1, static_cast<std::size_t>(words[at])));
+    at += 1 + static_cast<std::size_t>(words[at]);
+  }
+  TAPER_VALIDATE(!words.empty() && words[0] == kStateVersion && parts.size() == 7 &&
+                     at == words.size() && parts[4].size() == 4,
+                 "the saved state of the layout policy is damaged or of another version");
+  steps.load(parts[0]);
+  lengths.load(parts[1]);
+  likeness.load(parts[6]);
+  budget.load(parts[2]);
+  last.assign(parts[3].begin(), parts[3].end());
+  switches = static_cast<int>(parts[4][0]);
+  acted_in_epoch = parts[4][1];
+  refusals = parts[4][2];
+  wait_until = parts[4][3];
+  made.clear();
+  for (std::size_t i = 0; i + 3 <= parts[5].size();) {
+    TAPER_VALIDATE(
+        parts[5][i + 2] > 0 && i + 3 + static_cast<std::size_t>(parts[5][i + 2]) <= parts[5].size(),
+        "the saved state of the layout policy is damaged");
+    const auto groups = parts[5].subspan(i + 3).first(static_cast<std::size_t>(parts[5][i + 2]));
+    made.push_back(
+        {parts[5][i], Layout({groups.begin(), groups.end()}, whole.chain()), parts[5][i + 1] != 0});
+    i += 3 + groups.size();
+  }
+}
+
+}  // namespace taper

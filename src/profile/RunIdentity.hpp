@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "instance/Model.hpp"
+#include "planner/LatencyProfile.hpp"
+#include "session/Placement.hpp"
+
+namespace taper {
+
+// The facts of this run that a latency profile depends on, as rank 0 sees them: equal on all ranks.
+// Collective over the world.
+ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const Ranks& ranks,
+                                const Placement& placement);
+
+// How the job is spread, as this rank sees it: ranks, ranks_per_host, threads_per_rank.
+Facts job_facts(const Ranks& ranks);
+
+// Of an environment as lines "NAME=value": the settings of the transport that change its speed
+// under this MPI library ("MPICH 4.0.2"), without those of logging and debugging. Sorted by name.
+Facts transport_settings(const std::vector<std::string>& environment, const std::string& library);
+
+// The parts of an identity by name, in the order of their importance.
+struct IdentityPart {
+  const char* name;
+  Facts ProfileIdentity::*facts;
+};
+inline constexpr std::array<IdentityPart, 5> kIdentityParts{{
+    {"model", &ProfileIdentity::model},
+    {"machine", &ProfileIdentity::machine},
+    {"transport", &ProfileIdentity::transport},
+    {"build", &ProfileIdentity::build},
+    {"clock", &ProfileIdentity::clock},
+}};
+
+// The parts of an identity as lines of text, and back. Texts of facts have no line breaks.
+std::string to_lines(const ProfileIdentity& identity);
+ProfileIdentity identity_from_lines(const std::string& lines);
+
+}  // namespace taper

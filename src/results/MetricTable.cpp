@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/MetricTable.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace taper {
+namespace {
+
+using Table = std::vector<MetricMeaning>;
+
+// Mean, largest and smallest over the samples of an iteration.
+void add_statistics(Table& table, const std::string& name, const std::string& units,
+                    const std::string& description) {
+  for (const auto& [suffix, word] :
+       {std::pair("mean", "mean"), std::pair("max", "largest"), std::pair("min", "smallest")})
+    table.push_back({name + "/" + suffix, units, std::string(word) + " " + description});
+}
+
+void add_all(Table& table, const Table& more) {
+  table.insert(table.end(), more.begin(), more.end());
+}
+
+Table make_phase_table() {
+  return {{"testing", "s", "evaluation"},
+          {"gen", "s", "generation"},
+          {"reward", "s", "rewards, and collecting the samples"},
+          {"ref", "s", "log-probs of the reference model"},
+          {"values", "s", "values by the critic"},
+          {"adv", "s", "advantages"},
+          {"update_critic", "s", "forward, backward and optimizer of the critic"},
+          {"update_actor", "s", "forward, backward and optimizer"},
+          {"output", "s", "rollout file"},
+          {"save_checkpoint", "s", "checkpoint"}};
+}
+
+const Table kRollout = {
+    {"val/score/mean", "1", "mean score of held-out prompts, before the update of the iteration"},
+    {"val/score/final", "1", "mean score of held-out prompts after the last iteration of the run"},
+    {"response_length/clip_ratio", "1", "share of responses that ended at the length limit"},
+    {"train/num_gen_batches", "1", "generations of the iteration"},
+    {"rollout/groups_dropped", "1", "prompts left out, all samples having the same score"},
+    {"rollout/groups_surplus", "1", "prompts left out, the iteration having enough"},
+    {"rollout/groups_filled", "1", "prompts trained for want of better ones, all scores the same"},
+    {"rollout/truncated_masked", "1", "share of responses without a loss, being truncated"},
+    {"rollout/preemptions", "1", "sequences dropped for want of KV pages and computed again"}};
+
+const Table kUpdate = {
+    {"actor/entropy", "nat", "entropy of the policy per response token"},
+    {"actor/pg_loss", "1", "policy loss"},
+    {"actor/pg_clipfrac", "1", "share of tokens whose ratio is clipped"},
+    {"actor/pg_clipfrac_lower", "1", "share of tokens bounded by the dual clip"},
+    {"actor/ppo_kl", "nat", "mean of rollout minus current log-prob over response tokens"},
+    {"actor/kl_loss", "nat", "KL to the reference model, in the loss"},
+    {"actor/kl_coef", "1", "coefficient of the KL in the loss"},
+    {"actor/reward_kl_penalty", "nat", "KL to the reference model, in the reward"},
+    {"actor/reward_kl_penalty_coeff", "1", "coefficient of the KL in the reward"},
+    {"actor/grad_norm", "1", "norm of the gradient before clipping"},
+    {"actor/lr", "1", "learning rate"},
+    {"actor/skipped_steps", "1",
+     "optimizer steps left out: the gradient was not finite, or no token carried a loss"},
+    {"training/rollout_probs_diff_max", "1",
+     "largest difference of a probability between rollout and training"},
+    {"training/rollout_log_probs_diff_max", "nat",
+     "largest difference of a log-prob between rollout and training"}};
+
+const Table kCritic = {
+    {"critic/vf_loss", "1", "loss of the critic"},
+    {"critic/vf_clipfrac", "1", "share of tokens whose clipped value has the larger loss"},
+    {"critic/vpred_mean", "1", "mean value of a token as the updates of the critic saw it"},
+    {"critic/vf_explained_var", "1",
+     "share of the variance of returns that the values of the rollout explain"},
+    {"critic/grad_norm", "1", "norm of the critic's gradient before clipping"},
+    {"critic/lr", "1", "learning rate of the critic"},
+    {"critic/skipped_steps", "1",
+     "optimizer steps of the critic left out: the gradient was not finite, or no token carried a "
+     "loss"}};
+
+const Table kCorrection = {
+    {"rollout_corr/kl", "nat", "KL (k1) of the drawing to the trained distribution"},
+    {"rollout_corr/k3_kl", "nat", "the same by the estimator k3"},
+    {"rollout_corr/ppl_ratio", "1", "perplexity in training by that of the rollout, per response"},
+    {"rollout_corr/chi2_token", "1", "mean squared ratio of probabilities less 1, over tokens"},
+    {"rollout_corr/chi2_seq", "1", "mean squared ratio of probabilities less 1, over responses"},
+    {"rollout_corr/log_ratio_abs_max", "nat", "largest size of a token's log-ratio"},
+    {"rollout_corr/rollout_is_mean", "1", "mean importance weight, over tokens"},
+    {"rollout_corr/rollout_is_min", "1", "smallest importance weight"},
+    {"rollout_corr/rollout_is_max", "1", "largest importance weight"},
+    {"rollout_corr/rollout_is_eff_sample_size", "1", "effective share of the tokens"},
+    {"rollout_corr/rollout_rs_masked_fraction", "1", "share of tokens that were rejected"},
+    {"rollout_corr/rollout_rs_seq_masked_fraction", "1",
+     "share of responses with a rejected token"}};
+
+const Table kAdaptive = {
+    {"adaptive/switches", "1", "changes of layout carried out in the generation"},
+    {"adaptive/switch_time_s", "s", "time of these changes on rank 0, meetings included"},
+    {"adaptive/consultations", "1", "snapshots that rank 0 exchanged with the other leaders"},
+    {"adaptive/consult_time_s", "s", "what these, and the choice of the first layout, cost rank 0"},
+    {"adaptive/kv_bytes_moved", "byte", "keys and values sent between ranks"},
+    {"adaptive/positions_recomputed", "1", "positions computed again instead of sent"},
+    {"adaptive/extra_bytes", "byte", "most memory beyond the plan that a change took on a rank"},
+    {"adaptive/first_layout", "1", "layout at the start: degrees of its groups as digits"},
+    {"adaptive/last_layout", "1", "layout at the end: degrees of its groups as digits"}};
+
+const Table kSft = {
+    {"train/loss", "nat",
+     "mean cross entropy of what is learned, or mean loss of the preference pairs, before the "
+     "step"},
+    {"train/grad_norm", "1", "norm of the gradient before clipping"},
+    {"train/lr", "1", "learning rate"},
+    {"train/epoch", "1", "passes over the examples after the step"},
+    {"train/examples", "1", "examples of the step"},
+    {"train/target_tokens", "token", "tokens of the step that are learned"},
+    {"train/skipped_steps", "1", "1 where the step was left out, the gradient being not finite"},
+    {"val/loss", "nat",
+     "mean cross entropy of held-out examples, or mean loss of held-out pairs, after the step"}};
+
+// Of a reward model, before the step ("train") and after it ("val").
+const Table kRewardModel = {
+    {"train/pairs", "1", "preference pairs of the step"},
+    {"train/accuracy", "1", "share of pairs whose chosen response has the larger reward"},
+    {"train/margin", "1", "mean reward of chosen minus rejected responses"},
+    {"train/reward_chosen", "1", "mean reward of chosen responses"},
+    {"train/reward_rejected", "1", "mean reward of rejected responses"},
+    {"val/accuracy", "1", "share of held-out pairs whose chosen response has the larger reward"},
+    {"val/margin", "1", "mean reward of chosen minus rejected responses, held out"},
+    {"val/reward_chosen", "1", "mean reward of chosen responses, held out"},
+    {"val/reward_rejected", "1", "mean reward of rejected responses, held out"}};
+
+const Table kPerformance = {
+    {"perf/total_num_tokens", "token", "prompt and response tokens of the samples"},
+    {"perf/time_per_step", "s", "time of the iteration on rank 0"},
+    {"perf/throughput", "token/s", "prompt and response tokens per second and rank"},
+    {"perf/max_memory_allocated_gb", "GiB", "largest resident memory of a rank so far"},
+    {"timing_s/step", "s", "time of the iteration on rank 0"},
+    {"timing_s/publish", "s", "weights to the generation layout, a part of update_actor; rank 0"},
+    {"timing_s/record", "s",
+     "metrics.jsonl and run.h5 of the iteration before, after its end; rank 0"}};
+
+// Of each reward by its name, and of the figures in a command's answers ("judge/style").
+const Table kReward = {
+    {"reward/<name>/mean", "1", "mean of the reward over the responses that have it"},
+    {"reward/<name>/max", "1", "largest of the reward"},
+    {"reward/<name>/min", "1", "smallest of the reward"},
+    {"reward/<name>/failed", "1", "responses without this reward after all attempts"},
+    {"reward/<name>/errors", "1", "attempts that failed, without time-outs"},
+    {"reward/<name>/timeouts", "1", "attempts without an answer in time"},
+    {"reward/<name>/restarts", "1", "workers started in place of others"},
+    {"reward/<name>/latency_s/mean", "s", "mean time from request to answer"},
+    {"reward/<name>/latency_s/max", "s", "longest time from request to answer"}};
+
+const MetricMeaning* meaning_of_reward(const std::string& dataset) {
+  constexpr std::array kPlaces{"/metrics/reward/", "/metrics/val/reward/",
+                               "/metrics/val/final/reward/"};
+  if (std::none_of(kPlaces.begin(), kPlaces.end(),
+                   [&](const char* place) { return dataset.starts_with(place); }))
+    return nullptr;
+  const MetricMeaning* longest = nullptr;  // a latency ends as a mean does
+  for (const MetricMeaning& m : kReward)
+    if (dataset.ends_with(m.name.substr(m.name.find('>') + 1)) &&
+        (longest == nullptr || m.name.size() > longest->name.size()))
+      longest = &m;
+  return longest;
+}
+
+Table make_metric_table() {
+  Table table{{"training/global_step", "1", "the iteration"}};
+  add_statistics(table, "critic/score", "1", "score of a response");
+  add_statistics(table, "critic/rewards", "1", "reward of a response as the advantage sees it");
+  add_statistics(table, "critic/values", "1", "value of a token, by the critic before its update");
+  add_statistics(table, "critic/returns", "1", "return of a token");
+  add_statistics(table, "critic/advantages", "1", "advantage of a token");
+  add_statistics(table, "response_length", "token", "length of a response");
+  add_statistics(table, "prompt_length", "token", "length of a prompt, over the samples");
+  for (const Table* part : {&kRollout, &kReward, &kUpdate, &kCritic, &kCorrection, &kAdaptive,
+                            &kSft, &kRewardModel, &kPerformance})
+    add_all(table, *part);
+  for (const MetricMeaning& phase : phase_table())
+    table.push_back(
+        {"timing_s/" + phase.name, phase.units, phase.description + ", on the slowest rank"});
+  return table;
+}
+
+std::map<std::string, MetricMeaning> by_dataset() {
+  std::map<std::string, MetricMeaning> datasets;
+  for (const MetricMeaning& m : metric_table()) datasets["/metrics/" + m.name] = m;
+  for (MetricMeaning m : phase_table()) {
+    m.description += ": minimum, mean and maximum over ranks";
+    datasets["/timing/" + m.name] = m;
+  }
+  return datasets;
+}
+
+}  // namespace
+
+const std::vector<MetricMeaning>& metric_table() {
+  static const Table table = make_metric_table();
+  return table;
+}
+
+const std::vector<MetricMeaning>& phase_table() {
+  static const Table table = make_phase_table();
+  return table;
+}
+
+const MetricMeaning* meaning_of(const std::string& dataset) {
+  static const auto datasets = by_dataset();
+  const auto found = datasets.find(dataset);
+  return found == datasets.end() ? meaning_of_reward(dataset) : &found->second;
+}
+
+}  // namespace taper

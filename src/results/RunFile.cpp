@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/RunFile.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "base/Version.hpp"
+#include "io/AtomicFile.hpp"
+#include "results/FileSchema.hpp"
+#include "results/MetricTable.hpp"
+
+namespace taper {
+
+namespace {
+
+constexpr const char* kRecordsKind = "records";
+
+// Of names that no table lists, such as columns of records.
+std::string units_of(const std::string& dataset) {
+  if (dataset.starts_with("/timing/") || dataset.ends_with("_s")) return "s";
+  if (dataset.find("_bytes") != std::string::npos) return "byte";
+  return "1";
+}
+
+std::vector<std::int64_t> read_steps(const Hdf5File& file, const std::string& group) {
+  auto steps = file.read<std::int64_t>(group + "/step").values;
+  TAPER_VALIDATE(std::is_sorted(steps.begin(), steps.end()),
+                 file.path() << ": " << group << "/step goes back (damaged file?)");
+  return steps;
+}
+
+}  // namespace
+
+RunFile::RunFile(std::filesystem::path path)
+    : path_(std::move(path)),
+      created_(utc_text()),
+      claimed_{"/config", "/build", "/machine", "/rollout/step"} {
+  machine_["host"] = host_name();
+  machine_["hardware_threads"] = std::to_string(std::thread::hardware_concurrency());
+}
+
+void RunFile::claim(const std::string& group, const std::string& name) {
+  const std::string dataset = group + "/" + name;
+  if (claimed_.count(dataset) > 0) return;
+  const std::string where = path_text(path_) + ": " + dataset;
+  TAPER_VALIDATE(!name.empty() && dataset.back() != '/' &&
+                     dataset.find("//") == std::string::npos &&
+                     (dataset + "/").find("/./") == std::string::npos,
+                 where << " is no usable name (words joined by single slashes expected)");
+  TAPER_VALIDATE(name != "step", where << " is taken (it holds the iterations); use another name");
+  for (auto slash = dataset.find('/', 1); slash != std::string::npos;
+       slash = dataset.find('/', slash + 1)) {
+    TAPER_VALIDATE(claimed_.count(dataset.substr(0, slash)) == 0,
+                   where << " cannot be stored (" << dataset.substr(0, slash)
+                         << " is a dataset, not a group) rename one");
+  }
+  const auto below = claimed_.lower_bound(dataset + "/");
+  TAPER_VALIDATE(below == claimed_.end() || !below->starts_with(dataset + "/"),
+                 where << " cannot be stored (it is the group of " << *below << ") rename one");
+  claimed_.insert(dataset);
+}
+
+void RunFile::describe(const std::string& dataset, std::string units, std::string description) {
+  meanings_[dataset] = {std::move(units), std::move(description)};
+}
+
+void RunFile::add_metrics(std::int64_t iteration, const MetricValues& values) {
+  for (const auto& [name, value] : values) claim("/metrics", name);
+  metrics_.begin_row(iteration, path_text(path_) + ": /metrics");
+  for (const auto& [name, value] : values) metrics_.set(name, value);
+}
+
+void RunFile::add_timing(std::int64_t iteration, const PhaseTiming& timing) {
+  claim("/timing", timing.phase);
+  timing_.begin_row(iteration, path_text(path_) + ": /timing");
+  timing_.set(timing.phase, std::vector<double>{timing.min, timing.mean, timing.max});
+}
+
+void RunFile::add_lengths(std::int64_t iteration, std::span<const int> lengths) {
+  TAPER_INSIST(lengths_.empty() || iteration > lengths_.back().first,
+               path_text(path_) << ": /rollout/response_length: iteration " << iteration
+                                << " after " << lengths_.back().first << " without truncate_after");
+  claim("/rollout", "response_length");
+  lengths_.emplace_back(iteration, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
+}
+
+void RunFile::add_record(const std::string& table, std::int64_t iteration,
+                         const MetricValues& values) {
+  TAPER_VALIDATE(table != "metrics" && table != "timing" && table != "rollout",
+                 path_text(path_) << ": table " << table
+                                  << " is taken (it is not one of records); use another name");
+  TAPER_VALIDATE(
+      table.find('/') == std::string::npos,
+      path_text(path_) << ": table " << table << " is no usable name (no slashes expected)");
+  for (const auto& [name, value] : values) claim("/" + table, name);
+  auto& rows = records_.try_emplace(table, detail::StepTable::Repeat::kNewRow).first->second;
+  rows.begin_row(iteration, path_text(path_) + ": /" + table);
+  for (const auto& [name, value] : values) rows.set(name, value);
+}
+
+void RunFile::truncate_after(std::int64_t iteration) {
+  metrics_.truncate_after(iteration);
+  timing_.truncate_after(iteration);
+  for (auto& [name, table] : records_) table.truncate_after(iteration);
+  std::erase_if(lengths_, [&](const auto& row) { return row.first > iteration; });
+}
+
+// --- saving
+
+DatasetOptions RunFile::options_for(const std::string& dataset) const {
+  for (const MetricMeaning* listed : {meaning_of(dataset), meaning_of_record(dataset)})
+    if (listed != nullptr) return {.units = listed->units, .description = listed->description};
+  const auto known = meanings_.find(dataset);
+  Meaning meaning = known != meanings_.end() ? known->second : Meaning{};
+  if (meaning.units.empty()) meaning.units = units_of(dataset);
+  if (meaning.description.empty()) meaning.description = dataset.substr(dataset.find('/', 1) + 1);
+  return {.units = meaning.units, .description = meaning.description};
+}
+
+void RunFile::write_facts(Hdf5File& file) const {
+  const BuildInfo build = build_info();
+  write_format(file, run_schema());
+  file.set_attribute("/", "git_hash", build.git_hash);
+  file.set_attribute("/", "created", created_);
+  file.write_string("/config", config_, run_schema().options_of("/config"));
+  file.create_group("/build");
+  file.set_attribute("/build", "version", build.version);
+  file.set_attribute("/build", "git_hash", build.git_hash);
+  file.set_attribute("/build", "compiler", build.compiler);
+  file.set_attribute("/build", "build_type", build.build_type);
+  file.set_attribute("/build", "hdf5", H5_VERS_INFO);
+  file.create_group("/machine");
+  for (const auto& [name, value] : machine_) file.set_attribute("/machine", name, value);
+}
+
+void RunFile::write_steps(Hdf5File& file, const std::string& group,
+                          const std::vector<std::int64_t>& steps) const {
+  file.write(group + "/step", steps, run_schema().options_of(group + "/step"));
+}
+
+void RunFile::write_table(Hdf5File& file, const std::string& group,
+                          const detail::StepTable& table) const {
+  if (table.empty()) return;
+  write_steps(file, group, table.steps());
+  Dims dims = {static_cast<std::int64_t>(table.steps().size())};
+  if (table.width() > 1) dims.push_back(static_cast<std::int64_t>(table.width()));
+  for (const auto& name : table.columns()) {
+    const std::string dataset = group + "/" + name;
+    file.write<double>(dataset, table.column(name), dims, options_for(dataset));
+    file.attach_scale(dataset, 0, group + "/step", "step");
+  }
+}
+
+void RunFile::write_lengths(Hdf5File& file) const {
+  if (lengths_.empty()) return;
+  std::size_t samples = 0;
+  std::vector<std::int64_t> steps;
+  for (const auto& [iteration, lengths] : lengths_) {
+    steps.push_back(iteration);
+    samples = std::max(samples, lengths.size());
+  }
+  std::vector<std::int32_t> table;
+  for (const auto& [iteration, lengths] : lengths_) {
+    table.insert(table.end(), lengths.begin(), lengths.end());
+    table.resize(table.size() + samples - lengths.size(), -1);
+  }
+  write_steps(file, "/rollout", steps);
+  file.write<std::int32_t>(
+      "/rollout/response_length", table,
+      {static_cast<std::int64_t>(steps.size()), static_cast<std::int64_t>(samples)},
+      run_schema().options_of("/rollout/response_length"));
+  file.attach_scale("/rollout/response_length", 0, "/rollout/step", "step");
+}
+
+void RunFile::save() {
+  const auto start = std::chrono::steady_clock::now();
+  Hdf5File file = Hdf5File::create_in_memory(path_.string());
+  write_facts(file);
+  write_table(file, "/metrics", metrics_);
+  write_table(file, "/timing", timing_);
+  if (file.exists("/timing")) file.set_attribute("/timing", "columns", "min, mean, max over ranks");
+  write_lengths(file);
+  for (const auto& [name, table] : records_) {
+    write_table(file, "/" + name, table);
+    if (!table.empty()) file.set_attribute("/" + name, "kind", kRecordsKind);
+  }
+  AtomicFile target(path_);
+  target.write(file.image());
+  target.commit();
+  saved_ = std::chrono::steady_clock::now();
+  save_s_ = std::chrono::duration<double>(*saved_ - start).count();
+}
+
+bool RunFile::save_if_due(double seconds) {
+  const auto now = std::chrono::steady_clock::now();
+  const double due = std::max(seconds, save_s_ / kMostShare);
+  if (saved_ && std::chrono::duration<double>(now - *saved_).count() < due) return false;
+  save();
+  return true;
+}
+
+// --- loading
+
+void RunFile::load_facts(const Hdf5File& file) {
+  created_ = file.string_attribute("/", "created");
+  config_ = file.read_string("/config");
+  machine_.clear();
+  for (const auto& name : file.attribute_names("/machine"))
+    machine_[name] = file.string_attribute("/machine", name);
+}
+
+void RunFile::load_table(const Hdf5File& file, const std::string& group, detail::StepTable& table) {
+  if (!file.exists(group + "/step")) return;
+  const auto steps = read_steps(file, group);
+  std::map<std::string, std::vector<double>> columns;
+  for (const auto& dataset : file.datasets(group)) {
+    const std::string name = dataset.substr(group.size() + 1);
+    if (name == "step") continue;
+    claim(group, name);
+    describe(dataset, file.string_attribute(dataset, "units"),
+             file.string_attribute(dataset, "description"));
+    auto values = file.read<double>(dataset).values;
+    TAPER_VALIDATE(values.size() == steps.size() * table.width(),
+                   path_text(path_) << ": " << dataset << " has " << values.size() << " values ("
+                                    << steps.size() << " iterations)");
+    columns[name] = std::move(values);
+  }
+  table.load(steps, std::move(columns));
+}
+
+void RunFile::load_lengths(const Hdf5File& file) {
+  if (!file.exists("/rollout/response_length")) return;
+  const auto steps = read_steps(file, "/rollout");
+  const auto table = file.read<std::int32_t>("/rollout/response_length");
+  TAPER_VALIDATE(table.dims.size() == 2 && table.dims[0] == static_cast<std::int64_t>(steps.size()),
+                 path_text(path_) << ": /rollout/response_length does not match /rollout/step");
+  claim("/rollout", "response_length");
+  const auto samples = static_cast<std::ptrdiff_t>(table.dims[1]);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto begin = table.values.begin() + static_cast<std::ptrdiff_t>(i) * samples;
+    lengths_.emplace_back(steps[i],
+                          std::vector<std::int32_t>(begin, std::find(begin, begin + samples, -1)));
+  }
+}
+
+RunFile RunFile::load(const std::filesystem::path& path) {
+  const Hdf5File file = Hdf5File::open_read(path);
+  require_format(file, run_schema());
+  RunFile run(path);
+  run.load_facts(file);
+  run.load_table(file, "/metrics", run.metrics_);
+  run.load_table(file, "/timing", run.timing_);
+  run.load_lengths(file);
+  for (const auto& name : file.names()) {
+    if (!file.is_group(name) || !file.has_attribute(name, "kind")) continue;
+    run.load_table(
+        file, "/" + name,
+        run.records_.try_emplace(name, detail::StepTable::Repeat::kNewRow).first->second);
+  }
+  return run;
+}
+
+RunFile RunFile::rebuild_from(const std::filesystem::path& path,
+                              const std::filesystem::path& metrics_log) {
+  const auto records = read_metrics_log(metrics_log);
+  RunFile run(path);
+  try {
+    run = load(path);
+  } catch (const Error& error) {
+    TAPER_WARN("only the metrics are rebuilt: " << error.what());
+  }
+  run.metrics_ = detail::StepTable(detail::StepTable::Repeat::kMerge);
+  std::erase_if(run.claimed_,
+                [](const std::string& dataset) { return dataset.starts_with("/metrics/"); });
+  for (const auto& record : records) run.add_metrics(record.iteration, record.values);
+  return run;
+}
+
+}  // namespace taper

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/detail/RolloutExchange.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "base/Bytes.hpp"
+#include "base/Error.hpp"
+#include "io/MpiCall.hpp"
+
+namespace taper::detail {
+
+namespace {
+
+struct Key {
+  std::int64_t group, sample;
+  friend auto operator<=>(const Key&, const Key&) = default;
+};
+
+// A record on its way, with its row in the global order.
+void pack(std::string& bytes, std::int64_t row, const RolloutRecord& record) {
+  ByteWriter out(bytes);
+  out.value(row);
+  out.value(record.group);
+  out.value(record.sample);
+  out.value(record.prompt_length);
+  out.value(record.advantage);
+  out.value(record.finish);
+  out.list(record.tokens);
+  out.list(record.log_probs);
+  out.list(record.kept_mass);
+  out.list(record.values);
+  out.list(record.rewards);
+  out.list(record.layout);
+}
+
+void unpack(std::string_view bytes, RolloutShare& share) {
+  for (ByteReader in(bytes); !in.done();) {
+    const auto row = in.value<std::int64_t>();
+    auto& record = share.records.at(static_cast<std::size_t>(row - share.first_row));
+    in.value(record.group);
+    in.value(record.sample);
+    in.value(record.prompt_length);
+    in.value(record.advantage);
+    in.value(record.finish);
+    in.list(record.tokens);
+    in.list(record.log_probs);
+    in.list(record.kept_mass);
+    in.list(record.values);
+    in.list(record.rewards);
+    in.list(record.layout);
+  }
+}
+
+// All keys, those of rank 0 first; begin is where those of this rank start.
+std::vector<Key> gather_keys(MPI_Comm comm, std::span<const RolloutRecord> mine,
+                             std::size_t& begin) {
+  const auto ranks = static_cast<std::size_t>(comm_size(comm));
+  const auto rank = static_cast<std::size_t>(comm_rank(comm));
+  std::vector<std::int64_t> own;
+  for (const auto& record : mine) own.insert(own.end(), {record.group, record.sample});
+  int count = static_cast<int>(own.size());
+  std::vector<int> counts(ranks), starts(ranks);
+  TAPER_IO_MPI_CALL(MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm));
+  std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
+  std::vector<std::int64_t> all(static_cast<std::size_t>(starts.back() + counts.back()));
+  TAPER_IO_MPI_CALL(MPI_Allgatherv(own.data(), count, MPI_INT64_T, all.data(), counts.data(),
+                                   starts.data(), MPI_INT64_T, comm));
+  begin = static_cast<std::size_t>(starts[rank]) / 2;
+  std::vector<Key> keys;
+  for (std::size_t i = 0; i + 1 < all.size(); i += 2) keys.push_back({all[i], all[i + 1]});
+  return keys;
+}
+
+// Sends out[r] to rank r and returns what the others sent, in rank order.
+std::string exchange(MPI_Comm comm, const std::vector<std::string>& out) {
+  const auto ranks = out.size();
+  std::size_t total = 0;
+  for (const auto& bytes : out) total += bytes.size();
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  const std::string too_much =
+      "the rollouts of one rank exceed 2 GiB (too much for one file of an iteration); use more "
+      "ranks "
+      "or fewer samples";
+  throw_together(comm, total > kMost ? too_much : "");
+  std::vector<int> send_counts(ranks), send_starts(ranks), counts(ranks), starts(ranks);
+  std::string sent;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    send_counts[r] = static_cast<int>(out[r].size());
+    send_starts[r] = static_cast<int>(sent.size());
+    sent += out[r];
+  }
+  TAPER_IO_MPI_CALL(MPI_Alltoall(send_counts.data(), 1, MPI_INT, counts.data(), 1, MPI_INT, comm));
+  const auto incoming = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  throw_together(comm, incoming > static_cast<std::int64_t>(kMost) ? too_much : "");
+  std::exclusive_scan(counts.begin(), counts.end(), starts.begin(), 0);
+  std::string received(static_cast<std::size_t>(incoming), '\0');
+  TAPER_IO_MPI_CALL(MPI_Alltoallv(sent.data(), send_counts.data(), send_starts.data(), MPI_BYTE,
+                                  received.data(), counts.data(), starts.data(), MPI_BYTE, comm));
+  return received;
+}
+
+// Global row of each key.
+std::vector<std::int64_t> rank_keys(const std::vector<Key>& keys) {
+  std::vector<std::size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  std::vector<std::int64_t> row(keys.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    row[order[i]] = static_cast<std::int64_t>(i);
+    const Key& key = keys[order[i]];
+    TAPER_INSIST(i == 0 || keys[order[i - 1]] != key, "rollouts: sample "
+                                                          << key.sample << " of group " << key.group
+                                                          << " was brought twice");
+  }
+  return row;
+}
+
+// Bytes that a record brings to its file.
+std::int64_t payload(const RolloutRecord& record) {
+  constexpr std::size_t kScalars = 56;  // of its row, lengths and offsets
+  const auto bytes = [](const auto& values) { return values.size() * sizeof(values[0]); };
+  return static_cast<std::int64_t>(kScalars + bytes(record.tokens) + bytes(record.log_probs) +
+                                   bytes(record.kept_mass) + bytes(record.values) +
+                                   bytes(record.rewards) + bytes(record.layout));
+}
+
+// How many ranks write.
+std::int64_t choose_writers(MPI_Comm comm, std::span<const RolloutRecord> mine,
+                            std::int64_t bytes_per_writer) {
+  std::int64_t own = 0, total = 0;
+  for (const auto& record : mine) own += payload(record);
+  TAPER_IO_MPI_CALL(MPI_Allreduce(&own, &total, 1, MPI_INT64_T, MPI_SUM, comm));
+  return std::clamp<std::int64_t>(total / bytes_per_writer, 1, comm_size(comm));
+}
+
+}  // namespace
+
+RolloutShare to_global_order(MPI_Comm comm, std::span<const RolloutRecord> mine,
+                             std::int64_t bytes_per_writer) {
+  const std::int64_t ranks = comm_size(comm);
+  const std::int64_t writers = choose_writers(comm, mine, bytes_per_writer);
+  std::size_t begin = 0;
+  const auto keys = gather_keys(comm, mine, begin);
+  const auto rows = rank_keys(keys);  // throws alike on all ranks
+  const auto total = static_cast<std::int64_t>(keys.size());
+  const auto first_of = [&](std::int64_t writer) { return writer * total / writers; };
+  const auto rank_of = [&](std::int64_t writer) { return writer * ranks / writers; };
+
+  std::vector<std::string> out(static_cast<std::size_t>(ranks));
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const auto row = rows[begin + i];
+    auto writer = row * writers / total;
+    while (first_of(writer + 1) <= row) ++writer;
+    pack(out[static_cast<std::size_t>(rank_of(writer))], row, mine[i]);
+  }
+  const std::string received = exchange(comm, out);
+
+  RolloutShare share;
+  share.writers = static_cast<int>(writers);
+  share.total_rows = total;
+  for (std::int64_t writer = 0; writer < writers; ++writer) {
+    if (rank_of(writer) != comm_rank(comm)) continue;
+    share.writer = static_cast<int>(writer);
+    share.first_row = first_of(writer);
+    share.records.resize(static_cast<std::size_t>(first_of(writer + 1) - first_of(writer)));
+  }
+  unpack(received, share);
+  return share;
+}
+
+}  // namespace taper::detail

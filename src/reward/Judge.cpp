@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reward/Judge.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "base/Timer.hpp"
+#include "comm/Collectives.hpp"
+#include "reward/Protocol.hpp"
+#include "reward/Shaping.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr float kNoReward = std::numeric_limits<float>::quiet_NaN();
+
+bool is_program(const fs::path& path) {
+  std::error_code ignored;
+  return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path, ignored);
+}
+
+// As execvp() looks for it.
+bool is_found(const std::string& program) {
+  if (program.find('/') != std::string::npos) return is_program(program);
+  const char* variable = std::getenv("PATH");
+  const std::string folders = variable == nullptr ? "/bin:/usr/bin" : variable;
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string folder = folders.substr(begin, end - begin);
+    if (is_program(fs::path(folder.empty() ? "." : folder) / program)) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+bool by_order(const Sample& a, const Sample& b) {
+  return std::tie(a.ordinal, a.sample) < std::tie(b.ordinal, b.sample);
+}
+
+}  // namespace
+
+struct Judge::Command {
+  Command(const RewardOptions& reward, Spawner& spawner, const std::string& logs, int rank)
+      : options(reward),
+        pool({"Rewards/" + reward.name,
+              {"TAPER_REWARD=" + reward.name, "TAPER_RANK=" + std::to_string(rank)},
+              logs + "/" + reward.name + "-rank" + std::to_string(rank) + "-worker"},
+             reward.command, answer_reader(reward.command.components), spawner) {}
+
+  const RewardOptions& options;
+  WorkerPool pool;
+  std::map<ResponseId, WorkerResult> said;
+};
+
+Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
+             Spawner* spawner, std::string log_directory, const RewardModelSetup& setup)
+    : rewards_(std::move(rewards)),
+      files_(files),
+      ranks_(ranks),
+      spawner_(spawner),
+      log_directory_(std::move(log_directory)) {
+  for (const RewardOptions& r : rewards_) {
+    names_.push_back(r.name);
+    if (r.kind == RewardKind::kCommand)
+      for (const std::string& part : r.command.components) names_.push_back(r.name + "/" + part);
+    if (r.kind == RewardKind::kModel)
+      models_[r.name] = std::make_unique<RewardModel>(r, files, ranks, setup);
+  }
+  figures_ = RewardFigures(names_);
+}
+
+Judge::~Judge() = default;
+
+void Judge::plan_models(MemoryPlan& plan) const {
+  for (const auto& [name, model] : models_) model->plan(plan);
+}
+
+void Judge::load_models(Arena& arena) {
+  for (const auto& [name, model] : models_) model->create(arena);
+}
+
+void Judge::require_judges() const {
+  for (const auto& [name, model] : models_) model->require_weights();
+  for (const RewardOptions& r : rewards_) {
+    if (r.kind != RewardKind::kCommand) continue;
+    const std::string& program = r.command.command.front();
+    TAPER_VALIDATE(is_found(program),
+                   "Rewards/" << r.name << "/Command: there is no program " << path_text(program)
+                              << (program.find('/') == std::string::npos ? " in PATH" : "")
+                              << " that can be run; check its name and permissions");
+  }
+}
+
+void Judge::start_workers(Need need) {
+  for (const RewardOptions& r : rewards_) {
+    if (r.kind != RewardKind::kCommand) continue;
+    TAPER_INSIST(spawner_ != nullptr, "a reward command without a spawner");
+    std::error_code problem;
+    fs::create_directories(log_directory_, problem);
+    TAPER_VALIDATE(fs::is_directory(log_directory_),
+                   "the directory " << path_text(log_directory_)
+                                    << " for the logs of reward workers cannot be made ("
+                                    << problem.message() << ")");
+    auto& command = commands_[r.name];
+    command = std::make_unique<Command>(r, *spawner_, log_directory_, ranks_.rank());
+    if (need == Need::kSure) command->pool.start();
+  }
+}
+
+RewardRule Judge::answer_rule() const {
+  for (const RewardOptions& r : rewards_)
+    if (const auto rule = rule_of(r.kind)) return *rule;
+  return RewardRule::kExact;
+}
+
+void Judge::begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal) {
+  prompts_ = &prompts;
+  first_ordinal_ = first_ordinal;
+  for (auto& [name, command] : commands_) command->said.clear();
+}
+
+const Prompt& Judge::prompt_of(std::int64_t ordinal) const {
+  return prompts_->at(static_cast<std::size_t>(ordinal - first_ordinal_));
+}
+
+void Judge::submit(const Completion& c) {
+  if (commands_.empty()) return;
+  const Prompt& prompt = prompt_of(c.ordinal);
+  JudgedResponse r;
+  r.id = {c.ordinal, c.sample};
+  r.prompt = files_.tokenizer().decode(c.prompt, SkipSpecial::kNo);
+  r.response = files_.tokenizer().decode(c.response, SkipSpecial::kYes);
+  r.ground_truth = prompt.truth;
+  r.data_source = prompt.source;
+  r.extra_info = prompt.extra;
+  r.prompt_tokens = std::ssize(c.prompt);
+  r.response_tokens = std::ssize(c.response);
+  r.finish = c.finish;
+  for (auto& [name, command] : commands_) command->pool.submit({r.id, request_members(name, r)});
+}
+
+// No rank waits in a collective for workers of others, which may take longer than ranks may be
+// silent: all meet now and then.
+bool Judge::wait_for_workers(const std::function<bool()>& stop) {
+  const Timer timer;
+  for (double pause = 0.0;; pause = std::clamp(timer.seconds() / 16, 0.001, 0.1)) {
+    bool done = true;
+    for (auto& [name, command] : commands_) done = command->pool.wait(pause) && done;
+    if (done && pause > 0.0) std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+    std::vector<std::int32_t> open{done ? 0 : 1};
+    all_reduce_max(ranks_.world(), open);
+    if (open.front() == 0) return true;
+    if (stop && stop()) return false;
+  }
+}
+
+// Takes over what the workers said. Whether a score is missing, on any rank, that the run cannot do
+// without. Collective over the world.
+bool Judge::take_judgements() {
+  std::vector<std::int32_t> lost{0};
+  for (auto& [name, command] : commands_)
+    for (WorkerResult& result : command->pool.take()) {
+      if (!result.is_answered && command->options.command.on_error == OnError::kFail)
+        lost.front() = 1;
+      command->said[result.about] = std::move(result);
+    }
+  all_reduce_max(ranks_.world(), lost);
+  return lost.front() != 0;
+}
+
+// A scheduler that ends a job signals its processes one after another: workers may be gone before a
+// rank knows. What they were at is then not lost but judged when the run goes on.
+bool Judge::is_about_to_stop(const std::function<bool()>& stop) {
+  constexpr int kQuestions = 5;
+  for (int i = 0; stop && i < kQuestions; ++i) {
+    if (stop()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
+std::vector<Sample> Judge::finish(std::vector<Sample> mine, const std::function<bool()>& stop) {
+  if (!commands_.empty()) {
+    if (!wait_for_workers(stop)) return {};
+    if (take_judgements() && is_about_to_stop(stop)) return {};
+  }
+  for (Sample& s : mine) score(s);
+  auto samples = gather_samples(ranks_.world(), mine);
+  add_model_rewards(samples);
+  count(samples);
+  const bool any =
+      std::any_of(samples.begin(), samples.end(), [](const Sample& s) { return !s.dropped; });
+  if (!any && !samples.empty())
+    TAPER_FAIL(ExitCode::kFailure,
+               "no response of this iteration has a score: all are dropped (Rewards, On Error "
+               "drop); see the logs of the reward workers in "
+                   << path_text(log_directory_));
+  return samples;
+}
+
+void Judge::score(Sample& s) const {
+  const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
+  const std::string& truth = prompt_of(s.ordinal).truth;
+  const std::int64_t tokens = std::ssize(s.response);
+  double score = 0.0, unshaped = 0.0;
+  s.rewards.clear();
+  s.dropped = false;
+  for (const RewardOptions& r : rewards_) {
+    double value = 0.0;
+    if (r.kind == RewardKind::kCommand) {
+      const std::size_t at = s.rewards.size();
+      add_answer(*commands_.at(r.name), s);
+      value = std::isnan(s.rewards[at]) ? 0.0 : s.rewards[at];
+    } else if (r.kind == RewardKind::kModel) {
+      s.rewards.push_back(kNoReward);  // see add_model_rewards()
+    } else {
+      if (const auto rule = rule_of(r.kind)) value = score_response(*rule, truth, text);
+      if (r.kind == RewardKind::kFormat) value = score_format(r.format, text);
+      if (r.kind == RewardKind::kLength) value = length_penalty(r.length, tokens);
+      if (r.kind == RewardKind::kOverlong) value = overlong_penalty(r.overlong, tokens);
+      if (r.kind == RewardKind::kRepetition) value = repetition_penalty(r.repetition, s.response);
+      s.rewards.push_back(static_cast<float>(value));
+    }
+    score += r.weight * value;
+    if (!is_shaping(r.kind)) unshaped += r.weight * value;
+  }
+  s.score = static_cast<float>(score);
+  s.unshaped_score = static_cast<float>(unshaped);
+}
+
+// Dropped samples are judged like the others: what is recorded of them is whole.
+void Judge::add_model_rewards(std::vector<Sample>& samples) {
+  for (const RewardOptions& r : rewards_) {
+    if (r.kind != RewardKind::kModel) continue;
+    const auto at = std::find(names_.begin(), names_.end(), r.name) - names_.begin();
+    const std::vector<float> values = models_.at(r.name)->score(samples);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      Sample& s = samples[i];
+      s.rewards[at] = values[i];
+      s.score = static_cast<float>(s.score + r.weight * values[i]);
+      s.unshaped_score = static_cast<float>(s.unshaped_score + r.weight * values[i]);
+    }
+  }
+}
+
+// What the workers said, NaN where they gave no score.
+void Judge::add_answer(const Command& command, Sample& s) const {
+  const CommandOptions& options = command.options.command;
+  const auto found = command.said.find({s.ordinal, s.sample});
+  TAPER_INSIST(found != command.said.end(), "a response that no worker was asked about");
+  const WorkerResult& said = found->second;
+  if (said.is_answered) {
+    for (const double figure : said.figures) s.rewards.push_back(static_cast<float>(figure));
+    return;
+  }
+  if (options.on_error == OnError::kFail)
+    TAPER_FAIL(ExitCode::kFailure,
+               "Rewards/" << command.options.name << " has no score for sample " << s.sample
+                          << " of prompt " << s.ordinal << " after "
+                          << count_text(options.retries + 1, "attempt") << " (" << said.problem
+                          << "); with On Error: zero or drop the run would go on");
+  s.rewards.insert(s.rewards.end(), options.components.size() + 1, kNoReward);
+  if (options.on_error == OnError::kDrop) s.dropped = true;
+}
+
+void Judge::count(const std::vector<Sample>& samples) {
+  figures_.add(samples);
+  for (auto& [name, command] : commands_) {
+    count_attempts(*command);
+    require_answers(*command, samples);
+  }
+}
+
+// Of all ranks.
+void Judge::count_attempts(Command& command) {
+  const PoolCounts counts = command.pool.take_counts();
+  std::vector<std::int64_t> sums{counts.errors, counts.timeouts, counts.restarts};
+  all_reduce_sum(ranks_.world(), sums);
+  std::vector<double> seconds{0.0}, longest{0.0};
+  std::string problem;
+  for (const auto& [key, said] : command.said) {
+    seconds[0] += said.is_answered ? said.seconds : 0.0;
+    longest[0] = std::max(longest[0], said.seconds);
+    if (!said.is_answered) problem = said.problem;
+  }
+  all_reduce_ordered_sum(ranks_.world(), seconds);
+  all_reduce_max(ranks_.world(), longest);
+  figures_.add(command.options.name, {sums[0], sums[1], sums[2], seconds[0], longest[0]});
+  if (!problem.empty())
+    TAPER_WARN("Rewards/" << command.options.name
+                          << ": responses of this rank without a score; the last one: " << problem);
+}
+
+// Throws Error where it has scored none of the samples.
+void Judge::require_answers(const Command& command, const std::vector<Sample>& samples) const {
+  const std::string& name = command.options.name;
+  const auto at = std::find(names_.begin(), names_.end(), name) - names_.begin();
+  const bool none = std::all_of(samples.begin(), samples.end(),
+                                [&](const Sample& s) { return std::isnan(s.rewards[at]); });
+  if (none && !samples.empty())
+    TAPER_FAIL(ExitCode::kFailure, "Rewards/" << name << " has scored none of "
+                                              << count_text(std::ssize(samples), "response")
+                                              << "; see the logs of its workers in "
+                                              << path_text(log_directory_));
+}
+
+WithoutDropped::WithoutDropped(std::vector<Sample>& samples) : samples_(samples) {
+  const auto rest = std::stable_partition(samples.begin(), samples.end(),
+                                          [](const Sample& s) { return !s.dropped; });
+  dropped_.assign(std::make_move_iterator(rest), std::make_move_iterator(samples.end()));
+  samples.erase(rest, samples.end());
+}
+
+WithoutDropped::~WithoutDropped() {
+  const auto middle = samples_.insert(samples_.end(), std::make_move_iterator(dropped_.begin()),
+                                      std::make_move_iterator(dropped_.end()));
+  std::inplace_merge(samples_.begin(), middle, samples_.end(), by_order);
+}
+
+std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards) {
+  try {
+    for (const RewardOptions& reward : rewards())
+      if (reward.kind == RewardKind::kCommand) return std::make_unique<Spawner>();
+  } catch (const Error&) {
+  }
+  return nullptr;
+}
+
+}  // namespace taper

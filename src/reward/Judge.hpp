@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/PromptSource.hpp"
+#include "engine/Request.hpp"
+#include "instance/Model.hpp"
+#include "results/MetricsLog.hpp"
+#include "reward/RewardFigures.hpp"
+#include "reward/RewardModel.hpp"
+#include "reward/RewardOptions.hpp"
+#include "rl/Rollout.hpp"
+#include "session/Ranks.hpp"
+#include "workers/WorkerPool.hpp"
+
+namespace taper {
+
+// Gives responses their rewards, and their score: the weighted sum of these, with and without those
+// that shape. Rules are computed where a response was made; commands are asked as soon as it ends,
+// and answer while others are still generated; models judge all responses together when these are
+// there.
+class Judge {
+ public:
+  // `spawner` may be null where no reward is a command. The judge refers to all but the rewards.
+  // Workers' standard errors go to files in `log_directory`, made for them. Throws Error where a
+  // model among the rewards cannot judge this policy. Collective over the world.
+  Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
+        Spawner* spawner, std::string log_directory, const RewardModelSetup& setup = {});
+  ~Judge();
+
+  // Throws Error with kBadInput where the program of a command is not there, without starting it,
+  // or the weights of a model.
+  void require_judges() const;
+  // What the models will hold on this rank, and allocating and loading them. Not collective.
+  void plan_models(MemoryPlan& plan) const;
+  void load_models(Arena& arena);
+  // Starts the workers of commands: on this rank all of them now where it is sure to need them,
+  // else as they are needed. Throws Error with kBadInput where they cannot be started.
+  enum class Need { kSure, kPossible };
+  void start_workers(Need need);
+
+  // What Sample::rewards will hold: the rewards, each followed by the figures that its answers
+  // have.
+  const std::vector<std::string>& names() const { return names_; }
+
+  // The rule by which answers are taken out of responses: that of the first reward that has one;
+  // without any the whole response is the answer.
+  RewardRule answer_rule() const;
+
+  // Begins the figures anew: metrics() is of the responses from here on.
+  void begin_figures() { figures_.begin(); }
+  // The prompts of the responses to come, by their ordinals from first_ordinal on; they must stay
+  // until finish().
+  void begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal = 0);
+  // Tells the workers of a response that has just ended on this rank.
+  void submit(const Completion& completion);
+  // The samples of all ranks with rewards and scores, in the order of gather_samples(); `mine` are
+  // those submitted here. Waits for the workers; where `stop`, which all ranks ask together, says
+  // so while they work, or within half a second after a score is found missing that must not be,
+  // nothing is returned. Throws Error where a reward is missing and must not be, and where a
+  // command has scored no response at all. Collective over the world.
+  std::vector<Sample> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
+
+  // Figures of all responses since begin_figures() by name, "<prefix>/<reward>/mean" and so on; the
+  // same on all ranks. None where one rule judges alone, whose reward is the score.
+  MetricValues metrics(const std::string& prefix) const { return figures_.metrics(prefix); }
+
+ private:
+  // A command, with what it said of the responses of this rank.
+  struct Command;
+
+  const Prompt& prompt_of(std::int64_t ordinal) const;
+  bool wait_for_workers(const std::function<bool()>& stop);
+  bool take_judgements();
+  static bool is_about_to_stop(const std::function<bool()>& stop);
+  void score(Sample& sample) const;
+  void add_model_rewards(std::vector<Sample>& samples);
+  void add_answer(const Command& command, Sample& sample) const;
+  void count(const std::vector<Sample>& samples);
+  void count_attempts(Command& command);
+  void require_answers(const Command& command, const std::vector<Sample>& samples) const;
+
+  std::vector<RewardOptions> rewards_;
+  const ModelFiles& files_;
+  const Ranks& ranks_;
+  Spawner* spawner_;
+  std::string log_directory_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::unique_ptr<Command>> commands_;    // by the name of the reward
+  std::map<std::string, std::unique_ptr<RewardModel>> models_;  // likewise
+  const std::vector<Prompt>* prompts_ = nullptr;
+  std::int64_t first_ordinal_ = 0;
+  RewardFigures figures_;
+};
+
+// Takes the dropped samples out of a list, and puts them back at the end: what is between sees
+// those alone that are trained.
+class WithoutDropped {
+ public:
+  explicit WithoutDropped(std::vector<Sample>& samples);
+  ~WithoutDropped();
+  WithoutDropped(const WithoutDropped&) = delete;
+  WithoutDropped& operator=(const WithoutDropped&) = delete;
+
+ private:
+  std::vector<Sample>& samples_;
+  std::vector<Sample> dropped_;
+};
+
+// A spawner of workers if one of the `rewards` of the input is a command, else null: to be made
+// before MPI and threads start. Bad input is dealt with later, on all ranks.
+std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards);
+
+}  // namespace taper

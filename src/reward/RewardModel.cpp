@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reward/RewardModel.hpp"
+
+#include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "comm/Collectives.hpp"
+#include "instance/PolicyTokens.hpp"
+#include "rl/MicroBatch.hpp"
+
+namespace taper {
+namespace {
+
+constexpr int kMostSequences = 256;  // of a micro-batch
+
+std::string option_of(const RewardOptions& reward) {
+  return "Rewards/" + reward.name + "/Directory";
+}
+
+ModelFiles open_model(const RewardOptions& reward) {
+  const std::string option = option_of(reward);
+  ModelFiles files(reward.model.directory, option, {OutputHead::kScalar, 0});
+  TAPER_VALIDATE(!files.score_seed, option << " " << path_text(files.directory)
+                                           << " is a language model (its config.json says so: it "
+                                              "gives no reward); name a model of taper "
+                                              "reward-model, or another one for sequence "
+                                              "classification with one label");
+  return files;
+}
+
+RewardModelSetup with_layout_of(const RewardOptions& reward, RewardModelSetup setup) {
+  if (reward.model.tp > 0) setup.tp = reward.model.tp;
+  return setup;
+}
+
+}  // namespace
+
+RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, const Ranks& ranks,
+                         const RewardModelSetup& setup)
+    : files_(open_model(reward)),
+      ranks_(ranks),
+      setup_(with_layout_of(reward, setup)),
+      name_("reward model " + reward.name),
+      model_(name_, files_, ranks, setup_.tp),
+      dp_group_(&ranks.groups.dp_group(setup_.tp)) {
+  files_.require_tokenizer("it is compared with that of the policy");
+  require_policy_tokens(policy, files_, ranks, option_of(reward),
+                        "train a reward model on a model of the policy's family, or judge by a "
+                        "command");
+  TAPER_VALIDATE(setup_.max_positions <= files_.config.max_positions,
+                 option_of(reward)
+                     << " " << path_text(files_.directory) << " has " << files_.config.max_positions
+                     << " positions (a prompt with its response may have " << setup_.max_positions
+                     << "); lower the length limits");
+}
+
+void RewardModel::plan(MemoryPlan& plan) const {
+  model_.plan(plan, setup_.type);
+  ValuePass::plan(plan, name_, files_.table, model_.parallel(), {setup_.max_rows, kMostSequences});
+}
+
+void RewardModel::create(Arena& arena) {
+  model_.load(ranks_.exec, setup_.type, arena);
+  pass_ = std::make_unique<ValuePass>(name_, files_.table, model_.parallel(),
+                                      ValuePassOptions{setup_.max_rows, kMostSequences}, arena,
+                                      files_.rope_table(setup_.max_positions));
+}
+
+std::vector<float> RewardModel::score(const std::vector<Sample>& samples) {
+  std::vector<int> lengths;
+  for (const Sample& s : samples) lengths.push_back(s.length());
+  std::vector<double> found(samples.size(), 0.0);  // zero where another replica has it
+  for (const auto& members : micro_batches_of(lengths, dp_group_->size(), dp_group_->rank(),
+                                              setup_.max_rows, kMostSequences)) {
+    PackedEnds packed;
+    for (const int i : members) packed.add(samples[i].prompt, samples[i].response);
+    std::vector<float> rewards(members.size());
+    pass_->values(ranks_.exec, model_.view(), model_.parallel(), packed.sequences, packed.rows,
+                  rewards);
+    for (std::size_t k = 0; k < members.size(); ++k) found[members[k]] = rewards[k];
+  }
+  all_reduce_ordered_sum(*dp_group_, found);
+  return {found.begin(), found.end()};
+}
+
+}  // namespace taper

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "instance/Model.hpp"
+#include "model/ValuePass.hpp"
+#include "reward/RewardOptions.hpp"
+#include "rl/Rollout.hpp"
+
+namespace taper {
+
+// How the models among the rewards are run.
+struct RewardModelSetup {
+  WeightType type = WeightType::kBf16;
+  int tp = 1;           // ranks per replica, where the reward does not say
+  int max_rows = 2048;  // tokens of a micro-batch, as many as a response with its prompt at least
+  int max_positions = 1024;  // of a prompt with its response
+};
+
+// A reward that a model gives: the value of its scalar head at the last token of a response, which
+// the model sees as the policy made it, token by token.
+class RewardModel {
+ public:
+  // Reads configuration and tokenizer. Throws Error where there is no reward model, where it cannot
+  // hold the positions, or where its tokenizer is not that of the policy. Collective over the
+  // world.
+  RewardModel(const RewardOptions& reward, const ModelFiles& policy, const Ranks& ranks,
+              const RewardModelSetup& setup);
+
+  // Throws Error where the weights are missing or others.
+  void require_weights() const { (void)files_.open_weights(); }
+  // What this rank will hold. Not collective.
+  void plan(MemoryPlan& plan) const;
+  // Allocates and loads. Not collective.
+  void create(Arena& arena);
+
+  // The rewards of all samples, the same bits on all ranks and in any layout; every rank gives the
+  // same samples. Collective over the world.
+  std::vector<float> score(const std::vector<Sample>& samples);
+
+ private:
+  ModelFiles files_;
+  const Ranks& ranks_;
+  RewardModelSetup setup_;
+  std::string name_;  // in the memory plan
+  InferenceModel model_;
+  const Group* dp_group_;
+  std::unique_ptr<ValuePass> pass_;
+};
+
+}  // namespace taper

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reward/RewardOptions_params.hpp"
+
+namespace taper {
+namespace {
+
+// Longer than any job; finite times are counted in milliseconds.
+constexpr double kMostSeconds = 86400.0;
+
+void describe_command(param::Section& s, CommandOptions& o) {
+  s.list("Command", o.command, "Program and arguments of a worker that speaks JSON lines");
+  s.integer("Workers", o.workers, "Workers on each rank that makes responses").between(1, 4096);
+  s.number("Timeout", o.timeout, "Seconds that a worker may take for an answer")
+      .above(0)
+      .at_most(kMostSeconds);
+  s.number("Start Timeout", o.start_timeout,
+           "Seconds that the first answer of a new worker may take in addition")
+      .between(0, kMostSeconds);
+  s.integer("Retries", o.retries, "Further attempts for a response without a score")
+      .between(0, 1000);
+  s.choice("On Error", o.on_error, "What becomes of a response without a score after that",
+           {{"fail", OnError::kFail}, {"zero", OnError::kZero}, {"drop", OnError::kDrop}});
+  s.list("Components", o.components, "Names of figures in the answers that are recorded");
+}
+
+// The parameters of one reward: those of its kind.
+void describe_reward(param::Section s, RewardOptions& o, const std::string& kind) {
+  s.choice("Kind", o.kind, "What is judged, and how", named_reward_kinds());
+  s.number("Weight", o.weight, "Factor of this reward in the score");
+  if (kind == "format") {
+    s.list("Markers", o.format.markers, "Texts that must stand in a response once, in this order");
+    s.flag("Enclosing", o.format.enclosing,
+           "Whether the response must begin with the first and end with the last marker");
+  } else if (kind == "length") {
+    s.integer("Target", o.length.target, "Tokens without a penalty").at_least(0);
+    s.number("Per Token", o.length.per_token, "Penalty of each token above it").at_least(0);
+    s.number("Lowest", o.length.lowest, "The reward does not fall below this").at_most(0);
+  } else if (kind == "overlong") {
+    s.integer("Limit", o.overlong.limit,
+              "Tokens at which the penalty is the factor; 0: "
+              "Rollout/Max New Tokens")
+        .at_least(0);
+    s.integer("Buffer", o.overlong.buffer, "Tokens before the limit over which it grows")
+        .at_least(1);
+    s.number("Factor", o.overlong.factor, "Penalty at the limit").at_least(0);
+  } else if (kind == "repetition") {
+    s.integer("N", o.repetition.n, "Tokens of an n-gram").between(1, 1000);
+    s.number("Penalty", o.repetition.penalty, "Penalty of nothing but repetition").at_least(0);
+  } else if (kind == "command") {
+    describe_command(s, o.command);
+  } else if (kind == "model") {
+    s.text("Directory", o.model.directory,
+           "Hugging Face directory of a reward model whose tokenizer is the policy's");
+    s.integer("Tensor Parallel", o.model.tp, "Ranks per replica of it; 0: as in training")
+        .at_least(0);
+  }
+  s.check([&o] { return o.problems(); });
+}
+
+}  // namespace
+
+void describe_rewards(param::Section& schema, std::deque<RewardOptions>& rewards) {
+  schema.entries("Rewards",
+                 "Rewards whose weighted sum is the score of a response, each a section under a "
+                 "name of its own with its Kind (doc/rewards.md); none: Data/Reward Rule",
+                 [&rewards](param::Section entry, const std::string& name, const auto& peek) {
+                   rewards.emplace_back().name = name;
+                   describe_reward(entry, rewards.back(), peek("Kind"));
+                 });
+}
+
+}  // namespace taper

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/Timer.hpp"
+#include "comm/LeaderExchange.hpp"
+#include "engine/Engine.hpp"
+#include "reshape/Meeting.hpp"
+#include "rollout/LayoutPolicy.hpp"
+#include "session/Ranks.hpp"
+
+namespace taper {
+
+struct ConsultationOptions {
+  // A replica at work consults after so much time and so many steps, not before the last decision
+  // asks for it, and so seldom that it costs it at most this share of the time; ten times that in
+  // the first second, since short generations could hardly consult otherwise.
+  std::int64_t period_ns = PolicyOptions().consult_ns;
+  int period_steps = PolicyOptions().consult_steps;
+  double largest_share = 0.001;
+
+  std::vector<std::string> problems() const;
+};
+
+// A consultation as rank 0 saw it.
+struct ConsultationRecord {
+  Snapshot snapshot;
+  Decision decision;
+};
+
+// How the replicas of a generation agree upon changes of layout, upon its end and upon stopping it
+// early, without waiting for each other. One snapshot per replica is under way at a time, gathered
+// among the leaders (rank 0 of each group) without blocking. Only a leader notices that it is
+// complete, at a step of its own; it asks the policy, which answers alike on all leaders, and tells
+// its group by the control word of the next step. A plan closes the epoch: the next snapshot is
+// sent after close().
+class Consultation {
+ public:
+  Consultation(const Ranks& ranks, LayoutPolicy& policy, const ConsultationOptions& options = {});
+
+  // Starts a generation in this layout, on all ranks.
+  void begin(const Layout& layout);
+
+  // What this rank adds to the step; only a leader's word counts.
+  ControlWord control_word() const { return word_; }
+  // After each step, with its report.
+  void observe(const StepReport& report, const Engine& engine);
+  // Asks all replicas to stop; may be called on any leader at any time.
+  void request_stop() { wants_stop_ = true; }
+
+  // Both known from snapshots of all replicas, on all ranks of a group after the same step.
+  bool all_work_done() const { return done_; }
+  bool stopped() const { return stopped_; }
+
+  // The plan of the leaders where they have decided to act, after the same step on all ranks of a
+  // group. Every rank's policy is then in the state of the leaders'. Collective over the world
+  // where there is a plan; replicas without one at the moment get to it at their next steps.
+  std::optional<Plan> plan();
+  // What the plan was decided on, and the change that it stands for.
+  const Snapshot& snapshot() const { return *snapshot_; }
+  LayoutChange change(const Plan& plan) const { return {layout_, plan.layout, hash_}; }
+  // Ends the epoch: the change was confirmed and done, or not. Every rank.
+  void close(const Plan& plan, bool done);
+
+  const Layout& layout() const { return layout_; }
+  // Consultations that this rank, as a leader, took part in, and what they cost it.
+  std::int64_t count() const { return count_; }
+  double seconds() const { return seconds_; }
+  const std::vector<ConsultationRecord>& records() const { return records_; }  // on rank 0
+
+ private:
+  bool leads() const;
+  void read_word(ControlWord word);
+  void measure(const StepReport& report);
+  bool is_due(bool idle) const;
+  bool is_complete(bool idle);
+  void post(const Engine& engine);
+  void conclude();
+  std::vector<std::int64_t> describe_plan() const;
+  Plan read_plan(std::span<const std::int64_t> words);
+
+  const Ranks& ranks_;
+  LayoutPolicy& policy_;
+  ConsultationOptions options_;
+  LeaderExchange exchange_;
+  Layout layout_;
+  ControlWord word_ = 0;
+  bool done_ = false, stopped_ = false, wants_stop_ = false;
+  std::optional<std::uint64_t> decided_;  // bits of the decision's hash in the word that was read
+  std::optional<Snapshot> snapshot_;
+  std::optional<Decision> decision_;  // of leaders
+  std::uint64_t hash_ = 0;
+  std::int64_t consultation_ = 0, epoch_ = 0;
+  // The last change, until all leaders know how long it took.
+  std::optional<Plan> last_change_;
+  Timer clock_, switch_clock_;
+  double posted_at_ = 0, wait_ = 0, step_began_ = 0, switch_seconds_ = 0;
+  int steps_since_ = 0;
+  std::int64_t measured_ns_ = 0, predicted_ns_ = 0;  // steps since the last snapshot
+  std::int64_t count_ = 0;
+  double seconds_ = 0;
+  std::vector<ConsultationRecord> records_;
+};
+
+}  // namespace taper

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rollout/Generation.hpp"
+
+#include <utility>
+
+namespace taper {
+
+StopOptions stop_options(const ModelFiles& files, const std::vector<std::string>& strings) {
+  StopOptions stops{files.config.eos_ids, strings, {}};
+  if (!strings.empty())
+    for (int id = 0; id < files.valid_ids(); ++id)
+      stops.token_bytes.push_back(files.tokenizer().token_bytes(id));
+  return stops;
+}
+
+Sample as_sample(Completion&& c) {
+  Sample s;
+  s.ordinal = c.ordinal;
+  s.sample = c.sample;
+  s.prompt = std::move(c.prompt);
+  s.response = std::move(c.response);
+  s.log_probs = std::move(c.log_probs);
+  s.kept_mass = std::move(c.kept_mass);
+  s.finish = c.finish;
+  s.spans = std::move(c.spans);
+  return s;
+}
+
+}  // namespace taper

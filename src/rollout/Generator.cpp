@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rollout/Generator.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "comm/Collectives.hpp"
+#include "io/InputPath.hpp"
+#include "planner/Dealer.hpp"
+#include "profile/RunIdentity.hpp"
+#include "profile/RunProfile.hpp"
+
+namespace taper {
+namespace {
+
+bool fits_model(const ParamTable& table, int tp) {
+  return tp <= table.config().heads && tp <= table.mlp_blocks() && tp <= table.vocab_blocks();
+}
+
+// Whether every shard of degree tp lies inside one of the smallest degree: not where heads are cut
+// below a KV head.
+bool nests(const ParamTable& table, int smallest, int tp) {
+  return smallest == 1 || tp <= table.config().kv_heads;
+}
+
+bool is_changed(const LayoutChange& change, const Plan& plan, int replica) {
+  const auto& after = change.to.groups();
+  return plan.repack ||
+         std::find(after.begin(), after.end(), change.from.groups()[replica]) == after.end();
+}
+
+// The sequences of the groups that the plan changes; ids are numbers in the list.
+std::vector<SequenceState> states_of(const SequenceList& list, const LayoutChange& change,
+                                     const Plan& plan) {
+  std::vector<SequenceState> states;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (is_changed(change, plan, list[i].replica))
+      states.push_back({static_cast<std::int64_t>(i), list[i].replica, list[i].computed,
+                        list[i].prompt, list[i].length - list[i].prompt, list[i].limit,
+                        list[i].ordinal});
+  return states;
+}
+
+// As the confirmation says; all others stay where they are.
+std::vector<Destination> destinations_of(const SequenceList& list, const LayoutChange& change,
+                                         const Confirmation& confirmation) {
+  std::vector<Destination> destinations;
+  for (const ListedSequence& s : list)
+    destinations.push_back({change.to.replica_of(change.from.groups()[s.replica].first), true});
+  for (const SequenceMove& move : confirmation.moves)
+    destinations.at(static_cast<std::size_t>(move.id)) = {move.to, move.kv != KvAction::kRecompute};
+  return destinations;
+}
+
+// Floats of one layer of a block on the rank that has the most KV heads.
+std::int64_t largest_block(const ModelFiles& files, int tp) {
+  int heads = 0;
+  for (int i = 0; i < tp; ++i)
+    heads = std::max(heads, ModelShard(files.table, tp, i).kv_heads().size());
+  return BlockShape{1, heads, files.config.head_dim}.layer_floats();
+}
+
+}  // namespace
+
+std::vector<int> degrees_of_layout(const std::string& text) {
+  if (text.empty()) return {};
+  std::vector<int> degrees = group_degrees(text).value_or(std::vector<int>{});
+  TAPER_VALIDATE(!degrees.empty(),
+                 "'" << text << "' is no layout (wanted is " << layout_forms() << ")");
+  std::sort(degrees.begin(), degrees.end());
+  degrees.erase(std::unique(degrees.begin(), degrees.end()), degrees.end());
+  return degrees;
+}
+
+std::vector<Request> first_requests(const std::vector<Request>& requests, const Layout& layout,
+                                    int replica) {
+  std::vector<Request> mine;
+  Dealer dealer(layout);
+  for (const Request& request : requests) {
+    const auto dealt =
+        dealer.deal(request.samples, std::ssize(request.prompt), request.max_new_tokens);
+    if (dealt[replica] == 0 && request.samples > 0) continue;  // the engine refuses the others
+    const int before = std::accumulate(dealt.begin(), dealt.begin() + replica, 0);
+    Request& part = mine.emplace_back(request);
+    part.first_sample += before;
+    part.samples = dealt[replica];
+    if (!request.lengths.empty())
+      part.lengths.assign(request.lengths.begin() + before,
+                          request.lengths.begin() + before + part.samples);
+  }
+  return mine;
+}
+
+Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles& files,
+                     const Ranks& ranks)
+    : options_(options), type_(type), files_(files), ranks_(ranks) {
+  std::vector<int> degrees = degrees_of_layout(options.layout);
+  if (!changes() && degrees.empty()) degrees = {options.tp};
+  if (changes())
+    for (const int tp : ranks.chain.degrees())
+      if (tp % options.tp == 0 && fits_model(files.table, tp)) degrees.push_back(tp);
+  std::sort(degrees.begin(), degrees.end());
+  const EngineNeed need{options.max_positions(), files.valid_ids(), options.names.kv_memory};
+  for (const int tp : degrees) {
+    if (parallels_.contains(tp)) continue;
+    if (tp != degrees.front() && !nests(files.table, degrees.front(), tp)) continue;
+    parallels_.emplace(tp, ModelParallel(files.table, ranks.groups.tp_group(tp)));
+    layouts_[tp] = {nullptr, &parallels_.at(tp),
+                    engine_options(options, need, files.config, parallels_.at(tp))};
+  }
+  if (!options.layout.empty()) {
+    const Layout first = parse_layout(options.layout, ranks.chain);
+    for (const LayoutGroup& group : first.groups())
+      TAPER_VALIDATE(layouts_.contains(group.tp),
+                     options.names.layout
+                         << " " << options.layout << " has a group of " << group.tp
+                         << " ranks (the weights held by the smallest groups cannot "
+                            "be seen as its shards); choose another layout");
+  }
+  // Where the layout may change, a group can take over the sequences of all replicas of the
+  // smallest degree that it may be made of: in flight are as many per rank in every layout, and
+  // keys and values stay within the memory that the smallest degree needs anyway.
+  const std::int64_t kv_layer =
+      layouts_.begin()->second.options.kv_blocks * largest_block(files, smallest_degree());
+  for (auto& [tp, layout] : layouts_) {
+    if (changes()) {
+      auto& scheduler = layout.options.scheduler;
+      scheduler.max_running *= tp / smallest_degree();
+      scheduler.max_step_rows = std::max(scheduler.max_step_rows, scheduler.max_running);
+      layout.options.kv_blocks = static_cast<int>(kv_layer / largest_block(files, tp));
+    }
+    memory_.cover(EngineMemory::of(files.table, *layout.parallel, layout.options));
+  }
+  policy_ = make_policy();
+  consult_ = std::make_unique<Consultation>(ranks, *policy_);
+}
+
+Generator::~Generator() = default;
+
+void Generator::plan(MemoryPlan& plan) const {
+  memory_.plan(plan, MemoryPhase::kRollout);
+  if (changes()) Reshaper::plan(plan, MemoryPhase::kRollout, memory_);
+}
+
+void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table) {
+  for (auto& [tp, layout] : layouts_) {
+    views_.emplace(tp, ModelView(packed, parallels_.at(tp).shard()));
+    layout.view = &views_.at(tp);
+  }
+  engine_ = std::make_unique<Engine>(ranks_.exec, layouts_.begin()->second, memory_, arena,
+                                     MemoryPhase::kRollout, rope_table);
+  if (!changes()) return;
+  // Pages that nothing has touched yet would make the first changes of layout several times slower
+  // than measured ones.
+  arena.populate();
+  reshaper_ = std::make_unique<Reshaper>(files_.table, ranks_.chain, ranks_.groups, layouts_,
+                                         memory_, arena, MemoryPhase::kRollout);
+}
+
+std::shared_ptr<LayoutPolicy> Generator::make_policy() const {
+  if (!changes() || options_.profile.empty()) {
+    const Layout layout = options_.layout.empty() ? Layout::uniform(options_.tp, ranks_.chain)
+                                                  : parse_layout(options_.layout, ranks_.chain);
+    return std::make_shared<ScriptedPolicy>(layout);
+  }
+  PolicyOptions policy;
+  policy.mode = options_.mode;
+  policy.initial = options_.layout;
+  for (const auto& [tp, layout] : layouts_) policy.degrees.push_back(tp);
+  require_input_file(options_.names.profile, options_.profile,
+                     "measure one with taper profile, on as many ranks");
+  const Placement placement = gather_placement(ranks_.world(), find_place());
+  const LatencyProfile profile = read_matching_profile(
+      options_.profile, gather_identity(files_, type_, ranks_, placement), ranks_, policy.degrees);
+  return std::make_shared<PredictivePolicy>(profile, ranks_.chain, policy);
+}
+
+void Generator::set_policy(std::shared_ptr<LayoutPolicy> policy,
+                           const ConsultationOptions& consultation) {
+  policy_ = std::move(policy);
+  consult_ = std::make_unique<Consultation>(ranks_, *policy_, consultation);
+}
+
+Workload Generator::workload(const std::vector<Request>& requests, std::uint64_t iteration) const {
+  Workload w;
+  w.iteration = static_cast<std::int64_t>(iteration);
+  const auto alike = [&](const Request& r) { return r.samples == requests.front().samples; };
+  if (!requests.empty() && std::all_of(requests.begin(), requests.end(), alike))
+    w.samples = requests.front().samples;
+  for (const Request& r : requests) {
+    w.sequences += r.samples;
+    w.prompt_tokens += static_cast<std::int64_t>(r.prompt.size()) * r.samples;
+    w.max_new_tokens = std::max(w.max_new_tokens, r.max_new_tokens);
+  }
+  const SchedulerOptions& scheduler = layouts_.begin()->second.options.scheduler;
+  w.slots_per_rank = std::max(1, scheduler.max_running / smallest_degree());
+  w.step_rows = scheduler.max_step_rows;
+  w.block_size = scheduler.block_size;
+  for (const auto& [tp, layout] : layouts_) w.kv_blocks[tp] = layout.options.kv_blocks;
+  return w;
+}
+
+void Generator::start(const std::vector<Request>& requests, const SamplingOptions& sampling,
+                      const StopOptions& stops, const Layout& layout) {
+  const int mine = layout.replica_of(ranks_.rank());
+  steps_in_layout_ = 0;
+  engine_->rebind(layouts_.at(layout.groups()[mine].tp), mine, {}, {});
+  engine_->begin(sampling, stops);
+  for (const Request& request : first_requests(requests, layout, mine)) engine_->submit(request);
+}
+
+std::vector<Completion> Generator::run(const std::vector<Request>& requests,
+                                       const SamplingOptions& sampling, const StopOptions& stops,
+                                       const std::function<bool(const Group&)>& stop,
+                                       const std::function<void(const Completion&)>& ended) {
+  workload_ = workload(requests, sampling.iteration);
+  const Timer choice;
+  const Layout first = policy_->begin(workload_);
+  report_.reset(new GenerationReport{0, first, first, 0, choice.seconds(), {}, {}, {}});
+  completions_.clear();
+  start(requests, sampling, stops, first);
+  consult_->begin(first);
+  const Timer timer;
+  Consultation& consult = *consult_;
+  Engine& engine = *engine_;
+  for (std::int64_t step = 0; !consult.all_work_done() && !consult.stopped(); ++step) {
+    ranks_.progress.set_step(step);
+    if (stop && asks_for_stop() && stop(engine.parallel().group())) consult.request_stop();
+    consult.observe(engine.step(consult.control_word()), engine);
+    collect(ended);
+    if (const auto plan = consult.plan()) change_layout(*plan, timer);
+  }
+  finish_report(timer.seconds());
+  stopped_ = consult.stopped();
+  return stopped_ ? std::vector<Completion>{} : std::move(completions_);
+}
+
+// All ranks meet, price the plan again, and carry it out or leave everything as it is.
+void Generator::change_layout(const Plan& plan, const Timer& timer) {
+  const char* phase = ranks_.progress.read().phase;
+  ranks_.progress.set_phase("switch");
+  const LayoutChange change = consult_->change(plan);
+  SwitchRecord record{plan, change.from, {}, {}, timer.seconds(), 0, 0, 0};
+  const SequenceList list = reshaper_->meet(change, *engine_);
+  record.confirmation = policy_->confirm(plan, consult_->snapshot(), states_of(list, change, plan));
+  record.meeting_s = timer.seconds() - record.at_s;
+  ranks_.progress.set_step(1);
+  if (record.confirmation.act)
+    record.report = reshaper_->apply(change, list,
+                                     destinations_of(list, change, record.confirmation), *engine_);
+  consult_->close(plan, record.report.done);
+  record.seconds = timer.seconds() - record.at_s;
+  keep(std::move(record), list);
+  ranks_.progress.set_phase(phase);
+}
+
+// Every so many steps, counted from the same moment on all ranks of a group.
+bool Generator::asks_for_stop() {
+  constexpr int kStepsBetweenQuestions = 16;
+  return steps_in_layout_++ % kStepsBetweenQuestions == 0;
+}
+
+// The leader speaks for its group. What ends is collected at once: leaders may change.
+void Generator::collect(const std::function<void(const Completion&)>& ended) {
+  for (Completion& c : engine_->take_completions()) {
+    if (engine_->parallel().group().rank() != 0) continue;
+    if (ended) ended(c);
+    completions_.push_back(std::move(c));
+  }
+}
+
+void Generator::keep(SwitchRecord record, const SequenceList& list) {
+  steps_in_layout_ = 0;
+  record.sequences = static_cast<int>(list.size());
+  if (ranks_.rank() == 0 && !record.report.problem.empty()) TAPER_INFO(record.report.problem);
+  report_->switches.push_back(std::move(record));
+}
+
+void Generator::finish_report(double seconds) {
+  report_->seconds = seconds;
+  report_->last_layout = consult_->layout();
+  report_->consultations = consult_->count();
+  report_->consultation_s += consult_->seconds();
+  report_->decisions = consult_->records();
+}
+
+// The account of the last run(), by its true lengths.
+void Generator::review(const std::vector<Outcome>& outcomes) {
+  std::vector<ReplaySwitch> made;
+  for (const SwitchRecord& s : report_->switches)
+    if (s.report.done)
+      made.push_back({static_cast<std::int64_t>(s.at_s * 1e9), s.plan.layout, s.plan.repack});
+  report_->review = policy_->review(make_trace(workload_, outcomes), report_->first_layout, made);
+}
+
+// Leaders of different moments have seen different things: the state of rank 0, always a leader,
+// becomes that of all.
+void Generator::learn(const std::vector<Outcome>& outcomes) {
+  std::vector<std::int64_t> words = policy_->save();
+  broadcast_vector(ranks_.world(), words, 0);
+  policy_->load(words);
+  std::vector<std::int64_t> elapsed{static_cast<std::int64_t>(report_->seconds * 1e9)};
+  all_reduce_max(ranks_.world(), elapsed);
+  if (ranks_.rank() == 0) review(outcomes);
+  policy_->finish(outcomes, elapsed[0]);
+}
+
+}  // namespace taper

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/Timer.hpp"
+#include "reshape/Reshaper.hpp"
+#include "rollout/Consultation.hpp"
+#include "rollout/Generation.hpp"
+#include "rollout/RolloutOptions.hpp"
+
+namespace taper {
+
+// A change of layout that was agreed upon, as this rank saw it.
+struct SwitchRecord {
+  Plan plan;
+  Layout before;
+  Confirmation confirmation;
+  ReshapeReport report;
+  double at_s = 0;       // since the start of the generation
+  double meeting_s = 0;  // until lists and prices were there
+  double seconds = 0;    // altogether
+  int sequences = 0;
+};
+
+// What a generation was, besides its responses.
+struct GenerationReport {
+  double seconds = 0;
+  Layout first_layout, last_layout;
+  std::int64_t consultations = 0;             // of this rank as a leader
+  double consultation_s = 0;                  // the choice of the first layout included
+  std::vector<ConsultationRecord> decisions;  // on rank 0
+  std::vector<SwitchRecord> switches;
+  std::optional<GenerationReview> review;  // on rank 0 after learn(), where the policy predicts
+};
+
+// Generates responses on all ranks, in layouts that a policy chooses and may change on the way.
+// Tokens and log-probs do not depend on what it chooses.
+class Generator {
+ public:
+  // Degrees that the options and the model allow, and how an engine runs at each. Throws Error
+  // where not even one sequence fits. Collective over the world: the profile of a policy is
+  // compared with all ranks.
+  Generator(const RolloutOptions& options, WeightType type, ModelFiles& files, const Ranks& ranks);
+  ~Generator();
+
+  // The ranks hold the weights of this degree; the others are views of it.
+  int smallest_degree() const { return layouts_.begin()->first; }
+  void plan(MemoryPlan& plan) const;
+
+  // Starts with the weights of the smallest degree. The packed weights must outlive the generator.
+  void create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table);
+
+  // The policy that the options ask for can be replaced, for tests and comparisons.
+  const std::shared_ptr<LayoutPolicy>& policy() const { return policy_; }
+  void set_policy(std::shared_ptr<LayoutPolicy> policy, const ConsultationOptions& consultation);
+
+  // The responses that ended on this rank while it led its group. `stop` is asked now and then, by
+  // all ranks of a group together, and must give them one answer; where any group stops, all do and
+  // nothing is returned. `ended` is told of each response as soon as it has ended, on the rank that
+  // will return it. Collective over the world.
+  std::vector<Completion> run(const std::vector<Request>& requests, const SamplingOptions& sampling,
+                              const StopOptions& stops,
+                              const std::function<bool(const Group&)>& stop = {},
+                              const std::function<void(const Completion&)>& ended = {});
+  bool stopped() const { return stopped_; }
+  int max_positions() const { return layouts_.begin()->second.options.max_positions; }
+
+  // Tells the policy how long the responses of the last run() became: one outcome per response, in
+  // the order of submission, the same on all ranks. Collective over the world.
+  void learn(const std::vector<Outcome>& outcomes);
+
+  const GenerationReport& report() const { return *report_; }
+  std::int64_t preemptions() const { return engine_->preemptions(); }
+  // What the policy has learned, for checkpoints; the same on all ranks after learn().
+  std::vector<std::int64_t> save_policy() const { return policy_->save(); }
+  void load_policy(std::span<const std::int64_t> words) { policy_->load(words); }
+  // Throws Error where load_policy() would; changes nothing. Not collective.
+  void require_loadable_policy(std::span<const std::int64_t> words) const {
+    policy_->require_loadable(words);
+  }
+
+ private:
+  Workload workload(const std::vector<Request>& requests, std::uint64_t iteration) const;
+  void start(const std::vector<Request>& requests, const SamplingOptions& sampling,
+             const StopOptions& stops, const Layout& layout);
+  bool changes() const { return options_.mode != PolicyMode::kStatic; }
+  bool asks_for_stop();
+  void collect(const std::function<void(const Completion&)>& ended);
+  void change_layout(const Plan& plan, const Timer& timer);
+  void keep(SwitchRecord record, const SequenceList& list);
+  void finish_report(double seconds);
+  void review(const std::vector<Outcome>& outcomes);
+  std::shared_ptr<LayoutPolicy> make_policy() const;
+
+  RolloutOptions options_;
+  WeightType type_;
+  ModelFiles& files_;
+  const Ranks& ranks_;
+  std::map<int, ModelParallel> parallels_;  // by degree, as all below
+  std::map<int, ModelView> views_;
+  std::map<int, EngineLayout> layouts_;
+  EngineMemory memory_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Reshaper> reshaper_;
+  std::shared_ptr<LayoutPolicy> policy_;
+  std::unique_ptr<Consultation> consult_;
+  std::vector<Completion> completions_;
+  Workload workload_;  // of the last run()
+  std::unique_ptr<GenerationReport> report_;
+  bool stopped_ = false;
+  std::int64_t steps_in_layout_ = 0;
+};
+
+// The degrees of "2x4" or "4+2+2", ascending; none for an empty text. The divisor chain of a run
+// must have them. Throws Error for another text.
+std::vector<int> degrees_of_layout(const std::string& text);
+
+// What a replica begins with, as a Dealer (predict/Dealer.hpp) deals it: of each request none, some
+// or all of the samples.
+std::vector<Request> first_requests(const std::vector<Request>& requests, const Layout& layout,
+                                    int replica);
+
+}  // namespace taper

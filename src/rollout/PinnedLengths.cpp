@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rollout/PinnedLengths.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <sstream>
+#include <system_error>
+
+#include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "results/RunFile.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kName = "Rollout/Lengths";
+
+std::optional<LengthLaw> law_named(const std::string& name) {
+  for (const auto& [known, law] : named_length_laws())
+    if (known == name) return law;
+  return std::nullopt;
+}
+
+std::string no_run_text(const std::string& from) {
+  const std::string is = std::string(kName) + " is " + path_text(from) + " (";
+  std::error_code ignored;
+  if (fs::exists(from, ignored)) return is + "no run.h5 in it); name the output directory of a run";
+  std::vector<std::string> laws;
+  for (const auto& [name, law] : named_length_laws()) laws.push_back(name);
+  const std::string similar = nearest(from, laws);
+  return is + "neither a law of lengths nor a directory); " +
+         (!similar.empty() ? "did you mean " + similar + "?"
+                           : path_advice(from) + ", or name a law: " + join(laws));
+}
+
+// A line for each iteration: its number, and its lengths.
+std::string recorded_text(const std::string& from, int limit) {
+  TAPER_VALIDATE(fs::exists(fs::path(from) / "run.h5"), no_run_text(from));
+  const RunFile file = RunFile::load(fs::path(from) / "run.h5");
+  std::ostringstream text;
+  std::int32_t longest = 0;
+  for (const auto& [iteration, lengths] : file.lengths()) {
+    if (lengths.empty()) continue;
+    longest = std::max(longest, *std::max_element(lengths.begin(), lengths.end()));
+    text << iteration << ' ' << join(lengths, " ") << '\n';
+  }
+  TAPER_VALIDATE(longest > 0, kName << " is " << path_text(from)
+                                    << " (its run.h5 holds no responses); name another run");
+  TAPER_VALIDATE(longest <= limit, kName << " is " << path_text(from) << " (it has responses of "
+                                         << longest << " tokens, Rollout/Max New Tokens is "
+                                         << limit << "); raise Rollout/Max New Tokens to "
+                                         << longest);
+  return text.str();
+}
+
+}  // namespace
+
+PinnedLengths::PinnedLengths(const std::string& from, std::uint64_t seed, int limit,
+                             const Ranks& ranks)
+    : law_(law_named(from)), seed_(seed), limit_(limit) {
+  if (from.empty() || law_) return;
+  std::istringstream text(from_rank_0(ranks, [&] { return recorded_text(from, limit); }));
+  for (std::string line; std::getline(text, line);) {
+    std::istringstream numbers(line);
+    std::int64_t iteration = 0;
+    numbers >> iteration;
+    recorded_[iteration] = {std::istream_iterator<std::int32_t>(numbers), {}};
+  }
+}
+
+const std::vector<std::int32_t>& PinnedLengths::recorded(std::int64_t iteration) const {
+  const auto found = recorded_.find(iteration);
+  if (found != recorded_.end()) return found->second;
+  return std::next(recorded_.begin(), (iteration - 1) % std::ssize(recorded_))->second;
+}
+
+void PinnedLengths::give(std::vector<Request>& requests, std::int64_t iteration) const {
+  if (requests.empty() || (!law_ && recorded_.empty())) return;
+  const auto index_of_first = [](const Request& r) { return r.ordinal * r.samples; };
+  const int count = static_cast<int>(index_of_first(requests.back()) + requests.back().samples);
+  const std::vector<std::int32_t> lengths =
+      law_ ? draw_lengths(*law_, seed_, iteration, count, limit_) : recorded(iteration);
+  for (Request& r : requests)
+    for (int k = 0; k < r.samples; ++k)
+      r.lengths.push_back(
+          lengths[static_cast<std::size_t>(index_of_first(r) + k) % lengths.size()]);
+}
+
+}  // namespace taper

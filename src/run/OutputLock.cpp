@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/OutputLock.hpp"
+
+#include <exception>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "base/Path.hpp"
+
+namespace taper {
+
+OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
+                       const std::filesystem::path& file)
+    : ranks_(ranks.size()), exceptions_(std::uncaught_exceptions()), lock_(file, what) {
+  ranks.progress.set_phase("lock");
+  std::error_code ignored;  // taking the lock tells
+  if (ranks.rank() == 0 && file.has_parent_path())
+    std::filesystem::create_directories(file.parent_path(), ignored);
+  // Step by step, so that no rank is seen as waiting too long in one collective.
+  while (from_rank_0(ranks, [this] { return std::string(lock_.try_take() ? "mine" : ""); }).empty())
+    if (ranks.rank() == 0) std::this_thread::sleep_for(FileLock::kPause);
+}
+
+OutputLock::~OutputLock() {
+  if (ranks_ > 1 && std::uncaught_exceptions() > exceptions_) lock_.leave_behind();
+}
+
+void OutputLock::require_free(const Ranks& ranks, const std::string& what,
+                              const std::filesystem::path& file) {
+  from_rank_0(ranks, [&] {
+    FileLock(file, what).require_free();
+    return std::string();
+  });
+}
+
+std::filesystem::path OutputLock::of_run(const std::filesystem::path& directory) {
+  return directory / "run.lock";
+}
+
+std::filesystem::path OutputLock::of_model(const std::filesystem::path& directory) {
+  return without_end_slash(directory).string() + ".lock";
+}
+
+}  // namespace taper

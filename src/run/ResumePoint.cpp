@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/ResumePoint.hpp"
+
+#include <sstream>
+
+#include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "checkpoint/Checkpoint.hpp"
+#include "results/RolloutFolder.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A name by which two paths to one place are equal, also with a slash at the end.
+fs::path place_of(const fs::path& path) {
+  return without_end_slash(fs::weakly_canonical(fs::absolute(path)));
+}
+
+ResumePoint point_of(const fs::path& given) {
+  TAPER_VALIDATE(fs::is_directory(given),
+                 "--resume " << path_text(given) << " is no directory; " << path_advice(given));
+  const fs::path directory = place_of(given);
+  if (CheckpointStore::is_checkpoint(directory)) return {directory, {}};
+  for (const fs::path& store : {directory / "checkpoints", directory})
+    if (!CheckpointStore::list(store).empty()) return {{}, store};
+  TAPER_FAIL(ExitCode::kBadInput,
+             "--resume " << path_text(given)
+                         << " is neither a checkpoint (a directory with manifest.json) nor a run "
+                            "that has one; name e.g. RUN_DIR/checkpoints/iter_000010, or use "
+                            "--resume auto");
+}
+
+// The first result of a run in a directory; empty where there is none.
+fs::path run_in(const fs::path& output) {
+  for (const char* file : {"metrics.jsonl", "run.h5"})
+    if (fs::exists(output / file)) return output / file;
+  const auto checkpoints = CheckpointStore::list(output / "checkpoints");
+  if (!checkpoints.empty()) return checkpoints.front();
+  const auto rollouts = rollout_files(output / "rollouts");
+  return rollouts.empty() ? fs::path() : rollouts.front();
+}
+
+ResumePoint resolve(const fs::path& given, const fs::path& output) {
+  ResumePoint point = point_of(given);
+  const fs::path store = point.store.empty() ? point.checkpoint.parent_path() : point.store;
+  point.is_own = store == place_of(output / "checkpoints");
+  if (point.is_own) return point;
+  const fs::path other = run_in(output);
+  TAPER_VALIDATE(other.empty(),
+                 "--resume " << path_text(given) << " belongs to another run than Output/Directory "
+                             << path_text(output) << " (which holds " << path_text(other)
+                             << "); to start a new run from that checkpoint name a new "
+                                "Output/Directory, to go on with the run that is there use "
+                                "--resume auto");
+  return point;
+}
+
+}  // namespace
+
+ResumePoint find_resume_point(const Ranks& ranks, const std::string& resume,
+                              const fs::path& output) {
+  if (resume == "none") return {};
+  if (resume == "auto") return {{}, output / "checkpoints"};
+  std::istringstream lines(from_rank_0(ranks, [&] {
+    const ResumePoint point = resolve(resume, output);
+    return (point.is_own ? "own\n" : "other\n") + point.checkpoint.string() + "\n" +
+           point.store.string();
+  }));
+  std::string whose, checkpoint, store;
+  std::getline(lines, whose);
+  std::getline(lines, checkpoint);
+  std::getline(lines, store);
+  return {checkpoint, store, whose == "own"};
+}
+
+}  // namespace taper

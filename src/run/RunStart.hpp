@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "checkpoint/StateFile.hpp"
+#include "run/ResumePoint.hpp"
+
+namespace taper {
+
+// What a training run begins with.
+struct RunStart {
+  std::filesystem::path checkpoint;  // empty: afresh, with the weights of the model directory
+  StateInfo state;                   // of the checkpoint, on rank 0
+
+  bool is_afresh() const { return checkpoint.empty(); }
+};
+
+// How closely a checkpoint is looked at before it is chosen: whether its state is one of this
+// model, or also all bytes against the manifest, which takes as long as reading them. Loading
+// checks them in any case.
+enum class CheckpointCheck { kHead, kContents };
+
+// What a run that starts from there begins with: of a folder the newest usable checkpoint. Changes
+// nothing. Throws Error, the same on all ranks, where checkpoints are there and none is usable, or
+// where the one chosen has another seed. Collective over the world: rank 0 looks, since others
+// might see a shared folder in another state.
+RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,
+                        const Ranks& ranks, CheckpointCheck check);
+
+// What a run of so many iterations with that start would do, as people read it: "would go on after
+// iteration 3 (checkpoint out/checkpoints/iter_000003)". On rank 0, which has the state.
+std::string outlook(const RunStart& start, std::int64_t iterations);
+
+// Throws Error where a run of one seed would go on from a checkpoint of another: the random numbers
+// to come would not be those of one run.
+void require_same_seed(const std::filesystem::path& checkpoint, std::uint64_t checkpoint_seed,
+                       std::uint64_t run_seed);
+
+}  // namespace taper

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/Placement.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Text.hpp"
+#include "comm/Affinity.hpp"
+#include "comm/Collectives.hpp"
+#include "comm/Wait.hpp"
+
+namespace taper {
+namespace {
+
+// "0-3,8" for ascending cores.
+std::string cores_text(const std::vector<int>& cores) {
+  std::ostringstream text;
+  for (std::size_t i = 0; i < cores.size();) {
+    std::size_t last = i;
+    while (last + 1 < cores.size() && cores[last + 1] == cores[last] + 1) ++last;
+    text << (i > 0 ? "," : "") << cores[i];
+    if (last > i) text << "-" << cores[last];
+    i = last + 1;
+  }
+  return text.str();
+}
+
+std::string pack(const RankPlace& place) {
+  std::ostringstream text;
+  text << place.node << '\n' << place.host << '\n' << place.host_cores;
+  for (const int core : place.cores) text << ' ' << core;
+  return text.str();
+}
+
+RankPlace unpack(const std::string& packed) {
+  RankPlace place;
+  std::istringstream text(packed);
+  std::getline(text, place.node);
+  std::getline(text, place.host);
+  text >> place.host_cores;
+  for (int core = 0; text >> core;) place.cores.push_back(core);
+  return place;
+}
+
+}  // namespace
+
+RankPlace find_place(const std::string& node_name) {
+  RankPlace place;
+  place.host = host_name();
+  place.node = node_name;
+  for (const char* variable : {"TAPER_NODE", "SLURMD_NODENAME"}) {
+    const char* value = std::getenv(variable);
+    if (place.node.empty() && value != nullptr) place.node = value;
+  }
+  if (place.node.empty()) place.node = place.host;
+  place.host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  place.cores = affinity_cores();
+  return place;
+}
+
+Placement gather_placement(const Group& group, const RankPlace& mine) {
+  Placement placement;
+  for (const auto& text : all_gather_string(group, pack(mine))) {
+    placement.ranks.push_back(unpack(text));
+  }
+  return placement;
+}
+
+std::vector<std::string> Placement::nodes() const {
+  std::vector<std::string> names;
+  for (const auto& place : ranks) {
+    if (std::find(names.begin(), names.end(), place.node) == names.end()) {
+      names.push_back(place.node);
+    }
+  }
+  return names;
+}
+
+std::vector<int> Placement::node_of_rank() const {
+  const auto names = nodes();
+  std::vector<int> numbers;
+  for (const auto& place : ranks) {
+    const auto found = std::find(names.begin(), names.end(), place.node);
+    numbers.push_back(static_cast<int>(found - names.begin()));
+  }
+  return numbers;
+}
+
+int Placement::ranks_on_host(int rank) const {
+  const auto& host = ranks.at(static_cast<std::size_t>(rank)).host;
+  return static_cast<int>(
+      std::count_if(ranks.begin(), ranks.end(), [&](const auto& p) { return p.host == host; }));
+}
+
+std::string to_string(const Placement& placement) {
+  std::ostringstream text;
+  for (std::size_t i = 0; i < placement.ranks.size(); ++i) {
+    const auto& place = placement.ranks[i];
+    text << (i > 0 ? "\n" : "") << "rank " << i << "  node " << place.node << "  cores "
+         << cores_text(place.cores) << (place.is_pinned() ? "" : " (not pinned)");
+  }
+  return text.str();
+}
+
+std::vector<std::string> pinning_problems(const Placement& placement) {
+  std::map<std::pair<std::string, int>, std::vector<std::string>> ranks_on;  // (host, core)
+  for (std::size_t i = 0; i < placement.ranks.size(); ++i) {
+    const auto& place = placement.ranks[i];
+    if (place.is_pinned() && place.cores.size() == 1) {
+      ranks_on[{place.host, place.cores[0]}].push_back(std::to_string(i));
+    }
+  }
+  std::vector<std::string> problems;
+  for (const auto& [where, ranks] : ranks_on) {
+    if (ranks.size() < 2) continue;
+    problems.push_back("ranks " + join(ranks, " and ") + " are all pinned to core " +
+                       std::to_string(where.second) + " of " + where.first);
+  }
+  return problems;
+}
+
+std::vector<std::string> oversubscription_warnings(const Placement& placement) {
+  std::map<std::string, std::pair<int, std::set<int>>> hosts;  // ranks, cores
+  for (const auto& place : placement.ranks) {
+    auto& [ranks, cores] = hosts[place.host];
+    ++ranks;
+    cores.insert(place.cores.begin(), place.cores.end());
+  }
+  std::vector<std::string> warnings;
+  for (const auto& [host, load] : hosts) {
+    const auto& [ranks, cores] = load;
+    if (!is_oversubscribed(ranks, static_cast<int>(cores.size()))) continue;
+    warnings.push_back(std::to_string(ranks) + " ranks share " + std::to_string(cores.size()) +
+                       " cores of " + host + " (good for tests, not for speed)");
+  }
+  return warnings;
+}
+
+void check_placement(const Placement& placement, SharedCores shared_cores) {
+  const auto problems = pinning_problems(placement);
+  TAPER_VALIDATE(problems.empty() || shared_cores == SharedCores::kAllow,
+                 join(problems, "; ")
+                     << " (OMP_PROC_BIND=true under a launcher that binds nothing does this): use "
+                        "mpiexec -bind-to core or srun --cpu-bind=cores, or start fewer ranks");
+  if (placement.ranks.empty() || log_rank() != 0) return;
+  for (const auto& text : problems) TAPER_WARN(text);
+  for (const auto& text : oversubscription_warnings(placement)) TAPER_WARN(text);
+}
+
+}  // namespace taper

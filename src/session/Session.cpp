@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/Session.hpp"
+
+#include <mpi.h>
+
+#include <array>
+
+#include "base/Log.hpp"
+#include "comm/Collectives.hpp"
+
+namespace taper {
+namespace {
+
+Placement gather_allowed() {
+  return gather_placement(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), find_place());
+}
+
+}  // namespace
+
+Session::Session(int& argc, char**& argv)
+    : mpi_(argc, argv),
+      allowed_(gather_allowed()),
+      threads_(choose_threads(allowed_, mpi_.rank(), process_environment)),
+      runtime_(argc, argv, threads_.threads()) {
+  mpi_.watch(progress_);
+}
+
+void Session::report_threads() const {
+  std::vector<int> threads(static_cast<std::size_t>(mpi_.ranks()));
+  all_gather(ranks_->world(), threads, std::array{ranks_->exec.concurrency()});
+  TAPER_INFO(to_string(threads_, threads));
+  if (mpi_.rank() != 0) return;
+  for (const auto& text : thread_warnings(allowed_, threads)) TAPER_WARN(text);
+}
+
+Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
+                      const std::string& directory,
+                      std::function<void(const std::string&)> on_hang) {
+  ranks_ = std::make_unique<Ranks>(MPI_COMM_WORLD, mpi_.ranks(), tp_degrees, progress_);
+  placement_ = gather_placement(ranks_->world(), find_place());
+  if (mpi_.ranks() > 1) TAPER_INFO(to_string(placement_));
+  check_placement(placement_, SharedCores::kRefuse);
+  report_threads();
+  ranks_->ranks_on_host = placement_.ranks_on_host(mpi_.rank());
+  WatchdogOptions options;
+  options.hang_seconds = hang_seconds;
+  options.directory = directory;
+  options.on_report = std::move(on_hang);
+  watchdog_ = std::make_unique<Watchdog>(progress_, options);
+  return *ranks_;
+}
+
+}  // namespace taper

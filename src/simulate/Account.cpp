@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/Account.hpp"
+
+#include <algorithm>
+
+#include "simulate/FixedRules.hpp"
+
+namespace taper {
+namespace {
+
+// Holds each forecast against the end without the switches that came after it.
+void check_forecasts(GenerationAccount& g, const ReplayTrace& trace,
+                     const SimulatedMachine& machine) {
+  for (const RestForecast& f : g.adaptive.forecasts) {
+    std::vector<ReplaySwitch> before;
+    for (const SimulatedSwitch& s : g.adaptive.switches)
+      if (s.made.at_ns < f.at_ns) before.push_back(s.made);
+    const std::int64_t rest = replay_ns(trace, g.adaptive.first, before, machine) - f.at_ns;
+    ++g.forecasts;
+    g.below_low += rest < f.rest.low;
+    g.below_mean += rest < f.rest.mean;
+    g.below_high += rest < f.rest.high;
+  }
+}
+
+double ratio(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// The index of the smallest sum over a run.
+std::size_t best_over(std::span<const GenerationAccount> run,
+                      std::vector<std::int64_t> GenerationAccount::*times) {
+  std::vector<std::int64_t> totals((run.front().*times).size(), 0);
+  for (const GenerationAccount& g : run)
+    for (std::size_t k = 0; k < totals.size(); ++k) totals[k] += (g.*times)[k];
+  return static_cast<std::size_t>(std::min_element(totals.begin(), totals.end()) - totals.begin());
+}
+
+}  // namespace
+
+std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
+                                       const PolicyOptions& policy, const std::vector<int>& degrees,
+                                       const DivisorChain& chain, const SimulatedMachine& machine,
+                                       const AccountOptions& options) {
+  PolicyOptions myopic_options = policy;
+  myopic_options.look_ahead = false;
+  Policy ours(machine.profile, chain, policy), myopic(machine.profile, chain, myopic_options);
+  std::vector<GenerationAccount> list;
+  int played = 0, sequences = 0;
+  for (const ReplayTrace& trace : traces) sequences = std::max(sequences, trace.work.sequences);
+  const FixedRules rules(degrees, chain, machine, sequences);
+  for (const ReplayTrace& trace : traces) {
+    const auto adaptive = simulate(ours, policy, trace, machine);
+    const std::int64_t myopic_ns = simulate(myopic, myopic_options, trace, machine).time_ns;
+    if (played++ < options.warm_up) continue;
+    const Layout any = Layout::uniform(degrees.front(), chain);
+    GenerationAccount g{trace.work.iteration, adaptive, myopic_ns, {}, {},
+                        {0, any, {}},         0,        0,         0,  0};
+    if (options.grid > 0) {
+      g.rule_ns = rules.times(trace);
+      g.oracle = best_plan(trace, degrees, chain, machine, policy.consult_ns, options.grid);
+    }
+    for (const int tp : degrees)
+      g.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
+    check_forecasts(g, trace, machine);
+    list.push_back(std::move(g));
+  }
+  return list;
+}
+
+GenerationReview review(const ReplayTrace& trace, const Layout& first,
+                        const std::vector<ReplaySwitch>& made, const std::vector<int>& degrees,
+                        const DivisorChain& chain, const SimulatedMachine& machine,
+                        std::int64_t consult_ns, int grid) {
+  GenerationReview r;
+  r.stayed_ns = replay_ns(trace, first, {}, machine);
+  r.replayed_ns = replay_ns(trace, first, made, machine);
+  r.degrees = degrees;
+  for (const int tp : degrees)
+    r.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));
+  r.oracle_ns = best_plan(trace, degrees, chain, machine, consult_ns, grid).time_ns;
+  r.saved_ns = savings(trace, first, made, r.replayed_ns, machine);
+  return r;
+}
+
+void add_run(AccountSummary& summary, std::span<const GenerationAccount> run) {
+  if (run.empty()) return;
+  const std::size_t best = best_over(run, &GenerationAccount::static_ns),
+                    rule = best_over(run, &GenerationAccount::rule_ns);
+  for (const GenerationAccount& g : run) {
+    const std::int64_t fixed = g.static_ns[best], ours = g.adaptive.time_ns;
+    ++summary.generations;
+    summary.static_ns += fixed;
+    summary.adaptive_ns += ours;
+    summary.switching_ns += g.adaptive.switching_ns;
+    summary.slower.push_back(ratio(ours - fixed, fixed));
+    const std::int64_t room = g.oracle.time_ns > 0 ? fixed - g.oracle.time_ns : 0;
+    if (room * 50 >= fixed) {
+      ++summary.with_room;
+      summary.room_ns += room;
+      summary.gain_ns += fixed - ours;
+      summary.myopic_gain_ns += fixed - g.myopic_ns;
+      if (!g.rule_ns.empty()) summary.rule_gain_ns += fixed - g.rule_ns[rule];
+      summary.missed += (fixed - ours) * 2 < room;
+    }
+    for (const SimulatedSwitch& s : g.adaptive.switches) {
+      ++summary.switches;
+      if (s.saved_ns >= 0) continue;
+      ++summary.false_triggers;
+      summary.false_loss_ns -= s.saved_ns;
+    }
+    summary.forecasts += g.forecasts;
+    summary.below_low += g.below_low;
+    summary.below_mean += g.below_mean;
+    summary.below_high += g.below_high;
+  }
+  std::sort(summary.slower.begin(), summary.slower.end());
+}
+
+double AccountSummary::share() const {
+  return ratio(gain_ns, room_ns);
+}
+double AccountSummary::myopic_share() const {
+  return ratio(myopic_gain_ns, room_ns);
+}
+
+double AccountSummary::rule_share() const {
+  return ratio(rule_gain_ns, room_ns);
+}
+
+double AccountSummary::mean_slower() const {
+  double sum = 0;
+  for (const double x : slower) sum += std::max(0.0, x);
+  return slower.empty() ? 0.0 : sum / static_cast<double>(slower.size());
+}
+
+double AccountSummary::slower_quantile(int percent) const {
+  return slower.empty() ? 0.0 : slower[(slower.size() - 1) * percent / 100];
+}
+
+}  // namespace taper

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What switching brought, told by the true lengths: the account of a series of generations.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simulate/Oracle.hpp"
+#include "simulate/Simulator.hpp"
+
+namespace taper {
+
+struct GenerationAccount {
+  std::int64_t iteration = 0;
+  SimulatedGeneration adaptive;
+  std::int64_t myopic_ns = 0;           // the rule that compares "stay" and "now" only
+  std::vector<std::int64_t> static_ns;  // by degree
+  std::vector<std::int64_t> rule_ns;    // by fixed rule; empty without them
+  OracleResult oracle;
+  // Forecasts of the time to the last sequence, and how many of them came true below the lower and
+  // upper quantile and the mean.
+  int forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
+};
+
+struct AccountOptions {
+  int grid = 32;    // see best_plan(); 0: neither the oracle (its time is 0) nor fixed rules
+  int warm_up = 0;  // generations that are played first, and learned from, but not accounted
+};
+
+// Plays the generations in order: the policy starts knowing nothing and learns from each.
+std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
+                                       const PolicyOptions& policy, const std::vector<int>& degrees,
+                                       const DivisorChain& chain, const SimulatedMachine& machine,
+                                       const AccountOptions& options);
+
+// What a generation that took place was worth: replayed with its true lengths.
+struct GenerationReview {
+  std::int64_t replayed_ns = 0;  // with the switches that were made
+  // The same, by as much slower than the profile as generations before it were.
+  std::int64_t predicted_ns = 0;
+  std::int64_t stayed_ns = 0;  // in its first layout to the end
+  std::vector<int> degrees;
+  std::vector<std::int64_t> static_ns;  // by degree
+  std::int64_t oracle_ns = 0;
+  std::vector<std::int64_t> saved_ns;  // by switch, against none from there on
+};
+GenerationReview review(const ReplayTrace& trace, const Layout& first,
+                        const std::vector<ReplaySwitch>& made, const std::vector<int>& degrees,
+                        const DivisorChain& chain, const SimulatedMachine& machine,
+                        std::int64_t consult_ns, int grid = 32);
+
+// Sums over generations of one or more runs. Gains are against the static layout that is best over
+// the whole run.
+struct AccountSummary {
+  int generations = 0;
+  int with_room = 0;           // where the oracle gains 2 % or more
+  std::int64_t static_ns = 0;  // of all generations
+  std::int64_t adaptive_ns = 0;
+  std::int64_t switching_ns = 0;
+  std::int64_t room_ns = 0;         // what the oracle gains, over generations with room
+  std::int64_t gain_ns = 0;         // what the policy gains there
+  std::int64_t myopic_gain_ns = 0;  // what the myopic rule gains there
+  std::int64_t rule_gain_ns = 0;    // what the fixed rule does that is best over the whole run
+  int switches = 0;
+  int false_triggers = 0;  // switches after which staying would have been faster
+  std::int64_t false_loss_ns = 0;
+  int missed = 0;              // generations with room of which less than half was realised
+  std::vector<double> slower;  // than the best static layout, share, by generation, ascending
+  int forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
+
+  double share() const;  // of the oracle's gain
+  double myopic_share() const;
+  double rule_share() const;
+  double mean_slower() const;  // of what is positive
+  double slower_quantile(int percent) const;
+};
+
+void add_run(AccountSummary& summary, std::span<const GenerationAccount> run);
+
+}  // namespace taper

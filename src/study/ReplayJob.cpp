@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/ReplayJob.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "io/InputPath.hpp"
+#include "io/Json.hpp"
+#include "profile/ProfileFile.hpp"
+#include "profile/ProfileTable.hpp"
+#include "results/RolloutFile.hpp"
+#include "results/RolloutFolder.hpp"
+
+namespace taper {
+namespace {
+
+ReplayTrace described(LengthLaw law, int seed, int iteration, const ReplayOptions& o) {
+  ReplayTrace trace;
+  trace.work.iteration = iteration;
+  trace.work.sequences = o.sequences;
+  trace.work.prompt_tokens = std::int64_t{o.prompt_tokens} * o.sequences;
+  trace.work.max_new_tokens = o.max_new_tokens > 0 ? o.max_new_tokens : 1024;
+  trace.work.slots_per_rank = o.max_running;
+  const auto lengths = draw_lengths(law, static_cast<std::uint64_t>(seed), iteration, o.sequences,
+                                    trace.work.max_new_tokens);
+  for (int i = 0; i < o.sequences; ++i)
+    trace.outcomes.push_back({i, o.prompt_tokens, lengths[i], false});
+  return trace;
+}
+
+ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) {
+  const RolloutSet set = read_rollouts(file);
+  TAPER_VALIDATE(!set.records.empty(), path_text(file) << " holds no responses");
+  ReplayTrace trace;
+  trace.work.iteration = set.iteration;
+  trace.work.sequences = static_cast<int>(set.records.size());
+  trace.work.slots_per_rank = o.max_running;
+  trace.work.samples = 0;
+  for (const RolloutRecord& r : set.records) {
+    trace.work.samples += r.group == set.records.front().group;
+    trace.work.prompt_tokens += r.prompt_length;
+    trace.work.max_new_tokens = std::max(trace.work.max_new_tokens, r.response_length());
+    trace.outcomes.push_back({static_cast<std::int64_t>(trace.outcomes.size()), r.prompt_length,
+                              r.response_length(), r.finish == FinishReason::kAbort});
+  }
+  return trace;
+}
+
+OrderedJson to_json(const SimulatedSwitch& s) {
+  return {{"at_ns", s.made.at_ns},
+          {"layout", to_string(s.made.layout)},
+          {"repack", s.made.repack},
+          {"alive", s.alive},
+          {"predicted_saving_ns", s.predicted.mean},
+          {"predicted_saving_low_ns", s.predicted.low},
+          {"saved_ns", s.saved_ns},
+          {"cost_ns", s.cost_ns},
+          {"kv_bytes", s.kv_bytes}};
+}
+
+OrderedJson to_json(const ReplayResult& result, std::size_t run, const GenerationAccount& g) {
+  OrderedJson line{{"name", result.name},
+                   {"run", run},
+                   {"iteration", g.iteration},
+                   {"first_layout", to_string(g.adaptive.first)},
+                   {"adaptive_ns", g.adaptive.time_ns},
+                   {"static_ns", g.static_ns},
+                   {"oracle_ns", g.oracle.time_ns},
+                   {"myopic_ns", g.myopic_ns},
+                   {"switching_ns", g.adaptive.switching_ns},
+                   {"consultations", g.adaptive.consultations}};
+  line["switches"] = OrderedJson::array();
+  for (const SimulatedSwitch& s : g.adaptive.switches) line["switches"].push_back(to_json(s));
+  line["oracle_switches"] = OrderedJson::array();
+  for (const ReplaySwitch& s : g.oracle.switches)
+    line["oracle_switches"].push_back(
+        {{"at_ns", s.at_ns}, {"layout", to_string(s.layout)}, {"repack", s.repack}});
+  line["forecasts"] = {{"count", g.forecasts},
+                       {"below_low", g.below_low},
+                       {"below_mean", g.below_mean},
+                       {"below_high", g.below_high}};
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> ReplayOptions::problems() const {
+  std::vector<std::string> list = policy.problems();
+  if (profile.empty()) list.push_back("--profile is not set (step times are needed)");
+  if (runs.empty() == laws.empty())
+    list.push_back("lengths are wanted of --run or of --law (give one of them)");
+  if (seeds < 1 || iterations < 1 || sequences < 1 || max_running < 1 || account.grid < 1)
+    list.push_back("counts must be positive");
+  if (account.warm_up < 0) list.push_back("--warm-up must not be negative");
+  if (prompt_tokens < 1 || max_new_tokens < 0 || ranks < 0)
+    list.push_back("token counts and ranks must not be negative, prompts not empty");
+  return list;
+}
+
+std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const ReplayOptions& o) {
+  require_input_path("--run", run);
+  std::vector<std::filesystem::path> files;
+  if (std::filesystem::is_directory(run)) {
+    files = rollout_files(std::filesystem::is_directory(run / "rollouts") ? run / "rollouts" : run);
+  } else {
+    files.push_back(run);
+  }
+  TAPER_VALIDATE(
+      !files.empty(),
+      "--run is "
+          << path_text(run)
+          << " (no rollouts/iter_*.h5 in it); name the directory of a run, or a rollout file");
+  std::vector<ReplayTrace> traces;
+  for (const auto& file : files) traces.push_back(recorded(file, o));
+  // The limit is that of the run, or the longest response of all.
+  int limit = 1;
+  for (const ReplayTrace& t : traces) limit = std::max(limit, t.work.max_new_tokens);
+  TAPER_VALIDATE(o.max_new_tokens == 0 || limit <= o.max_new_tokens,
+                 "--max-new-tokens is " << o.max_new_tokens << " (" << path_text(run)
+                                        << " has responses of " << limit
+                                        << " tokens); raise it or leave it out");
+  for (ReplayTrace& t : traces)
+    t.work.max_new_tokens = o.max_new_tokens > 0 ? o.max_new_tokens : limit;
+  return traces;
+}
+
+std::vector<ReplayResult> replay(const ReplayOptions& o) {
+  for (const auto& problem : o.problems()) TAPER_FAIL(ExitCode::kBadInput, "replay: " << problem);
+  const LatencyProfile profile = read_profile(o.profile);
+  if (!profile.is_complete())
+    TAPER_WARN(path_text(o.profile) << " is " << completeness_problem(profile));
+  const SimulatedMachine machine(profile);
+  const DivisorChain chain = DivisorChain::of(o.ranks > 0 ? o.ranks : machine.profile.ranks);
+  require_degrees(machine.profile, o.policy.degrees);
+  std::vector<int> degrees;
+  for (const int tp : o.policy.degrees.empty() ? machine.profile.degrees() : o.policy.degrees)
+    if (chain.has(tp)) degrees.push_back(tp);
+  std::vector<ReplayResult> results;
+  const auto add = [&](ReplayResult& result, const std::vector<ReplayTrace>& traces, int seed) {
+    PolicyOptions policy = o.policy;
+    policy.seed += static_cast<std::uint64_t>(seed);
+    result.runs.push_back(account(traces, policy, degrees, chain, machine, o.account));
+    add_run(result.summary, result.runs.back());
+  };
+  for (const std::string& run : o.runs) {
+    const auto traces = read_traces(run, o);
+    TAPER_VALIDATE(o.account.warm_up < std::ssize(traces),
+                   "--warm-up is " << o.account.warm_up << " (" << path_text(run) << " has "
+                                   << count_text(std::ssize(traces), "generation")
+                                   << "); make it smaller");
+    add(results.emplace_back(ReplayResult{run, {}, {}}), traces, 0);
+  }
+  for (const LengthLaw law : o.laws) {
+    ReplayResult& result = results.emplace_back(ReplayResult{to_string(law), {}, {}});
+    for (int seed = 0; seed < o.seeds; ++seed) {
+      std::vector<ReplayTrace> traces;
+      for (int i = 0; i < o.account.warm_up + o.iterations; ++i)
+        traces.push_back(described(law, seed, i, o));
+      add(result, traces, seed);
+    }
+  }
+  return results;
+}
+
+namespace {
+
+constexpr const char* kLegend = R"(
+lengths   the run or the law of lengths
+gener.    generations played
+faster    time saved against the best static layout
+room      time that the oracle saves, in generations where that is 2 % or more
+share     of the room that the policy saves
+rule      of the room that the best rule saves that one could have set by hand, chosen afterwards
+          for each run: change, or even out, as soon as so many sequences are left
+myopic    of the room that a rule saves which compares only staying with switching now
+switches  changes of layout
+false     those after which staying would have been faster
+missed    generations with room of which the policy saves less than half
+worse     mean loss against the best static layout, where there is a loss
+p95       95th percentile of the loss over the generations (negative: faster)
+below q   tails that ended before the lower / the upper quantile of their forecast
+)";
+
+}  // namespace
+
+std::string to_table(const std::vector<ReplayResult>& results) {
+  std::size_t width = 16;
+  for (const ReplayResult& r : results) width = std::max(width, r.name.size());
+  const int column = static_cast<int>(width);
+  std::string table = format_text("%-*s %6s %7s %7s %7s %7s %7s %8s %6s %6s %8s %8s %9s\n", column,
+                                  "lengths", "gener.", "faster", "room", "share", "rule", "myopic",
+                                  "switches", "false", "missed", "worse", "p95", "below q");
+  for (const ReplayResult& r : results) {
+    const AccountSummary& s = r.summary;
+    const auto percent = [](double x) { return 100.0 * x; };
+    const double all = static_cast<double>(std::max<std::int64_t>(1, s.static_ns));
+    const double n = std::max(1, s.forecasts);
+    table += format_text(
+        "%-*s %6d %6.2f%% %6.2f%% %6.1f%% %6.1f%% %6.1f%% %8d %6d %6d %7.3f%% %7.2f%% "
+        "%4.0f/%.0f%%\n",
+        column, r.name.c_str(), s.generations,
+        percent(static_cast<double>(s.static_ns - s.adaptive_ns) / all),
+        percent(static_cast<double>(s.room_ns) / all), percent(s.share()), percent(s.rule_share()),
+        percent(s.myopic_share()), s.switches, s.false_triggers, s.missed, percent(s.mean_slower()),
+        percent(s.slower_quantile(95)), percent(s.below_low / n), percent(s.below_high / n));
+  }
+  return table + kLegend;
+}
+
+std::string to_json_lines(const std::vector<ReplayResult>& results) {
+  std::string text;
+  for (const ReplayResult& r : results)
+    for (std::size_t run = 0; run < r.runs.size(); ++run)
+      for (const GenerationAccount& g : r.runs[run]) text += to_json(r, run, g).dump() + "\n";
+  return text;
+}
+
+}  // namespace taper

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "simulate/Account.hpp"
+#include "simulate/LengthLaw.hpp"
+
+namespace taper {
+
+// The layout policy on recorded or described lengths, on the machine of a profile. Nothing is
+// generated.
+struct ReplayOptions {
+  std::string profile;            // profile.h5
+  std::vector<std::string> runs;  // directories of runs, or rollout files
+  std::vector<LengthLaw> laws;    // where there are no runs
+  int seeds = 5;                  // runs per law
+  int iterations = 10;            // accounted, per run of a law
+  int sequences = 128;            // per iteration of a law
+  int prompt_tokens = 100;        // per sequence of a law
+  int max_new_tokens = 0;         // 0: 1024 of a law; the longest response of a recorded run
+  int max_running = 64;           // sequences in flight per rank
+  int ranks = 0;                  // 0: those of the profile
+  PolicyOptions policy;
+  AccountOptions account;
+
+  std::vector<std::string> problems() const;
+};
+
+// One row of the table: a recorded run or a law, with all its generations.
+struct ReplayResult {
+  std::string name;
+  std::vector<std::vector<GenerationAccount>> runs;  // by seed
+  AccountSummary summary;
+};
+
+// On one rank. Throws Error where a file is missing or damaged, or the profile lacks a degree.
+std::vector<ReplayResult> replay(const ReplayOptions& options);
+
+// The generations of a recorded run, by iteration; what its rollout files hold.
+std::vector<ReplayTrace> read_traces(const std::filesystem::path& run,
+                                     const ReplayOptions& options);
+
+// A table for people, and one JSON line per generation for scripts.
+std::string to_table(const std::vector<ReplayResult>& results);
+std::string to_json_lines(const std::vector<ReplayResult>& results);
+
+}  // namespace taper

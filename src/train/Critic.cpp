@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/Critic.hpp"
+
+#include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "instance/PolicyTokens.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOption = "Critic/Model Directory";
+
+// The files of the critic's model. Throws Error where it cannot judge the responses of `policy`.
+// Collective over the world.
+ModelFiles open_critic(const RunOptions& o, const ModelFiles& policy, const Ranks& ranks) {
+  ModelFiles files(o.critic_in_use().directory, kOption, {OutputHead::kScalar, o.seed});
+  require_policy_tokens(policy, files, ranks, kOption, "name a critic with the policy's tokenizer");
+  TAPER_VALIDATE(o.max_positions() <= files.config.max_positions,
+                 "Rollout/Max Prompt Tokens "
+                     << o.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
+                     << o.rollout.max_new_tokens
+                     << " are together longer than the critic's context ("
+                     << files.config.max_positions << " positions); lower one of them");
+  return files;
+}
+
+TrainPassOptions pass_options(const RunOptions& o) {
+  TrainPassOptions pass = o.pass_options();
+  pass.owner = {"critic", MemoryPhase::kCritic};
+  return pass;
+}
+
+TrainingModelOptions model_options(const RunOptions& o) {
+  const int tp = o.critic_in_use().tp;
+  return {o.model.type, tp, tp, pass_options(o), o.adamw, "critic"};
+}
+
+}  // namespace
+
+Critic::Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks)
+    : options_(options.critic_in_use()),
+      loss_(options.loss_in_use()),
+      ranks_(ranks),
+      positions_(options.max_positions()),
+      files_(open_critic(options, policy, ranks)),
+      model_(files_, ranks, model_options(options)),
+      pass_options_(pass_options(options)) {}
+
+void Critic::require_state_in(const fs::path& checkpoint) const {
+  (void)read_state_info(CheckpointStore::critic_state(checkpoint), files_);
+}
+
+void Critic::create(Arena& arena) {
+  model_.create(arena, files_.rope_table(static_cast<int>(positions_)));
+  const ScoreContext context{ranks_.exec,   model_.train_view(), model_.train_parallel(),
+                             model_.pass(), pass_options_,       {}};
+  const auto publish = [this] {
+    ranks_.progress.set_phase("publish");
+    model_.publish();
+    ranks_.progress.set_phase("update_critic");
+  };
+  trainer_ = std::make_unique<CriticTrainer>(
+      CriticTrainerOptions{options_.clip,
+                           loss_.aggregation,
+                           loss_.length_norm,
+                           {options_.schedule, options_.mini_batches, options_.epochs}},
+      TrainedModel{context, model_.dp_group(), model_.gradients(), model_.optimizer(), publish});
+}
+
+}  // namespace taper

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/RunOptions.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "train/Evaluation.hpp"
+
+namespace taper {
+namespace {
+
+std::vector<std::string> sorted(const std::set<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+// Whether what judges the run's responses can judge those to the prompts of a file.
+bool judges_files(const RunOptions& run) {
+  if (run.rewards.empty()) return run.rule != RewardRule::kTask;
+  return std::none_of(run.rewards.begin(), run.rewards.end(),
+                      [](const RewardOptions& r) { return r.kind == RewardKind::kTask; });
+}
+
+// Of a held-out set of a run.
+void add_problems(const std::string& name, const EvaluationSetOptions& set, const RunOptions& run,
+                  std::vector<std::string>& list) {
+  const std::string at = "Evaluation/Sets/" + name;
+  constexpr const char* kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  const bool is_taken = name == "score" || name == "final" || name == "reward";
+  if (is_taken || name.find_first_not_of(kLetters) != std::string::npos)
+    list.push_back(at +
+                   " has a name that cannot be part of a metric's (letters, digits, '-', '_' "
+                   "and '.', and none of score, final and reward); choose another");
+  if (!set.file.empty() && !set.task.empty())
+    list.push_back(at + " has both Prompt File and Task (it is one of them); remove one");
+  if (set.file.empty() && set.prompts == 0)
+    list.push_back(at + "/Prompts is 0 (an in-tree task has no end); set it");
+  if (!set.file.empty() && set.rule == RewardRule::kTask && !judges_files(run))
+    list.push_back(at +
+                   " needs Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed) for its "
+                   "Prompt File");
+  if (set.file.empty() && set.rule != RewardRule::kTask)
+    list.push_back(at +
+                   "/Reward Rule is not task, but there is no Prompt File; name one, or leave "
+                   "the rule at task");
+  if (!set.task.empty())
+    for (auto& problem : task_problems(set.task, at + "/Task")) list.push_back(std::move(problem));
+  if (set.samples > 1 && set.temperature == 0.0f)
+    list.push_back(at + "/Samples is " + std::to_string(set.samples) +
+                   " and Temperature 0 (greedy samples of a prompt are all the same); set a "
+                   "temperature above 0, or Samples to 1");
+  if (set.max_new_tokens > run.rollout.max_new_tokens)
+    list.push_back(at + "/Max New Tokens is " + std::to_string(set.max_new_tokens) +
+                   " and Rollout/Max New Tokens " + std::to_string(run.rollout.max_new_tokens) +
+                   " (memory is planned for the latter); lower the one or raise the other");
+}
+
+// Of settings of the algorithm with each other and with the rollout.
+std::vector<std::string> algorithm_problems(const RunOptions& o) {
+  std::vector<std::string> list;
+  const bool alone = o.rollout.samples < 2;
+  if (alone && o.experience.advantage.compares_groups())
+    list.push_back(
+        "Rollout/Samples Per Prompt is 1 (the Algorithm/Estimator compares the samples of a "
+        "prompt, "
+        "so one is too few); raise it, or set the estimator to reinforce++ or gae");
+  if (alone && o.dynamic.on)
+    list.push_back(
+        "Algorithm/Dynamic Sampling is on and Rollout/Samples Per Prompt is 1 (the scores of one "
+        "sample cannot differ); raise it, or switch dynamic sampling off");
+  const bool only_shapes =
+      !o.rewards.empty() && std::all_of(o.rewards.begin(), o.rewards.end(),
+                                        [](const RewardOptions& r) { return is_shaping(r.kind); });
+  if (o.dynamic.on && only_shapes)
+    list.push_back(
+        "Algorithm/Dynamic Sampling is on and Rewards has nothing but length, overlong and "
+        "repetition (which it does not look at: no prompt would be worth training); add a reward "
+        "for what responses say, or switch dynamic sampling off");
+  const auto& correction = o.experience.correction;
+  if (o.loss.needs_sequences() && (correction.weights == ImportanceLevel::kToken ||
+                                   correction.rejection == RejectionLevel::kToken))
+    list.push_back(
+        "Algorithm/Importance Weights and Algorithm/Rejection must not be token where "
+        "Algorithm/Policy Loss is gspo (its ratio is one of whole sequences); set them to "
+        "sequence, "
+        "geometric or none");
+  return list;
+}
+
+}  // namespace
+
+PolicyLossOptions RunOptions::loss_in_use() const {
+  PolicyLossOptions used = loss;
+  used.kl_coef = experience.kl.in_loss() ? experience.kl.coef : 0.0;
+  used.kl = experience.kl.estimator;
+  if (used.length_norm == 0.0) used.length_norm = rollout.max_new_tokens;
+  return used;
+}
+
+TrainPassOptions RunOptions::pass_options() const {
+  TrainPassOptions pass;
+  pass.max_rows = std::max(training.max_tokens, static_cast<int>(max_positions()));
+  pass.checkpointing = training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+  return pass;
+}
+
+CriticOptions RunOptions::critic_in_use() const {
+  CriticOptions used = critic;
+  if (used.directory.empty()) used.directory = model.directory;
+  if (used.tp == 0 || !has_critic()) used.tp = training.tp;
+  if (used.mini_batches == 0) used.mini_batches = training.mini_batches;
+  if (used.epochs == 0) used.epochs = training.epochs;
+  return used;
+}
+
+namespace {
+
+// Of settings of the critic with those of the policy.
+std::vector<std::string> critic_problems(const RunOptions& o) {
+  std::vector<std::string> list;
+  if (!o.has_critic()) {
+    if (!o.critic.directory.empty())
+      list.push_back(
+          "Critic/Model Directory is set, but Algorithm/Estimator has no critic (gae has one); set "
+          "the estimator to gae, or leave the directory out");
+    return list;
+  }
+  if (o.critic.mini_batches > o.rollout.prompts)
+    list.push_back("Critic/Mini Batches is " + std::to_string(o.critic.mini_batches) +
+                   " and Rollout/Prompts " + std::to_string(o.rollout.prompts) +
+                   " (the samples of a prompt stay in one mini-batch); lower the one or raise the "
+                   "other");
+  return list;
+}
+
+// Whether what responses are held against is there for them.
+std::vector<std::string> truth_problems(const RunOptions& o) {
+  std::vector<std::string> list;
+  const bool file = !o.data.prompts.empty();
+  if (o.rewards.empty()) {
+    if (file && o.rule == RewardRule::kTask)
+      list.push_back(
+          "Data/Prompts needs Data/Reward Rule (exact, gsm8k-strict, gsm8k-flexible or boxed), or "
+          "Rewards");
+    if (!file && o.rule != RewardRule::kTask)
+      list.push_back(
+          "Data/Reward Rule is not task, but there are no Data/Prompts (answers to in-tree tasks "
+          "fit no other rule); name a prompt file, or leave the rule at task");
+    return list;
+  }
+  if (o.rule != RewardRule::kTask)
+    list.push_back(
+        "Data/Reward Rule and Rewards are both set (Rewards alone count); give the rule as a "
+        "reward of that Kind");
+  for (const RewardOptions& r : o.rewards)
+    if (const auto rule = rule_of(r.kind); rule && file == (*rule == RewardRule::kTask))
+      list.push_back("Rewards/" + r.name + "/Kind " +
+                     (file ? "is task, which only in-tree tasks have (there are Data/Prompts)"
+                           : "does not fit the in-tree tasks (their kind is task)"));
+  return list;
+}
+
+std::vector<std::string> reward_problems(const RunOptions& o) {
+  std::vector<std::string> list;
+  for (const RewardOptions& r : o.rewards) {
+    const int limit = r.overlong.limit > 0 ? r.overlong.limit : o.rollout.max_new_tokens;
+    if (r.kind == RewardKind::kOverlong && r.overlong.buffer > limit)
+      list.push_back("Rewards/" + r.name + "/Buffer is " + std::to_string(r.overlong.buffer) +
+                     ", more than the limit of " + std::to_string(limit) +
+                     " tokens (every response would be punished)");
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<RewardOptions> RunOptions::judged_by() const {
+  std::vector<RewardOptions> list(rewards.begin(), rewards.end());
+  if (list.empty()) {
+    list.emplace_back().name = "score";
+    list.back().kind = kind_of(rule);
+  }
+  for (RewardOptions& r : list)
+    if (r.overlong.limit == 0) r.overlong.limit = rollout.max_new_tokens;
+  return list;
+}
+
+std::vector<std::string> RunOptions::problems() const {
+  std::vector<std::string> list = algorithm_problems(*this);
+  for (const auto& more : {critic_problems(*this), truth_problems(*this), reward_problems(*this)})
+    list.insert(list.end(), more.begin(), more.end());
+  if (training.mini_batches > rollout.prompts)
+    list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +
+                   " and Rollout/Prompts " + std::to_string(rollout.prompts) +
+                   " (the samples of a prompt stay in one mini-batch); lower the one or raise the "
+                   "other");
+  if (!rollout.lengths.empty() && std::filesystem::path(rollout.lengths).lexically_normal() ==
+                                      std::filesystem::path(output).lexically_normal())
+    list.push_back("Rollout/Lengths and Output/Directory are both " + output +
+                   " (the run would replace the lengths it takes); name another run");
+  if (evaluation.every > 0 && evaluation.sets.empty() && !data.prompts.empty() &&
+      data.evaluation_prompts.empty())
+    list.push_back(
+        "Evaluation/Every is " + std::to_string(evaluation.every) +
+        ", but Data/Evaluation Prompts is not set (evaluations need held-out prompts "
+        "beside Data/Prompts); set it, name Evaluation/Sets, or set Evaluation/Every to 0");
+  for (const auto& [name, set] : evaluation.sets) add_problems(name, set, *this, list);
+  const BestOptions& best = evaluation.best;
+  if (best.patience > 0 && best.metric.empty())
+    list.push_back("Evaluation/Patience is " + std::to_string(best.patience) +
+                   ", but Evaluation/Best By is not set (the figure that must get better); set "
+                   "it, or Evaluation/Patience to 0");
+  if (!best.metric.empty() && !evaluation.is_on())
+    list.push_back("Evaluation/Best By is " + best.metric +
+                   ", but Evaluation/Every is 0 (nothing is evaluated); set it to the iterations "
+                   "between evaluations");
+  else if (!best.metric.empty() && !Evaluation::figures(evaluation).contains(best.metric))
+    list.push_back("Evaluation/Best By is " + best.metric +
+                   ", which no evaluation gives; the figures are " +
+                   join(sorted(Evaluation::figures(evaluation))));
+  return list;
+}
+
+}  // namespace taper

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/RunOptions_params.hpp"
+
+#include "data/DataOptions_params.hpp"
+#include "instance/ModelOptions_params.hpp"
+#include "optim/OptimizerOptions_params.hpp"
+#include "reward/RewardOptions_params.hpp"
+#include "rollout/RolloutOptions_params.hpp"
+#include "run/JobOptions_params.hpp"
+#include "train/Preset.hpp"
+
+namespace taper {
+namespace {
+
+void describe_advantages(param::Section& s, AdvantageOptions& o) {
+  s.choice("Estimator", o.estimator, "How rewards become advantages", named_estimators());
+  s.choice("Advantage Normalization", o.normalization,
+           "What advantages are divided by; default: as the estimator has it",
+           named_normalizations());
+  s.number("Gamma", o.gamma, "Discount of later rewards, for gae and reinforce++")
+      .above(0)
+      .at_most(1);
+  s.number(
+       "Lambda", o.lambda,
+       "Of gae: how far rewards count instead of the critic's values; 0: only to the next token")
+      .between(0, 1);
+}
+
+void describe_loss(param::Section& s, PolicyLossOptions& o) {
+  s.choice("Policy Loss", o.kind, "Loss of a token", named_policy_losses());
+  s.number("Clip Low", o.clip_low, "Probability ratios are clipped below 1 - this").at_least(0);
+  s.number("Clip High", o.clip_high, "Probability ratios are clipped above 1 + this").at_least(0);
+  s.number("Dual Clip", o.dual_clip,
+           "Bound of the ppo loss for negative advantages, in multiples of them; 0 is off")
+      .at_least(0);
+  s.number("Entropy Coefficient", o.entropy_coef, "Weight of the entropy bonus").at_least(0);
+  s.choice("Loss Aggregation", o.aggregation, "How token losses become one number",
+           named_aggregations());
+  s.number("Length Norm", o.length_norm,
+           "Constant length of seq-mean-token-sum-norm; 0: Rollout/Max New Tokens")
+      .at_least(0);
+  s.check([&o] { return o.problems(); });
+}
+
+void describe_kl(param::Section& s, KlOptions& o) {
+  s.number("KL Coefficient", o.coef, "Weight of the KL to the reference model; 0: no reference")
+      .at_least(0);
+  s.choice("KL Estimator", o.estimator, "Per-token KL estimate", named_kl_estimators());
+  s.choice("KL In", o.place,
+           "Where the KL counts: as a term of the loss, or in each token's reward",
+           {{"loss", KlPlace::kLoss}, {"reward", KlPlace::kReward}});
+  s.choice("KL Control", o.control, "Whether the coefficient of the KL in the reward adapts",
+           {{"fixed", KlControl::kFixed}, {"adaptive", KlControl::kAdaptive}});
+  s.number("KL Target", o.target, "KL that the adaptive control aims at").above(0);
+  s.number("KL Horizon", o.horizon, "Samples over which the adaptive control acts").above(0);
+  s.check([&o] { return o.problems(); });
+}
+
+void describe_correction(param::Section& s, RolloutCorrectionOptions& o) {
+  s.choice("Importance Weights", o.weights,
+           "Weight of the policy loss by the ratio of trained and drawing probability",
+           named_importance_levels());
+  s.number("Importance Cap", o.cap, "Largest importance weight").above(0);
+  s.flag("Importance Normalization", o.normalize, "Divide importance weights by their mean");
+  s.choice("Rejection", o.rejection, "Whose ratio leaves out tokens or sequences outside a band",
+           named_rejection_levels());
+  s.number("Rejection Low", o.low, "Lower end of the band").at_least(0);
+  s.number("Rejection High", o.high, "Upper end of the band").above(0);
+  s.check([&o] { return o.problems(); });
+}
+
+void describe_algorithm(param::Section& schema, RunOptions& o) {
+  auto s = schema.section("Algorithm", "Advantages and the loss of the policy");
+  s.choice("Preset", o.preset,
+           "Named algorithm: sets what the run file does not set itself (doc/algorithms.md)",
+           named_presets());
+  describe_advantages(s, o.experience.advantage);
+  s.check([&o] { return o.experience.advantage.problems(); });
+  describe_loss(s, o.loss);
+  s.flag("Mask Truncated", o.experience.mask_truncated,
+         "Responses that ended at the length limit carry no loss");
+  describe_kl(s, o.experience.kl);
+  describe_correction(s, o.experience.correction);
+  s.flag("Dynamic Sampling", o.dynamic.on,
+         "Train only prompts whose samples differ in score, and generate until there are enough");
+  s.integer("Max Rounds", o.dynamic.max_rounds,
+            "Generations per iteration, at most; what is missing then are prompts whose samples do "
+            "not differ")
+      .at_least(1);
+}
+
+void describe_critic(param::Section& schema, CriticOptions& o) {
+  auto s = schema.section("Critic", "The critic, where Algorithm/Estimator is gae");
+  s.text("Model Directory", o.directory,
+         "Hugging Face directory to start from: a reward model, or a language model, which gets a "
+         "new head; empty: Model/Directory");
+  describe_schedule(s, o.schedule, ScheduleEnd::kGiven, "Critic");
+  s.integer("Tensor Parallel", o.tp,
+            "Ranks per replica of the critic; 0: as the policy in training")
+      .at_least(0);
+  s.integer("Mini Batches", o.mini_batches,
+            "Optimizer steps per epoch over a rollout; 0: as the policy")
+      .at_least(0);
+  s.integer("Epochs", o.epochs, "Passes over a rollout; 0: as the policy").at_least(0);
+  s.integer("Warmup Iterations", o.warmup,
+            "Iterations at the start of the run in which the critic learns and the policy does not")
+      .at_least(0);
+  s.number("Value Clip", o.clip, "Values learn within this of those of the rollout; 0 is off")
+      .at_least(0);
+}
+
+void describe_evaluation_set(param::Section s, EvaluationSetOptions& o) {
+  s.text("Prompt File", o.file, "JSONL file of held-out prompts; empty: held-out items of a task");
+  s.text("Task", o.task, "In-tree task, where no file is given; empty: Data/Task");
+  s.choice("Reward Rule", o.rule,
+           "How responses to the file's prompts are judged; task: as Data/Reward Rule says",
+           named_reward_rules());
+  s.integer("Prompts", o.prompts, "The first so many; 0: all of a file").at_least(0);
+  s.integer("Samples", o.samples, "Responses per prompt, the k of avg@k, pass@k and maj@k")
+      .between(1, 65535);
+  s.number("Temperature", o.temperature, "0 is greedy").at_least(0);
+  s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
+  s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
+  s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
+      .between(0, 1);
+  s.number("Repetition Penalty", o.repetition_penalty,
+           "Divides (negative ones: multiplies) the logits of ids that are there already; 1 is off")
+      .above(0);
+  s.integer("Max New Tokens", o.max_new_tokens, "Longest response; 0: Rollout/Max New Tokens")
+      .at_least(0);
+}
+
+void describe_evaluation(param::Section& schema, EvaluationOptions& o) {
+  auto e = schema.section("Evaluation", "Held-out figures during the run");
+  e.integer("Every", o.every, "Iterations between evaluations; 0 is off").at_least(0);
+  e.integer("Prompts", o.prompts, "Held-out prompts, where no sets are named").at_least(1);
+  e.number("Temperature", o.temperature, "0 is greedy; where no sets are named").at_least(0);
+  e.text("Best By", o.best.metric,
+         "Figure by which the best checkpoint is kept (the larger the better), e.g. "
+         "val/score/mean or val/NAME/avg@4; empty: none is");
+  e.integer("Patience", o.best.patience,
+            "Evaluations without progress of that figure after which the run ends; 0: never")
+      .at_least(0);
+  e.number("Min Delta", o.best.min_delta, "Progress is by more than this").at_least(0);
+  e.entries("Sets", "Held-out sets, a section for each name: val/NAME/avg@k, ...",
+            [&o](param::Section set, const std::string& name, const param::Section::Peek&) {
+              describe_evaluation_set(std::move(set), o.sets[name]);
+            });
+}
+
+}  // namespace
+
+void describe(param::Section& schema, RunOptions& o) {
+  auto run = describe_run(schema, o.seed, o.hang_seconds);
+  describe_deadline(run, o.deadline_margin);
+  describe_model(schema, o.model);
+  describe_data(schema, o.data);
+  schema.section("Data").choice("Reward Rule", o.rule,
+                                "How a response is scored where there are no Rewards",
+                                named_reward_rules());
+  describe_rewards(schema, o.rewards);
+  describe_rollout(schema, o.rollout);
+  describe_algorithm(schema, o);
+  auto t = schema.section("Training", "The update of the weights");
+  t.integer("Iterations", o.training.iterations, "Iterations of the run").at_least(1);
+  t.integer("Mini Batches", o.training.mini_batches, "Optimizer steps per epoch over a rollout")
+      .at_least(1);
+  t.integer("Epochs", o.training.epochs, "Passes over a rollout").at_least(1);
+  describe_passes(t, o.training);
+  describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
+  describe_critic(schema, o.critic);
+  describe_evaluation(schema, o.evaluation);
+  auto c = schema.section("Checkpoint", "Saved states");
+  c.integer("Every", o.checkpoint.every, "Iterations between checkpoints; 0: only at the end")
+      .at_least(0);
+  c.integer("Keep", o.checkpoint.keep, "Newest checkpoints that are kept").at_least(1);
+  auto out = schema.section("Output", "Where results go");
+  out.text("Directory", o.output, "run.h5, rollouts, metrics.jsonl, checkpoints").not_empty();
+  schema.check([&o] { return o.problems(); });
+}
+
+}  // namespace taper

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/SftJob.hpp"
+
+#include <cmath>
+
+#include "base/Random.hpp"
+#include "base/Text.hpp"
+#include "comm/Collectives.hpp"
+#include "rl/MicroBatch.hpp"
+
+namespace taper {
+namespace {
+
+std::vector<int> input_lengths(const std::vector<TokenExample>& examples) {
+  std::vector<int> lengths;
+  lengths.reserve(examples.size());
+  for (const TokenExample& e : examples) lengths.push_back(e.length() - 1);
+  return lengths;
+}
+
+std::int64_t targets_of(const std::vector<TokenExample>& examples) {
+  std::int64_t count = 0;
+  for (const TokenExample& e : examples) count += e.targets();
+  return count;
+}
+
+// The examples that this rank computes, packed into micro-batches; `each` gets their indices too.
+template <class Each>
+void for_each_batch(const std::vector<TokenExample>& examples, const TrainPassOptions& pass,
+                    const Group& dp, const Each& each) {
+  for (const auto& members : micro_batches_of(input_lengths(examples), dp.size(), dp.rank(),
+                                              pass.max_rows, pass.max_sequences)) {
+    PackedSamples packed;
+    for (const int i : members) packed.add(examples[i].tokens, examples[i].answers);
+    each(packed, members);
+  }
+}
+
+}  // namespace
+
+SftJob::SftJob(const SftOptions& options, const Ranks& ranks)
+    : TuningJob(options, ranks, {}),
+      options_(options),
+      source_(options, files(), pass_options().max_rows) {
+  if (options.data.files.empty()) files().require_tokenizer("examples are texts");
+  require_equal(ranks, "the examples", std::to_string(source_.fingerprint()));
+}
+
+TuningJob::Batch SftJob::accumulate(std::uint64_t& next) {
+  const auto examples = source_.next_batch(next);
+  const auto targets = static_cast<double>(targets_of(examples));
+  const HeadOptions head{files().valid_ids(), 1.0f};
+  const TokenSlope slope{-1.0f / static_cast<float>(targets), 0.0f};
+  double loss = 0;
+  const auto add_loss = [&](std::size_t, float log_prob, float) {
+    loss -= log_prob;
+    return slope;
+  };
+  const auto& parallel = model().train_parallel();
+  for_each_batch(
+      examples, pass_options(), model().dp_group(),
+      [&](const PackedSamples& packed, const std::vector<int>&) {
+        model().pass().forward(ranks().exec, model().train_view(), parallel, packed.sequences);
+        model().pass().backward(ranks().exec, model().train_view(), parallel, packed.rows,
+                                packed.targets, head, add_loss, model().gradients());
+      });
+  std::vector<double> total{loss};
+  all_reduce_ordered_sum(model().dp_group(), total);
+  Batch batch{{{"train/loss", total.front() / targets},
+               {"train/examples", static_cast<double>(examples.size())},
+               {"train/target_tokens", targets}},
+              0};
+  if (source_.examples() > 0) batch.figures.emplace_back("train/epoch", source_.epochs(next));
+  for (const TokenExample& e : examples) batch.tokens += e.length();
+  return batch;
+}
+
+MetricValues SftJob::validate() {
+  const auto& examples = source_.validation();
+  // A sum per example, and these in their order: who computed which does not matter.
+  std::vector<double> sums(examples.size(), 0.0);
+  for_each_batch(examples, pass_options(), model().dp_group(),
+                 [&](const PackedSamples& packed, const std::vector<int>& members) {
+                   std::vector<float> log_probs(packed.rows.size());
+                   model().pass().forward(ranks().exec, model().train_view(),
+                                          model().train_parallel(), packed.sequences);
+                   model().pass().log_probs(ranks().exec, model().train_view(),
+                                            model().train_parallel(), packed.rows, packed.targets,
+                                            {files().valid_ids(), 1.0f}, log_probs, {});
+                   auto next = log_probs.begin();
+                   for (const int i : members)
+                     for (int k = 0; k < examples[i].targets(); ++k) sums[i] -= *next++;
+                 });
+  all_reduce_ordered_sum(model().dp_group(), sums);
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return {{"val/loss", total / static_cast<double>(targets_of(examples))}};
+}
+
+std::string SftJob::train_text(const ValueOf& value) const {
+  return format_text("loss %.4f", value("train/loss"));
+}
+
+std::string SftJob::held_out_text(const ValueOf& value) const {
+  const double loss = value("val/loss");
+  return std::isnan(loss) ? "" : format_text("held-out loss %.4f", loss);
+}
+
+std::string SftJob::examples_text() const {
+  if (source_.examples() == 0) return "";
+  return count_text(source_.examples(), "example") + ", " +
+         std::to_string(source_.validation().size()) + " held out";
+}
+
+// Normal weights of deviation 0.02, scaled down where a layer adds to the residual stream; norms
+// are one. A pure function of seed and piece, so the same for any number of ranks.
+void SftJob::draw_weights() {
+  const CounterRandom random(options_.seed);
+  const ParamTable& table = files().table;
+  const double residual = 1.0 / std::sqrt(2.0 * table.config().layers);
+  auto& optimizer = model().optimizer();
+  for (const auto& piece : optimizer.owned()) {
+    float* values = optimizer.master().data() + (piece.offset - optimizer.begin());
+    const int index = table.tensor_of_piece(piece.id), unit = piece.id - table.first_piece(index);
+    const ParamTensor& tensor = table.tensors()[index];
+    const bool adds = tensor.role == ParamRole::kOutput || tensor.role == ParamRole::kDown;
+    for (std::int64_t i = 0; i < piece.size; ++i) {
+      const RandomKey key{RandomPurpose::kInit,          0, static_cast<std::uint64_t>(piece.id), 0,
+                          static_cast<std::uint64_t>(i), 0};
+      const bool norm = tensor.kind == ShardKind::kReplicated;
+      const bool padding = table.is_padding(index, unit, static_cast<int>(i / tensor.columns));
+      const double scale = padding ? 0.0 : 0.02 * (adds ? residual : 1.0);
+      values[i] = norm ? 1.0f : static_cast<float>(scale * random.normal(key));
+    }
+  }
+  model().publish();
+}
+
+}  // namespace taper

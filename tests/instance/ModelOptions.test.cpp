@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "instance/ModelOptions.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+
+using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+// Exactly one problem, which names all the words.
+void check_problem(const std::vector<std::string>& problems,
+                   const std::vector<const char*>& words) {
+  REQUIRE(problems.size() == 1);
+  for (const char* word : words) CHECK_THAT(problems.front(), ContainsSubstring(word));
+}
+
+}  // namespace
+
+TEST_CASE("a model that is not set is told, also where the working directory is gone") {
+  namespace fs = std::filesystem;
+  const fs::path before = fs::current_path();
+  check_problem(ModelOptions().problems(), {"Model/Directory is not set", "working directory, /"});
+  const fs::path gone = fs::temp_directory_path() / ("taper-gone-" + std::to_string(::getpid()));
+  fs::create_directories(gone);
+  fs::current_path(gone);
+  fs::remove(gone);
+  std::vector<std::string> problems;
+  CHECK_NOTHROW(problems = ModelOptions().problems());
+  fs::current_path(before);
+  check_problem(problems, {"Model/Directory is not set", "check the path"});
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/Policy.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <deque>
+
+#include "base/Error.hpp"
+#include "simulate/LengthLaw.hpp"
+#include "simulate/Simulator.hpp"
+#include "support/synthetic_profile.hpp"
+
+using namespace taper;
+
+namespace {
+
+LatencyProfile tcp(const std::vector<int>& degrees) {
+  return test::synthetic_profile(test::small_model_tcp(), degrees);
+}
+
+Workload workload(int sequences, std::int64_t iteration = 0) {
+  Workload work;
+  work.iteration = iteration;
+  work.sequences = sequences;
+  work.prompt_tokens = 100 * sequences;
+  work.max_new_tokens = 1024;
+  return work;
+}
+
+ReplayTrace trace(LengthLaw law, std::int64_t iteration, int sequences) {
+  ReplayTrace t{workload(sequences, iteration), {}};
+  const auto lengths = draw_lengths(law, 7, iteration, sequences, t.work.max_new_tokens);
+  for (int i = 0; i < sequences; ++i) t.outcomes.push_back({i, 100, lengths[i], false});
+  return t;
+}
+
+// Two sequences of very different age on the first of four ranks, all others idle.
+Snapshot tail(const Layout& layout) {
+  Snapshot s{layout, std::vector<ReplicaSnapshot>(layout.groups().size()), 2'000'000'000, 30, 0};
+  ReplicaSnapshot& r = s.replicas.front();
+  r.lengths[length_bucket(300)] = 2;
+  r.response = 600;
+  r.context = 800;
+  r.longest = 400;
+  return s;
+}
+
+std::vector<SequenceState> exact(const Snapshot&) {
+  return {{3, 0, 390, 100, 290, 1024}, {8, 0, 410, 100, 310, 1024}};
+}
+
+}  // namespace
+
+TEST_CASE("bad options and missing degrees are refused") {
+  const DivisorChain chain = DivisorChain::of(4);
+  PolicyOptions options;
+  CHECK_NOTHROW(Policy(tcp({1, 2}), chain, options));
+  options.degrees = {1, 4};
+  CHECK_THROWS_AS(Policy(tcp({1, 2}), chain, options), Error);
+  CHECK_THROWS_AS(Policy(tcp({8}), chain, PolicyOptions{}), Error);
+  options = {};
+  options.scenarios = 5;
+  CHECK(options.problems().size() == 1);
+  CHECK_THROWS_AS(Policy(tcp({1, 2}), chain, options), Error);
+  options = {};
+  options.consult_ns = 0;
+  CHECK(options.problems() ==
+        std::vector<std::string>{"the period of consultation must be positive"});
+}
+
+TEST_CASE("the initial layout can be fixed, else follows from profile and lengths") {
+  const DivisorChain chain = DivisorChain::of(2);
+  PolicyOptions options;
+  options.initial = "2x1";
+  CHECK(Policy(tcp({1, 2}), chain, options).begin(workload(128)) == Layout::uniform(2, chain));
+  options.initial = "";
+  CHECK(Policy(tcp({1, 2}), chain, options).begin(workload(128)) == Layout::uniform(1, chain));
+  // A single sequence is a tail from the start.
+  CHECK(Policy(tcp({1, 2}), chain, options).begin(workload(1)) == Layout::uniform(2, chain));
+}
+
+TEST_CASE("every rank gets the same answers, bit for bit") {
+  const DivisorChain chain = DivisorChain::of(4);
+  const SimulatedMachine machine(tcp({1, 2, 4}));
+  const PolicyOptions options;
+  std::vector<Policy> ranks;
+  for (int i = 0; i < 3; ++i) ranks.emplace_back(machine.profile, chain, options);
+  int acts = 0;
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    const ReplayTrace t = trace(LengthLaw::kHeavyTail, iteration, 64);
+    for (Policy& p : ranks) CHECK(p.begin(t.work) == ranks[0].begin(t.work));
+    // A rank that becomes a leader takes the state over from another one.
+    ranks[2].load(ranks[0].save());
+    std::deque<LayoutShape> shapes{resolve(Layout::uniform(1, chain), machine.steps)};
+    GenerationRun run = start_replay(t, shapes.front(), machine.cost);
+    for (std::int64_t now = 50'000'000, k = 0; run.alive() > 0; now += 50'000'000) {
+      run.advance(now);
+      if (run.alive() == 0) break;
+      const Snapshot snapshot = run.snapshot(k++);
+      const Decision first = ranks[0].decide(snapshot);
+      for (std::size_t i = 1; i < ranks.size(); ++i) {
+        const Decision other = ranks[i].decide(snapshot);
+        REQUIRE(other.hash == first.hash);
+        REQUIRE(other.plan == first.plan);
+        REQUIRE(other.reason == first.reason);
+      }
+      acts += first.act;
+    }
+    for (Policy& p : ranks) p.finish(t.outcomes, run.clock());
+    CHECK(ranks[1].save() == ranks[0].save());
+    CHECK(ranks[2].save() == ranks[0].save());
+  }
+  CHECK(acts > 0);
+}
+
+TEST_CASE("from every layout to every other") {
+  const DivisorChain chain = DivisorChain::of(4);
+  for (const int before : {1, 2, 4})
+    for (const int after : {1, 2, 4}) {
+      if (before == after) continue;
+      CAPTURE(before, after);
+      // The degree to go to is fast, all others are slow.
+      LatencyProfile profile = tcp({1, 2, 4});
+      for (StepSample& s : profile.steps)
+        if (s.tp != after) s.time_ns *= 20;
+      PolicyOptions options;
+      options.repack = false;
+      Policy policy(profile, chain, options);
+      policy.begin(workload(64));
+      const Snapshot snapshot = tail(Layout::uniform(before, chain));
+      const Decision decision = policy.decide(snapshot);
+      CHECK(decision.act);
+      CHECK(decision.plan == Plan{Layout::uniform(after, chain)});
+      const auto list = exact(snapshot);
+      const Confirmation confirmed = policy.confirm(decision.plan, snapshot, list);
+      CHECK(confirmed.act);
+      REQUIRE(confirmed.moves.size() == list.size());
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        CHECK(confirmed.moves[i].id == list[i].id);
+        CHECK(confirmed.moves[i].from == 0);
+        CHECK((after == 4 || confirmed.moves[i].to < 4 / after));
+      }
+      CHECK(confirmed.cost.kv_bytes > 0);
+      // And back: the policy stays where it is fast.
+      policy.switched(decision.plan, confirmed.cost.total());
+      CHECK_FALSE(policy.decide(tail(Layout::uniform(after, chain))).act);
+    }
+}
+
+TEST_CASE("a mode that must not act does not, and says what it would do") {
+  const DivisorChain chain = DivisorChain::of(4);
+  PolicyOptions options;
+  options.mode = PolicyMode::kAdvise;
+  Policy advisor(tcp({1, 2, 4}), chain, options);
+  advisor.begin(workload(64));
+  const Decision advice = advisor.decide(tail(Layout::uniform(1, chain)));
+  CHECK_FALSE(advice.act);
+  CHECK(advice.plan.layout != Layout::uniform(1, chain));
+  CHECK(advice.reason == "switching pays");
+  options.mode = PolicyMode::kStatic;
+  Policy fixed(tcp({1, 2, 4}), chain, options);
+  fixed.begin(workload(64));
+  CHECK(fixed.decide(tail(Layout::uniform(1, chain))).prices.empty());
+}
+
+TEST_CASE("a switch that does not fit in the cache is not confirmed") {
+  const DivisorChain chain = DivisorChain::of(4);
+  Policy policy(tcp({1, 2, 4}), chain, PolicyOptions{});
+  Workload work = workload(64);
+  work.kv_blocks = {{1, 20}, {2, 20}, {4, 13}};  // the sequences need 7 + 7
+  policy.begin(work);
+  const Snapshot snapshot = tail(Layout::uniform(1, chain));
+  const Confirmation c = policy.confirm({Layout::uniform(4, chain)}, snapshot, exact(snapshot));
+  CHECK_FALSE(c.act);
+  CHECK(c.reason == "it does not fit in the KV cache");
+  CHECK(policy.confirm({Layout::uniform(2, chain)}, snapshot, exact(snapshot)).act);
+}
+
+TEST_CASE("what ended before the meeting counts") {
+  const DivisorChain chain = DivisorChain::of(4);
+  Policy policy(tcp({1, 2, 4}), chain, PolicyOptions{});
+  policy.begin(workload(64));
+  const Snapshot snapshot = tail(Layout::uniform(1, chain));
+  CHECK_FALSE(policy.confirm({Layout::uniform(4, chain)}, snapshot, {}).act);
+  // One token before the limit there is nothing left to save.
+  const std::vector<SequenceState> last{{3, 0, 1123, 100, 1023, 1024}};
+  const Confirmation c = policy.confirm({Layout::uniform(4, chain)}, snapshot, last);
+  CHECK_FALSE(c.act);
+  CHECK(c.reason == "it no longer pays");
+}
+
+TEST_CASE("a damaged state is refused") {
+  Policy policy(tcp({1, 2}), DivisorChain::of(2), PolicyOptions{});
+  auto words = policy.save();
+  CHECK_NOTHROW(policy.load(words));
+  words.pop_back();
+  CHECK_THROWS_AS(policy.load(words), Error);
+  CHECK_THROWS_AS(policy.load({}), Error);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reward/Judge.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+
+#include "base/Error.hpp"
+#include "rollout/Generation.hpp"
+#include "support/Scratch.hpp"
+#include "support/TestRanks.hpp"
+
+using namespace taper;
+using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using Catch::Matchers::WithinAbs;
+
+namespace {
+
+RewardOptions reward(const std::string& name, RewardKind kind, double weight = 1.0) {
+  RewardOptions o;
+  o.name = name;
+  o.kind = kind;
+  o.weight = weight;
+  return o;
+}
+
+// Workers of tests/reward/worker.sh: 0.5 for a response, but for "bad".
+RewardOptions command(const std::string& kind, OnError on_error) {
+  RewardOptions o = reward("judge", RewardKind::kCommand);
+  o.command.command = {TAPER_GOLDEN_DIR "/../reward/worker.sh", kind};
+  o.command.on_error = on_error;
+  o.command.retries = 0;
+  o.command.timeout = 20;
+  o.command.components = {"style"};
+  return o;
+}
+
+// Two prompts of four responses each, which the ranks have made in turn.
+struct Fixture : TestRanks {
+  Scratch scratch;
+  Spawner spawner;
+  ModelFiles files{TAPER_DATA_DIR "/model"};
+  std::vector<Prompt> prompts{{{}, "7", "one", ""}, {{}, "8", "two", ""}};
+  std::vector<std::string> texts{"#7", "#8", "bad", "#7#7", "#7", "#8", "##8", "x"};
+
+  std::vector<Sample> judge(const std::vector<RewardOptions>& rewards,
+                            MetricValues* metrics = nullptr,
+                            const std::function<bool()>& stop = {}) {
+    Judge judge(rewards, files, ranks, &spawner, (scratch / "logs").string());
+    judge.require_judges();
+    judge.start_workers(ranks.rank() == 0 ? Judge::Need::kSure : Judge::Need::kPossible);
+    auto samples = answer(judge, 0, stop);
+    if (metrics != nullptr) *metrics = judge.metrics("reward");
+    return samples;
+  }
+
+  // Has the prompts answered and judged, under the ordinals from first_ordinal on.
+  std::vector<Sample> answer(Judge& judge, int first_ordinal,
+                             const std::function<bool()>& stop = {}) {
+    judge.begin(prompts, first_ordinal);
+    std::vector<Sample> mine;
+    for (int i = ranks.rank(); i < 8; i += ranks.size()) {
+      Completion c;
+      c.ordinal = first_ordinal + i / 4;
+      c.sample = i % 4;
+      const auto ids = files.tokenizer().encode(texts[i], AddSpecial::kNo);
+      c.response.assign(ids.begin(), ids.end());
+      c.prompt = {1};
+      judge.submit(c);
+      mine.push_back(as_sample(std::move(c)));
+    }
+    return judge.finish(std::move(mine), stop);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the score is the weighted sum of the rewards, on all ranks") {
+  Fixture f;
+  RewardOptions length = reward("length", RewardKind::kLength, 2.0);
+  length.length = {2, 0.25, -1.0};
+  RewardOptions form = reward("form", RewardKind::kFormat, 0.5);
+  form.format = {{"##"}, false};
+  RewardOptions overlong = reward("overlong", RewardKind::kOverlong, 0.0);
+  overlong.overlong.limit = 1000;
+  MetricValues metrics;
+  const auto samples = f.judge({reward("right", RewardKind::kTask), length, form,
+                                reward("repeated", RewardKind::kRepetition, 0.0), overlong},
+                               &metrics);
+  REQUIRE(samples.size() == 8);
+  CHECK(samples[0].rewards == std::vector<float>{1, 0, 0, 0, 0});
+  CHECK(samples[0].score == 1.0f);
+  CHECK(samples[3].rewards[0] == 1.0f);
+  CHECK(samples[3].rewards[1] == -0.5f);  // four bytes
+  CHECK(samples[3].score == 0.0f);
+  CHECK(samples[3].unshaped_score == 1.0f);  // its length does not count
+  CHECK(samples[6].rewards[2] == 1.0f);
+  CHECK_THAT(samples[6].score, WithinAbs(1.0 + 2 * -0.25 + 0.5, 1e-6));
+  CHECK(samples[6].unshaped_score == 1.5f);
+  CHECK(samples[6].ordinal == 1);
+  CHECK(value_of(metrics, "reward/right/mean") == 4.0 / 8);
+  CHECK(value_of(metrics, "reward/length/min") == -0.5);
+  CHECK(value_of(metrics, "reward/form/max") == 1.0);
+}
+
+TEST_CASE("one rule alone is the score and has no figures of its own") {
+  Fixture f;
+  MetricValues metrics;
+  const auto samples = f.judge({reward("score", RewardKind::kTask)}, &metrics);
+  CHECK(samples[0].score == 1.0f);
+  CHECK(metrics.empty());
+}
+
+TEST_CASE("commands judge side by side with rules") {
+  Fixture f;
+  MetricValues metrics;
+  const auto samples =
+      f.judge({reward("right", RewardKind::kTask), command("good", OnError::kFail)}, &metrics);
+  CHECK(samples[0].rewards == std::vector<float>{1, 0.5f, 0.25f});
+  CHECK(samples[2].rewards == std::vector<float>{0, 0.75f, 0.25f});
+  CHECK(samples[0].score == 1.5f);
+  CHECK(value_of(metrics, "reward/judge/failed") == 0);
+  CHECK(value_of(metrics, "reward/judge/style/mean") == 0.25);
+  CHECK(value_of(metrics, "reward/judge/latency_s/max") > 0);
+}
+
+TEST_CASE("a response without a score counts as zero or is dropped, and is known as such") {
+  for (const OnError on_error : {OnError::kZero, OnError::kDrop}) {
+    Fixture f;
+    MetricValues metrics;
+    auto samples =
+        f.judge({reward("right", RewardKind::kTask), command("reports", on_error)}, &metrics);
+    CHECK(std::isnan(samples[2].rewards[1]));
+    CHECK(std::isnan(samples[2].rewards[2]));
+    CHECK(samples[2].score == 0.0f);
+    CHECK(samples[2].dropped == (on_error == OnError::kDrop));
+    CHECK(value_of(metrics, "reward/judge/failed") == 1);
+    CHECK(value_of(metrics, "reward/judge/errors") == 1);
+    CHECK(value_of(metrics, "reward/judge/mean") == 0.5);  // of those that have one
+    {
+      const WithoutDropped trained(samples);
+      CHECK(samples.size() == (on_error == OnError::kDrop ? 7 : 8));
+      for (const Sample& s : samples) CHECK(!s.dropped);
+    }
+    REQUIRE(samples.size() == 8);
+    for (int i = 0; i < 8; ++i) CHECK(samples[i].ordinal * 4 + samples[i].sample == i);
+  }
+}
+
+TEST_CASE("figures are of all responses since they were begun") {
+  Fixture f;
+  Judge judge({reward("right", RewardKind::kTask), command("reports", OnError::kZero)}, f.files,
+              f.ranks, &f.spawner, (f.scratch / "logs").string());
+  judge.start_workers(Judge::Need::kPossible);
+  CHECK(judge.answer_rule() == RewardRule::kTask);
+  f.answer(judge, 0);
+  f.texts = {"#7", "#7", "#7", "#7", "#8", "#8", "#8", "#8"};  // all right
+  f.answer(judge, 2);
+  const MetricValues both = judge.metrics("reward");
+  CHECK(value_of(both, "reward/right/mean") == (4.0 + 8.0) / 16);
+  CHECK(value_of(both, "reward/right/min") == 0);
+  CHECK(value_of(both, "reward/judge/failed") == 1);
+  CHECK(value_of(both, "reward/judge/errors") == 1);
+  const double longest = value_of(both, "reward/judge/latency_s/max");
+  CHECK(longest >= value_of(both, "reward/judge/latency_s/mean"));
+  judge.begin_figures();
+  CHECK(judge.metrics("reward").empty());
+  f.answer(judge, 4);
+  const MetricValues last = judge.metrics("val");
+  CHECK(value_of(last, "val/right/mean") == 1.0);
+  CHECK(value_of(last, "val/right/min") == 1.0);
+  CHECK(value_of(last, "val/judge/failed") == 0);
+}
+
+TEST_CASE("workers that score nothing end the job, whatever errors count as") {
+  Fixture f;
+  CHECK_THROWS_MATCHES(f.judge({command("exits", OnError::kZero)}), Error,
+                       MessageMatches(ContainsSubstring("has scored none of 8 responses")));
+}
+
+TEST_CASE("a stop ends the wait for workers") {
+  Fixture f;
+  RewardOptions slow = command("hangs", OnError::kFail);
+  CHECK(f.judge({slow}, nullptr, [] { return true; }).empty());
+}
+
+TEST_CASE("programs that are not there are named") {
+  Fixture f;
+  for (const char* program :
+       {"no-such-program", "/no/such/program", "/tmp", TAPER_DATA_DIR "/quickstart.yaml"}) {
+    RewardOptions o = command("good", OnError::kFail);
+    o.command.command = {program};
+    const Judge judge({o}, f.files, f.ranks, &f.spawner, "logs");
+    CHECK_THROWS_MATCHES(
+        judge.require_judges(), Error,
+        MessageMatches(ContainsSubstring("Rewards/judge/Command") && ContainsSubstring(program)));
+  }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reward/RewardModel.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "comm/Collectives.hpp"
+#include "model/LoadedModel.hpp"
+#include "reward/Judge.hpp"
+#include "rollout/Generation.hpp"
+#include "support/Bits.hpp"
+#include "support/Messages.hpp"
+#include "support/RewardDirectory.hpp"
+#include "support/Scratch.hpp"
+#include "support/TestRanks.hpp"
+
+using namespace taper;
+using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using Catch::Matchers::WithinRel;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kPolicy = TAPER_DATA_DIR "/model";
+
+struct Fixture : TestRanks {
+  Fixture() {
+    if (ranks.rank() == 0) write_reward_model(kPolicy, {}, scratch / "rewards");
+    barrier(ranks.world());
+  }
+
+  RewardOptions reward(const std::string& directory, double weight = 1.0) const {
+    RewardOptions o;
+    o.name = "preferred";
+    o.kind = RewardKind::kModel;
+    o.weight = weight;
+    o.model.directory = directory;
+    return o;
+  }
+  RewardModelSetup setup(int tp) const { return {WeightType::kF32, tp, 64, 64}; }
+  std::vector<std::int32_t> ids(const std::string& text) const {
+    const auto encoded = policy.tokenizer().encode(text, AddSpecial::kNo);
+    return {encoded.begin(), encoded.end()};
+  }
+  std::vector<Sample> samples() const {
+    std::vector<Sample> list;
+    for (const char* text : {"#3", "12+34=46#46", "#", "12+34=47#47", "1"}) {
+      Sample& s = list.emplace_back();
+      s.sample = static_cast<int>(list.size()) - 1;
+      s.prompt = ids("12+34=");
+      s.response = ids(text);
+    }
+    return list;
+  }
+  // Values of the last tokens by the pass of training, one sequence at a time on one rank.
+  std::vector<float> expected() const {
+    const Group self = Group::self();
+    LoadedModel m(scratch / "rewards", self, WeightType::kF32, {}, 64);
+    std::vector<float> values;
+    for (const Sample& s : samples()) {
+      PackedSequences one{s.prompt, {s.length()}};
+      one.ids.insert(one.ids.end(), s.response.begin(), s.response.end());
+      m.pass->forward(m.exec, *m.view, m.parallel, one);
+      m.pass->values(m.exec, *m.view, std::vector<int>{s.length() - 1},
+                     std::span(&values.emplace_back(), 1));
+    }
+    return values;
+  }
+  std::string error(const RewardOptions& o, const RewardModelSetup& how) const {
+    return message_of([&] { RewardModel(o, policy, ranks, how); });
+  }
+
+  Scratch scratch;
+  ModelFiles policy{kPolicy};
+};
+
+}  // namespace
+
+TEST_CASE("the reward is the value at the last token, the same bits in any layout") {
+  const Fixture f;
+  const auto expected = f.expected();
+  for (const int tp : {1, world_size()}) {
+    RewardModel model(f.reward((f.scratch / "rewards").string()), f.policy, f.ranks, f.setup(tp));
+    model.require_weights();
+    MemoryPlan plan;
+    model.plan(plan);
+    Arena arena(plan);
+    model.create(arena);
+    CHECK(same_bits(model.score(f.samples()), expected));
+  }
+  // The reward's own layout goes before that of training.
+  RewardOptions own = f.reward((f.scratch / "rewards").string());
+  own.model.tp = world_size();
+  RewardModel model(own, f.policy, f.ranks, f.setup(1));
+  MemoryPlan plan;
+  model.plan(plan);
+  Arena arena(plan);
+  model.create(arena);
+  CHECK(same_bits(model.score(f.samples()), expected));
+}
+
+TEST_CASE("a model judges beside rules, and its reward is recorded") {
+  const Fixture f;
+  const auto expected = f.expected();
+  RewardOptions right;
+  right.name = "right";
+  right.kind = RewardKind::kTask;
+  Judge judge({f.reward((f.scratch / "rewards").string(), 2.0), right}, f.policy, f.ranks, nullptr,
+              "", f.setup(1));
+  judge.require_judges();
+  MemoryPlan plan;
+  judge.plan_models(plan);
+  Arena arena(plan);
+  judge.load_models(arena);
+  const std::vector<Prompt> prompts{{{}, "46", "sum", ""}};
+  judge.begin(prompts);
+  std::vector<Sample> mine;
+  for (Sample& s : f.samples())
+    if (s.sample % f.ranks.size() == f.ranks.rank()) mine.push_back(std::move(s));
+  const auto judged = judge.finish(std::move(mine), {});
+  REQUIRE(judged.size() == expected.size());
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    REQUIRE(judged[i].rewards.size() == 2);
+    CHECK(judged[i].rewards[0] == expected[i]);
+    CHECK(judged[i].rewards[1] == (i == 1 ? 1.0f : 0.0f));
+    const double score = 2.0 * expected[i] + (i == 1 ? 1.0 : 0.0);
+    CHECK_THAT(judged[i].score, WithinRel(score, 1e-6));
+    CHECK(judged[i].unshaped_score == judged[i].score);
+  }
+  const double mean = value_of(judge.metrics("reward"), "reward/preferred/mean");
+  double sum = 0;
+  for (const float value : expected) sum += value;
+  CHECK_THAT(mean, WithinRel(sum / static_cast<double>(expected.size()), 1e-6));
+}
+
+TEST_CASE("models that cannot judge the policy are refused with what is wrong") {
+  const Fixture f;
+  const std::string directory = (f.scratch / "rewards").string();
+  CHECK(f.error(f.reward(directory), f.setup(1)).empty());
+  CHECK_THAT(
+      f.error(f.reward(kPolicy), f.setup(1)),
+      ContainsSubstring("Rewards/preferred/Directory") && ContainsSubstring("is a language model"));
+  CHECK_THAT(f.error(f.reward((f.scratch / "nothing").string()), f.setup(1)),
+             ContainsSubstring("Rewards/preferred/Directory"));
+  RewardModelSetup longer = f.setup(1);
+  longer.max_positions = 1 << 20;
+  CHECK_THAT(f.error(f.reward(directory), longer), ContainsSubstring("positions"));
+
+  const fs::path tokenizer = f.scratch / "rewards/tokenizer.json";
+  barrier(f.ranks.world());
+  if (f.ranks.rank() == 0) {
+    std::string text = slurp(tokenizer);
+    const auto at = text.find("<|eos|>");
+    REQUIRE(at != std::string::npos);
+    spill(tokenizer, text.replace(at, 7, "<|end|>"));
+  }
+  barrier(f.ranks.world());
+  CHECK_THAT(f.error(f.reward(directory), f.setup(1)),
+             ContainsSubstring("another tokenizer") && ContainsSubstring("tokenizer.json"));
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rollout/GenerationRecord.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+
+#include "io/Hdf5File.hpp"
+#include "results/FileSchema.hpp"
+#include "results/MetricTable.hpp"
+#include "results/SchemaCheck.hpp"
+
+using namespace taper;
+
+namespace {
+
+const DivisorChain kChain({1, 2, 4});
+
+GenerationReport example() {
+  const Layout apart = parse_layout("1x4", kChain), mixed = parse_layout("2+1+1", kChain);
+  GenerationReport report{3.5, apart, mixed, 7, 0.002, {}, {}, {}};
+  const Plan stay{apart, PlanStart::kNow, 0, false}, go{mixed, PlanStart::kBelow, 9, false};
+  Decision decision{.act = false, .plan = go, .prices = {}, .reason = "later", .hash = 1};
+  decision.prices.push_back({stay, {2'000'000'000, 1, 2}, {}, 0});
+  decision.prices.push_back({go, {1'500'000'000, 1, 2}, {500'000'000, 100'000'000, 1}, 7'000'000});
+  report.decisions.push_back(
+      {{apart, std::vector<ReplicaSnapshot>(4), 250'000'000, 3, 0}, decision});
+  const Plan now{mixed, PlanStart::kNow, 0, false};
+  SwitchRecord change{now, apart, Confirmation(), ReshapeReport(), 1.25, 0.001, 0.004, 12};
+  change.report.done = true;
+  change.report.bytes_planned = 4096;
+  change.confirmation.cost.move = 3'000'000;
+  report.switches.push_back(change);
+  return report;
+}
+
+double value(const MetricValues& values, const std::string& name) {
+  for (const auto& [key, v] : values)
+    if (key == name) return v;
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("layouts as numbers") {
+  CHECK(layout_code(parse_layout("4x1", kChain)) == 4);
+  CHECK(layout_code(parse_layout("1x4", kChain)) == 1111);
+  CHECK(layout_code(parse_layout("2+1+1", kChain)) == 211);
+  const DivisorChain large({1, 16});
+  CHECK(layout_code(parse_layout("16x1", large)) == -16000001);
+  CHECK(layout_code(parse_layout("1x16", large)) == -1000016);
+}
+
+TEST_CASE("totals of a generation") {
+  const std::vector<GenerationReport> reports{example()};
+  const MetricValues m = adaptive_metrics(reports);
+  for (const auto& [name, unused] : m) CHECK(meaning_of("/metrics/" + name) != nullptr);
+  CHECK(value(m, "adaptive/switches") == 1);
+  CHECK(value(m, "adaptive/switch_time_s") == 0.004);
+  CHECK(value(m, "adaptive/consultations") == 7);
+  CHECK(value(m, "adaptive/consult_time_s") == 0.002);
+  CHECK(value(m, "adaptive/kv_bytes_moved") == 4096);
+  CHECK(value(m, "adaptive/first_layout") == 1111);
+  CHECK(value(m, "adaptive/last_layout") == 211);
+  CHECK(summary(example()).find("2+1+1 at 1.25 s (12 sequences") != std::string::npos);
+  GenerationReport once = example();
+  once.consultations = once.switches.at(0).sequences = 1;
+  CHECK(summary(once).find("at 1.25 s (1 sequence,") != std::string::npos);
+  CHECK(summary(once).find("; 1 consultation and the first choice, ") != std::string::npos);
+}
+
+TEST_CASE("the account of a generation in run.h5") {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("taper-record-" + std::to_string(::getpid()) + ".h5");
+  {
+    RunFile file(path);
+    GenerationReport report = example();
+    report.review.emplace();
+    report.review->degrees = {1, 4};
+    report.review->static_ns = {2'000'000'000, 1'500'000'000};
+    add_generations(file, 5, std::vector{report, report});
+    file.save();
+  }
+  const SchemaReport schema = check_schema(path);
+  CHECK(schema.faults == std::vector<std::string>{});
+  CHECK(schema.notes == std::vector<std::string>{});
+  const Hdf5File file = Hdf5File::open_read(path);
+  CHECK(file.read<double>("/layout_consultations/layout").values ==
+        std::vector<double>{1111, 1111});
+  CHECK(file.read<double>("/layout_consultations/saving_mean_s").values ==
+        std::vector<double>{0.5, 0.5});
+  CHECK(file.read<double>("/layout_prices/rest_mean_s").values ==
+        std::vector<double>{2.0, 1.5, 2.0, 1.5});
+  CHECK(file.read<double>("/layout_prices/generation").values == std::vector<double>{0, 0, 1, 1});
+  CHECK(file.read<double>("/layout_prices/chosen").values == std::vector<double>{0, 1, 0, 1});
+  CHECK(file.read<double>("/layout_switches/to").values == std::vector<double>{211, 211});
+  CHECK(file.read<double>("/layout_switches/predicted_move_s").values ==
+        std::vector<double>{0.003, 0.003});
+  CHECK(file.read<double>("/layout_accounts/static_tp4_s").values == std::vector<double>{1.5, 1.5});
+  for (const RecordTable& table : layout_tables())
+    for (const std::string& name : file.datasets("/" + table.name)) {
+      INFO(name);
+      CHECK((name.ends_with("/step") || meaning_of_record(name) != nullptr));
+    }
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("what the policy learns from") {
+  std::vector<Sample> samples(2);
+  samples[1].prompt.resize(3);
+  samples[1].response.resize(5);
+  samples[1].finish = FinishReason::kAbort;
+  const auto outcomes = outcomes_of(samples);
+  REQUIRE(outcomes.size() == 2);
+  CHECK_FALSE(outcomes[0].aborted);
+  CHECK(outcomes[1].sequence == 1);
+  CHECK(outcomes[1].prompt == 3);
+  CHECK(outcomes[1].response == 5);
+  CHECK(outcomes[1].aborted);
+}

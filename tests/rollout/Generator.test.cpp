@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole generations whose replicas agree upon changes of layout among themselves.
+#include "rollout/Generator.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "base/Random.hpp"
+#include "base/Text.hpp"
+#include "comm/Collectives.hpp"
+#include "support/TestRanks.hpp"
+
+using namespace taper;
+using namespace taper::test;
+
+namespace {
+
+// A golden model on all ranks, generating with a policy of the test.
+struct Fixture : TestRanks {
+  Fixture(PolicyMode mode, const std::string& layout)
+      : TestRanks(degrees_of_layout(layout)),
+        files(TAPER_GOLDEN_DIR "/models/llama_b"),
+        generator(options(mode, layout), WeightType::kF32, files, ranks),
+        layout_of_weights(files.table, shard()) {
+    MemoryPlan plan;
+    PackedModel::plan(plan, "test", layout_of_weights, WeightType::kF32, WithBackward::kNo);
+    generator.plan(plan);
+    arena = std::make_unique<Arena>(plan);
+    packed = std::make_unique<PackedModel>("test", layout_of_weights, shard(), WeightType::kF32,
+                                           WithBackward::kNo, *arena);
+    load_packed(ranks.exec, files, *packed);
+    generator.create(*packed, *arena, files.rope_table(generator.max_positions()));
+  }
+
+  static RolloutOptions options(PolicyMode mode, const std::string& layout) {
+    RolloutOptions o;
+    o.mode = mode;
+    o.layout = layout;
+    o.max_prompt_tokens = 140;
+    o.max_new_tokens = 60;
+    o.max_running = 6;
+    o.step_rows = 40;
+    return o;
+  }
+
+  ModelShard shard() const {
+    const int tp = generator.smallest_degree();
+    return {files.table, tp, ranks.chain.shard_index(ranks.rank(), tp)};
+  }
+
+  std::vector<Request> requests() const {
+    RandomStream random(1, RandomPurpose::kTest, 0, 0);
+    std::vector<Request> list;
+    for (int i = 0; i < 10; ++i) {
+      Request r;
+      r.ordinal = i;
+      r.samples = 1 + i % 3;
+      r.max_new_tokens = 20 + 4 * (i % 9);
+      const int length = static_cast<int>(random.between(1, 140));
+      for (int k = 0; k < length; ++k)
+        r.prompt.push_back(static_cast<std::int32_t>(random.below(files.config.vocab)));
+      list.push_back(std::move(r));
+    }
+    return list;
+  }
+
+  std::vector<Completion> run(const std::function<bool(const Group&)>& stop = {}) {
+    SamplingOptions sampling;
+    sampling.seed = 12;
+    sampling.iteration = 3;
+    return generator.run(requests(), sampling, {{2, 40}, {}, {}}, stop);
+  }
+
+  void script(const std::string& initial, const std::vector<ScriptedChange>& changes) {
+    generator.set_policy(
+        std::make_unique<ScriptedPolicy>(parse_layout(initial, ranks.chain), changes), {0, 1, 0.9});
+  }
+  ScriptedChange change(std::int64_t consultation, const std::string& layout, bool mixed = false,
+                        bool repack = false) const {
+    return {consultation, {parse_layout(layout, ranks.chain), PlanStart::kNow, 0, repack}, mixed};
+  }
+
+  ModelFiles files;
+  Generator generator;
+  LocalLayout layout_of_weights;
+  std::unique_ptr<Arena> arena;
+  std::unique_ptr<PackedModel> packed;
+};
+
+// Tokens and log-probs of all responses, as one number per response: equal bits, equal numbers.
+std::map<std::pair<std::int64_t, int>, std::uint64_t> digest(const Group& world,
+                                                             const std::vector<Completion>& mine) {
+  std::vector<std::int64_t> words;
+  for (const Completion& c : mine) {
+    std::string bytes(reinterpret_cast<const char*>(c.response.data()), c.response.size() * 4);
+    bytes.append(reinterpret_cast<const char*>(c.log_probs.data()), c.log_probs.size() * 4);
+    words.insert(words.end(), {c.ordinal, c.sample, static_cast<std::int64_t>(fnv1a(bytes))});
+  }
+  std::vector<std::int64_t> counts(world.size());
+  all_gather(world, counts, std::vector<std::int64_t>{static_cast<std::int64_t>(words.size())});
+  std::int64_t total = 0;
+  for (const auto count : counts) total += count;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(total));
+  all_gather_v(world, all, words, counts);
+  std::map<std::pair<std::int64_t, int>, std::uint64_t> result;
+  for (std::size_t i = 0; i < all.size(); i += 3)
+    result[{all[i], static_cast<int>(all[i + 1])}] = static_cast<std::uint64_t>(all[i + 2]);
+  return result;
+}
+
+// Layouts to go through on this number of ranks.
+std::vector<std::string> route() {
+  switch (world_size()) {
+    case 1:
+      return {"1x1"};
+    case 2:
+      return {"1x2", "2x1"};
+    case 3:
+      return {"1x3", "3x1"};
+    default:
+      return {"1x4", "2+1+1", "4x1", "2x2"};
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a generation that changes its layout is the one that does not") {
+  Fixture fixed(PolicyMode::kStatic, route().front());
+  const auto expected = digest(fixed.ranks.world(), fixed.run());
+  CHECK(expected.size() == 19);
+  CHECK(fixed.generator.report().switches.empty());
+
+  Fixture adaptive(PolicyMode::kAdaptive, "");
+  CHECK(adaptive.generator.smallest_degree() == 1);
+  const auto layouts = route();
+  std::size_t switches = 0;
+  for (const std::int64_t first : {0, 1, 3}) {
+    for (const bool mixed : {false, true}) {
+      std::vector<ScriptedChange> changes;
+      for (std::size_t i = 1; i <= 6 && layouts.size() > 1; ++i)
+        changes.push_back(adaptive.change(first + static_cast<std::int64_t>(i) - 1,
+                                          layouts[i % layouts.size()], mixed, i % 3 == 0));
+      adaptive.script(layouts.front(), changes);
+      CHECK(digest(adaptive.ranks.world(), adaptive.run()) == expected);
+      const GenerationReport& report = adaptive.generator.report();
+      switches += report.switches.size();
+      for (const SwitchRecord& s : report.switches) CHECK(s.report.done);
+      if (adaptive.ranks.rank() == 0) {
+        REQUIRE(!report.decisions.empty());
+        for (std::size_t i = 1; i < report.decisions.size(); ++i)
+          CHECK(report.decisions[i].snapshot.consultation ==
+                report.decisions[i - 1].snapshot.consultation + 1);
+      }
+    }
+  }
+  if (layouts.size() > 1) CHECK(switches >= 6);
+}
+
+TEST_CASE("ranks that sleep at random agree all the same") {
+  Fixture f(PolicyMode::kAdaptive, "");
+  const auto layouts = route();
+  f.script(layouts.front(), {});
+  const auto expected = digest(f.ranks.world(), f.run());
+  RandomStream shared(3, RandomPurpose::kTest, 0, 0),
+      mine(3, RandomPurpose::kTest, 1, static_cast<std::uint64_t>(f.ranks.rank()));
+  std::int64_t switches = 0;
+  for (int round = 0; round < 12; ++round) {
+    std::vector<ScriptedChange> changes;
+    for (std::int64_t c = 0; c < 60; c += 1 + static_cast<std::int64_t>(shared.below(4)))
+      changes.push_back(f.change(c, layouts[shared.below(layouts.size())], shared.below(2) == 0,
+                                 shared.below(3) == 0));
+    f.script(layouts[shared.below(layouts.size())], changes);
+    const auto sleepy = [&](const Group&) {
+      if (mine.below(3) == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(mine.below(3000)));
+      return false;
+    };
+    REQUIRE(digest(f.ranks.world(), f.run(sleepy)) == expected);
+    switches += static_cast<std::int64_t>(f.generator.report().switches.size());
+  }
+  CHECK(switches > 20);  // how many proposals are still open when they arrive is up to the sleeps
+}
+
+TEST_CASE("one group that stops stops all") {
+  Fixture f(PolicyMode::kAdaptive, "");
+  f.script(route().front(), {});
+  const auto completions =
+      f.run([&](const Group& group) { return group.world_ranks().front() == 0; });
+  CHECK(f.generator.stopped());
+  CHECK(completions.empty());
+  // And the next generation is whole.
+  CHECK(digest(f.ranks.world(), f.run()).size() == 19);
+  CHECK_FALSE(f.generator.stopped());
+}
+
+TEST_CASE("a rank has memory for its share of the sequences in flight, in the worst layout") {
+  const TestRanks world;
+  ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
+  RolloutOptions options = Fixture::options(PolicyMode::kAdaptive, "");
+  options.max_running = 30;
+  const Generator generator(options, WeightType::kF32, files, world.ranks);
+  MemoryPlan plan;
+  generator.plan(plan);
+  std::int64_t most = 0, planned = 0;
+  for (const int tp : world.ranks.chain.degrees()) {
+    const ModelParallel parallel(files.table, world.ranks.groups.tp_group(tp));
+    const int rows = std::max(options.step_rows, options.max_running * tp);
+    most = std::max(most, InferencePass::floats(files.table, parallel, rows));
+  }
+  for (const auto& item : plan.items())
+    if (item.name == "activations (inference)") planned = item.bytes;
+  CHECK(planned == arena_bytes(most * static_cast<std::int64_t>(sizeof(float))));
+}
+
+TEST_CASE("the policy is told how many responses a prompt has, where all have the same number") {
+  struct Listener : ScriptedPolicy {
+    using ScriptedPolicy::ScriptedPolicy;
+    Layout begin(const Workload& work) override {
+      told = work;
+      return ScriptedPolicy::begin(work);
+    }
+    Workload told;
+  };
+  Fixture f(PolicyMode::kAdaptive, "");
+  const auto policy = std::make_shared<Listener>(parse_layout(route().front(), f.ranks.chain));
+  f.generator.set_policy(policy, {});
+  std::vector<Request> requests = f.requests();
+  f.generator.run(requests, {}, {});
+  CHECK(policy->told.samples == 1);
+  CHECK(policy->told.sequences == 19);
+  for (Request& r : requests) r.samples = 2;
+  f.generator.run(requests, {}, {});
+  CHECK(policy->told.samples == 2);
+  CHECK(policy->told.sequences == 20);
+}
+
+TEST_CASE("what each replica begins with") {
+  const DivisorChain chain({1, 2, 4});
+  std::vector<Request> requests(3);
+  for (Request& r : requests) {
+    r.ordinal = &r - requests.data();
+    r.samples = 5;
+    r.first_sample = 10;
+    r.prompt.assign(4, 0);
+    r.max_new_tokens = 1000;
+    r.lengths = {1, 2, 3, 4, 5};
+  }
+  const Layout layout = parse_layout("2+1+1", chain);
+  std::vector<std::vector<int>> seen(requests.size());
+  std::vector<std::size_t> counts;
+  for (int replica = 0; replica < layout.replicas(); ++replica) {
+    std::size_t count = 0;
+    for (const Request& part : first_requests(requests, layout, replica)) {
+      REQUIRE(part.lengths.size() == static_cast<std::size_t>(part.samples));
+      const auto request = static_cast<std::size_t>(part.ordinal);
+      for (int i = 0; i < part.samples; ++i) {
+        CHECK(part.lengths[i] == part.first_sample + i - 9);
+        seen[request].push_back(part.first_sample + i);
+        ++count;
+      }
+    }
+    counts.push_back(count);
+  }
+  for (auto& samples : seen) {
+    std::sort(samples.begin(), samples.end());
+    CHECK(samples == std::vector<int>{10, 11, 12, 13, 14});
+  }
+  CHECK(counts == std::vector<std::size_t>{7, 4, 4});
+}
+
+TEST_CASE("degrees of layouts") {
+  CHECK(degrees_of_layout("4+2+2") == std::vector<int>{2, 4});
+  CHECK(degrees_of_layout("2x4") == std::vector<int>{2});
+  CHECK(degrees_of_layout("").empty());
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs that go wrong on purpose; CMakeLists.txt says how each must end. Usage: comm_fault
+// <case>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "comm/GroupCache.hpp"
+#include "comm/MpiCall.hpp"
+#include "comm/Progress.hpp"
+#include "session/Guard.hpp"
+#include "session/Startup.hpp"
+#include "session/Watchdog.hpp"
+
+using namespace taper;
+
+namespace {
+
+void exchange(const Group& world) {
+  std::vector<int> all(static_cast<std::size_t>(world.size()));
+  all_gather(world, all, std::vector<int>{world.rank()});
+}
+
+// What rank 1 does while the others are in their first or second collective.
+void misbehave(const std::string& fault, const Group& world) {
+  if (fault.starts_with("sleep")) {
+    for (;;) ::pause();
+  }
+  if (fault == "kill") std::raise(SIGKILL);
+  if (fault == "freeze") std::raise(SIGSTOP);
+  if (fault == "throw") TAPER_FAIL(ExitCode::kFailure, "the plan is empty");
+  if (fault == "throw-bad-input") TAPER_VALIDATE(false, "Rollout/Temperature is -1");
+  if (fault == "throw-unknown") throw 17;
+  if (fault == "mpi-error") TAPER_MPI_CALL(MPI_Bcast(nullptr, 1, MPI_INT, 99, world.comm()));
+}
+
+int run(const std::string& fault, int argc, char** argv) {
+  if (fault == "throw-before-mpi") TAPER_VALIDATE(false, "unknown option");
+  Progress progress;
+  const Watchdog watchdog(progress, {.hang_seconds = 0.5, .grace_seconds = 1.0, .directory = "."});
+  MpiSession session(argc, argv);
+  session.watch(progress);
+  GroupOptions options;
+  options.progress = &progress;
+  progress.set_phase("rollout");
+  progress.set_iteration(3);
+  progress.set_step(17);
+  if (fault == "throw-with-groups") {
+    const auto groups = GroupCache::for_chain(MPI_COMM_WORLD, DivisorChain::of(session.ranks()));
+    if (session.rank() == 1) TAPER_FAIL(ExitCode::kFailure, "after the groups");
+    barrier(groups.world());
+    barrier(groups.world());
+    return 0;
+  }
+  const Group world = Group::world(MPI_COMM_WORLD, options);
+  if (fault == "skip-collective") {
+    exchange(world);
+    if (session.rank() != 1) barrier(world);
+    return 0;
+  }
+  if (fault == "throw-everywhere") TAPER_VALIDATE(false, "Rollout/Prompts is 0");
+  if (fault == "throw-differently") TAPER_VALIDATE(false, "this is rank " << session.rank());
+  if (session.rank() == 1) misbehave(fault, world);
+  exchange(world);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string fault = argc > 1 ? argv[1] : "";
+  return run_guarded([&] { return run(fault, argc, argv); });
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/Roofline.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <functional>
+
+#include "planner/StepModel.hpp"
+
+using namespace taper;
+
+namespace {
+
+bool near(double a, double b, double tolerance = 1e-9) {
+  return std::abs(a - b) <= tolerance * std::abs(b);
+}
+
+// Nothing but the roofline of the device.
+MachineDescription bare() {
+  MachineDescription m;
+  m.device.step_us = m.device.layer_us = m.device.sampling_bytes = 0;
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("a step of one rank is the roofline by hand") {
+  const MachineDescription m = bare();
+  const ModelDescription llama;
+  const double weights = 32.0 * (2.0 * 4096 * 128 * 40 + 3.0 * 4096 * 14336) + 128256.0 * 4096;
+  // One sequence: weights and keys and values are streamed.
+  CHECK(near(step_ns(m, llama, 1, {1, 1, 1000}), (weights * 2 + 1000 * 131072.0) / (3350 * 0.8)));
+  // A thousand: products take longer.
+  const double products = 2 * weights * 1000 / (989e3 * 0.6);
+  CHECK(near(step_ns(m, llama, 1, {1000, 1000, 1000}), products + 1000 * 131072.0 / (3350 * 0.8)));
+  MachineDescription slow = m;
+  slow.device.step_us = 100;
+  slow.device.layer_us = 2;
+  slow.device.sequence_us = 3;
+  slow.device.sampling_bytes = 4;
+  CHECK(near(step_ns(slow, llama, 1, {7, 7, 70}) - step_ns(m, llama, 1, {7, 7, 70}),
+             1000.0 * (100 + 32 * 2 + 7 * 3) + 7 * 128256.0 * 4 / (3350 * 0.8), 1e-6));
+}
+
+TEST_CASE("an all-reduce takes its base, its hops and its data") {
+  MachineDescription m = bare();
+  m.ranks = 16;
+  CHECK(all_reduce_ns(m, 1, 1e6) == 0);
+  CHECK(near(all_reduce_ns(m, 8, 1e6), 6600 + 14 * 600 + 2 * 7.0 / 8 * 1e6 / 200));
+  // Two nodes: each rank sends its eighth.
+  CHECK(near(all_reduce_ns(m, 16, 1e6),
+             6600 + 14 * 600 + 2 * 7.0 / 8 * 1e6 / 200 + 2 * 5000 + 1e6 / 8 / 40));
+  m.inside.form = AllReduceForm::kTree;
+  CHECK(near(all_reduce_ns(m, 8, 1e6), 6600 + 6 * 600 + 2 * 7.0 / 8 * 1e6 / 200));
+}
+
+TEST_CASE("a better machine is never slower") {
+  const MachineDescription m;
+  const ModelDescription llama;
+  const std::vector<std::function<void(MachineDescription&)>> better{
+      [](auto& x) { x.device.tflops *= 2; },
+      [](auto& x) { x.device.product_efficiency = 1; },
+      [](auto& x) { x.device.memory_gb_s *= 2; },
+      [](auto& x) { x.device.memory_efficiency = 1; },
+      [](auto& x) { x.device.step_us = x.device.layer_us = 0; },
+      [](auto& x) { x.inside.gb_s *= 2; },
+      [](auto& x) { x.inside.hop_us = 0; },
+      [](auto& x) { x.inside.form = AllReduceForm::kTree; }};
+  for (const auto& change : better) {
+    MachineDescription other = m;
+    change(other);
+    bool faster = false;
+    for (const int tp : {1, 2, 4, 8})
+      for (const int batch : {1, 16, 1024})
+        for (const double context : {1.0, 4096.0}) {
+          const StepWork work{batch, batch, batch * context};
+          const double was = step_ns(m, llama, tp, work), is = step_ns(other, llama, tp, work);
+          CHECK(is <= was);
+          faster = faster || is < was;
+        }
+    CHECK(faster);
+  }
+}
+
+TEST_CASE("the rank with the most heads decides") {
+  MachineDescription m = bare();
+  m.inside = {0, 0, 1e9, AllReduceForm::kRing};
+  ModelDescription model;
+  model.heads = 9;
+  model.kv_heads = 3;
+  model.mlp = 1;
+  model.vocabulary = 1;
+  const double one = step_ns(m, model, 1, {1, 1, 1e6}), two = step_ns(m, model, 2, {1, 1, 1e6});
+  CHECK(near(two / one, 2.0 / 3, 1e-3));
+}
+
+TEST_CASE("the profile of a description gives its step times back") {
+  const MachineDescription m;
+  const ModelDescription llama;
+  const LatencyProfile p = describe_profile(m, llama, {}, {1, 2, 4, 8}, {1024, 16384});
+  CHECK(p.problems().empty());
+  CHECK(p.degrees() == std::vector<int>{1, 2, 4, 8});
+  CHECK(p.kv_bytes_per_position == 131072);
+  const StepModel steps(p);
+  for (const int tp : {1, 8})
+    for (const int batch : {1, 5, 37, 200, 900})
+      for (const int context : {100, 5000, 16000}) {
+        const StepWork work{batch, batch, 1.0 * batch * context};
+        const auto ns = static_cast<double>(
+            steps.curve(tp, PairClass::kSameNode).decode_ns(batch, std::int64_t{batch} * context));
+        CHECK(near(ns, step_ns(m, llama, tp, work), 0.02));
+      }
+  // Reading a prompt costs about its products.
+  const double read =
+      static_cast<double>(steps.curve(1, PairClass::kSameNode).prefill_ns(4000, 8192));
+  CHECK(read > 0.8 * 2 * 7.5e9 * 4000 / (989e3 * 0.6));
+  CHECK(read < 1.6 * 2 * 7.5e9 * 4000 / (989e3 * 0.6));
+}
+
+TEST_CASE("degrees are those that memory and KV heads allow") {
+  MachineDescription m;
+  ModelDescription llama;
+  CHECK(possible_degrees(m, llama) == std::vector<int>{1, 2, 4, 8});
+  m.device.memory_gb = 18;  // of which 14.4 for 16 GB of weights
+  CHECK(possible_degrees(m, llama) == std::vector<int>{2, 4, 8});
+  CHECK(kv_pool_bytes(m, llama, 1) < 0);
+  llama.kv_heads = 4;
+  CHECK(possible_degrees(m, llama) == std::vector<int>{2, 4});
+  m.device.memory_gb = 1;
+  CHECK(possible_degrees(m, llama).empty());
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/ReplayJob.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/Error.hpp"
+#include "io/Json.hpp"
+#include "profile/ProfileFile.hpp"
+#include "results/RolloutFile.hpp"
+#include "results/RolloutFolder.hpp"
+#include "support/synthetic_profile.hpp"
+
+using namespace taper;
+
+namespace {
+
+struct Fixture {
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / "taper_replay_test";
+  ReplayOptions options;
+
+  Fixture() {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder / "run" / "rollouts");
+    write_profile(folder / "profile.h5", test::synthetic_profile(test::small_model_tcp(), {1, 2}));
+    options.profile = folder / "profile.h5";
+    options.seeds = 1;
+    options.iterations = 2;
+    options.sequences = 48;
+    options.account.grid = 8;
+  }
+  ~Fixture() { std::filesystem::remove_all(folder); }
+
+  void write(int iteration, const std::vector<int>& lengths) {
+    std::vector<RolloutRecord> records;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      RolloutRecord r;
+      r.group = static_cast<std::int64_t>(i / 4);
+      r.sample = static_cast<std::int32_t>(i % 4);
+      r.prompt_length = 20;
+      r.tokens.assign(20 + lengths[i], 1);
+      r.log_probs.assign(lengths[i], 0.0f);
+      r.rewards = {0.0f};
+      records.push_back(std::move(r));
+    }
+    RolloutFileOptions file;
+    file.iteration = iteration;
+    file.reward_names = {"score"};
+    write_rollouts(rollout_path(folder / "run" / "rollouts", iteration), MPI_COMM_SELF, records,
+                   file);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "laws are replayed and tabulated") {
+  options.laws = {LengthLaw::kHeavyTail, LengthLaw::kTruncated};
+  const auto results = replay(options);
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].name == "heavy-tail");
+  CHECK(results[0].summary.generations == 2);
+  CHECK(results[1].summary.switches == 0);
+  const std::string table = to_table(results);
+  CHECK(table.find("heavy-tail") != std::string::npos);
+  CHECK(table.find("truncated") != std::string::npos);
+  // Each column of the first line is explained below the table.
+  std::istringstream head(table.substr(0, table.find('\n')));
+  for (std::string column; head >> column;)
+    if (column != "below" && column != "q")
+      CHECK_THAT(table, Catch::Matchers::ContainsSubstring("\n" + column + " "));
+  CHECK_THAT(table, Catch::Matchers::ContainsSubstring("\nbelow q "));
+  const std::string lines = to_json_lines(results);
+  const Json first = parse_json(lines.substr(0, lines.find('\n')), "account");
+  CHECK(first["name"] == "heavy-tail");
+  CHECK(first["adaptive_ns"] == results[0].runs[0][0].adaptive.time_ns);
+  CHECK(first["static_ns"].size() == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "generations of the warm-up are played but not accounted") {
+  options.laws = {LengthLaw::kHeavyTail};
+  options.iterations = 4;
+  const auto all = replay(options).front();
+  options.iterations = 2;
+  options.account.warm_up = 2;
+  const auto later = replay(options).front();
+  REQUIRE(later.runs[0].size() == 2);
+  CHECK(later.summary.generations == 2);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(later.runs[0][i].iteration == 2 + i);
+    CHECK(later.runs[0][i].adaptive.time_ns == all.runs[0][2 + i].adaptive.time_ns);
+  }
+  options.laws = {};
+  write(1, {5, 6, 7, 8});
+  options.runs = {folder / "run"};
+  CHECK_THROWS_WITH(replay(options), Catch::Matchers::ContainsSubstring("--warm-up"));
+}
+
+TEST_CASE_METHOD(Fixture, "recorded runs are read as they were") {
+  write(1, draw_lengths(LengthLaw::kHeavyTail, 1, 1, 24, 300));
+  write(2, draw_lengths(LengthLaw::kHeavyTail, 1, 2, 24, 300));
+  const auto traces = read_traces(folder / "run", options);
+  REQUIRE(traces.size() == 2);
+  CHECK(traces[1].work.iteration == 2);
+  CHECK(traces[0].work.samples == 4);
+  CHECK(traces[0].work.sequences == 24);
+  CHECK(traces[0].work.prompt_tokens == 24 * 20);
+  CHECK(traces[0].work.max_new_tokens == traces[1].work.max_new_tokens);
+  CHECK(traces[0].outcomes[5].response == draw_lengths(LengthLaw::kHeavyTail, 1, 1, 24, 300)[5]);
+  options.runs = {folder / "run"};
+  CHECK(replay(options).front().summary.generations == 2);
+  options.max_new_tokens = 10;
+  CHECK_THROWS_AS(replay(options), Error);
+}
+
+TEST_CASE_METHOD(Fixture, "iterations are played in their order, and other files let alone") {
+  write(1000000, {5, 6, 7, 8});
+  write(999999, {5, 6, 7, 8});
+  std::ofstream(folder / "run" / "rollouts" / "selected.h5") << "a user's";
+  for (const auto& path : {folder / "run", folder / "run" / "rollouts"}) {
+    const auto traces = read_traces(path, options);
+    REQUIRE(traces.size() == 2);
+    CHECK(traces[0].work.iteration == 999999);
+    CHECK(traces[1].work.iteration == 1000000);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "bad input is named") {
+  REQUIRE(options.problems().size() == 1);  // neither runs nor laws
+  CHECK_THAT(options.problems().front(), Catch::Matchers::ContainsSubstring("--run") &&
+                                             Catch::Matchers::ContainsSubstring("--law"));
+  options.runs = {folder / "run"};
+  CHECK_THROWS_AS(replay(options), Error);  // no rollouts in it
+  options.runs = {};
+  options.laws = {LengthLaw::kTruncated};
+  options.policy.degrees = {1, 4};
+  CHECK_THROWS_AS(replay(options), Error);
+  options.policy.degrees = {};
+  options.laws = {};
+  options.runs = {folder / "no where"};
+  CHECK_THROWS_WITH(replay(options), Catch::Matchers::ContainsSubstring("--run is '"));
+  options.runs = {};
+  options.laws = {LengthLaw::kTruncated};
+  options.profile = folder / "missing.h5";
+  CHECK_THROWS_AS(replay(options), Error);
+}

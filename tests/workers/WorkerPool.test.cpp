@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workers/WorkerPool.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
+
+#include "base/Error.hpp"
+#include "base/TextFile.hpp"
+#include "base/Timer.hpp"
+#include "reward/Protocol.hpp"
+#include "support/Scratch.hpp"
+
+using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+struct Fixture {
+  test::Scratch scratch;
+  Spawner spawner;
+  CommandOptions options;
+
+  explicit Fixture(const std::string& kind) {
+    options.command = {TAPER_GOLDEN_DIR "/../reward/worker.sh", kind, (scratch / "mark").string()};
+    options.timeout = 20;  // only faults come near it
+    options.start_timeout = 20;
+    options.retries = 0;
+  }
+
+  static WorkerQuestion question(const std::string& response, std::int64_t prompt = 0) {
+    JudgedResponse r;
+    r.id = {prompt, 7};
+    r.response = response;
+    return {r.id, request_members("judge", r)};
+  }
+
+  // What became of responses with these texts, in their order.
+  std::vector<WorkerResult> judge(WorkerPool& pool,
+                                  const std::vector<std::string>& responses) const {
+    for (std::size_t i = 0; i < responses.size(); ++i)
+      pool.submit(question(responses[i], static_cast<std::int64_t>(i)));
+    const Timer timer;
+    while (!pool.wait(0.2)) REQUIRE(timer.seconds() < 120);
+    std::map<ResponseId, WorkerResult> sorted;
+    for (auto& result : pool.take()) sorted[result.about] = result;
+    std::vector<WorkerResult> list;
+    for (auto& [about, result] : sorted) list.push_back(result);
+    REQUIRE(list.size() == responses.size());
+    return list;
+  }
+
+  WorkerPool pool() {
+    return {
+        {"Rewards/judge", {"TAPER_REWARD=judge", "TAPER_RANK=0"}, (scratch / "worker").string()},
+        options,
+        answer_reader(options.components),
+        spawner};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("good workers judge everything, several at a time") {
+  Fixture f("good");
+  f.options.workers = 3;
+  f.options.components = {"style"};
+  WorkerPool pool = f.pool();
+  pool.start();
+  for (int round = 0; round < 2; ++round) {
+    const auto list =
+        f.judge(pool, {"x", "bad", std::string(300000, 'y'), "x", "x", "x", "x", "x", "x"});
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      CHECK(list[i].is_answered);
+      CHECK(list[i].about == ResponseId{static_cast<std::int64_t>(i), 7});
+      CHECK(list[i].figures == std::vector<double>{i == 1 ? 0.75 : 0.5, 0.25});
+      CHECK(list[i].seconds > 0);
+    }
+  }
+  CHECK(pool.take_counts().restarts == 0);
+  CHECK(pool.take().empty());
+}
+
+TEST_CASE("each fault of a worker costs its response alone, is counted and named") {
+  struct Fault {
+    const char* kind;
+    const char* word;
+    int errors, timeouts, restarts;
+  };
+  const auto fault = GENERATE(
+      Fault{"hangs", "did not answer within", 0, 1, 1}, Fault{"dies", "ended by signal 9", 1, 0, 1},
+      Fault{"half", "within a line (it exited with code 1)", 1, 0, 1},
+      Fault{"mute", "closed its output", 1, 0, 1}, Fault{"rubbish", "Traceback", 1, 0, 1},
+      Fault{"wrong_id", "to the request of id", 1, 0, 1},
+      Fault{"huge", "a line of more than 1.00 MiB", 1, 0, 1},
+      Fault{"reports", "no such judge", 1, 0, 0}, Fault{"nan", "neither a finite", 1, 0, 0});
+  CAPTURE(fault.kind);
+  Fixture f(fault.kind);
+  f.options.workers = 1;
+  if (fault.timeouts > 0) f.options.timeout = 1.0;  // of a worker that has answered before
+  WorkerPool pool = f.pool();
+  const auto list = f.judge(pool, {"x", "bad", "x"});
+  CHECK(list[0].is_answered);
+  CHECK(!list[1].is_answered);
+  CHECK_THAT(list[1].problem, ContainsSubstring(fault.word));
+  CHECK(list[2].is_answered);
+  const PoolCounts counts = pool.take_counts();
+  CHECK(counts.errors == fault.errors);
+  CHECK(counts.timeouts == fault.timeouts);
+  CHECK(counts.restarts == fault.restarts);
+}
+
+TEST_CASE("an answer too many does not become the next one's") {
+  Fixture f("twice");
+  f.options.workers = 1;
+  f.options.retries = 1;  // of a response that was asked about before the second line came
+  WorkerPool pool = f.pool();
+  const auto list = f.judge(pool, {"bad", "x", "bad", "x"});
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    CHECK(list[i].is_answered);
+    CHECK(list[i].figures == std::vector<double>{0.5});
+  }
+  CHECK(pool.take_counts().restarts >= 2);
+}
+
+TEST_CASE("a response has another attempt where one failed") {
+  Fixture f("once");
+  f.options.retries = 1;
+  WorkerPool pool = f.pool();
+  const auto list = f.judge(pool, {"bad"});
+  CHECK(list[0].is_answered);
+  CHECK(pool.take_counts().errors == 1);
+}
+
+TEST_CASE("workers that end at once fail all responses, and say why") {
+  const auto [kind, code] =
+      GENERATE(std::pair{"exits", "exited with code 0"}, std::pair{"fails", "exited with code 3"});
+  Fixture f(kind);
+  f.options.retries = 2;
+  WorkerPool pool = f.pool();
+  pool.start();
+  const auto list = f.judge(pool, {"x", "x", "x"});
+  for (const auto& j : list) {
+    CHECK(!j.is_answered);
+    CHECK_THAT(j.problem, ContainsSubstring(code) && ContainsSubstring("worker"));
+  }
+  CHECK(pool.take_counts().errors == 9);
+  if (std::string(kind) == "fails")
+    CHECK_THAT(read_text_file((f.scratch / "worker0.log").string()),
+               ContainsSubstring("no weights here"));
+}
+
+TEST_CASE("what a worker says before it is asked ends it") {
+  Fixture f("chatty");
+  f.options.workers = 1;
+  WorkerPool pool = f.pool();
+  const auto list = f.judge(pool, {"x"});
+  CHECK(!list[0].is_answered);
+  CHECK_THAT(list[0].problem, ContainsSubstring("'loading'") || ContainsSubstring("output"));
+}
+
+TEST_CASE("a worker may take longer for its first answer") {
+  Fixture f("slow_start");
+  f.options.timeout = 0.2;
+  WorkerPool pool = f.pool();
+  CHECK(f.judge(pool, {"x"})[0].is_answered);
+}
+
+TEST_CASE("workers work side by side") {
+  Fixture f("meets");  // each waits for the others
+  f.options.workers = 4;
+  WorkerPool pool = f.pool();
+  for (const WorkerResult& r : f.judge(pool, std::vector<std::string>(4, "x")))
+    CHECK(r.figures == std::vector<double>{1});
+}
+
+TEST_CASE("a pool that is given up leaves at once") {
+  Fixture f("hangs");
+  const Timer timer;
+  {
+    WorkerPool pool = f.pool();
+    pool.submit(Fixture::question("bad"));
+    CHECK(!pool.wait(0.05));
+  }
+  CHECK(timer.seconds() < f.options.timeout);
+}
+
+TEST_CASE("a program that is not there is bad input, at the start and later") {
+  Fixture f("good");
+  f.options.command = {"/no/such/program"};
+  WorkerPool pool = f.pool();
+  CHECK_THROWS_MATCHES(pool.start(), Error, MessageMatches(ContainsSubstring("/no/such/program")));
+  pool.submit(Fixture::question("x"));
+  CHECK_THROWS_MATCHES(
+      [&] {
+        while (!pool.wait(1.0)) continue;
+      }(),
+      Error, MessageMatches(ContainsSubstring("/no/such/program")));
+}
