@@ -23,8 +23,10 @@ import numpy
 
 ROOT = Path(__file__).resolve().parents[2]
 # Paths in files, and keys of metrics, that hold what was measured or chosen by measurements.
-MEASURED = re.compile(r"^/?(metrics/)?(timing|timing_s|perf|adaptive|machine|layout_\w+|rollouts/layout|layout|"
-                      r"measurements|steps|switches|identity|record)(/|$)|/(latency_s|seconds|created|version)\b")
+MEASURED = re.compile(r"^/?(metrics/)?(timing|timing_s|perf|adaptive|machine|layout_\w+|build)(/|@|$)|/latency_s|"
+                      r"@(created|git_hash|DIMENSION_LIST|REFERENCE_LIST)$")
+# In runs whose layout changes by measured times, also where tokens were produced, and what the planner has learned.
+CHOSEN = re.compile(r"^/(policy|planner|samples/layout|layout\w*)(/|@|$)|^files/state.h5/")
 SMALL = ["Training/Iterations=3", "Rollout/Prompts=4", "Rollout/Samples Per Prompt=4", "Rollout/Max New Tokens=96",
          "Evaluation/Every=2", "Evaluation/Prompts=8", "Checkpoint/Every=2", "Checkpoint/Keep=3"]
 
@@ -41,21 +43,25 @@ class Build:
         work.mkdir(parents=True)
 
     def run(self, name, ranks, *arguments):
-        folder = self.work / name
-        folder.mkdir(exist_ok=True)
+        """The results of both builds have one name while they are written, which they repeat."""
+        folder = self.work.parent / "now"
         words = [str(a).replace("@", str(folder)).replace("%", str(self.work.parent)) for a in arguments]
+        if (self.work / name).exists():
+            (self.work / name).rename(folder)
+        folder.mkdir(exist_ok=True)
         launcher = ["mpiexec", "-n", str(ranks)] if ranks else []
         environment = os.environ | {"OMP_NUM_THREADS": "1", "KOKKOS_DISABLE_WARNINGS": "1", "OMP_PROC_BIND": "false"}
         run = subprocess.run([*launcher, self.taper, *words], cwd=ROOT, env=environment, capture_output=True, text=True,
                              stdin=subprocess.DEVNULL, check=False)
         if run.returncode != 0:
             sys.exit(f"{name}: {' '.join(words)} ended with {run.returncode}\n{run.stdout}{run.stderr}")
+        folder.rename(self.work / name)
         return run.stdout
 
     def keep(self, name, *arguments, ranks=0):
         """What a command prints is a result, too."""
         text = self.run(name, ranks, *arguments)
-        (self.work / name / "stdout.txt").write_text(text.replace(str(self.work), "WORK"), encoding="utf-8")
+        (self.work / name / "stdout.txt").write_text(text, encoding="utf-8")
 
 
 def train(name, ranks, run_file="data/quickstart.yaml", more=()):
@@ -78,7 +84,8 @@ def cases():
                                       "Rewards/answer/Kind=task", "Algorithm/KL Coefficient=0.01",
                                       "Algorithm/Dynamic Sampling=true", "Rollout/Top P=0.9"])
     yield "sft-2", lambda b: b.run("sft-2", 2, "sft", "data/sft.yaml", *sets(
-        ["Training/Steps=3", "Training/Batch Tokens=2048", "Output/Directory=@/model", "Model/Directory=data/model"]))
+        ["Training/Steps=3", "Training/Batch Tokens=2048", "Output/Directory=@/model", "Output/Run Directory=@/run",
+         "Model/Directory=data/model"]))
     for ranks, layout in ((1, "1x1"), (2, "2x1"), (4, "2+1+1")):
         name = f"generate-{ranks}"
         yield name, lambda b, name=name, ranks=ranks, layout=layout: b.run(
@@ -148,13 +155,13 @@ def content_of(path):
     return {"": path.read_bytes()}
 
 
-def is_measured(file, key):
+def is_measured(case, file, key):
     key = re.sub(r"^line \d+/", "", key)
-    # The order of steps that a described machine plays depends on no clock; status.json and logs of workers do.
-    return bool(MEASURED.search(key)) or file.name in ("status.json", "console.log") or "reward_logs" in file.parts
+    return bool(MEASURED.search(key)) or file.name == "status.json" or "reward_logs" in file.parts or \
+        case.startswith("adaptive") and bool(CHOSEN.search(key))
 
 
-def compare(old, new, names):
+def compare(case, old, new, names):
     """Lists what differs between two folders; counts what was compared."""
     def files(folder):
         return {p.relative_to(folder) for p in folder.rglob("*") if p.is_file() and not p.name.startswith(".")}
@@ -167,7 +174,7 @@ def compare(old, new, names):
         before = {renamed(key, names): value for key, value in content_of(old / file).items()}
         after = content_of(new / file)
         for key in sorted(set(before) | set(after)):
-            if is_measured(file, key):
+            if is_measured(case, file, key):
                 continue
             if before.get(key) == after.get(key) or before.get(key) != before.get(key) and after.get(key) != after.get(key):
                 equal += 1
@@ -207,7 +214,7 @@ def main():
             continue
         run(old)
         run(new)
-        different, equal = compare(old.work / name, new.work / name, names)
+        different, equal = compare(name, old.work / name, new.work / name, names)
         print(f"{name}: {equal} values equal, {len(different)} different", flush=True)
         for line in different[:20]:
             print(f"    {line}")
