@@ -2,6 +2,7 @@
 #include "data/PromptEncoder.hpp"
 
 #include "base/Error.hpp"
+#include "base/Fingerprint.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 
@@ -90,13 +91,10 @@ ScoreInput read_score_input(const std::filesystem::path& file, const ModelFiles&
 }
 
 std::string hash_text(const std::vector<std::vector<std::int32_t>>& sequences) {
-  std::uint64_t hash = fnv1a("");
-  for (const auto& s : sequences) {
-    const std::int64_t size = std::ssize(s);
-    hash = fnv1a({reinterpret_cast<const char*>(&size), sizeof size}, hash);
-    hash = fnv1a({reinterpret_cast<const char*>(s.data()), s.size() * sizeof s[0]}, hash);
-  }
-  return std::to_string(hash);
+  Fingerprint hash;
+  for (const auto& s : sequences)
+    hash.add(std::int64_t{std::ssize(s)}).add_all(std::span<const std::int32_t>(s));
+  return std::to_string(hash.value());
 }
 
 }  // namespace taper

@@ -61,6 +61,15 @@ std::vector<Prompt> read_prompts(const std::string& file, const PromptReading& h
   return prompts;
 }
 
+void add_prompts(Fingerprint& fingerprint, const std::vector<Prompt>& prompts) {
+  fingerprint.add(std::int64_t{std::ssize(prompts)});
+  for (const Prompt& p : prompts) {
+    fingerprint.add(std::int64_t{std::ssize(p.tokens)})
+        .add_all(std::span<const std::int32_t>(p.tokens));
+    for (const std::string& text : {p.truth, p.source, p.extra}) fingerprint.add_text(text);
+  }
+}
+
 std::vector<Prompt> held_out_items(const std::string& task, std::uint64_t seed, int count,
                                    const ModelFiles& files) {
   return task_items(task, seed ^ kHeldOut, 0, count, files);
@@ -81,6 +90,11 @@ PromptSource::PromptSource(const DataOptions& options, const ModelFiles& files, 
   how.option = options.names.evaluation_prompts;
   if (!options.evaluation_prompts.empty())
     evaluation_ = read_prompts(options.evaluation_prompts, how, files);
+}
+
+void PromptSource::add_to(Fingerprint& fingerprint) const {
+  add_prompts(fingerprint, training_);
+  add_prompts(fingerprint, evaluation_);
 }
 
 std::vector<Prompt> PromptSource::training(std::int64_t batch, int count) const {

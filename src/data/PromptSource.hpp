@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Fingerprint.hpp"
 #include "data/DataOptions.hpp"
 #include "data/PromptMixture.hpp"
 #include "data/Tasks.hpp"
@@ -32,6 +33,9 @@ struct PromptReading {
 std::vector<Prompt> read_prompts(const std::string& file, const PromptReading& how,
                                  const ModelFiles& files);
 
+// By which ranks tell whether they have read the same prompts: tokens, truths and all else.
+void add_prompts(Fingerprint& fingerprint, const std::vector<Prompt>& prompts);
+
 // Items of an in-tree task that no training meets, the same ones in every evaluation.
 std::vector<Prompt> held_out_items(const std::string& task, std::uint64_t seed, int count,
                                    const ModelFiles& files);
@@ -50,6 +54,9 @@ class PromptSource {
   // Held-out prompts, the same in every iteration: of the in-tree task, or the first ones of the
   // evaluation file. Throws Error where there is a prompt file but no evaluation file.
   std::vector<Prompt> evaluation(int count) const;
+
+  // Of all prompts that were read from files.
+  void add_to(Fingerprint& fingerprint) const;
 
   // Those of the training files, 0 where there are none.
   std::int64_t training_file_prompts() const { return std::ssize(training_); }

@@ -86,7 +86,9 @@ void require_equal(const Ranks& ranks, const std::string& what, const std::strin
   for (int r = 1; r < ranks.size(); ++r)
     TAPER_VALIDATE(
         hashes[r] == hashes[0],
-        what << " of rank " << r << " differs from that of rank 0 (all ranks must read the same)");
+        what << ": ranks 0 and " << r
+             << " have read different contents (all ranks must have the same); check that all "
+                "hosts see the same files");
 }
 
 namespace {

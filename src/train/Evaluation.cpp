@@ -70,6 +70,10 @@ void Evaluation::add_set(const RunOptions& options, const std::string& name,
   sets_.push_back(std::move(added));
 }
 
+void Evaluation::add_to(Fingerprint& fingerprint) const {
+  for (const Set& set : sets_) add_prompts(fingerprint, set.prompts);
+}
+
 std::string Evaluation::description() const {
   std::vector<std::string> texts;
   for (const Set& set : sets_) {

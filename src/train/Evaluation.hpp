@@ -23,6 +23,9 @@ class Evaluation {
   // Reads the files. Throws Error naming the key, or file and line, of what is wrong.
   Evaluation(const RunOptions& options, const ModelFiles& files);
 
+  // Of the prompts of all sets.
+  void add_to(Fingerprint& fingerprint) const;
+
   bool is_on() const { return !sets_.empty(); }
   // What the figures are of, for the log.
   std::string description() const;

@@ -60,6 +60,10 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(options.pass_options()),
       checkpoints_(checkpoints_path_of(options), options.checkpoint.keep) {
+  Fingerprint read;
+  prompts_.add_to(read);
+  evaluation_.add_to(read);
+  require_equal(ranks, "the prompts", std::to_string(read.value()));
   warn_of_repeated_prompts();
   model_.plan(plan_);
   if (options.experience.kl.coef > 0.0) {

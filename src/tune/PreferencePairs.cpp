@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/Error.hpp"
+#include "base/Fingerprint.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
@@ -74,10 +75,8 @@ PairLimits limits_of(const RewardModelOptions& o, const ModelFiles& files, int m
   return {o.data.max_length > 0 ? std::min(context, o.data.max_length) : context, max_rows};
 }
 
-std::uint64_t hash_of(std::span<const std::int32_t> ids, std::uint64_t start) {
-  const std::uint64_t size = ids.size();
-  const std::uint64_t begun = fnv1a({reinterpret_cast<const char*>(&size), sizeof(size)}, start);
-  return fnv1a({reinterpret_cast<const char*>(ids.data()), ids.size_bytes()}, begun);
+void add(Fingerprint& hash, std::span<const std::int32_t> ids) {
+  hash.add(static_cast<std::uint64_t>(ids.size())).add_all(ids);
 }
 
 }  // namespace
@@ -108,12 +107,13 @@ PreferenceSource::PreferenceSource(const RewardModelOptions& options, const Mode
       fingerprint_(make_fingerprint(options.data.shuffle)) {}
 
 std::uint64_t PreferenceSource::make_fingerprint(bool shuffle) const {
-  std::uint64_t hash = fnv1a(shuffle ? "shuffled" : "in order");
+  Fingerprint hash(shuffle ? "shuffled" : "in order");
   for (const TokenPair& pair : pairs_) {
-    hash = hash_of(pair.rejected, hash_of(pair.chosen, hash));
-    hash = fnv1a({reinterpret_cast<const char*>(&pair.margin), sizeof(pair.margin)}, hash);
+    add(hash, pair.chosen);
+    add(hash, pair.rejected);
+    hash.add(pair.margin);
   }
-  return hash;
+  return hash.value();
 }
 
 std::vector<TokenPair> PreferenceSource::next_batch(std::uint64_t& next) const {

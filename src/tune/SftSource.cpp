@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/Error.hpp"
+#include "base/Fingerprint.hpp"
 #include "base/Text.hpp"
 
 namespace taper {
@@ -13,11 +14,6 @@ namespace {
 int example_limit(const SftOptions& o, const ModelFiles& files, int max_rows) {
   const int limit = std::min(max_rows, files.config.max_positions);
   return o.data.max_length > 0 ? std::min(limit, o.data.max_length) : limit;
-}
-
-template <class T>
-std::uint64_t hash_of(const std::vector<T>& values, std::uint64_t start) {
-  return fnv1a({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)}, start);
 }
 
 }  // namespace
@@ -38,16 +34,16 @@ SftSource::SftSource(const SftOptions& options, const ModelFiles& files, int max
       fingerprint_(make_fingerprint()) {}
 
 std::uint64_t SftSource::make_fingerprint() const {
-  std::uint64_t hash = fnv1a(examples_.empty()       ? options_.task
-                             : options_.data.shuffle ? "shuffled"
-                                                     : "in order");
-  if (examples_.empty())
-    return hash_of(std::vector<double>{options_.direct_fraction, options_.slip_rate}, hash);
-  for (const TokenExample& e : examples_) {
-    const std::vector<std::int64_t> shape{e.length(), std::ssize(e.answers)};
-    hash = hash_of(e.answers, hash_of(e.tokens, hash_of(shape, hash)));
-  }
-  return hash;
+  Fingerprint hash(examples_.empty()       ? options_.task
+                   : options_.data.shuffle ? "shuffled"
+                                           : "in order");
+  if (examples_.empty()) return hash.add(options_.direct_fraction).add(options_.slip_rate).value();
+  for (const TokenExample& e : examples_)
+    hash.add(std::int64_t{e.length()})
+        .add(std::int64_t{std::ssize(e.answers)})
+        .add_all(std::span<const std::int32_t>(e.tokens))
+        .add_all(std::span(e.answers));
+  return hash.value();
 }
 
 std::vector<TokenExample> SftSource::next_batch(std::uint64_t& next) const {

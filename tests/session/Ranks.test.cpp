@@ -107,7 +107,7 @@ TEST_CASE("what must be equal is compared with rank 0") {
   if (world_size() == 1) return;
   const std::string text = world.ranks.rank() == world_size() - 1 ? "another" : "one";
   CHECK_THROWS_MATCHES(require_equal(world.ranks, "the run file", text), Error,
-                       MessageMatches(ContainsSubstring("the run file of rank " +
+                       MessageMatches(ContainsSubstring("the run file: ranks 0 and " +
                                                         std::to_string(world_size() - 1))));
 }
 

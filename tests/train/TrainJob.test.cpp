@@ -293,6 +293,35 @@ TEST_CASE("lengths beyond the model's context are refused, however large") {
   }
 }
 
+TEST_CASE("prompts that one rank reads otherwise are refused") {
+  TrainRuns f;
+  if (f.ranks.size() == 1) return;
+  make_model(f.ranks, f.path("model"));
+  const bool is_last = f.ranks.rank() == f.ranks.size() - 1;
+  const auto file = [&](const std::string& name, bool differs) {
+    const std::string path = f.path(name + std::to_string(f.ranks.rank()));
+    spill(path, std::string(R"({"prompt": "1 + 1 =", "ground_truth": ")") + (differs ? "3" : "2") +
+                    "\"}\n");
+    return path;
+  };
+  RunOptions options = small_run(f.path("model"), f.path("run"));
+  options.rule = RewardRule::kExact;
+  options.data.prompts = {file("same", false)};
+  options.data.evaluation_prompts = options.data.prompts.front();
+  options.evaluation.every = 1;
+  CHECK_NOTHROW(TrainJob(options, "test", f.ranks, StopRequest()));
+  const auto is_refused = [&] {
+    CHECK_THROWS_MATCHES(TrainJob(options, "test", f.ranks, StopRequest()), Error,
+                         MessageMatches(ContainsSubstring("the prompts: ranks 0 and " +
+                                                          std::to_string(f.ranks.size() - 1))));
+  };
+  options.data.evaluation_prompts = file("held-out", is_last);
+  is_refused();
+  options.data.evaluation_prompts = options.data.prompts.front();
+  options.data.prompts = {file("training", is_last)};
+  is_refused();
+}
+
 TEST_CASE("a checkpoint that was about to be replaced is put back and used") {
   TrainRuns f;
   make_model(f.ranks, f.path("model"));
