@@ -64,9 +64,9 @@ int run_generate(int argc, char** argv) {
   declare_sampling(line, options);
   line.choice("mode", options.mode,
               "whether the layout changes meanwhile: never, only in words, or where it pays",
-              {{"static", PolicyMode::kStatic},
-               {"advise", PolicyMode::kAdvise},
-               {"adaptive", PolicyMode::kAdaptive}});
+              {{"static", PlannerMode::kStatic},
+               {"advise", PlannerMode::kAdvise},
+               {"adaptive", PlannerMode::kAdaptive}});
   line.text("profile", options.profile, "FILE",
             "latency profile of this model and machine, for advise and adaptive");
   line.text("record", record_file, "FILE",
@@ -77,13 +77,13 @@ int run_generate(int argc, char** argv) {
   check_sampling(options);
   Session session(argc, argv);
   options.type = arguments.type;
-  TAPER_VALIDATE(options.mode == PolicyMode::kStatic || !options.profile.empty(),
+  TAPER_VALIDATE(options.mode == PlannerMode::kStatic || !options.profile.empty(),
                  "--mode needs --profile unless it is static (make one with taper profile)");
   options.layout = arguments.layout;
   require_layout("--layout", arguments.layout, session.size());
   std::vector<int> degrees = degrees_of_layout(arguments.layout);
   if (degrees.empty()) degrees = {1};
-  options.tp = options.mode == PolicyMode::kStatic ? degrees.front() : 1;
+  options.tp = options.mode == PlannerMode::kStatic ? degrees.front() : 1;
   ModelFiles files(arguments.model, "--model");
   require_input_file("--prompts", prompts_file);
   const auto prompts = encode_prompt_file(prompts_file, files, chat_template);
@@ -98,7 +98,7 @@ int run_generate(int argc, char** argv) {
   const std::vector<Sample> samples = job.run();
   if (session.rank() == 0) write_responses(output, samples, files);
   report_speed(samples, job.seconds(), ranks.size());
-  if (options.mode != PolicyMode::kStatic) TAPER_INFO(summary(job.report()));
+  if (options.mode != PlannerMode::kStatic) TAPER_INFO(summary(job.report()));
   if (session.rank() == 0 && !record_file.empty())
     write_record(record_file, job.report(), ranks.size());
   TAPER_INFO("completed: " << count_text(std::ssize(samples), "response") << ", results in "

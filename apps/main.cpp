@@ -28,8 +28,8 @@ constexpr Command kCommands[] = {
     {"eval", "avg@k, pass@k and maj@k of a model on a task", taper::run_eval},
     {"profile", "measure step times and switching costs for adaptive runs", taper::run_profile},
     {"inspect", "print and check a file, run, checkpoint or model directory", taper::run_inspect},
-    {"replay", "judge the layout policy on recorded response lengths", taper::run_replay},
-    {"simulate", "judge the layout policy on described machines", taper::run_simulate},
+    {"replay", "judge the planner on recorded response lengths", taper::run_replay},
+    {"simulate", "judge the planner on described machines", taper::run_simulate},
     {"report", "pictures and a report of one or several runs", taper::run_report},
 };
 

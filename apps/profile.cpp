@@ -70,7 +70,7 @@ int run_profile(int argc, char** argv) {
   options.degrees = degrees_of(layouts, session.size());
   ModelFiles files(model, "--model");
   Ranks& ranks = session.start(options.degrees, hang_seconds, ".");
-  ProfileJob job(options, files, ranks, session.placement());
+  ProfileJob job(options, files, ranks, session.host_map());
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const LatencyProfile profile = job.run();
   if (session.rank() != 0) return 0;

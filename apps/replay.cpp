@@ -30,12 +30,12 @@ void declare(param::CommandLine& line, ReplayOptions& o) {
       "lengths by a described law, instead of runs; default: all laws where there is no run",
       law_choices());
   line.integer("ranks", o.ranks, "N", "generation ranks; 0: those of the profile").at_least(0);
-  line.list("tp", o.policy.degrees, "T,...", "degrees allowed; default: all of the profile");
+  line.list("tp", o.planner.degrees, "T,...", "degrees allowed; default: all of the profile");
   line.integer("seeds", o.seeds, "N", "runs per law").at_least(1);
   line.integer("iterations", o.iterations, "N", "generations per run of a law").at_least(1);
   line.integer(
           "warm-up", o.account.warm_up, "N",
-          "generations that come before them (of a run: its first ones), from which the policy "
+          "generations that come before them (of a run: its first ones), from which the planner "
           "learns but which are not accounted")
       .at_least(0);
   line.integer("sequences", o.sequences, "N", "responses per generation of a law").at_least(1);
@@ -44,16 +44,16 @@ void declare(param::CommandLine& line, ReplayOptions& o) {
                "limit of response lengths; 0: 1024 of a law, the longest response of a run")
       .at_least(0);
   line.integer("max-running", o.max_running, "N", "sequences in flight per rank").at_least(1);
-  line.integer("seed", o.policy.seed, "S", "seed of the policy's scenarios").at_least(0);
-  line.integer("scenarios", o.policy.scenarios, "N", "length scenarios per decision")
-      .at_least(PolicyOptions::kLeastScenarios)
-      .at_most(PolicyOptions::kMostScenarios);
-  line.integer("low-percent", o.policy.low_percent, "P",
+  line.integer("seed", o.planner.seed, "S", "seed of the planner's scenarios").at_least(0);
+  line.integer("scenarios", o.planner.scenarios, "N", "length scenarios per decision")
+      .at_least(PlannerOptions::kLeastScenarios)
+      .at_most(PlannerOptions::kMostScenarios);
+  line.integer("low-percent", o.planner.low_percent, "P",
                "a switch must save time at this quantile of the scenarios")
       .at_least(1)
       .at_most(50);
-  line.flag("mixed", o.policy.mixed_groups, "groups of different degrees");
-  line.flag("repack", o.policy.repack, "moving sequences without changing the layout");
+  line.flag("mixed", o.planner.mixed_groups, "groups of different degrees");
+  line.flag("repack", o.planner.repack, "moving sequences without changing the layout");
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ int run_replay(int argc, char** argv) {
   ReplayOptions options;
   std::string output;
   param::CommandLine line("taper replay",
-                          "Judges the layout policy on recorded or described response lengths.");
+                          "Judges the planner on recorded or described response lengths.");
   declare(line, options);
   line.text("output", output, "FILE", "the account, one JSON line per generation");
   if (line.shows_help(argc, argv)) return 0;

@@ -102,7 +102,7 @@ void declare(param::CommandLine& line, Arguments& a) {
 
 int run_simulate(int argc, char** argv) {
   Arguments a;
-  param::CommandLine line("taper simulate", "The layout policy on described machines.");
+  param::CommandLine line("taper simulate", "The planner on described machines.");
   declare(line, a);
   if (line.shows_help(argc, argv)) return 0;
   if (a.dump_default) {

@@ -93,7 +93,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   if (info.kl_coef) file.set_attribute("/", "kl_coef", *info.kl_coef);
   if (info.prompt_batches) file.set_attribute("/", "prompt_batches", *info.prompt_batches);
   file.write_string("/config", info.config);
-  file.write_string("/policy", text_of(info.policy));
+  file.write_string("/planner", text_of(info.planner));
   file.write_string("/data", text_of(info.data));
   const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
   for (std::size_t t = 0; t < owned.size(); ++t) {
@@ -134,7 +134,7 @@ StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
           file.int_attribute("/", "optimizer_steps"),
           static_cast<std::uint64_t>(file.int_attribute("/", "seed")),
           file.read_string("/config"),
-          words_of(file, "/policy"),
+          words_of(file, file.exists("/planner") ? "/planner" : "/policy"),
           words_of(file, "/data"),
           file.has_attribute("/", "kl_coef") ? std::optional(file.double_attribute("/", "kl_coef"))
                                              : std::nullopt,

@@ -36,16 +36,16 @@ void EngineMemory::cover(const EngineMemory& other) {
   head = std::max(head, other.head);
 }
 
-void EngineMemory::plan(MemoryPlan& plan, MemoryPhase phase) const {
+void EngineMemory::add_memory(MemoryPlan& plan, MemoryPhase phase) const {
   constexpr std::int64_t kBytes = sizeof(float);
-  BlockPool::plan(plan, phase, layers, kv_layer);
+  BlockPool::add_memory(plan, phase, layers, kv_layer);
   plan.add(kPassItem, phase, activations * kBytes);
   plan.add(kHeadItem, phase, head * kBytes);
 }
 
-void Engine::plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
-                  const ModelParallel& parallel, const EngineOptions& options) {
-  EngineMemory::of(table, parallel, options).plan(plan, phase);
+void Engine::add_memory(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
+                        const ModelParallel& parallel, const EngineOptions& options) {
+  EngineMemory::of(table, parallel, options).add_memory(plan, phase);
 }
 
 Engine::Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,

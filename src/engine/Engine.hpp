@@ -44,7 +44,7 @@ struct EngineMemory {
                          const EngineOptions& options);
   // Makes room for `other` too.
   void cover(const EngineMemory& other);
-  void plan(MemoryPlan& plan, MemoryPhase phase) const;
+  void add_memory(MemoryPlan& plan, MemoryPhase phase) const;
 };
 
 // What one step did, the same on all ranks of the group.
@@ -76,8 +76,8 @@ struct EngineSnapshot {
 class Engine {
  public:
   // Plan and engine of one layout that never changes, for tests and benchmarks.
-  static void plan(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
-                   const ModelParallel& parallel, const EngineOptions& options);
+  static void add_memory(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
+                         const ModelParallel& parallel, const EngineOptions& options);
   Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
          const EngineOptions& options, Arena& arena, MemoryPhase phase,
          ConstFloatMatrix rope_table);

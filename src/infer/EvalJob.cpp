@@ -34,7 +34,7 @@ EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions
               generation_.max_positions()}) {
   files.require_tokenizer("responses are judged by their text");
   judge_.require_judges();
-  judge_.plan_models(judge_plan_);
+  judge_.add_memory(judge_plan_);
 }
 
 // Each rank has a share of them judged.
@@ -59,7 +59,7 @@ void EvalJob::add_judged(const Sample& sample, JudgedPrompt& judged) const {
 EvalResult EvalJob::run() {
   EvalResult result;
   result.samples = samples_;
-  judge_.start_workers(Judge::Need::kPossible);
+  judge_.start_workers(Judge::Start::kOnDemand);
   auto responses = generation_.run();
   std::optional<Arena> arena;  // the memory of the generation is free again
   if (!judge_plan_.items().empty()) {

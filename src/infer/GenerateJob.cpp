@@ -58,8 +58,8 @@ GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
       generator_(rollout_, options.type, files, ranks),
       model_("model", files, ranks, generator_.smallest_degree()) {
   report_short_context(options.max_new_tokens, files, rollout_);
-  model_.plan(plan_, options.type);
-  generator_.plan(plan_);
+  model_.add_memory(plan_, options.type);
+  generator_.add_memory(plan_);
 }
 
 // A request per prompt; with fewer prompts than replicas, several that share out its samples.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 #include "rollout/Generator.hpp"
 
 namespace taper {
@@ -13,9 +13,9 @@ namespace taper {
 struct GenerateOptions : EngineSizing {
   WeightType type = WeightType::kBf16;
   int tp = 1;  // of the static layout; the smallest degree where the layout changes
-  PolicyMode mode = PolicyMode::kStatic;
+  PlannerMode mode = PlannerMode::kStatic;
   std::string profile;  // needed unless static
-  std::string layout;   // at the start; empty: tp, or chosen by the policy
+  std::string layout;   // at the start; empty: tp, or chosen by the planner
   int samples = 1;      // per prompt
   int max_new_tokens = 256;
   SamplingOptions sampling;

@@ -6,8 +6,8 @@
 #include "base/Text.hpp"
 #include "io/JsonNumber.hpp"
 #include "rl/MicroBatch.hpp"
-#include "rl/Rollout.hpp"
-#include "rl/ScoreModel.hpp"
+#include "rl/Sample.hpp"
+#include "rl/TeacherForcing.hpp"
 
 namespace taper {
 namespace {
@@ -33,8 +33,8 @@ ScoreJob::ScoreJob(const ScoreOptions& options, ModelFiles& files,
     tokens = std::min(options.max_tokens, tokens + static_cast<int>(s.size()));
   pass_.max_rows = std::max(tokens, longest_);
   pass_.checkpointing = Checkpointing::kYes;
-  model_.plan(plan_, options.type);
-  TrainPass::plan(plan_, files.table, model_.parallel(), pass_);
+  model_.add_memory(plan_, options.type);
+  TrainPass::add_memory(plan_, files.table, model_.parallel(), pass_);
 }
 
 std::vector<std::vector<float>> ScoreJob::run() {

@@ -97,8 +97,8 @@ InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files,
       parallel_(files.table, ranks.groups.tp_group(tp)),
       layout_(files.table, parallel_.shard()) {}
 
-void InferenceModel::plan(MemoryPlan& plan, WeightType type) const {
-  PackedModel::plan(plan, name_, layout_, type, WithBackward::kNo);
+void InferenceModel::add_memory(MemoryPlan& plan, WeightType type) const {
+  PackedModel::add_memory(plan, name_, layout_, type, WithBackward::kNo);
 }
 
 void InferenceModel::load(const HostExec& exec, WeightType type, Arena& arena) {

@@ -69,7 +69,7 @@ class InferenceModel {
   InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks, int tp);
 
   const ModelParallel& parallel() const { return parallel_; }
-  void plan(MemoryPlan& plan, WeightType type) const;
+  void add_memory(MemoryPlan& plan, WeightType type) const;
   // Reads and packs the weights.
   void load(const HostExec& exec, WeightType type, Arena& arena);
   const ModelView& view() const { return *view_; }

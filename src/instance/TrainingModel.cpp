@@ -24,15 +24,15 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
       train_layout_(files.table, train_parallel_.shard()),
       packed_layout_(files.table, packed_shard_) {}
 
-void TrainingModel::plan(MemoryPlan& plan) const {
-  PackedModel::plan(plan, options_.name, packed_layout_, options_.type, WithBackward::kYes);
+void TrainingModel::add_memory(MemoryPlan& plan) const {
+  PackedModel::add_memory(plan, options_.name, packed_layout_, options_.type, WithBackward::kYes);
   const MemoryOwner& owner = options_.pass.owner;
-  ShardedAdamW::plan(plan, train_layout_, *dp_group_, owner);
+  ShardedAdamW::add_memory(plan, train_layout_, *dp_group_, owner);
   plan.add(owner.item(kGradientItem), owner.phase,
            train_layout_.size() * std::int64_t{sizeof(float)});
   plan.add(owner.item(kStagingItem), owner.phase,
            Publisher::staging_floats(packed_layout_) * std::int64_t{sizeof(float)});
-  TrainPass::plan(plan, files_->table, train_parallel_, options_.pass);
+  TrainPass::add_memory(plan, files_->table, train_parallel_, options_.pass);
 }
 
 void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {

@@ -28,7 +28,7 @@ class TrainingModel {
   TrainingModel(const ModelFiles& files, const Ranks& ranks, const TrainingModelOptions& options);
 
   // What this rank will hold. Not collective.
-  void plan(MemoryPlan& plan) const;
+  void add_memory(MemoryPlan& plan) const;
   // Allocates; the weights come from load_masters() or a checkpoint. Not collective.
   void create(Arena& arena, ConstFloatMatrix rope_table);
   // Reads the masters of the owned pieces from the files and publishes. Collective over the world.

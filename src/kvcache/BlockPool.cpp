@@ -10,7 +10,8 @@ namespace {
 constexpr const char* kItem = "keys and values (rollout)";
 }
 
-void BlockPool::plan(MemoryPlan& plan, MemoryPhase phase, int layers, std::int64_t layer_stride) {
+void BlockPool::add_memory(MemoryPlan& plan, MemoryPhase phase, int layers,
+                           std::int64_t layer_stride) {
   plan.add(kItem, phase, layers * layer_stride * static_cast<std::int64_t>(sizeof(float)));
 }
 

@@ -52,8 +52,8 @@ PackedMatrix make_packed(void* data, WeightType type, std::int64_t columns, std:
 
 }  // namespace
 
-void PackedModel::plan(MemoryPlan& plan, const std::string& name, const LocalLayout& layout,
-                       WeightType type, WithBackward backward) {
+void PackedModel::add_memory(MemoryPlan& plan, const std::string& name, const LocalLayout& layout,
+                             WeightType type, WithBackward backward) {
   const ParamTable& table = layout.table();
   for (std::size_t t = 0; t < table.tensors().size(); ++t) {
     const ParamTensor& tensor = table.tensors()[t];

@@ -22,8 +22,8 @@ class PackedModel {
  public:
   // Adds what the constructor will take to the plan.
   // `name` tells models apart in the plan ("policy", "reference").
-  static void plan(MemoryPlan& plan, const std::string& name, const LocalLayout& layout,
-                   WeightType type, WithBackward backward);
+  static void add_memory(MemoryPlan& plan, const std::string& name, const LocalLayout& layout,
+                         WeightType type, WithBackward backward);
 
   PackedModel(const std::string& name, const LocalLayout& layout, const ModelShard& shard,
               WeightType type, WithBackward backward, Arena& arena);

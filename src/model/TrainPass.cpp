@@ -43,8 +43,8 @@ struct TrainPass::Sizes {
   }
 };
 
-void TrainPass::plan(MemoryPlan& plan, const ParamTable& table, const ModelParallel& parallel,
-                     const TrainPassOptions& options) {
+void TrainPass::add_memory(MemoryPlan& plan, const ParamTable& table, const ModelParallel& parallel,
+                           const TrainPassOptions& options) {
   const Sizes s(table, parallel, options);
   const auto add = [&](const char* item, std::int64_t floats) {
     plan.add(options.owner.item(item), options.owner.phase,

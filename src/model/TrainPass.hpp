@@ -32,8 +32,8 @@ struct TrainPassOptions {
 // each has its own pair of calls after forward().
 class TrainPass {
  public:
-  static void plan(MemoryPlan& plan, const ParamTable& table, const ModelParallel& parallel,
-                   const TrainPassOptions& options);
+  static void add_memory(MemoryPlan& plan, const ParamTable& table, const ModelParallel& parallel,
+                         const TrainPassOptions& options);
   TrainPass(const ParamTable& table, const ModelParallel& parallel, const TrainPassOptions& options,
             Arena& arena, ConstFloatMatrix rope_table);
 

@@ -28,8 +28,8 @@ float* take(Arena& arena, const std::string& name, std::int64_t floats) {
 
 }  // namespace
 
-void ValuePass::plan(MemoryPlan& plan, const std::string& name, const ParamTable& table,
-                     const ModelParallel& parallel, const ValuePassOptions& o) {
+void ValuePass::add_memory(MemoryPlan& plan, const std::string& name, const ParamTable& table,
+                           const ModelParallel& parallel, const ValuePassOptions& o) {
   for (const std::int64_t floats :
        {InferencePass::floats(table, parallel, o.max_rows), pages_floats(table, parallel, o),
         ScalarHead::floats(table, head_rows(o))})

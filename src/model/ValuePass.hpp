@@ -22,8 +22,8 @@ class ValuePass {
  public:
   // `name` stands in the memory plan. The memory is that of training: nothing in it outlives a
   // call.
-  static void plan(MemoryPlan& plan, const std::string& name, const ParamTable& table,
-                   const ModelParallel& parallel, const ValuePassOptions& options);
+  static void add_memory(MemoryPlan& plan, const std::string& name, const ParamTable& table,
+                         const ModelParallel& parallel, const ValuePassOptions& options);
   ValuePass(const std::string& name, const ParamTable& table, const ModelParallel& parallel,
             const ValuePassOptions& options, Arena& arena, ConstFloatMatrix rope_table);
 

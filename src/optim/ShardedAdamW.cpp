@@ -28,8 +28,8 @@ std::vector<std::string> AdamWOptions::problems() const {
   return list;
 }
 
-void ShardedAdamW::plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group,
-                        const MemoryOwner& owner) {
+void ShardedAdamW::add_memory(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group,
+                              const MemoryOwner& owner) {
   const std::int64_t bytes =
       StateShards(layout, dp_group.size()).size(dp_group.rank()) * std::int64_t{sizeof(float)};
   plan.add(owner.item(kMasterItem), MemoryPhase::kAlways, bytes);

@@ -30,8 +30,8 @@ struct OptimizerReport {
 // AdamW with f32 masters and moments sharded over data-parallel ranks (ZeRO stage 1).
 class ShardedAdamW {
  public:
-  static void plan(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group,
-                   const MemoryOwner& owner = {});
+  static void add_memory(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group,
+                         const MemoryOwner& owner = {});
 
   // The groups must outlive this object. dp_group.rank() is the replica.
   ShardedAdamW(const LocalLayout& layout, const Group& tp_group, const Group& dp_group,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the policy may propose and what it answers. All times are integers: equal inputs give equal
+// What the planner may propose and what it answers. All times are integers: equal inputs give equal
 // plans, bit for bit, on every rank.
 #pragma once
 
@@ -33,7 +33,7 @@ Plan stay_in(const Layout& layout);
 
 // Nanoseconds of a quantity over the length scenarios.
 struct PriceRange {
-  std::int64_t mean = 0, low = 0, high = 0;  // low, high: the policy's lower quantile, its mirror
+  std::int64_t mean = 0, low = 0, high = 0;  // low, high: the planner's lower quantile, its mirror
 };
 
 struct Price {

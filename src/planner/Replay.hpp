@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "planner/GenerationRun.hpp"
-#include "planner/Policy.hpp"
+#include "planner/Planner.hpp"
 
 namespace taper {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the policy sees of a running generation: a few integers per replica, the same on all ranks.
+// What the planner sees of a running generation: a few integers per replica, the same on all ranks.
 #pragma once
 
 #include <algorithm>

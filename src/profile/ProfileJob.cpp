@@ -45,11 +45,11 @@ std::vector<std::string> ProfileOptions::problems() const {
 }
 
 ProfileJob::ProfileJob(const ProfileOptions& options, ModelFiles& files, const Ranks& ranks,
-                       const Placement& placement)
+                       const HostMap& host_map)
     : options_(options),
       files_(&files),
       ranks_(&ranks),
-      node_of_rank_(placement.node_of_rank()),
+      node_of_rank_(host_map.node_of_rank()),
       degrees_(options.degrees) {
   if (options_.probe.max_positions == 0)
     options_.probe.max_positions = std::min(files.config.max_positions, kDefaultPositions);
@@ -61,7 +61,7 @@ ProfileJob::ProfileJob(const ProfileOptions& options, ModelFiles& files, const R
   if (degrees_.empty()) degrees_ = possible_degrees(files, ranks);
   std::sort(degrees_.begin(), degrees_.end());
   degrees_.erase(std::unique(degrees_.begin(), degrees_.end()), degrees_.end());
-  record_.identity = gather_identity(files, options.probe.type, ranks, placement);
+  record_.identity = gather_identity(files, options.probe.type, ranks, host_map);
   probe_ = std::make_unique<StepProbe>(options_.probe, files, ranks, degrees_);
   record_.settings = settings();
   record_.budget = options.budget;

@@ -9,7 +9,7 @@
 #include "base/Timer.hpp"
 #include "profile/ProfilePlanner.hpp"
 #include "profile/SwitchProbe.hpp"
-#include "session/Placement.hpp"
+#include "session/HostMap.hpp"
 
 namespace taper {
 
@@ -33,7 +33,7 @@ class ProfileJob {
   // Refers to files and ranks. Throws Error for bad options, degrees, or an output (or its side
   // file) that belongs to something else. Collective over the world.
   ProfileJob(const ProfileOptions& options, ModelFiles& files, const Ranks& ranks,
-             const Placement& placement);
+             const HostMap& host_map);
 
   const MemoryPlan& memory_plan() const { return probe_->memory_plan(); }
   const std::vector<int>& degrees() const { return degrees_; }

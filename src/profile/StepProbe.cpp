@@ -55,7 +55,7 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
   for (const int degree : degrees)
     sides_[degree] = std::make_unique<Side>(files.table, ranks.groups.tp_group(degree));
   layout_ = std::make_unique<LocalLayout>(files.table, sides_.begin()->second->parallel.shard());
-  PackedModel::plan(plan_, kModelName, *layout_, options.type, WithBackward::kNo);
+  PackedModel::add_memory(plan_, kModelName, *layout_, options.type, WithBackward::kNo);
   for (auto& [degree, side] : sides_) {
     const EngineSizing sizing{max_batch(degree), max_tokens(degree), options.kv_memory_mb};
     const EngineNeed need{options.max_positions, files.valid_ids(), "--kv-memory-mb"};
@@ -63,7 +63,7 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
                     engine_options(sizing, need, files.config, side->parallel)};
     memory_.cover(EngineMemory::of(files.table, side->parallel, side->layout.options));
   }
-  memory_.plan(plan_, MemoryPhase::kRollout);
+  memory_.add_memory(plan_, MemoryPhase::kRollout);
 }
 
 StepProbe::~StepProbe() = default;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRepeats = 9;
 constexpr int kListedBlocks = 8;  // of the KV cache, per sequence that a meeting lists
-constexpr int kPlanWords = 512;   // a plan with the state of the policy, about
+constexpr int kPlanWords = 512;   // a plan with the state of the planner, about
 constexpr std::int64_t kLargestMove = 32 << 20;
 
 double median(std::vector<std::int64_t> ns) {

@@ -46,7 +46,7 @@ struct Destination {
 // layouts.
 SequenceList meet(const Group& world, const LayoutChange& change, const Scheduler& scheduler);
 
-// Destinations without a policy: sequences stay with their ranks where these form one replica;
+// Destinations without a planner: sequences stay with their ranks where these form one replica;
 // where a replica splits, or `repack` is set, they are shared out so that each replica has
 // sequences in proportion to its ranks, with as few as possible moved. Pure.
 std::vector<Destination> share_out(const LayoutChange& change, const SequenceList& sequences,

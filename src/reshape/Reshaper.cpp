@@ -43,7 +43,7 @@ std::vector<std::string> ReshaperOptions::problems() const {
   return {};
 }
 
-void Reshaper::plan(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory) {
+void Reshaper::add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory) {
   plan.add(kItem, phase, memory.kv_layer * kFloat);
 }
 

@@ -11,7 +11,7 @@
 //                             /timing/step
 //   /rollout/response_length  (iterations, samples) i32, -1 where fewer samples; scale
 //                             /rollout/step
-//   /<table>/<column>         (records) f64, e.g. decisions of the layout policy; scale
+//   /<table>/<column>         (records) f64, e.g. decisions of the planner; scale
 //                             /<table>/step
 //
 // Slashes in names make nested groups.

@@ -86,8 +86,8 @@ Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const 
 
 Judge::~Judge() = default;
 
-void Judge::plan_models(MemoryPlan& plan) const {
-  for (const auto& [name, model] : models_) model->plan(plan);
+void Judge::add_memory(MemoryPlan& plan) const {
+  for (const auto& [name, model] : models_) model->add_memory(plan);
 }
 
 void Judge::load_models(Arena& arena) {
@@ -106,7 +106,7 @@ void Judge::require_judges() const {
   }
 }
 
-void Judge::start_workers(Need need) {
+void Judge::start_workers(Start start) {
   for (const RewardOptions& r : rewards_) {
     if (r.kind != RewardKind::kCommand) continue;
     TAPER_INSIST(spawner_ != nullptr, "a reward command without a spawner");
@@ -118,7 +118,7 @@ void Judge::start_workers(Need need) {
                                     << problem.message() << ")");
     auto& command = commands_[r.name];
     command = std::make_unique<Command>(r, *spawner_, log_directory_, ranks_.rank());
-    if (need == Need::kSure) command->pool.start();
+    if (start == Start::kNow) command->pool.start();
   }
 }
 

@@ -14,7 +14,7 @@
 #include "reward/RewardFigures.hpp"
 #include "reward/RewardModel.hpp"
 #include "reward/RewardOptions.hpp"
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 #include "session/Ranks.hpp"
 #include "workers/WorkerPool.hpp"
 
@@ -37,12 +37,12 @@ class Judge {
   // or the weights of a model.
   void require_judges() const;
   // What the models will hold on this rank, and allocating and loading them. Not collective.
-  void plan_models(MemoryPlan& plan) const;
+  void add_memory(MemoryPlan& plan) const;
   void load_models(Arena& arena);
   // Starts the workers of commands: on this rank all of them now where it is sure to need them,
   // else as they are needed. Throws Error with kBadInput where they cannot be started.
-  enum class Need { kSure, kPossible };
-  void start_workers(Need need);
+  enum class Start { kNow, kOnDemand };
+  void start_workers(Start start);
 
   // What Sample::rewards will hold: the rewards, each followed by the figures that its answers
   // have.

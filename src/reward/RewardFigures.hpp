@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "results/MetricsLog.hpp"
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 namespace taper {
 

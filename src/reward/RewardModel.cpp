@@ -4,7 +4,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "comm/Collectives.hpp"
-#include "instance/PolicyTokens.hpp"
+#include "instance/SameTokenizer.hpp"
 #include "rl/MicroBatch.hpp"
 
 namespace taper {
@@ -43,9 +43,9 @@ RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, 
       model_(name_, files_, ranks, setup_.tp),
       dp_group_(&ranks.groups.dp_group(setup_.tp)) {
   files_.require_tokenizer("it is compared with that of the policy");
-  require_policy_tokens(policy, files_, ranks, option_of(reward),
-                        "train a reward model on a model of the policy's family, or judge by a "
-                        "command");
+  require_same_tokenizer(policy, files_, ranks, option_of(reward),
+                         "train a reward model on a model of the policy's family, or judge by a "
+                         "command");
   TAPER_VALIDATE(setup_.max_positions <= files_.config.max_positions,
                  option_of(reward)
                      << " " << path_text(files_.directory) << " has " << files_.config.max_positions
@@ -53,9 +53,10 @@ RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, 
                      << "); lower the length limits");
 }
 
-void RewardModel::plan(MemoryPlan& plan) const {
-  model_.plan(plan, setup_.type);
-  ValuePass::plan(plan, name_, files_.table, model_.parallel(), {setup_.max_rows, kMostSequences});
+void RewardModel::add_memory(MemoryPlan& plan) const {
+  model_.add_memory(plan, setup_.type);
+  ValuePass::add_memory(plan, name_, files_.table, model_.parallel(),
+                        {setup_.max_rows, kMostSequences});
 }
 
 void RewardModel::create(Arena& arena) {

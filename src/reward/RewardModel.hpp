@@ -8,7 +8,7 @@
 #include "instance/Model.hpp"
 #include "model/ValuePass.hpp"
 #include "reward/RewardOptions.hpp"
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 namespace taper {
 
@@ -33,7 +33,7 @@ class RewardModel {
   // Throws Error where the weights are missing or others.
   void require_weights() const { (void)files_.open_weights(); }
   // What this rank will hold. Not collective.
-  void plan(MemoryPlan& plan) const;
+  void add_memory(MemoryPlan& plan) const;
   // Allocates and loads. Not collective.
   void create(Arena& arena);
 

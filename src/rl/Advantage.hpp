@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 namespace taper {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 namespace taper {
 

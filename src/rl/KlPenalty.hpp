@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 namespace taper {
 

@@ -10,7 +10,7 @@
 #include "rl/DynamicSampling.hpp"
 #include "rl/Experience.hpp"
 #include "rl/PolicyTrainer.hpp"
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 namespace taper {
 

@@ -12,8 +12,8 @@
 #include "optim/ShardedAdamW.hpp"
 #include "rl/MicroBatch.hpp"
 #include "rl/PolicyLoss.hpp"
-#include "rl/Rollout.hpp"
-#include "rl/ScoreModel.hpp"
+#include "rl/Sample.hpp"
+#include "rl/TeacherForcing.hpp"
 
 namespace taper {
 

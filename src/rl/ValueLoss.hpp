@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 namespace taper {
 

@@ -53,10 +53,10 @@ std::vector<std::string> ConsultationOptions::problems() const {
   return {};
 }
 
-Consultation::Consultation(const Ranks& ranks, LayoutPolicy& policy,
+Consultation::Consultation(const Ranks& ranks, LayoutPlanner& planner,
                            const ConsultationOptions& options)
     : ranks_(ranks),
-      policy_(policy),
+      planner_(planner),
       options_(options),
       exchange_(ranks.world(), kWords),
       layout_(Layout::uniform(1, ranks.chain)) {
@@ -93,7 +93,7 @@ void Consultation::read_word(ControlWord word) {
   if ((word & kPlan) != 0) decided_ = word >> kHashShift;
 }
 
-// How long the leader's steps take, beside what the policy expects of them.
+// How long the leader's steps take, beside what the planner expects of them.
 void Consultation::measure(const StepReport& report) {
   const double now = clock_.seconds();
   const int rows = report.decode_rows + report.prefill_rows;
@@ -101,7 +101,7 @@ void Consultation::measure(const StepReport& report) {
     ++steps_since_;
     const LayoutGroup& group = layout_.groups()[layout_.replica_of(ranks_.rank())];
     const std::int64_t expected =
-        policy_.step_ns(group, rows, std::max(1, std::min(rows, report.running)), report.context);
+        planner_.step_ns(group, rows, std::max(1, std::min(rows, report.running)), report.context);
     if (expected > 0) {
       measured_ns_ += nanoseconds(now - step_began_);
       predicted_ns_ += expected;
@@ -178,7 +178,7 @@ void Consultation::conclude() {
   ++consultation_;
   ++count_;
   if (last_change_) {
-    policy_.switched(*last_change_, switched_ns);
+    planner_.switched(*last_change_, switched_ns);
     last_change_.reset();
     switch_seconds_ = 0;
   }
@@ -188,7 +188,7 @@ void Consultation::conclude() {
   } else if (stop) {
     word_ |= kStop;
   } else {
-    decision_ = policy_.decide(snapshot);
+    decision_ = planner_.decide(snapshot);
     snapshot_ = snapshot;
     wait_ = 1e-9 * static_cast<double>(decision_->wait_ns);
     if (ranks_.rank() == 0) records_.push_back({snapshot, *decision_});
@@ -199,7 +199,7 @@ void Consultation::conclude() {
   }
 }
 
-// The plan with what it was decided on and the state of the policy, for ranks that are no leaders.
+// The plan with what it was decided on and the state of the planner, for ranks that are no leaders.
 std::vector<std::int64_t> Consultation::describe_plan() const {
   const Plan& plan = decision_->plan;
   std::vector<std::int64_t> words{static_cast<std::int64_t>(decision_->hash),
@@ -213,7 +213,7 @@ std::vector<std::int64_t> Consultation::describe_plan() const {
     words.resize(words.size() + kSnapshotWords);
     std::memcpy(words.data() + words.size() - kSnapshotWords, &replica, sizeof replica);
   }
-  const auto state = policy_.save();
+  const auto state = planner_.save();
   words.insert(words.end(), state.begin(), state.end());
   return words;
 }
@@ -231,7 +231,7 @@ Plan Consultation::read_plan(std::span<const std::int64_t> words) {
     std::memcpy(static_cast<void*>(&snapshot.replicas.emplace_back()), at, sizeof(ReplicaSnapshot));
   snapshot_ = std::move(snapshot);
   consultation_ = words[2] + 1;
-  if (!leads()) policy_.load({at, words.data() + words.size()});
+  if (!leads()) planner_.load({at, words.data() + words.size()});
   return {Layout(degrees, ranks_.chain), PlanStart::kNow, 0, words[3] != 0};
 }
 

@@ -10,8 +10,8 @@
 #include "base/Timer.hpp"
 #include "comm/LeaderExchange.hpp"
 #include "engine/Engine.hpp"
+#include "planner/Planner.hpp"
 #include "reshape/Meeting.hpp"
-#include "rollout/LayoutPolicy.hpp"
 #include "session/Ranks.hpp"
 
 namespace taper {
@@ -20,8 +20,8 @@ struct ConsultationOptions {
   // A replica at work consults after so much time and so many steps, not before the last decision
   // asks for it, and so seldom that it costs it at most this share of the time; ten times that in
   // the first second, since short generations could hardly consult otherwise.
-  std::int64_t period_ns = PolicyOptions().consult_ns;
-  int period_steps = PolicyOptions().consult_steps;
+  std::int64_t period_ns = PlannerOptions().consult_ns;
+  int period_steps = PlannerOptions().consult_steps;
   double largest_share = 0.001;
 
   std::vector<std::string> problems() const;
@@ -36,12 +36,12 @@ struct ConsultationRecord {
 // How the replicas of a generation agree upon changes of layout, upon its end and upon stopping it
 // early, without waiting for each other. One snapshot per replica is under way at a time, gathered
 // among the leaders (rank 0 of each group) without blocking. Only a leader notices that it is
-// complete, at a step of its own; it asks the policy, which answers alike on all leaders, and tells
-// its group by the control word of the next step. A plan closes the epoch: the next snapshot is
-// sent after close().
+// complete, at a step of its own; it asks the planner, which answers alike on all leaders, and
+// tells its group by the control word of the next step. A plan closes the epoch: the next snapshot
+// is sent after close().
 class Consultation {
  public:
-  Consultation(const Ranks& ranks, LayoutPolicy& policy, const ConsultationOptions& options = {});
+  Consultation(const Ranks& ranks, LayoutPlanner& planner, const ConsultationOptions& options = {});
 
   // Starts a generation in this layout, on all ranks.
   void begin(const Layout& layout);
@@ -58,7 +58,7 @@ class Consultation {
   bool stopped() const { return stopped_; }
 
   // The plan of the leaders where they have decided to act, after the same step on all ranks of a
-  // group. Every rank's policy is then in the state of the leaders'. Collective over the world
+  // group. Every rank's planner is then in the state of the leaders'. Collective over the world
   // where there is a plan; replicas without one at the moment get to it at their next steps.
   std::optional<Plan> plan();
   // What the plan was decided on, and the change that it stands for.
@@ -85,7 +85,7 @@ class Consultation {
   Plan read_plan(std::span<const std::int64_t> words);
 
   const Ranks& ranks_;
-  LayoutPolicy& policy_;
+  LayoutPlanner& planner_;
   ConsultationOptions options_;
   LeaderExchange exchange_;
   Layout layout_;

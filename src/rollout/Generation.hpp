@@ -7,7 +7,7 @@
 #include "engine/Request.hpp"
 #include "engine/StopMatcher.hpp"
 #include "instance/Model.hpp"
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 namespace taper {
 

@@ -93,6 +93,16 @@ std::vector<Request> first_requests(const std::vector<Request>& requests, const 
   return mine;
 }
 
+// What it takes to account for a generation that took place.
+struct Generator::Reviewer {
+  Reviewer(const LatencyProfile& profile, const PlannerOptions& options)
+      : machine(profile), degrees(options.degrees), consult_ns(options.consult_ns) {}
+
+  SimulatedMachine machine;  // as profiled
+  std::vector<int> degrees;
+  std::int64_t consult_ns;
+};
+
 Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles& files,
                      const Ranks& ranks)
     : options_(options), type_(type), files_(files), ranks_(ranks) {
@@ -133,15 +143,15 @@ Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles&
     }
     memory_.cover(EngineMemory::of(files.table, *layout.parallel, layout.options));
   }
-  policy_ = make_policy();
-  consult_ = std::make_unique<Consultation>(ranks, *policy_);
+  planner_ = make_planner();
+  consult_ = std::make_unique<Consultation>(ranks, *planner_);
 }
 
 Generator::~Generator() = default;
 
-void Generator::plan(MemoryPlan& plan) const {
-  memory_.plan(plan, MemoryPhase::kRollout);
-  if (changes()) Reshaper::plan(plan, MemoryPhase::kRollout, memory_);
+void Generator::add_memory(MemoryPlan& plan) const {
+  memory_.add_memory(plan, MemoryPhase::kRollout);
+  if (changes()) Reshaper::add_memory(plan, MemoryPhase::kRollout, memory_);
 }
 
 void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table) {
@@ -159,28 +169,29 @@ void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix
                                          memory_, arena, MemoryPhase::kRollout);
 }
 
-std::shared_ptr<LayoutPolicy> Generator::make_policy() const {
+std::shared_ptr<LayoutPlanner> Generator::make_planner() {
   if (!changes() || options_.profile.empty()) {
     const Layout layout = options_.layout.empty() ? Layout::uniform(options_.tp, ranks_.chain)
                                                   : parse_layout(options_.layout, ranks_.chain);
-    return std::make_shared<ScriptedPolicy>(layout);
+    return std::make_shared<StaticPlanner>(layout);
   }
-  PolicyOptions policy;
-  policy.mode = options_.mode;
-  policy.initial = options_.layout;
-  for (const auto& [tp, layout] : layouts_) policy.degrees.push_back(tp);
+  PlannerOptions options;
+  options.mode = options_.mode;
+  options.initial = options_.layout;
+  for (const auto& [tp, layout] : layouts_) options.degrees.push_back(tp);
   require_input_file(options_.names.profile, options_.profile,
                      "measure one with taper profile, on as many ranks");
-  const Placement placement = gather_placement(ranks_.world(), find_place());
+  const HostMap host_map = gather_host_map(ranks_.world(), find_place());
   const LatencyProfile profile = read_matching_profile(
-      options_.profile, gather_identity(files_, type_, ranks_, placement), ranks_, policy.degrees);
-  return std::make_shared<PredictivePolicy>(profile, ranks_.chain, policy);
+      options_.profile, gather_identity(files_, type_, ranks_, host_map), ranks_, options.degrees);
+  reviewer_ = std::make_unique<Reviewer>(profile, options);
+  return std::make_shared<Planner>(profile, ranks_.chain, options);
 }
 
-void Generator::set_policy(std::shared_ptr<LayoutPolicy> policy,
-                           const ConsultationOptions& consultation) {
-  policy_ = std::move(policy);
-  consult_ = std::make_unique<Consultation>(ranks_, *policy_, consultation);
+void Generator::set_planner(std::shared_ptr<LayoutPlanner> planner,
+                            const ConsultationOptions& consultation) {
+  planner_ = std::move(planner);
+  consult_ = std::make_unique<Consultation>(ranks_, *planner_, consultation);
 }
 
 Workload Generator::workload(const std::vector<Request>& requests, std::uint64_t iteration) const {
@@ -217,7 +228,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
                                        const std::function<void(const Completion&)>& ended) {
   workload_ = workload(requests, sampling.iteration);
   const Timer choice;
-  const Layout first = policy_->begin(workload_);
+  const Layout first = planner_->begin(workload_);
   report_.reset(new GenerationReport{0, first, first, 0, choice.seconds(), {}, {}, {}});
   completions_.clear();
   start(requests, sampling, stops, first);
@@ -244,7 +255,8 @@ void Generator::change_layout(const Plan& plan, const Timer& timer) {
   const LayoutChange change = consult_->change(plan);
   SwitchRecord record{plan, change.from, {}, {}, timer.seconds(), 0, 0, 0};
   const SequenceList list = reshaper_->meet(change, *engine_);
-  record.confirmation = policy_->confirm(plan, consult_->snapshot(), states_of(list, change, plan));
+  record.confirmation =
+      planner_->confirm(plan, consult_->snapshot(), states_of(list, change, plan));
   record.meeting_s = timer.seconds() - record.at_s;
   ranks_.progress.set_step(1);
   if (record.confirmation.act)
@@ -292,19 +304,49 @@ void Generator::review(const std::vector<Outcome>& outcomes) {
   for (const SwitchRecord& s : report_->switches)
     if (s.report.done)
       made.push_back({static_cast<std::int64_t>(s.at_s * 1e9), s.plan.layout, s.plan.repack});
-  report_->review = policy_->review(make_trace(workload_, outcomes), report_->first_layout, made);
+  if (!reviewer_ || planner_->scale() == 0) return;
+  GenerationReview found =
+      taper::review(make_trace(workload_, outcomes), report_->first_layout, made,
+                    reviewer_->degrees, ranks_.chain, reviewer_->machine, reviewer_->consult_ns);
+  found.predicted_ns = found.replayed_ns * planner_->scale() / 1024;
+  report_->review = std::move(found);
 }
 
 // Leaders of different moments have seen different things: the state of rank 0, always a leader,
 // becomes that of all.
 void Generator::learn(const std::vector<Outcome>& outcomes) {
-  std::vector<std::int64_t> words = policy_->save();
+  std::vector<std::int64_t> words = planner_->save();
   broadcast_vector(ranks_.world(), words, 0);
-  policy_->load(words);
+  planner_->load(words);
   std::vector<std::int64_t> elapsed{static_cast<std::int64_t>(report_->seconds * 1e9)};
   all_reduce_max(ranks_.world(), elapsed);
   if (ranks_.rank() == 0) review(outcomes);
-  policy_->finish(outcomes, elapsed[0]);
+  planner_->finish(outcomes, elapsed[0]);
+}
+
+namespace {
+
+template <class Load>
+void with_advice(Load&& load) {
+  try {
+    load();
+  } catch (const Error& error) {
+    TAPER_FAIL(error.code(), "the checkpoint cannot be used with Rollout/Mode advise or adaptive ("
+                                 << error.what()
+                                 << "); go on with Rollout/Mode=static, which samples the same "
+                                    "tokens, with the version of Taper that wrote it, or start "
+                                    "over with --resume none");
+  }
+}
+
+}  // namespace
+
+void Generator::load_planner(std::span<const std::int64_t> words) {
+  with_advice([&] { planner_->load(words); });
+}
+
+void Generator::require_loadable_planner(std::span<const std::int64_t> words) const {
+  with_advice([&] { planner_->require_loadable(words); });
 }
 
 }  // namespace taper

@@ -13,6 +13,7 @@
 #include "rollout/Consultation.hpp"
 #include "rollout/Generation.hpp"
 #include "rollout/RolloutOptions.hpp"
+#include "simulate/Account.hpp"
 
 namespace taper {
 
@@ -36,29 +37,29 @@ struct GenerationReport {
   double consultation_s = 0;                  // the choice of the first layout included
   std::vector<ConsultationRecord> decisions;  // on rank 0
   std::vector<SwitchRecord> switches;
-  std::optional<GenerationReview> review;  // on rank 0 after learn(), where the policy predicts
+  std::optional<GenerationReview> review;  // on rank 0 after learn(), if the planner predicts
 };
 
-// Generates responses on all ranks, in layouts that a policy chooses and may change on the way.
+// Generates responses on all ranks, in layouts that a planner chooses and may change on the way.
 // Tokens and log-probs do not depend on what it chooses.
 class Generator {
  public:
   // Degrees that the options and the model allow, and how an engine runs at each. Throws Error
-  // where not even one sequence fits. Collective over the world: the profile of a policy is
+  // where not even one sequence fits. Collective over the world: the profile of a planner is
   // compared with all ranks.
   Generator(const RolloutOptions& options, WeightType type, ModelFiles& files, const Ranks& ranks);
   ~Generator();
 
   // The ranks hold the weights of this degree; the others are views of it.
   int smallest_degree() const { return layouts_.begin()->first; }
-  void plan(MemoryPlan& plan) const;
+  void add_memory(MemoryPlan& plan) const;
 
   // Starts with the weights of the smallest degree. The packed weights must outlive the generator.
   void create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table);
 
-  // The policy that the options ask for can be replaced, for tests and comparisons.
-  const std::shared_ptr<LayoutPolicy>& policy() const { return policy_; }
-  void set_policy(std::shared_ptr<LayoutPolicy> policy, const ConsultationOptions& consultation);
+  // The planner that the options ask for can be replaced, for tests and comparisons.
+  const std::shared_ptr<LayoutPlanner>& planner() const { return planner_; }
+  void set_planner(std::shared_ptr<LayoutPlanner> planner, const ConsultationOptions& consultation);
 
   // The responses that ended on this rank while it led its group. `stop` is asked now and then, by
   // all ranks of a group together, and must give them one answer; where any group stops, all do and
@@ -71,32 +72,33 @@ class Generator {
   bool stopped() const { return stopped_; }
   int max_positions() const { return layouts_.begin()->second.options.max_positions; }
 
-  // Tells the policy how long the responses of the last run() became: one outcome per response, in
+  // Tells the planner how long the responses of the last run() became: one outcome per response, in
   // the order of submission, the same on all ranks. Collective over the world.
   void learn(const std::vector<Outcome>& outcomes);
 
   const GenerationReport& report() const { return *report_; }
   std::int64_t preemptions() const { return engine_->preemptions(); }
-  // What the policy has learned, for checkpoints; the same on all ranks after learn().
-  std::vector<std::int64_t> save_policy() const { return policy_->save(); }
-  void load_policy(std::span<const std::int64_t> words) { policy_->load(words); }
-  // Throws Error where load_policy() would; changes nothing. Not collective.
-  void require_loadable_policy(std::span<const std::int64_t> words) const {
-    policy_->require_loadable(words);
-  }
+  // What the planner has learned, for checkpoints; the same on all ranks after learn().
+  std::vector<std::int64_t> save_planner() const { return planner_->save(); }
+  // Throws Error if another version has saved it, with what can be done.
+  void load_planner(std::span<const std::int64_t> words);
+  // Throws Error if load_planner() would; changes nothing. Not collective.
+  void require_loadable_planner(std::span<const std::int64_t> words) const;
 
  private:
+  struct Reviewer;
+
   Workload workload(const std::vector<Request>& requests, std::uint64_t iteration) const;
   void start(const std::vector<Request>& requests, const SamplingOptions& sampling,
              const StopOptions& stops, const Layout& layout);
-  bool changes() const { return options_.mode != PolicyMode::kStatic; }
+  bool changes() const { return options_.mode != PlannerMode::kStatic; }
   bool asks_for_stop();
   void collect(const std::function<void(const Completion&)>& ended);
   void change_layout(const Plan& plan, const Timer& timer);
   void keep(SwitchRecord record, const SequenceList& list);
   void finish_report(double seconds);
   void review(const std::vector<Outcome>& outcomes);
-  std::shared_ptr<LayoutPolicy> make_policy() const;
+  std::shared_ptr<LayoutPlanner> make_planner();
 
   RolloutOptions options_;
   WeightType type_;
@@ -108,7 +110,8 @@ class Generator {
   EngineMemory memory_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Reshaper> reshaper_;
-  std::shared_ptr<LayoutPolicy> policy_;
+  std::shared_ptr<LayoutPlanner> planner_;
+  std::unique_ptr<Reviewer> reviewer_;  // if the options name a profile
   std::unique_ptr<Consultation> consult_;
   std::vector<Completion> completions_;
   Workload workload_;  // of the last run()

@@ -19,7 +19,7 @@ std::vector<std::string> RolloutOptions::problems() const {
         "training log-probs would not be equal); set it to 1, or set the penalty of an evaluation "
         "set (Evaluation/Sets) or of taper generate --repetition-penalty",
         repetition_penalty));
-  if (mode != PolicyMode::kStatic && profile.empty())
+  if (mode != PlannerMode::kStatic && profile.empty())
     list.push_back(
         "Rollout/Mode needs Rollout/Profile (made by taper profile) unless it is static");
   return list;

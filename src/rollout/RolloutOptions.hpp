@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/EngineSizing.hpp"
-#include "planner/Policy.hpp"
+#include "planner/Planner.hpp"
 
 namespace taper {
 
@@ -27,9 +27,9 @@ struct RolloutOptions : EngineSizing {
   std::vector<std::string> stop_strings;
   std::string lengths;  // of PinnedLengths; empty: the model ends its responses
   int tp = 1;           // of the static layout; the smallest degree where the layout changes
-  PolicyMode mode = PolicyMode::kStatic;
+  PlannerMode mode = PlannerMode::kStatic;
   std::string profile;  // of `taper profile`; needed unless static
-  std::string layout;   // at the start, "2x4" or "4+2+2"; empty: tp, or chosen by the policy
+  std::string layout;   // at the start, "2x4" or "4+2+2"; empty: tp, or chosen by the planner
   RolloutNames names;
 
   // Of a prompt with its response.

@@ -30,9 +30,9 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
       .at_least(1);
   s.choice("Mode", o.mode,
            "Whether the layout changes during generation: never, only in words, or where it pays",
-           {{"static", PolicyMode::kStatic},
-            {"advise", PolicyMode::kAdvise},
-            {"adaptive", PolicyMode::kAdaptive}});
+           {{"static", PlannerMode::kStatic},
+            {"advise", PlannerMode::kAdvise},
+            {"adaptive", PlannerMode::kAdaptive}});
   s.text("Profile", o.profile, "Latency profile of this model and machine, by taper profile");
   s.text("Layout", o.layout,
          "Layout at the start of each generation, TPxDP or degrees of groups (4+2+2); empty: by "

@@ -11,8 +11,8 @@
 namespace taper {
 namespace {
 
-Placement gather_allowed() {
-  return gather_placement(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), find_place());
+HostMap gather_allowed() {
+  return gather_host_map(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), find_place());
 }
 
 }  // namespace
@@ -37,11 +37,11 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
                       const std::string& directory,
                       std::function<void(const std::string&)> on_hang) {
   ranks_ = std::make_unique<Ranks>(MPI_COMM_WORLD, mpi_.ranks(), tp_degrees, progress_);
-  placement_ = gather_placement(ranks_->world(), find_place());
-  if (mpi_.ranks() > 1) TAPER_INFO(to_string(placement_));
-  check_placement(placement_, SharedCores::kRefuse);
+  host_map_ = gather_host_map(ranks_->world(), find_place());
+  if (mpi_.ranks() > 1) TAPER_INFO(to_string(host_map_));
+  check_host_map(host_map_, SharedCores::kRefuse);
   report_threads();
-  ranks_->ranks_on_host = placement_.ranks_on_host(mpi_.rank());
+  ranks_->ranks_on_host = host_map_.ranks_on_host(mpi_.rank());
   WatchdogOptions options;
   options.hang_seconds = hang_seconds;
   options.directory = directory;

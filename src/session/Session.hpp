@@ -9,7 +9,7 @@
 #include "base/Error.hpp"
 #include "comm/Progress.hpp"
 #include "device/Runtime.hpp"
-#include "session/Placement.hpp"
+#include "session/HostMap.hpp"
 #include "session/Ranks.hpp"
 #include "session/Startup.hpp"
 #include "session/ThreadChoice.hpp"
@@ -41,7 +41,7 @@ class Session {
                const std::string& directory, std::function<void(const std::string&)> on_hang = {});
 
   // Where the ranks run, threads bound as they are; of start().
-  const Placement& placement() const { return placement_; }
+  const HostMap& host_map() const { return host_map_; }
 
  private:
   // How many threads the ranks compute with, and where they are too many. Collective over the
@@ -51,10 +51,10 @@ class Session {
   Progress progress_;
   std::unique_ptr<Watchdog> watchdog_;  // to the end: MPI_Finalize waits for the other ranks too
   MpiSession mpi_;
-  Placement allowed_;  // before Kokkos has bound threads
+  HostMap allowed_;  // before Kokkos has bound threads
   ThreadChoice threads_;
   Runtime runtime_;
-  Placement placement_;
+  HostMap host_map_;
   std::unique_ptr<Ranks> ranks_;
 };
 

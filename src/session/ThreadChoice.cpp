@@ -76,10 +76,10 @@ constexpr std::pair<const char*, bool (*)(std::string_view)> kVariables[] = {
 
 }  // namespace
 
-ThreadChoice choose_threads(const Placement& placement, int rank, const Environment& environment) {
-  const RankPlace& mine = placement.ranks.at(static_cast<std::size_t>(rank));
+ThreadChoice choose_threads(const HostMap& host_map, int rank, const Environment& environment) {
+  const RankPlace& mine = host_map.ranks.at(static_cast<std::size_t>(rank));
   Host host;
-  for (const RankPlace& other : placement.ranks)
+  for (const RankPlace& other : host_map.ranks)
     if (other.host == mine.host) host.push_back(&other);
   ThreadChoice choice;
   measure(mine, host, choice);
@@ -107,14 +107,13 @@ std::string to_string(const ThreadChoice& choice, const std::vector<int>& thread
          " per rank (of rank 0: " + std::to_string(threads.front()) + ", " + reason + ")";
 }
 
-std::vector<std::string> thread_warnings(const Placement& placement,
-                                         const std::vector<int>& threads) {
-  TAPER_EXPECT(threads.size() == placement.ranks.size());
+std::vector<std::string> thread_warnings(const HostMap& host_map, const std::vector<int>& threads) {
+  TAPER_EXPECT(threads.size() == host_map.ranks.size());
   std::map<std::string, Host> hosts;
-  for (const RankPlace& place : placement.ranks) hosts[place.host].push_back(&place);
+  for (const RankPlace& place : host_map.ranks) hosts[place.host].push_back(&place);
   std::map<std::string, Crowd> crowds;  // by host
   for (std::size_t r = 0; r < threads.size(); ++r) {
-    const RankPlace& place = placement.ranks[r];
+    const RankPlace& place = host_map.ranks[r];
     ThreadChoice choice;
     measure(place, hosts.at(place.host), choice);
     if (threads[r] <= choice.room) continue;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "session/Placement.hpp"
+#include "session/HostMap.hpp"
 #include "session/Startup.hpp"
 
 namespace taper {
@@ -23,10 +23,10 @@ struct ThreadChoice {
   int threads() const { return setting.empty() ? room : 0; }
 };
 
-// The choice of one rank. `placement` must have been gathered before Kokkos started, which may bind
+// The choice of one rank. `host_map` must have been gathered before Kokkos started, which may bind
 // the thread that asks. The variables that count: KOKKOS_NUM_THREADS, then OMP_NUM_THREADS.
 // Throws Error where one of them is set to what is no number.
-ThreadChoice choose_threads(const Placement& placement, int rank, const Environment& environment);
+ThreadChoice choose_threads(const HostMap& host_map, int rank, const Environment& environment);
 
 // "1 thread per rank (chosen: 2 cores / 2 ranks)" or "4 threads per rank (OMP_NUM_THREADS)", as
 // rank 0 has it; "1 to 4 threads per rank" where ranks differ. `threads`: of all ranks, in rank
@@ -35,7 +35,6 @@ std::string to_string(const ThreadChoice& choice, const std::vector<int>& thread
 
 // Ranks whose threads are more than the room that choose_threads() finds, one text per host.
 // `threads` as above.
-std::vector<std::string> thread_warnings(const Placement& placement,
-                                         const std::vector<int>& threads);
+std::vector<std::string> thread_warnings(const HostMap& host_map, const std::vector<int>& threads);
 
 }  // namespace taper

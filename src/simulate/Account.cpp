@@ -39,18 +39,19 @@ std::size_t best_over(std::span<const GenerationAccount> run,
 }  // namespace
 
 std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
-                                       const PolicyOptions& policy, const std::vector<int>& degrees,
-                                       const DivisorChain& chain, const SimulatedMachine& machine,
+                                       const PlannerOptions& planner,
+                                       const std::vector<int>& degrees, const DivisorChain& chain,
+                                       const SimulatedMachine& machine,
                                        const AccountOptions& options) {
-  PolicyOptions myopic_options = policy;
+  PlannerOptions myopic_options = planner;
   myopic_options.look_ahead = false;
-  Policy ours(machine.profile, chain, policy), myopic(machine.profile, chain, myopic_options);
+  Planner ours(machine.profile, chain, planner), myopic(machine.profile, chain, myopic_options);
   std::vector<GenerationAccount> list;
   int played = 0, sequences = 0;
   for (const ReplayTrace& trace : traces) sequences = std::max(sequences, trace.work.sequences);
   const FixedRules rules(degrees, chain, machine, sequences);
   for (const ReplayTrace& trace : traces) {
-    const auto adaptive = simulate(ours, policy, trace, machine);
+    const auto adaptive = simulate(ours, planner, trace, machine);
     const std::int64_t myopic_ns = simulate(myopic, myopic_options, trace, machine).time_ns;
     if (played++ < options.warm_up) continue;
     const Layout any = Layout::uniform(degrees.front(), chain);
@@ -58,7 +59,7 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
                         {0, any, {}},         0,        0,         0,  0};
     if (options.grid > 0) {
       g.rule_ns = rules.times(trace);
-      g.oracle = best_plan(trace, degrees, chain, machine, policy.consult_ns, options.grid);
+      g.oracle = best_plan(trace, degrees, chain, machine, planner.consult_ns, options.grid);
     }
     for (const int tp : degrees)
       g.static_ns.push_back(replay_ns(trace, Layout::uniform(tp, chain), {}, machine));

@@ -29,10 +29,11 @@ struct AccountOptions {
   int warm_up = 0;  // generations that are played first, and learned from, but not accounted
 };
 
-// Plays the generations in order: the policy starts knowing nothing and learns from each.
+// Plays the generations in order: the planner starts knowing nothing and learns from each.
 std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
-                                       const PolicyOptions& policy, const std::vector<int>& degrees,
-                                       const DivisorChain& chain, const SimulatedMachine& machine,
+                                       const PlannerOptions& planner,
+                                       const std::vector<int>& degrees, const DivisorChain& chain,
+                                       const SimulatedMachine& machine,
                                        const AccountOptions& options);
 
 // What a generation that took place was worth: replayed with its true lengths.
@@ -60,7 +61,7 @@ struct AccountSummary {
   std::int64_t adaptive_ns = 0;
   std::int64_t switching_ns = 0;
   std::int64_t room_ns = 0;         // what the oracle gains, over generations with room
-  std::int64_t gain_ns = 0;         // what the policy gains there
+  std::int64_t gain_ns = 0;         // what the planner gains there
   std::int64_t myopic_gain_ns = 0;  // what the myopic rule gains there
   std::int64_t rule_gain_ns = 0;    // what the fixed rule does that is best over the whole run
   int switches = 0;

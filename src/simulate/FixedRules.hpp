@@ -9,7 +9,7 @@
 
 namespace taper {
 
-// Rules that could be set by hand before a run, to judge a policy by: start in one uniform layout,
+// Rules that could be set by hand before a run, to judge a planner by: start in one uniform layout,
 // and change to a higher degree, or even out the replicas, or both one after the other, as soon as
 // so many sequences are left. The best of them is known only afterwards.
 class FixedRules {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Response lengths by described laws, to judge a policy where no run has been.
+// Response lengths by described laws, to judge a planner where no run has been.
 #pragma once
 
 #include <cstdint>

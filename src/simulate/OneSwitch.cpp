@@ -9,15 +9,15 @@ namespace {
 constexpr double kSecond = 1e9;
 constexpr std::int64_t kNoBudget = 1'000'000'000;
 
-PolicyOptions one_switch(PolicyOptions policy, const std::vector<int>& degrees, int first,
-                         const DivisorChain& chain) {
-  policy.degrees = degrees;
-  policy.initial = to_string(Layout::uniform(first, chain));
-  policy.mixed_groups = policy.repack = policy.look_ahead = false;
-  policy.max_switches = 1;
-  policy.low_percent = 50;  // what is expected counts, not what is nearly certain
-  policy.budget_ppm = policy.fallback_ppm = kNoBudget;
-  return policy;
+PlannerOptions one_switch(PlannerOptions planner, const std::vector<int>& degrees, int first,
+                          const DivisorChain& chain) {
+  planner.degrees = degrees;
+  planner.initial = to_string(Layout::uniform(first, chain));
+  planner.mixed_groups = planner.repack = planner.look_ahead = false;
+  planner.max_switches = 1;
+  planner.low_percent = 50;  // what is expected counts, not what is nearly certain
+  planner.budget_ppm = planner.fallback_ppm = kNoBudget;
+  return planner;
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ LatencyProfile with_published_costs(LatencyProfile profile, const PublishedSwitc
 
 OneSwitchResult play_one_switch(std::span<const ReplayTrace> traces, const LatencyProfile& profile,
                                 const std::vector<int>& degrees, const DivisorChain& chain,
-                                const PolicyOptions& policy, int warm_up,
+                                const PlannerOptions& planner, int warm_up,
                                 const PublishedSwitch& published) {
   const SimulatedMachine machine(with_published_costs(profile, published));
   std::vector<int> inside;
@@ -41,8 +41,8 @@ OneSwitchResult play_one_switch(std::span<const ReplayTrace> traces, const Laten
     if (tp <= profile.ranks_per_node) inside.push_back(tp);
   OneSwitchResult best;
   for (const int first : inside) {
-    const PolicyOptions options = one_switch(policy, inside, first, chain);
-    Policy rule(machine.profile, chain, options);
+    const PlannerOptions options = one_switch(planner, inside, first, chain);
+    Planner rule(machine.profile, chain, options);
     OneSwitchResult result{first, 0, 0};
     int played = 0;
     for (const ReplayTrace& trace : traces) {

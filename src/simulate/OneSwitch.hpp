@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stand-in for the policy of arXiv 2605.23945, whose rule and cost equations are not public: one
+// A stand-in for the planner of arXiv 2605.23945, whose rule and cost equations are not public: one
 // switch at most, to stay or to switch now, a target inside a node, the published costs, all of the
-// KV cache or nothing. Its lengths and step times are those that our own policy has.
+// KV cache or nothing. Its lengths and step times are those that our own planner has.
 #pragma once
 
 #include <span>
@@ -31,11 +31,11 @@ struct OneSwitchResult {
 };
 
 // Plays the generations with it, the first `warm_up` of them only to learn from, once from each
-// degree of a node, and gives the start that turned out best, as if it had been tuned. `policy`:
+// degree of a node, and gives the start that turned out best, as if it had been tuned. `planner`:
 // seed and period of consultation.
 OneSwitchResult play_one_switch(std::span<const ReplayTrace> traces, const LatencyProfile& profile,
                                 const std::vector<int>& degrees, const DivisorChain& chain,
-                                const PolicyOptions& policy, int warm_up,
+                                const PlannerOptions& planner, int warm_up,
                                 const PublishedSwitch& published = {});
 
 }  // namespace taper

@@ -49,9 +49,9 @@ std::vector<std::int64_t> savings(const ReplayTrace& trace, const Layout& first,
   return saved;
 }
 
-SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const ReplayTrace& trace,
-                             const SimulatedMachine& machine) {
-  SimulatedGeneration result{policy.begin(trace.work), 0, 0, 0, {}, {}};
+SimulatedGeneration simulate(Planner& planner, const PlannerOptions& options,
+                             const ReplayTrace& trace, const SimulatedMachine& machine) {
+  SimulatedGeneration result{planner.begin(trace.work), 0, 0, 0, {}, {}};
   std::deque<LayoutShape> shapes{resolve(result.first, machine.steps)};
   GenerationRun run = start_replay(trace, shapes.front(), machine.cost);
   for (std::int64_t next = 0, wait = 0; run.alive() > 0;) {
@@ -59,13 +59,13 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
     run.advance(next);
     if (run.alive() == 0) break;
     const Snapshot snapshot = run.snapshot(result.consultations++, std::max(1, trace.work.samples));
-    const Decision decision = policy.decide(snapshot);
+    const Decision decision = planner.decide(snapshot);
     wait = decision.wait_ns;
     if (!decision.prices.empty())
       result.forecasts.push_back({snapshot.elapsed_ns, decision.prices.front().rest});
     if (!decision.act) continue;
     const Confirmation confirmed =
-        policy.confirm(decision.plan, snapshot, affected(run, decision.plan, trace.work));
+        planner.confirm(decision.plan, snapshot, affected(run, decision.plan, trace.work));
     if (!confirmed.act) continue;
     SimulatedSwitch record{{next, decision.plan.layout, decision.plan.repack},
                            snapshot.consultation,
@@ -76,7 +76,7 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
                            0};
     run.switch_to(shapes.emplace_back(resolve(decision.plan.layout, machine.steps)),
                   decision.plan.repack);
-    policy.switched(decision.plan, record.cost_ns);
+    planner.switched(decision.plan, record.cost_ns);
     result.switching_ns += record.cost_ns;
     result.switches.push_back(std::move(record));
     next = std::max(next, run.clock());
@@ -86,7 +86,7 @@ SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const
   for (const SimulatedSwitch& record : result.switches) made.push_back(record.made);
   const auto saved = savings(trace, result.first, made, result.time_ns, machine);
   for (std::size_t i = 0; i < saved.size(); ++i) result.switches[i].saved_ns = saved[i];
-  policy.finish(trace.outcomes, result.time_ns);
+  planner.finish(trace.outcomes, result.time_ns);
   return result;
 }
 

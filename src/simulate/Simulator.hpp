@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The policy in a simulated generation: the same consultations and the same answers as in a live
+// The planner in a simulated generation: the same consultations and the same answers as in a live
 // one, with step times of a model instead of a machine.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "planner/Policy.hpp"
+#include "planner/Planner.hpp"
 #include "planner/Replay.hpp"
 
 namespace taper {
 
-// A switch that the policy made.
+// A switch that the planner made.
 struct SimulatedSwitch {
   ReplaySwitch made;
   std::int64_t consultation = 0;
@@ -48,9 +48,9 @@ struct SimulatedMachine {
   SwitchCost cost;
 };
 
-// Runs one generation and lets the policy learn from it.
-SimulatedGeneration simulate(Policy& policy, const PolicyOptions& options, const ReplayTrace& trace,
-                             const SimulatedMachine& machine);
+// Runs one generation and lets the planner learn from it.
+SimulatedGeneration simulate(Planner& planner, const PlannerOptions& options,
+                             const ReplayTrace& trace, const SimulatedMachine& machine);
 
 // The time of the generation from its first layout with the given switches.
 std::int64_t replay_ns(const ReplayTrace& trace, const Layout& first,

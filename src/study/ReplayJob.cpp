@@ -88,7 +88,7 @@ OrderedJson to_json(const ReplayResult& result, std::size_t run, const Generatio
 }  // namespace
 
 std::vector<std::string> ReplayOptions::problems() const {
-  std::vector<std::string> list = policy.problems();
+  std::vector<std::string> list = planner.problems();
   if (profile.empty()) list.push_back("--profile is not set (step times are needed)");
   if (runs.empty() == laws.empty())
     list.push_back("lengths are wanted of --run or of --law (give one of them)");
@@ -134,15 +134,15 @@ std::vector<ReplayResult> replay(const ReplayOptions& o) {
     TAPER_WARN(path_text(o.profile) << " is " << completeness_problem(profile));
   const SimulatedMachine machine(profile);
   const DivisorChain chain = DivisorChain::of(o.ranks > 0 ? o.ranks : machine.profile.ranks);
-  require_degrees(machine.profile, o.policy.degrees);
+  require_degrees(machine.profile, o.planner.degrees);
   std::vector<int> degrees;
-  for (const int tp : o.policy.degrees.empty() ? machine.profile.degrees() : o.policy.degrees)
+  for (const int tp : o.planner.degrees.empty() ? machine.profile.degrees() : o.planner.degrees)
     if (chain.has(tp)) degrees.push_back(tp);
   std::vector<ReplayResult> results;
   const auto add = [&](ReplayResult& result, const std::vector<ReplayTrace>& traces, int seed) {
-    PolicyOptions policy = o.policy;
-    policy.seed += static_cast<std::uint64_t>(seed);
-    result.runs.push_back(account(traces, policy, degrees, chain, machine, o.account));
+    PlannerOptions planner = o.planner;
+    planner.seed += static_cast<std::uint64_t>(seed);
+    result.runs.push_back(account(traces, planner, degrees, chain, machine, o.account));
     add_run(result.summary, result.runs.back());
   };
   for (const std::string& run : o.runs) {
@@ -172,13 +172,13 @@ lengths   the run or the law of lengths
 gener.    generations played
 faster    time saved against the best static layout
 room      time that the oracle saves, in generations where that is 2 % or more
-share     of the room that the policy saves
+share     of the room that the planner saves
 rule      of the room that the best rule saves that one could have set by hand, chosen afterwards
           for each run: change, or even out, as soon as so many sequences are left
 myopic    of the room that a rule saves which compares only staying with switching now
 switches  changes of layout
 false     those after which staying would have been faster
-missed    generations with room of which the policy saves less than half
+missed    generations with room of which the planner saves less than half
 worse     mean loss against the best static layout, where there is a loss
 p95       95th percentile of the loss over the generations (negative: faster)
 below q   tails that ended before the lower / the upper quantile of their forecast

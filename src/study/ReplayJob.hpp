@@ -11,7 +11,7 @@
 
 namespace taper {
 
-// The layout policy on recorded or described lengths, on the machine of a profile. Nothing is
+// The planner on recorded or described lengths, on the machine of a profile. Nothing is
 // generated.
 struct ReplayOptions {
   std::string profile;            // profile.h5
@@ -24,7 +24,7 @@ struct ReplayOptions {
   int max_new_tokens = 0;         // 0: 1024 of a law; the longest response of a recorded run
   int max_running = 64;           // sequences in flight per rank
   int ranks = 0;                  // 0: those of the profile
-  PolicyOptions policy;
+  PlannerOptions planner;
   AccountOptions account;
 
   std::vector<std::string> problems() const;

@@ -126,13 +126,13 @@ SimulatedCase simulate(const SimulateOptions& o, const std::string& name) {
   for (int run = 0; run < o.play.seeds; ++run) {
     const std::uint64_t seed = o.play.seed + static_cast<std::uint64_t>(run);
     const std::vector<ReplayTrace> traces = traces_of(o, setting, seed);
-    PolicyOptions policy;
-    policy.seed = seed;
-    policy.degrees = c.degrees;
+    PlannerOptions planner;
+    planner.seed = seed;
+    planner.degrees = c.degrees;
     add(c,
-        account(traces, policy, c.degrees, chain, machine, {o.play.oracle_grid, o.play.warm_up}));
+        account(traces, planner, c.degrees, chain, machine, {o.play.oracle_grid, o.play.warm_up}));
     const OneSwitchResult one =
-        play_one_switch(traces, profile, c.degrees, chain, policy, o.play.warm_up, o.one_switch);
+        play_one_switch(traces, profile, c.degrees, chain, planner, o.play.warm_up, o.one_switch);
     c.one_switch.first = one.first;
     c.one_switch.time_ns += one.time_ns;
     c.one_switch.switches += one.switches;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layout policy on described machines.
+// The planner on described machines.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ struct GenerationDescription {
 struct PlayDescription {
   std::vector<int> degrees;  // empty: all that are possible
   int seeds = 2;
-  int warm_up = 2;       // generations that the policies learn from first
+  int warm_up = 2;       // generations that the planners learn from first
   int iterations = 3;    // that count, per seed
   int oracle_grid = 16;  // points in time of the oracle; 0: left out
   std::uint64_t seed = 0;
@@ -40,7 +40,7 @@ struct PublishedFigures {
   double tokens_per_second = 0;  // of a rank, over the iteration, in the best static layout
 };
 
-// `taper simulate`: the policy on a described machine.
+// `taper simulate`: the planner on a described machine.
 struct SimulateOptions {
   MachineDescription machine;
   ModelDescription model;

@@ -99,7 +99,7 @@ void describe_switching(param::Section& schema, SimulateOptions& o) {
   s.number("Graphs ms", o.switching.graphs_ms, "Of captured graphs; they are kept").at_least(0);
   auto one = schema.section(
       "One Switch",
-      "Seconds of a switch of the stand-in for the published policy, as published for it");
+      "Seconds of a switch of the stand-in for the published rule, as published for it");
   one.number("KV", o.one_switch.kv, "Moving all of the KV cache").at_least(0);
   one.number("Weights", o.one_switch.weights, "New shards of the weights").at_least(0);
   one.number("Graphs", o.one_switch.graphs, "Captured graphs").at_least(0);
@@ -110,7 +110,7 @@ void describe_play(param::Section& schema, PlayDescription& o) {
   auto s = schema.section("Play", "How many generations are played");
   s.list("Degrees", o.degrees, "Tensor-parallel degrees; empty: all that are possible");
   s.integer("Seeds", o.seeds, "Independent runs").at_least(1);
-  s.integer("Warm Up", o.warm_up, "Generations of a run that the policies only learn from")
+  s.integer("Warm Up", o.warm_up, "Generations of a run that the planners only learn from")
       .at_least(0);
   s.integer("Iterations", o.iterations, "Generations of a run that count").at_least(1);
   s.integer("Oracle Points", o.oracle_grid,
@@ -121,7 +121,7 @@ void describe_play(param::Section& schema, PlayDescription& o) {
 
 void describe_published(param::Section& schema, PublishedFigures& o) {
   auto s = schema.section("Published", "What was published for such a case; 0: nothing");
-  s.number("Speed Up", o.speed_up, "Of the iteration, by the policy with one switch").at_least(0);
+  s.number("Speed Up", o.speed_up, "Of the iteration, by the rule with one switch").at_least(0);
   s.number("Generation Saved", o.generation_saved, "Share of the generation time it saves")
       .between(0, 1);
   s.number("Tokens Per Second", o.tokens_per_second,

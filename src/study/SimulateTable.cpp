@@ -15,12 +15,12 @@ case      the described machine and generation
 ranks     devices
 static    the static layout that is best over all generations, and its mean generation time
 tok/s     of a rank over the iteration in that layout, prompts included
-one       generation time saved by the stand-in for the published policy, the best start given
-ours      by Taper's policy
+one       generation time saved by the stand-in for the published rule, the best start given
+ours      by Taper's planner
 oracle    by the best plan of at most two changes among uniform layouts, lengths known; ours may
           have more changes and groups of different degrees
 myopic    by a rule that compares only staying with switching now
-switches  of Taper's policy in a generation
+switches  of Taper's planner in a generation
 cost      of them, in the generation time
 it. one   how much faster the iteration is with the stand-in; ours likewise
 publ.     the same as published, and by how much the stand-in differs from it

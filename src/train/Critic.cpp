@@ -3,7 +3,7 @@
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
-#include "instance/PolicyTokens.hpp"
+#include "instance/SameTokenizer.hpp"
 
 namespace taper {
 namespace {
@@ -16,7 +16,8 @@ constexpr const char* kOption = "Critic/Model Directory";
 // Collective over the world.
 ModelFiles open_critic(const RunOptions& o, const ModelFiles& policy, const Ranks& ranks) {
   ModelFiles files(o.critic_in_use().directory, kOption, {OutputHead::kScalar, o.seed});
-  require_policy_tokens(policy, files, ranks, kOption, "name a critic with the policy's tokenizer");
+  require_same_tokenizer(policy, files, ranks, kOption,
+                         "name a critic with the policy's tokenizer");
   TAPER_VALIDATE(o.max_positions() <= files.config.max_positions,
                  "Rollout/Max Prompt Tokens "
                      << o.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "

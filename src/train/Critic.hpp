@@ -20,7 +20,7 @@ class Critic {
   Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks);
 
   // What this rank will hold. Not collective.
-  void plan(MemoryPlan& plan) const { model_.plan(plan); }
+  void add_memory(MemoryPlan& plan) const { model_.add_memory(plan); }
   // Throws Error where the weights of its model directory are not there or not of this model.
   void require_weights() const { files_.open_weights(); }
   // Throws Error where a checkpoint has no state of this critic. Not collective.

@@ -10,7 +10,7 @@
 #include "data/PromptSource.hpp"
 #include "results/MetricsLog.hpp"
 #include "reward/Judge.hpp"
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 #include "rollout/Generator.hpp"
 #include "train/RunOptions.hpp"
 

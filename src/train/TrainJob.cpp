@@ -89,7 +89,7 @@ ExitCode TrainJob::run(const ResumePoint& from) {
   finished_ = saved_ = restore(from);
   history_ = finished_ > 0 ? load_history() : EvaluationHistory(options_.evaluation.best);
   if (const auto best = history_.best()) checkpoints_.keep_always(best->iteration);
-  learned_ = generator_.save_policy();
+  learned_ = generator_.save_planner();
   // Before any other result: where a kill comes first, nothing is left that is taken for a run, and
   // the same command may begin again.
   if (!from.is_own) save_checkpoint(finished_, [] {});
@@ -219,7 +219,7 @@ std::optional<GroupSelection> TrainJob::collect(std::int64_t iteration, PhaseTim
                            options_.rollout.samples, timer);
     if (samples.empty()) return std::nullopt;
     generator_.learn(outcomes_of(samples));
-    if (options_.rollout.mode != PolicyMode::kStatic) generations_.push_back(generator_.report());
+    if (options_.rollout.mode != PlannerMode::kStatic) generations_.push_back(generator_.report());
     std::move(samples.begin(), samples.end(), std::back_inserter(all));
     ++rounds;
   }
@@ -234,7 +234,7 @@ std::optional<GroupSelection> TrainJob::collect(std::int64_t iteration, PhaseTim
 
 void TrainJob::finish_rollout(std::int64_t iteration, const GroupSelection& groups,
                               const ExperienceReport& experience, MetricValues& metrics) {
-  learned_ = generator_.save_policy();
+  learned_ = generator_.save_planner();
   prompt_batches_ += groups.rounds;
   kl_coef_ =
       adapted_kl_coef(options_.experience.kl, kl_coef_, experience.kl, std::ssize(groups.samples));

@@ -41,7 +41,7 @@ class TrainJob {
 
   // All that can be known before anything is allocated or written: whether the weights are there
   // and are this model's, whether the memory plans fit their hosts, what the run begins with,
-  // whether layout policy and metrics can go on from there, and whether a run that begins afresh
+  // whether planner and metrics can go on from there, and whether a run that begins afresh
   // without being told to has lost its checkpoints. Throws Error. Collective over the world.
   RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
 
@@ -131,7 +131,7 @@ class TrainJob {
   Judge judge_;
   std::int64_t preempted_before_ = 0;          // this iteration
   std::vector<GenerationReport> generations_;  // of this iteration, where the layout may change
-  std::vector<std::int64_t> learned_;  // the layout policy after the last finished iteration
+  std::vector<std::int64_t> learned_;  // the planner after the last finished iteration
   double kl_coef_;                     // of the KL in the reward, after the last finished iteration
   std::int64_t prompt_batches_ = 0;    // drawn by the finished iterations, Rollout/Prompts each
   TrainingModel model_;

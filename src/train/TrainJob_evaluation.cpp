@@ -13,8 +13,8 @@ std::optional<MetricValues> TrainJob::evaluate() {
   figures_ = evaluation_.run(generator_, judge_, ranks_, [this](const Group& group) {
     return stop_.agreed(group) != StopReason::kNone;
   });
-  generator_.load_policy(learned_);  // evaluations leave no trace in it
-  if (!figures_) must_stop();        // agrees on the reason
+  generator_.load_planner(learned_);  // evaluations leave no trace in it
+  if (!figures_) must_stop();         // agrees on the reason
   return figures_;
 }
 

@@ -65,17 +65,17 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
   evaluation_.add_to(read);
   require_equal(ranks, "the prompts", std::to_string(read.value()));
   warn_of_repeated_prompts();
-  model_.plan(plan_);
+  model_.add_memory(plan_);
   if (options.experience.kl.coef > 0.0) {
     reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
-    reference_->plan(plan_, options.model.type);
+    reference_->add_memory(plan_, options.model.type);
   }
   if (options.has_critic()) {
     critic_ = std::make_unique<Critic>(options, files_, ranks);
-    critic_->plan(plan_);
+    critic_->add_memory(plan_);
   }
-  judge_.plan_models(plan_);
-  generator_.plan(plan_);
+  judge_.add_memory(plan_);
+  generator_.add_memory(plan_);
 }
 
 void TrainJob::warn_of_repeated_prompts() const {
@@ -121,7 +121,7 @@ RunStart TrainJob::examine(const ResumePoint& from, CheckpointCheck check) const
       return std::string();
     }
     if (critic_) critic_->require_state_in(start.checkpoint);
-    if (!start.state.policy.empty()) generator_.require_loadable_policy(start.state.policy);
+    if (!start.state.planner.empty()) generator_.require_loadable_planner(start.state.planner);
     if (from.is_own) IterationLog::require_readable(options_.output);
     return std::string();
   });
@@ -156,7 +156,7 @@ void TrainJob::report_start(const RunStart& start) const {
 void TrainJob::create() {
   // The ranks that lead the smallest groups, and so any group.
   const bool leads = ranks_.groups.tp_group(generator_.smallest_degree()).rank() == 0;
-  judge_.start_workers(leads ? Judge::Need::kSure : Judge::Need::kPossible);
+  judge_.start_workers(leads ? Judge::Start::kNow : Judge::Start::kOnDemand);
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
   model_.create(*arena_, rope);
@@ -196,7 +196,7 @@ std::int64_t TrainJob::restore(const ResumePoint& from) {
   // Of the one that was loaded, which need not be the one that examine() saw.
   require_same_seed(from.checkpoint.empty() ? from.store : from.checkpoint, state->seed,
                     options_.seed);
-  if (!state->policy.empty()) generator_.load_policy(state->policy);
+  if (!state->planner.empty()) generator_.load_planner(state->planner);
   if (options_.experience.kl.control == KlControl::kAdaptive && state->kl_coef)
     kl_coef_ = *state->kl_coef;
   prompt_batches_ = state->prompt_batches.value_or(state->iteration);

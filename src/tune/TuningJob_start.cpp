@@ -48,7 +48,7 @@ TuningJob::TuningJob(const TuningOptions& options, const Ranks& ranks, const Hea
              {options.model.type, options.training.tp, options.training.tp, pass_options_,
               options.adamw, head.output == OutputHead::kScalar ? "reward model" : "policy"}),
       checkpoints_(fs::path(options.run_path()) / "checkpoints", options.checkpoint.keep) {
-  model_.plan(plan_);
+  model_.add_memory(plan_);
 }
 
 // Throws Error where the checkpoint was made with other examples: its position means nothing here.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generates the same responses again and again under each static layout and under the adaptive
-// policy, in turns within one job, and prints one JSON line per generation: seconds of each, what
+// planner, in turns within one job, and prints one JSON line per generation: seconds of each, what
 // replay says of the same lengths, the layout changes with their cost by part. Tokens and log-probs
 // of all of them must be equal bit for bit. tests/bench/layouts_table.py makes the tables.
 //
@@ -22,12 +22,12 @@
 #include "io/Json.hpp"
 #include "param/CommandLine.hpp"
 #include "profile/ProfileFile.hpp"
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 #include "rollout/Generation.hpp"
 #include "rollout/GenerationRecord.hpp"
 #include "rollout/Generator.hpp"
 #include "session/Guard.hpp"
-#include "session/Placement.hpp"
+#include "session/HostMap.hpp"
 #include "session/Startup.hpp"
 #include "simulate/LengthLaw.hpp"
 #include "simulate/Oracle.hpp"
@@ -100,10 +100,10 @@ class Requests {
   std::vector<std::vector<std::int32_t>> prompts_;
 };
 
-// A policy by the name under which its times are listed.
+// A planner by the name under which its times are listed.
 struct Contestant {
   std::string name;
-  std::shared_ptr<LayoutPolicy> policy;
+  std::shared_ptr<LayoutPlanner> planner;
 };
 
 class LayoutBench {
@@ -117,17 +117,17 @@ class LayoutBench {
         model_("model", files, ranks, generator_.smallest_degree()),
         machine_(read_profile(options.profile)) {
     MemoryPlan plan;
-    model_.plan(plan, options.type);
-    generator_.plan(plan);
+    model_.add_memory(plan, options.type);
+    generator_.add_memory(plan);
     arena_ = std::make_unique<Arena>(plan);
     model_.load(ranks.exec, options.type, *arena_);
     generator_.create(model_.packed(), *arena_, files.rope_table(generator_.max_positions()));
     for (const int tp : machine_.profile.degrees()) {
       const Layout layout = Layout::uniform(tp, ranks.chain);
       degrees_.push_back(tp);
-      contestants_.push_back({to_string(layout), std::make_shared<ScriptedPolicy>(layout)});
+      contestants_.push_back({to_string(layout), std::make_shared<StaticPlanner>(layout)});
     }
-    contestants_.push_back({"adaptive", generator_.policy()});
+    contestants_.push_back({"adaptive", generator_.planner()});
   }
 
   void run() {
@@ -143,7 +143,7 @@ class LayoutBench {
     r.max_running = options_.max_running;
     r.step_rows = std::max(256, options_.sequences);
     r.kv_memory_mb = options_.kv_memory_mb;
-    r.mode = PolicyMode::kAdaptive;
+    r.mode = PlannerMode::kAdaptive;
     r.profile = options_.profile;
     return r;
   }
@@ -156,7 +156,7 @@ class LayoutBench {
     }
     for (const Contestant& c : contestants_) {
       if (c.name == "adaptive") continue;
-      generator_.set_policy(c.policy, options_.consultation);
+      generator_.set_planner(c.planner, options_.consultation);
       generator_.run(requests, {}, {});
     }
   }
@@ -174,7 +174,7 @@ class LayoutBench {
     for (std::size_t k = 0; k < contestants_.size(); ++k) {
       const Contestant& c =
           contestants_[(k + static_cast<std::size_t>(number)) % contestants_.size()];
-      generator_.set_policy(c.policy, options_.consultation);
+      generator_.set_planner(c.planner, options_.consultation);
       barrier(ranks_.world());
       const Timer timer;
       auto completions = generator_.run(requests, sampling, stops);
@@ -226,11 +226,11 @@ class LayoutBench {
       replayed[to_string(layout)] =
           1e-9 * static_cast<double>(replay_ns(trace, layout, {}, machine_));
     }
-    for (const int tp : degrees_) {  // what the policy has learned of step times
+    for (const int tp : degrees_) {  // what the planner has learned of step times
       const LayoutGroup group{0, tp};
       const auto profiled = machine_.steps.curve(group).step_ns(8, 8, 8 * 64);
       line["step_factor"][std::to_string(tp)] =
-          static_cast<double>(generator_.policy()->step_ns(group, 8, 8, 8 * 64)) /
+          static_cast<double>(generator_.planner()->step_ns(group, 8, 8, 8 * 64)) /
           static_cast<double>(profiled);
     }
     std::vector<ReplaySwitch> made;
@@ -314,7 +314,7 @@ int run(int argc, char** argv) {
   MpiSession mpi(argc, argv);
   Runtime runtime(argc, argv);
   Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), read_profile(options.profile).degrees(), progress);
-  ranks.ranks_on_host = gather_placement(ranks.world(), find_place()).ranks_on_host(mpi.rank());
+  ranks.ranks_on_host = gather_host_map(ranks.world(), find_place()).ranks_on_host(mpi.rank());
   ModelFiles files(options.model);
   LayoutBench(options, files, ranks).run();
   return 0;

@@ -77,8 +77,8 @@ class EngineBench {
         engine_options({batch, std::max(512, batch), 8192},
                        {prompt + kNew + 2, files.valid_ids(), "the KV memory of the benchmark"},
                        files.config, model_.parallel());
-    model_.plan(plan_, options.type);
-    Engine::plan(plan_, MemoryPhase::kRollout, files.table, model_.parallel(), engine);
+    model_.add_memory(plan_, options.type);
+    Engine::add_memory(plan_, MemoryPhase::kRollout, files.table, model_.parallel(), engine);
     arena_ = std::make_unique<Arena>(plan_);
     model_.load(ranks.exec, options.type, *arena_);
     engine_ =
@@ -135,7 +135,7 @@ class TrainBench {
   TrainBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks)
       : files_(files), ranks_(ranks), model_(files, ranks, model_options(options)) {
     MemoryPlan plan;
-    model_.plan(plan);
+    model_.add_memory(plan);
     arena_ = std::make_unique<Arena>(plan);
     model_.create(*arena_, files.rope_table(kTrainLength));
     model_.load_masters();

@@ -38,7 +38,7 @@ struct TestEngine {
 
   static MemoryPlan plan(const GoldenModel& m, const EngineOptions& options) {
     MemoryPlan plan;
-    Engine::plan(plan, MemoryPhase::kRollout, m.table, m.parallel, options);
+    Engine::add_memory(plan, MemoryPhase::kRollout, m.table, m.parallel, options);
     return plan;
   }
 

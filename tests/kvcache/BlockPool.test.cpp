@@ -21,7 +21,7 @@ struct Pool {
 
   static MemoryPlan plan(const BlockShape& shape, int blocks) {
     MemoryPlan plan;
-    BlockPool::plan(plan, MemoryPhase::kRollout, shape.layers, blocks * shape.layer_floats());
+    BlockPool::add_memory(plan, MemoryPhase::kRollout, shape.layers, blocks * shape.layer_floats());
     return plan;
   }
 

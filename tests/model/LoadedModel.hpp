@@ -29,8 +29,8 @@ struct LoadedModel {
         rope(make_rope_table(config, positions)) {
     set_float_mode();
     MemoryPlan plan;
-    PackedModel::plan(plan, "test", layout, type, WithBackward::kYes);
-    TrainPass::plan(plan, table, parallel, options);
+    PackedModel::add_memory(plan, "test", layout, type, WithBackward::kYes);
+    TrainPass::add_memory(plan, table, parallel, options);
     plan.add("gradients", MemoryPhase::kAlways, layout.size() * 4);
     arena = std::make_unique<Arena>(plan);
     packed = std::make_unique<PackedModel>("test", layout, parallel.shard(), type,

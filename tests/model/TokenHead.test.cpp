@@ -164,7 +164,7 @@ TEST_CASE("the gradient by hidden states keeps the small terms of a large vocabu
   const ModelParallel parallel(table, self);
   const LocalLayout layout(table, parallel.shard());
   MemoryPlan plan;
-  PackedModel::plan(plan, "test", layout, WeightType::kF32, WithBackward::kYes);
+  PackedModel::add_memory(plan, "test", layout, WeightType::kF32, WithBackward::kYes);
   Arena arena(plan);
   PackedModel packed("test", layout, parallel.shard(), WeightType::kF32, WithBackward::kYes, arena);
   std::vector<float> values(layout.size(), 1.0f);  // norms

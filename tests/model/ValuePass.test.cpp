@@ -21,7 +21,7 @@ constexpr ValuePassOptions kOptions{128, 4};
 std::vector<float> values_of(LoadedModel& m, const PackedSequences& sequences,
                              const std::vector<int>& rows) {
   MemoryPlan plan;
-  ValuePass::plan(plan, "test", m.table, m.parallel, kOptions);
+  ValuePass::add_memory(plan, "test", m.table, m.parallel, kOptions);
   Arena arena(plan);
   ValuePass pass("test", m.table, m.parallel, kOptions, arena,
                  ConstFloatMatrix(m.rope.data(), 256, m.config.head_dim));

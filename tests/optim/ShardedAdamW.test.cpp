@@ -77,7 +77,7 @@ class Training {
  private:
   MemoryPlan plan() {
     MemoryPlan plan;
-    ShardedAdamW::plan(plan, model_.layout, dp_);
+    ShardedAdamW::add_memory(plan, model_.layout, dp_);
     return plan;
   }
 

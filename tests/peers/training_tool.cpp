@@ -88,7 +88,7 @@ class Training {
  private:
   MemoryPlan plan() {
     MemoryPlan plan;
-    ShardedAdamW::plan(plan, model_.layout, self_);
+    ShardedAdamW::add_memory(plan, model_.layout, self_);
     return plan;
   }
 

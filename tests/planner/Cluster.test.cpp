@@ -3,7 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "planner/Policy.hpp"
+#include "planner/Planner.hpp"
 #include "support/heavy_tail.hpp"
 #include "support/synthetic_profile.hpp"
 
@@ -53,8 +53,8 @@ TEST_CASE("among equally long ones the fuller blocks stand for all") {
 TEST_CASE("plans for very many ranks cover all of them") {
   const std::vector<int> degrees{1, 2, 4, 8};
   const DivisorChain chain = DivisorChain::of(512);
-  Policy policy(test::synthetic_profile(test::small_model_tcp(), degrees), chain, {});
-  test::learn_heavy_tail(policy, 64 * chain.ranks());
+  Planner planner(test::synthetic_profile(test::small_model_tcp(), degrees), chain, {});
+  test::learn_heavy_tail(planner, 64 * chain.ranks());
   // Deep in the tail: one long response in each block of eight ranks.
   Snapshot s{Layout::uniform(1, chain), std::vector<ReplicaSnapshot>(512), 2'000'000'000, 0, 0};
   for (std::size_t r = 0; r < s.replicas.size(); r += 8) {
@@ -62,10 +62,10 @@ TEST_CASE("plans for very many ranks cover all of them") {
     s.replicas[r].response = 400;
     s.replicas[r].context = s.replicas[r].longest = 500;
   }
-  Decision decision = policy.decide(s);
+  Decision decision = planner.decide(s);
   for (int calls = 0; decision.prices.empty() && calls < 1000; ++calls) {
     ++s.consultation;
-    decision = policy.decide(s);
+    decision = planner.decide(s);
   }
   REQUIRE(decision.prices.size() > 1);
   for (const Price& price : decision.prices) {

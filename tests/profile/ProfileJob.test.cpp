@@ -25,7 +25,7 @@ namespace {
 
 struct World : TestRanks {
   explicit World(const std::string& nodes_of = "")
-      : placement(gather_placement(ranks.world(), find_place(node(nodes_of)))) {}
+      : host_map(gather_host_map(ranks.world(), find_place(node(nodes_of)))) {}
   // "aabb": ranks 0 and 1 on node a, 2 and 3 on node b.
   std::string node(const std::string& nodes_of) const {
     return nodes_of.empty() ? "" : nodes_of.substr(ranks.rank(), 1);
@@ -43,11 +43,11 @@ struct World : TestRanks {
   LatencyProfile profile(const ProfileOptions& o,
                          const std::string& model = TAPER_DATA_DIR "/model") {
     ModelFiles files(model);
-    return ProfileJob(o, files, ranks, placement).run();
+    return ProfileJob(o, files, ranks, host_map).run();
   }
 
   Scratch scratch;
-  Placement placement;
+  HostMap host_map;
 };
 
 // The job must fail on rank 0, before any collective that the others would wait in.
@@ -56,7 +56,7 @@ void refuses(World& w, const ProfileOptions& o, const std::string& model,
   ModelFiles files(model);
   std::string message;
   try {
-    const ProfileJob job(o, files, w.ranks, w.placement);
+    const ProfileJob job(o, files, w.ranks, w.host_map);
   } catch (const Error& e) {
     CHECK(e.code() == ExitCode::kBadInput);
     message = e.what();
@@ -260,9 +260,9 @@ TEST_CASE("bad options and outputs that cannot be written are refused") {
   o = w.options();
   ModelFiles files(TAPER_DATA_DIR "/model");
   o.budget = -1;
-  CHECK_THROWS_MATCHES(ProfileJob(o, files, w.ranks, w.placement), Error,
+  CHECK_THROWS_MATCHES(ProfileJob(o, files, w.ranks, w.host_map), Error,
                        MessageMatches(ContainsSubstring("budget")));
   o = w.options();
   o.degrees = {5};  // no degree of the chain
-  CHECK_THROWS_AS(ProfileJob(o, files, w.ranks, w.placement), Error);
+  CHECK_THROWS_AS(ProfileJob(o, files, w.ranks, w.host_map), Error);
 }

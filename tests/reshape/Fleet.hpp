@@ -42,8 +42,8 @@ struct Fleet {
       memory.cover(EngineMemory::of(model.table, parallels.at(tp), layouts[tp].options));
     }
     MemoryPlan plan;
-    memory.plan(plan, MemoryPhase::kRollout);
-    Reshaper::plan(plan, MemoryPhase::kRollout, memory);
+    memory.add_memory(plan, MemoryPhase::kRollout);
+    Reshaper::add_memory(plan, MemoryPhase::kRollout, memory);
     arena = std::make_unique<Arena>(plan);
     engine = std::make_unique<Engine>(
         model.exec, layouts.at(smallest), memory, *arena, MemoryPhase::kRollout,

@@ -52,7 +52,7 @@ struct Fixture : TestRanks {
                             const std::function<bool()>& stop = {}) {
     Judge judge(rewards, files, ranks, &spawner, (scratch / "logs").string());
     judge.require_judges();
-    judge.start_workers(ranks.rank() == 0 ? Judge::Need::kSure : Judge::Need::kPossible);
+    judge.start_workers(ranks.rank() == 0 ? Judge::Start::kNow : Judge::Start::kOnDemand);
     auto samples = answer(judge, 0, stop);
     if (metrics != nullptr) *metrics = judge.metrics("reward");
     return samples;
@@ -155,7 +155,7 @@ TEST_CASE("figures are of all responses since they were begun") {
   Fixture f;
   Judge judge({reward("right", RewardKind::kTask), command("reports", OnError::kZero)}, f.files,
               f.ranks, &f.spawner, (f.scratch / "logs").string());
-  judge.start_workers(Judge::Need::kPossible);
+  judge.start_workers(Judge::Start::kOnDemand);
   CHECK(judge.answer_rule() == RewardRule::kTask);
   f.answer(judge, 0);
   f.texts = {"#7", "#7", "#7", "#7", "#8", "#8", "#8", "#8"};  // all right

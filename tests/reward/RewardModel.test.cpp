@@ -87,7 +87,7 @@ TEST_CASE("the reward is the value at the last token, the same bits in any layou
     RewardModel model(f.reward((f.scratch / "rewards").string()), f.policy, f.ranks, f.setup(tp));
     model.require_weights();
     MemoryPlan plan;
-    model.plan(plan);
+    model.add_memory(plan);
     Arena arena(plan);
     model.create(arena);
     CHECK(same_bits(model.score(f.samples()), expected));
@@ -97,7 +97,7 @@ TEST_CASE("the reward is the value at the last token, the same bits in any layou
   own.model.tp = world_size();
   RewardModel model(own, f.policy, f.ranks, f.setup(1));
   MemoryPlan plan;
-  model.plan(plan);
+  model.add_memory(plan);
   Arena arena(plan);
   model.create(arena);
   CHECK(same_bits(model.score(f.samples()), expected));
@@ -113,7 +113,7 @@ TEST_CASE("a model judges beside rules, and its reward is recorded") {
               "", f.setup(1));
   judge.require_judges();
   MemoryPlan plan;
-  judge.plan_models(plan);
+  judge.add_memory(plan);
   Arena arena(plan);
   judge.load_models(arena);
   const std::vector<Prompt> prompts{{{}, "46", "sum", ""}};

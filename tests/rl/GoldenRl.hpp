@@ -10,7 +10,7 @@
 
 #include "io/Json.hpp"
 #include "rl/KlPenalty.hpp"
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 namespace taper::test {
 

@@ -84,7 +84,7 @@ class LearningModel {
   }
   MemoryPlan plan(const MemoryOwner& owner) {
     MemoryPlan plan;
-    ShardedAdamW::plan(plan, model_.layout, dp_, owner);
+    ShardedAdamW::add_memory(plan, model_.layout, dp_, owner);
     return plan;
   }
   std::vector<float> gather(FloatVector mine) {

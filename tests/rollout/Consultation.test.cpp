@@ -10,6 +10,7 @@
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "engine/EngineRun.hpp"
+#include "support/ScriptedPlanner.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -21,9 +22,9 @@ namespace {
 constexpr int kLong = 400;
 
 // Counts what it is told of changes.
-class ToldPolicy : public ScriptedPolicy {
+class ToldPlanner : public ScriptedPlanner {
  public:
-  using ScriptedPolicy::ScriptedPolicy;
+  using ScriptedPlanner::ScriptedPlanner;
   void switched(const Plan&, std::int64_t ns) override {
     ++switches;
     measured_ns = ns;
@@ -38,8 +39,8 @@ struct Fixture : TestRanks {
       : model("llama_b", ranks.groups.tp_group(tp)),
         test(model, roomy(model)),
         layout(Layout::uniform(tp, ranks.chain)),
-        policy(layout, script),
-        consult(ranks, policy, {0, 1, 1.0}) {
+        planner(layout, script),
+        consult(ranks, planner, {0, 1, 1.0}) {
     test.engine.begin({}, {});
     consult.begin(layout);
   }
@@ -70,7 +71,7 @@ struct Fixture : TestRanks {
   GoldenModel model;
   TestEngine test;
   Layout layout;
-  ToldPolicy policy;
+  ToldPlanner planner;
   Consultation consult;
 };
 
@@ -82,12 +83,12 @@ std::vector<int> degrees() {
 
 TEST_CASE("bad periods are refused") {
   const TestRanks world;
-  ScriptedPolicy policy(Layout::uniform(1, world.ranks.chain));
+  ScriptedPlanner planner(Layout::uniform(1, world.ranks.chain));
   for (const ConsultationOptions& bad : {ConsultationOptions{-1, 1, 0.1}, {0, 0, 0.1}, {0, 1, 0.0}})
-    CHECK_THROWS_AS(Consultation(world.ranks, policy, bad), Error);
+    CHECK_THROWS_AS(Consultation(world.ranks, planner, bad), Error);
   CHECK(ConsultationOptions().problems().empty());
-  CHECK(ConsultationOptions().period_ns == PolicyOptions().consult_ns);
-  CHECK(ConsultationOptions().period_steps == PolicyOptions().consult_steps);
+  CHECK(ConsultationOptions().period_ns == PlannerOptions().consult_ns);
+  CHECK(ConsultationOptions().period_steps == PlannerOptions().consult_steps);
 }
 
 TEST_CASE("replicas without work find out that all is done, and decide nothing") {
@@ -150,8 +151,8 @@ TEST_CASE("all ranks hear the same plan, and each closed epoch leads to the next
       CHECK(f.consult.layout() == f.layout);
       // Leaders learn at the next consultation how long a change took, if it was done.
       const bool leads = f.ranks.rank() % tp == 0;
-      CHECK(f.policy.switches == (done && leads ? 2 : 0));
-      if (done && leads) CHECK(f.policy.measured_ns > 0);
+      CHECK(f.planner.switches == (done && leads ? 2 : 0));
+      if (done && leads) CHECK(f.planner.measured_ns > 0);
       if (f.ranks.rank() != 0) continue;
       const auto& records = f.consult.records();
       CHECK(records.size() > 3);

@@ -106,7 +106,7 @@ TEST_CASE("the account of a generation in run.h5") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("what the policy learns from") {
+TEST_CASE("what the planner learns from") {
   std::vector<Sample> samples(2);
   samples[1].prompt.resize(3);
   samples[1].response.resize(5);

@@ -13,6 +13,7 @@
 #include "base/Random.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "support/ScriptedPlanner.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -20,16 +21,16 @@ using namespace taper::test;
 
 namespace {
 
-// A golden model on all ranks, generating with a policy of the test.
+// A golden model on all ranks, generating with a planner of the test.
 struct Fixture : TestRanks {
-  Fixture(PolicyMode mode, const std::string& layout)
+  Fixture(PlannerMode mode, const std::string& layout)
       : TestRanks(degrees_of_layout(layout)),
         files(TAPER_GOLDEN_DIR "/models/llama_b"),
         generator(options(mode, layout), WeightType::kF32, files, ranks),
         layout_of_weights(files.table, shard()) {
     MemoryPlan plan;
-    PackedModel::plan(plan, "test", layout_of_weights, WeightType::kF32, WithBackward::kNo);
-    generator.plan(plan);
+    PackedModel::add_memory(plan, "test", layout_of_weights, WeightType::kF32, WithBackward::kNo);
+    generator.add_memory(plan);
     arena = std::make_unique<Arena>(plan);
     packed = std::make_unique<PackedModel>("test", layout_of_weights, shard(), WeightType::kF32,
                                            WithBackward::kNo, *arena);
@@ -37,7 +38,7 @@ struct Fixture : TestRanks {
     generator.create(*packed, *arena, files.rope_table(generator.max_positions()));
   }
 
-  static RolloutOptions options(PolicyMode mode, const std::string& layout) {
+  static RolloutOptions options(PlannerMode mode, const std::string& layout) {
     RolloutOptions o;
     o.mode = mode;
     o.layout = layout;
@@ -77,8 +78,9 @@ struct Fixture : TestRanks {
   }
 
   void script(const std::string& initial, const std::vector<ScriptedChange>& changes) {
-    generator.set_policy(
-        std::make_unique<ScriptedPolicy>(parse_layout(initial, ranks.chain), changes), {0, 1, 0.9});
+    generator.set_planner(
+        std::make_unique<ScriptedPlanner>(parse_layout(initial, ranks.chain), changes),
+        {0, 1, 0.9});
   }
   ScriptedChange change(std::int64_t consultation, const std::string& layout, bool mixed = false,
                         bool repack = false) const {
@@ -130,12 +132,12 @@ std::vector<std::string> route() {
 }  // namespace
 
 TEST_CASE("a generation that changes its layout is the one that does not") {
-  Fixture fixed(PolicyMode::kStatic, route().front());
+  Fixture fixed(PlannerMode::kStatic, route().front());
   const auto expected = digest(fixed.ranks.world(), fixed.run());
   CHECK(expected.size() == 19);
   CHECK(fixed.generator.report().switches.empty());
 
-  Fixture adaptive(PolicyMode::kAdaptive, "");
+  Fixture adaptive(PlannerMode::kAdaptive, "");
   CHECK(adaptive.generator.smallest_degree() == 1);
   const auto layouts = route();
   std::size_t switches = 0;
@@ -162,7 +164,7 @@ TEST_CASE("a generation that changes its layout is the one that does not") {
 }
 
 TEST_CASE("ranks that sleep at random agree all the same") {
-  Fixture f(PolicyMode::kAdaptive, "");
+  Fixture f(PlannerMode::kAdaptive, "");
   const auto layouts = route();
   f.script(layouts.front(), {});
   const auto expected = digest(f.ranks.world(), f.run());
@@ -187,7 +189,7 @@ TEST_CASE("ranks that sleep at random agree all the same") {
 }
 
 TEST_CASE("one group that stops stops all") {
-  Fixture f(PolicyMode::kAdaptive, "");
+  Fixture f(PlannerMode::kAdaptive, "");
   f.script(route().front(), {});
   const auto completions =
       f.run([&](const Group& group) { return group.world_ranks().front() == 0; });
@@ -201,11 +203,11 @@ TEST_CASE("one group that stops stops all") {
 TEST_CASE("a rank has memory for its share of the sequences in flight, in the worst layout") {
   const TestRanks world;
   ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
-  RolloutOptions options = Fixture::options(PolicyMode::kAdaptive, "");
+  RolloutOptions options = Fixture::options(PlannerMode::kAdaptive, "");
   options.max_running = 30;
   const Generator generator(options, WeightType::kF32, files, world.ranks);
   MemoryPlan plan;
-  generator.plan(plan);
+  generator.add_memory(plan);
   std::int64_t most = 0, planned = 0;
   for (const int tp : world.ranks.chain.degrees()) {
     const ModelParallel parallel(files.table, world.ranks.groups.tp_group(tp));
@@ -217,26 +219,26 @@ TEST_CASE("a rank has memory for its share of the sequences in flight, in the wo
   CHECK(planned == arena_bytes(most * static_cast<std::int64_t>(sizeof(float))));
 }
 
-TEST_CASE("the policy is told how many responses a prompt has, where all have the same number") {
-  struct Listener : ScriptedPolicy {
-    using ScriptedPolicy::ScriptedPolicy;
+TEST_CASE("the planner is told how many responses a prompt has, where all have the same number") {
+  struct Listener : ScriptedPlanner {
+    using ScriptedPlanner::ScriptedPlanner;
     Layout begin(const Workload& work) override {
       told = work;
-      return ScriptedPolicy::begin(work);
+      return ScriptedPlanner::begin(work);
     }
     Workload told;
   };
-  Fixture f(PolicyMode::kAdaptive, "");
-  const auto policy = std::make_shared<Listener>(parse_layout(route().front(), f.ranks.chain));
-  f.generator.set_policy(policy, {});
+  Fixture f(PlannerMode::kAdaptive, "");
+  const auto planner = std::make_shared<Listener>(parse_layout(route().front(), f.ranks.chain));
+  f.generator.set_planner(planner, {});
   std::vector<Request> requests = f.requests();
   f.generator.run(requests, {}, {});
-  CHECK(policy->told.samples == 1);
-  CHECK(policy->told.sequences == 19);
+  CHECK(planner->told.samples == 1);
+  CHECK(planner->told.sequences == 19);
   for (Request& r : requests) r.samples = 2;
   f.generator.run(requests, {}, {});
-  CHECK(policy->told.samples == 2);
-  CHECK(policy->told.sequences == 20);
+  CHECK(planner->told.samples == 2);
+  CHECK(planner->told.sequences == 20);
 }
 
 TEST_CASE("what each replica begins with") {

@@ -15,22 +15,22 @@ RankPlace on(const char* host, std::vector<int> cores) {
   return {"node", host, 16, std::move(cores)};
 }
 
-ThreadChoice choice(const Placement& placement, int rank,
+ThreadChoice choice(const HostMap& host_map, int rank,
                     const std::map<std::string, std::string>& variables = {}) {
-  return choose_threads(placement, rank, [&](const char* name) -> const char* {
+  return choose_threads(host_map, rank, [&](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
   });
 }
 
-int room(const Placement& placement, int rank) {
-  return choice(placement, rank).threads();
+int room(const HostMap& host_map, int rank) {
+  return choice(host_map, rank).threads();
 }
 
 }  // namespace
 
 TEST_CASE("ranks that may run everywhere share the cores of their host") {
-  const Placement two{{on("a", {0, 1, 2, 3}), on("a", {0, 1, 2, 3})}};
+  const HostMap two{{on("a", {0, 1, 2, 3}), on("a", {0, 1, 2, 3})}};
   CHECK(room(two, 0) == 2);
   CHECK(room(two, 1) == 2);
   CHECK(choice(two, 0).cores == 4);
@@ -43,20 +43,20 @@ TEST_CASE("ranks that may run everywhere share the cores of their host") {
 }
 
 TEST_CASE("ranks that are bound have their cores for themselves, and other hosts do not count") {
-  const Placement bound{{on("a", {0, 1}), on("a", {2}), on("b", {0, 1}), on("b", {0, 1})}};
+  const HostMap bound{{on("a", {0, 1}), on("a", {2}), on("b", {0, 1}), on("b", {0, 1})}};
   CHECK(room(bound, 0) == 2);
   CHECK(room(bound, 1) == 1);
   CHECK(choice(bound, 0).ranks == 1);
   CHECK(room(bound, 2) == 1);
   CHECK(choice(bound, 2).ranks == 2);
   // One rank on all cores, one bound to half of them: 2 + 2/2 and 2/2.
-  const Placement mixed{{on("a", {0, 1, 2, 3}), on("a", {2, 3})}};
+  const HostMap mixed{{on("a", {0, 1, 2, 3}), on("a", {2, 3})}};
   CHECK(room(mixed, 0) == 3);
   CHECK(room(mixed, 1) == 1);
 }
 
 TEST_CASE("what the user says is left as it is") {
-  const Placement two{{on("a", {0, 1}), on("a", {0, 1})}};
+  const HostMap two{{on("a", {0, 1}), on("a", {0, 1})}};
   CHECK(choice(two, 0, {{"OMP_NUM_THREADS", "4"}}).threads() == 0);
   CHECK(choice(two, 0, {{"OMP_NUM_THREADS", "4"}}).setting == "OMP_NUM_THREADS");
   CHECK(choice(two, 0, {{"OMP_NUM_THREADS", "4"}, {"KOKKOS_NUM_THREADS", "2"}}).setting ==
@@ -65,7 +65,7 @@ TEST_CASE("what the user says is left as it is") {
 }
 
 TEST_CASE("a number of threads that is none is refused") {
-  const Placement one{{on("a", {0, 1})}};
+  const HostMap one{{on("a", {0, 1})}};
   const auto refuses = [&](const std::string& name, const char* wrong) {
     CHECK_THROWS_WITH(choice(one, 0, {{name, wrong}}), ContainsSubstring(name + " is '" + wrong));
   };
@@ -76,7 +76,7 @@ TEST_CASE("a number of threads that is none is refused") {
 }
 
 TEST_CASE("OpenMP alone takes a number for each level of nesting") {
-  const Placement one{{on("a", {0, 1})}};
+  const HostMap one{{on("a", {0, 1})}};
   for (const char* list : {"2,1", " 4", "4, 2 ,1"})
     CHECK(choice(one, 0, {{"OMP_NUM_THREADS", list}}).setting == "OMP_NUM_THREADS");
   for (const char* wrong : {"4,,", "4,", ",4", "4,0", ","})
@@ -86,7 +86,7 @@ TEST_CASE("OpenMP alone takes a number for each level of nesting") {
 }
 
 TEST_CASE("the choice is told with its reason") {
-  const Placement two{{on("a", {0, 1}), on("a", {0, 1})}};
+  const HostMap two{{on("a", {0, 1}), on("a", {0, 1})}};
   CHECK(to_string(choice(two, 0), {1, 1}) == "1 thread per rank (chosen: 2 cores / 2 ranks)");
   CHECK(to_string(choice({{on("a", {3})}}, 0), {1}) ==
         "1 thread per rank (chosen: 1 core / 1 rank)");
@@ -97,7 +97,7 @@ TEST_CASE("the choice is told with its reason") {
 }
 
 TEST_CASE("more threads than there is room for are a warning that names host, ranks and numbers") {
-  const Placement two{{on("a", {0, 1}), on("a", {0, 1}), on("b", {0, 1})}};
+  const HostMap two{{on("a", {0, 1}), on("a", {0, 1}), on("b", {0, 1})}};
   CHECK(thread_warnings(two, {1, 1, 2}).empty());
   const auto warnings = thread_warnings(two, {2, 2, 2});
   REQUIRE(warnings.size() == 1);
@@ -105,7 +105,7 @@ TEST_CASE("more threads than there is room for are a warning that names host, ra
                             "2 cores leave room for 1", "OMP_NUM_THREADS"})
     CHECK_THAT(warnings[0], ContainsSubstring(words));
   // Enough cores in all, but not where the threads are.
-  const Placement bound{{on("a", {0}), on("a", {1, 2, 3})}};
+  const HostMap bound{{on("a", {0}), on("a", {1, 2, 3})}};
   REQUIRE(thread_warnings(bound, {2, 2}).size() == 1);
   CHECK_THAT(thread_warnings(bound, {2, 2})[0], ContainsSubstring("2 for each of the ranks 0,"));
   CHECK(thread_warnings(two, {2, 1, 4}).size() == 2);
@@ -113,15 +113,15 @@ TEST_CASE("more threads than there is room for are a warning that names host, ra
 
 TEST_CASE("ranks of many hosts in any order are held against those of their own host") {
   constexpr int kHosts = 300, kRanks = 4 * kHosts;
-  Placement placement;
+  HostMap host_map;
   std::vector<int> threads;
   for (int r = 0; r < kRanks; ++r) {  // round robin
-    placement.ranks.push_back(on(("h" + std::to_string(r % kHosts)).c_str(), {0, 1, 2, 3}));
+    host_map.ranks.push_back(on(("h" + std::to_string(r % kHosts)).c_str(), {0, 1, 2, 3}));
     threads.push_back(r % kHosts == 7 ? 2 : 1);
   }
-  const auto warnings = thread_warnings(placement, threads);
+  const auto warnings = thread_warnings(host_map, threads);
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0], ContainsSubstring("threads on h7 (2 for each of the ranks 7, 307, 607, "
                                             "907, where 4 cores leave room for 1)"));
-  CHECK(thread_warnings(placement, std::vector<int>(kRanks, 1)).empty());
+  CHECK(thread_warnings(host_map, std::vector<int>(kRanks, 1)).empty());
 }

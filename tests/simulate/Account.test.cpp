@@ -67,7 +67,7 @@ TEST_CASE("forecast quantiles are hit about as often as they should") {
       for (int k = 0; k < 64; ++k) trace.outcomes.push_back({k, 100, lengths[k], false});
       traces.push_back(std::move(trace));
     }
-    add_run(summary, account(traces, PolicyOptions{}, {1, 2}, chain, machine, {.grid = 8}));
+    add_run(summary, account(traces, PlannerOptions{}, {1, 2}, chain, machine, {.grid = 8}));
   }
   REQUIRE(summary.forecasts > 50);
   const double n = summary.forecasts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The figures that a policy is judged by, over seeds, length distributions and machines.
+// The figures that a planner is judged by, over seeds, length distributions and machines.
 #include "simulate/Simulator.hpp"
 
 #include <algorithm>
@@ -37,14 +37,14 @@ ReplayTrace trace_of(LengthLaw law, int seed, int iteration) {
 
 void add_run(Figures& figures, LengthLaw law, int seed, const SimulatedMachine& machine) {
   const DivisorChain chain = DivisorChain::of(2);
-  PolicyOptions options;
+  PlannerOptions options;
   options.seed = static_cast<std::uint64_t>(seed);
-  Policy policy(machine.profile, chain, options);
+  Planner planner(machine.profile, chain, options);
   std::vector<std::int64_t> ours, best(kIterations);
   std::vector<std::vector<std::int64_t>> fixed(2);
   for (int iteration = 0; iteration < kIterations; ++iteration) {
     const ReplayTrace trace = trace_of(law, seed, iteration);
-    const SimulatedGeneration run = simulate(policy, options, trace, machine);
+    const SimulatedGeneration run = simulate(planner, options, trace, machine);
     ours.push_back(run.time_ns);
     for (int k = 0; k < 2; ++k)
       fixed[k].push_back(replay_ns(trace, Layout::uniform(k + 1, chain), {}, machine));
@@ -84,7 +84,7 @@ void check_never_worse(const Figures& f) {
 
 }  // namespace
 
-TEST_CASE("over a network the policy realises what the oracle could gain") {
+TEST_CASE("over a network the planner realises what the oracle could gain") {
   std::int64_t gain = 0, possible = 0;
   int switches = 0, lost = 0;
   for (const LengthLaw law : all_length_laws()) {
@@ -103,7 +103,7 @@ TEST_CASE("over a network the policy realises what the oracle could gain") {
   CHECK(lost * 20 <= switches);
 }
 
-TEST_CASE("through shared memory the policy is never worse") {
+TEST_CASE("through shared memory the planner is never worse") {
   for (const LengthLaw law : all_length_laws()) {
     CAPTURE(to_string(law));
     check_never_worse(judge(law, test::small_model_shared()));
@@ -113,10 +113,10 @@ TEST_CASE("through shared memory the policy is never worse") {
 TEST_CASE("the record of a switch tells what it saved") {
   const DivisorChain chain = DivisorChain::of(2);
   const SimulatedMachine machine(test::synthetic_profile(test::small_model_tcp(), {1, 2}));
-  const PolicyOptions options;
-  Policy policy(machine.profile, chain, options);
+  const PlannerOptions options;
+  Planner planner(machine.profile, chain, options);
   const ReplayTrace trace = trace_of(LengthLaw::kHeavyTail, 3, 0);
-  const SimulatedGeneration run = simulate(policy, options, trace, machine);
+  const SimulatedGeneration run = simulate(planner, options, trace, machine);
   REQUIRE(!run.switches.empty());
   std::vector<ReplaySwitch> made;
   std::int64_t cost = 0;

@@ -136,9 +136,9 @@ TEST_CASE_METHOD(Fixture, "bad input is named") {
   CHECK_THROWS_AS(replay(options), Error);  // no rollouts in it
   options.runs = {};
   options.laws = {LengthLaw::kTruncated};
-  options.policy.degrees = {1, 4};
+  options.planner.degrees = {1, 4};
   CHECK_THROWS_AS(replay(options), Error);
-  options.policy.degrees = {};
+  options.planner.degrees = {};
   options.laws = {};
   options.runs = {folder / "no where"};
   CHECK_THROWS_WITH(replay(options), Catch::Matchers::ContainsSubstring("--run is '"));

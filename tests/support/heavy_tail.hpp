@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generations with a few very long responses, for tests and benchmarks of the layout policy.
+// Generations with a few very long responses, for tests and benchmarks of the planner.
 #pragma once
 
-#include "planner/Policy.hpp"
+#include "planner/Planner.hpp"
 #include "simulate/LengthLaw.hpp"
 
 namespace taper::test {
 
-// Lets a policy that has seen nothing yet learn from one generation of so many responses to prompts
-// of 100 tokens, and begins the next one, which is returned.
-inline Workload learn_heavy_tail(Policy& policy, int sequences) {
+// Lets a planner that has seen nothing yet learn from one generation of so many responses to
+// prompts of 100 tokens, and begins the next one, which is returned.
+inline Workload learn_heavy_tail(Planner& planner, int sequences) {
   Workload work;
   work.sequences = sequences;
   work.prompt_tokens = 100 * std::int64_t{sequences};
@@ -19,10 +19,10 @@ inline Workload learn_heavy_tail(Policy& policy, int sequences) {
       draw_lengths(LengthLaw::kHeavyTail, 1, 0, work.sequences, work.max_new_tokens);
   std::vector<Outcome> outcomes;
   for (int i = 0; i < work.sequences; ++i) outcomes.push_back({i, 100, lengths[i], false});
-  policy.begin(work);
-  policy.finish(outcomes, 1'000'000'000);
+  planner.begin(work);
+  planner.finish(outcomes, 1'000'000'000);
   work.iteration = 1;
-  policy.begin(work);
+  planner.begin(work);
   return work;
 }
 

@@ -27,7 +27,7 @@ CAPTIONS = {
     "throughput": "Tokens of prompts and responses by the seconds of the whole iteration, for "
     "each rank, and the largest memory of a rank so far.",
     "layouts": "How many responses were still being written within single generations (dots: the "
-    "moments at which the layout policy was consulted; the straight lines between them are no "
+    "moments at which the planner was consulted; the straight lines between them are no "
     "measurement), over the layout of the moment; numbers mark changes, white ones were not "
     "carried out.",
     "generation_time": "Predicted against measured times: points on the dashed diagonal are "
@@ -36,7 +36,7 @@ CAPTIONS = {
     " the profile and the true response lengths, so that the noise of the machine is in none of "
     "them; below 0 is faster than the best static layout, and the lower panel sums up the "
     "seconds.",
-    "forecasts": "How often a generation ended before the policy's forecasts of its end (bars) "
+    "forecasts": "How often a generation ended before the planner's forecasts of its end (bars) "
     "and how often that should be (lines); the forecasts of one generation err alike, so that few"
     " generations say little.",
     "scaling": "Left: tokens of prompts and responses per second, all ranks together, on "

@@ -29,9 +29,9 @@ UPDATE = {
 }
 ADAPTIVE = {
     "static layout": "one that stays as it is for the whole run",
-    "adaptive": "the layout policy changes the layout within a generation, when few responses are"
+    "adaptive": "the planner changes the layout within a generation, when few responses are"
     " left",
-    "consultation": "a moment at which the layout policy looks at the sequences left and may "
+    "consultation": "a moment at which the planner looks at the sequences left and may "
     "propose a change; they are rare while no change can pay",
     "switch": "a change of the layout, or a repack",
     "repack": "the layout stays, but sequences are dealt out anew to its replicas, so that all "
@@ -43,7 +43,7 @@ ADAPTIVE = {
     "all response lengths beforehand",
     "false trigger": "a switch after which the generation took longer, in the replay, than "
     "without it",
-    "forecast": "when the policy expected the end of the generation: a mean and a range that "
+    "forecast": "when the planner expected the end of the generation: a mean and a range that "
     "should hold it 80 % of the time",
 }
 SCALING = {

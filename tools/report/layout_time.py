@@ -134,7 +134,7 @@ def _draw_generation(ax: Axes, panel: Panel, colours: dict[float, str]) -> None:
 def _draw_sequences(ax: Axes, generation: Generation) -> None:
     """Dots where a consultation counted; straight lines between them, as nothing is known there.
 
-    Flat ones would say that no sequence ended for seconds, where the policy only was not asked.
+    Flat ones would say that no sequence ended for seconds, where the planner only was not asked.
     """
     times = [*generation.times, generation.end]
     if (generation.alive > generation.running).any():

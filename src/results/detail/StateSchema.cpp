@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// state.h5 of a checkpoint, as of driver/StateFile.cpp.
+// state.h5 of a checkpoint, as of checkpoint/StateFile.cpp.
 #include "results/FileSchema.hpp"
 
 namespace taper {
@@ -41,13 +41,14 @@ FileSchema make_schema() {
        "of `taper sft`: position of the next example, and a fingerprint of all; else empty",
        "",
        kMaybe},
-      {"/policy",
+      {"/planner",
        kText,
        {},
        "",
-       "integers that the layout policy has learned; may be empty",
+       "integers that the planner of layouts has learned; may be empty",
        "",
        kMaybe},
+      {"/policy", kText, {}, "", "the same in older files", "", kMaybe},
       {"/master/<tensor>", kF32, units, "", "weights before rounding"},
       {"/first/<tensor>", kF32, units, "", "first moments of AdamW"},
       {"/second/<tensor>", kF32, units, "", "second moments of AdamW"},

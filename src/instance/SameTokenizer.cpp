@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "instance/PolicyTokens.hpp"
+#include "instance/SameTokenizer.hpp"
 
 #include <filesystem>
 
@@ -26,8 +26,8 @@ std::string difference(const std::filesystem::path& a, const std::filesystem::pa
 
 }  // namespace
 
-void require_policy_tokens(const ModelFiles& policy, const ModelFiles& model, const Ranks& ranks,
-                           const std::string& option, const std::string& advice) {
+void require_same_tokenizer(const ModelFiles& policy, const ModelFiles& model, const Ranks& ranks,
+                            const std::string& option, const std::string& advice) {
   const auto theirs = policy.directory / "tokenizer.json", its = model.directory / "tokenizer.json";
   const std::string key = from_rank_0(
       ranks, [&] { return model.has_tokenizer() ? difference(theirs, its) : std::string(); });

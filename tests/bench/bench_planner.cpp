@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time of one decision of the layout policy against the number of ranks, on described snapshots: in
+// Time of one decision of the planner against the number of ranks, on described snapshots: in
 // the aligned phase (all ranks busy), where the tail begins, and deep in it. Prints the median of
 // many decisions for each load, and the longest one of all loads.
 //
-//   bench_policy [most ranks] [searches for each load]
+//   bench_planner [most ranks] [searches for each load]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
-#include "planner/Policy.hpp"
+#include "planner/Planner.hpp"
 #include "tests/support/heavy_tail.hpp"
 #include "tests/support/synthetic_profile.hpp"
 
@@ -19,7 +19,7 @@ using namespace taper;
 
 namespace {
 
-const std::int64_t kPeriod = PolicyOptions().consult_ns;
+const std::int64_t kPeriod = PlannerOptions().consult_ns;
 
 // `alive` sequences of 400 tokens, an eighth more at each of the first half of the replicas.
 Snapshot snapshot(const Layout& layout, int alive, std::int64_t consultation) {
@@ -37,23 +37,23 @@ Snapshot snapshot(const Layout& layout, int alive, std::int64_t consultation) {
 }
 
 // Times in us of the decisions of so many searches for plans, which may take several decisions
-// each, ascending. Every search begins with what the policy knew before it: what one has found does
-// not spare the next one its work. Searches differ a little in their sequences.
-std::vector<double> microseconds(Policy& policy, const Workload& work, const Layout& layout,
+// each, ascending. Every search begins with what the planner knew before it: what one has found
+// does not spare the next one its work. Searches differ a little in their sequences.
+std::vector<double> microseconds(Planner& planner, const Workload& work, const Layout& layout,
                                  int alive, int searches) {
-  policy.begin(work);
-  policy.decide(snapshot(layout, alive, 0));
-  const auto before = policy.save();
+  planner.begin(work);
+  planner.decide(snapshot(layout, alive, 0));
+  const auto before = planner.save();
   std::vector<double> times;
   for (int search = 0; search < searches; ++search) {
-    policy.begin(work);  // forgets plans
-    policy.load(before);
+    planner.begin(work);  // forgets plans
+    planner.load(before);
     const int count = std::max(1, alive - search % 8);
     bool goes_on = true;
     for (std::int64_t consultation = 1; goes_on; ++consultation) {
       const Snapshot s = snapshot(layout, count, consultation);
       const auto start = std::chrono::steady_clock::now();
-      const Decision decision = policy.decide(s);
+      const Decision decision = planner.decide(s);
       times.push_back(
           std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
               .count());
@@ -77,15 +77,15 @@ int main(int argc, char** argv) {
     for (int tp = 1; tp <= std::min(ranks, 16); tp *= 2) degrees.push_back(tp);
     const DivisorChain chain = DivisorChain::of(ranks);
     const Layout layout = Layout::uniform(1, chain);
-    PolicyOptions options;
-    options.mode = PolicyMode::kAdvise;
+    PlannerOptions options;
+    options.mode = PlannerMode::kAdvise;
     options.initial = to_string(layout);
-    Policy policy(test::synthetic_profile(test::small_model_tcp(), degrees), chain, options);
-    const Workload work = test::learn_heavy_tail(policy, 64 * ranks);
+    Planner planner(test::synthetic_profile(test::small_model_tcp(), degrees), chain, options);
+    const Workload work = test::learn_heavy_tail(planner, 64 * ranks);
     double longest = 0;
     std::printf("%6d", ranks);
     for (const int alive : {64 * ranks, 32 * ranks, 16 * ranks, 8 * ranks, ranks, 4}) {
-      const auto times = microseconds(policy, work, layout, alive, searches);
+      const auto times = microseconds(planner, work, layout, alive, searches);
       std::printf(" %11.0f us", times[times.size() / 2]);
       longest = std::max(longest, times.back());
     }

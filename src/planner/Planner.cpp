@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/Policy.hpp"
+#include "planner/Planner.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
-#include "planner/detail/PolicyState.hpp"
+#include "planner/detail/PlannerState.hpp"
 
 namespace taper {
 namespace {
@@ -21,7 +21,7 @@ std::uint64_t hash_of(const Snapshot& s, const Plan& plan, bool act) {
 
 }  // namespace
 
-std::vector<std::string> PolicyOptions::problems() const {
+std::vector<std::string> PlannerOptions::problems() const {
   std::vector<std::string> list;
   if (scenarios < kLeastScenarios || scenarios > kMostScenarios)
     list.push_back("scenarios must be in [" + std::to_string(kLeastScenarios) + ", " +
@@ -37,10 +37,10 @@ std::vector<std::string> PolicyOptions::problems() const {
   return list;
 }
 
-Policy::Policy(const LatencyProfile& profile, const DivisorChain& chain,
-               const PolicyOptions& options) {
+Planner::Planner(const LatencyProfile& profile, const DivisorChain& chain,
+                 const PlannerOptions& options) {
   for (const auto& problem : options.problems())
-    TAPER_FAIL(ExitCode::kBadInput, "layout policy: " << problem);
+    TAPER_FAIL(ExitCode::kBadInput, "planner: " << problem);
   require_degrees(profile, options.degrees);
   std::vector<int> degrees;
   for (const int tp : options.degrees.empty() ? profile.degrees() : options.degrees)
@@ -50,10 +50,10 @@ Policy::Policy(const LatencyProfile& profile, const DivisorChain& chain,
                  "no tensor-parallel degree of the profile divides " << chain.ranks() << " ranks");
   state_ = std::make_unique<State>(profile, chain, options, std::move(degrees));
 }
-Policy::~Policy() = default;
-Policy::Policy(Policy&&) noexcept = default;
+Planner::~Planner() = default;
+Planner::Planner(Planner&&) noexcept = default;
 
-Layout Policy::begin(const Workload& workload) {
+Layout Planner::begin(const Workload& workload) {
   State& s = *state_;
   s.work = workload;
   s.switches = 0;
@@ -88,7 +88,7 @@ Layout Policy::begin(const Workload& workload) {
   return best->layout;
 }
 
-Decision Policy::decide(const Snapshot& snapshot) {
+Decision Planner::decide(const Snapshot& snapshot) {
   State& s = *state_;
   const Plan stay_plan = stay_in(snapshot.layout);
   Decision decision{false, stay_plan, {}, 0, "", 0};
@@ -97,7 +97,7 @@ Decision Policy::decide(const Snapshot& snapshot) {
     decision.hash = hash_of(snapshot, decision.plan, decision.act);
     return decision;
   };
-  if (s.options.mode == PolicyMode::kStatic) return answer("static");
+  if (s.options.mode == PlannerMode::kStatic) return answer("static");
   s.observe(snapshot);
   s.notice_refusal(snapshot);
   const int alive = snapshot.alive();
@@ -136,13 +136,13 @@ Decision Policy::decide(const Snapshot& snapshot) {
   if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
     return answer("the switching budget is spent");
   if (snapshot.consultation < s.wait_until) return answer("refused at the last meetings");
-  decision.act = s.options.mode == PolicyMode::kAdaptive;
+  decision.act = s.options.mode == PlannerMode::kAdaptive;
   if (decision.act) s.acted_in_epoch = snapshot.epoch;
   return answer("switching pays");
 }
 
-Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
-                             std::span<const SequenceState> exact) {
+Confirmation Planner::confirm(const Plan& plan, const Snapshot& snapshot,
+                              std::span<const SequenceState> exact) {
   State& s = *state_;
   Confirmation result;
   const LayoutShape &here = s.whole.shape(snapshot.layout), &to = s.whole.shape(plan.layout);
@@ -181,14 +181,14 @@ Confirmation Policy::confirm(const Plan& plan, const Snapshot& snapshot,
   return answer(true, "confirmed");
 }
 
-void Policy::switched(const Plan& plan, std::int64_t measured_ns) {
+void Planner::switched(const Plan& plan, std::int64_t measured_ns) {
   State& s = *state_;
   ++s.switches;
   s.budget.spend(measured_ns);
   s.made.push_back({s.last.size() > 1 ? s.last[1] : 0, plan.layout, plan.repack});
 }
 
-void Policy::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) {
+void Planner::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) {
   State& s = *state_;
   const bool informed = s.lengths.weight() > 0;
   s.steps.begin();  // as it was expected, not as its last steps were
@@ -212,21 +212,25 @@ void Policy::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) 
   if (aborted.empty()) s.likeness.learn(lengths, s.work.samples);
 }
 
-std::int64_t Policy::step_ns(const LayoutGroup& group, int new_tokens, int sequences,
-                             std::int64_t context) const {
+std::int64_t Planner::step_ns(const LayoutGroup& group, int new_tokens, int sequences,
+                              std::int64_t context) const {
   return state_->steps.curve(group).step_ns(new_tokens, sequences, context);
 }
 
-int Policy::scale() const {
+int Planner::scale() const {
   return state_->steps.scale();
 }
 
-std::vector<std::int64_t> Policy::save() const {
+std::vector<std::int64_t> Planner::save() const {
   return state_->save();
 }
 
-void Policy::load(std::span<const std::int64_t> words) {
+void Planner::load(std::span<const std::int64_t> words) {
   state_->load(words);
+}
+
+void Planner::require_loadable(std::span<const std::int64_t> words) const {
+  Planner(state_->profile, state_->whole.chain(), state_->options).load(words);
 }
 
 }  // namespace taper

@@ -22,7 +22,7 @@ struct RankPlace {
 enum class SharedCores { kRefuse, kAllow };
 
 // The places of all ranks, in rank order.
-struct Placement {
+struct HostMap {
   std::vector<RankPlace> ranks;
 
   // Nodes numbered by their first rank, and the node of each rank.
@@ -38,19 +38,19 @@ RankPlace find_place(const std::string& node_name = "");
 
 // The places of all ranks, as they are now: Kokkos may bind threads when it starts. Collective over
 // `group`.
-Placement gather_placement(const Group& group, const RankPlace& mine);
+HostMap gather_host_map(const Group& group, const RankPlace& mine);
 
 // One line per rank: rank, node, cores.
-std::string to_string(const Placement& placement);
+std::string to_string(const HostMap& host_map);
 
 // Ranks pinned to the same single core, one text per core. Such a run would be slower by the number
 // of ranks.
-std::vector<std::string> pinning_problems(const Placement& placement);
+std::vector<std::string> pinning_problems(const HostMap& host_map);
 // Hosts with more ranks than cores to run on, one text per host.
-std::vector<std::string> oversubscription_warnings(const Placement& placement);
+std::vector<std::string> oversubscription_warnings(const HostMap& host_map);
 
 // Throws Error for pinning problems unless they are allowed, logs the warnings. The same on every
 // rank.
-void check_placement(const Placement& placement, SharedCores shared_cores);
+void check_host_map(const HostMap& host_map, SharedCores shared_cores);
 
 }  // namespace taper

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/Placement.hpp"
+#include "session/HostMap.hpp"
 
 #include <unistd.h>
 
@@ -65,15 +65,15 @@ RankPlace find_place(const std::string& node_name) {
   return place;
 }
 
-Placement gather_placement(const Group& group, const RankPlace& mine) {
-  Placement placement;
+HostMap gather_host_map(const Group& group, const RankPlace& mine) {
+  HostMap host_map;
   for (const auto& text : all_gather_string(group, pack(mine))) {
-    placement.ranks.push_back(unpack(text));
+    host_map.ranks.push_back(unpack(text));
   }
-  return placement;
+  return host_map;
 }
 
-std::vector<std::string> Placement::nodes() const {
+std::vector<std::string> HostMap::nodes() const {
   std::vector<std::string> names;
   for (const auto& place : ranks) {
     if (std::find(names.begin(), names.end(), place.node) == names.end()) {
@@ -83,7 +83,7 @@ std::vector<std::string> Placement::nodes() const {
   return names;
 }
 
-std::vector<int> Placement::node_of_rank() const {
+std::vector<int> HostMap::node_of_rank() const {
   const auto names = nodes();
   std::vector<int> numbers;
   for (const auto& place : ranks) {
@@ -93,26 +93,26 @@ std::vector<int> Placement::node_of_rank() const {
   return numbers;
 }
 
-int Placement::ranks_on_host(int rank) const {
+int HostMap::ranks_on_host(int rank) const {
   const auto& host = ranks.at(static_cast<std::size_t>(rank)).host;
   return static_cast<int>(
       std::count_if(ranks.begin(), ranks.end(), [&](const auto& p) { return p.host == host; }));
 }
 
-std::string to_string(const Placement& placement) {
+std::string to_string(const HostMap& host_map) {
   std::ostringstream text;
-  for (std::size_t i = 0; i < placement.ranks.size(); ++i) {
-    const auto& place = placement.ranks[i];
+  for (std::size_t i = 0; i < host_map.ranks.size(); ++i) {
+    const auto& place = host_map.ranks[i];
     text << (i > 0 ? "\n" : "") << "rank " << i << "  node " << place.node << "  cores "
          << cores_text(place.cores) << (place.is_pinned() ? "" : " (not pinned)");
   }
   return text.str();
 }
 
-std::vector<std::string> pinning_problems(const Placement& placement) {
+std::vector<std::string> pinning_problems(const HostMap& host_map) {
   std::map<std::pair<std::string, int>, std::vector<std::string>> ranks_on;  // (host, core)
-  for (std::size_t i = 0; i < placement.ranks.size(); ++i) {
-    const auto& place = placement.ranks[i];
+  for (std::size_t i = 0; i < host_map.ranks.size(); ++i) {
+    const auto& place = host_map.ranks[i];
     if (place.is_pinned() && place.cores.size() == 1) {
       ranks_on[{place.host, place.cores[0]}].push_back(std::to_string(i));
     }
@@ -126,9 +126,9 @@ std::vector<std::string> pinning_problems(const Placement& placement) {
   return problems;
 }
 
-std::vector<std::string> oversubscription_warnings(const Placement& placement) {
+std::vector<std::string> oversubscription_warnings(const HostMap& host_map) {
   std::map<std::string, std::pair<int, std::set<int>>> hosts;  // ranks, cores
-  for (const auto& place : placement.ranks) {
+  for (const auto& place : host_map.ranks) {
     auto& [ranks, cores] = hosts[place.host];
     ++ranks;
     cores.insert(place.cores.begin(), place.cores.end());
@@ -143,15 +143,15 @@ std::vector<std::string> oversubscription_warnings(const Placement& placement) {
   return warnings;
 }
 
-void check_placement(const Placement& placement, SharedCores shared_cores) {
-  const auto problems = pinning_problems(placement);
+void check_host_map(const HostMap& host_map, SharedCores shared_cores) {
+  const auto problems = pinning_problems(host_map);
   TAPER_VALIDATE(problems.empty() || shared_cores == SharedCores::kAllow,
                  join(problems, "; ")
                      << " (OMP_PROC_BIND=true under a launcher that binds nothing does this): use "
                         "mpiexec -bind-to core or srun --cpu-bind=cores, or start fewer ranks");
-  if (placement.ranks.empty() || log_rank() != 0) return;
+  if (host_map.ranks.empty() || log_rank() != 0) return;
   for (const auto& text : problems) TAPER_WARN(text);
-  for (const auto& text : oversubscription_warnings(placement)) TAPER_WARN(text);
+  for (const auto& text : oversubscription_warnings(host_map)) TAPER_WARN(text);
 }
 
 }  // namespace taper

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rl/ScoreModel.hpp"
+#include "rl/TeacherForcing.hpp"
 
 #include "rl/MicroBatch.hpp"
 

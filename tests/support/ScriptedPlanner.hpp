@@ -1,43 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rollout/LayoutPolicy.hpp"
+#pragma once
 
-#include "base/Error.hpp"
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/Text.hpp"
+#include "planner/LayoutPlanner.hpp"
 #include "reshape/Meeting.hpp"
 
-namespace taper {
-namespace {
+namespace taper::test {
 
-void load_into(Policy& policy, std::span<const std::int64_t> words) {
-  try {
-    policy.load(words);
-  } catch (const Error& error) {
-    TAPER_FAIL(error.code(), "the checkpoint cannot be used with Rollout/Mode advise or adaptive ("
-                                 << error.what()
-                                 << "); go on with Rollout/Mode=static, which samples the same "
-                                    "tokens, with the version of Taper that wrote it, or start "
-                                    "over with --resume none");
-  }
-}
+// What a script does at a consultation.
+struct ScriptedChange {
+  std::int64_t consultation = 0;
+  Plan plan;
+  bool recompute_odd = false;  // every other sequence is recomputed instead of moved
+};
 
-}  // namespace
+// Changes of layout at the consultations that a script names.
+class ScriptedPlanner : public LayoutPlanner {
+ public:
+  explicit ScriptedPlanner(Layout initial, std::vector<ScriptedChange> script = {})
+      : initial_(std::move(initial)), script_(std::move(script)) {}
 
-void PredictivePolicy::load(std::span<const std::int64_t> words) {
-  load_into(policy_, words);
-}
+  Layout begin(const Workload&) override { return initial_; }
+  Decision decide(const Snapshot& snapshot) override;
+  Confirmation confirm(const Plan& plan, const Snapshot& snapshot,
+                       std::span<const SequenceState> sequences) override;
 
-void PredictivePolicy::require_loadable(std::span<const std::int64_t> words) const {
-  Policy trial(profile_, chain_, options_);
-  load_into(trial, words);
-}
+ private:
+  const ScriptedChange* at(std::int64_t consultation) const;
 
-const ScriptedChange* ScriptedPolicy::at(std::int64_t consultation) const {
+  Layout initial_;
+  std::vector<ScriptedChange> script_;
+};
+
+inline const ScriptedChange* ScriptedPlanner::at(std::int64_t consultation) const {
   for (const ScriptedChange& change : script_)
     if (change.consultation == consultation) return &change;
   return nullptr;
 }
 
-Decision ScriptedPolicy::decide(const Snapshot& snapshot) {
+inline Decision ScriptedPlanner::decide(const Snapshot& snapshot) {
   Decision decision{.act = false,
                     .plan = {snapshot.layout, PlanStart::kNow, 0, false},
                     .prices = {},
@@ -54,8 +60,8 @@ Decision ScriptedPolicy::decide(const Snapshot& snapshot) {
   return decision;
 }
 
-Confirmation ScriptedPolicy::confirm(const Plan& plan, const Snapshot& snapshot,
-                                     std::span<const SequenceState> sequences) {
+inline Confirmation ScriptedPlanner::confirm(const Plan& plan, const Snapshot& snapshot,
+                                             std::span<const SequenceState> sequences) {
   SequenceList list(sequences.size());
   for (std::size_t i = 0; i < sequences.size(); ++i) list[i].replica = sequences[i].replica;
   const auto destinations = share_out({snapshot.layout, plan.layout, 0}, list, plan.repack);
@@ -71,4 +77,4 @@ Confirmation ScriptedPolicy::confirm(const Plan& plan, const Snapshot& snapshot,
   return confirmation;
 }
 
-}  // namespace taper
+}  // namespace taper::test

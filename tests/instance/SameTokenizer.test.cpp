@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "instance/PolicyTokens.hpp"
+#include "instance/SameTokenizer.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -36,8 +36,8 @@ struct Fixture : TestRanks {
   }
   std::string error() const {
     return message_of([&] {
-      require_policy_tokens(policy, ModelFiles(scratch / "judge"), ranks, "Critic/Model Directory",
-                            "name another critic");
+      require_same_tokenizer(policy, ModelFiles(scratch / "judge"), ranks, "Critic/Model Directory",
+                             "name another critic");
     });
   }
 

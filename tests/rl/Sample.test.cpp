@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rl/Rollout.hpp"
+#include "rl/Sample.hpp"
 
 #include <mpi.h>
 

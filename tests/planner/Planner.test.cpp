@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/Policy.hpp"
+#include "planner/Planner.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <deque>
@@ -52,15 +52,15 @@ std::vector<SequenceState> exact(const Snapshot&) {
 
 TEST_CASE("bad options and missing degrees are refused") {
   const DivisorChain chain = DivisorChain::of(4);
-  PolicyOptions options;
-  CHECK_NOTHROW(Policy(tcp({1, 2}), chain, options));
+  PlannerOptions options;
+  CHECK_NOTHROW(Planner(tcp({1, 2}), chain, options));
   options.degrees = {1, 4};
-  CHECK_THROWS_AS(Policy(tcp({1, 2}), chain, options), Error);
-  CHECK_THROWS_AS(Policy(tcp({8}), chain, PolicyOptions{}), Error);
+  CHECK_THROWS_AS(Planner(tcp({1, 2}), chain, options), Error);
+  CHECK_THROWS_AS(Planner(tcp({8}), chain, PlannerOptions{}), Error);
   options = {};
   options.scenarios = 5;
   CHECK(options.problems().size() == 1);
-  CHECK_THROWS_AS(Policy(tcp({1, 2}), chain, options), Error);
+  CHECK_THROWS_AS(Planner(tcp({1, 2}), chain, options), Error);
   options = {};
   options.consult_ns = 0;
   CHECK(options.problems() ==
@@ -69,25 +69,25 @@ TEST_CASE("bad options and missing degrees are refused") {
 
 TEST_CASE("the initial layout can be fixed, else follows from profile and lengths") {
   const DivisorChain chain = DivisorChain::of(2);
-  PolicyOptions options;
+  PlannerOptions options;
   options.initial = "2x1";
-  CHECK(Policy(tcp({1, 2}), chain, options).begin(workload(128)) == Layout::uniform(2, chain));
+  CHECK(Planner(tcp({1, 2}), chain, options).begin(workload(128)) == Layout::uniform(2, chain));
   options.initial = "";
-  CHECK(Policy(tcp({1, 2}), chain, options).begin(workload(128)) == Layout::uniform(1, chain));
+  CHECK(Planner(tcp({1, 2}), chain, options).begin(workload(128)) == Layout::uniform(1, chain));
   // A single sequence is a tail from the start.
-  CHECK(Policy(tcp({1, 2}), chain, options).begin(workload(1)) == Layout::uniform(2, chain));
+  CHECK(Planner(tcp({1, 2}), chain, options).begin(workload(1)) == Layout::uniform(2, chain));
 }
 
 TEST_CASE("every rank gets the same answers, bit for bit") {
   const DivisorChain chain = DivisorChain::of(4);
   const SimulatedMachine machine(tcp({1, 2, 4}));
-  const PolicyOptions options;
-  std::vector<Policy> ranks;
+  const PlannerOptions options;
+  std::vector<Planner> ranks;
   for (int i = 0; i < 3; ++i) ranks.emplace_back(machine.profile, chain, options);
   int acts = 0;
   for (int iteration = 0; iteration < 3; ++iteration) {
     const ReplayTrace t = trace(LengthLaw::kHeavyTail, iteration, 64);
-    for (Policy& p : ranks) CHECK(p.begin(t.work) == ranks[0].begin(t.work));
+    for (Planner& p : ranks) CHECK(p.begin(t.work) == ranks[0].begin(t.work));
     // A rank that becomes a leader takes the state over from another one.
     ranks[2].load(ranks[0].save());
     std::deque<LayoutShape> shapes{resolve(Layout::uniform(1, chain), machine.steps)};
@@ -105,7 +105,7 @@ TEST_CASE("every rank gets the same answers, bit for bit") {
       }
       acts += first.act;
     }
-    for (Policy& p : ranks) p.finish(t.outcomes, run.clock());
+    for (Planner& p : ranks) p.finish(t.outcomes, run.clock());
     CHECK(ranks[1].save() == ranks[0].save());
     CHECK(ranks[2].save() == ranks[0].save());
   }
@@ -122,16 +122,16 @@ TEST_CASE("from every layout to every other") {
       LatencyProfile profile = tcp({1, 2, 4});
       for (StepSample& s : profile.steps)
         if (s.tp != after) s.time_ns *= 20;
-      PolicyOptions options;
+      PlannerOptions options;
       options.repack = false;
-      Policy policy(profile, chain, options);
-      policy.begin(workload(64));
+      Planner planner(profile, chain, options);
+      planner.begin(workload(64));
       const Snapshot snapshot = tail(Layout::uniform(before, chain));
-      const Decision decision = policy.decide(snapshot);
+      const Decision decision = planner.decide(snapshot);
       CHECK(decision.act);
       CHECK(decision.plan == Plan{Layout::uniform(after, chain)});
       const auto list = exact(snapshot);
-      const Confirmation confirmed = policy.confirm(decision.plan, snapshot, list);
+      const Confirmation confirmed = planner.confirm(decision.plan, snapshot, list);
       CHECK(confirmed.act);
       REQUIRE(confirmed.moves.size() == list.size());
       for (std::size_t i = 0; i < list.size(); ++i) {
@@ -140,59 +140,73 @@ TEST_CASE("from every layout to every other") {
         CHECK((after == 4 || confirmed.moves[i].to < 4 / after));
       }
       CHECK(confirmed.cost.kv_bytes > 0);
-      // And back: the policy stays where it is fast.
-      policy.switched(decision.plan, confirmed.cost.total());
-      CHECK_FALSE(policy.decide(tail(Layout::uniform(after, chain))).act);
+      // And back: the planner stays where it is fast.
+      planner.switched(decision.plan, confirmed.cost.total());
+      CHECK_FALSE(planner.decide(tail(Layout::uniform(after, chain))).act);
     }
 }
 
 TEST_CASE("a mode that must not act does not, and says what it would do") {
   const DivisorChain chain = DivisorChain::of(4);
-  PolicyOptions options;
-  options.mode = PolicyMode::kAdvise;
-  Policy advisor(tcp({1, 2, 4}), chain, options);
+  PlannerOptions options;
+  options.mode = PlannerMode::kAdvise;
+  Planner advisor(tcp({1, 2, 4}), chain, options);
   advisor.begin(workload(64));
   const Decision advice = advisor.decide(tail(Layout::uniform(1, chain)));
   CHECK_FALSE(advice.act);
   CHECK(advice.plan.layout != Layout::uniform(1, chain));
   CHECK(advice.reason == "switching pays");
-  options.mode = PolicyMode::kStatic;
-  Policy fixed(tcp({1, 2, 4}), chain, options);
+  options.mode = PlannerMode::kStatic;
+  Planner fixed(tcp({1, 2, 4}), chain, options);
   fixed.begin(workload(64));
   CHECK(fixed.decide(tail(Layout::uniform(1, chain))).prices.empty());
 }
 
 TEST_CASE("a switch that does not fit in the cache is not confirmed") {
   const DivisorChain chain = DivisorChain::of(4);
-  Policy policy(tcp({1, 2, 4}), chain, PolicyOptions{});
+  Planner planner(tcp({1, 2, 4}), chain, PlannerOptions{});
   Workload work = workload(64);
   work.kv_blocks = {{1, 20}, {2, 20}, {4, 13}};  // the sequences need 7 + 7
-  policy.begin(work);
+  planner.begin(work);
   const Snapshot snapshot = tail(Layout::uniform(1, chain));
-  const Confirmation c = policy.confirm({Layout::uniform(4, chain)}, snapshot, exact(snapshot));
+  const Confirmation c = planner.confirm({Layout::uniform(4, chain)}, snapshot, exact(snapshot));
   CHECK_FALSE(c.act);
   CHECK(c.reason == "it does not fit in the KV cache");
-  CHECK(policy.confirm({Layout::uniform(2, chain)}, snapshot, exact(snapshot)).act);
+  CHECK(planner.confirm({Layout::uniform(2, chain)}, snapshot, exact(snapshot)).act);
 }
 
 TEST_CASE("what ended before the meeting counts") {
   const DivisorChain chain = DivisorChain::of(4);
-  Policy policy(tcp({1, 2, 4}), chain, PolicyOptions{});
-  policy.begin(workload(64));
+  Planner planner(tcp({1, 2, 4}), chain, PlannerOptions{});
+  planner.begin(workload(64));
   const Snapshot snapshot = tail(Layout::uniform(1, chain));
-  CHECK_FALSE(policy.confirm({Layout::uniform(4, chain)}, snapshot, {}).act);
+  CHECK_FALSE(planner.confirm({Layout::uniform(4, chain)}, snapshot, {}).act);
   // One token before the limit there is nothing left to save.
   const std::vector<SequenceState> last{{3, 0, 1123, 100, 1023, 1024}};
-  const Confirmation c = policy.confirm({Layout::uniform(4, chain)}, snapshot, last);
+  const Confirmation c = planner.confirm({Layout::uniform(4, chain)}, snapshot, last);
   CHECK_FALSE(c.act);
   CHECK(c.reason == "it no longer pays");
 }
 
 TEST_CASE("a damaged state is refused") {
-  Policy policy(tcp({1, 2}), DivisorChain::of(2), PolicyOptions{});
-  auto words = policy.save();
-  CHECK_NOTHROW(policy.load(words));
+  Planner planner(tcp({1, 2}), DivisorChain::of(2), PlannerOptions{});
+  auto words = planner.save();
+  CHECK_NOTHROW(planner.load(words));
   words.pop_back();
-  CHECK_THROWS_AS(policy.load(words), Error);
-  CHECK_THROWS_AS(policy.load({}), Error);
+  CHECK_THROWS_AS(planner.load(words), Error);
+  CHECK_THROWS_AS(planner.load({}), Error);
+}
+
+TEST_CASE("what another version has saved is refused, and a question about it changes nothing") {
+  Planner planner(test::synthetic_profile(test::small_model_tcp(), {1, 2}), DivisorChain({1, 2}),
+                  {});
+  auto words = planner.save();
+  CHECK_NOTHROW(planner.load(words));
+  CHECK_NOTHROW(planner.require_loadable(words));
+  REQUIRE(!words.empty());
+  --words.front();  // the version
+  const auto before = planner.save();
+  CHECK_THROWS_AS(planner.require_loadable(words), Error);
+  CHECK_THROWS_AS(planner.load(words), Error);
+  CHECK(planner.save() == before);
 }

@@ -14,7 +14,7 @@ namespace taper {
 // embeddings. Two files that differ only in what does not matter for ids (padding, truncation, post
 // processing, the order of keys) are one tokenizer. `option` names the model's directory in the
 // error, `advice` says what to do. Collective over the world: rank 0 looks.
-void require_policy_tokens(const ModelFiles& policy, const ModelFiles& model, const Ranks& ranks,
-                           const std::string& option, const std::string& advice);
+void require_same_tokenizer(const ModelFiles& policy, const ModelFiles& model, const Ranks& ranks,
+                            const std::string& option, const std::string& advice);
 
 }  // namespace taper

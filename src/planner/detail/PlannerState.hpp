@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a policy has learned, and where it stands in the present generation.
+// What a planner has learned, and where it stands in the present generation.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "planner/Cluster.hpp"
 #include "planner/LengthModel.hpp"
 #include "planner/PlanSearch.hpp"
-#include "planner/Policy.hpp"
+#include "planner/Planner.hpp"
 #include "planner/PromptLikeness.hpp"
 #include "planner/RegretBudget.hpp"
 #include "planner/Replay.hpp"
@@ -22,9 +22,9 @@
 
 namespace taper {
 
-struct Policy::State {
+struct Planner::State {
   // usable: degrees, ascending, not empty, all in the profile and in the chain.
-  State(const LatencyProfile& p, const DivisorChain& chain, const PolicyOptions& o,
+  State(const LatencyProfile& p, const DivisorChain& chain, const PlannerOptions& o,
         std::vector<int> usable);
 
   void observe(const Snapshot& snapshot);
@@ -50,7 +50,7 @@ struct Policy::State {
   void load(std::span<const std::int64_t> words);
 
   LatencyProfile profile;
-  PolicyOptions options;
+  PlannerOptions options;
   std::vector<int> degrees;  // ascending
   StepModel steps;
   SwitchCost cost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/detail/PolicyState.hpp"
+#include "planner/detail/PlannerState.hpp"
 
 #include <algorithm>
 #include <map>
@@ -24,8 +24,8 @@ constexpr int kMostRanks = 64;
 
 }  // namespace
 
-Policy::State::State(const LatencyProfile& p, const DivisorChain& chain, const PolicyOptions& o,
-                     std::vector<int> usable)
+Planner::State::State(const LatencyProfile& p, const DivisorChain& chain, const PlannerOptions& o,
+                      std::vector<int> usable)
     : profile(p),
       options(o),
       degrees(std::move(usable)),
@@ -41,7 +41,7 @@ Policy::State::State(const LatencyProfile& p, const DivisorChain& chain, const P
     sample.emplace(sample_chain(chain, block, blocks), steps, degrees);
 }
 
-PlanSetting Policy::State::setting(Cluster& cluster) {
+PlanSetting Planner::State::setting(Cluster& cluster) {
   return {cluster.uniform(),
           cluster.chain(),
           degrees,
@@ -56,7 +56,7 @@ PlanSetting Policy::State::setting(Cluster& cluster) {
           options.repack};
 }
 
-std::optional<std::vector<PricedPlan>> Policy::State::search_on(const Snapshot& snapshot) {
+std::optional<std::vector<PricedPlan>> Planner::State::search_on(const Snapshot& snapshot) {
   Cluster& cluster = priced(snapshot.layout);
   const bool sampled = is_sample(cluster);
   if (!search || search->epoch != snapshot.epoch) {
@@ -79,12 +79,12 @@ std::optional<std::vector<PricedPlan>> Policy::State::search_on(const Snapshot& 
   return plans;
 }
 
-int Policy::State::scenarios_for(int sequences) const {
+int Planner::State::scenarios_for(int sequences) const {
   return std::clamp(kMostDraws / std::max(1, sequences), 8, options.scenarios);
 }
 
-bool Policy::State::fits(const LayoutShape& to, std::span<const SequenceState> sequences,
-                         std::span<const SequenceMove> moves) const {
+bool Planner::State::fits(const LayoutShape& to, std::span<const SequenceState> sequences,
+                          std::span<const SequenceMove> moves) const {
   if (work.kv_blocks.empty()) return true;
   std::vector<int> blocks(to.curves.size(), 0);
   for (std::size_t i = 0; i < moves.size(); ++i)
@@ -97,13 +97,13 @@ bool Policy::State::fits(const LayoutShape& to, std::span<const SequenceState> s
   return true;
 }
 
-ExpandOptions Policy::State::expansion() const {
+ExpandOptions Planner::State::expansion() const {
   const int samples = std::max(1, work.samples);
   return {mean_prompt(), lengths.limit(), samples,
           most_readers(samples, mean_prompt(), work.max_new_tokens)};
 }
 
-std::int64_t Policy::State::expected_ns(std::size_t degree) {
+std::int64_t Planner::State::expected_ns(std::size_t degree) {
   Cluster& cluster = sample ? *sample : whole;
   const LayoutShape& shape = *cluster.uniform()[degree];
   const auto count =
@@ -113,7 +113,7 @@ std::int64_t Policy::State::expected_ns(std::size_t degree) {
   const int futures = std::clamp(kFirstDraws / std::max(1, count), kFewFutures, options.scenarios);
   Pricer pricer(scenarios, sequences, shape, cost, lengths, work.slots_per_rank);
   std::vector<std::vector<SwitchRule>> ways{{}};
-  if (options.mode == PolicyMode::kAdaptive && options.look_ahead)
+  if (options.mode == PlannerMode::kAdaptive && options.look_ahead)
     ways = ways_on(setting(cluster), shape, count, mean_prompt() + work.max_new_tokens / 4);
   std::vector<PricedPlan> plans;
   for (const auto& way : ways)
@@ -128,7 +128,7 @@ std::int64_t Policy::State::expected_ns(std::size_t degree) {
 // Learns the scale of step times, and of the hazards from how many sequences ended since the last
 // snapshot of the same epoch. `last` holds: epoch, elapsed, finished, then for each replica with
 // running sequences and each bucket: count, length, step time.
-void Policy::State::observe(const Snapshot& now) {
+void Planner::State::observe(const Snapshot& now) {
   std::map<int, std::vector<int>> speeds;
   for (std::size_t r = 0; r < now.replicas.size(); ++r)
     if (now.replicas[r].speed > 0)
@@ -172,18 +172,18 @@ void Policy::State::observe(const Snapshot& now) {
   }
 }
 
-bool Policy::State::is_settled(const Snapshot& now) const {
+bool Planner::State::is_settled(const Snapshot& now) const {
   return settled.epoch == now.epoch && now.elapsed_ns < settled.until_ns &&
          now.alive() > settled.alive;
 }
 
 // Halfway to the time of the next search, but after a sixteenth of the elapsed time at the latest.
-std::int64_t Policy::State::wait_ns(const Snapshot& now) const {
+std::int64_t Planner::State::wait_ns(const Snapshot& now) const {
   const std::int64_t most = now.elapsed_ns / 16;
   return is_settled(now) ? std::min((settled.until_ns - now.elapsed_ns) / 2, most) : most;
 }
 
-void Policy::State::notice_refusal(const Snapshot& now) {
+void Planner::State::notice_refusal(const Snapshot& now) {
   if (acted_in_epoch < 0) return;
   refusals = now.epoch == acted_in_epoch ? refusals + 1 : 0;
   acted_in_epoch = -1;
@@ -192,7 +192,7 @@ void Policy::State::notice_refusal(const Snapshot& now) {
         now.consultation - 1 + (std::int64_t{1} << std::min<std::int64_t>(refusals - 1, 5));
 }
 
-std::vector<std::int64_t> Policy::State::save() const {
+std::vector<std::int64_t> Planner::State::save() const {
   std::vector<std::int64_t> words{kStateVersion};
   const auto put = [&](const std::vector<std::int64_t>& part) {
     words.push_back(static_cast<std::int64_t>(part.size()));
@@ -213,7 +213,7 @@ std::vector<std::int64_t> Policy::State::save() const {
   return words;
 }
 
-void Policy::State::load(std::span<const std::int64_t> words) {
+void Planner::State::load(std::span<const std::int64_t> words) {
   std::vector<std::span<const std::int64_t>> parts;
   std::size_t at = 1;
   while (at < words.size() && words[at] >= 0 &&
@@ -223,7 +223,7 @@ void Policy::State::load(std::span<const std::int64_t> words) {
   }
   TAPER_VALIDATE(!words.empty() && words[0] == kStateVersion && parts.size() == 7 &&
                      at == words.size() && parts[4].size() == 4,
-                 "the saved state of the layout policy is damaged or of another version");
+                 "the saved state of the planner is damaged or of another version");
   steps.load(parts[0]);
   lengths.load(parts[1]);
   likeness.load(parts[6]);
@@ -237,7 +237,7 @@ void Policy::State::load(std::span<const std::int64_t> words) {
   for (std::size_t i = 0; i + 3 <= parts[5].size();) {
     TAPER_VALIDATE(
         parts[5][i + 2] > 0 && i + 3 + static_cast<std::size_t>(parts[5][i + 2]) <= parts[5].size(),
-        "the saved state of the layout policy is damaged");
+        "the saved state of the planner is damaged");
     const auto groups = parts[5].subspan(i + 3).first(static_cast<std::size_t>(parts[5][i + 2]));
     made.push_back(
         {parts[5][i], Layout({groups.begin(), groups.end()}, whole.chain()), parts[5][i + 1] != 0});
