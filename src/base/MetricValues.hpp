@@ -11,6 +11,9 @@ namespace taper {
 // Figures of an iteration by name, in the order in which they are written.
 using MetricValues = std::vector<std::pair<std::string, double>>;
 
+// Appends them.
+void add(MetricValues& values, const MetricValues& more);
+
 // The first value of that name; NaN if there is none.
 double value_of(const MetricValues& values, std::string_view name);
 

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <limits>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "base/Error.hpp"
@@ -46,10 +45,6 @@ bool is_found(const std::string& program) {
     begin = end + 1;
   }
   return false;
-}
-
-bool by_order(const Sample& a, const Sample& b) {
-  return std::tie(a.ordinal, a.sample) < std::tie(b.ordinal, b.sample);
 }
 
 }  // namespace
@@ -317,19 +312,6 @@ void Judge::require_answers(const Command& command, const std::vector<Sample>& s
                                               << count_text(std::ssize(samples), "response")
                                               << "; see the logs of its workers in "
                                               << path_text(log_directory_));
-}
-
-WithoutDropped::WithoutDropped(std::vector<Sample>& samples) : samples_(samples) {
-  const auto rest = std::stable_partition(samples.begin(), samples.end(),
-                                          [](const Sample& s) { return !s.dropped; });
-  dropped_.assign(std::make_move_iterator(rest), std::make_move_iterator(samples.end()));
-  samples.erase(rest, samples.end());
-}
-
-WithoutDropped::~WithoutDropped() {
-  const auto middle = samples_.insert(samples_.end(), std::make_move_iterator(dropped_.begin()),
-                                      std::make_move_iterator(dropped_.end()));
-  std::inplace_merge(samples_.begin(), middle, samples_.end(), by_order);
 }
 
 std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards) {

@@ -98,20 +98,6 @@ class Judge {
   RewardFigures figures_;
 };
 
-// Takes the dropped samples out of a list, and puts them back at the end: what is between sees
-// those alone that are trained.
-class WithoutDropped {
- public:
-  explicit WithoutDropped(std::vector<Sample>& samples);
-  ~WithoutDropped();
-  WithoutDropped(const WithoutDropped&) = delete;
-  WithoutDropped& operator=(const WithoutDropped&) = delete;
-
- private:
-  std::vector<Sample>& samples_;
-  std::vector<Sample> dropped_;
-};
-
 // A spawner of workers if one of the `rewards` of the input is a command, else null: to be made
 // before MPI and threads start. Bad input is dealt with later, on all ranks.
 std::unique_ptr<Spawner> make_spawner(const std::function<std::vector<RewardOptions>()>& rewards);

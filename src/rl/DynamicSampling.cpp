@@ -49,9 +49,9 @@ GroupSelection select_groups(std::vector<Sample> samples, int wanted) {
       g.taken = missing > 0;
       missing -= g.taken ? 1 : 0;
       if (teaching)
-        selection.surplus += g.taken ? 0 : 1;
+        selection.counts.surplus += g.taken ? 0 : 1;
       else
-        (g.taken ? selection.filled : selection.dropped) += 1;
+        (g.taken ? selection.counts.filled : selection.counts.dropped) += 1;
     }
   for (const GroupRange& g : groups)
     if (g.taken)

@@ -25,12 +25,16 @@ bool can_teach(std::span<const Sample> group);
 int count_teaching_groups(const std::vector<Sample>& samples);
 
 // What became of the groups of all rounds of an iteration.
+struct GroupCounts {
+  int rounds = 0;
+  int dropped = 0;  // without a difference, left out
+  int surplus = 0;  // beyond the wanted number, left out
+  int filled = 0;   // without a difference, taken for want of others
+};
+
 struct GroupSelection {
   std::vector<Sample> samples;  // to train, by (ordinal, sample)
-  int rounds = 0;
-  int dropped = 0;  // groups without a difference that were left out
-  int surplus = 0;  // groups beyond the wanted number that were left out
-  int filled = 0;   // groups without a difference that were taken for want of others
+  GroupCounts counts;
 };
 
 // The first `wanted` groups that can teach; where there are fewer, the first others fill up. A pure

@@ -109,7 +109,7 @@ MetricValues experience_metrics(const ExperienceReport& r, const ExperienceOptio
   return out;
 }
 
-MetricValues group_metrics(const GroupSelection& groups) {
+MetricValues group_metrics(const GroupCounts& groups) {
   return {{"train/num_gen_batches", static_cast<double>(groups.rounds)},
           {"rollout/groups_dropped", static_cast<double>(groups.dropped)},
           {"rollout/groups_surplus", static_cast<double>(groups.surplus)},

@@ -25,6 +25,6 @@ MetricValues experience_metrics(const ExperienceReport& report, const Experience
                                 bool with_mismatch);
 
 // Of dynamic sampling.
-MetricValues group_metrics(const GroupSelection& groups);
+MetricValues group_metrics(const GroupCounts& groups);
 
 }  // namespace taper

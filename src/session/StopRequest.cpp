@@ -80,4 +80,13 @@ StopReason StopRequest::agreed(const Group& group) const {
   return static_cast<StopReason>(reason.front());
 }
 
+bool StopAgreement::reached() {
+  if (request_ != nullptr && reason_ == StopReason::kNone) reason_ = request_->agreed(*world_);
+  return reason_ != StopReason::kNone;
+}
+
+bool StopAgreement::is_wanted_in(const Group& group) const {
+  return request_ != nullptr && request_->agreed(group) != StopReason::kNone;
+}
+
 }  // namespace taper

@@ -44,4 +44,25 @@ class StopRequest {
   sigset_t signals_{}, before_{};
 };
 
+// The stop that all ranks of a job have agreed on.
+class StopAgreement {
+ public:
+  // Without a request nothing is ever agreed. Refers to both.
+  StopAgreement(const StopRequest* request, const Group& world)
+      : request_(request), world_(&world) {}
+
+  // Whether the job stops. Once agreed, it stays so. Collective over the world.
+  bool reached();
+  // Whether a rank of `group` was asked to stop, for ranks that go on on their own; all of them
+  // must ask together. reached() has to follow. Collective over `group`.
+  bool is_wanted_in(const Group& group) const;
+
+  StopReason reason() const { return reason_; }
+
+ private:
+  const StopRequest* request_;
+  const Group* world_;
+  StopReason reason_ = StopReason::kNone;
+};
+
 }  // namespace taper

@@ -9,12 +9,10 @@
 
 #include "base/Error.hpp"
 #include "checkpoint/Checkpoint.hpp"
-#include "data/PromptSource.hpp"
 #include "instance/TrainingModel.hpp"
 #include "reward/Judge.hpp"
 #include "rl/PolicyTrainer.hpp"
 #include "rollout/Generator.hpp"
-#include "rollout/PinnedLengths.hpp"
 #include "run/IterationLog.hpp"
 #include "run/PhaseTimer.hpp"
 #include "run/ResumePoint.hpp"
@@ -23,9 +21,17 @@
 #include "session/StopRequest.hpp"
 #include "train/Critic.hpp"
 #include "train/Evaluation.hpp"
+#include "train/Rollouts.hpp"
 #include "train/RunOptions.hpp"
 
 namespace taper {
+
+// How an iteration ended.
+enum class IterationEnd {
+  kFinished,
+  kStopped,     // by a stop request, before the update: it will be repeated
+  kNoProgress,  // before anything was generated: the patience of the evaluations is over
+};
 
 // The synchronous RLHF iteration: prompts -> generate -> reward, reference, values -> advantages ->
 // update of critic and policy -> publish.
@@ -73,30 +79,20 @@ class TrainJob {
   ExitCode run_iterations();
   void report_completed() const;
   void save_checkpoint(std::int64_t iteration, const std::function<void()>& record);
-  // False where a stop request came before the update.
-  bool iterate(std::int64_t iteration);
-  ExperienceReport prepare(std::vector<Sample>& samples, PhaseTimer& timer);
-  void update(std::int64_t iteration, GroupSelection& groups, const ExperienceReport& experience,
-              MetricValues metrics, PhaseTimer& timer);
-  // Says what the iteration has found, into log and metrics, and makes it count: what the next one
-  // starts from.
-  void finish_rollout(std::int64_t iteration, const GroupSelection& groups,
-                      const ExperienceReport& experience, MetricValues& metrics);
-  // What the iteration learns from its samples; the figures. Collective over the world.
-  MetricValues learn(std::int64_t iteration, std::vector<Sample>& samples, PhaseTimer& timer);
+  IterationEnd iterate(std::int64_t iteration);
+  // The stages of an iteration, each collective over the world. On return the samples trained on
+  // this rank have reference log-probs, all if these count in the reward; all have values,
+  // advantages.
+  void add_reference(Batch& batch, PhaseTimer& timer);
+  void add_values(Batch& batch, PhaseTimer& timer);
+  ExperienceReport add_advantages(Batch& batch, PhaseTimer& timer);
+  MetricValues learn(std::int64_t iteration, const Batch& batch, PhaseTimer& timer);
+  // Makes the iteration count: what the next one starts from. Its figures.
+  MetricValues advance(std::int64_t iteration, const Batch& batch,
+                       const ExperienceReport& experience);
   void record(std::int64_t iteration, const std::vector<Sample>& samples,
               const MetricValues& learned, MetricValues& metrics, PhaseTimer& timer);
-  bool must_stop();
   void stop_early();
-  // The samples of prompts that get the ordinals from first_ordinal on.
-  std::vector<Sample> rollout(const std::vector<Prompt>& prompts, std::int64_t first_ordinal,
-                              const SamplingOptions& sampling, int samples, PhaseTimer& timer);
-  // The samples of an iteration, from as many generations as they take. Nothing where a stop
-  // request came.
-  std::optional<GroupSelection> collect(std::int64_t iteration, PhaseTimer& timer);
-  // On return the samples trained here have reference log-probs; where they count in the reward,
-  // all samples.
-  void score_by_reference(std::vector<Sample>& samples);
   void score_by_reference(std::vector<Sample>& samples, const std::vector<int>& mine);
   // The held-out figures of the weights as they are; nothing where a stop request came.
   std::optional<MetricValues> evaluate();
@@ -109,28 +105,22 @@ class TrainJob {
   // where a stop request came: the job that goes on will do it.
   bool evaluate_at_the_end();
   void write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples);
-  // Of the rollouts of an iteration.
-  SamplingOptions sampling_options(std::int64_t iteration) const;
   ScoreContext score_context(const ModelView& view);
 
   RunOptions options_;
   std::string config_text_;
   const Ranks& ranks_;
-  const StopRequest& stop_;
-  StopReason stop_reason_ = StopReason::kNone;  // agreed between all ranks
+  StopAgreement stop_;
   StatusFile status_;
   bool same_command_goes_on_ = true;       // after a stop
   std::int64_t finished_ = 0, saved_ = 0;  // iterations; the last one in a checkpoint
   ModelFiles files_;
-  PromptSource prompts_;
-  PinnedLengths lengths_;
   Evaluation evaluation_;
   EvaluationHistory history_;            // of the figure by which weights are the best
   std::optional<MetricValues> figures_;  // of the weights behind the last iteration
   Generator generator_;
   Judge judge_;
-  std::int64_t preempted_before_ = 0;          // this iteration
-  std::vector<GenerationReport> generations_;  // of this iteration, where the layout may change
+  Rollouts rollouts_;
   std::vector<std::int64_t> learned_;  // the planner after the last finished iteration
   double kl_coef_;                     // of the KL in the reward, after the last finished iteration
   std::int64_t prompt_batches_ = 0;    // drawn by the finished iterations, Rollout/Prompts each

@@ -10,11 +10,10 @@ namespace taper {
 
 std::optional<MetricValues> TrainJob::evaluate() {
   if (figures_) return figures_;
-  figures_ = evaluation_.run(generator_, judge_, ranks_, [this](const Group& group) {
-    return stop_.agreed(group) != StopReason::kNone;
-  });
+  figures_ = evaluation_.run(generator_, judge_, ranks_,
+                             [this](const Group& group) { return stop_.is_wanted_in(group); });
   generator_.load_planner(learned_);  // evaluations leave no trace in it
-  if (!figures_) must_stop();         // agrees on the reason
+  if (!figures_) stop_.reached();     // agrees on the reason
   return figures_;
 }
 

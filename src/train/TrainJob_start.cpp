@@ -45,23 +45,22 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
     : options_(options),
       config_text_(config_text),
       ranks_(ranks),
-      stop_(stop),
+      stop_(&stop, ranks.world()),
       status_(options.output, options.training.iterations),
       files_(open_model(options)),
-      prompts_(options.data, files_, options.rollout.max_prompt_tokens, options.seed),
-      lengths_(options.rollout.lengths, options.seed, options.rollout.max_new_tokens, ranks),
       evaluation_(options, files_),
       generator_(options.rollout, options.model.type, files_, ranks),
       judge_(options.judged_by(), files_, ranks, spawner,
              (fs::path(options.output) / "reward_logs").string(),
              {options.model.type, options.training.tp, options.pass_options().max_rows,
               static_cast<int>(options.max_positions())}),
+      rollouts_(options, files_, ranks, generator_, judge_),
       kl_coef_(options.experience.kl.coef),
       model_(files_, ranks, model_options(options, generator_.smallest_degree())),
       pass_options_(options.pass_options()),
       checkpoints_(checkpoints_path_of(options), options.checkpoint.keep) {
   Fingerprint read;
-  prompts_.add_to(read);
+  rollouts_.prompts().add_to(read);
   evaluation_.add_to(read);
   require_equal(ranks, "the prompts", std::to_string(read.value()));
   warn_of_repeated_prompts();
@@ -79,7 +78,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
 }
 
 void TrainJob::warn_of_repeated_prompts() const {
-  const std::int64_t there = prompts_.training_file_prompts();
+  const std::int64_t there = rollouts_.prompts().training_file_prompts();
   if (ranks_.rank() == 0 && there > 0 && there < options_.rollout.prompts)
     TAPER_WARN("Data/Prompts has " << count_text(there, "prompt")
                                    << ", fewer than Rollout/Prompts (" << options_.rollout.prompts

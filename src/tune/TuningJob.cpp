@@ -14,12 +14,6 @@
 
 namespace taper {
 
-bool TuningJob::must_stop() {
-  if (stop_ != nullptr && stop_reason_ == StopReason::kNone)
-    stop_reason_ = stop_->agreed(ranks_.world());
-  return stop_reason_ != StopReason::kNone;
-}
-
 MetricValues TuningJob::step(std::int64_t& tokens) {
   const FloatVector gradient = model_.gradients().all();
   std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
@@ -87,8 +81,8 @@ void TuningJob::stop_early() {
   if (saved_ < done_ && done_ > 0) save_checkpoint({});
   if (!log_) return;
   log_->flush();
-  status_->write(RunState::kStopped, done_, to_string(stop_reason_));
-  TAPER_INFO("stopped after step " << done_ << " (" << to_string(stop_reason_)
+  status_->write(RunState::kStopped, done_, to_string(stop_.reason()));
+  TAPER_INFO("stopped after step " << done_ << " (" << to_string(stop_.reason())
                                    << "); the same command goes on");
 }
 
@@ -105,7 +99,7 @@ ExitCode TuningJob::train() {
   std::int64_t tokens = 0;
   const std::int64_t first = done_ + 1;
   while (done_ < steps_) {
-    if (must_stop()) return ExitCode::kStoppedEarly;
+    if (stop_.reached()) return ExitCode::kStoppedEarly;
     ranks_.progress.set_step(done_ + 1);
     MetricValues metrics = step(tokens);
     ++done_;
@@ -139,7 +133,7 @@ void TuningJob::save_result() {
 
 ExitCode TuningJob::run(const TuningRun& how) {
   config_ = how.config;
-  stop_ = how.stop;
+  stop_ = StopAgreement(how.stop, ranks_.world());
   start(how.from);
   const ExitCode code = train();
   if (code == ExitCode::kStoppedEarly)

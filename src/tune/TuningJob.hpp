@@ -109,7 +109,6 @@ class TuningJob {
   void print(const MetricValues& metrics, std::int64_t tokens, double seconds) const;
   void save_checkpoint(const MetricValues& metrics);
   void save_result();
-  bool must_stop();
   void stop_early();
 
   const TuningOptions& options_;
@@ -121,8 +120,7 @@ class TuningJob {
   std::unique_ptr<Arena> arena_;
   CheckpointStore checkpoints_;
   std::string config_;
-  const StopRequest* stop_ = nullptr;
-  StopReason stop_reason_ = StopReason::kNone;  // agreed between all ranks
+  StopAgreement stop_{nullptr, ranks_.world()};
   std::unique_ptr<StatusFile> status_;          // on rank 0, like the log
   std::unique_ptr<IterationLog> log_;
   EvaluationHistory history_;                       // of the figure that says which is best

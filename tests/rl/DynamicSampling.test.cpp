@@ -36,17 +36,17 @@ TEST_CASE("groups whose scores differ are kept in their order, and the surplus i
   const GroupSelection two = select_groups(all, 2);
   CHECK(ordinals(two.samples) == std::vector<std::int64_t>{1, 3});
   CHECK(two.samples.size() == 4);
-  CHECK(two.surplus == 1);
-  CHECK(two.dropped == 2);
-  CHECK(two.filled == 0);
+  CHECK(two.counts.surplus == 1);
+  CHECK(two.counts.dropped == 2);
+  CHECK(two.counts.filled == 0);
 }
 
 TEST_CASE("too few groups are filled up with the first of the others, by ordinal") {
   const GroupSelection four = select_groups(groups({{1, 1}, {0, 1}, {0, 0}, {1, 0}, {1, 1}}), 4);
   CHECK(ordinals(four.samples) == std::vector<std::int64_t>{0, 1, 2, 3});
-  CHECK(four.filled == 2);
-  CHECK(four.dropped == 1);
-  CHECK(four.surplus == 0);
+  CHECK(four.counts.filled == 2);
+  CHECK(four.counts.dropped == 1);
+  CHECK(four.counts.surplus == 0);
 }
 
 TEST_CASE("a group of one passes, nothing gives nothing") {

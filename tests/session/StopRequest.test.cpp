@@ -65,3 +65,20 @@ TEST_CASE("the deadline comes from the environment") {
   }
   ::unsetenv("TAPER_DEADLINE");
 }
+
+TEST_CASE("a job stops for the first reason that was agreed on, and goes on without a request") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  StopAgreement never(nullptr, world);
+  CHECK(!never.reached());
+  CHECK(!never.is_wanted_in(world));
+  const StopRequest stop;
+  StopAgreement agreement(&stop, world);
+  CHECK(!agreement.reached());
+  if (rank_of_world() == world.size() - 1) signal_myself(SIGUSR1);
+  CHECK(agreement.is_wanted_in(world));
+  CHECK(agreement.reason() == StopReason::kNone);  // a group cannot speak for all
+  CHECK(agreement.reached());
+  if (rank_of_world() == 0) signal_myself(SIGTERM);
+  CHECK(agreement.reached());
+  CHECK(agreement.reason() == StopReason::kUser);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/Rollouts.hpp"
+
+#include <iterator>
+#include <utility>
+
+#include "rollout/Generation.hpp"
+#include "rollout/GenerationRecord.hpp"
+
+namespace taper {
+
+Rollouts::Rollouts(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,
+                   Generator& generator, Judge& judge)
+    : options_(options.rollout),
+      dynamic_(options.dynamic),
+      seed_(options.seed),
+      generator_(generator),
+      judge_(judge),
+      prompts_(options.data, files, options.rollout.max_prompt_tokens, options.seed),
+      lengths_(options.rollout.lengths, options.seed, options.rollout.max_new_tokens, ranks),
+      stops_(stop_options(files, options.rollout.stop_strings)) {}
+
+SamplingOptions Rollouts::sampling(std::int64_t iteration) const {
+  return {options_.temperature,
+          options_.top_k,
+          options_.top_p,
+          options_.min_p,
+          seed_,
+          RandomPurpose::kSampling,
+          static_cast<std::uint64_t>(iteration)};
+}
+
+std::optional<Batch> Rollouts::collect(std::int64_t iteration, std::int64_t first_batch,
+                                       StopAgreement& stop, PhaseTimer& timer) {
+  const int wanted = options_.prompts, most = dynamic_.on ? dynamic_.max_rounds : 1;
+  std::vector<Sample> all;
+  preempted_before_ = generator_.preemptions();
+  generations_.clear();
+  judge_.begin_figures();
+  int rounds = 0;
+  while (rounds < most && (rounds == 0 || count_teaching_groups(all) < wanted)) {
+    const auto prompts = prompts_.training(first_batch + rounds, wanted);
+    // Ordinals go on from round to round: no two requests of an iteration share random numbers.
+    auto samples = round(prompts, std::int64_t{rounds} * wanted, sampling(iteration), stop, timer);
+    if (samples.empty()) return std::nullopt;
+    generator_.learn(outcomes_of(samples));
+    if (options_.mode != PlannerMode::kStatic) generations_.push_back(generator_.report());
+    std::move(samples.begin(), samples.end(), std::back_inserter(all));
+    ++rounds;
+  }
+  GroupSelection selection =
+      dynamic_.on ? select_groups(std::move(all), wanted) : GroupSelection{std::move(all), {}};
+  selection.counts.rounds = rounds;
+  return Batch(std::move(selection));
+}
+
+// Generates, scores where the responses were made, and brings all samples to all ranks. None where
+// a stop was agreed on.
+std::vector<Sample> Rollouts::round(const std::vector<Prompt>& prompts, std::int64_t first_ordinal,
+                                    const SamplingOptions& sampling, StopAgreement& stop,
+                                    PhaseTimer& timer) {
+  timer.start("gen");
+  std::vector<Request> requests;
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    requests.push_back({first_ordinal + static_cast<std::int64_t>(i), 0, options_.samples,
+                        prompts[i].tokens, options_.max_new_tokens});
+  lengths_.give(requests, static_cast<std::int64_t>(sampling.iteration));
+  judge_.begin(prompts, first_ordinal);
+  auto completions = generator_.run(
+      requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
+      [&](const Completion& c) { judge_.submit(c); });
+  if (stop.reached()) return {};
+  timer.start("reward");
+  std::vector<Sample> mine;
+  mine.reserve(completions.size());
+  for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
+  return judge_.finish(std::move(mine), [&] { return stop.reached(); });
+}
+
+}  // namespace taper
