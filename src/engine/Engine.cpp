@@ -169,10 +169,11 @@ StepReport Engine::step(ControlWord word) {
     word = words.front();
   }
   report.control = word;
-  const EngineSnapshot now = snapshot();
-  report.context = now.context;
-  report.running = now.running;
-  report.waiting = now.waiting;
+  for (const Sequence& s : scheduler_.running()) {
+    report.running += s.samples;
+    report.context += s.computed;
+  }
+  for (const Sequence& s : scheduler_.waiting()) report.waiting += s.samples;
   return report;
 }
 
@@ -295,25 +296,27 @@ std::vector<Completion> Engine::take_completions() {
   return std::exchange(completions_, {});
 }
 
-EngineSnapshot Engine::snapshot() const {
-  EngineSnapshot snapshot;
-  const auto count = [&](const Sequence& s) {
-    auto& bucket = snapshot.lengths[length_bucket(s.length() - s.prompt_length)];
-    bucket = static_cast<std::uint16_t>(bucket + s.samples);
-  };
+ReplicaSnapshot Engine::snapshot() const {
+  ReplicaSnapshot snapshot;
   std::set<std::int64_t> prompts;
+  std::int64_t context = 0, response = 0, waiting = 0;
+  int longest = 0;
   for (const Sequence& s : scheduler_.running()) {
+    const int generated = s.length() - s.prompt_length;
     prompts.insert(s.ordinal);
-    snapshot.running += s.samples;
-    snapshot.context += s.computed;
-    snapshot.response += std::int64_t{s.length() - s.prompt_length} * s.samples;
-    snapshot.longest = std::max(snapshot.longest, s.length());
-    count(s);
+    context += s.computed;
+    response += std::int64_t{generated} * s.samples;
+    longest = std::max(longest, s.length());
+    auto& bucket = snapshot.lengths[length_bucket(generated)];
+    bucket = static_cast<std::uint16_t>(bucket + s.samples);
   }
-  for (const Sequence& s : scheduler_.waiting()) snapshot.waiting += s.samples;
-  snapshot.prompts = static_cast<std::int32_t>(prompts.size());
-  snapshot.finished = finished_;
-  snapshot.free_blocks = scheduler_.blocks().free();
+  for (const Sequence& s : scheduler_.waiting()) waiting += s.samples;
+  snapshot.context = clamped<std::uint32_t>(context);
+  snapshot.response = clamped<std::uint32_t>(response);
+  snapshot.longest = clamped<std::uint32_t>(longest);
+  snapshot.prompts = clamped<std::uint32_t>(std::ssize(prompts));
+  snapshot.finished = clamped<std::uint32_t>(finished_);
+  snapshot.waiting = clamped<std::uint16_t>(waiting);
   return snapshot;
 }
 

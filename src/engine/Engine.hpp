@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <list>
 #include <optional>
 #include <vector>
 
+#include "base/ReplicaSnapshot.hpp"
 #include "device/Arena.hpp"
 #include "engine/Penalty.hpp"
 #include "engine/Request.hpp"
@@ -57,19 +57,6 @@ struct StepReport {
   ControlWord control = 0;  // the leader's word
 };
 
-// The state of a replica in a few integers, for the leaders' exchange.
-struct EngineSnapshot {
-  std::int32_t running = 0;
-  std::int32_t waiting = 0;
-  std::int64_t context = 0;
-  std::int64_t response = 0;  // tokens of the running
-  std::int32_t longest = 0;
-  std::int32_t prompts = 0;  // of the running
-  std::int32_t free_blocks = 0;
-  std::int32_t finished = 0;                            // since begin(), by this replica
-  std::array<std::uint16_t, kLengthBuckets> lengths{};  // of the running, by length_bucket()
-};
-
 // Generates responses for the requests of one replica: continuous batching over a paged KV cache,
 // sampling in the loop. All ranks of the group hold the same sequences and make the same calls.
 // Token ids in, token ids out.
@@ -113,7 +100,8 @@ class Engine {
   // Responses finished since the last call, in the order in which they finished.
   std::vector<Completion> take_completions();
 
-  EngineSnapshot snapshot() const;
+  // The state of this replica in a few integers, for the leaders' exchange; `speed` is not set.
+  ReplicaSnapshot snapshot() const;
   std::int64_t preemptions() const { return preemptions_ + scheduler_.preemptions(); }
 
  private:

@@ -11,8 +11,6 @@ std::string to_string(const Plan& plan) {
   switch (plan.start) {
     case PlanStart::kNow:
       return text + " now";
-    case PlanStart::kAfter:
-      return text + " after " + count_text(plan.argument, "consultation");
     case PlanStart::kBelow:
       return text + " at " + count_text(plan.argument, "sequence");
   }

@@ -12,10 +12,9 @@
 
 namespace taper {
 
-// When a plan takes effect.
+// When a plan takes effect. The values stand in files.
 enum class PlanStart : std::int32_t {
   kNow = 0,
-  kAfter = 1,  // so many consultations ahead
   kBelow = 2,  // as soon as at most so many sequences are alive
 };
 
@@ -24,7 +23,7 @@ enum class PlanStart : std::int32_t {
 struct Plan {
   Layout layout;
   PlanStart start = PlanStart::kNow;
-  std::int64_t argument = 0;  // consultations (kAfter) or sequences (kBelow)
+  std::int64_t argument = 0;  // sequences, of kBelow
   bool repack = false;        // move sequences between replicas of equal groups for balance
   friend bool operator==(const Plan&, const Plan&) = default;
 };

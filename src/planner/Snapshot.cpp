@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/Snapshot.hpp"
 
-#include <numeric>
-
 namespace taper {
-
-int ReplicaSnapshot::running() const {
-  return std::accumulate(lengths.begin(), lengths.end(), 0);
-}
 
 int Snapshot::alive() const {
   int alive = 0;

@@ -3,43 +3,13 @@
 // What the planner sees of a running generation: a few integers per replica, the same on all ranks.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
-#include "base/Response.hpp"
+#include "base/ReplicaSnapshot.hpp"
 #include "shard/Layout.hpp"
 
 namespace taper {
-
-// A count as the fields below hold it: 0 where negative, the largest of T where larger.
-template <class T>
-T clamped(std::int64_t value) {
-  return static_cast<T>(
-      std::clamp<std::int64_t>(value, 0, std::int64_t{std::numeric_limits<T>::max()}));
-}
-
-// The state of one replica, as it travels among leaders. Counts are clamped().
-struct ReplicaSnapshot {
-  static constexpr int kBuckets = kLengthBuckets;
-
-  std::array<std::uint16_t, kBuckets> lengths{};  // running sequences by response length
-  std::uint32_t context = 0;                      // summed context of the running, positions
-  std::uint32_t response = 0;                     // summed response length of the running, tokens
-  std::uint32_t longest = 0;                      // longest context of the running
-  std::uint32_t prompts = 0;                      // of the running
-  std::uint32_t finished = 0;  // responses that ended in this generation at this replica
-  std::uint16_t waiting = 0;   // sequences not yet running (or preempted)
-  std::uint16_t speed = 0;     // measured / predicted step time since the last one, in 1/1024;
-                               // 0: nothing measured
-
-  int running() const;
-  int alive() const { return running() + waiting; }
-  friend bool operator==(const ReplicaSnapshot&, const ReplicaSnapshot&) = default;
-};
-static_assert(sizeof(ReplicaSnapshot) == 64);
 
 struct Snapshot {
   Layout layout;

@@ -27,18 +27,6 @@ std::int64_t nanoseconds(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
 
-ReplicaSnapshot describe(const EngineSnapshot& s) {
-  ReplicaSnapshot r;
-  r.lengths = s.lengths;
-  r.context = clamped<std::uint32_t>(s.context);
-  r.response = clamped<std::uint32_t>(s.response);
-  r.longest = clamped<std::uint32_t>(s.longest);
-  r.prompts = clamped<std::uint32_t>(s.prompts);
-  r.finished = clamped<std::uint32_t>(s.finished);
-  r.waiting = clamped<std::uint16_t>(s.waiting);
-  return r;
-}
-
 std::vector<int> leaders_of(const Layout& layout) {
   std::vector<int> leaders;
   for (const LayoutGroup& group : layout.groups()) leaders.push_back(group.first);
@@ -146,7 +134,7 @@ bool Consultation::is_complete(bool idle) {
 }
 
 void Consultation::post(const Engine& engine) {
-  ReplicaSnapshot mine = describe(engine.snapshot());
+  ReplicaSnapshot mine = engine.snapshot();
   if (predicted_ns_ > 0)
     mine.speed = clamped<std::uint16_t>(std::max<std::int64_t>(
         1, static_cast<std::int64_t>(1024.0 * static_cast<double>(measured_ns_) /

@@ -143,14 +143,13 @@ std::vector<std::string> oversubscription_warnings(const HostMap& host_map) {
   return warnings;
 }
 
-void check_host_map(const HostMap& host_map, SharedCores shared_cores) {
+void check_host_map(const HostMap& host_map) {
   const auto problems = pinning_problems(host_map);
-  TAPER_VALIDATE(problems.empty() || shared_cores == SharedCores::kAllow,
+  TAPER_VALIDATE(problems.empty(),
                  join(problems, "; ")
                      << " (OMP_PROC_BIND=true under a launcher that binds nothing does this): use "
                         "mpiexec -bind-to core or srun --cpu-bind=cores, or start fewer ranks");
   if (host_map.ranks.empty() || log_rank() != 0) return;
-  for (const auto& text : problems) TAPER_WARN(text);
   for (const auto& text : oversubscription_warnings(host_map)) TAPER_WARN(text);
 }
 

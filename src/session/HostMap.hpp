@@ -19,8 +19,6 @@ struct RankPlace {
   bool is_pinned() const { return static_cast<int>(cores.size()) < host_cores; }
 };
 
-enum class SharedCores { kRefuse, kAllow };
-
 // The places of all ranks, in rank order.
 struct HostMap {
   std::vector<RankPlace> ranks;
@@ -49,8 +47,7 @@ std::vector<std::string> pinning_problems(const HostMap& host_map);
 // Hosts with more ranks than cores to run on, one text per host.
 std::vector<std::string> oversubscription_warnings(const HostMap& host_map);
 
-// Throws Error for pinning problems unless they are allowed, logs the warnings. The same on every
-// rank.
-void check_host_map(const HostMap& host_map, SharedCores shared_cores);
+// Throws Error for pinning problems, logs the warnings. The same on every rank.
+void check_host_map(const HostMap& host_map);
 
 }  // namespace taper

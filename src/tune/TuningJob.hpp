@@ -121,7 +121,7 @@ class TuningJob {
   CheckpointStore checkpoints_;
   std::string config_;
   StopAgreement stop_{nullptr, ranks_.world()};
-  std::unique_ptr<StatusFile> status_;          // on rank 0, like the log
+  std::unique_ptr<StatusFile> status_;  // on rank 0, like the log
   std::unique_ptr<IterationLog> log_;
   EvaluationHistory history_;                       // of the figure that says which is best
   std::uint64_t next_ = 0;                          // position of the next example

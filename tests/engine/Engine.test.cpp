@@ -164,7 +164,7 @@ TEST_CASE("samples that end at their first token leave nothing behind") {
   const Generation g = drain(test.engine);
   CHECK(g.responses.size() == 5);
   CHECK(g.steps == 1);
-  CHECK(test.engine.snapshot().free_blocks == roomy(m).kv_blocks);
+  CHECK(test.engine.scheduler().blocks().free() == roomy(m).kv_blocks);
 }
 
 TEST_CASE("snapshots and reports count what is there") {
@@ -177,8 +177,8 @@ TEST_CASE("snapshots and reports count what is there") {
   CHECK(test.engine.idle());
   for (int i = 0; i < 3; ++i)
     test.engine.submit(request(random_prompt(i, 10, m.config.vocab), 20 + i, i, 2));
-  EngineSnapshot s = test.engine.snapshot();
-  CHECK(s.running == 0);
+  ReplicaSnapshot s = test.engine.snapshot();
+  CHECK(s.running() == 0);
   CHECK(s.waiting == 6);
   CHECK(s.lengths[0] == 0);  // of the running only
   const StepReport first = test.engine.step();
@@ -189,15 +189,15 @@ TEST_CASE("snapshots and reports count what is there") {
   CHECK(first.context == 20);
   for (int i = 0; i < 7; ++i) CHECK(test.engine.step().decode_rows == 2);
   s = test.engine.snapshot();
-  CHECK(s.running == 2);
+  CHECK(s.running() == 2);
   CHECK(s.longest == 18);
   CHECK(s.context == 34);
   CHECK(s.lengths[3] == 2);  // 8 tokens each
   CHECK(s.response == 16);
   CHECK(s.finished == 0);
-  CHECK(s.free_blocks == o.kv_blocks - 2);
+  CHECK(test.engine.scheduler().blocks().free() == o.kv_blocks - 2);
   drain(test.engine);
-  CHECK(test.engine.snapshot().free_blocks == o.kv_blocks);
+  CHECK(test.engine.scheduler().blocks().free() == o.kv_blocks);
   CHECK(test.engine.snapshot().finished == 6);
   CHECK(test.engine.idle());
   // A second generation with the same engine.

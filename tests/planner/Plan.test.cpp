@@ -9,7 +9,6 @@ TEST_CASE("plans as text") {
   const Layout layout = Layout::uniform(2, DivisorChain::of(4));
   CHECK(to_string(stay_in(layout)) == "2x2 now");
   CHECK(to_string({layout, PlanStart::kNow, 0, true}) == "2x2 repacked now");
-  CHECK(to_string({layout, PlanStart::kAfter, 1, false}) == "2x2 after 1 consultation");
   CHECK(to_string({layout, PlanStart::kBelow, 1, false}) == "2x2 at 1 sequence");
   CHECK(to_string({layout, PlanStart::kBelow, 30, false}) == "2x2 at 30 sequences");
 }

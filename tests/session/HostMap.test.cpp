@@ -28,12 +28,11 @@ TEST_CASE("nodes are numbered by their first rank") {
   CHECK(host_map.ranks_on_host(3) == 1);
 }
 
-TEST_CASE("two ranks pinned to one core are refused unless allowed") {
+TEST_CASE("two ranks pinned to one core are refused") {
   const HostMap shared{{place("n0", "h", 2, {0}), place("n1", "h", 2, {0})}};
   REQUIRE(pinning_problems(shared).size() == 1);
   CHECK_THAT(pinning_problems(shared)[0], ContainsSubstring("ranks 0 and 1"));
-  CHECK_THROWS_AS(check_host_map(shared, SharedCores::kRefuse), Error);
-  CHECK_NOTHROW(check_host_map(shared, SharedCores::kAllow));
+  CHECK_THROWS_AS(check_host_map(shared), Error);
 
   CHECK(pinning_problems({{place("a", "h", 2, {0}), place("a", "h", 2, {1})}}).empty());
   CHECK(pinning_problems({{place("a", "h", 2, {0}), place("b", "g", 2, {0})}}).empty());
@@ -47,7 +46,7 @@ TEST_CASE("ranks that are not pinned may share cores, with a warning where they 
   CHECK(pinning_problems(tight).empty());  // the machine has no other core
   REQUIRE(oversubscription_warnings(tight).size() == 1);
   CHECK_THAT(oversubscription_warnings(tight)[0], ContainsSubstring("2 ranks share 1 cores of h"));
-  CHECK_NOTHROW(check_host_map(tight, SharedCores::kRefuse));
+  CHECK_NOTHROW(check_host_map(tight));
 }
 
 TEST_CASE("the table names rank, node and cores") {

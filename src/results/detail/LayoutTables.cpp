@@ -33,7 +33,7 @@ Columns consultation_columns() {
       {"longest", "1", "the longest context, tokens"},
       {"act", "1", "1: change the layout now, after a meeting"},
       {"plan_layout", "1", "layout of the chosen plan, as a code"},
-      {"plan_start", "1", "when the plan changes: 0 now, 1 after, 2 below"},
+      {"plan_start", "1", "when the plan changes: 0 now, 2 below"},
       {"plan_argument", "1", "after how many consultations, or below how many sequences"},
       {"plan_repack", "1", "1: sequences are dealt out anew"},
       {"candidates", "1", "plans that were priced"}};
@@ -46,7 +46,7 @@ Columns price_columns() {
   Columns columns{generation_column(),
                   {"consultation", "1", "its number in the generation"},
                   {"layout", "1", "layout of the plan, as a code"},
-                  {"start", "1", "when the plan changes: 0 now, 1 after, 2 below"},
+                  {"start", "1", "when the plan changes: 0 now, 2 below"},
                   {"argument", "1", "after how many consultations, or below how many sequences"},
                   {"repack", "1", "1: sequences are dealt out anew"},
                   {"chosen", "1", "1: this is the chosen plan"},
