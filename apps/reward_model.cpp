@@ -6,13 +6,10 @@
 namespace taper {
 
 int run_reward_model(int argc, char** argv) {
-  const auto start = [](const RewardModelOptions& options) {
-    return path_text(options.model.directory);
-  };
   return run_tuning<RewardModelJob, RewardModelOptions>(
       argc, argv,
       {"taper reward-model",
-       "Trains a reward model on files of preference pairs, as a run file says.", start});
+       "Trains a reward model on files of preference pairs, as a run file says."});
 }
 
 }  // namespace taper

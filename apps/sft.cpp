@@ -6,14 +6,10 @@
 namespace taper {
 
 int run_sft(int argc, char** argv) {
-  const auto start = [](const SftOptions& options) {
-    return options.from_scratch ? "random weights" : path_text(options.model.directory);
-  };
   return run_tuning<SftJob, SftOptions>(argc, argv,
                                         {"taper sft",
                                          "Supervised fine-tuning on files of examples, or on "
-                                         "in-tree tasks, as a run file says.",
-                                         start});
+                                         "in-tree tasks, as a run file says."});
 }
 
 }  // namespace taper

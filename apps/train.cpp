@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
-#include <exception>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "Commands.hpp"
 #include "RunArguments.hpp"
-#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "io/OutputPath.hpp"
+#include "run/JobLife.hpp"
 #include "run/OutputLock.hpp"
-#include "run/ResumePoint.hpp"
-#include "run/RunStart.hpp"
-#include "run/StatusFile.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
 #include "train/Preset.hpp"
@@ -49,54 +42,22 @@ std::vector<RewardOptions> rewards_of(const RunArguments& arguments) {
   return {options.rewards.begin(), options.rewards.end()};
 }
 
-// Runs the job; the reason of a failure is left in status.json.
-int train(Session& session, const RunOptions& options, const std::string& config,
-          const RunArguments& arguments, const StopRequest& stop, Spawner* spawner) {
-  const auto note =
-      std::make_shared<FailureNote>(StatusFile(options.output, options.training.iterations));
-  std::optional<OutputLock> lock;  // until the reason of a failure is written, too
-  try {
-    require_layout("Rollout/Layout", options.rollout.layout, session.size());
-    const int critic_tp = options.critic_in_use().tp;  // that of the training without a critic
-    require_divisible(session.size(), {{"Rollout/Tensor Parallel", options.rollout.tp},
-                                       {"Training/Tensor Parallel", options.training.tp},
-                                       {"Critic/Tensor Parallel", critic_tp}});
-    std::vector<int> degrees = degrees_of_layout(options.rollout.layout);
-    degrees.insert(degrees.end(), {options.training.tp, options.rollout.tp, critic_tp});
-    for (const RewardOptions& reward : options.rewards) {
-      if (reward.model.tp == 0) continue;
-      require_divisible(session.size(),
-                        {{"Rewards/" + reward.name + "/Tensor Parallel", reward.model.tp}});
-      degrees.push_back(reward.model.tp);
-    }
-    Ranks& ranks =
-        session.start(degrees, options.hang_seconds, arguments.check ? "." : options.output,
-                      [note](const std::string& why) { note->write(why); });
-    require_equal(ranks, "the configuration", config);
-    const std::string what = "Output/Directory " + path_text(options.output);
-    OutputLock::require_free(ranks, what, OutputLock::of_run(options.output));
-    TrainJob job(options, config, ranks, stop, spawner);
-    TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-    const ResumePoint from = find_resume_point(ranks, arguments.resume, options.output);
-    const RunStart start =
-        job.examine(from, arguments.check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
-    if (arguments.check) {
-      job.report_start(start);
-      TAPER_INFO("input is valid; " << outlook(start, options.training.iterations));
-      return session.finish(ExitCode::kDone);
-    }
-    // From here on something is written; what is there is looked at again now that this job has it
-    // for itself: another one may have ended while this one waited.
-    lock.emplace(ranks, what, OutputLock::of_run(options.output));
-    const ResumePoint point = find_resume_point(ranks, arguments.resume, options.output);
-    note->armed = true;
-    const ExitCode code = job.run(point);
-    note->armed = false;
-    return session.finish(code);
-  } catch (const std::exception& error) {
-    note->write(error.what());
-    throw;
+// The tensor-parallel degrees of all models. Throws Error naming the key of one that the ranks
+// cannot have.
+std::vector<int> degrees_of(const RunOptions& options, int ranks) {
+  require_layout("Rollout/Layout", options.rollout.layout, ranks);
+  const int critic_tp = options.critic_in_use().tp;  // that of the training without a critic
+  require_divisible(ranks, {{"Rollout/Tensor Parallel", options.rollout.tp},
+                            {"Training/Tensor Parallel", options.training.tp},
+                            {"Critic/Tensor Parallel", critic_tp}});
+  std::vector<int> degrees = degrees_of_layout(options.rollout.layout);
+  degrees.insert(degrees.end(), {options.training.tp, options.rollout.tp, critic_tp});
+  for (const RewardOptions& reward : options.rewards) {
+    if (reward.model.tp == 0) continue;
+    require_divisible(ranks, {{"Rewards/" + reward.name + "/Tensor Parallel", reward.model.tp}});
+    degrees.push_back(reward.model.tp);
   }
+  return degrees;
 }
 
 }  // namespace
@@ -126,7 +87,19 @@ int run_train(int argc, char** argv) {
         "the time of this job is over already (--deadline or TAPER_DEADLINE, less "
         "Run/Deadline Margin): it stops before its first iteration, with exit code 75; give "
         "a later time, in seconds since 1970");
-  return train(session, options, schema.current_yaml(), arguments, stop, spawner.get());
+  const std::string config = schema.current_yaml();
+  const JobLife life{
+      options.output,
+      StatusFile(options.output, options.training.iterations),
+      {{"Output/Directory " + path_text(options.output), OutputLock::of_run(options.output)}},
+      degrees_of(options, session.size()),
+      options.hang_seconds,
+      config,
+      arguments.resume,
+      arguments.check};
+  return life.live(session, [&](const Ranks& ranks) {
+    return std::make_unique<TrainJob>(options, config, ranks, stop, spawner.get());
+  });
 }
 
 }  // namespace taper

@@ -14,6 +14,7 @@
 #include "rl/PolicyTrainer.hpp"
 #include "rollout/Generator.hpp"
 #include "run/IterationLog.hpp"
+#include "run/JobLife.hpp"
 #include "run/PhaseTimer.hpp"
 #include "run/ResumePoint.hpp"
 #include "run/RunStart.hpp"
@@ -35,7 +36,7 @@ enum class IterationEnd {
 
 // The synchronous RLHF iteration: prompts -> generate -> reward, reference, values -> advantages ->
 // update of critic and policy -> publish.
-class TrainJob {
+class TrainJob : public Job {
  public:
   // `config_text` is the parameters in use, for the results. The spawner is needed where a reward
   // is a command. Collective over the world.
@@ -43,18 +44,21 @@ class TrainJob {
            const StopRequest& stop, Spawner* spawner = nullptr);
 
   // What each rank will hold.
-  const MemoryPlan& memory_plan() const { return plan_; }
+  const MemoryPlan& memory_plan() const override { return plan_; }
 
   // All that can be known before anything is allocated or written: whether the weights are there
   // and are this model's, whether the memory plans fit their hosts, what the run begins with,
   // whether planner and metrics can go on from there, and whether a run that begins afresh
   // without being told to has lost its checkpoints. Throws Error. Collective over the world.
-  RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
+  RunStart examine(const ResumePoint& from, CheckpointCheck check) const override;
 
   // What a run with that start would find otherwise than its checkpoint's run had it, has lost and
   // would remove, into the log of rank 0. run() says the same of the start that it makes. Not
   // collective.
-  void report_start(const RunStart& start) const;
+  void report_start(const RunStart& start) const override;
+  std::string outlook(const RunStart& start) const override {
+    return taper::outlook(start, options_.training.iterations);
+  }
 
   // Examines, allocates, loads and runs the iterations that are left after `from`. A run that
   // starts from the checkpoint of another one counts on from there, as its data and random numbers
@@ -65,7 +69,7 @@ class TrainJob {
   // unfinished iteration has done is dropped, and the state after the one before is saved: resuming
   // repeats it, with the same bits. From the update on the iteration is finished first.
   // kDone or kStoppedEarly. Collective over the world.
-  ExitCode run(const ResumePoint& from);
+  ExitCode run(const ResumePoint& from) override;
 
  private:
   // What is otherwise than in the run of a checkpoint: run file and layout, into the log.

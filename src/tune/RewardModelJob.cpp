@@ -31,8 +31,9 @@ MetricValues figures_of(const std::string& prefix, const std::vector<Judged>& pa
 
 }  // namespace
 
-RewardModelJob::RewardModelJob(const RewardModelOptions& options, const Ranks& ranks)
-    : TuningJob(options, ranks, {OutputHead::kScalar, options.seed}),
+RewardModelJob::RewardModelJob(const RewardModelOptions& options, const Ranks& ranks,
+                               const TuningContext& context)
+    : TuningJob(options, ranks, context, {OutputHead::kScalar, options.seed}),
       options_(options),
       source_(options, files(), pass_options().max_rows) {
   require_equal(ranks, "the preference pairs", std::to_string(source_.fingerprint()));

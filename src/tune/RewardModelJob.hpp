@@ -17,7 +17,8 @@ class RewardModelJob final : public TuningJob {
   // Reads the model's configuration and tokenizer, and all pairs. Throws Error where something is
   // missing or a pair cannot be learned. Collective over the world. The options must outlive the
   // job.
-  RewardModelJob(const RewardModelOptions& options, const Ranks& ranks);
+  RewardModelJob(const RewardModelOptions& options, const Ranks& ranks,
+                 const TuningContext& context = {});
 
  private:
   // Of one pair.

@@ -38,8 +38,8 @@ void for_each_batch(const std::vector<TokenExample>& examples, const TrainPassOp
 
 }  // namespace
 
-SftJob::SftJob(const SftOptions& options, const Ranks& ranks)
-    : TuningJob(options, ranks, {}),
+SftJob::SftJob(const SftOptions& options, const Ranks& ranks, const TuningContext& context)
+    : TuningJob(options, ranks, context, {}),
       options_(options),
       source_(options, files(), pass_options().max_rows) {
   if (options.data.files.empty()) files().require_tokenizer("examples are texts");

@@ -16,7 +16,7 @@ class SftJob final : public TuningJob {
   // Reads the model's configuration and tokenizer, and all examples. Throws Error where something
   // is missing or an example cannot be learned. Collective over the world. The options must outlive
   // the job.
-  SftJob(const SftOptions& options, const Ranks& ranks);
+  SftJob(const SftOptions& options, const Ranks& ranks, const TuningContext& context = {});
 
  private:
   const char* command() const override { return "sft"; }
@@ -31,6 +31,9 @@ class SftJob final : public TuningJob {
   std::string train_text(const ValueOf& value) const override;
   std::string held_out_text(const ValueOf& value) const override;
   std::string examples_text() const override;
+  std::string start_text() const override {
+    return options_.from_scratch ? "random weights" : TuningJob::start_text();
+  }
   bool loads_weights() const override { return !options_.from_scratch; }
   void draw_weights() override;
 

@@ -131,10 +131,8 @@ void TuningJob::save_result() {
                            << path_text(options_.run_path()) << ")");
 }
 
-ExitCode TuningJob::run(const TuningRun& how) {
-  config_ = how.config;
-  stop_ = StopAgreement(how.stop, ranks_.world());
-  start(how.from);
+ExitCode TuningJob::run(const ResumePoint& from) {
+  start(from);
   const ExitCode code = train();
   if (code == ExitCode::kStoppedEarly)
     stop_early();

@@ -10,50 +10,48 @@
 #include "instance/TrainingModel.hpp"
 #include "run/EvaluationHistory.hpp"
 #include "run/IterationLog.hpp"
-#include "run/ResumePoint.hpp"
-#include "run/RunStart.hpp"
+#include "run/JobLife.hpp"
 #include "run/StatusFile.hpp"
 #include "session/StopRequest.hpp"
 #include "tune/TuningOptions.hpp"
 
 namespace taper {
 
-// How a fine-tuning job is run, besides its options.
-struct TuningRun {
-  std::string config = {};            // the parameters in use, for the results
+// What the results of a fine-tuning job say of it, and what stops it.
+struct TuningContext {
+  std::string config = {};            // the parameters in use
   const StopRequest* stop = nullptr;  // none: nothing stops it
-  ResumePoint from = {};              // default: from the model directory
 };
 
 // Training on examples that are given, step by step: what fine-tuning jobs of all kinds have in
 // common. What an example is and what is learned of it, a kind says by the functions it overrides.
-class TuningJob {
+class TuningJob : public Job {
  public:
-  virtual ~TuningJob() = default;
-
   // What each rank will hold.
-  const MemoryPlan& memory_plan() const { return plan_; }
+  const MemoryPlan& memory_plan() const override { return plan_; }
 
   // All that can be known before anything is allocated or written: whether the weights to start
   // from are there and are this model's, whether the memory plans fit their hosts, whether the
   // checkpoint to go on from is one of these examples, and whether a run that begins afresh without
   // being told to has lost its checkpoints. Throws Error. Collective over the world.
-  RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
+  RunStart examine(const ResumePoint& from, CheckpointCheck check) const override;
 
-  // What a run of these parameters with that start would find otherwise than its checkpoint's run
-  // had it, and would remove, into the log of rank 0. run() says the same of the start that it
-  // makes. Not collective.
-  void report_start(const RunStart& start, const std::string& config) const;
+  // What a run with that start would find otherwise than its checkpoint's run had it, and would
+  // remove, into the log of rank 0. run() says the same of the start that it makes. Not collective.
+  void report_start(const RunStart& start) const override;
+  std::string outlook(const RunStart& start) const override;
 
   // Examines, allocates, loads or draws the weights, trains and saves the model. A stop request is
   // honoured between steps: the state is saved then, and a run from it has the bits of one that was
   // never stopped. kDone or kStoppedEarly. Collective over the world.
-  ExitCode run(const TuningRun& how = {});
+  ExitCode run(const ResumePoint& from) override;
+  ExitCode run() { return run(ResumePoint()); }  // from the model directory
 
  protected:
   // The options must outlive the job. Reads the model's configuration and tokenizer. Throws Error
   // where something is missing.
-  TuningJob(const TuningOptions& options, const Ranks& ranks, const HeadChoice& head);
+  TuningJob(const TuningOptions& options, const Ranks& ranks, const TuningContext& context,
+            const HeadChoice& head);
 
   // A batch of which accumulate() has set the gradient.
   struct Batch {
@@ -79,6 +77,8 @@ class TuningJob {
   virtual std::string held_out_text(const ValueOf& value) const = 0;
   // One line about the examples; empty: none.
   virtual std::string examples_text() const = 0;
+  // The weights of a run that begins afresh, in words.
+  virtual std::string start_text() const;
   // Whether the run begins with weights of the model directory; else with those of draw_weights().
   virtual bool loads_weights() const { return true; }
   virtual void draw_weights() {}
@@ -92,7 +92,7 @@ class TuningJob {
   void start(const ResumePoint& from);
   void restore(const ResumePoint& from);
   // What is otherwise than in the run file of a checkpoint, into the log.
-  void report_differences(const StateInfo& state, const std::string& config) const;
+  void report_differences(const StateInfo& state) const;
   void require_same_examples(const std::filesystem::path& checkpoint, const StateInfo& state) const;
   ExitCode train();
   // What one optimizer step is about: the figures of its batch, and what the optimizer said.
@@ -120,7 +120,7 @@ class TuningJob {
   std::unique_ptr<Arena> arena_;
   CheckpointStore checkpoints_;
   std::string config_;
-  StopAgreement stop_{nullptr, ranks_.world()};
+  StopAgreement stop_;
   std::unique_ptr<StatusFile> status_;  // on rank 0, like the log
   std::unique_ptr<IterationLog> log_;
   EvaluationHistory history_;                       // of the figure that says which is best

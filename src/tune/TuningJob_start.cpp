@@ -39,7 +39,8 @@ ModelFiles open_model(const TuningOptions& o, const HeadChoice& head) {
 
 }  // namespace
 
-TuningJob::TuningJob(const TuningOptions& options, const Ranks& ranks, const HeadChoice& head)
+TuningJob::TuningJob(const TuningOptions& options, const Ranks& ranks, const TuningContext& context,
+                     const HeadChoice& head)
     : options_(options),
       ranks_(ranks),
       pass_options_(pass_options_of(options)),
@@ -47,7 +48,9 @@ TuningJob::TuningJob(const TuningOptions& options, const Ranks& ranks, const Hea
       model_(files_, ranks,
              {options.model.type, options.training.tp, options.training.tp, pass_options_,
               options.adamw, head.output == OutputHead::kScalar ? "reward model" : "policy"}),
-      checkpoints_(fs::path(options.run_path()) / "checkpoints", options.checkpoint.keep) {
+      checkpoints_(fs::path(options.run_path()) / "checkpoints", options.checkpoint.keep),
+      config_(context.config),
+      stop_(context.stop, ranks.world()) {
   model_.add_memory(plan_);
 }
 
@@ -81,16 +84,26 @@ RunStart TuningJob::examine(const ResumePoint& from, CheckpointCheck check) cons
   return start;
 }
 
-void TuningJob::report_differences(const StateInfo& state, const std::string& config) const {
-  for (const auto& change : config_changes(state.config, config))
+void TuningJob::report_differences(const StateInfo& state) const {
+  for (const auto& change : config_changes(state.config, config_))
     TAPER_WARN("differs from the checkpoint's run file: " << change);
 }
 
-void TuningJob::report_start(const RunStart& start, const std::string& config) const {
+void TuningJob::report_start(const RunStart& start) const {
   if (ranks_.rank() != 0) return;
   const std::int64_t done = start.is_afresh() ? 0 : start.state.iteration;
-  if (!start.is_afresh()) report_differences(start.state, config);
+  if (!start.is_afresh()) report_differences(start.state);
   report_later_results(options_.run_path(), done, Removal::kPlanned, kUnit);
+}
+
+std::string TuningJob::start_text() const {
+  return path_text(options_.model.directory);
+}
+
+std::string TuningJob::outlook(const RunStart& start) const {
+  if (start.is_afresh()) return "would start from " + start_text();
+  return "would go on after step " + std::to_string(start.state.iteration) + " (checkpoint " +
+         path_text(start.checkpoint) + ")";
 }
 
 // Weights and position: of a checkpoint, of the model directory, or drawn.
@@ -111,7 +124,7 @@ void TuningJob::restore(const ResumePoint& from) {
   require_same_examples(place, *state);
   done_ = saved_ = state->iteration;
   next_ = static_cast<std::uint64_t>(state->data[0]);
-  report_differences(*state, config_);
+  report_differences(*state);
   TAPER_INFO("resuming after step " << done_);
 }
 

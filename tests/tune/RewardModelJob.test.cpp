@@ -161,7 +161,7 @@ TEST_CASE("a resumed run has the bits of a straight one") {
   RewardModelOptions stopped = f.options("stopped");
   StopRequest stop;
   stop.set_deadline(0.0);
-  CHECK(RewardModelJob(stopped, f.ranks).run({"", &stop, {}}) == ExitCode::kStoppedEarly);
+  CHECK(RewardModelJob(stopped, f.ranks, {"", &stop}).run() == ExitCode::kStoppedEarly);
   barrier(f.ranks.world());
   CHECK(!fs::exists(stopped.output));
 }

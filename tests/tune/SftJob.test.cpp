@@ -123,7 +123,7 @@ TEST_CASE("micro-batches do not change the loss, and a stop saves the state") {
   SftOptions stopped = f.options("stopped");
   StopRequest stop;
   stop.set_deadline(0.0);
-  const ExitCode code = SftJob(stopped, f.ranks).run({"", &stop, {}});
+  const ExitCode code = SftJob(stopped, f.ranks, {"", &stop}).run();
   barrier(f.ranks.world());
   CHECK(code == ExitCode::kStoppedEarly);
   CHECK(!fs::exists(stopped.output));
@@ -141,7 +141,7 @@ TEST_CASE("a run that begins with another one's checkpoint has it as its own fro
   stop.set_deadline(0.0);
   const ResumePoint from =
       find_resume_point(f.ranks, first.run_path() + "/checkpoints/iter_000004", second.run_path());
-  CHECK(SftJob(second, f.ranks).run({"", &stop, from}) == ExitCode::kStoppedEarly);
+  CHECK(SftJob(second, f.ranks, {"", &stop}).run(from) == ExitCode::kStoppedEarly);
   barrier(f.ranks.world());
   if (f.ranks.rank() == 0) fs::remove_all(fs::path(first.run_path()));
   barrier(f.ranks.world());

@@ -36,8 +36,7 @@ inline void apply_golden_settings(TuningOptions& o, const Json& settings) {
 // Returns when rank 0, which writes last, has written all.
 template <class Job, class Options>
 ExitCode run_job(const Options& o, const Ranks& ranks, const std::string& resume) {
-  const ExitCode code =
-      Job(o, ranks).run({"", nullptr, find_resume_point(ranks, resume, o.run_path())});
+  const ExitCode code = Job(o, ranks).run(find_resume_point(ranks, resume, o.run_path()));
   barrier(ranks.world());
   return code;
 }

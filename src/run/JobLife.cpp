@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/JobLife.hpp"
+
+#include <exception>
+#include <list>
+
+#include "base/Log.hpp"
+#include "run/OutputLock.hpp"
+
+namespace taper {
+
+int JobLife::live(Session& session,
+                  const std::function<std::unique_ptr<Job>(const Ranks& ranks)>& make) const {
+  const auto note = std::make_shared<FailureNote>(status);
+  std::list<OutputLock> locks;  // until the reason of a failure is written, too
+  try {
+    Ranks& ranks = session.start(tp_degrees, hang_seconds, check ? "." : directory.string(),
+                                 [note](const std::string& why) { note->write(why); });
+    require_equal(ranks, "the configuration", config);
+    for (const JobOutput& output : outputs)
+      OutputLock::require_free(ranks, output.what, output.lock);
+    const std::unique_ptr<Job> job = make(ranks);
+    TAPER_INFO("memory of rank 0\n" << job->memory_plan().table());
+    const auto find = [&] { return find_resume_point(ranks, resume, directory); };
+    const RunStart start =
+        job->examine(find(), check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
+    if (check) {
+      job->report_start(start);
+      TAPER_INFO("input is valid; " << job->outlook(start));
+      return session.finish(ExitCode::kDone);
+    }
+    // From here on something is written. What is there is looked at again now that this job has it
+    // for itself: another one may have ended while this one waited.
+    for (const JobOutput& output : outputs) locks.emplace_back(ranks, output.what, output.lock);
+    const ResumePoint from = find();
+    note->armed = true;
+    const ExitCode code = job->run(from);
+    note->armed = false;
+    return session.finish(code);
+  } catch (const std::exception& error) {
+    note->write(error.what());
+    throw;
+  }
+}
+
+}  // namespace taper
