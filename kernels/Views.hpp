@@ -15,10 +15,13 @@ using MatrixView = Kokkos::View<T**, Kokkos::LayoutRight, typename E::memory_spa
                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 using HostExec = Kokkos::DefaultHostExecutionSpace;
-using FloatVector = VectorView<float, HostExec>;
-using ConstFloatVector = VectorView<const float, HostExec>;
-using FloatMatrix = MatrixView<float, HostExec>;
-using ConstFloatMatrix = MatrixView<const float, HostExec>;
+// Where models live and compute. All modules above the kernels name this one, so that a build for a
+// device changes it here alone.
+using Exec = HostExec;
+using FloatVector = VectorView<float, Exec>;
+using ConstFloatVector = VectorView<const float, Exec>;
+using FloatMatrix = MatrixView<float, Exec>;
+using ConstFloatMatrix = MatrixView<const float, Exec>;
 
 inline FloatMatrix make_matrix(float* data, std::int64_t rows, std::int64_t columns) {
   return FloatMatrix(data, static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));

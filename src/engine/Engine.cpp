@@ -48,13 +48,13 @@ void Engine::add_memory(MemoryPlan& plan, MemoryPhase phase, const ParamTable& t
   EngineMemory::of(table, parallel, options).add_memory(plan, phase);
 }
 
-Engine::Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+Engine::Engine(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                const EngineOptions& options, Arena& arena, MemoryPhase phase,
                ConstFloatMatrix rope_table)
     : Engine(exec, {&view, &parallel, options}, EngineMemory::of(view.table(), parallel, options),
              arena, phase, rope_table) {}
 
-Engine::Engine(const HostExec& exec, const EngineLayout& layout, const EngineMemory& memory,
+Engine::Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
                Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
     : exec_(exec),
       view_(layout.view),
@@ -145,9 +145,9 @@ TokenBatch Engine::assemble(const std::vector<Work>& work) {
       positions_.push_back(s.computed + i);
     }
   }
-  return {VectorView<const std::int32_t, HostExec>(ids_.data(), ids_.size()),
-          VectorView<const std::int32_t, HostExec>(positions_.data(), positions_.size()),
-          VectorView<const AttentionSegment, HostExec>(segments_.data(), segments_.size())};
+  return {VectorView<const std::int32_t, Exec>(ids_.data(), ids_.size()),
+          VectorView<const std::int32_t, Exec>(positions_.data(), positions_.size()),
+          VectorView<const AttentionSegment, Exec>(segments_.data(), segments_.size())};
 }
 
 StepReport Engine::step(ControlWord word) {

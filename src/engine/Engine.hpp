@@ -65,11 +65,11 @@ class Engine {
   // Plan and engine of one layout that never changes, for tests and benchmarks.
   static void add_memory(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
                          const ModelParallel& parallel, const EngineOptions& options);
-  Engine(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  Engine(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
          const EngineOptions& options, Arena& arena, MemoryPhase phase,
          ConstFloatMatrix rope_table);
   // `memory` covers all layouts that rebind() will be given.
-  Engine(const HostExec& exec, const EngineLayout& layout, const EngineMemory& memory, Arena& arena,
+  Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory, Arena& arena,
          MemoryPhase phase, ConstFloatMatrix rope_table);
 
   // Starts a generation; the engine must be idle.
@@ -113,7 +113,7 @@ class Engine {
   void complete(const Sequence& sequence, FinishReason reason);
   std::optional<FinishReason> end_of(const Sequence& sequence) const;
 
-  const HostExec& exec_;
+  const Exec& exec_;
   const ModelView* view_;
   const ModelParallel* parallel_;
   EngineOptions options_;

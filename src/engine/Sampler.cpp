@@ -63,7 +63,7 @@ std::vector<Choice> greedy_choices(const ModelParallel& parallel, const RowLogit
 }
 
 // Plain sampling: each shard looks for the target within its own stretch of the cumulated mass.
-std::vector<Choice> sampled_choices(const HostExec& exec, const ModelParallel& parallel,
+std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& parallel,
                                     const RowLogits& l, int valid_ids, std::span<const Draw> draws,
                                     const SamplingOptions& options) {
   const std::size_t n = draws.size(), rows = l.mass.size();
@@ -84,8 +84,8 @@ std::vector<Choice> sampled_choices(const HostExec& exec, const ModelParallel& p
       target[row] =
           local >= 0 && local < l.shard_mass[parallel.group().rank() * rows + row] ? local : -2;
     }
-    find_masses(exec, VectorView<std::int32_t, HostExec>(found.data(), rows), l.logits, l.max,
-                VectorView<const std::int64_t, HostExec>(target.data(), rows), valid);
+    find_masses(exec, VectorView<std::int32_t, Exec>(found.data(), rows), l.logits, l.max,
+                VectorView<const std::int64_t, Exec>(target.data(), rows), valid);
     for (; done < end; ++done) {
       const int row = draws[done].row;
       if (found[row] >= 0) choices[done] = {begin + found[row], l.logits(row, found[row])};
@@ -95,12 +95,12 @@ std::vector<Choice> sampled_choices(const HostExec& exec, const ModelParallel& p
 }
 
 // All masses of a row on every rank, in order of ids.
-std::vector<std::int64_t> gather_masses(const HostExec& exec, const ModelParallel& parallel,
+std::vector<std::int64_t> gather_masses(const Exec& exec, const ModelParallel& parallel,
                                         const RowLogits& l, int valid_ids, int row) {
   const int valid = parallel.shard().valid_vocab(valid_ids), size = parallel.group().size();
   std::vector<std::int64_t> mine(valid), all(valid_ids), counts(size);
   if (valid > 0)
-    list_masses(exec, MatrixView<std::int64_t, HostExec>(mine.data(), 1, valid),
+    list_masses(exec, MatrixView<std::int64_t, Exec>(mine.data(), 1, valid),
                 ConstFloatMatrix(&l.logits(row, 0), 1, l.logits.extent(1)),
                 ConstFloatVector(&l.max(row), 1), valid);
   for (int r = 0; r < size; ++r) counts[r] = parallel.shard(r).valid_vocab(valid_ids);
@@ -108,7 +108,7 @@ std::vector<std::int64_t> gather_masses(const HostExec& exec, const ModelParalle
   return all;
 }
 
-std::vector<Choice> truncated_choices(const HostExec& exec, const ModelParallel& parallel,
+std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& parallel,
                                       const RowLogits& l, int valid_ids,
                                       std::span<const Draw> draws, const SamplingOptions& options,
                                       std::vector<float>& kept_mass) {
@@ -135,7 +135,7 @@ std::vector<Choice> truncated_choices(const HostExec& exec, const ModelParallel&
 
 }  // namespace
 
-std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& parallel,
+std::vector<DrawnToken> draw_tokens(const Exec& exec, const ModelParallel& parallel,
                                     const RowLogits& logits, int valid_ids,
                                     std::span<const Draw> draws, const SamplingOptions& options,
                                     ControlWord& word) {

@@ -31,7 +31,7 @@ using ControlWord = std::uint64_t;
 // uniform number per token. The same for every tensor-parallel degree, batch composition and order
 // of draws. Collective over parallel.group(), on which all ranks return the same tokens; `word`
 // becomes that of its rank 0, in the same exchange.
-std::vector<DrawnToken> draw_tokens(const HostExec& exec, const ModelParallel& parallel,
+std::vector<DrawnToken> draw_tokens(const Exec& exec, const ModelParallel& parallel,
                                     const RowLogits& logits, int valid_ids,
                                     std::span<const Draw> draws, const SamplingOptions& options,
                                     ControlWord& word);

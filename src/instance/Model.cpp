@@ -72,7 +72,7 @@ ConstFloatMatrix ModelFiles::rope_table(int positions) {
   return ConstFloatMatrix(rope_.data(), positions, config.head_dim);
 }
 
-void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& packed) {
+void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed) {
   const HuggingFaceReader reader = files.open_weights();
   const LocalLayout& layout = packed.layout();
   std::vector<float> values;
@@ -101,7 +101,7 @@ void InferenceModel::add_memory(MemoryPlan& plan, WeightType type) const {
   PackedModel::add_memory(plan, name_, layout_, type, WithBackward::kNo);
 }
 
-void InferenceModel::load(const HostExec& exec, WeightType type, Arena& arena) {
+void InferenceModel::load(const Exec& exec, WeightType type, Arena& arena) {
   packed_ = std::make_unique<PackedModel>(name_, layout_, parallel_.shard(), type,
                                           WithBackward::kNo, arena);
   load_packed(exec, *files_, *packed_);

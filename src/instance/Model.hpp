@@ -60,7 +60,7 @@ struct ModelFiles {
 };
 
 // Reads the pieces that `packed` holds from the directory and packs them, tensor by tensor.
-void load_packed(const HostExec& exec, const ModelFiles& files, PackedModel& packed);
+void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed);
 
 // Weights for inference in one uniform layout, with all that the engine and scoring need.
 class InferenceModel {
@@ -71,7 +71,7 @@ class InferenceModel {
   const ModelParallel& parallel() const { return parallel_; }
   void add_memory(MemoryPlan& plan, WeightType type) const;
   // Reads and packs the weights.
-  void load(const HostExec& exec, WeightType type, Arena& arena);
+  void load(const Exec& exec, WeightType type, Arena& arena);
   const ModelView& view() const { return *view_; }
   const PackedModel& packed() const { return *packed_; }
 

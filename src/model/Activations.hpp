@@ -13,9 +13,9 @@ namespace taper {
 
 // Packed new tokens of one forward pass: rows of several sequences one after another.
 struct TokenBatch {
-  VectorView<const std::int32_t, HostExec> ids;        // (rows)
-  VectorView<const std::int32_t, HostExec> positions;  // (rows)
-  VectorView<const AttentionSegment, HostExec> segments;
+  VectorView<const std::int32_t, Exec> ids;        // (rows)
+  VectorView<const std::int32_t, Exec> positions;  // (rows)
+  VectorView<const AttentionSegment, Exec> segments;
 
   int rows() const { return ids.extent_int(0); }
 };

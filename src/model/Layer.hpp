@@ -11,7 +11,7 @@ namespace taper {
 // What a layer call works with besides its weights: the ranks, the tokens, tables, and scratch
 // memory.
 struct LayerContext {
-  const HostExec& exec;
+  const Exec& exec;
   const ModelParallel& parallel;
   const ModelConfig& config;
   const ActivationShape& shape;

@@ -103,7 +103,7 @@ PackedModel::PackedModel(const std::string& name, const LocalLayout& layout,
   }
 }
 
-void PackedModel::pack(const HostExec& exec, int t, const float* values) {
+void PackedModel::pack(const Exec& exec, int t, const float* values) {
   const ParamTensor& tensor = layout_->table().tensors()[t];
   const std::int64_t rows = layout_->rows(t);
   if (vectors_[t].data() != nullptr) {

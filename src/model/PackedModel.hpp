@@ -29,7 +29,7 @@ class PackedModel {
               WeightType type, WithBackward backward, Arena& arena);
 
   // Packs local tensor `tensor` from its stored f32 rows, rounding to the forward type.
-  void pack(const HostExec& exec, int tensor, const float* values);
+  void pack(const Exec& exec, int tensor, const float* values);
 
   const LocalLayout& layout() const { return *layout_; }
   const ModelShard& shard() const { return shard_; }

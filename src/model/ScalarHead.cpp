@@ -31,8 +31,8 @@ ScalarHead::ScalarHead(const ParamTable& table, int chunk_rows, float* memory)
   inv_ = normed_ + matrix;
 }
 
-FloatMatrix ScalarHead::norm_rows(const HostExec& exec, const ModelView& view,
-                                  ConstFloatMatrix hidden, std::span<const int> rows) const {
+FloatMatrix ScalarHead::norm_rows(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
+                                  std::span<const int> rows) const {
   const int n = static_cast<int>(rows.size());
   for (int i = 0; i < n; ++i)
     std::copy_n(&hidden(rows[i], 0), hidden_, gathered_ + std::int64_t{i} * hidden_);
@@ -43,7 +43,7 @@ FloatMatrix ScalarHead::norm_rows(const HostExec& exec, const ModelView& view,
   return normed;
 }
 
-void ScalarHead::values(const HostExec& exec, const ModelView& view, ConstFloatMatrix hidden,
+void ScalarHead::values(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
                         std::span<const int> rows, std::span<float> value) const {
   const std::size_t chunk = static_cast<std::size_t>(chunk_rows_);
   const ConstFloatVector weights = view.score();
@@ -63,7 +63,7 @@ void ScalarHead::values(const HostExec& exec, const ModelView& view, ConstFloatM
   }
 }
 
-void ScalarHead::backward(const HostExec& exec, const ModelView& view, ConstFloatMatrix hidden,
+void ScalarHead::backward(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
                           std::span<const int> rows, std::span<const float> slopes,
                           FloatMatrix d_hidden, FloatVector d_score,
                           FloatVector d_final_norm) const {

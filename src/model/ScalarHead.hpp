@@ -23,17 +23,17 @@ class ScalarHead {
   ScalarHead(const ParamTable& table, int chunk_rows, float* memory);
 
   // value[i] of hidden row rows[i]. Throws Error where one is not finite.
-  void values(const HostExec& exec, const ModelView& view, ConstFloatMatrix hidden,
+  void values(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
               std::span<const int> rows, std::span<float> value) const;
 
   // Adds the gradient of a loss with the slope slopes[i] by the value of row rows[i] to d_hidden
   // (like hidden), d_score and d_final_norm (h); the same bits in chunks of any size.
-  void backward(const HostExec& exec, const ModelView& view, ConstFloatMatrix hidden,
+  void backward(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
                 std::span<const int> rows, std::span<const float> slopes, FloatMatrix d_hidden,
                 FloatVector d_score, FloatVector d_final_norm) const;
 
  private:
-  FloatMatrix norm_rows(const HostExec& exec, const ModelView& view, ConstFloatMatrix hidden,
+  FloatMatrix norm_rows(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
                         std::span<const int> rows) const;
 
   int hidden_;

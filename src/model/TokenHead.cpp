@@ -15,8 +15,8 @@ namespace taper {
 namespace {
 
 template <class T>
-VectorView<T, HostExec> view_of(std::vector<T>& v) {
-  return VectorView<T, HostExec>(v.data(), v.size());
+VectorView<T, Exec> view_of(std::vector<T>& v) {
+  return VectorView<T, Exec>(v.data(), v.size());
 }
 
 }  // namespace
@@ -52,9 +52,9 @@ LeafOrder TokenHead::vocabulary_leaves() const {
           block_program_.data()};
 }
 
-RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view,
-                            const ModelParallel& parallel, ConstFloatMatrix hidden,
-                            std::span<const int> rows, const HeadOptions& options,
+RowLogits TokenHead::logits(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                            ConstFloatMatrix hidden, std::span<const int> rows,
+                            const HeadOptions& options,
                             const std::function<void(FloatMatrix)>& edit) {
   TAPER_EXPECT(static_cast<int>(rows.size()) <= chunk_rows_);
   const int n = static_cast<int>(rows.size()), h = table_->config().hidden;
@@ -88,9 +88,9 @@ RowLogits TokenHead::logits(const HostExec& exec, const ModelView& view,
   return result;
 }
 
-void TokenHead::chunk_log_probs(const HostExec& exec, const ModelParallel& parallel,
-                                const RowLogits& l, std::span<const std::int32_t> targets,
-                                int valid, std::span<float> log_probs, std::span<float> entropy) {
+void TokenHead::chunk_log_probs(const Exec& exec, const ModelParallel& parallel, const RowLogits& l,
+                                std::span<const std::int32_t> targets, int valid,
+                                std::span<float> log_probs, std::span<float> entropy) {
   const std::size_t n = targets.size();
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
   // The owner of the target id says its logit; -inf elsewhere makes the maximum a copy.
@@ -111,11 +111,10 @@ void TokenHead::chunk_log_probs(const HostExec& exec, const ModelParallel& paral
   }
 }
 
-void TokenHead::log_probs(const HostExec& exec, const ModelView& view,
-                          const ModelParallel& parallel, ConstFloatMatrix hidden,
-                          std::span<const int> rows, std::span<const std::int32_t> targets,
-                          const HeadOptions& options, std::span<float> log_prob,
-                          std::span<float> entropy) {
+void TokenHead::log_probs(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                          ConstFloatMatrix hidden, std::span<const int> rows,
+                          std::span<const std::int32_t> targets, const HeadOptions& options,
+                          std::span<float> log_prob, std::span<float> entropy) {
   const std::size_t n = rows.size(), chunk = static_cast<std::size_t>(chunk_rows_);
   const int valid = parallel.shard().valid_vocab(options.valid_ids);
   for (std::size_t at = 0; at < n; at += chunk) {
@@ -126,7 +125,7 @@ void TokenHead::log_probs(const HostExec& exec, const ModelView& view,
   }
 }
 
-void TokenHead::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                          ConstFloatMatrix hidden, std::span<const int> rows,
                          std::span<const std::int32_t> targets, const HeadOptions& options,
                          const TokenLoss& loss, FloatMatrix d_hidden, FloatMatrix d_head,
@@ -148,8 +147,8 @@ void TokenHead::backward(const HostExec& exec, const ModelView& view, const Mode
       const std::int32_t id = targets[at + i] - begin;
       local[i] = id >= 0 && id < valid ? id : -1;
     }
-    logit_gradients(exec, l.logits, VectorView<const LogitSlope, HostExec>(slopes.data(), size),
-                    VectorView<const std::int32_t, HostExec>(local.data(), size), valid,
+    logit_gradients(exec, l.logits, VectorView<const LogitSlope, Exec>(slopes.data(), size),
+                    VectorView<const std::int32_t, Exec>(local.data(), size), valid,
                     options.temperature);
     const FloatMatrix normed = make_matrix(normed_, static_cast<int>(size), h);
     accumulate_outer(exec, d_head, l.logits, normed);

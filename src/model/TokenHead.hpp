@@ -50,13 +50,13 @@ class TokenHead {
 
   // Logits of the rows `rows` (at most chunk_rows) of hidden. `edit` may change those of the local
   // shard, as the model gives them, before the temperature. Collective over parallel.group().
-  RowLogits logits(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  RowLogits logits(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                    ConstFloatMatrix hidden, std::span<const int> rows, const HeadOptions& options,
                    const std::function<void(FloatMatrix)>& edit = {});
 
   // log_prob[i] = log-prob of targets[i] given hidden row rows[i]; entropy[i] of that distribution
   // (empty: not wanted). Collective over parallel.group().
-  void log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  void log_probs(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                  ConstFloatMatrix hidden, std::span<const int> rows,
                  std::span<const std::int32_t> targets, const HeadOptions& options,
                  std::span<float> log_prob, std::span<float> entropy);
@@ -65,16 +65,16 @@ class TokenHead {
   // hidden), to the head's weights (local vocabulary rows, h) and to the final norm. A token's
   // slopes need no other token, so each chunk of logits is computed once for both. Collective over
   // parallel.group().
-  void backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  void backward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                 ConstFloatMatrix hidden, std::span<const int> rows,
                 std::span<const std::int32_t> targets, const HeadOptions& options,
                 const TokenLoss& loss, FloatMatrix d_hidden, FloatMatrix d_head,
                 FloatVector d_final_norm);
 
  private:
-  void chunk_log_probs(const HostExec& exec, const ModelParallel& parallel,
-                       const RowLogits& row_logits, std::span<const std::int32_t> targets,
-                       int valid, std::span<float> log_prob, std::span<float> entropy);
+  void chunk_log_probs(const Exec& exec, const ModelParallel& parallel, const RowLogits& row_logits,
+                       std::span<const std::int32_t> targets, int valid, std::span<float> log_prob,
+                       std::span<float> entropy);
 
   // Blocks of the local vocabulary, whose parts of a gradient are added as a tree.
   LeafOrder vocabulary_leaves() const;

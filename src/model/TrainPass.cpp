@@ -93,7 +93,7 @@ LayerActivations TrainPass::activations(int layer) const {
   return {shape_, options_.max_rows, activations_ + slot * activation_floats_};
 }
 
-LayerContext TrainPass::context(const HostExec& exec, const ModelParallel& parallel) const {
+LayerContext TrainPass::context(const Exec& exec, const ModelParallel& parallel) const {
   return {exec, parallel, table_->config(), shape_, batch_.batch(), rope_table_, partials_};
 }
 
@@ -103,7 +103,7 @@ void TrainPass::set_batch(const PackedSequences& sequences) {
   batch_.set(sequences);
 }
 
-void TrainPass::forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+void TrainPass::forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                         const PackedSequences& sequences) {
   set_batch(sequences);
   embed_tokens(exec, view, parallel, batch_.batch().ids, stream(0));
@@ -112,16 +112,16 @@ void TrainPass::forward(const HostExec& exec, const ModelView& view, const Model
                   stream(l));
 }
 
-void TrainPass::log_probs(const HostExec& exec, const ModelView& view,
-                          const ModelParallel& parallel, std::span<const int> rows,
-                          std::span<const std::int32_t> targets, const HeadOptions& head,
-                          std::span<float> log_prob, std::span<float> entropy) {
+void TrainPass::log_probs(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                          std::span<const int> rows, std::span<const std::int32_t> targets,
+                          const HeadOptions& head, std::span<float> log_prob,
+                          std::span<float> entropy) {
   TAPER_EXPECT(head_);
   head_->log_probs(exec, view, parallel, stream(table_->config().layers), rows, targets, head,
                    log_prob, entropy);
 }
 
-void TrainPass::backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+void TrainPass::backward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                          std::span<const int> rows, std::span<const std::int32_t> targets,
                          const HeadOptions& head, const TokenLoss& loss,
                          const Gradients& gradients) {
@@ -134,13 +134,13 @@ void TrainPass::backward(const HostExec& exec, const ModelView& view, const Mode
   backward_layers(exec, view, parallel, dx, gradients);
 }
 
-void TrainPass::values(const HostExec& exec, const ModelView& view, std::span<const int> rows,
+void TrainPass::values(const Exec& exec, const ModelView& view, std::span<const int> rows,
                        std::span<float> value) const {
   TAPER_EXPECT(scalar_);
   scalar_->values(exec, view, stream(table_->config().layers), rows, value);
 }
 
-void TrainPass::backward_values(const HostExec& exec, const ModelView& view,
+void TrainPass::backward_values(const Exec& exec, const ModelView& view,
                                 const ModelParallel& parallel, std::span<const int> rows,
                                 std::span<const float> slopes, const Gradients& gradients) {
   TAPER_EXPECT(scalar_);
@@ -157,7 +157,7 @@ FloatMatrix TrainPass::clear_gradient_stream() const {
   return dx;
 }
 
-void TrainPass::backward_layers(const HostExec& exec, const ModelView& view,
+void TrainPass::backward_layers(const Exec& exec, const ModelView& view,
                                 const ModelParallel& parallel, FloatMatrix dx,
                                 const Gradients& gradients) {
   const ModelConfig& c = table_->config();

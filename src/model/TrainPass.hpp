@@ -39,31 +39,31 @@ class TrainPass {
 
   // Hidden states of all rows after the last layer; kept until the next call. Collective over
   // parallel.group().
-  void forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  void forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                const PackedSequences& sequences);
 
   // Log-probs of targets[i] given the tokens up to packed row rows[i], and the entropy there
   // (empty: not wanted). Collective over parallel.group().
-  void log_probs(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  void log_probs(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                  std::span<const int> rows, std::span<const std::int32_t> targets,
                  const HeadOptions& head, std::span<float> log_prob, std::span<float> entropy);
 
   // Hands the log-prob and entropy of each target to `loss` and adds the gradient of that loss to
   // `gradients`; no call of log_probs() is needed. Query and key norms get the part of the local
   // heads. Collective over parallel.group().
-  void backward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  void backward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                 std::span<const int> rows, std::span<const std::int32_t> targets,
                 const HeadOptions& head, const TokenLoss& loss, const Gradients& gradients);
 
   // Of a model with a scalar head: value[i] at packed row rows[i], the same bits on all ranks of
   // the group. Not collective.
-  void values(const HostExec& exec, const ModelView& view, std::span<const int> rows,
+  void values(const Exec& exec, const ModelView& view, std::span<const int> rows,
               std::span<float> value) const;
 
   // Adds the gradient of a loss whose slope by the value at row rows[i] is slopes[i] to
   // `gradients`; the slopes are the same on all ranks of the group. Collective over
   // parallel.group().
-  void backward_values(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  void backward_values(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                        std::span<const int> rows, std::span<const float> slopes,
                        const Gradients& gradients);
 
@@ -72,12 +72,12 @@ class TrainPass {
   FloatMatrix stream(
       int layer) const;  // the input of `layer`; of `layers`: the output of the last one
   LayerActivations activations(int layer) const;
-  LayerContext context(const HostExec& exec, const ModelParallel& parallel) const;
+  LayerContext context(const Exec& exec, const ModelParallel& parallel) const;
   void set_batch(const PackedSequences& sequences);
   // The gradient by the hidden states of the batch, set to zero.
   FloatMatrix clear_gradient_stream() const;
   // From the gradient by the last hidden states to that of all layers and the embedding.
-  void backward_layers(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  void backward_layers(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                        FloatMatrix dx, const Gradients& gradients);
 
   const ParamTable* table_;

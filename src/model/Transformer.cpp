@@ -8,8 +8,8 @@
 #include "kernels/embedding.hpp"
 
 namespace taper {
-void embed_tokens(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                  VectorView<const std::int32_t, HostExec> ids, FloatMatrix x) {
+void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                  VectorView<const std::int32_t, Exec> ids, FloatMatrix x) {
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
   embed(exec, x, ids, view.embedding(), begin);
   if (parallel.group().is_null()) return;
@@ -51,7 +51,7 @@ InferencePass::InferencePass(const ParamTable& table, const ModelParallel& paral
   partials_ = activations_ + LayerActivations::floats(shape, rows);
 }
 
-FloatMatrix InferencePass::forward(const HostExec& exec, const ModelView& view,
+FloatMatrix InferencePass::forward(const Exec& exec, const ModelView& view,
                                    const ModelParallel& parallel, const TokenBatch& batch,
                                    const PagedLayers& pages) {
   TAPER_EXPECT(batch.rows() <= rows_);

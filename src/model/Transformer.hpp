@@ -11,8 +11,8 @@ namespace taper {
 
 // x (rows, h) = embedding rows of the ids, copied from the shards that own them. Collective over
 // parallel.group().
-void embed_tokens(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
-                  VectorView<const std::int32_t, HostExec> ids, FloatMatrix x);
+void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                  VectorView<const std::int32_t, Exec> ids, FloatMatrix x);
 
 // The forward pass without gradients: one set of activations serves all layers.
 class InferencePass {
@@ -26,7 +26,7 @@ class InferencePass {
 
   // Hidden states (rows, h) after the last layer, before the final norm; valid until the next call.
   // New keys and values are written to `pages`. Collective over parallel.group().
-  FloatMatrix forward(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  FloatMatrix forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                       const TokenBatch& batch, const PagedLayers& pages);
 
  private:

@@ -46,7 +46,7 @@ ValuePass::ValuePass(const std::string& name, const ParamTable& table,
                               take(arena, name, pages_floats(table, parallel, o)))),
       head_(table, head_rows(o), take(arena, name, ScalarHead::floats(table, head_rows(o)))) {}
 
-void ValuePass::values(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+void ValuePass::values(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                        const PackedSequences& sequences, std::span<const int> rows,
                        std::span<float> value) {
   TAPER_EXPECT(sequences.rows() <= options_.max_rows &&

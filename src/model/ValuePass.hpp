@@ -29,7 +29,7 @@ class ValuePass {
 
   // value[i] at packed row rows[i], the same on all ranks of the group. Collective over
   // parallel.group().
-  void values(const HostExec& exec, const ModelView& view, const ModelParallel& parallel,
+  void values(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
               const PackedSequences& sequences, std::span<const int> rows, std::span<float> value);
 
  private:

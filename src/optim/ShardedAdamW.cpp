@@ -60,7 +60,7 @@ std::vector<LocalLayout::Piece> ShardedAdamW::owned() const {
 }
 
 // Over the whole model: what several shards hold counts on the first of them.
-double ShardedAdamW::squared_norm(const HostExec& exec, FloatVector gradient) const {
+double ShardedAdamW::squared_norm(const Exec& exec, FloatVector gradient) const {
   const ParamTable& table = layout_->table();
   const int shard = tp_group_->rank();
   double sum = 0.0;
@@ -102,7 +102,7 @@ std::string ShardedAdamW::first_bad_tensor(FloatVector gradient) const {
   return model_.empty() ? name : model_ + ": " + name;
 }
 
-OptimizerReport ShardedAdamW::step(const HostExec& exec, const Gradients& gradients,
+OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
                                    double learning_rate) {
   OptimizerReport report;
   gradients.sum_shared(*tp_group_);

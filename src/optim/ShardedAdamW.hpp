@@ -39,7 +39,7 @@ class ShardedAdamW {
 
   // One step with the gradients of this rank's micro-batches, which are summed over the replicas
   // here. `gradients` is zero afterwards. Collective over the tensor- and the data-parallel group.
-  OptimizerReport step(const HostExec& exec, const Gradients& gradients, double learning_rate);
+  OptimizerReport step(const Exec& exec, const Gradients& gradients, double learning_rate);
 
   // The owned stretch of the flat local parameters: offset of the first element, and the state.
   std::int64_t begin() const { return shards_.begin(dp_group_->rank()); }
@@ -54,7 +54,7 @@ class ShardedAdamW {
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
-  double squared_norm(const HostExec& exec, FloatVector gradient) const;
+  double squared_norm(const Exec& exec, FloatVector gradient) const;
   std::string first_bad_tensor(FloatVector gradient) const;
 
   const LocalLayout* layout_;

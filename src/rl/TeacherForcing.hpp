@@ -11,7 +11,7 @@ namespace taper {
 
 // A model with what reads given tokens by it, teacher-forced: for their log-probs or values.
 struct ScoreContext {
-  const HostExec& exec;
+  const Exec& exec;
   const ModelView& view;
   const ModelParallel& parallel;
   TrainPass& pass;

@@ -39,7 +39,7 @@ struct Ranks {
   Progress& progress;
   DivisorChain chain;
   GroupCache groups;
-  HostExec exec;
+  Exec exec;
   int ranks_on_host = 1;  // of this rank's host, itself included
 };
 
