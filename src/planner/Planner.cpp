@@ -148,14 +148,9 @@ Confirmation Planner::confirm(const Plan& plan, const Snapshot& snapshot,
   const LayoutShape &here = s.whole.shape(snapshot.layout), &to = s.whole.shape(plan.layout);
   // Groups that the plan leaves alone are as in the snapshot.
   std::vector<SequenceState> sequences(exact.begin(), exact.end());
-  std::vector<bool> known(here.curves.size(), false);
-  for (std::size_t g = 0; g < known.size(); ++g) {
-    const auto& after = to.layout.groups();
-    known[g] = plan.repack ||
-               std::find(after.begin(), after.end(), here.layout.groups()[g]) == after.end();
-  }
+  const std::vector<bool> changed = changed_groups(here.layout, to.layout);
   for (SequenceState& q : expand(snapshot, s.expansion()))
-    if (!known[q.replica]) {
+    if (!plan.repack && !changed[q.replica]) {
       q.owner += s.work.sequences;  // whose of the exact ones is not known
       sequences.push_back(q);
     }

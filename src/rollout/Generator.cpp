@@ -25,18 +25,13 @@ bool nests(const ParamTable& table, int smallest, int tp) {
   return smallest == 1 || tp <= table.config().kv_heads;
 }
 
-bool is_changed(const LayoutChange& change, const Plan& plan, int replica) {
-  const auto& after = change.to.groups();
-  return plan.repack ||
-         std::find(after.begin(), after.end(), change.from.groups()[replica]) == after.end();
-}
-
 // The sequences of the groups that the plan changes; ids are numbers in the list.
 std::vector<SequenceState> states_of(const SequenceList& list, const LayoutChange& change,
                                      const Plan& plan) {
+  const std::vector<bool> changed = changed_groups(change.from, change.to);
   std::vector<SequenceState> states;
   for (std::size_t i = 0; i < list.size(); ++i)
-    if (is_changed(change, plan, list[i].replica))
+    if (plan.repack || changed[list[i].replica])
       states.push_back({static_cast<std::int64_t>(i), list[i].replica, list[i].computed,
                         list[i].prompt, list[i].length - list[i].prompt, list[i].limit,
                         list[i].ordinal});

@@ -44,6 +44,14 @@ bool Layout::is_uniform() const {
                      [&](const LayoutGroup& g) { return g.tp == groups_.front().tp; });
 }
 
+std::vector<bool> changed_groups(const Layout& from, const Layout& to) {
+  const auto& after = to.groups();
+  std::vector<bool> changed;
+  for (const LayoutGroup& group : from.groups())
+    changed.push_back(std::find(after.begin(), after.end(), group) == after.end());
+  return changed;
+}
+
 std::string to_string(const Layout& layout) {
   if (layout.is_uniform())
     return to_string(RankGrid{layout.groups().front().tp, layout.replicas()});

@@ -45,6 +45,9 @@ class Layout {
   std::vector<LayoutGroup> groups_;
 };
 
+// Which groups of `from` are not in `to`, so that their sequences must go elsewhere.
+std::vector<bool> changed_groups(const Layout& from, const Layout& to);
+
 // "2x4" where uniform (tensor parallel 2, data parallel 4), else the degrees in rank order:
 // "4+2+2".
 std::string to_string(const Layout& layout);

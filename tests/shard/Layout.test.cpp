@@ -65,3 +65,14 @@ TEST_CASE("bad layouts are refused") {
   CHECK_THROWS_AS(Layout::uniform(3, chain), Error);
   CHECK_THROWS_AS(Layout({}, chain), Error);
 }
+
+TEST_CASE("groups that a layout lacks are changed, others are not") {
+  const DivisorChain chain({1, 2, 4});
+  const auto changed = [&](const char* from, const char* to) {
+    return changed_groups(parse_layout(from, chain), parse_layout(to, chain));
+  };
+  CHECK(changed("2+1+1", "2+2") == std::vector<bool>{false, true, true});
+  CHECK(changed("2+2", "2+1+1") == std::vector<bool>{false, true});
+  CHECK(changed("1x4", "4x1") == std::vector<bool>(4, true));
+  CHECK(changed("2x2", "2x2") == std::vector<bool>(2, false));
+}
