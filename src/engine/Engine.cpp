@@ -43,17 +43,6 @@ void EngineMemory::add_memory(MemoryPlan& plan, MemoryPhase phase) const {
   plan.add(kHeadItem, phase, head * kBytes);
 }
 
-void Engine::add_memory(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
-                        const ModelParallel& parallel, const EngineOptions& options) {
-  EngineMemory::of(table, parallel, options).add_memory(plan, phase);
-}
-
-Engine::Engine(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
-               const EngineOptions& options, Arena& arena, MemoryPhase phase,
-               ConstFloatMatrix rope_table)
-    : Engine(exec, {&view, &parallel, options}, EngineMemory::of(view.table(), parallel, options),
-             arena, phase, rope_table) {}
-
 Engine::Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
                Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
     : exec_(exec),

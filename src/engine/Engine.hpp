@@ -62,12 +62,6 @@ struct StepReport {
 // Token ids in, token ids out.
 class Engine {
  public:
-  // Plan and engine of one layout that never changes, for tests and benchmarks.
-  static void add_memory(MemoryPlan& plan, MemoryPhase phase, const ParamTable& table,
-                         const ModelParallel& parallel, const EngineOptions& options);
-  Engine(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
-         const EngineOptions& options, Arena& arena, MemoryPhase phase,
-         ConstFloatMatrix rope_table);
   // `memory` covers all layouts that rebind() will be given.
   Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory, Arena& arena,
          MemoryPhase phase, ConstFloatMatrix rope_table);

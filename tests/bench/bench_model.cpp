@@ -78,12 +78,13 @@ class EngineBench {
                        {prompt + kNew + 2, files.valid_ids(), "the KV memory of the benchmark"},
                        files.config, model_.parallel());
     model_.add_memory(plan_, options.type);
-    Engine::add_memory(plan_, MemoryPhase::kRollout, files.table, model_.parallel(), engine);
+    const EngineMemory memory = EngineMemory::of(files.table, model_.parallel(), engine);
+    memory.add_memory(plan_, MemoryPhase::kRollout);
     arena_ = std::make_unique<Arena>(plan_);
     model_.load(ranks.exec, options.type, *arena_);
-    engine_ =
-        std::make_unique<Engine>(ranks.exec, model_.view(), model_.parallel(), engine, *arena_,
-                                 MemoryPhase::kRollout, files.rope_table(engine.max_positions));
+    engine_ = std::make_unique<Engine>(
+        ranks.exec, EngineLayout{&model_.view(), &model_.parallel(), engine}, memory, *arena_,
+        MemoryPhase::kRollout, files.rope_table(engine.max_positions));
     for (int i = 0; i < batch; ++i) prompts_.push_back(random_ids(files, prompt, i));
   }
 

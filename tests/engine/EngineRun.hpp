@@ -33,12 +33,13 @@ inline EngineOptions roomy(const GoldenModel& m) {
 struct TestEngine {
   TestEngine(GoldenModel& m, const EngineOptions& options)
       : arena(plan(m, options)),
-        engine(m.exec, *m.view, m.parallel, options, arena, MemoryPhase::kRollout,
+        engine(m.exec, {&*m.view, &m.parallel, options},
+               EngineMemory::of(m.table, m.parallel, options), arena, MemoryPhase::kRollout,
                ConstFloatMatrix(m.rope.data(), kPositions, m.config.head_dim)) {}
 
   static MemoryPlan plan(const GoldenModel& m, const EngineOptions& options) {
     MemoryPlan plan;
-    Engine::add_memory(plan, MemoryPhase::kRollout, m.table, m.parallel, options);
+    EngineMemory::of(m.table, m.parallel, options).add_memory(plan, MemoryPhase::kRollout);
     return plan;
   }
 
