@@ -6,8 +6,9 @@ for byte, but for what is measured (times, memory, layouts that were chosen by t
     python compare_builds.py OLD_TAPER NEW_TAPER [--work DIR] [--case NAME ...] [--renamed OLD=NEW ...]
 
 OLD_TAPER and NEW_TAPER are executables; commands run in the source tree that this script is in. Needs h5py, numpy and
-mpiexec. Ends with 1 where anything differs. `--renamed policy=planner` takes the HDF5 objects and metrics whose path
-has a part OLD in the first build for those with NEW in the second."""
+mpiexec. Ends with 1 where anything differs. `--renamed policy=planner` takes OLD in paths of HDF5 objects, in names of
+metrics and in printed texts of the first build for NEW in the second; checksums of files that hold such names are then
+not compared."""
 import argparse
 import json
 import os
@@ -155,10 +156,20 @@ def content_of(path):
     return {"": path.read_bytes()}
 
 
-def is_measured(case, file, key):
+def with_new_words(value, names):
+    """Texts as they would be with the new names: what was one phrase may have become one word."""
+    if not isinstance(value, bytes):
+        return value
+    for old, new in names.items():
+        value = re.sub(rb"\b%s\b" % old.encode(), new.encode(), value)
+    return b" ".join(value.split())
+
+
+def is_measured(case, file, key, names):
     key = re.sub(r"^line \d+/", "", key)
     return bool(MEASURED.search(key)) or file.name == "status.json" or "reward_logs" in file.parts or \
-        case.startswith("adaptive") and bool(CHOSEN.search(key))
+        case.startswith("adaptive") and bool(CHOSEN.search(key)) or \
+        bool(names) and bool(re.search(r"^files/.*state\.h5/", key))
 
 
 def compare(case, old, new, names):
@@ -171,10 +182,10 @@ def compare(case, old, new, names):
         if not ((old / file).exists() and (new / file).exists()):
             different.append(f"{file} is in one folder only")
             continue
-        before = {renamed(key, names): value for key, value in content_of(old / file).items()}
-        after = content_of(new / file)
+        before = {renamed(key, names): with_new_words(value, names) for key, value in content_of(old / file).items()}
+        after = {key: with_new_words(value, {}) for key, value in content_of(new / file).items()}
         for key in sorted(set(before) | set(after)):
-            if is_measured(case, file, key):
+            if is_measured(case, file, key, names):
                 continue
             if before.get(key) == after.get(key) or before.get(key) != before.get(key) and after.get(key) != after.get(key):
                 equal += 1
