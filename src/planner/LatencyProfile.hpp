@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `taper profile` measures on a machine for one model: plain data, all times integers, so that
-// whatever is computed from it is the same on every rank. Its file is driver/ProfileFile.
+// whatever is computed from it is the same on every rank. Its file is profile/ProfileFile.
 #pragma once
 
 #include <cstdint>

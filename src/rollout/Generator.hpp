@@ -124,7 +124,7 @@ class Generator {
 // must have them. Throws Error for another text.
 std::vector<int> degrees_of_layout(const std::string& text);
 
-// What a replica begins with, as a Dealer (predict/Dealer.hpp) deals it: of each request none, some
+// What a replica begins with, as a Dealer (planner/Dealer.hpp) deals it: of each request none, some
 // or all of the samples.
 std::vector<Request> first_requests(const std::vector<Request>& requests, const Layout& layout,
                                     int replica);

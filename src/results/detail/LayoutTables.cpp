@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of the layout_... tables of a run file, as of driver/GenerationRecord.cpp.
+// Columns of the layout_... tables of a run file, as of rollout/GenerationRecord.cpp.
 #include "results/FileSchema.hpp"
 
 namespace taper {

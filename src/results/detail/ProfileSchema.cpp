@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// profile.h5, as of driver/ProfileFile.cpp.
+// profile.h5, as of profile/ProfileFile.cpp.
 #include "results/FileSchema.hpp"
 
 namespace taper {
