@@ -6,9 +6,9 @@ for byte, but for what is measured (times, memory, layouts that were chosen by t
     python compare_builds.py OLD_TAPER NEW_TAPER [--work DIR] [--case NAME ...] [--renamed OLD=NEW ...]
 
 OLD_TAPER and NEW_TAPER are executables; commands run in the source tree that this script is in. Needs h5py, numpy and
-mpiexec. Ends with 1 where anything differs. `--renamed policy=planner` takes OLD in paths of HDF5 objects, in names of
-metrics and in printed texts of the first build for NEW in the second; checksums of files that hold such names are then
-not compared."""
+mpiexec. Ends with 1 where anything differs. `--renamed policy=planner` takes OLD in paths of HDF5 objects and in
+names of metrics of the first build for NEW in the second; checksums of files that hold such names are then not
+compared. Lines of printed texts that differ are listed by number."""
 import argparse
 import json
 import os
@@ -153,16 +153,9 @@ def content_of(path):
         return h5_content(path)
     if path.suffix in (".json", ".jsonl"):
         return json_content(path.read_text(encoding="utf-8"))
+    if path.suffix == ".txt":
+        return {f"line {i + 1}": line for i, line in enumerate(path.read_text(encoding="utf-8").splitlines())}
     return {"": path.read_bytes()}
-
-
-def with_new_words(value, names):
-    """Texts as they would be with the new names: what was one phrase may have become one word."""
-    if not isinstance(value, bytes):
-        return value
-    for old, new in names.items():
-        value = re.sub(rb"\b%s\b" % old.encode(), new.encode(), value)
-    return b" ".join(value.split())
 
 
 def is_measured(case, file, key, names):
@@ -182,8 +175,8 @@ def compare(case, old, new, names):
         if not ((old / file).exists() and (new / file).exists()):
             different.append(f"{file} is in one folder only")
             continue
-        before = {renamed(key, names): with_new_words(value, names) for key, value in content_of(old / file).items()}
-        after = {key: with_new_words(value, {}) for key, value in content_of(new / file).items()}
+        before = {renamed(key, names): value for key, value in content_of(old / file).items()}
+        after = content_of(new / file)
         for key in sorted(set(before) | set(after)):
             if is_measured(case, file, key, names):
                 continue
