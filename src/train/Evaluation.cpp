@@ -160,7 +160,7 @@ std::optional<MetricValues> Evaluation::run(Generator& generator, Judge& judge, 
     if (samples.empty()) return std::nullopt;
     add_figures(set, set.rule.value_or(judge.answer_rule()), samples, figures);
   }
-  for (auto& figure : judge.metrics(kHeldOutRewards)) figures.push_back(std::move(figure));
+  add(figures, judge.metrics(kHeldOutRewards));
   return figures;
 }
 

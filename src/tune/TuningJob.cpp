@@ -106,7 +106,7 @@ ExitCode TuningJob::train() {
     const double seconds = timer.seconds();
     bool is_due = options_.checkpoint.every > 0 && done_ % options_.checkpoint.every == 0;
     if (validates_after(done_)) {
-      for (auto& figure : held_out_figures()) metrics.push_back(std::move(figure));
+      add(metrics, held_out_figures());
       is_due = is_best(metrics) || is_due;
     }
     is_due ? save_checkpoint(metrics) : record(metrics);

@@ -2,24 +2,13 @@
 #include "train/RunOptions.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "param/ParamFile.hpp"
+#include "support/Problems.hpp"
 #include "train/RunOptions_params.hpp"
 
 using namespace taper;
-using Catch::Matchers::ContainsSubstring;
-
-namespace {
-
-// Exactly one problem, which names all the words.
-void check_problem(const std::vector<std::string>& problems,
-                   const std::vector<const char*>& words) {
-  REQUIRE(problems.size() == 1);
-  for (const char* word : words) CHECK_THAT(problems.front(), ContainsSubstring(word));
-}
-
-}  // namespace
+using taper::test::check_problem;
 
 TEST_CASE("the defaults have no problems") {
   CHECK(RunOptions().problems().empty());
