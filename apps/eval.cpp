@@ -44,8 +44,8 @@ struct EvalArguments {
               "right is what scores above 0.5");
     line.text("reward-logs", reward_logs, "DIR",
               "directory for the logs of the workers of --rewards, if there are any");
-    line.text("chat-template", data.chat_template, "FAMILY",
-              "how messages become text: auto (the model's own) or a family");
+    line.text("chat-template", data.chat_template, "FILE",
+              "Jinja template that makes text of messages: auto (the model's own) or a file");
     line.integer("count", count, "N", "prompts; 0: all of a file, 256 of a task").at_least(0);
     line.text("output", output, "FILE", "the figures as JSON");
   }

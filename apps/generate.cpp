@@ -71,8 +71,8 @@ int run_generate(int argc, char** argv) {
             "latency profile of this model and machine, for advise and adaptive");
   line.text("record", record_file, "FILE",
             "writes the account of consultations and layout changes, HDF5");
-  line.text("chat-template", chat_template, "FAMILY",
-            "how messages become text: auto (the model's own) or a family");
+  line.text("chat-template", chat_template, "FILE",
+            "Jinja template that makes text of messages: auto (the model's own) or a file");
   if (line.shows_help(argc, argv)) return 0;
   check_sampling(options);
   Session session(argc, argv);

@@ -4,7 +4,7 @@
 #
 #   eval "$(cmake/deps/install.sh)"            # progress on stderr, export lines on stdout
 #
-# For each of Kokkos, Teuchos, Catch2 the first of these that works is taken: what CMake finds
+# For each of Kokkos, Teuchos, minja, Catch2 the first of these that works is taken: what CMake finds
 # already (modules, Spack, CMAKE_PREFIX_PATH), an archive in $TAPER_DEPS_ARCHIVES, the upstream
 # release, the package registries this machine is configured for. Built once per compiler, outside
 # the source tree; a second call takes less than a second. Nothing of it enters the repository.
@@ -40,7 +40,7 @@ for argument in "$@"; do
 done
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)"
-for part in common system probe kokkos cuda teuchos catch2 python; do
+for part in common system probe kokkos cuda teuchos minja catch2 python; do
   source "$here/$part.sh"
 done
 
@@ -61,6 +61,7 @@ key="$(compiler_key)"
 kokkos_prefix="$TAPER_DEPS_DIR/kokkos-$kokkos_version-$key"
 teuchos_prefix="$TAPER_DEPS_DIR/teuchos-$teuchos_version-$key"
 catch2_prefix="$TAPER_DEPS_DIR/catch2-$catch2_version-$key"
+minja_prefix="$TAPER_DEPS_DIR/minja-$llama_cpp_version-r$TAPER_DEPS_RECIPE"
 python_prefix="$TAPER_DEPS_DIR/python-$(python_key || true)-r$TAPER_PYTHON_RECIPE"
 env_file="$TAPER_DEPS_DIR/env-$key.sh"
 if [[ $with_cuda == yes ]]; then
@@ -68,7 +69,7 @@ if [[ $with_cuda == yes ]]; then
   env_file="${env_file%.sh}-cuda.sh"
 fi
 
-probe_existing "$kokkos_prefix" "$teuchos_prefix" "$catch2_prefix"
+probe_existing "$kokkos_prefix" "$teuchos_prefix" "$minja_prefix" "$catch2_prefix"
 is_found catch2 || install_catch2 "$catch2_prefix"
 is_found kokkos || if [[ $with_cuda == yes ]]; then
   install_kokkos_cuda "$kokkos_prefix"
@@ -76,12 +77,13 @@ else
   install_kokkos "$kokkos_prefix"
 fi
 is_found teuchos || install_teuchos "$teuchos_prefix"
+is_found minja || install_minja "$minja_prefix"
 [[ $with_python == no ]] || install_python "$python_prefix"
 
 # The lines for the caller. Prefixes are appended: what the user put in front stays in front.
 print_env() {
   local prefix prefixes=()
-  for prefix in "$kokkos_prefix" "$teuchos_prefix" "$catch2_prefix"; do
+  for prefix in "$kokkos_prefix" "$teuchos_prefix" "$minja_prefix" "$catch2_prefix"; do
     [[ ! -d "$prefix" ]] || prefixes+=("$prefix")
   done
   cat << END

@@ -11,7 +11,7 @@ foreign_prefix_path() {
     grep -v -e '^$' -e "^$TAPER_DEPS_DIR/" | paste -sd: || true
 }
 
-# probe_existing KOKKOS TEUCHOS CATCH2: when our own prefixes exist and the environment names no
+# probe_existing PREFIXES...: when our own prefixes exist and the environment names no
 # others, there is nothing to ask.
 probe_existing() {
   local variable others folder name where
@@ -21,7 +21,8 @@ probe_existing() {
     if [[ "${!variable:-}" == "$TAPER_DEPS_DIR"/* ]]; then unset "$variable"; fi
     others+="${!variable:-}"
   done
-  [[ -n "$others" || ! -d "$1" || ! -d "$2" || ! -d "$3" ]] || return 0
+  for folder in "$@"; do [[ -d "$folder" ]] || others+=" $folder"; done
+  [[ -n "$others" ]] || return 0
   command -v cmake > /dev/null || die "cmake is missing"
   folder="$(new_work_dir probe)"
   cat > "$folder/CMakeLists.txt" << 'END'
@@ -44,6 +45,10 @@ if(TeuchosParameterList_FOUND)
   if(NOT refused)
     message("TAPER_FOUND teuchos ${TeuchosParameterList_DIR}")
   endif()
+endif()
+find_path(minja minja/minja.hpp)
+if(minja)
+  message("TAPER_FOUND minja ${minja}")
 endif()
 find_package(Catch2 3 QUIET)
 if(Catch2_FOUND)

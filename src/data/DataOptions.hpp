@@ -22,7 +22,7 @@ struct DataOptions {
   std::vector<double> weights;       // shares of the files in training; none: each prompt alike
   std::string
       evaluation_prompts;  // JSONL, held out; needed for evaluations where there is a prompt file
-  std::string chat_template = "auto";  // family, ChatTemplate.hpp
+  std::string chat_template = "auto";  // or a file, ChatTemplate.hpp
   // What errors advise where all prompts of a file are too long.
   std::string too_long_advice = "raise Rollout/Max Prompt Tokens";
   DataNames names;
@@ -39,7 +39,7 @@ enum class OverLong { kDrop, kCut, kStop };
 struct SftDataOptions {
   std::vector<std::string> files;             // JSONL; none: the in-tree task
   std::vector<std::string> validation_files;  // JSONL, held out
-  std::string chat_template = "auto";         // family, ChatTemplate.hpp
+  std::string chat_template = "auto";         // or a file, ChatTemplate.hpp
   SftAnswers answers = SftAnswers::kAll;
   bool shuffle = true;  // each pass in an order of its own; else as in the files
   OverLong over_long = OverLong::kDrop;
@@ -49,7 +49,7 @@ struct SftDataOptions {
 // Pairs of responses of which one was preferred.
 struct PreferenceDataOptions {
   std::vector<std::string> files, validation_files;  // JSONL; the latter held out
-  std::string chat_template = "auto";                // family, ChatTemplate.hpp
+  std::string chat_template = "auto";                // or a file, ChatTemplate.hpp
   bool shuffle = true;                               // as SftDataOptions
   OverLong over_long = OverLong::kDrop;              // never kCut: the end of a response counts
   int max_length = 0;  // tokens of a prompt with a response; 0: what the context holds

@@ -11,8 +11,9 @@ void describe_data(param::Section& schema, DataOptions& o) {
          "Shares of these files in training, in their order; none: each prompt alike");
   s.text("Evaluation Prompts", o.evaluation_prompts,
          "JSONL file of held-out prompts, for evaluations beside a prompt file");
-  s.text("Chat Template", o.chat_template,
-         "How messages become text: auto (the model's own, recognised) or a family");
+  s.text(
+      "Chat Template", o.chat_template,
+      "Jinja template that makes text of messages: auto (the model's own) or the path of a file");
   s.check([&o] { return o.problems(); });
 }
 
@@ -21,8 +22,9 @@ void describe_sft_data(param::Section& schema, SftDataOptions& o) {
   s.list("Files", o.files,
          "JSONL files of examples (chats, or prompts with responses); none: the in-tree task");
   s.list("Validation Files", o.validation_files, "JSONL files of held-out examples");
-  s.text("Chat Template", o.chat_template,
-         "How messages become text: auto (the model's own, recognised) or a family");
+  s.text(
+      "Chat Template", o.chat_template,
+      "Jinja template that makes text of messages: auto (the model's own) or the path of a file");
   s.choice("Answers", o.answers, "Which messages of the assistant in a chat are learned",
            {{"all", SftAnswers::kAll}, {"last", SftAnswers::kLast}});
   s.flag("Shuffle", o.shuffle,
@@ -39,8 +41,9 @@ void describe_preference_data(param::Section& schema, PreferenceDataOptions& o) 
   auto s = schema.section("Data", "Preference pairs");
   s.list("Files", o.files, "JSONL files of pairs: a prompt with a chosen and a rejected response");
   s.list("Validation Files", o.validation_files, "JSONL files of held-out pairs");
-  s.text("Chat Template", o.chat_template,
-         "How messages become text: auto (the model's own, recognised) or a family");
+  s.text(
+      "Chat Template", o.chat_template,
+      "Jinja template that makes text of messages: auto (the model's own) or the path of a file");
   s.flag("Shuffle", o.shuffle,
          "Each pass over the files in an order of its own; else as they stand there");
   s.choice("Over Long", o.over_long,

@@ -10,7 +10,7 @@ namespace taper {
 namespace {
 
 using detail::JsonLine;
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr const char* kForms =
     "a pair is 'prompt' (or 'messages') with 'chosen' and 'rejected', 'chosen' and 'rejected' as "
@@ -39,13 +39,14 @@ SftItem read_chat(const JsonLine& line, const char* key) {
   SftItem item;
   item.line = line.number;
   item.form = PromptForm::kMessages;
-  item.messages = detail::read_messages(line, chat, key, "a list of messages");
-  if (item.messages.back().role != "assistant")
+  item.chat = detail::read_chat(line, chat, key, "a list of messages");
+  const ChatMessage& last = item.chat.messages.back();
+  if (last.role != "assistant")
     line.fail(std::string("'") + key + "' does not end with a message of the assistant");
-  if (item.messages.back().content.empty())
+  if (last.content.empty())
     line.fail(std::string("'") + key +
               "' ends with an empty message (there is nothing to judge); remove the line");
-  item.first_answer = item.messages.size() - 1;
+  item.first_answer = item.chat.messages.size() - 1;
   return item;
 }
 
@@ -59,13 +60,8 @@ SftItem read_ids(const JsonLine& line, const char* key) {
 }
 
 bool is_same(const SftItem& a, const SftItem& b) {
-  const auto same = [](const ChatMessage& x, const ChatMessage& y) {
-    return x.role == y.role && x.content == y.content;
-  };
   return a.prompt == b.prompt && a.response == b.response && a.prompt_tokens == b.prompt_tokens &&
-         a.response_tokens == b.response_tokens &&
-         std::equal(a.messages.begin(), a.messages.end(), b.messages.begin(), b.messages.end(),
-                    same);
+         a.response_tokens == b.response_tokens && a.chat == b.chat;
 }
 
 double read_margin(const JsonLine& line) {

@@ -9,7 +9,7 @@ namespace taper {
 namespace {
 
 using detail::JsonLine;
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr const char* kMessages = "a list of messages";
 constexpr const char* kTextOrMessages = "a text or a list of messages";
@@ -47,8 +47,8 @@ void read_prompt(const JsonLine& line, PromptItem& item) {
     item.text = prompt->get<std::string>();
   } else if (prompt || messages) {
     item.form = PromptForm::kMessages;
-    item.messages = prompt ? detail::read_messages(line, *prompt, "prompt", kTextOrMessages)
-                           : detail::read_messages(line, *messages, "messages", kMessages);
+    item.chat = prompt ? detail::read_chat(line, *prompt, "prompt", kTextOrMessages)
+                       : detail::read_chat(line, *messages, "messages", kMessages);
   } else if (prompt_tokens) {
     item.form = PromptForm::kTokens;
     item.tokens = detail::read_tokens(line, *prompt_tokens, "prompt_tokens");

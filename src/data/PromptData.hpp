@@ -15,7 +15,7 @@ enum class PromptForm { kText, kMessages, kTokens };
 struct PromptItem {
   PromptForm form = PromptForm::kText;
   std::string text;
-  std::vector<ChatMessage> messages;
+  Chat chat;
   std::vector<int> tokens;
   std::vector<int> response;  // that followed the prompt, as ids: lines of `taper generate` have it
   std::string data_source;    // names the verifier; may be empty
@@ -26,8 +26,9 @@ struct PromptItem {
 
 // A file of prompts, JSONL, the same for all commands (doc/data.md). Each line has its prompt in
 // exactly one form: "prompt" (a text, or chat messages as verl has them), "messages" (a list of
-// {"role", "content"}) or token ids, which are "prompt_tokens" with the response's ids in "tokens"
-// beside them, or "tokens" alone. "data_source" and "ground_truth" or "reward_model":
+// {"role", "content"}; "tools" may be beside it) or token ids, which are "prompt_tokens" with the
+// response's ids in "tokens" beside them, or "tokens" alone. "data_source" and "ground_truth" or
+// "reward_model":
 // {"ground_truth": ...} and "extra_info" are optional, others are ignored. Lines of white space are
 // skipped. Errors name file and line.
 std::vector<PromptItem> read_prompt_data(const std::filesystem::path& file);

@@ -12,7 +12,7 @@ namespace {
 // The template knows what is wrong with a chat, but not where it stands.
 std::string render(const ChatTemplate& chat, const PromptItem& item, const std::string& where) {
   try {
-    return chat.render(item.messages, AddGenerationPrompt::kYes);
+    return chat.render(item.chat, AddGenerationPrompt::kYes);
   } catch (const Error& error) {
     TAPER_FAIL(error.code(), where << ": " << error.what());
   }
@@ -38,11 +38,7 @@ std::vector<std::int32_t> PromptEncoder::encode(const PromptItem& item, const st
   if (item.form == PromptForm::kText) {
     ids = files_->tokenizer().encode(item.text, AddSpecial::kYes);
   } else if (item.form == PromptForm::kMessages) {
-    if (!template_) {
-      ChatTemplateOptions options;
-      options.family = chat_template_;
-      template_ = ChatTemplate::from_model_directory(files_->directory, options);
-    }
+    if (!template_) template_ = ChatTemplate::of_model(files_->directory, chat_template_);
     ids = files_->tokenizer().encode(render(*template_, item, where), AddSpecial::kNo);
   }
   TAPER_VALIDATE(!ids.empty(),

@@ -19,7 +19,7 @@ void require_known_ids(std::span<const int> ids, const ModelFiles& files, const 
 // Prompts of any form as token ids of one model.
 class PromptEncoder {
  public:
-  // chat_template: "auto" or a family (ChatTemplateOptions). It is looked up at the first chat.
+  // chat_template: "auto" or a file (ChatTemplate::of_model). It is looked up at the first chat.
   PromptEncoder(const ModelFiles& files, std::string chat_template)
       : files_(&files), chat_template_(std::move(chat_template)) {}
 

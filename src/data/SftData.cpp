@@ -9,7 +9,7 @@ namespace taper {
 namespace {
 
 using detail::JsonLine;
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr const char* kForms =
     "an example is 'messages', 'prompt' with 'response' (or 'completion'), or 'prompt_tokens' with "
@@ -31,9 +31,9 @@ SftItem read_pair(const JsonLine& line, const json& prompt) {
 
 void read_chat(const JsonLine& line, const json& messages, SftItem& item) {
   item.form = PromptForm::kMessages;
-  item.messages = detail::read_messages(line, messages, "messages", "a list of messages");
+  item.chat = detail::read_chat(line, messages, "messages", "a list of messages");
   const bool answers =
-      std::any_of(item.messages.begin(), item.messages.end(),
+      std::any_of(item.chat.messages.begin(), item.chat.messages.end(),
                   [](const ChatMessage& message) { return message.role == "assistant"; });
   if (!answers)
     line.fail(

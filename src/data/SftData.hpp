@@ -15,9 +15,9 @@ namespace taper {
 // forms.
 struct SftItem {
   PromptForm form = PromptForm::kText;
-  std::string prompt, response;       // kText
-  std::vector<ChatMessage> messages;  // kMessages
-  std::size_t first_answer = 0;       // of them: what the assistant says before is context
+  std::string prompt, response;  // kText
+  Chat chat;                     // kMessages
+  std::size_t first_answer = 0;  // of its messages: what the assistant says before is context
   std::vector<int> prompt_tokens, response_tokens;  // kTokens
   int line = 0;                                     // in the file, from 1
 };

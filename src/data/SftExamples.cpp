@@ -16,7 +16,7 @@ namespace {
 
 RenderedChat render(const ChatTemplate& chat, const SftItem& item, const std::string& where) {
   try {
-    return chat.render_with_answers(item.messages, AddGenerationPrompt::kNo);
+    return chat.render_with_answers(item.chat);
   } catch (const Error& error) {
     TAPER_FAIL(error.code(), where << ": " << error.what());
   }
@@ -25,7 +25,7 @@ RenderedChat render(const ChatTemplate& chat, const SftItem& item, const std::st
 // Messages of the assistant before `message`.
 std::size_t answers_before(const SftItem& item, std::size_t message) {
   return static_cast<std::size_t>(std::count_if(
-      item.messages.begin(), item.messages.begin() + static_cast<std::ptrdiff_t>(message),
+      item.chat.messages.begin(), item.chat.messages.begin() + static_cast<std::ptrdiff_t>(message),
       [](const ChatMessage& m) { return m.role == "assistant"; }));
 }
 
@@ -94,14 +94,7 @@ TokenExample pair_example(std::vector<std::int32_t> prompt,
 }
 
 const ChatTemplate& SftEncoder::chat_template() {
-  if (!template_) {
-    ChatTemplateOptions options;
-    options.family = chat_template_;
-    template_ = ChatTemplate::from_model_directory(files_->directory, options);
-    TAPER_VALIDATE(template_->family() != "plain",
-                   "Data/Chat Template is plain (it marks no end of an answer, so none could be "
-                   "learned); name another family, or give 'prompt' and 'response' as texts");
-  }
+  if (!template_) template_ = ChatTemplate::of_model(files_->directory, chat_template_);
   return *template_;
 }
 

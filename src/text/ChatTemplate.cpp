@@ -1,266 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/ChatTemplate.hpp"
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
-#include "base/Text.hpp"
 #include "base/TextFile.hpp"
-#include "base/Utf8.hpp"
+#include "text/detail/Jinja.hpp"
 
 namespace taper {
 namespace {
 
-using Messages = std::span<const ChatMessage>;
+using nlohmann::ordered_json;
 
-// FNV-1a of the template texts, less one newline at the end (which Jinja drops too), of these
-// published models: SmolLM2-Instruct, generic ChatML, Qwen2-Instruct, Qwen2.5-Instruct, Qwen2.5,
-// Qwen2.5-Math-Instruct, Qwen3, Llama-2-chat (two spellings), Meta-Llama-3-Instruct,
-// Llama-3.1-Instruct; and of data/tokenizer.
-const std::map<std::uint64_t, std::string>& known_templates() {
-  static const std::map<std::uint64_t, std::string> known = {
-      {0xb17d244bb3736773, "taper"},        {0x45ec583d4d25bc3a, "smollm2"},
-      {0x88bf4138d5c826f0, "chatml"},       {0x8a87094e0e1e24c5, "qwen2"},
-      {0xe642ce246d7f2e3d, "qwen2.5"},      {0x16bc91fc7006a16d, "qwen2.5-base"},
-      {0xfbed2ee177a43d8d, "qwen2.5-math"}, {0x2bfdb7aa9754484e, "qwen3"},
-      {0xf344eecf1bd3a427, "llama2"},       {0x3e8b632df301bf05, "llama2"},
-      {0x0e60067a5537498e, "llama3"},       {0xcc0368e1ffb6b958, "llama3.1"}};
-  return known;
-}
-
-// ChatML families by the system message they put first where there is none.
-const std::map<std::string, std::string>& chatml_defaults() {
-  static const std::map<std::string, std::string> defaults = {
-      {"chatml", ""},
-      {"qwen2", "You are a helpful assistant."},
-      {"qwen2.5", "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."},
-      {"qwen2.5-base", "You are a helpful assistant."},
-      {"qwen2.5-math", "Please reason step by step, and put your final answer within \\boxed{}."},
-      {"smollm2", "You are a helpful AI assistant named SmolLM, trained by Hugging Face"}};
-  return defaults;
-}
-
-const std::vector<std::string>& all_families() {
-  static const std::vector<std::string> families = {
-      "auto",  "plain",   "chatml", "qwen2",  "qwen2.5",  "qwen2.5-base", "qwen2.5-math",
-      "qwen3", "smollm2", "llama2", "llama3", "llama3.1", "taper"};
-  return families;
-}
-
-std::string ways_out() {
-  return "set the chat template option to one of the families (" + join(all_families()) +
-         "), to 'plain' with prefixes and suffixes for each role, or give prompts as text";
-}
-
-// Without the characters at both ends that Python's str.strip() removes.
-std::string strip(std::string_view text) {
-  const auto blank = [](char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); };
-  std::size_t begin = 0, end = text.size();
-  while (begin < end) {
-    const CodePoint c = read_utf8(text, begin);
-    if (!blank(c.value)) break;
-    begin += c.bytes;
-  }
-  while (end > begin) {
-    std::size_t last = end - 1;
-    while (last > begin && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
-    if (!blank(read_utf8(text, last).value)) break;
-    end = last;
-  }
-  return std::string(text.substr(begin, end - begin));
-}
-
-std::string strip_newlines_left(std::string_view text) {
-  const auto begin = text.find_first_not_of('\n');
-  return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin));
-}
-
-std::string strip_newlines(std::string_view text) {
-  const auto end = text.find_last_not_of('\n');
-  return end == std::string_view::npos ? std::string()
-                                       : strip_newlines_left(text.substr(0, end + 1));
-}
-
-// A chat being rendered.
-class ChatText {
- public:
-  void add(std::string_view text) { chat_.text += text; }
-  // A turn: what stands before its content, the content, and what ends it, which an assistant says
-  // too.
-  void add_turn(bool is_answer, std::string_view before, std::string_view content,
-                std::string_view end) {
-    add(before);
-    const std::size_t begin = chat_.text.size();
-    add(content);
-    add(end);
-    if (is_answer) chat_.answers.push_back({begin, chat_.text.size()});
-  }
-  RenderedChat finish() { return std::move(chat_); }
-
- private:
-  RenderedChat chat_;
-};
-
-constexpr std::string_view kAssistant = "assistant";
-
-void add_chatml_turn(ChatText& text, const std::string& role, const std::string& content) {
-  text.add_turn(role == kAssistant, "<|im_start|>" + role + "\n", content, "<|im_end|>");
-  text.add("\n");
-}
-
-RenderedChat render_chatml(Messages messages, const std::string& default_system,
-                           AddGenerationPrompt add) {
-  ChatText text;
-  if (messages.front().role != "system" && !default_system.empty())
-    add_chatml_turn(text, "system", default_system);
-  for (const auto& message : messages) add_chatml_turn(text, message.role, message.content);
-  if (add == AddGenerationPrompt::kYes) text.add("<|im_start|>assistant\n");
-  return text.finish();
-}
-
-// An assistant message of Qwen3: earlier turns lose their reasoning, the one behind the last
-// question shows it.
-std::string qwen3_answer(const std::string& message, bool behind_last_query, bool last) {
-  std::string content = message, reasoning;
-  const auto first_close = message.find("</think>");
-  if (first_close != std::string::npos) {
-    content = strip_newlines_left(std::string_view(message).substr(message.rfind("</think>") + 8));
-    std::string before = message.substr(0, first_close);
-    before.erase(before.find_last_not_of('\n') + 1);
-    const auto open = before.rfind("<think>");
-    reasoning = strip_newlines_left(open == std::string::npos ? before : before.substr(open + 7));
-  }
-  if (behind_last_query && (last || !reasoning.empty()))
-    content =
-        "<think>\n" + strip_newlines(reasoning) + "\n</think>\n\n" + strip_newlines_left(content);
-  return content;
-}
-
-RenderedChat render_qwen3(Messages messages, AddGenerationPrompt add) {
-  const auto is_query = [](const ChatMessage& m) {
-    return m.role == "user" &&
-           !(m.content.starts_with("<tool_response>") && m.content.ends_with("</tool_response>"));
-  };
-  std::size_t last_query = messages.size() - 1;
-  for (std::size_t i = messages.size(); i-- > 0;) {
-    if (!is_query(messages[i])) continue;
-    last_query = i;
-    break;
-  }
-  ChatText text;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const auto& [role, content] = messages[i];
-    const bool is_last = i + 1 == messages.size();
-    add_chatml_turn(text, role,
-                    role == kAssistant ? qwen3_answer(content, i > last_query, is_last) : content);
-  }
-  if (add == AddGenerationPrompt::kYes) text.add("<|im_start|>assistant\n");
-  return text.finish();
-}
-
-// The system message stands inside the first user message; there is no generation prompt of its
-// own.
-RenderedChat render_llama2(Messages messages, const std::string& bos, const std::string& eos) {
-  std::optional<std::string> system;
-  if (messages.front().role == "system") {
-    system = messages.front().content;
-    messages = messages.subspan(1);
-  }
-  ChatText text;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const bool user = messages[i].role == "user";
-    TAPER_VALIDATE(user == (i % 2 == 0),
-                   "message " << i << " behind the system message is from '" << messages[i].role
-                              << "' (the Llama-2 template wants user and assistant in turns)");
-    std::string content = messages[i].content;
-    if (i == 0 && system) content = "<<SYS>>\n" + *system + "\n<</SYS>>\n\n" + content;
-    if (user)
-      text.add(bos + "[INST] " + strip(content) + " [/INST]");
-    else if (messages[i].role == kAssistant)
-      text.add_turn(true, "", " " + strip(content) + " ", eos);
-  }
-  return text.finish();
-}
-
-void add_llama3_turn(ChatText& text, const std::string& role, const std::string& content) {
-  text.add_turn(role == kAssistant, "<|start_header_id|>" + role + "<|end_header_id|>\n\n", content,
-                "<|eot_id|>");
-}
-
-RenderedChat render_llama3(Messages messages, const std::string& bos, bool dated,
-                           AddGenerationPrompt add) {
-  ChatText text;
-  text.add(bos);
-  if (dated) {  // Llama-3.1 always has a system turn, with the date its template gives by default
-    const bool has_system = messages.front().role == "system";
-    add_llama3_turn(text, "system",
-                    "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n" +
-                        (has_system ? strip(messages.front().content) : ""));
-    if (has_system) messages = messages.subspan(1);
-  }
-  for (const auto& message : messages) add_llama3_turn(text, message.role, strip(message.content));
-  if (add == AddGenerationPrompt::kYes)
-    text.add("<|start_header_id|>assistant<|end_header_id|>\n\n");
-  return text.finish();
-}
-
-RenderedChat render_plain(Messages messages, const ChatTemplateOptions& o,
-                          AddGenerationPrompt add) {
-  ChatText text;
-  text.add(o.start);
-  for (const auto& [role, content] : messages) {
-    if (role == "system")
-      text.add_turn(false, o.system_prefix, content, o.system_suffix);
-    else if (role == "user")
-      text.add_turn(false, o.user_prefix, content, o.user_suffix);
-    else
-      text.add_turn(true, o.assistant_prefix, content, o.assistant_suffix);
-  }
-  if (add == AddGenerationPrompt::kYes) text.add(o.assistant_prefix);
-  return text.finish();
-}
-
-RenderedChat render_taper(Messages messages, AddGenerationPrompt add) {
-  ChatTemplateOptions o;
-  o.start = "<|bos|>";
-  o.system_prefix = "<|system|>";
-  o.user_prefix = "<|user|>";
-  o.assistant_prefix = "<|assistant|>";
-  o.assistant_suffix = "<|eos|>";
-  return render_plain(messages, o, add);
-}
-
-void check_messages(Messages messages) {
-  TAPER_VALIDATE(!messages.empty(),
-                 "a chat without messages cannot be rendered (give at least one)");
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const auto& role = messages[i].role;
-    TAPER_VALIDATE(role == "system" || role == "user" || role == "assistant",
-                   "message " << i << " has role '" << role
-                              << "' (only system, user and assistant are supported)");
-  }
-}
+constexpr const char* kWaysOut =
+    "name a file with a template as the chat template option (data/chat_templates has some), or "
+    "give prompts as text";
 
 std::optional<std::string> read_if_there(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) return std::nullopt;
   return read_text_file(path);
 }
 
-// A token of tokenizer_config.json: a string or an object with its content.
-std::string read_token(const nlohmann::json& config, const char* key) {
-  const auto found = config.find(key);
-  if (found == config.end()) return {};
-  if (found->is_string()) return found->get<std::string>();
-  if (found->is_object() && found->contains("content") && found->at("content").is_string())
-    return found->at("content").get<std::string>();
-  return {};
+ordered_json read_tokenizer_config(const std::filesystem::path& path) {
+  auto config = ordered_json::parse(read_if_there(path).value_or("{}"), nullptr, false);
+  TAPER_VALIDATE(config.is_object(), path_text(path) << ": not a JSON object (is the file whole?)");
+  return config;
 }
 
-// The template: a string, or a list of named ones of which "default" counts. path: of the file.
-std::optional<std::string> read_template(const nlohmann::json& config,
+// Those that are a text or an object with its content.
+std::map<std::string, std::string> read_special_tokens(const ordered_json& config) {
+  std::map<std::string, std::string> tokens;
+  for (const auto& [key, value] : config.items()) {
+    if (!key.ends_with("_token")) continue;
+    if (value.is_string()) tokens[key] = value.get<std::string>();
+    if (value.is_object() && value.contains("content") && value.at("content").is_string())
+      tokens[key] = value.at("content").get<std::string>();
+  }
+  return tokens;
+}
+
+std::optional<std::string> read_template(const ordered_json& config,
                                          const std::filesystem::path& path) {
   const auto found = config.find("chat_template");
   if (found == config.end()) return std::nullopt;
@@ -273,94 +55,159 @@ std::optional<std::string> read_template(const nlohmann::json& config,
     TAPER_VALIDATE(is_text("name") && is_text("template"),
                    path_text(path) << ": an entry of 'chat_template' has no text as 'name' and "
                                       "'template' (of a list each has both); "
-                                   << ways_out());
+                                   << kWaysOut);
     if (entry.at("name") == "default") return entry.at("template").get<std::string>();
   }
   return std::nullopt;
 }
 
+ordered_json as_json(const ChatMessage& message) {
+  ordered_json object = {{"role", message.role}, {"content", message.content}};
+  if (!message.other.empty()) object.update(ordered_json::parse(message.other));
+  return object;
+}
+
+Chat first_messages(const Chat& chat, std::size_t count) {
+  return {{chat.messages.begin(), chat.messages.begin() + static_cast<std::ptrdiff_t>(count)},
+          chat.tools};
+}
+
+std::string_view without_blanks_at_end(std::string_view text) {
+  const auto last = text.find_last_not_of(" \t\r\n");
+  return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+}
+
+// A word that is not in the text.
+std::string foreign_word(const std::string& text) {
+  std::string word = "TaperAnswer";
+  while (text.find(word) != std::string::npos) word += 'x';
+  return word;
+}
+
+// What surrounds the content of one message.
+struct Frame {
+  std::string before, after;
+};
+
+// Finds answers in a rendered chat. A template is a program: where it puts an answer shows only
+// in what it renders of parts of the chat, and of the chat with a word in place of the answer.
+class AnswerFinder {
+ public:
+  AnswerFinder(const ChatTemplate& chat_template, const Chat& chat, const std::string& text)
+      : template_(chat_template), chat_(chat), text_(text), word_(foreign_word(text)) {}
+
+  std::optional<RenderedChat::Part> find(std::size_t message) const {
+    const auto prompt = render(first_messages(chat_, message), AddGenerationPrompt::kYes);
+    const auto turn = frame_of(first_messages(chat_, message + 1), message);
+    const auto whole = frame_of(chat_, message);
+    const auto begin = begin_of(prompt, whole);
+    const auto end = end_of(turn, whole, message);
+    if (!begin || !end || *end < *begin) return std::nullopt;
+    return RenderedChat::Part{*begin, *end};
+  }
+
+ private:
+  // Some templates refuse parts of a chat.
+  std::optional<std::string> render(const Chat& chat, AddGenerationPrompt add) const {
+    if (chat.messages.empty()) return std::nullopt;
+    try {
+      return template_.render(chat, add);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  std::optional<Frame> frame_of(Chat chat, std::size_t message) const {
+    chat.messages[message].content = word_;
+    const auto text = render(chat, AddGenerationPrompt::kNo);
+    const auto place = text ? text->find(word_) : std::string::npos;
+    if (place == std::string::npos) return std::nullopt;
+    return Frame{text->substr(0, place), text->substr(place + word_.size())};
+  }
+
+  // Where generation would begin; else, as where the generation prompt opens thoughts that earlier
+  // turns have lost, where the content does.
+  std::optional<std::size_t> begin_of(const std::optional<std::string>& prompt,
+                                      const std::optional<Frame>& whole) const {
+    if (prompt && text_.starts_with(*prompt)) return prompt->size();
+    if (whole && text_.starts_with(whole->before)) return whole->before.size();
+    return std::nullopt;
+  }
+
+  // Behind the content and what ends a turn, less blanks that follow: a turn's last token is the
+  // one that ends it. Where the content is not shown (calls of tools): at the end of the turn.
+  std::optional<std::size_t> end_of(const std::optional<Frame>& turn,
+                                    const std::optional<Frame>& whole, std::size_t message) const {
+    if (turn && whole && text_.ends_with(whole->after)) {
+      const auto mark = without_blanks_at_end(turn->after);
+      if (mark.empty() || !whole->after.starts_with(mark)) return std::nullopt;
+      return text_.size() - whole->after.size() + mark.size();
+    }
+    const auto part = render(first_messages(chat_, message + 1), AddGenerationPrompt::kNo);
+    if (!part || !text_.starts_with(*part)) return std::nullopt;
+    return without_blanks_at_end(*part).size();
+  }
+
+  const ChatTemplate& template_;
+  const Chat& chat_;
+  const std::string& text_;
+  std::string word_;
+};
+
 }  // namespace
 
-std::vector<std::string> ChatTemplateOptions::problems() const {
-  for (const auto& known : all_families())
-    if (known == family) return {};
-  const auto similar = nearest(family, all_families());
-  return {"unknown chat template family '" + family + "' (known: " + join(all_families()) + ")" +
-          (similar.empty() ? "" : "; did you mean '" + similar + "'?")};
-}
+ChatTemplate::ChatTemplate(const std::string& jinja,
+                           std::map<std::string, std::string> special_tokens,
+                           const std::string& where)
+    : jinja_(std::make_shared<const detail::Jinja>(jinja, where)),
+      special_tokens_(std::move(special_tokens)),
+      where_(where) {}
 
-ChatTemplate ChatTemplate::from_options(const ChatTemplateOptions& options, std::string bos_token,
-                                        std::string eos_token) {
-  const auto problems = options.problems();
-  TAPER_VALIDATE(problems.empty(), join(problems, "; "));
-  TAPER_VALIDATE(
-      options.family != "auto",
-      "the chat template cannot be recognised without a model directory; " << ways_out());
-  ChatTemplate result;
-  result.options_ = options;
-  result.bos_token_ = std::move(bos_token);
-  result.eos_token_ = std::move(eos_token);
-  return result;
-}
-
-ChatTemplate ChatTemplate::from_text(std::string_view jinja, std::string bos_token,
-                                     const std::string& where) {
-  if (jinja.ends_with('\n')) jinja.remove_suffix(1);
-  ChatTemplateOptions options;
-  options.family = family_of_hash(fnv1a(jinja));
-  TAPER_VALIDATE(!options.family.empty(), where << ": the chat template is not one of those known "
-                                                   "(templates are recognised by their text, "
-                                                   "not run); "
-                                                << ways_out());
-  return from_options(options, std::move(bos_token));
-}
-
-std::string ChatTemplate::family_of_hash(std::uint64_t hash) {
-  const auto found = known_templates().find(hash);
-  return found == known_templates().end() ? std::string() : found->second;
-}
-
-ChatTemplate ChatTemplate::from_model_directory(const std::filesystem::path& directory,
-                                                const ChatTemplateOptions& options) {
+ChatTemplate ChatTemplate::of_model(const std::filesystem::path& directory,
+                                    const std::string& choice) {
   const auto config_path = directory / "tokenizer_config.json";
-  const auto config_text = read_if_there(config_path);
-  const auto config = nlohmann::json::parse(config_text.value_or("{}"), nullptr, false);
-  TAPER_VALIDATE(config.is_object(), path_text(config_path)
-                                         << ": not a JSON object (is the file whole?)");
-  const auto bos = read_token(config, "bos_token"), eos = read_token(config, "eos_token");
-  if (options.family != "auto") return from_options(options, bos, eos);
-  auto where = directory / "chat_template.jinja";
+  const auto config = read_tokenizer_config(config_path);
+  auto where = choice == "auto" ? directory / "chat_template.jinja" : std::filesystem::path(choice);
   auto text = read_if_there(where);
-  if (!text) {
+  if (choice == "auto" && !text) {
     where = config_path;
     text = read_template(config, config_path);
+    TAPER_VALIDATE(text, path_text(directory)
+                             << ": no chat template (neither chat_template.jinja nor the key in "
+                                "tokenizer_config.json); "
+                             << kWaysOut);
   }
-  TAPER_VALIDATE(text, path_text(directory)
-                           << ": no chat template (neither chat_template.jinja nor the key in "
-                              "tokenizer_config.json); "
-                           << ways_out());
-  auto result = from_text(*text, bos, path_text(where));
-  result.eos_token_ = eos;
-  return result;
+  TAPER_VALIDATE(text, "the chat template is '"
+                           << choice << "' (neither auto nor a file that is there); " << kWaysOut);
+  return ChatTemplate(*text, read_special_tokens(config), path_text(where));
 }
 
-std::string ChatTemplate::render(std::span<const ChatMessage> messages,
-                                 AddGenerationPrompt add) const {
-  return render_with_answers(messages, add).text;
+std::string ChatTemplate::render(const Chat& chat, AddGenerationPrompt add) const {
+  TAPER_VALIDATE(!chat.messages.empty(),
+                 "a chat without messages cannot be rendered (give at least one)");
+  ordered_json variables = ordered_json::object();
+  for (const auto& [name, token] : special_tokens_) variables[name] = token;
+  for (const ChatMessage& message : chat.messages)
+    variables["messages"].push_back(as_json(message));
+  variables["tools"] = chat.tools.empty() ? ordered_json() : ordered_json::parse(chat.tools);
+  variables["add_generation_prompt"] = add == AddGenerationPrompt::kYes;
+  return jinja_->render(variables);
 }
 
-RenderedChat ChatTemplate::render_with_answers(std::span<const ChatMessage> messages,
-                                               AddGenerationPrompt add) const {
-  check_messages(messages);
-  const auto& family = options_.family;
-  if (const auto chatml = chatml_defaults().find(family); chatml != chatml_defaults().end())
-    return render_chatml(messages, chatml->second, add);
-  if (family == "qwen3") return render_qwen3(messages, add);
-  if (family == "llama2") return render_llama2(messages, bos_token_, eos_token_);
-  if (family == "llama3" || family == "llama3.1")
-    return render_llama3(messages, bos_token_, family == "llama3.1", add);
-  if (family == "taper") return render_taper(messages, add);
-  return render_plain(messages, options_, add);
+RenderedChat ChatTemplate::render_with_answers(const Chat& chat) const {
+  RenderedChat rendered{render(chat, AddGenerationPrompt::kNo), {}};
+  const AnswerFinder finder(*this, chat, rendered.text);
+  for (std::size_t i = 0; i < chat.messages.size(); ++i) {
+    if (chat.messages[i].role != "assistant") continue;
+    const auto part = finder.find(i);
+    TAPER_VALIDATE(part, "what the assistant says in message "
+                             << i << " cannot be told from what surrounds it (the chat template "
+                             << where_
+                             << " marks no end of an answer, or changes what came before); give "
+                                "'prompt' and 'response' as texts");
+    rendered.answers.push_back(*part);
+  }
+  return rendered;
 }
 
 }  // namespace taper

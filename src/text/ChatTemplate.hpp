@@ -2,18 +2,32 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <span>
+#include <map>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace taper {
+namespace detail {
+class Jinja;
+}
 
 struct ChatMessage {
-  std::string role;  // "system", "user" or "assistant"
-  std::string content;
+  std::string role;     // "system", "user", "assistant", "tool", ...
+  std::string content;  // "" also where an assistant only calls tools
+  // What else the message has ("tool_calls", "name", ...), as the text of a JSON object; "" for
+  // none.
+  std::string other = {};
+
+  bool operator==(const ChatMessage&) const = default;
+};
+
+struct Chat {
+  std::vector<ChatMessage> messages;
+  std::string tools = {};  // that the assistant may call, as the text of a JSON list; "" for none
+
+  bool operator==(const Chat&) const = default;
 };
 
 enum class AddGenerationPrompt { kNo, kYes };
@@ -24,58 +38,37 @@ struct RenderedChat {
     std::size_t begin = 0, end = 0;  // bytes [begin, end)
   };
   std::string text;
-  // One per message of the assistant: what it says behind the generation prompt, the token that
-  // ends its turn included (where the template has one).
+  // One per message of the assistant: what it says after the generation prompt, up to and including
+  // the token that ends its turn.
   std::vector<Part> answers;
 };
 
-// How messages become text. Templates of Hugging Face directories are Jinja programs, which are not
-// run: known ones are recognised by their text, others are named here by the user.
-struct ChatTemplateOptions {
-  // "auto" (recognise the model's), "plain" (the prefixes and suffixes below) or a family: chatml,
-  // qwen2, qwen2.5, qwen2.5-base, qwen2.5-math, qwen3, smollm2, llama2, llama3, llama3.1, taper.
-  std::string family = "auto";
-  // For "plain". Text before the first message, and around the messages of each role. The
-  // generation prompt is assistant_prefix.
-  std::string start;
-  std::string system_prefix, system_suffix;
-  std::string user_prefix, user_suffix;
-  std::string assistant_prefix, assistant_suffix;
-
-  std::vector<std::string> problems() const;
-};
-
-// Renders as transformers' apply_chat_template does for messages without tools. Encode the result
-// with AddSpecial::kNo: the templates write their special tokens themselves.
+// How chats become text: a Jinja program, run as transformers' apply_chat_template runs it. Encode
+// the result with AddSpecial::kNo: templates write their special tokens themselves.
 class ChatTemplate {
  public:
-  // Reads chat_template.jinja or tokenizer_config.json of a model directory. A template that is not
-  // known, or none at all, is an Error that names the ways out.
-  static ChatTemplate from_model_directory(const std::filesystem::path& directory,
-                                           const ChatTemplateOptions& options = {});
-  // where stands for the file in messages.
-  static ChatTemplate from_text(std::string_view jinja, std::string bos_token,
-                                const std::string& where);
-  // A family by name, or "plain". The llama families put bos_token and eos_token into the text.
-  static ChatTemplate from_options(const ChatTemplateOptions& options, std::string bos_token = "",
-                                   std::string eos_token = "");
+  // choice: "auto", which is chat_template.jinja of the model's directory, else the key
+  // chat_template of its tokenizer_config.json (of a list the one named "default"), or the path of
+  // a file with a template. Special tokens are those of tokenizer_config.json. Throws Error that
+  // names the file and the ways out.
+  static ChatTemplate of_model(const std::filesystem::path& directory,
+                               const std::string& choice = "auto");
+  // special_tokens: by the names that templates use, such as bos_token. `where` names the template
+  // in errors.
+  ChatTemplate(const std::string& jinja, std::map<std::string, std::string> special_tokens,
+               const std::string& where);
 
-  // The family of a published template by the FNV-1a hash of its text less one newline at the end;
-  // "" where unknown.
-  static std::string family_of_hash(std::uint64_t hash);
+  // Throws Error with what the template raises, and for a chat without messages.
+  std::string render(const Chat& chat, AddGenerationPrompt add_generation_prompt) const;
 
-  std::string render(std::span<const ChatMessage> messages,
-                     AddGenerationPrompt add_generation_prompt) const;
-  RenderedChat render_with_answers(std::span<const ChatMessage> messages,
-                                   AddGenerationPrompt add_generation_prompt) const;
-
-  const std::string& family() const { return options_.family; }
+  // The whole chat without generation prompt. Throws Error also where an answer cannot be told from
+  // what surrounds it, or nothing marks its end.
+  RenderedChat render_with_answers(const Chat& chat) const;
 
  private:
-  ChatTemplate() = default;
-
-  ChatTemplateOptions options_;
-  std::string bos_token_, eos_token_;
+  std::shared_ptr<const detail::Jinja> jinja_;
+  std::map<std::string, std::string> special_tokens_;
+  std::string where_;
 };
 
 }  // namespace taper

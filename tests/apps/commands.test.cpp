@@ -13,6 +13,7 @@ using namespace taper::commands;
 namespace {
 
 constexpr const char* kLine = "{\"tokens\": [5, 9, 7]}\n";
+const std::string kChatMl = "--chat-template " TAPER_DATA_DIR "/chat_templates/chatml.jinja ";
 
 void edit_config(const fs::path& model, const char* key, const Json& value) {
   Json config = read_json_file(model / "config.json");
@@ -49,7 +50,7 @@ TEST_CASE("responses are scored as they were written, with the bits of their gen
   for (const std::string type : {"", "--dtype f32"}) {
     const Outcome generation =
         run("generate --model " + model + " --prompts " + scratch / "in.jsonl" + " --output " +
-            responses + " --max-new-tokens 12 --samples 3 --chat-template chatml " + type);
+            responses + " --max-new-tokens 12 --samples 3 " + kChatMl + type);
     INFO(generation.text);
     REQUIRE(generation.code == 0);
     const Outcome outcome = run("score --model " + model + " --input " + responses + " --output " +
@@ -79,7 +80,7 @@ TEST_CASE("responses come in input order with text, log-probs and finish") {
   spill(scratch / "in.jsonl",
         "{\"prompt\": \"12+34=\"}\n{\"tokens\": [5, 9, 7]}\n"
         "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}\n");
-  const std::string options = "--samples 2 --seed 3 --chat-template chatml";
+  const std::string options = "--samples 2 --seed 3 " + kChatMl;
   const Outcome outcome = run(scratch.generate(options));
   INFO(outcome.text);
   REQUIRE(outcome.code == 0);
@@ -101,7 +102,7 @@ TEST_CASE("responses come in input order with text, log-probs and finish") {
   const std::string before = slurp(scratch / "out.jsonl");
   REQUIRE(run(scratch.generate(options)).code == 0);
   CHECK(slurp(scratch / "out.jsonl") == before);
-  REQUIRE(run(scratch.generate("--samples 2 --seed 4 --chat-template chatml")).code == 0);
+  REQUIRE(run(scratch.generate("--samples 2 --seed 4 " + kChatMl)).code == 0);
   CHECK(slurp(scratch / "out.jsonl") != before);
 }
 

@@ -45,12 +45,12 @@ TEST_CASE("pairs in all their forms") {
   CHECK(items[1].line == 3);
   for (const int i : {2, 3, 4}) {
     INFO(i);
-    REQUIRE(items[i].chosen.messages.size() == 2);
+    REQUIRE(items[i].chosen.chat.messages.size() == 2);
     CHECK(items[i].chosen.form == PromptForm::kMessages);
-    CHECK(items[i].chosen.messages[0].content == "q");
-    CHECK(items[i].chosen.messages[1].content == "a");
+    CHECK(items[i].chosen.chat.messages[0].content == "q");
+    CHECK(items[i].chosen.chat.messages[1].content == "a");
     CHECK(items[i].chosen.first_answer == 1);
-    CHECK(items[i].rejected.messages[1].content == "b");
+    CHECK(items[i].rejected.chat.messages[1].content == "b");
   }
   CHECK(items[5].chosen.prompt_tokens == std::vector<int>{1, 2});
   CHECK(items[5].chosen.response_tokens == std::vector<int>{3});

@@ -26,8 +26,8 @@ TEST_CASE("prompt data in both forms of verl") {
   CHECK(items[0].data_source == "sum");
   CHECK(items[0].ground_truth == "2");
   CHECK(items[1].form == PromptForm::kMessages);
-  REQUIRE(items[1].messages.size() == 2);
-  CHECK(items[1].messages[1].content == "q\n");
+  REQUIRE(items[1].chat.messages.size() == 2);
+  CHECK(items[1].chat.messages[1].content == "q\n");
   CHECK(items[1].ground_truth == "72");
   CHECK(items[1].line == 3);
   CHECK(items[2].ground_truth == R"(["1","2"])");
@@ -40,7 +40,7 @@ TEST_CASE("prompts as messages and as token ids") {
   const auto items = read_prompt_data(file.path());
   REQUIRE(items.size() == 3);
   CHECK(items[0].text == "x");
-  CHECK(items[1].messages[0].role == "user");
+  CHECK(items[1].chat.messages[0].role == "user");
   CHECK(items[2].form == PromptForm::kTokens);
   CHECK(items[2].tokens == std::vector<int>{1, 2, 3});
   CHECK(items[2].response.empty());

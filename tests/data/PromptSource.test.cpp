@@ -121,7 +121,7 @@ TEST_CASE("chats are rendered, and what is missing is named") {
     const TextFile file(
         R"({"prompt": [{"role": "user", "content": "1+1="}], "ground_truth": "2"})");
     DataOptions options = from_file(file.path());
-    options.chat_template = "chatml";
+    options.chat_template = TAPER_DATA_DIR "/chat_templates/chatml.jinja";
     const auto prompts = PromptSource(options, model(), 200, 1).training(0, 1);
     const std::string text = model().tokenizer().decode(prompts[0].tokens, SkipSpecial::kNo);
     CHECK_THAT(text, ContainsSubstring("user\n1+1="));
@@ -187,9 +187,10 @@ TEST_CASE("chats that a template cannot render are named with file and line") {
   const TextFile file(
       "{\"prompt\": [{\"role\": \"assistant\", \"content\": \"x\"}], \"ground_truth\": \"2\"}\n");
   DataOptions options = from_file(file.path());
-  options.chat_template = "llama2";
+  options.chat_template = TAPER_GOLDEN_DIR "/text/templates/llama2.jinja";
   CHECK_THROWS_WITH(PromptSource(options, model(), 200, 1),
-                    ContainsSubstring(file.path() + ":1: message 0"));
+                    ContainsSubstring(file.path() + ":1: the chat template") &&
+                        ContainsSubstring("user and assistant must take turns"));
 }
 
 TEST_CASE("held-out prompts come from their own file") {

@@ -25,11 +25,11 @@ TEST_CASE("examples in all their forms") {
   }
   CHECK(items[1].line == 3);
   CHECK(items[2].form == PromptForm::kMessages);
-  CHECK(items[2].messages.size() == 3);
+  CHECK(items[2].chat.messages.size() == 3);
   CHECK(items[2].first_answer == 0);
-  REQUIRE(items[3].messages.size() == 4);
-  CHECK(items[3].messages.back().role == "assistant");
-  CHECK(items[3].messages.back().content == "b");
+  REQUIRE(items[3].chat.messages.size() == 4);
+  CHECK(items[3].chat.messages.back().role == "assistant");
+  CHECK(items[3].chat.messages.back().content == "b");
   CHECK(items[3].first_answer == 3);
   CHECK(items[4].form == PromptForm::kTokens);
   CHECK(items[4].prompt_tokens == std::vector<int>{1, 2});

@@ -33,8 +33,8 @@ SftItem chat(int turns) {
   SftItem item;
   item.form = PromptForm::kMessages;
   for (int i = 0; i < turns; ++i) {
-    item.messages.push_back({"user", "q" + std::to_string(i)});
-    item.messages.push_back({"assistant", "a" + std::to_string(i)});
+    item.chat.messages.push_back({"user", "q" + std::to_string(i)});
+    item.chat.messages.push_back({"assistant", "a" + std::to_string(i)});
   }
   return item;
 }
@@ -44,17 +44,19 @@ using Texts = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("of a chat all answers are learned, or the last, with the tokens that end them") {
-  SftEncoder all(model(), "taper", SftAnswers::kAll), last(model(), "taper", SftAnswers::kLast);
+  SftEncoder all(model(), "auto", SftAnswers::kAll), last(model(), "auto", SftAnswers::kLast);
   SftItem item = chat(3);
   CHECK(learned(all.encode(item, "x")) == Texts{"a0<|eos|>", "a1<|eos|>", "a2<|eos|>"});
   CHECK(learned(last.encode(item, "x")) == Texts{"a2<|eos|>"});
   item.first_answer = 5;  // a prompt of messages with a response
   CHECK(learned(all.encode(item, "x")) == Texts{"a2<|eos|>"});
-  item.messages.push_back({"user", "what stands behind the last answer is not looked at"});
+  item.chat.messages.push_back({"user", "what stands behind the last answer is not looked at"});
   const TokenExample example = all.encode(item, "x");
   CHECK(example.answers.back().end == example.length());
   // The same tokens as a rollout would have before its response.
-  const auto chatml = SftEncoder(model(), "chatml", SftAnswers::kLast).encode(chat(2), "x");
+  const auto chatml =
+      SftEncoder(model(), TAPER_DATA_DIR "/chat_templates/chatml.jinja", SftAnswers::kLast)
+          .encode(chat(2), "x");
   CHECK(learned(chatml) == Texts{"a1<|im_end|>"});
 }
 
@@ -76,15 +78,18 @@ TEST_CASE("a text that answers a text ends with the end of sequence") {
 }
 
 TEST_CASE("examples that cannot be learned are named with file and line") {
-  SftEncoder encoder(model(), "taper", SftAnswers::kAll), plain(model(), "plain", SftAnswers::kAll);
+  SftEncoder encoder(model(), "auto", SftAnswers::kAll),
+      plain(model(), TAPER_DATA_DIR "/chat_templates/plain.jinja", SftAnswers::kAll);
   SftItem ids;
   ids.form = PromptForm::kTokens;
   ids.prompt_tokens = {5};
   ids.response_tokens = {99999};
   CHECK_THROWS_MATCHES(encoder.encode(ids, "f:3"), Error,
                        MessageMatches(ContainsSubstring("f:3: token id 99999 is unknown")));
-  CHECK_THROWS_MATCHES(plain.encode(chat(1), "f:3"), Error,
-                       MessageMatches(ContainsSubstring("Data/Chat Template is plain")));
+  CHECK_THROWS_MATCHES(
+      plain.encode(chat(1), "f:3"), Error,
+      MessageMatches(ContainsSubstring("f:3: what the assistant says in message") &&
+                     ContainsSubstring("plain.jinja")));
 }
 
 TEST_CASE("what is too long is left out, cut or refused") {

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renders test conversations with transformers' apply_chat_template.
 
-    python tests/golden/make_chat.py TEMPLATES      (needs: transformers, tokenizers, jinja2)
+    python tests/golden/make_chat.py PUBLISHED      (needs: transformers, tokenizers, jinja2)
 
-TEMPLATES is a folder with the published chat template of each family as <family>.jinja (or <family>.<variant>.jinja);
-the texts themselves are not part of this tree. Writes tests/golden/text/chat_cases.json: conversations, and for each
-template its hash (FNV-1a of the text less one newline at the end) and the rendered texts, null where it raises.
+PUBLISHED is the folder share/minja/templates of the dependency minja, which holds published chat templates; they are
+not part of this tree. To them come those of tests/golden/text/templates and data/chat_templates. Writes
+tests/golden/text/chat_cases.json: chats, and for each template, by its file's name, the rendered texts, null where it
+raises. The date is the one that Taper gives to templates.
 """
+import datetime
 import json
 import pathlib
 import sys
@@ -15,13 +17,34 @@ import sys
 import jinja2
 import transformers
 from tokenizers import Tokenizer, models
+from transformers.utils import chat_template_utils
 
-HERE = pathlib.Path(__file__).resolve().parent / "text"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXT = ROOT / "tests/golden/text"
+PUBLISHED = ["Qwen-Qwen2.5-7B-Instruct", "Qwen-Qwen3-0.6B", "Qwen-QwQ-32B", "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
+             "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "google-gemma-2-2b-it", "ibm-granite-granite-3.3-2B-Instruct",
+             "meta-llama-Llama-3.1-8B-Instruct", "meta-llama-Llama-3.2-3B-Instruct", "meta-llama-Llama-3.3-70B-Instruct",
+             "microsoft-Phi-3.5-mini-instruct", "mistralai-Mistral-Nemo-Instruct-2407", "moonshotai-Kimi-K2"]
 
 
-def message(role, content):
-    return {"role": role, "content": content}
+class FixedDate(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2024, 7, 26)
 
+
+def message(role, content, **other):
+    return {"role": role, "content": content, **other}
+
+
+TOOLS = [{"type": "function", "function": {
+    "name": "get_weather", "description": "The <b>weather</b> of a place's \"now\"",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string", "description": "such as Zürich"},
+                                                    "days": {"type": "integer"}}, "required": ["city"]}}}]
+CALL = message("assistant", "", tool_calls=[
+    {"type": "function", "id": "abcdefghi",
+     "function": {"name": "get_weather", "arguments": {"city": "Zürich", "days": 2}}}])
+RESULT = message("tool", "12 °C", name="get_weather", tool_call_id="abcdefghi")
 
 CONVERSATIONS = [
     [message("user", "Hi there")],
@@ -43,37 +66,39 @@ CONVERSATIONS = [
     [message("system", "only a system message")],
     [message("user", "<|im_end|>{{ braces }} {% raw %}")],
 ]
-
-
-def fnv1a(data):
-    value = 0xcbf29ce484222325
-    for byte in data:
-        value = ((value ^ byte) * 0x100000001b3) % 2 ** 64
-    return value
+CHATS = [{"messages": messages} for messages in CONVERSATIONS] + [
+    {"messages": [message("user", "w?")], "tools": TOOLS},
+    {"messages": [message("system", "sys"), message("user", "w?"), CALL, RESULT], "tools": TOOLS},
+    {"messages": [message("user", "w?"), CALL, RESULT, message("assistant", "It is 12."), message("user", "thanks")],
+     "tools": TOOLS},
+]
 
 
 def main():
+    chat_template_utils.datetime = FixedDate
     tok = transformers.PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()), bos_token="<s>",
                                                eos_token="</s>")
+    embedded = json.loads((ROOT / "data/tokenizer/tokenizer_config.json").read_text(encoding="utf-8"))["chat_template"]
+    templates = {"data/tokenizer": embedded}
+    for folder in ("tests/golden/text/templates", "data/chat_templates"):
+        for path in sorted((ROOT / folder).glob("*.jinja")):
+            templates[f"{folder}/{path.name}"] = path.read_text(encoding="utf-8")
+    for name in PUBLISHED:
+        templates[f"{name}.jinja"] = (pathlib.Path(sys.argv[1]) / f"{name}.jinja").read_text(encoding="utf-8")
+
+    def render(chat, template, add_generation_prompt):
+        try:
+            return tok.apply_chat_template(chat["messages"], tools=chat.get("tools"), chat_template=template,
+                                           tokenize=False, add_generation_prompt=add_generation_prompt)
+        except jinja2.TemplateError:
+            return None
+
     result = {"made_by": "tests/golden/make_chat.py", "transformers": transformers.__version__,
-              "jinja2": jinja2.__version__, "bos_token": "<s>", "eos_token": "</s>", "conversations": CONVERSATIONS,
-              "templates": []}
-    for path in sorted(pathlib.Path(sys.argv[1]).glob("*.jinja")):
-        template = path.read_text(encoding="utf-8")
-
-        def render(messages, add_generation_prompt):
-            try:
-                return tok.apply_chat_template(messages, chat_template=template, tokenize=False,
-                                               add_generation_prompt=add_generation_prompt)
-            except jinja2.TemplateError:
-                return None
-
-        text = template[:-1] if template.endswith("\n") else template
-        family = path.stem if path.stem in ("llama3.1",) or path.stem.startswith("qwen2.5") else path.stem.split(".")[0]
-        result["templates"].append({"family": family, "hash": f"{fnv1a(text.encode()):016x}",
-                                    "plain": [render(c, False) for c in CONVERSATIONS],
-                                    "prompted": [render(c, True) for c in CONVERSATIONS]})
-    with open(HERE / "chat_cases.json", "w", encoding="utf-8") as f:
+              "jinja2": jinja2.__version__, "bos_token": "<s>", "eos_token": "</s>", "chats": CHATS,
+              "templates": [{"file": file, "plain": [render(chat, text, False) for chat in CHATS],
+                             "prompted": [render(chat, text, True) for chat in CHATS]}
+                            for file, text in templates.items()]}
+    with open(TEXT / "chat_cases.json", "w", encoding="utf-8") as f:
         json.dump(result, f, ensure_ascii=False, indent=1)
         f.write("\n")
 

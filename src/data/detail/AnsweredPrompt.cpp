@@ -3,16 +3,17 @@
 
 namespace taper::detail {
 
-std::string read_answer(const JsonLine& line, const nlohmann::json& answer, const char* key) {
+std::string read_answer(const JsonLine& line, const nlohmann::ordered_json& answer,
+                        const char* key) {
   if (answer.is_string()) return answer.get<std::string>();
   const char* const wanted = "a text, or a list with one message of the assistant,";
-  const auto messages = read_messages(line, answer, key, wanted);
+  const auto messages = read_chat(line, answer, key, wanted).messages;
   if (messages.size() != 1 || messages.front().role != "assistant")
     line.fail(std::string("'") + key + "' is " + shown(answer) + " (" + wanted + " is wanted)");
   return messages.front().content;
 }
 
-SftItem answered(const JsonLine& line, const nlohmann::json& prompt, const char* key,
+SftItem answered(const JsonLine& line, const nlohmann::ordered_json& prompt, const char* key,
                  const std::string& answer) {
   SftItem item;
   item.line = line.number;
@@ -22,9 +23,9 @@ SftItem answered(const JsonLine& line, const nlohmann::json& prompt, const char*
     return item;
   }
   item.form = PromptForm::kMessages;
-  item.messages = read_messages(line, prompt, key, "a text or a list of messages");
-  item.first_answer = item.messages.size();
-  item.messages.push_back({"assistant", answer});
+  item.chat = read_chat(line, prompt, key, "a text or a list of messages");
+  item.first_answer = item.chat.messages.size();
+  item.chat.messages.push_back({"assistant", answer});
   return item;
 }
 

@@ -12,10 +12,11 @@ namespace taper::detail {
 
 // The text that the assistant says: `answer`, the value of `key`, is a text or a list with one
 // message of the assistant. Throws Error naming file, line and key where it is neither.
-std::string read_answer(const JsonLine& line, const nlohmann::json& answer, const char* key);
+std::string read_answer(const JsonLine& line, const nlohmann::ordered_json& answer,
+                        const char* key);
 
 // The value of `key`, a text or a list of messages, followed by that answer.
-SftItem answered(const JsonLine& line, const nlohmann::json& prompt, const char* key,
+SftItem answered(const JsonLine& line, const nlohmann::ordered_json& prompt, const char* key,
                  const std::string& answer);
 
 }  // namespace taper::detail

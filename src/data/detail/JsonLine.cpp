@@ -10,7 +10,7 @@
 
 namespace taper::detail {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 void JsonLine::fail(const std::string& problem) const {
   TAPER_FAIL(ExitCode::kBadInput, where << ": " << problem);
@@ -50,25 +50,47 @@ void read_json_lines(const std::filesystem::path& path, const std::string& what,
   TAPER_VALIDATE(lines > 0, path_text(path) << " has no " << what << " (one JSON object per line)");
 }
 
-std::vector<ChatMessage> read_messages(const JsonLine& line, const json& list, const char* key,
-                                       const char* wanted) {
+namespace {
+
+// Roles of published templates; another one is taken for a slip.
+bool is_role(const std::string& name) {
+  for (const char* known :
+       {"system", "developer", "user", "assistant", "tool", "function", "ipython"})
+    if (name == known) return true;
+  return false;
+}
+
+ChatMessage read_message(const JsonLine& line, json entry, const std::string& which) {
+  const json* role = entry.is_object() ? find(entry, "role") : nullptr;
+  const json* content = entry.is_object() ? find(entry, "content") : nullptr;
+  const bool calls_tools = entry.is_object() && find(entry, "tool_calls") != nullptr;
+  if (!role || !role->is_string() || (content ? !content->is_string() : !calls_tools))
+    line.fail(which + " must be {\"role\": text, \"content\": text}");
+  ChatMessage message{role->get<std::string>(), content ? content->get<std::string>() : ""};
+  if (!is_role(message.role))
+    line.fail(which + " has role '" + message.role +
+              "' (system, developer, user, assistant, tool, function and ipython are known)");
+  entry.erase("role");
+  entry.erase("content");
+  if (!entry.empty()) message.other = entry.dump();
+  return message;
+}
+
+}  // namespace
+
+Chat read_chat(const JsonLine& line, const json& list, const char* key, const char* wanted) {
   if (!list.is_array() || list.empty())
     line.fail(std::string("'") + key + "' is " + shown(list) + " (" + wanted +
               " is wanted, not empty)");
-  std::vector<ChatMessage> messages;
-  for (const auto& entry : list) {
-    const json* role = entry.is_object() ? find(entry, "role") : nullptr;
-    const json* content = entry.is_object() ? find(entry, "content") : nullptr;
-    if (!role || !content || !role->is_string() || !content->is_string())
-      line.fail("message " + std::to_string(messages.size()) + " of '" + key +
-                "' must be {\"role\": text, \"content\": text}");
-    const auto name = role->get<std::string>();
-    if (name != "system" && name != "user" && name != "assistant")
-      line.fail("message " + std::to_string(messages.size()) + " of '" + key + "' has role '" +
-                name + "' (system, user and assistant are known)");
-    messages.push_back({name, content->get<std::string>()});
+  Chat chat;
+  for (const auto& entry : list)
+    chat.messages.push_back(read_message(
+        line, entry, "message " + std::to_string(chat.messages.size()) + " of '" + key + "'"));
+  if (const json* tools = line.find("tools")) {
+    if (!tools->is_array()) line.fail("'tools' is " + shown(*tools) + " (a list is wanted)");
+    chat.tools = tools->dump();
   }
-  return messages;
+  return chat;
 }
 
 std::vector<int> read_tokens(const JsonLine& line, const json& list, const char* key) {

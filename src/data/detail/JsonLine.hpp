@@ -16,21 +16,21 @@ namespace taper::detail {
 
 // One line, with what its errors must name.
 struct JsonLine {
-  nlohmann::json object;
-  std::string where;  // "file:line"
-  int number = 0;     // from 1
+  nlohmann::ordered_json object;  // keys in the order of the file
+  std::string where;              // "file:line"
+  int number = 0;                 // from 1
 
   // Throws Error (kBadInput).
   [[noreturn]] void fail(const std::string& problem) const;
   // The value of a key; null where it is absent or null.
-  const nlohmann::json* find(const char* key) const;
+  const nlohmann::ordered_json* find(const char* key) const;
 };
 
 // The value of a key of an object; null where it is absent or null.
-const nlohmann::json* find(const nlohmann::json& object, const char* key);
+const nlohmann::ordered_json* find(const nlohmann::ordered_json& object, const char* key);
 
 // A value as it stands in the file, cut where it is long.
-std::string shown(const nlohmann::json& value);
+std::string shown(const nlohmann::ordered_json& value);
 
 // Calls `read` with each line that is not white space. Throws Error naming file and line where one
 // is no JSON object, and naming the file where it has none; `what` is what it should have
@@ -38,10 +38,11 @@ std::string shown(const nlohmann::json& value);
 void read_json_lines(const std::filesystem::path& path, const std::string& what,
                      const std::function<void(const JsonLine&)>& read);
 
-// The value of `key` as chat messages, token ids (not empty each). Throw Error naming the entry
-// that is wrong.
-std::vector<ChatMessage> read_messages(const JsonLine& line, const nlohmann::json& list,
-                                       const char* key, const char* wanted);
-std::vector<int> read_tokens(const JsonLine& line, const nlohmann::json& list, const char* key);
+// The value of `key` as chat messages (with the line's "tools") or token ids, not empty each. Throw
+// Error naming the entry that is wrong.
+Chat read_chat(const JsonLine& line, const nlohmann::ordered_json& list, const char* key,
+               const char* wanted);
+std::vector<int> read_tokens(const JsonLine& line, const nlohmann::ordered_json& list,
+                             const char* key);
 
 }  // namespace taper::detail

@@ -31,11 +31,18 @@ class Taper(CMakePackage):
     depends_on("py-h5py", type="run", when="+report")
     depends_on("py-matplotlib", type="run", when="+report")
 
+    # No package has minja (chat templates); its header is all that is needed.
+    resource(name="minja", git="https://github.com/google/minja.git", branch="main", placement="minja")
+
     conflicts("%gcc@:11", msg="Taper is written in C++20: GCC 12 or newer")
     generator("ninja")
 
     def cmake_args(self):
-        return [self.define("TAPER_ENABLE_TESTS", self.run_tests), self.define("TAPER_ENABLE_WERROR", False)]
+        return [
+            self.define("TAPER_ENABLE_TESTS", self.run_tests),
+            self.define("TAPER_ENABLE_WERROR", False),
+            self.define("MINJA_INCLUDE_DIR", join_path(self.stage.source_path, "minja", "include")),
+        ]
 
     def setup_run_environment(self, env):
         env.set("TAPER_SLURM", join_path(self.prefix.share, "taper", "slurm"))

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/detail/Jinja.hpp"
+
+#include <ctime>
+#include <minja/minja.hpp>
+#include <utility>
+
+#include "base/Error.hpp"
+#include "base/Utf8.hpp"
+
+namespace taper::detail {
+namespace {
+
+using Environment = std::shared_ptr<minja::Context>;
+
+minja::Value strftime_now(const Environment&, minja::ArgumentsValue& arguments) {
+  arguments.expectArgs("strftime_now", {1, 1}, {0, 0});
+  std::tm date{};
+  date.tm_year = 2024 - 1900;
+  date.tm_mon = 6;
+  date.tm_mday = 26;
+  date.tm_wday = 5;
+  date.tm_yday = 207;
+  char text[256];
+  const auto format = arguments.args[0].get<std::string>();
+  return std::string(text, std::strftime(text, sizeof text, format.c_str(), &date));
+}
+
+// Without the characters at both ends that Python's str.strip() removes.
+std::string strip(std::string_view text) {
+  const auto blank = [](char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); };
+  std::size_t begin = 0, end = text.size();
+  while (begin < end) {
+    const CodePoint c = read_utf8(text, begin);
+    if (!blank(c.value)) break;
+    begin += c.bytes;
+  }
+  while (end > begin) {
+    std::size_t last = end - 1;
+    while (last > begin && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    if (!blank(read_utf8(text, last).value)) break;
+    end = last;
+  }
+  return std::string(text.substr(begin, end - begin));
+}
+
+// The library's own filter knows only the blanks of ASCII.
+minja::Value trim(const Environment&, minja::ArgumentsValue& arguments) {
+  arguments.expectArgs("trim", {1, 1}, {0, 0});
+  const minja::Value& value = arguments.args[0];
+  return strip(value.is_string() ? value.get<std::string>() : value.to_str());
+}
+
+}  // namespace
+
+struct Jinja::Program {
+  std::shared_ptr<minja::TemplateNode> root;
+};
+
+Jinja::Jinja(const std::string& text, std::string where) : where_(std::move(where)) {
+  const minja::Options options{
+      .trim_blocks = true, .lstrip_blocks = true, .keep_trailing_newline = false};
+  try {
+    program_ = std::make_shared<const Program>(Program{minja::Parser::parse(text, options)});
+  } catch (const std::exception& error) {
+    TAPER_FAIL(ExitCode::kBadInput,
+               where_ << ": the chat template is no Jinja (" << error.what() << ")");
+  }
+}
+
+std::string Jinja::render(const nlohmann::ordered_json& variables) const {
+  const auto environment = minja::Context::make(minja::Value(variables));
+  environment->set("strftime_now", minja::Value::callable(strftime_now));
+  environment->set("trim", minja::Value::callable(trim));
+  try {
+    return program_->root->render(environment);
+  } catch (const std::exception& error) {
+    TAPER_FAIL(ExitCode::kBadInput,
+               "the chat template (" << where_ << ") refuses it: " << error.what());
+  }
+}
+
+}  // namespace taper::detail
