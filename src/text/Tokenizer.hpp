@@ -19,9 +19,9 @@ enum class SkipSpecial { kNo, kYes };  // leave special tokens out of the text
 
 // Text to token ids and back, from a Hugging Face tokenizer.json with a BPE model: byte-level BPE
 // (Llama-3, Qwen, GPT-2, SmolLM2) and BPE with byte fallback (Llama-2). Ids equal those of the
-// Hugging Face library, except for characters newer than the Unicode version of PCRE2 and utf8proc.
-// A component that is not supported is an Error that names it. Immutable: all methods may be called
-// from several threads at once. Copies share the tables.
+// Hugging Face library, except for characters newer than the Unicode versions of Oniguruma and
+// utf8proc. A component that is not supported is an Error that names it. Immutable: all methods may
+// be called from several threads at once. Copies share the tables.
 class Tokenizer {
  public:
   static Tokenizer from_file(const std::filesystem::path& tokenizer_json);

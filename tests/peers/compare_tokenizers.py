@@ -6,7 +6,7 @@
 
 TOKENIZE_TOOL is the test executable of tests/text/tokenize_tool.cpp. Without files, those of tests/golden/text, of
 data/tokenizer, and the same pre-tokenizers trained to larger vocabularies are compared. Exit code 1 on any difference.
-Fuzzed Unicode draws from the characters that this Python knows up to Unicode 14, the version of PCRE2 10.42.
+Fuzzed Unicode draws from the characters that this Python knows up to Unicode 14, the version of Oniguruma 6.9.8.
 """
 import argparse
 import importlib.util

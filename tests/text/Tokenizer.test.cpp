@@ -30,6 +30,12 @@ Tokenizer from(const nlohmann::json& document) {
   return Tokenizer::from_json(document.dump(), "test.json");
 }
 
+nlohmann::json split_at(const char* pattern) {
+  return {{"type", "Sequence"},
+          {"pretokenizers",
+           {{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}}}}};
+}
+
 TEST_CASE("ids and texts equal those of Hugging Face") {
   const std::string name =
       GENERATE("llama3", "qwen2", "gpt2", "smollm2", "llama2", "llama2_metaspace");
@@ -151,15 +157,25 @@ TEST_CASE("unsupported components are named with their file") {
   }
   CHECK(contains(message("model", {{"type", "Unigram"}, {"vocab", nlohmann::json::array()}}),
                  "'Unigram'"));
-  const auto split = [](const char* pattern) {
-    return nlohmann::json{
-        {"type", "Sequence"},
-        {"pretokenizers",
-         {{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}}}}};
+  const auto text = message("pre_tokenizer", split_at("(a"));
+  CHECK(contains(text, "test.json: pre_tokenizer.pretokenizers[0]: "));
+  CHECK(contains(text, "'(a' is not valid (end pattern with unmatched parenthesis)"));
+  CHECK(contains(message("pre_tokenizer", split_at("\\p{Nope}+")), "property name {Nope}"));
+}
+
+TEST_CASE("patterns are those of Oniguruma, and a search without end is an error") {
+  auto document = minimal_document();
+  const auto ids = [&](const char* pattern, const std::string& text) {
+    document["pre_tokenizer"] = split_at(pattern);
+    return from(document).encode(text, AddSpecial::kNo);
   };
-  CHECK(contains(message("pre_tokenizer", split("[a&&b]")), "pre_tokenizer.pretokenizers[0]"));
-  CHECK(contains(message("pre_tokenizer", split("(a")), "not valid"));
-  CHECK(contains(message("pre_tokenizer", split("\\p{Han}+")), "property Han"));
+  CHECK(ids("\\p{Han}+", "abc") == std::vector<int>{5});
+  CHECK(ids("[a-c&&[^bc]]", "abc") == std::vector<int>{0, 4});
+  CHECK(ids("(?<=ab)\\h", "abc") == std::vector<int>{3, 2});
+  CHECK(ids("(?i:A)", "abc") == std::vector<int>{0, 4});
+  const auto text = error_of([&] { ids("(?:a|a)*(?!.)", std::string(60, 'a') + "b"); });
+  CHECK(contains(text, "pre_tokenizer.pretokenizers[0]: matching the regular expression failed ("));
+  CHECK(contains(text, "in a text of 61 bytes; shorten the text"));
 }
 
 TEST_CASE("ids that no vocabulary has are refused, with the token and the place") {

@@ -24,7 +24,7 @@ class Taper(CMakePackage):
     depends_on("kokkos@4.5:4 +openmp+serial cxxstd=20")
     depends_on("trilinos@16.1:16 +kokkos+tpetra")  # brings Teuchos; wants one version of Kokkos, 4.5.1 or a 4.7
     depends_on("nlohmann-json@3.9:")
-    depends_on("pcre2")
+    depends_on("oniguruma")
     depends_on("utf8proc")
     depends_on("catch2@3:", type=("build", "test"))
     depends_on("python@3.10:", type=("build", "run"), when="+report")
