@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reward/MathAnswer.hpp"
 
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,9 +19,12 @@ constexpr int kMostNested = 8;
 bool same_number(const Rational& a, const Rational& b) {
   if (a == b) return true;
   if (a.is_percent == b.is_percent) return false;
-  Rational share = a.is_percent ? a : b;
-  share.denominator = share.denominator * Natural(100);
-  return share == (a.is_percent ? b : a);
+  const Rational &percent = a.is_percent ? a : b, &other = a.is_percent ? b : a;
+  // The hundredth in lowest terms; one that does not fit is no number that we have.
+  const int factor = std::gcd(static_cast<int>(percent.numerator % 100), 100);
+  __int128 denominator = 0;
+  return !__builtin_mul_overflow(percent.denominator, __int128{100 / factor}, &denominator) &&
+         other == Rational{percent.numerator / factor, denominator};
 }
 
 // Texts between commas, with the brackets around all of them.

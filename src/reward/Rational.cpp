@@ -2,6 +2,7 @@
 #include "reward/Rational.hpp"
 
 #include <algorithm>
+#include <regex>
 #include <string>
 #include <utility>
 
@@ -9,281 +10,132 @@
 
 namespace taper {
 namespace {
-constexpr std::uint32_t kBase = 1000000000;
-constexpr std::size_t kLimbDigits = 9;
-}  // namespace
 
-Natural::Natural(std::uint32_t small) {
-  if (small > 0) limbs_ = {small};
-}
+using Int = __int128;
 
-Natural Natural::from_digits(std::string_view digits) {
-  Natural n;
-  while (!digits.empty()) {
-    const std::size_t count = std::min(kLimbDigits, digits.size());
-    std::uint32_t limb = 0;
-    for (const char c : digits.substr(digits.size() - count))
-      limb = limb * 10 + static_cast<std::uint32_t>(c - '0');
-    n.limbs_.push_back(limb);
-    digits.remove_suffix(count);
+// Arithmetic that notes what does not fit. From then on its results mean nothing.
+struct Exact {
+  static constexpr Int kMost = Int{10'000'000'000'000'000'000u} * 10'000'000'000'000'000'000u;
+  bool fits = true;
+
+  Int keep(Int value) {
+    fits = fits && -kMost < value && value < kMost;
+    return fits ? value : 0;
   }
-  n.trim();
-  return n;
-}
-
-Natural Natural::power_of_ten(std::size_t exponent) {
-  return from_digits("1" + std::string(exponent, '0'));
-}
-
-void Natural::trim() {
-  while (!limbs_.empty() && limbs_.back() == 0) limbs_.pop_back();
-}
-
-Natural operator+(const Natural& a, const Natural& b) {
-  Natural sum;
-  std::uint32_t carry = 0;
-  for (std::size_t i = 0; i < std::max(a.limbs_.size(), b.limbs_.size()) || carry > 0; ++i) {
-    std::uint32_t limb = carry;
-    if (i < a.limbs_.size()) limb += a.limbs_[i];
-    if (i < b.limbs_.size()) limb += b.limbs_[i];
-    carry = limb >= kBase ? 1 : 0;
-    sum.limbs_.push_back(limb - carry * kBase);
+  Int times(Int a, Int b) {
+    Int product = 0;
+    return keep(__builtin_mul_overflow(a, b, &product) ? kMost : product);
   }
-  return sum;
-}
-
-Natural operator*(const Natural& a, const Natural& b) {
-  Natural product;
-  product.limbs_.assign(a.limbs_.size() + b.limbs_.size(), 0);
-  for (std::size_t i = 0; i < a.limbs_.size(); ++i) {
-    std::uint64_t carry = 0;
-    for (std::size_t j = 0; j < b.limbs_.size() || carry > 0; ++j) {
-      const std::uint64_t factor = j < b.limbs_.size() ? b.limbs_[j] : 0;
-      const std::uint64_t limb = product.limbs_[i + j] + a.limbs_[i] * factor + carry;
-      product.limbs_[i + j] = static_cast<std::uint32_t>(limb % kBase);
-      carry = limb / kBase;
-    }
+  Int plus(Int a, Int b) {
+    Int sum = 0;
+    return keep(__builtin_add_overflow(a, b, &sum) ? kMost : sum);
   }
-  product.trim();
-  return product;
-}
-
-bool operator<(const Natural& a, const Natural& b) {
-  if (a.limbs_.size() != b.limbs_.size()) return a.limbs_.size() < b.limbs_.size();
-  return std::lexicographical_compare(a.limbs_.rbegin(), a.limbs_.rend(), b.limbs_.rbegin(),
-                                      b.limbs_.rend());
-}
-
-bool operator==(const Rational& a, const Rational& b) {
-  if (a.numerator.is_zero() || b.numerator.is_zero())
-    return a.numerator.is_zero() && b.numerator.is_zero();
-  return a.negative == b.negative && a.numerator * b.denominator == b.numerator * a.denominator;
-}
-
-namespace {
-
-// Reads one number from its beginning; every function says whether it did, and is not called again
-// after a failure.
-class Parser {
- public:
-  explicit Parser(std::string_view text) : rest_(text) {}
-
-  std::optional<Rational> parse() {
-    Rational value;
-    read_sign(value);
-    skip("\\$") || skip("$");
-    skip_blanks();
-    if (!value.negative) read_sign(value);  // $-5
-    if (!read_magnitude(value)) return std::nullopt;
-    skip_blanks();
-    value.is_percent = skip("\\%") || skip("%");
-    skip_unit();
-    return rest_.empty() ? std::optional(value) : std::nullopt;
+  Int integer(std::string_view digits) {
+    Int value = 0;
+    for (const char c : digits)
+      if (c != ',') value = plus(times(value, 10), c - '0');
+    return value;
   }
-
- private:
-  bool skip(std::string_view text) {
-    if (!rest_.starts_with(text)) return false;
-    rest_.remove_prefix(text.size());
-    return true;
+  Rational over(const Rational& a, const Rational& b) {
+    return {times(a.numerator, b.denominator), times(a.denominator, b.numerator)};
   }
-
-  bool skip_blanks() {
-    bool any = false;
-    while (skip(" ") || skip("\n") || skip("\t") || skip("\\,") || skip("\\;") || skip("\\:") ||
-           skip("\\ ") || skip("~") || skip("\\!"))
-      any = true;
-    return any;
+  // "1,234.5\overline{6}"
+  Rational number(std::string text) {
+    const auto bar = text.find('\\');
+    const std::string repeated =
+        bar == std::string::npos ? "" : text.substr(bar + 10, text.size() - bar - 11);
+    text.resize(std::min(bar, text.size()));
+    const auto point = std::min(text.find('.'), text.size() - 1);
+    const std::string places(text.size() - 1 - point, '0');
+    remove_all(text, ".");
+    const Rational value{integer(text), integer("1" + places)};
+    if (repeated.empty()) return value;
+    const Int nines = integer(std::string(repeated.size(), '9'));
+    return {plus(times(value.numerator, nines), integer(repeated)),
+            times(value.denominator, nines)};
   }
-
-  void read_sign(Rational& value) {
-    skip_blanks();
-    if (skip("-") || skip("\xE2\x88\x92"))  // U+2212, the minus sign
-      value.negative = true;
-    else
-      skip("+");
-    skip_blanks();
+  Rational signed_number(const std::string& sign, const std::string& text) {
+    const Rational value = number(text);
+    return {sign == "-" ? -value.numerator : value.numerator, value.denominator};
   }
-
-  void skip_unit() {
-    skip_blanks();
-    skip("^\\circ") || skip("^{\\circ}") || skip("\xC2\xB0") || skip("\\$") || skip("$");
-    skip_blanks();
-    if (skip("\\text{") || skip("\\mathrm{") || skip("\\mbox{") || skip("\\textrm{")) {
-      const auto close = rest_.find('}');
-      if (close == std::string_view::npos || rest_.find('}', close + 1) != std::string_view::npos ||
-          rest_.find_first_of("0123456789") < close)
-        return;
-      rest_.remove_prefix(close + 1);
-    }
-    skip_blanks();
-    skip(".");  // of the sentence
-    skip_blanks();
+  std::optional<Rational> reduced(const Rational& value) {
+    Int a = value.numerator, b = value.denominator;
+    if (b == 0) return std::nullopt;
+    while (b != 0) a = std::exchange(b, a % b);
+    if ((a < 0) != (value.denominator < 0)) a = -a;  // the sign goes to the numerator
+    if (!fits) return std::nullopt;
+    return Rational{value.numerator / a, value.denominator / a};
   }
-
-  // number | fraction | number / number | number fraction | number blanks number / number
-  bool read_magnitude(Rational& value) {
-    if (read_fraction(value)) return true;
-    if (!read_number(value)) return false;
-    const bool is_whole = is_whole_number(value);
-    Rational part;
-    const bool apart = skip_blanks();
-    if (is_whole && read_fraction(part)) return add_part(value, part);
-    if (is_whole && apart && !rest_.empty() && is_digit(rest_.front()))
-      return read_number(part) && is_whole_number(part) && read_ratio(part) &&
-             add_part(value, part);
-    if (!rest_.starts_with('/')) return true;
-    return read_ratio(value);
-  }
-
-  static bool is_whole_number(const Rational& value) { return value.denominator == Natural(1); }
-
-  // "/ number" behind a number.
-  bool read_ratio(Rational& value) {
-    skip_blanks();
-    if (!skip("/")) return false;
-    skip_blanks();
-    Rational below;
-    if (skip("-")) value.negative = !value.negative;
-    return read_number(below) && divide(value, below);
-  }
-
-  // Of a mixed number: a proper fraction, else a product may be meant.
-  static bool add_part(Rational& value, const Rational& part) {
-    if (part.negative || !(part.numerator < part.denominator)) return false;
-    value.numerator = value.numerator * part.denominator + part.numerator;
-    value.denominator = part.denominator;
-    return true;
-  }
-
-  static bool divide(Rational& value, const Rational& below) {
-    if (below.numerator.is_zero()) return false;
-    value.numerator = value.numerator * below.denominator;
-    value.denominator = value.denominator * below.numerator;
-    return true;
-  }
-
-  bool read_fraction(Rational& value) {
-    if (!(skip("\\frac") || skip("\\dfrac") || skip("\\tfrac") || skip("\\cfrac"))) return false;
-    Rational above, below;
-    if (!read_argument(above) || !read_argument(below) || !divide(above, below)) {
-      rest_ = "x";  // a fraction, but not one that we understand
-      return false;
-    }
-    value.negative = value.negative != (above.negative != below.negative);
-    value.numerator = above.numerator;
-    value.denominator = above.denominator;
-    return true;
-  }
-
-  // A digit, or a number in braces.
-  bool read_argument(Rational& value) {
-    skip_blanks();
-    if (!rest_.empty() && is_digit(rest_.front())) {
-      value.numerator = Natural::from_digits(rest_.substr(0, 1));
-      rest_.remove_prefix(1);
-      return true;
-    }
-    if (!skip("{")) return false;
-    read_sign(value);
-    if (!read_number(value)) return false;
-    skip_blanks();
-    return skip("}");
-  }
-
-  std::string_view read_digits() {
-    std::size_t count = 0;
-    while (count < rest_.size() && is_digit(rest_[count])) ++count;
-    const auto digits = rest_.substr(0, count);
-    rest_.remove_prefix(count);
-    return digits;
-  }
-
-  // Digits before the point, with commas between thousands or without.
-  std::string read_whole() {
-    std::string digits(read_digits());
-    if (digits.empty() || digits.size() > 3) return digits;
-    for (;;) {
-      const std::string_view before = rest_;
-      if (!(skip("{,}") || skip(",\\!") || skip(",") || skip("\\,"))) return digits;
-      const auto group = read_digits();
-      if (group.size() != 3) {
-        rest_ = before;
-        return digits;
-      }
-      digits += group;
-    }
-  }
-
-  bool read_number(Rational& value) {
-    std::string digits = read_whole();
-    std::size_t behind = 0;
-    std::string_view repeated;
-    if (rest_.starts_with('.') && (!digits.empty() || rest_.size() > 1)) {
-      const std::string_view before = rest_;
-      rest_.remove_prefix(1);
-      const auto decimals = read_digits();
-      behind = decimals.size();
-      digits += decimals;
-      if (skip("\\overline{")) {
-        repeated = read_digits();
-        if (repeated.empty() || !skip("}")) return false;
-      }
-      if (behind == 0 && repeated.empty()) rest_ = before;  // "5.": the end of a sentence
-    }
-    if (digits.empty() && repeated.empty()) return false;
-    if (digits.size() + repeated.size() > kMostDigits) return false;
-    value.numerator = Natural::from_digits(digits);
-    value.denominator = Natural::power_of_ten(behind);
-    if (!repeated.empty()) {  // n + r / (10^k - 1), over the same power of ten
-      const Natural nines = Natural::from_digits(std::string(repeated.size(), '9'));
-      value.numerator = value.numerator * nines + Natural::from_digits(repeated);
-      value.denominator = value.denominator * nines;
-    }
-    return true;
-  }
-
-  std::string_view rest_;
 };
 
-// Without what is around a number and has no meaning: "x =", \left, \right, one pair of braces.
-std::string bare(std::string_view answer) {
-  std::string text = trim(answer);
+// Without what is around a number and has no meaning ("x =", \left, \right, one pair of dollars),
+// and in one spelling: a blank of any kind is one " ".
+std::string plain(std::string_view answer) {
+  static const std::regex kSeparator(R"(([0-9])\\,(?=[0-9]{3}))");  // 1\,000
+  std::string text(answer);
   for (const char* word : {"\\displaystyle", "\\left", "\\right"}) remove_all(text, word);
   const auto equals = text.find('=');
   if (equals != std::string::npos && text.find('=', equals + 1) == std::string::npos &&
       trim(text.substr(0, equals)).size() <= 2)
     text.erase(0, equals + 1);
+  text = trim(text);
   if (text.starts_with('$') && text.ends_with('$') && text.size() > 2)
     text = text.substr(1, text.size() - 2);
+  replace_all(text, "\xE2\x88\x92", "-");  // U+2212, the minus sign
+  replace_all(text, "\xC2\xB0", "^\\circ");
+  for (const char* comma : {"{,}", ",\\!"}) replace_all(text, comma, ",");
+  text = std::regex_replace(text, kSeparator, "$1,");
+  for (const char* blank : {"\\,", "\\;", "\\:", "\\!", "\\ ", "~", "\n", "\t"})
+    replace_all(text, blank, " ");
+  while (text.find("  ") != std::string::npos) replace_all(text, "  ", " ");
   return trim(text);
+}
+
+std::regex grammar() {
+  const std::string integer = "(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)",
+                    bar = R"(\\overline\{[0-9]+\})",
+                    decimals = "\\.(?:[0-9]+(?:" + bar + ")?|" + bar + ")",
+                    number = "(" + integer + "(?:" + decimals + ")?|" + decimals + ")",
+                    sign = "([-+]?) ?", dollar = R"(\\?\$)",
+                    argument = R"( ?(?:([0-9])|\{ ?)" + sign + number + R"( ?\}))";
+  return std::regex(
+      "(?:" + sign + "(?:" + dollar + ")?|" + dollar + " ?([-+])) ?" +      // 1, 2
+      "(?:(?:(" + integer + R"() ?)?\\[dtc]?frac)" + argument + argument +  // 3, 4 to 9
+      "|(?:(" + integer + ") )?" + number + " ?/ ?(-?)" + number +          // 10, 11 to 13
+      "|" + number + ")" +                                                  // 14
+      R"( ?(\\?%)? ?(?:\^\\circ|\^\{\\circ\}|)" + dollar + ")?" +           // 15
+      R"( ?(?:\\(?:text|mathrm|mbox|textrm)\{[^}0-9]*\})? ?\.?)");  // the point of the sentence
 }
 
 }  // namespace
 
 std::optional<Rational> parse_rational(std::string_view answer) {
-  if (answer.size() > 4 * kMostDigits) return std::nullopt;
-  return Parser(bare(answer)).parse();
+  static const std::regex kGrammar = grammar();
+  if (answer.size() > kMostCharacters) return std::nullopt;  // std::regex recurses over them
+  const std::string text = plain(answer);
+  std::smatch m;
+  if (!std::regex_match(text, m, kGrammar)) return std::nullopt;
+  Exact exact;
+  const auto argument = [&](int i) {
+    return m[i].matched ? exact.number(m[i]) : exact.signed_number(m[i + 1], m[i + 2]);
+  };
+  Rational value;
+  if (m[14].matched)
+    value = exact.number(m[14]);
+  else if (m[11].matched)
+    value = exact.over(exact.number(m[11]), exact.signed_number(m[12], m[13]));
+  else
+    value = exact.over(argument(4), argument(7));
+  if (const auto& whole = m[3].matched ? m[3] : m[10]; whole.matched) {
+    // A proper fraction, else a product may be meant.
+    if (value.numerator < 0 || value.numerator >= value.denominator) return std::nullopt;
+    value.numerator =
+        exact.plus(value.numerator, exact.times(exact.integer(whole.str()), value.denominator));
+  }
+  if (m[1] == "-" || m[2] == "-") value.numerator = -value.numerator;
+  auto result = exact.reduced(value);
+  if (result) result->is_percent = m[15].matched;
+  return result;
 }
 
 }  // namespace taper

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/text/rationals.jsonl: pairs of answers in random spellings, and whether Python's fractions says that
-they are one number.
+they are one number. No numerator or denominator, and no product on the way, has more than the 38 digits that we hold.
 
     python3 tests/golden/make_rationals.py            (standard library only)
     python3 tests/golden/make_rationals.py --check    compares, writes nothing
@@ -59,7 +59,7 @@ def spell(value: Fraction, rng: random.Random) -> str:
 
 
 def draw(rng: random.Random) -> Fraction:
-    size = rng.choice([5, 12, 100, 10**6, 10**40])
+    size = rng.choice([5, 12, 100, 10**6, 10**12])
     bottom = rng.choice([1, 2, 4, 5, 8, 10, 100, rng.randrange(1, size + 1)])
     return Fraction(rng.randrange(-size, size + 1), bottom)
 
@@ -68,7 +68,7 @@ def lines():
     rng = random.Random(20)
     for _ in range(PAIRS):
         a = draw(rng)
-        b = rng.choice([a, a, -a, a + Fraction(1, 10**20), draw(rng)])
+        b = rng.choice([a, a, -a, a + Fraction(1, 10**10), draw(rng)])
         yield json.dumps({"a": spell(a, rng), "b": spell(b, rng), "same": a == b})
 
 

@@ -37,10 +37,20 @@ TEST_CASE("one number in several spellings") {
   CHECK(same("50\\%", "50"));
   CHECK(!same("50\\%", "5"));
   CHECK(!same("50\\%", "0.5\\%"));
-  const std::string big = "1" + std::string(200, '0');
-  CHECK(same(big, big + "/1"));
-  CHECK(!same(big, big.substr(0, 200) + "1"));
+  CHECK(same("-12.5\\%", "-1/8"));
   CHECK(!same("9007199254740993", "9007199254740992"));  // equal as doubles
+}
+
+TEST_CASE("numbers beyond 38 digits are compared by their spelling") {
+  const std::string big = "1" + std::string(200, '0');
+  CHECK(same(big, big));
+  CHECK(same("x=" + big, big + " "));
+  CHECK(!same(big, big.substr(0, 200) + "1"));
+  CHECK(!same(big, big + "/1"));
+  CHECK(!same(big, "1"));
+  const std::string small = "1/1" + std::string(37, '0');  // a hundredth of it does not fit
+  CHECK(!same(small + "\\%", small + "0"));
+  CHECK(same(small + "\\%", small));
 }
 
 TEST_CASE("tuples, intervals and lists are compared by their parts") {

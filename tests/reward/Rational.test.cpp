@@ -51,6 +51,8 @@ TEST_CASE("what is no number is not taken for one") {
                            "2^3",
                            "1 2",
                            "--1",
+                           "-$-1",
+                           "5\\text{",
                            "5\\text{3 cm}",
                            "nan",
                            "inf",
@@ -61,26 +63,23 @@ TEST_CASE("what is no number is not taken for one") {
   }
 }
 
-TEST_CASE("long numbers are exact up to a limit") {
-  const std::string nines(kMostDigits, '9');
+TEST_CASE("long numbers are exact up to a limit, beyond which there is none") {
+  const std::string nines(38, '9');
   const auto a = parse_rational(nines);
   REQUIRE(a);
   CHECK(*a == *parse_rational(nines + "/1"));
   CHECK(!(*a == *parse_rational(nines.substr(1) + "8")));
-  CHECK(!parse_rational(nines + "9"));
-  const auto b = parse_rational(nines + "/" + nines);
-  REQUIRE(b);
-  CHECK(*b == *parse_rational("1"));
-}
-
-TEST_CASE("naturals add, multiply and compare") {
-  const Natural big = Natural::from_digits("999999999999999999");
-  CHECK(big + Natural(1) == Natural::power_of_ten(18));
-  CHECK(big * big == Natural::from_digits("999999999999999998000000000000000001"));
-  CHECK((big * Natural()).is_zero());
-  CHECK(big < Natural::power_of_ten(18));
-  CHECK(!(Natural(7) < Natural(7)));
-  CHECK(Natural::from_digits("0000") == Natural());
+  CHECK(*parse_rational("-" + nines + "/" + nines) == *parse_rational("-1"));
+  CHECK(*parse_rational("0.\\overline{" + nines.substr(1) + "}") == *parse_rational("1"));
+  for (const std::string& text :
+       {nines + "9", "0." + nines, "1/" + nines + "9", "\\frac{" + nines + "}{0.1}",
+        nines + "\\frac12", "0.1\\overline{" + nines + "}", "1" + std::string(500, '0'),
+        std::string(kMostCharacters, '9'), "\\frac{0." + nines + "}{0." + nines + "}"}) {
+    CAPTURE(text);
+    CHECK(!parse_rational(text));
+  }
+  CHECK(parse_rational(std::string(kMostCharacters, '0')));
+  CHECK(!parse_rational(std::string(kMostCharacters + 1, '0')));
 }
 
 }  // namespace
