@@ -39,10 +39,11 @@ run_clang_tidy() {
 # provide_peers: PyTorch and what comes with it, in an environment of its own outside the tree.
 provide_peers() {
   peers="${TAPER_DEPS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/taper}/peers"
-  local packages=(torch transformers trl tokenizers safetensors numpy gguf pyarrow)
+  local packages=(torch transformers trl tokenizers safetensors numpy gguf pyarrow math-verify)
   say "Python packages of the peers ($peers, the first time some gigabytes)"
   [[ -x "$peers/bin/python" ]] || python3 -m venv "$peers" || return 1
-  "$peers/bin/python" -c 'import gguf, pyarrow, safetensors, tokenizers, torch, transformers, trl' 2> /dev/null ||
+  "$peers/bin/python" -c 'import gguf, math_verify, pyarrow, safetensors, tokenizers, torch, transformers, trl' \
+    2> /dev/null ||
     run_logged peers "$peers/bin/python" -m pip install -q "${packages[@]}"
 }
 
@@ -53,6 +54,7 @@ run_peers() {
   note "golden pairs of numbers against Python's fractions" "$python" "$taper_root/tests/golden/make_rationals.py" --check
   note "tokenizers against Hugging Face" "$python" "$taper_root/tests/peers/compare_tokenizers.py" \
     "$TAPER_BUILD_DIR/$preset/tests/text/tokenize_tool"
+  note "the worker that asks Math-Verify" "$python" "$taper_root/tools/tests/test_reward_math_verify.py"
   note "converter from Parquet" "$python" "$taper_root/tools/tests/test_parquet.py"
   note "golden fine-tuning against transformers" "$python" "$taper_root/tests/golden/make_sft.py" --check
   note "golden reward models against transformers" "$python" "$taper_root/tests/golden/make_reward_model.py" --check

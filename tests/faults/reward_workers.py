@@ -98,6 +98,16 @@ def example(w: Workers) -> None:
     check(m["val/reward/judge/mean"] == m["val/reward/right/mean"], f"the example, held out: {m}")
 
 
+def math_verify(w: Workers) -> None:
+    """Without its package the worker that asks Math-Verify says what to install. With it: tools/tests."""
+    words = w.words("math_verify", "good")
+    worker = w.runs.source / "data/reward_math_verify.py"
+    words += ["--set", f"Rewards/judge/Command=[{sys.executable}, -I, -S, {worker}]"]
+    outcome = w.runs.run(words, RANKS)
+    check(not outcome.timed_out and outcome.code == 1, f"no package: exit code {outcome.code}", outcome.text)
+    check("pip install math-verify" in outcome.text, "no package: no advice", outcome.text)
+
+
 def evaluated(w: Workers) -> None:
     """taper eval judges by the rewards of a file."""
     rewards, figures = w.folder / "rewards.yaml", w.folder / "eval.json"
@@ -253,7 +263,7 @@ def overlapped(w: Workers) -> None:
     check(judging > m["timing_s/reward"] + 0.5 * m["timing_s/gen"], f"overlap: {judging} s, {m}")
 
 
-CASES = [good, example, evaluated, faults, retried, never_there, no_program, killed, stopped, overlapped]
+CASES = [good, example, math_verify, evaluated, faults, retried, never_there, no_program, killed, stopped, overlapped]
 
 
 def main() -> None:
