@@ -103,7 +103,7 @@ int run_inspect(int argc, char** argv) {
   if (!schema.empty()) {
     print_schemas(schema);
   } else if (validate) {
-    print(path, validate_results(path, session ? OpenedIn::kThisProcess : OpenedIn::kOwnProcess));
+    print(path, validate_results(path));
   } else if (text > 0) {
     print(rollout_text(path, text, model));
   } else if (!repair.empty()) {

@@ -14,15 +14,12 @@ struct Validation {
   std::vector<std::string> faults;  // one thing wrong each, with its dataset
 };
 
-// Where the files are opened first: in processes of their own (SchemaProcess.hpp), or in this one,
-// which must not fork where it uses MPI.
-enum class OpenedIn { kOwnProcess, kThisProcess };
-
-// Holds an HDF5 file of Taper's against its schema (io/SchemaCheck.hpp), checksums of its own
+// Holds an HDF5 file of Taper's against its schema (results/SchemaCheck.hpp), checksums of its own
 // included; or the directory of a run or a checkpoint: all such files in it, and whether they say
 // the same: run.h5 the metrics of metrics.jsonl and the lengths of the rollouts, rollouts the
 // iteration of their name, checkpoints what is in their manifest. Reads all of it; a run may go on
-// meanwhile. Throws Error where there is no such path, or nothing that has a schema.
-Validation validate_results(const std::filesystem::path& path, OpenedIn where);
+// meanwhile. Throws Error where there is no such path, or nothing that has a schema. HDF5 itself
+// may end the process on a file whose structure is damaged.
+Validation validate_results(const std::filesystem::path& path);
 
 }  // namespace taper
