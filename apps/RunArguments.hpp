@@ -27,7 +27,7 @@ struct RunArguments {
   bool dump_default = false, check = false;
 
   void declare(param::CommandLine& line, const Words& words) {
-    line.positional("RUN", run_file, "run file (YAML or XML); without one, defaults and --set");
+    line.positional("RUN", run_file, "run file (YAML); without one, defaults and --set");
     line.repeated("set", assignments, "NAME=VALUE",
                   std::string("overrides a value, e.g. \"") + words.set_example + "\"");
     line.text("resume", resume, "auto|none|DIR", words.resume);

@@ -39,9 +39,10 @@ struct EvalArguments {
     line.text("prompts", data.evaluation_prompts, "FILE",
               "JSON lines of prompts with ground truths, instead of a task");
     line.choice("rule", rule, "how responses to --prompts are judged", named_reward_rules());
-    line.text("rewards", rewards, "FILE",
-              "a run file (YAML or XML) by whose Rewards responses are judged, instead of a rule; "
-              "right is what scores above 0.5");
+    line.text(
+        "rewards", rewards, "FILE",
+        "a run file (YAML) by whose Rewards responses are judged, instead of a rule; right is "
+        "what scores above 0.5");
     line.text("reward-logs", reward_logs, "DIR",
               "directory for the logs of the workers of --rewards, if there are any");
     line.text("chat-template", data.chat_template, "FILE",

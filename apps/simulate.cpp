@@ -37,12 +37,11 @@ std::vector<std::string> files_of(const std::string& input) {
   if (!std::filesystem::is_directory(input)) return {input};
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(input))
-    if (entry.path().extension() == ".yaml" || entry.path().extension() == ".xml")
-      files.push_back(entry.path().string());
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   TAPER_VALIDATE(!files.empty(), "CASE is " << path_text(input)
-                                            << " (no *.yaml or *.xml in it); name a directory of "
-                                               "described cases, or one of them");
+                                            << " (no *.yaml in it); name a directory of described "
+                                               "cases, or one of them");
   return files;
 }
 
@@ -85,8 +84,8 @@ void read(const Row& row, const Arguments& a, SimulateOptions& options) {
 
 void declare(param::CommandLine& line, Arguments& a) {
   line.positional("CASE", a.input,
-                  "a described machine and its generations (YAML or XML), or a directory of them; "
-                  "without one, defaults and --set");
+                  "a described machine and its generations (YAML), or a directory of them; without "
+                  "one, defaults and --set");
   line.repeated("set", a.assignments, "NAME=VALUE",
                 "overrides a value of all cases, e.g. \"Machine/Ranks=64\"");
   line.repeated("vary", a.variations, "NAME=V;V;...",

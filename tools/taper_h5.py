@@ -39,7 +39,7 @@ class Run:
     """One run. Every table has the iterations of its rows beside it: tables may differ in rows."""
 
     path: Path
-    config: str = ""  # the parameters as text (YAML or XML), defaults included
+    config: str = ""  # the parameters as text (YAML), defaults included
     facts: dict[str, str] = field(
         default_factory=dict
     )  # "created", "build/compiler", "machine/host", ...

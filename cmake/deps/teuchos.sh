@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Teuchos (Core, Parser, ParameterList with YAML and XML readers) out of Trilinos 13.2.0. Built
-# without MPI: ParameterList needs none, so the library fits any MPI. Debian's binary packages are
-# linked to Open MPI and would mix two MPIs. Sourced by install.sh.
+# Teuchos (Core, Parser, ParameterList) out of Trilinos 13.2.0. Built without MPI:
+# ParameterList needs none, so the library fits any MPI. Debian's binary packages are linked to Open
+# MPI and would mix two MPIs. Sourced by install.sh.
 
 teuchos_version=13.2.0
 teuchos_tag=trilinos-release-13-2-0

@@ -114,8 +114,8 @@ std::string inspect_json_lines(const fs::path& file) {
 
 [[noreturn]] void refuse(const fs::path& file, const std::string& ending) {
   std::string kind = "a file of a kind that taper inspect does not know", advice;
-  if (ending == ".yaml" || ending == ".yml" || ending == ".xml") {
-    kind = ending == ".xml" ? "an XML file" : "a YAML file";
+  if (ending == ".yaml" || ending == ".yml") {
+    kind = "a YAML file";
     advice = "; taper train " + path_text(file) + " --check validates a run file";
   }
   TAPER_FAIL(ExitCode::kBadInput,

@@ -11,7 +11,6 @@
 #include "base/Text.hpp"
 #include "base/TextFile.hpp"
 #include "param/detail/ListTools.hpp"
-#include "param/detail/XmlReader.hpp"
 #include "param/detail/YamlFlow.hpp"
 #include "param/detail/YamlReader.hpp"
 #include "param/detail/YamlScalar.hpp"
@@ -71,13 +70,9 @@ ParamFile ParamFile::parse(const std::string& text, const std::string& name) {
   Content& content = *file.content_;
   content.name = path_text(name);
   content.text = text;
-  if (name.ends_with(".xml")) {
-    detail::read_xml(text, content.name, content.list);
-  } else {
-    TAPER_VALIDATE(name.ends_with(".yaml") || name.ends_with(".yml"),
-                   content.name << " has no known ending (a run file ends in .yaml, .yml or .xml)");
-    detail::read_yaml(text, content.name, content.list, content.lines);
-  }
+  TAPER_VALIDATE(name.ends_with(".yaml") || name.ends_with(".yml"),
+                 content.name << " has no known ending (a run file ends in .yaml or .yml)");
+  detail::read_yaml(text, content.name, content.list, content.lines);
   if (content.list.numParams() == 1 && is_list(content.list, kUnnamed)) {
     const Teuchos::ParameterList inner = content.list.sublist(kUnnamed);
     content.list = inner;

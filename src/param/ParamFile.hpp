@@ -23,7 +23,7 @@ class ParamFile {
   ParamFile(ParamFile&&) noexcept;
   ParamFile& operator=(ParamFile&&) noexcept;
 
-  // Reads YAML (.yaml, .yml) or XML (.xml). Throws Error(kBadInput) naming file and line.
+  // Reads YAML (.yaml, .yml). Throws Error(kBadInput) naming file and line.
   static ParamFile read(const std::string& path);
 
   // As read(), from the text of a file that has the given name: one rank reads, all ranks parse.

@@ -46,15 +46,9 @@ class Folder {
 TEST_CASE("files are read by their ending") {
   const Folder folder;
   const std::string yaml = folder.write("a.yaml", "A:\n  x: 1\n");
-  const std::string xml = folder.write(
-      "a.xml",
-      "<ParameterList name=\"r\"><ParameterList name=\"A\"><Parameter name=\"x\" type=\"int\" "
-      "value=\"1\"/></ParameterList></ParameterList>");
   CHECK(stable(ParamFile::read(yaml)) == "A/x = 1\n");
-  CHECK(stable(ParamFile::read(xml)) == "A/x = 1\n");
   CHECK(ParamFile::read(yaml).text() == "A:\n  x: 1\n");
   CHECK(ParamFile::read(yaml).where("A/x") == yaml + " line 2");
-  CHECK(ParamFile::read(xml).where("A/x") == xml);
   CHECK(ParamFile::read(folder.write("empty.yml", "")).list().numParams() == 0);
 }
 
@@ -66,7 +60,7 @@ TEST_CASE("files that cannot be read are named") {
   CHECK(message_of([&] { ParamFile::read(folder.path()); }) ==
         folder.path() + " cannot be read (it is a directory); name a file");
   CHECK(message_of([] { ParamFile::parse("", "run.json"); }) ==
-        "run.json has no known ending (a run file ends in .yaml, .yml or .xml)");
+        "run.json has no known ending (a run file ends in .yaml or .yml)");
 }
 
 TEST_CASE("the name that Teuchos writes for an unnamed list is left out") {

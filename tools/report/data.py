@@ -4,7 +4,6 @@ import json
 import os
 import re
 import sys
-import xml.etree.ElementTree as xml
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,28 +118,10 @@ def short_names(directories: list[Path]) -> list[str]:
 
 
 def config_entries(text: str) -> dict[str, str]:
-    """Parameters by path ("Optimizer/Learning Rate"), from YAML in block style or from XML."""
-    if text.lstrip().startswith("<"):
-        try:
-            return _xml_entries(xml.fromstring(text), "")
-        except xml.ParseError:
-            return {"": text}
-    return _yaml_entries(text)
+    """Parameters by path ("Optimizer/Learning Rate") of YAML in block style.
 
-
-def _xml_entries(element: xml.Element, prefix: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for child in element:
-        path = prefix + child.get("name", child.tag)
-        if child.tag == "Parameter":
-            found[path] = child.get("value", "")
-        else:
-            found |= _xml_entries(child, path + "/")
-    return found
-
-
-def _yaml_entries(text: str) -> dict[str, str]:
-    """Nesting by indentation. Lines that are no "key: value" (lists, texts) belong to the key."""
+    Nesting by indentation. Lines that are no "key: value" (lists, texts) belong to the key.
+    """
     found: dict[str, str] = {}
     parents: list[tuple[int, str]] = []  # indentation, key
     last = ""

@@ -275,10 +275,6 @@ class Parts(ReportCase):
         yaml = "# words\nRun:\n  Seed: 3\nA B:\n  'C d': [1, 2]\n  E:\n    F: x: y\nG: 'two\n  lines'\n"
         expected = {"Run/Seed": "3", "A B/C d": "[1, 2]", "A B/E/F": "x: y", "G": "'two lines'"}
         self.assertEqual(config_entries(yaml), expected)
-        xml = '<ParameterList name="t"><ParameterList name="Run"><Parameter name="Seed" type="int" value="3"/>'
-        self.assertEqual(
-            config_entries(xml + "</ParameterList></ParameterList>"), {"Run/Seed": "3"}
-        )
 
     def test_names_tell_runs_apart(self) -> None:
         names = short_names([Path("x/a/run"), Path("x/b/run"), Path("x/b/c/run")])
