@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "param/CommandLine.hpp"
-#include "param/CurrentValue.hpp"
 #include "param/ParamFile.hpp"
 #include "param/Schema.hpp"
 #include "session/StopRequest.hpp"
@@ -58,7 +57,7 @@ struct RunArguments {
       std::fputs(schema.defaults_yaml().c_str(), stdout);
     } else if (!print.empty()) {
       read(schema);
-      std::printf("%s\n", param::current_value(schema, print).c_str());
+      std::printf("%s\n", schema.current_value(print).c_str());
     } else {
       return false;
     }

@@ -6,7 +6,7 @@
 system_packages=(
   g++ cmake ninja-build make patch python3-venv curl
   mpich libmpich-dev libhdf5-mpich-dev hdf5-tools
-  nlohmann-json3-dev libonig-dev libutf8proc-dev
+  nlohmann-json3-dev libonig-dev libutf8proc-dev libyaml-cpp-dev
 )
 
 # A Slurm for tests/slurm, which starts it in a scratch folder; only root can.
@@ -76,8 +76,8 @@ print_needed_modules() {
     gcc >= 12 (or clang >= 16), cmake >= 3.25, ninja, python >= 3.10
     mpich (or another MPI >= 3.1)     spack: mpich
     HDF5, parallel, same MPI          spack: hdf5+mpi
-    nlohmann-json, oniguruma, utf8proc
-                                      spack: nlohmann-json oniguruma utf8proc
+    nlohmann-json, oniguruma, utf8proc, yaml-cpp >= 0.7
+                                      spack: nlohmann-json oniguruma utf8proc yaml-cpp
   and, if you do not want them built here:
     kokkos >= 4.5                     spack: kokkos@4.5:+openmp+serial cxxstd=20
     Teuchos, fit for C++20            spack: trilinos+teuchos (newer than 13.2)

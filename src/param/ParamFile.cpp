@@ -11,7 +11,6 @@
 #include "base/Text.hpp"
 #include "base/TextFile.hpp"
 #include "param/detail/ListTools.hpp"
-#include "param/detail/YamlFlow.hpp"
 #include "param/detail/YamlReader.hpp"
 #include "param/detail/YamlScalar.hpp"
 
@@ -22,12 +21,9 @@ namespace {
 constexpr const char* kUnnamed = "ANONYMOUS";
 
 detail::Value read_assigned(const std::string& text) {
-  if (text.starts_with('[')) return detail::read_flow_list(text);
-  if (!text.starts_with('\'') && !text.starts_with('"')) return detail::infer_scalar(text);
-  std::size_t at = 0;
-  const auto value = detail::Value::of_text(detail::read_quoted(text, at));
-  if (at != text.size()) throw std::invalid_argument("nothing may follow the closing quote");
-  return value;
+  if (text.starts_with('[') || text.starts_with('\'') || text.starts_with('"'))
+    return detail::read_yaml_value(text);
+  return detail::infer_scalar(text);  // also what needs quotes in a file
 }
 
 bool is_list(const Teuchos::ParameterList& list, const std::string& name) {

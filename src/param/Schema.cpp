@@ -8,10 +8,16 @@
 #include "base/Text.hpp"
 #include "param/detail/ListTools.hpp"
 #include "param/detail/SchemaTree.hpp"
+#include "param/detail/YamlScalar.hpp"
 
 namespace taper::param {
 namespace detail {
 namespace {
+
+void list_parameters(const SectionNode& section, std::vector<const ParameterNode*>& found) {
+  for (const auto& parameter : section.parameters) found.push_back(parameter.get());
+  for (const auto& child : section.sections) list_parameters(*child, found);
+}
 
 // Walks a list beside the tree and collects what is wrong.
 class ListReader {
@@ -122,24 +128,22 @@ class ListReader {
 
   // The paths of parameters that a text has, in its order.
   std::vector<std::string> paths_in(const std::string& text) const {
-    std::vector<std::string> known, found;
-    list_paths(root_, known);
+    std::vector<const ParameterNode*> known;
+    list_parameters(root_, known);
+    std::vector<std::string> found;
     for (std::size_t at = 0; at < text.size(); ++at) {
       const std::string* longest = nullptr;
-      for (const std::string& path : known)
+      for (const ParameterNode* parameter : known) {
+        const std::string& path = parameter->path;
         if (text.compare(at, path.size(), path) == 0 &&
             (longest == nullptr || path.size() > longest->size()))
           longest = &path;
+      }
       if (longest == nullptr) continue;
       found.push_back(*longest);
       at += longest->size() - 1;
     }
     return found;
-  }
-
-  static void list_paths(const SectionNode& section, std::vector<std::string>& paths) {
-    for (const auto& parameter : section.parameters) paths.push_back(parameter->path);
-    for (const auto& child : section.sections) list_paths(*child, paths);
   }
 
   void report(const std::string& path, const std::string& problem) {
@@ -282,6 +286,22 @@ void Schema::read(const ParamFile& file) {
   if (problems.size() == 1) TAPER_FAIL(ExitCode::kBadInput, problems[0]);
   TAPER_FAIL(ExitCode::kBadInput, file.name() << " has " << problems.size() << " problems:\n  "
                                               << join(problems, "\n  "));
+}
+
+std::string Schema::current_value(const std::string& path) const {
+  std::vector<const detail::ParameterNode*> parameters;
+  detail::list_parameters(*root_, parameters);
+  std::vector<std::string> known;
+  for (const auto* parameter : parameters) {
+    known.push_back(parameter->path);
+    if (parameter->path != path) continue;
+    const detail::Value value = parameter->binding->show();
+    return value.kind == detail::Value::Kind::kText ? value.text : detail::format_value(value);
+  }
+  const std::string close = nearest(path, known);
+  TAPER_FAIL(ExitCode::kBadInput, "there is no parameter "
+                                      << path
+                                      << (close.empty() ? "" : "; did you mean '" + close + "'?"));
 }
 
 std::string Schema::defaults_yaml() const {

@@ -119,6 +119,11 @@ class Schema : public Section {
   // values.
   [[nodiscard]] std::vector<std::string> read_and_list_problems(const ParamFile& file);
 
+  // The value of "Section/Name" that the described member has now, for scripts: texts without
+  // quotes, all else as YAML writes it. Throws Error(kBadInput) naming the nearest where there is
+  // no such parameter.
+  std::string current_value(const std::string& path) const;
+
   // A complete run file: docs, kinds and limits stand as comments above each key.
   std::string defaults_yaml() const;
   std::string current_yaml() const;

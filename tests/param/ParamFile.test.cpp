@@ -128,11 +128,13 @@ TEST_CASE("assignments that make no sense are refused") {
   CHECK(problem("A=1") ==
         "--set A=1 replaces a whole section (name the values in it: A/Name=value)");
   CHECK(problem("A/x=[1") ==
-        "--set A/x=[1 cannot be read as YAML (a list needs , between items "
-        "and ] at its end)");
-  CHECK(problem("A/x='1") == "--set A/x='1 cannot be read as YAML (the closing ' is missing)");
-  CHECK(problem("A/x='1'2") ==
-        "--set A/x='1'2 cannot be read as YAML (nothing may follow the closing quote)");
+        "--set A/x=[1 cannot be read as YAML (end of sequence flow not found)");
+  CHECK(problem("A/x='1") == "--set A/x='1 cannot be read as YAML (illegal EOF in scalar)");
+  for (const char* text : {"A/x='1'2", "A/x=[1] 2", "A/x='a': b"}) {
+    CHECK(problem(text) == std::string("--set ") + text +
+                               " cannot be read as YAML (one value is expected, and nothing behind "
+                               "it)");
+  }
   CHECK(stable(file) == "A/x = 1\n");
 }
 

@@ -199,6 +199,15 @@ TEST_CASE("defaults stay what they were when a file was read") {
   CHECK(f.schema.current_yaml().find("\n  Temperature: 0.5\n") != std::string::npos);
 }
 
+TEST_CASE("a script gets the value that a parameter has") {
+  Fixture f;
+  f.read("Rollout: {Name: 'a path: with blanks', Degrees: [1, 2], Cache: {Pages: 128}}");
+  CHECK(f.schema.current_value("Rollout/Name") == "a path: with blanks");
+  CHECK(f.schema.current_value("Rollout/Degrees") == "[1, 2]");
+  CHECK(f.schema.current_value("Rollout/Cache/Pages") == "128");
+  CHECK(f.schema.current_value("Rollout/Mode") == "static");  // a default
+}
+
 TEST_CASE("two modules can share a section") {
   int a = 1, b = 2;
   Schema schema;

@@ -190,6 +190,16 @@ TEST_CASE("problems can be had without an exception") {
   CHECK(f.schema.read_and_list_problems(ParamFile()).empty());
 }
 
+TEST_CASE("a parameter that is not there is named with the nearest") {
+  const Fixture f;
+  const auto problem_of = [&](const std::string& path) {
+    return message_of([&] { f.schema.current_value(path); });
+  };
+  CHECK(problem_of("Rollout/Nme") ==
+        "there is no parameter Rollout/Nme; did you mean 'Rollout/Name'?");
+  CHECK(problem_of("Rollout").starts_with("there is no parameter Rollout"));
+}
+
 TEST_CASE("mistakes of a description are programming errors") {
   int a = 1;
   std::string text;

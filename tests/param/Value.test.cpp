@@ -93,30 +93,5 @@ TEST_CASE("texts are quoted where they would read as something else") {
   CHECK(format_scalar(Value::of_text("a\n\t\"\\\x01")) == "\"a\\n\\t\\\"\\\\\\x01\"");
 }
 
-TEST_CASE("quoted texts are read up to their closing quote") {
-  std::size_t at = 2;
-  CHECK(read_quoted("x 'it''s' y", at) == "it's");
-  CHECK(at == 9);
-  at = 0;
-  CHECK(read_quoted(R"("a\n\u00e9\"\x41")", at) == "a\n\xc3\xa9\"A");
-  for (const char* text : {"'open", "\"open", "\"a\\", R"("\q")", R"("\u12")"}) {
-    at = 0;
-    CHECK_THROWS_AS(read_quoted(text, at), std::invalid_argument);
-  }
-}
-
-TEST_CASE("comments end a line outside quotes only") {
-  const auto cut = [](std::string_view line) {
-    return line.substr(0, length_without_comment(line));
-  };
-  CHECK(cut("a: 1  # one") == "a: 1");
-  CHECK(cut("# all") == "");
-  CHECK(cut("a: b#c") == "a: b#c");
-  CHECK(cut("a: 'x # y' # z") == "a: 'x # y'");
-  CHECK(cut("a: \"x \\\" # y\"") == "a: \"x \\\" # y\"");
-  CHECK(cut("a: it's # z") == "a: it's");
-  CHECK(cut("a: the 'word # z") == "a: the 'word");
-}
-
 }  // namespace
 }  // namespace taper::param::detail

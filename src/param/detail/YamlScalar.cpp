@@ -2,13 +2,10 @@
 #include "param/detail/YamlScalar.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
-#include <stdexcept>
 #include <vector>
 
 #include "base/Text.hpp"
-#include "base/Utf8.hpp"
 
 namespace taper::param::detail {
 namespace {
@@ -62,57 +59,6 @@ std::string format_text(const std::string& text) {
                                                            : quote_single(text);
 }
 
-unsigned read_hex(std::string_view text, std::size_t& at, std::size_t digits) {
-  unsigned code = 0;
-  for (std::size_t i = 0; i < digits; ++i, ++at) {
-    if (at >= text.size() || !std::isxdigit(static_cast<unsigned char>(text[at])))
-      throw std::invalid_argument("an escape \\x or \\u lacks hexadecimal digits");
-    const char digit = static_cast<char>(std::tolower(static_cast<unsigned char>(text[at])));
-    code = code * 16 + static_cast<unsigned>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-  }
-  return code;
-}
-
-// Whether a quote at this place opens quoted text; inside a word or sentence it is an apostrophe.
-bool starts_value(std::string_view line, std::size_t at) {
-  const std::size_t before = at == 0 ? line.npos : line.find_last_not_of(" \t", at - 1);
-  return before == line.npos || std::string_view(":-[{,").find(line[before]) != line.npos;
-}
-
-// at stands behind the backslash.
-void read_escape(std::string_view text, std::size_t& at, std::string& result) {
-  const char kind = at < text.size() ? text[at++] : '\0';
-  switch (kind) {
-    case 'n':
-      result += '\n';
-      break;
-    case 't':
-      result += '\t';
-      break;
-    case 'r':
-      result += '\r';
-      break;
-    case '0':
-      result += '\0';
-      break;
-    case '"':
-    case '\\':
-    case '/':
-    case ' ':
-      result += kind;
-      break;
-    case 'x':
-      append_utf8(result, read_hex(text, at, 2));
-      break;
-    case 'u':
-      append_utf8(result, read_hex(text, at, 4));
-      break;
-    default:
-      throw std::invalid_argument("the escape \\" + std::string(1, kind) +
-                                  " is unknown; write \\\\ for a backslash or use single quotes");
-  }
-}
-
 }  // namespace
 
 std::string format_scalar(const Value& value) {
@@ -139,46 +85,6 @@ std::string format_value(const Value& value) {
 
 std::string format_key(const std::string& name) {
   return format_text(name);
-}
-
-std::string read_quoted(std::string_view text, std::size_t& at) {
-  const char quote = text[at++];
-  std::string result;
-  while (at < text.size()) {
-    const char c = text[at++];
-    if (c == '\\' && quote == '"') {
-      read_escape(text, at, result);
-    } else if (c != quote) {
-      result += c;
-    } else if (quote == '\'' && at < text.size() && text[at] == '\'') {
-      result += text[at++];
-    } else {
-      return result;
-    }
-  }
-  throw std::invalid_argument(std::string("the closing ") + quote + " is missing");
-}
-
-std::size_t length_without_comment(std::string_view line) {
-  std::size_t end = line.size();
-  char quote = '\0';
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quote != '\0') {
-      if (c == '\\' && quote == '"') {
-        ++i;
-      } else if (c == quote) {
-        quote = '\0';
-      }
-    } else if ((c == '\'' || c == '"') && starts_value(line, i)) {
-      quote = c;
-    } else if (c == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) {
-      end = i;
-      break;
-    }
-  }
-  while (end > 0 && (line[end - 1] == ' ' || line[end - 1] == '\t')) --end;
-  return end;
 }
 
 }  // namespace taper::param::detail

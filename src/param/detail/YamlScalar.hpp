@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spelling of single YAML values.
+// Single values written as YAML.
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "param/detail/Value.hpp"
 
@@ -19,13 +18,5 @@ std::string format_value(const Value& value);
 
 // A key as YAML.
 std::string format_key(const std::string& name);
-
-// Reads the quoted text that starts at text[at] (a ' or "), moving at behind the closing quote.
-// Throws std::invalid_argument with the reason.
-std::string read_quoted(std::string_view text, std::size_t& at);
-
-// Length of the part of a line before its comment (# at the start or after a blank, outside
-// quotes), trailing blanks removed.
-std::size_t length_without_comment(std::string_view line);
 
 }  // namespace taper::param::detail

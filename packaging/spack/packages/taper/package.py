@@ -26,6 +26,7 @@ class Taper(CMakePackage):
     depends_on("nlohmann-json@3.9:")
     depends_on("oniguruma")
     depends_on("utf8proc")
+    depends_on("yaml-cpp@0.7:")
     depends_on("catch2@3:", type=("build", "test"))
     depends_on("python@3.10:", type=("build", "run"), when="+report")
     depends_on("py-h5py", type="run", when="+report")
