@@ -10,13 +10,13 @@ void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
             "Hugging Face directory: config.json, *.safetensors, tokenizer.json")
       .required();
   const std::string uniform =
-      "how ranks form replicas of the model: TP ranks each, DP replicas, e.g. 2x4 on 8 ranks";
+      "how ranks form replicas of the model: DP replicas of TP ranks each, e.g. 2x4 on 8 ranks";
   line.text("layout", layout, "TPxDP",
             layouts == LayoutForms::kUniform
                 ? uniform + " (default: one rank each)"
                 : uniform +
-                      "; or replicas of different sizes in the order of ranks, e.g. 4+2+2 for one "
-                      "of 4 and two of 2 ranks (default: one rank each)");
+                      "; or replicas of different sizes in rank order, e.g. 4+2+2 for one of 4 and "
+                      "two of 2 ranks (default: one rank each)");
   declare_type(line, type);
   declare_hang_seconds(line, hang_seconds);
 }
@@ -28,7 +28,7 @@ void declare_type(param::CommandLine& line, WeightType& type) {
 
 void declare_hang_seconds(param::CommandLine& line, double& seconds) {
   line.number("hang-seconds", seconds, "S",
-              "a rank that waits longer for the others ends the job with a report")
+              "a rank that waits longer than this for another one ends the job with a report")
       .above(0);
 }
 
@@ -41,19 +41,19 @@ RankGrid ModelArguments::grid(int ranks) const {
 }
 
 void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
-  line.integer("max-new-tokens", o.max_new_tokens, "N", "longest response").at_least(1);
-  line.number("temperature", o.sampling.temperature, "T", "softmax temperature; 0 is greedy")
+  line.integer("max-new-tokens", o.max_new_tokens, "N", "longest response in tokens").at_least(1);
+  line.number("temperature", o.sampling.temperature, "T", "softmax temperature; 0: greedy")
       .at_least(0);
-  line.number("top-p", o.sampling.top_p, "P", "nucleus sampling; 1 is off").above(0).at_most(1);
-  line.integer("top-k", o.sampling.top_k, "K", "keep the K likeliest ids; 0 is off").at_least(0);
+  line.number("top-p", o.sampling.top_p, "P", "nucleus sampling; 1: off").above(0).at_most(1);
+  line.integer("top-k", o.sampling.top_k, "K", "sample from the K most likely ids only; 0: off")
+      .at_least(0);
   line.number("min-p", o.sampling.min_p, "P",
-              "keep ids of at least this share of the largest probability; 0 is off")
+              "sample only from ids with at least this share of the largest probability; 0: off")
       .at_least(0)
       .at_most(1);
-  line.number(
-          "repetition-penalty", o.sampling.repetition_penalty, "P",
-          "divides (negative ones: multiplies) the logits of ids that prompt and response have; "
-          "1 is off")
+  line.number("repetition-penalty", o.sampling.repetition_penalty, "P",
+              "divides the positive and multiplies the negative logits of ids that occur in prompt "
+              "or response; 1: off")
       .above(0);
   line.integer("seed", o.sampling.seed, "S", "seed of all random numbers").at_least(0);
   line.integer("samples", o.samples, "N", "responses per prompt").at_least(1).at_most(65535);
@@ -64,7 +64,7 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
   line.integer("step-rows", o.step_rows, "N", "tokens per step, decode and prefill together")
       .at_least(1)
       .at_most(kMostStepRows);
-  line.number("kv-memory-mb", o.kv_memory_mb, "MB", "largest KV cache per rank")
+  line.number("kv-memory-mb", o.kv_memory_mb, "MB", "largest KV cache per rank in MB")
       .above(0)
       .at_most(kMostKvMemoryMb);
 }

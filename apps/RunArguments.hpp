@@ -26,19 +26,20 @@ struct RunArguments {
   bool dump_default = false, check = false;
 
   void declare(param::CommandLine& line, const Words& words) {
-    line.positional("RUN", run_file, "run file (YAML); without one, defaults and --set");
-    line.repeated("set", assignments, "NAME=VALUE",
-                  std::string("overrides a value, e.g. \"") + words.set_example + "\"");
+    line.positional("RUN", run_file, "run file (YAML); default: only defaults and --set");
+    line.repeated(
+        "set", assignments, "NAME=VALUE",
+        std::string("overrides a value of the run file, e.g. \"") + words.set_example + "\"");
     line.text("resume", resume, "auto|none|DIR", words.resume);
     line.number("deadline", deadline, "T",
-                "seconds since 1970 at which the job is over: it saves and stops before that "
-                "(default: TAPER_DEADLINE)")
+                "end of the job in seconds since 1970: it saves and stops before that (default: "
+                "TAPER_DEADLINE)")
         .above(0);
     line.flag("dump-default", dump_default,
               "prints a complete run file with the default values and exits");
     line.text("print", print, "NAME",
-              "prints the value that a parameter has in this run, e.g. \"Output/Directory\", and "
-              "exits (for scripts)");
+              "prints the value of a parameter in this run, e.g. \"Output/Directory\", and exits "
+              "(for scripts)");
     line.flag("check", check, words.check);
   }
 

@@ -20,7 +20,8 @@
 namespace taper {
 
 inline constexpr RunArguments::Words kTuningWords{
-    "Training/Steps=100", "go on from the newest checkpoint, start afresh, or use this checkpoint",
+    "Training/Steps=100",
+    "resumes from the newest checkpoint, starts afresh, or uses this checkpoint",
     "validates input, files and memory, prints the memory plan and exits; leaves nothing behind"};
 
 // What a command says of itself.

@@ -35,20 +35,20 @@ struct EvalArguments {
 
   void declare(param::CommandLine& line) {
     line.text("task", data.task, "NAME",
-              "held-out items of an in-tree task: mix, sum, gcd or collatz");
+              "evaluates on held-out items of an in-tree task: mix, sum, gcd or collatz");
     line.text("prompts", data.evaluation_prompts, "FILE",
-              "JSON lines of prompts with ground truths, instead of a task");
-    line.choice("rule", rule, "how responses to --prompts are judged", named_reward_rules());
-    line.text(
-        "rewards", rewards, "FILE",
-        "a run file (YAML) by whose Rewards responses are judged, instead of a rule; right is "
-        "what scores above 0.5");
+              "JSONL file of prompts with ground truths, instead of a task");
+    line.choice("rule", rule, "rule that judges responses to --prompts", named_reward_rules());
+    line.text("rewards", rewards, "FILE",
+              "judges responses by the Rewards of this run file (YAML) instead of a rule; "
+              "scores above 0.5 count as right");
     line.text("reward-logs", reward_logs, "DIR",
-              "directory for the logs of the workers of --rewards, if there are any");
+              "directory for the logs of reward workers, if --rewards has any");
     line.text("chat-template", data.chat_template, "FILE",
-              "Jinja template that makes text of messages: auto (the model's own) or a file");
-    line.integer("count", count, "N", "prompts; 0: all of a file, 256 of a task").at_least(0);
-    line.text("output", output, "FILE", "the figures as JSON");
+              "Jinja template that turns messages into text: auto (the model's own) or a file");
+    line.integer("count", count, "N", "number of prompts; 0: all of a file, 256 of a task")
+        .at_least(0);
+    line.text("output", output, "FILE", "writes the metrics as JSON");
   }
 
   void check(const param::CommandLine& line) const {

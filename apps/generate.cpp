@@ -53,26 +53,25 @@ int run_generate(int argc, char** argv) {
   std::string prompts_file, output, record_file, chat_template = "auto";
   ModelArguments arguments;
   GenerateOptions options;
-  param::CommandLine line(
-      "taper generate",
-      "Generates responses to prompts: JSON lines with \"prompt\" (text or chat), \"messages\" or "
-      "\"tokens\" (doc/data.md).");
+  param::CommandLine line("taper generate",
+                          "Generates responses to prompts, which are JSON lines with \"prompt\" "
+                          "(text or chat), \"messages\" or \"tokens\" (doc/data.md).");
   arguments.declare(line, LayoutForms::kMixed);
   line.text("prompts", prompts_file, "FILE", "the prompts, JSON lines").required();
   line.text("output", output, "FILE", "the responses, JSON lines; written when all are done")
       .required();
   declare_sampling(line, options);
   line.choice("mode", options.mode,
-              "whether the layout changes meanwhile: never, only in words, or where it pays",
+              "static: never change the layout; advise: log recommendations only; adaptive: change "
+              "it when it pays",
               {{"static", PlannerMode::kStatic},
                {"advise", PlannerMode::kAdvise},
                {"adaptive", PlannerMode::kAdaptive}});
   line.text("profile", options.profile, "FILE",
             "latency profile of this model and machine, for advise and adaptive");
-  line.text("record", record_file, "FILE",
-            "writes the account of consultations and layout changes, HDF5");
+  line.text("record", record_file, "FILE", "records consultations and layout changes, HDF5");
   line.text("chat-template", chat_template, "FILE",
-            "Jinja template that makes text of messages: auto (the model's own) or a file");
+            "Jinja template that turns messages into text: auto (the model's own) or a file");
   if (line.shows_help(argc, argv)) return 0;
   check_sampling(options);
   Session session(argc, argv);

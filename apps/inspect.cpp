@@ -80,15 +80,16 @@ int run_inspect(int argc, char** argv) {
       "checks it.");
   line.positional("PATH", path, "file or directory");
   line.flag("validate", validate,
-            "holds HDF5 files, or all files of a run, against their schema; prints every fault");
+            "checks HDF5 files, or all files of a run, against their schema; prints every fault");
   line.text("schema", schema, "FORMAT",
-            "prints what stands in the files of a format: run, rollouts, profile, state, or all");
-  line.text("repair", repair, "RUN_DIR", "writes run.h5 of a run anew from its metrics.jsonl");
+            "prints the schema of a file format: run, rollouts, profile, state, or all");
+  line.text("repair", repair, "RUN_DIR", "rewrites run.h5 of a run from its metrics.jsonl");
   line.integer(
           "text", text, "N",
           "prints the first N samples of a rollout file, or of the newest one of a run, as text")
       .at_least(1);
-  line.text("model", model, "DIR", "whose tokenizer reads them; default: the model of the run");
+  line.text("model", model, "DIR",
+            "model directory with the tokenizer for --text; default: the model of the run");
   if (line.shows_help(argc, argv)) return 0;
   TAPER_VALIDATE(int{!path.empty()} + int{!repair.empty()} + int{!schema.empty()} == 1,
                  "taper inspect: give either PATH or --repair RUN_DIR or --schema FORMAT");

@@ -20,23 +20,24 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"train", "train a model by reinforcement learning, as a run file says", taper::run_train},
+    {"train", "train a model by reinforcement learning, configured by a run file",
+     taper::run_train},
     {"sft", "supervised fine-tuning on files of examples or in-tree tasks", taper::run_sft},
     {"reward-model", "train a reward model on preference pairs", taper::run_reward_model},
     {"generate", "generate responses to a file of prompts", taper::run_generate},
-    {"score", "log-probs of given tokens", taper::run_score},
-    {"eval", "avg@k, pass@k and maj@k of a model on a task", taper::run_eval},
+    {"score", "compute log-probs of given tokens", taper::run_score},
+    {"eval", "compute avg@k, pass@k and maj@k of a model", taper::run_eval},
     {"profile", "measure step times and switching costs for adaptive runs", taper::run_profile},
     {"inspect", "print and check a file, run, checkpoint or model directory", taper::run_inspect},
-    {"replay", "judge the planner on recorded response lengths", taper::run_replay},
-    {"simulate", "judge the planner on described machines", taper::run_simulate},
-    {"report", "pictures and a report of one or several runs", taper::run_report},
+    {"replay", "evaluate the planner on recorded response lengths", taper::run_replay},
+    {"simulate", "evaluate the planner on described machines", taper::run_simulate},
+    {"report", "draw pictures and a report of one or several runs", taper::run_report},
 };
 
 void print_usage() {
-  std::printf("usage: taper COMMAND [options]; taper COMMAND --help says more\n\n");
+  std::printf("usage: taper COMMAND [options]; taper COMMAND --help lists the options\n\n");
   for (const Command& c : kCommands) std::printf("  %-12s %s\n", c.name, c.purpose);
-  std::printf("\ntaper --version says which build this is\n");
+  std::printf("\ntaper --version prints the version of this build\n");
 }
 
 }  // namespace

@@ -36,11 +36,10 @@ int run_profile(int argc, char** argv) {
   std::string model;
   std::vector<std::string> layouts;
   double hang_seconds = 600;
-  param::CommandLine line(
-      "taper profile",
-      "Measures how long generation steps take on these ranks at each tensor-parallel degree, and "
-      "what changing it costs: what adaptive runs decide by. Interrupted, the same command goes "
-      "on.");
+  param::CommandLine line("taper profile",
+                          "Measures, for adaptive runs, how long generation steps take on these "
+                          "ranks at each tensor-parallel degree, and what changing the degree "
+                          "costs. After an interruption the same command resumes.");
   line.text("model", model, "DIR", "Hugging Face directory: config.json, *.safetensors").required();
   line.text("output", options.output, "FILE", "the profile, HDF5");
   declare_type(line, options.probe.type);
@@ -50,20 +49,21 @@ int run_profile(int argc, char** argv) {
                "longest sequence; 0: the model's, at most 2048")
       .at_least(0);
   line.integer("max-batch", options.probe.max_batch, "N",
-               "sequences per rank: a replica of T ranks is measured with up to T times as many")
+               "largest batch per rank; a replica of T ranks is measured with up to T times as "
+               "many sequences")
       .at_least(1);
   line.integer("step-rows", options.probe.step_rows, "N",
                "tokens per step, decode and prefill together")
       .at_least(1);
   line.number("kv-memory-mb", options.probe.kv_memory_mb, "MB",
-              "largest KV cache per rank and degree; bounds the summed context")
+              "largest KV cache per rank and degree in MB; limits the summed context")
       .above(0);
   line.number("budget", options.budget, "S",
-              "seconds of measuring; 0: what is planned, 45 to 300 by the model's speed. Too few "
-              "leave the profile incomplete, with a warning: each point of a coarse grid twice at "
-              "least; the same command then goes on for as long again")
+              "seconds of measuring; 0: as planned, 45 to 300 depending on the model's speed. With "
+              "too few the profile is incomplete, with a warning, but each point of a coarse grid "
+              "is measured at least twice; repeat the command to measure for the same time again")
       .at_least(0);
-  line.flag("fresh", options.fresh, "forgets what an earlier start has measured");
+  line.flag("fresh", options.fresh, "discards what an earlier start has measured");
   declare_hang_seconds(line, hang_seconds);
   if (line.shows_help(argc, argv)) return 0;
   Session session(argc, argv);

@@ -22,26 +22,32 @@ std::vector<std::pair<std::string, std::vector<LengthLaw>>> law_choices() {
 }
 
 void declare(param::CommandLine& line, ReplayOptions& o) {
-  line.text("profile", o.profile, "FILE", "step times of the machine: profile.h5").required();
+  line.text("profile", o.profile, "FILE",
+            "latency profile with the step times of the machine: profile.h5")
+      .required();
   line.repeated("run", o.runs, "DIR",
-                "recorded lengths: a run with rollouts/*.h5, or one such file");
-  line.choice(
-      "law", o.laws,
-      "lengths by a described law, instead of runs; default: all laws where there is no run",
-      law_choices());
-  line.integer("ranks", o.ranks, "N", "generation ranks; 0: those of the profile").at_least(0);
-  line.list("tp", o.planner.degrees, "T,...", "degrees allowed; default: all of the profile");
-  line.integer("seeds", o.seeds, "N", "runs per law").at_least(1);
-  line.integer("iterations", o.iterations, "N", "generations per run of a law").at_least(1);
-  line.integer(
-          "warm-up", o.account.warm_up, "N",
-          "generations that come before them (of a run: its first ones), from which the planner "
-          "learns but which are not accounted")
+                "takes recorded lengths from a run with rollouts/*.h5, or from one such file");
+  line.choice("law", o.laws,
+              "draws lengths from a distribution instead of runs; default: all distributions if no "
+              "run is given",
+              law_choices());
+  line.integer("ranks", o.ranks, "N", "ranks that generate; 0: those of the profile").at_least(0);
+  line.list("tp", o.planner.degrees, "T,...",
+            "allowed tensor-parallel degrees; default: all of the profile");
+  line.integer("seeds", o.seeds, "N", "runs per distribution").at_least(1);
+  line.integer("iterations", o.iterations, "N", "generations per run of a distribution")
+      .at_least(1);
+  line.integer("warm-up", o.account.warm_up, "N",
+               "additional generations before these (of a recorded run: its first ones) from which "
+               "the planner learns, but which do not count")
       .at_least(0);
-  line.integer("sequences", o.sequences, "N", "responses per generation of a law").at_least(1);
-  line.integer("prompt-tokens", o.prompt_tokens, "N", "length of a law's prompts").at_least(1);
-  line.integer("max-new-tokens", o.max_new_tokens, "N",
-               "limit of response lengths; 0: 1024 of a law, the longest response of a run")
+  line.integer("sequences", o.sequences, "N", "responses per generation of a distribution")
+      .at_least(1);
+  line.integer("prompt-tokens", o.prompt_tokens, "N", "prompt length with a distribution")
+      .at_least(1);
+  line.integer(
+          "max-new-tokens", o.max_new_tokens, "N",
+          "limit of response lengths; 0: 1024 with a distribution, the longest response of a run")
       .at_least(0);
   line.integer("max-running", o.max_running, "N", "sequences in flight per rank").at_least(1);
   line.integer("seed", o.planner.seed, "S", "seed of the planner's scenarios").at_least(0);
@@ -52,8 +58,9 @@ void declare(param::CommandLine& line, ReplayOptions& o) {
                "a switch must save time at this quantile of the scenarios")
       .at_least(1)
       .at_most(50);
-  line.flag("mixed", o.planner.mixed_groups, "groups of different degrees");
-  line.flag("repack", o.planner.repack, "moving sequences without changing the layout");
+  line.flag("mixed", o.planner.mixed_groups, "allows groups of different degrees");
+  line.flag("repack", o.planner.repack,
+            "allows moving sequences between replicas without changing the layout");
 }
 
 }  // namespace
@@ -62,9 +69,9 @@ int run_replay(int argc, char** argv) {
   ReplayOptions options;
   std::string output;
   param::CommandLine line("taper replay",
-                          "Judges the planner on recorded or described response lengths.");
+                          "Evaluates the planner on recorded or synthetic response lengths.");
   declare(line, options);
-  line.text("output", output, "FILE", "the account, one JSON line per generation");
+  line.text("output", output, "FILE", "results, one JSON line per generation");
   if (line.shows_help(argc, argv)) return 0;
   if (options.laws.empty() && options.runs.empty()) options.laws = all_length_laws();
   if (!output.empty()) require_writable(output);

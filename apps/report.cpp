@@ -28,7 +28,7 @@ fs::path find_script() {
     if (fs::exists(script)) return script;
   TAPER_FAIL(ExitCode::kFailure, "taper_report.py is missing (neither "
                                      << installed.string() << " nor " << source.string()
-                                     << "); install Taper anew");
+                                     << "); reinstall Taper");
 }
 
 }  // namespace
@@ -43,10 +43,10 @@ int run_report(int argc, char** argv) {
   ::execvp(words[0], words.data());  // comes back only where it failed
   TAPER_FAIL(
       ExitCode::kFailure,
-      "cannot start " << python << " (" << std::strerror(errno)
-                      << "); taper report needs Python with h5py, numpy and matplotlib: name "
-                         "it with TAPER_PYTHON, in the source tree by "
-                         "eval \"$(cmake/deps/install.sh --python)\"");
+      "cannot start "
+          << python << " (" << std::strerror(errno)
+          << "); taper report needs Python with h5py, numpy and matplotlib: set TAPER_PYTHON to "
+             "it, in the source tree by eval \"$(cmake/deps/install.sh --python)\"");
 }
 
 }  // namespace taper

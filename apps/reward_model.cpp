@@ -9,7 +9,7 @@ int run_reward_model(int argc, char** argv) {
   return run_tuning<RewardModelJob, RewardModelOptions>(
       argc, argv,
       {"taper reward-model",
-       "Trains a reward model on files of preference pairs, as a run file says."});
+       "Trains a reward model on files of preference pairs, configured by a run file."});
 }
 
 }  // namespace taper

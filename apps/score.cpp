@@ -22,9 +22,9 @@ int run_score(int argc, char** argv) {
   ScoreOptions options;
   param::CommandLine line(
       "taper score",
-      "Log-probs of given tokens at temperature 1, line by line: {\"log_probs\": [...]} of the "
-      "responses in the output of taper generate, or of all tokens in {\"tokens\": [...]} (null "
-      "for the first).");
+      "Computes log-probs of given tokens at temperature 1. Writes a line {\"log_probs\": [...]} "
+      "for each line of input: for the response in a line of taper generate's output, or for all "
+      "tokens of {\"tokens\": [...]} (null for the first).");
   arguments.declare(line, LayoutForms::kUniform);
   line.text("input", input, "FILE",
             "token ids, JSON lines: the output of taper generate, or tokens")
@@ -32,7 +32,7 @@ int run_score(int argc, char** argv) {
   line.text("output", output, "FILE", "log-probs, JSON lines; written when all are done")
       .required();
   line.integer("max-tokens", options.max_tokens, "N",
-               "tokens per micro-batch; longer sequences stand alone")
+               "tokens per micro-batch; longer sequences get a micro-batch of their own")
       .at_least(1);
   if (line.shows_help(argc, argv)) return 0;
   Session session(argc, argv);

@@ -9,7 +9,7 @@ int run_sft(int argc, char** argv) {
   return run_tuning<SftJob, SftOptions>(argc, argv,
                                         {"taper sft",
                                          "Supervised fine-tuning on files of examples, or on "
-                                         "in-tree tasks, as a run file says."});
+                                         "in-tree tasks, configured by a run file."});
 }
 
 }  // namespace taper

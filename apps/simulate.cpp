@@ -84,24 +84,25 @@ void read(const Row& row, const Arguments& a, SimulateOptions& options) {
 
 void declare(param::CommandLine& line, Arguments& a) {
   line.positional("CASE", a.input,
-                  "a described machine and its generations (YAML), or a directory of them; without "
-                  "one, defaults and --set");
+                  "description of a machine and its generations (YAML), or a directory of "
+                  "such files; default: only defaults and --set");
   line.repeated("set", a.assignments, "NAME=VALUE",
                 "overrides a value of all cases, e.g. \"Machine/Ranks=64\"");
   line.repeated("vary", a.variations, "NAME=V;V;...",
-                "a row more for each value, e.g. \"Machine/Ranks=64;256;1024\"");
+                "prints one row per value, e.g. \"Machine/Ranks=64;256;1024\"");
   line.text("calibrate", a.calibrate, "FILE",
-            "plays nothing, but holds the described step times against a measured profile.h5");
+            "compares the described step times with a measured profile.h5, without a simulation");
   line.text("output", a.output, "FILE", "one JSON line per row");
   line.flag("dump-default", a.dump_default, "prints a complete case with the defaults and exits");
-  line.flag("check", a.check, "validates the cases, prints what follows from them and exits");
+  line.flag("check", a.check,
+            "validates the cases, prints degrees, memory and sequences in flight, and exits");
 }
 
 }  // namespace
 
 int run_simulate(int argc, char** argv) {
   Arguments a;
-  param::CommandLine line("taper simulate", "The planner on described machines.");
+  param::CommandLine line("taper simulate", "Evaluates the planner on described machines.");
   declare(line, a);
   if (line.shows_help(argc, argv)) return 0;
   if (a.dump_default) {

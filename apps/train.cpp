@@ -22,9 +22,9 @@ namespace {
 
 constexpr RunArguments::Words kWords{
     "Rollout/Temperature=0.8",
-    "go on from the newest checkpoint, start afresh, or use this checkpoint (or the newest of this "
-    "run); one of another run needs a new Output/Directory",
-    "validates input, files, memory and the checkpoint to go on from, says where the run would "
+    "resumes from the newest checkpoint, starts afresh, or uses this checkpoint (or the newest of "
+    "this run); a checkpoint of another run needs a new Output/Directory",
+    "validates input, files, memory and the checkpoint to resume from, prints where the run would "
     "start, and exits; leaves nothing behind"};
 
 AppliedPreset read(const RunArguments& arguments, param::Schema& schema) {
@@ -65,7 +65,7 @@ std::vector<int> degrees_of(const RunOptions& options, int ranks) {
 int run_train(int argc, char** argv) {
   RunArguments arguments;
   param::CommandLine line("taper train",
-                          "Trains a model by reinforcement learning, as a run file says.");
+                          "Trains a model by reinforcement learning, configured by a run file.");
   arguments.declare(line, kWords);
   if (line.shows_help(argc, argv)) return 0;
   RunOptions options;
@@ -84,9 +84,9 @@ int run_train(int argc, char** argv) {
   stop.set_deadline(arguments.deadline - options.deadline_margin);
   if (session.rank() == 0 && stop.mine() == StopReason::kDeadline)
     TAPER_WARN(
-        "the time of this job is over already (--deadline or TAPER_DEADLINE, less "
-        "Run/Deadline Margin): it stops before its first iteration, with exit code 75; give "
-        "a later time, in seconds since 1970");
+        "the deadline of this job has already passed (--deadline or TAPER_DEADLINE, minus "
+        "Run/Deadline Margin): it stops before its first iteration, with exit code 75; give a "
+        "later time, in seconds since 1970");
   const std::string config = schema.current_yaml();
   const JobLife life{
       options.output,

@@ -7,7 +7,7 @@ void describe_model(param::Section& schema, ModelOptions& o) {
   auto s = schema.section("Model", "The model to train");
   s.text("Directory", o.directory,
          "Hugging Face directory: config.json, *.safetensors, tokenizer.json");
-  s.choice("Weight Type", o.type, "Type of the forward weights; masters are always f32",
+  s.choice("Weight Type", o.type, "Type of the forward weights; master weights are always f32",
            {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   s.check([&o] { return o.problems(); });
 }
@@ -16,7 +16,7 @@ void describe_passes(param::Section& s, PassOptions& o) {
   s.integer("Tensor Parallel", o.tp, "Ranks per replica during training").at_least(1);
   s.integer("Max Tokens", o.max_tokens, "Tokens per micro-batch").at_least(1);
   s.flag("Activation Checkpointing", o.checkpointing,
-         "Recompute layers in the backward pass instead of keeping them");
+         "Recompute activations of layers in the backward pass instead of keeping them");
 }
 
 }  // namespace taper

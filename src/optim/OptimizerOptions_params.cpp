@@ -9,23 +9,23 @@ namespace taper {
 void describe_schedule(param::Section& s, ScheduleOptions& lr, ScheduleEnd end,
                        const std::string& section) {
   s.number("Learning Rate", lr.peak, "Peak learning rate").at_least(0);
-  s.choice(
-      "Schedule", lr.kind,
-      "After warm-up: constant, a cosine to Final Share, or (wsd) constant for Stable Share of the "
-      "steps and then that cosine",
-      {{"constant", ScheduleOptions::Kind::kConstant},
-       {"cosine", ScheduleOptions::Kind::kCosine},
-       {"wsd", ScheduleOptions::Kind::kWsd}});
+  s.choice("Schedule", lr.kind,
+           "After warm-up: constant; cosine: a cosine down to Final Share; wsd: constant for "
+           "Stable Share of the steps, then the cosine",
+           {{"constant", ScheduleOptions::Kind::kConstant},
+            {"cosine", ScheduleOptions::Kind::kCosine},
+            {"wsd", ScheduleOptions::Kind::kWsd}});
   s.integer("Warmup Steps", lr.warmup_steps, "Optimizer steps of linear warm-up").at_least(0);
   s.integer("Total Steps", lr.total_steps,
             end == ScheduleEnd::kGiven
-                ? "Optimizer steps at which the cosine ends"
-                : "Optimizer steps at which the cosine ends; 0: with the run")
+                ? "Optimizer step at which the cosine ends"
+                : "Optimizer step at which the cosine ends; 0: the last step of the run")
       .at_least(0);
-  s.number("Final Share", lr.final_share, "Share of the peak at the end of the cosine")
+  s.number("Final Share", lr.final_share,
+           "Learning rate at the end of the cosine, as a share of the peak")
       .between(0, 1);
   s.number("Stable Share", lr.stable_share,
-           "Share of the steps between warm-up and Total Steps with the peak rate, for wsd")
+           "For wsd: share of the steps between warm-up and Total Steps that use the peak rate")
       .between(0, 1);
   s.check([&lr, end, section] {
     ScheduleOptions checked = lr;
@@ -41,11 +41,13 @@ void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions
   describe_schedule(s, lr, end, "Optimizer");
   s.number("Beta1", o.beta1, "Decay of the first moment").at_least(0).below(1);
   s.number("Beta2", o.beta2, "Decay of the second moment").at_least(0).below(1);
-  s.number("Epsilon", o.eps, "Added to the root of the second moment").above(0);
+  s.number("Epsilon", o.eps, "Added to the square root of the second moment").above(0);
   s.number("Weight Decay", o.weight_decay, "Decoupled weight decay").at_least(0);
-  s.number("Clip Norm", o.clip_norm, "Largest gradient norm; 0 is off").at_least(0);
+  s.number("Clip Norm", o.clip_norm, "Largest gradient norm, larger ones are scaled down; 0: off")
+      .at_least(0);
   s.choice(
-      "On Non Finite", o.on_non_finite, "What to do with a gradient that is not finite",
+      "On Non Finite", o.on_non_finite,
+      "If a gradient is not finite: stop: end the run; skip: skip the optimizer step",
       {{"stop", AdamWOptions::OnNonFinite::kStop}, {"skip", AdamWOptions::OnNonFinite::kSkip}});
 }
 

@@ -13,28 +13,32 @@ namespace taper {
 namespace {
 
 void describe_advantages(param::Section& s, AdvantageOptions& o) {
-  s.choice("Estimator", o.estimator, "How rewards become advantages", named_estimators());
+  s.choice("Estimator", o.estimator, "How advantages are computed from rewards",
+           named_estimators());
   s.choice("Advantage Normalization", o.normalization,
-           "What advantages are divided by; default: as the estimator has it",
+           "What advantages are divided by; default: that of the estimator",
            named_normalizations());
-  s.number("Gamma", o.gamma, "Discount of later rewards, for gae and reinforce++")
+  s.number("Gamma", o.gamma, "Discount factor of later rewards, for gae and reinforce++")
       .above(0)
       .at_most(1);
-  s.number(
-       "Lambda", o.lambda,
-       "Of gae: how far rewards count instead of the critic's values; 0: only to the next token")
+  s.number("Lambda", o.lambda,
+           "For gae: weight of later rewards against the critic's values; 1: rewards to the end, "
+           "0: one token ahead")
       .between(0, 1);
 }
 
 void describe_loss(param::Section& s, PolicyLossOptions& o) {
-  s.choice("Policy Loss", o.kind, "Loss of a token", named_policy_losses());
-  s.number("Clip Low", o.clip_low, "Probability ratios are clipped below 1 - this").at_least(0);
-  s.number("Clip High", o.clip_high, "Probability ratios are clipped above 1 + this").at_least(0);
-  s.number("Dual Clip", o.dual_clip,
-           "Bound of the ppo loss for negative advantages, in multiples of them; 0 is off")
+  s.choice("Policy Loss", o.kind, "Loss per token", named_policy_losses());
+  s.number("Clip Low", o.clip_low, "Probability ratios are clipped below 1 - this value")
+      .at_least(0);
+  s.number("Clip High", o.clip_high, "Probability ratios are clipped above 1 + this value")
+      .at_least(0);
+  s.number(
+       "Dual Clip", o.dual_clip,
+       "Upper bound of the ppo loss for negative advantages, in multiples of the advantage; 0: off")
       .at_least(0);
   s.number("Entropy Coefficient", o.entropy_coef, "Weight of the entropy bonus").at_least(0);
-  s.choice("Loss Aggregation", o.aggregation, "How token losses become one number",
+  s.choice("Loss Aggregation", o.aggregation, "How token losses are combined into one number",
            named_aggregations());
   s.number("Length Norm", o.length_norm,
            "Constant length of seq-mean-token-sum-norm; 0: Rollout/Max New Tokens")
@@ -43,26 +47,31 @@ void describe_loss(param::Section& s, PolicyLossOptions& o) {
 }
 
 void describe_kl(param::Section& s, KlOptions& o) {
-  s.number("KL Coefficient", o.coef, "Weight of the KL to the reference model; 0: no reference")
+  s.number("KL Coefficient", o.coef,
+           "Weight of the KL to the reference model; 0: no reference model")
       .at_least(0);
   s.choice("KL Estimator", o.estimator, "Per-token KL estimate", named_kl_estimators());
   s.choice("KL In", o.place,
-           "Where the KL counts: as a term of the loss, or in each token's reward",
+           "loss: add the KL to the loss; reward: subtract it from each token's reward",
            {{"loss", KlPlace::kLoss}, {"reward", KlPlace::kReward}});
-  s.choice("KL Control", o.control, "Whether the coefficient of the KL in the reward adapts",
+  s.choice("KL Control", o.control,
+           "Whether the coefficient of the KL in the reward is fixed or adapts to KL Target",
            {{"fixed", KlControl::kFixed}, {"adaptive", KlControl::kAdaptive}});
-  s.number("KL Target", o.target, "KL that the adaptive control aims at").above(0);
-  s.number("KL Horizon", o.horizon, "Samples over which the adaptive control acts").above(0);
+  s.number("KL Target", o.target, "Target of the adaptive control").above(0);
+  s.number("KL Horizon", o.horizon, "Number of samples over which the adaptive control acts")
+      .above(0);
   s.check([&o] { return o.problems(); });
 }
 
 void describe_correction(param::Section& s, RolloutCorrectionOptions& o) {
   s.choice("Importance Weights", o.weights,
-           "Weight of the policy loss by the ratio of trained and drawing probability",
+           "Whether the policy loss is weighted by the ratio of trained and drawing probability, "
+           "per token or per sequence",
            named_importance_levels());
   s.number("Importance Cap", o.cap, "Largest importance weight").above(0);
   s.flag("Importance Normalization", o.normalize, "Divide importance weights by their mean");
-  s.choice("Rejection", o.rejection, "Whose ratio leaves out tokens or sequences outside a band",
+  s.choice("Rejection", o.rejection,
+           "Whether tokens or sequences whose ratio is outside a band are left out",
            named_rejection_levels());
   s.number("Rejection Low", o.low, "Lower end of the band").at_least(0);
   s.number("Rejection High", o.high, "Upper end of the band").above(0);
@@ -71,9 +80,10 @@ void describe_correction(param::Section& s, RolloutCorrectionOptions& o) {
 
 void describe_algorithm(param::Section& schema, RunOptions& o) {
   auto s = schema.section("Algorithm", "Advantages and the loss of the policy");
-  s.choice("Preset", o.preset,
-           "Named algorithm: sets what the run file does not set itself (doc/algorithms.md)",
-           named_presets());
+  s.choice(
+      "Preset", o.preset,
+      "Named algorithm: sets the parameters that the run file does not set (doc/algorithms.md)",
+      named_presets());
   describe_advantages(s, o.experience.advantage);
   s.check([&o] { return o.experience.advantage.problems(); });
   describe_loss(s, o.loss);
@@ -81,19 +91,20 @@ void describe_algorithm(param::Section& schema, RunOptions& o) {
          "Responses that ended at the length limit carry no loss");
   describe_kl(s, o.experience.kl);
   describe_correction(s, o.experience.correction);
-  s.flag("Dynamic Sampling", o.dynamic.on,
-         "Train only prompts whose samples differ in score, and generate until there are enough");
+  s.flag(
+      "Dynamic Sampling", o.dynamic.on,
+      "Train only on prompts whose samples differ in score, and generate until there are enough");
   s.integer("Max Rounds", o.dynamic.max_rounds,
-            "Generations per iteration, at most; what is missing then are prompts whose samples do "
-            "not differ")
+            "Largest number of generations per iteration; after it, the batch is filled with "
+            "prompts whose samples do not differ")
       .at_least(1);
 }
 
 void describe_critic(param::Section& schema, CriticOptions& o) {
-  auto s = schema.section("Critic", "The critic, where Algorithm/Estimator is gae");
+  auto s = schema.section("Critic", "The critic, used if Algorithm/Estimator is gae");
   s.text("Model Directory", o.directory,
-         "Hugging Face directory to start from: a reward model, or a language model, which gets a "
-         "new head; empty: Model/Directory");
+         "Hugging Face directory of the initial weights: a reward model, or a language model, "
+         "which gets a new head; empty: Model/Directory");
   describe_schedule(s, o.schedule, ScheduleEnd::kGiven, "Critic");
   s.integer("Tensor Parallel", o.tp,
             "Ranks per replica of the critic; 0: as the policy in training")
@@ -103,46 +114,57 @@ void describe_critic(param::Section& schema, CriticOptions& o) {
       .at_least(0);
   s.integer("Epochs", o.epochs, "Passes over a rollout; 0: as the policy").at_least(0);
   s.integer("Warmup Iterations", o.warmup,
-            "Iterations at the start of the run in which the critic learns and the policy does not")
+            "Number of first iterations in which only the critic learns")
       .at_least(0);
-  s.number("Value Clip", o.clip, "Values learn within this of those of the rollout; 0 is off")
+  s.number(
+       "Value Clip", o.clip,
+       "Values are clipped in the loss to at most this distance from those of the rollout; 0: off")
       .at_least(0);
 }
 
 void describe_evaluation_set(param::Section s, EvaluationSetOptions& o) {
-  s.text("Prompt File", o.file, "JSONL file of held-out prompts; empty: held-out items of a task");
-  s.text("Task", o.task, "In-tree task, where no file is given; empty: Data/Task");
+  s.text("Prompt File", o.file,
+         "JSONL file of held-out prompts; empty: held-out items of the task");
+  s.text("Task", o.task, "In-tree task to use without a file; empty: Data/Task");
   s.choice("Reward Rule", o.rule,
-           "How responses to the file's prompts are judged; task: as Data/Reward Rule says",
+           "Rule that judges responses to the file's prompts; task: Data/Reward Rule",
            named_reward_rules());
-  s.integer("Prompts", o.prompts, "The first so many; 0: all of a file").at_least(0);
+  s.integer("Prompts", o.prompts, "Number of prompts, from the first; 0: all of the file")
+      .at_least(0);
   s.integer("Samples", o.samples, "Responses per prompt, the k of avg@k, pass@k and maj@k")
       .between(1, 65535);
-  s.number("Temperature", o.temperature, "0 is greedy").at_least(0);
-  s.number("Top P", o.top_p, "Nucleus sampling; 1 is off").above(0).at_most(1);
-  s.integer("Top K", o.top_k, "Keep the k likeliest ids; 0 is off").at_least(0);
-  s.number("Min P", o.min_p, "Keep ids of at least this share of the largest probability; 0 is off")
+  s.number("Temperature", o.temperature, "Softmax temperature; 0: greedy").at_least(0);
+  s.number("Top P", o.top_p, "Nucleus sampling; 1: off").above(0).at_most(1);
+  s.integer("Top K", o.top_k, "Sample from the k most likely ids only; 0: off").at_least(0);
+  s.number("Min P", o.min_p,
+           "Sample only from ids with at least this share of the largest probability; 0: off")
       .between(0, 1);
   s.number("Repetition Penalty", o.repetition_penalty,
-           "Divides (negative ones: multiplies) the logits of ids that are there already; 1 is off")
+           "Divides the positive and multiplies the negative logits of ids that have already "
+           "occurred; 1: off")
       .above(0);
-  s.integer("Max New Tokens", o.max_new_tokens, "Longest response; 0: Rollout/Max New Tokens")
+  s.integer("Max New Tokens", o.max_new_tokens,
+            "Longest response in tokens; 0: Rollout/Max New Tokens")
       .at_least(0);
 }
 
 void describe_evaluation(param::Section& schema, EvaluationOptions& o) {
-  auto e = schema.section("Evaluation", "Held-out figures during the run");
-  e.integer("Every", o.every, "Iterations between evaluations; 0 is off").at_least(0);
-  e.integer("Prompts", o.prompts, "Held-out prompts, where no sets are named").at_least(1);
-  e.number("Temperature", o.temperature, "0 is greedy; where no sets are named").at_least(0);
-  e.text("Best By", o.best.metric,
-         "Figure by which the best checkpoint is kept (the larger the better), e.g. "
-         "val/score/mean or val/NAME/avg@4; empty: none is");
-  e.integer("Patience", o.best.patience,
-            "Evaluations without progress of that figure after which the run ends; 0: never")
+  auto e = schema.section("Evaluation", "Evaluation on held-out prompts during the run");
+  e.integer("Every", o.every, "Iterations between evaluations; 0: no evaluations").at_least(0);
+  e.integer("Prompts", o.prompts, "Number of held-out prompts, if there are no named sets")
+      .at_least(1);
+  e.number("Temperature", o.temperature,
+           "Softmax temperature, if there are no named sets; 0: greedy")
       .at_least(0);
-  e.number("Min Delta", o.best.min_delta, "Progress is by more than this").at_least(0);
-  e.entries("Sets", "Held-out sets, a section for each name: val/NAME/avg@k, ...",
+  e.text("Best By", o.best.metric,
+         "Metric that selects the best checkpoint, which is then kept (larger is better), e.g. "
+         "val/score/mean or val/NAME/avg@4; empty: no best checkpoint");
+  e.integer("Patience", o.best.patience,
+            "End the run after this many evaluations without progress of that metric; 0: never")
+      .at_least(0);
+  e.number("Min Delta", o.best.min_delta, "Smallest improvement that counts as progress")
+      .at_least(0);
+  e.entries("Sets", "Held-out sets, one section per name; their metrics are val/NAME/avg@k, ...",
             [&o](param::Section set, const std::string& name, const param::Section::Peek&) {
               describe_evaluation_set(std::move(set), o.sets[name]);
             });
@@ -156,7 +178,7 @@ void describe(param::Section& schema, RunOptions& o) {
   describe_model(schema, o.model);
   describe_data(schema, o.data);
   schema.section("Data").choice("Reward Rule", o.rule,
-                                "How a response is scored where there are no Rewards",
+                                "Rule that scores a response if there are no Rewards",
                                 named_reward_rules());
   describe_rewards(schema, o.rewards);
   describe_rollout(schema, o.rollout);
@@ -173,9 +195,10 @@ void describe(param::Section& schema, RunOptions& o) {
   auto c = schema.section("Checkpoint", "Saved states");
   c.integer("Every", o.checkpoint.every, "Iterations between checkpoints; 0: only at the end")
       .at_least(0);
-  c.integer("Keep", o.checkpoint.keep, "Newest checkpoints that are kept").at_least(1);
-  auto out = schema.section("Output", "Where results go");
-  out.text("Directory", o.output, "run.h5, rollouts, metrics.jsonl, checkpoints").not_empty();
+  c.integer("Keep", o.checkpoint.keep, "Number of newest checkpoints to keep").at_least(1);
+  auto out = schema.section("Output", "Where results are written");
+  out.text("Directory", o.output, "Directory for run.h5, rollouts, metrics.jsonl and checkpoints")
+      .not_empty();
   schema.check([&o] { return o.problems(); });
 }
 

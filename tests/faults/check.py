@@ -123,7 +123,7 @@ def main() -> None:
         check.expect(0, f"input is valid; would go on after {newest}\n", Training__Iterations=5, ranks=2)
         check.expect(0, "differs from the checkpoint's run file: Training/Iterations: 3 -> 5", Training__Iterations=5)
         check.expect(0, afresh, "--resume", "none")
-        check.expect(0, "the time of this job is over already", "--deadline", "1000")
+        check.expect(0, "the deadline of this job has already passed", "--deadline", "1000")
         prompts = check.folder / "prompts.jsonl"
         prompts.write_text('{"prompt": "1+1=", "ground_truth": "2"}\n')
         check.expect(0, "Data/Prompts has 1 prompt, fewer than", Data__Prompts=prompts,
