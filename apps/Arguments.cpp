@@ -35,7 +35,7 @@ void declare_hang_seconds(param::CommandLine& line, double& seconds) {
 RankGrid ModelArguments::grid(int ranks) const {
   if (layout.empty()) return {1, ranks};
   TAPER_VALIDATE(layout.find_first_of("xX") != std::string::npos,
-                 "--layout is '" << layout << "' (wanted is " << kGridForm << ")");
+                 "--layout is '" << layout << "' (expected: " << kGridForm << ")");
   require_layout("--layout", layout, ranks);
   return parse_rank_grid(layout);
 }

@@ -48,7 +48,7 @@ def check_prompt(prompt, name, where):
     if isinstance(prompt, str):
         return
     if not isinstance(prompt, list) or not prompt:
-        raise BadInput(f"{where}: '{name}' is {json.dumps(prompt)[:60]} (a text or a list of messages is wanted)")
+        raise BadInput(f"{where}: '{name}' is {json.dumps(prompt)[:60]} (a text or a list of messages is expected)")
     for index, message in enumerate(prompt):
         if not isinstance(message, dict) or not all(isinstance(message.get(key), str) for key in ("role", "content")):
             raise BadInput(f"{where}: message {index} of '{name}' must have role and content, both texts")

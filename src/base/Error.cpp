@@ -12,8 +12,8 @@ std::string describe(const std::exception& error) {
   if (dynamic_cast<const std::filesystem::filesystem_error*>(&error) != nullptr)
     return text + " (check path, permissions and free space)";
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
-    return "out of memory (the machine or its limits, ulimit -v or the batch system's, give no "
-           "more); lower the lengths and batches, or use more hosts";
+    return "out of memory (the machine, ulimit -v or the batch system allows no more); lower the "
+           "lengths and batches, or use more hosts";
   return text + " (unexpected)";
 }
 

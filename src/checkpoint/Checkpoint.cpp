@@ -87,7 +87,7 @@ void check_file(const fs::path& path, const Json& entry) {
       fs::file_size(path) == bytes,
       path_text(path) << " has "
                       << count_text(static_cast<std::int64_t>(fs::file_size(path)), "byte")
-                      << " (the manifest says " << bytes << "; it was cut off or changed)");
+                      << " (in the manifest: " << bytes << "; it was cut off or changed)");
   TAPER_VALIDATE(file_checksum(path) == entry.at("checksum").get<std::uint64_t>(),
                  path_text(path) << " is damaged (its checksum differs from the manifest)");
 }
@@ -203,11 +203,11 @@ StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
 
 fs::path CheckpointStore::critic_state(const fs::path& checkpoint) {
   const fs::path state = checkpoint / kCritic / kState;
-  TAPER_VALIDATE(fs::exists(state),
-                 path_text(checkpoint)
-                     << " has no critic (the run that wrote it had none); to begin with its "
-                        "weights and a new critic name it in Model/Directory, in a new "
-                        "Output/Directory");
+  TAPER_VALIDATE(
+      fs::exists(state),
+      path_text(checkpoint)
+          << " has no critic (the run that wrote it had none); to start with its weights and a new "
+             "critic, set Model/Directory to it, with a new Output/Directory");
   return state;
 }
 

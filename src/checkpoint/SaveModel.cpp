@@ -65,8 +65,8 @@ void require_model_target(const std::string& option, const fs::path& directory) 
   TAPER_VALIDATE(!fs::exists(directory) || fs::exists(directory / "config.json") ||
                      (fs::is_directory(directory) && fs::is_empty(directory)),
                  option << " " << path_text(directory)
-                        << " holds something that is no model (the trained model would replace "
-                           "it); name a new directory");
+                        << " contains something other than a model (the trained model would "
+                           "replace it); name a new directory");
 }
 
 void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,

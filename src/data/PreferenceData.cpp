@@ -68,7 +68,7 @@ double read_margin(const JsonLine& line) {
   const json* margin = line.find("margin");
   if (margin == nullptr) return 0.0;
   if (!margin->is_number() || !std::isfinite(margin->get<double>()))
-    line.fail("'margin' is " + detail::shown(*margin) + " (a number is wanted)");
+    line.fail("'margin' is " + detail::shown(*margin) + " (a number is expected)");
   return margin->get<double>();
 }
 

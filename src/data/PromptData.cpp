@@ -29,7 +29,7 @@ void read_ground_truth(const JsonLine& line, PromptItem& item) {
   if (!truth) return;
   if (truth->is_object() || truth->is_boolean())
     line.fail("'ground_truth' is " + detail::shown(*truth) +
-              " (a text, a number or a list of them is wanted); write it as a text");
+              " (a text, a number or a list of these is expected); write it as a text");
   item.ground_truth = as_text(*truth);
 }
 

@@ -51,7 +51,7 @@ std::vector<std::string> PromptMixture::problems(const std::string& option, std:
   if (weights.size() != lists)
     return {option + " has " + count_text(std::ssize(weights), "number") + " for " +
             count_text(static_cast<std::int64_t>(lists), "file") +
-            " (one for each is wanted, in their order)"};
+            " (one for each is expected, in their order)"};
   for (const double weight : weights)
     if (!(weight > 0.0) || !std::isfinite(weight))
       return {option +

@@ -111,9 +111,8 @@ std::vector<Prompt> PromptSource::evaluation(int count) const {
     return {evaluation_.begin(),
             evaluation_.begin() + std::min<std::ptrdiff_t>(count, std::ssize(evaluation_))};
   TAPER_VALIDATE(training_.empty(),
-                 "Data/Evaluation Prompts is not set (evaluations need held-out prompts beside "
-                 "Data/Prompts); set it, or "
-                 "Evaluation/Every to 0");
+                 "Data/Evaluation Prompts is not set (with Data/Prompts, evaluations need held-out "
+                 "prompts); set it, or set Evaluation/Every to 0");
   return held_out_items(task_, seed_, count, *files_);
 }
 

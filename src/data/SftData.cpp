@@ -44,7 +44,7 @@ void read_chat(const JsonLine& line, const json& messages, SftItem& item) {
 void read_ids(const JsonLine& line, SftItem& item) {
   const json *prompt = line.find("prompt_tokens"), *response = line.find("tokens");
   if (prompt == nullptr || response == nullptr)
-    line.fail(std::string("'prompt_tokens' and 'tokens' (of the response) must stand together; ") +
+    line.fail(std::string("'prompt_tokens' and 'tokens' (of the response) must both be given; ") +
               kForms);
   item.form = PromptForm::kTokens;
   item.prompt_tokens = detail::read_tokens(line, *prompt, "prompt_tokens");

@@ -41,8 +41,7 @@ void report_short_context(int max_new_tokens, const ModelFiles& files, const Rol
   TAPER_INFO("--max-new-tokens is "
              << max_new_tokens << ", but the context of " << path_text(files.directory) << " holds "
              << files.config.max_positions
-             << " tokens: a response ends where it is full (that to the "
-                "longest prompt, of "
+             << " tokens: a response ends when it is full (the response to the longest prompt, of "
              << r.max_prompt_tokens << ", has " << r.max_new_tokens << " at most)");
 }
 

@@ -118,11 +118,11 @@ std::string inspect_json_lines(const fs::path& file) {
     kind = "a YAML file";
     advice = "; taper train " + path_text(file) + " --check validates a run file";
   }
-  TAPER_FAIL(ExitCode::kBadInput,
-             path_text(file) << " is " << kind
-                             << " (it takes HDF5 files, weights (.safetensors), .json, .jsonl, and "
-                                "directories: runs, checkpoints, models)"
-                             << advice);
+  TAPER_FAIL(ExitCode::kBadInput, path_text(file)
+                                      << " is " << kind
+                                      << " (supported: HDF5 files, weights (.safetensors), .json, "
+                                         ".jsonl, and directories: runs, checkpoints, models)"
+                                      << advice);
 }
 
 }  // namespace

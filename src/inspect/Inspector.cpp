@@ -80,7 +80,7 @@ class RunInspector {
       out_ << "run.h5:\n" << tree;
     });
     if (!is_good && has_log && fs::exists(directory_ / "metrics.jsonl"))
-      advice_.push_back("taper inspect --repair " + path_text(directory_) + " writes run.h5 anew");
+      advice_.push_back("taper inspect --repair " + path_text(directory_) + " rebuilds run.h5");
     return {out_.str(), std::move(problems_), std::move(advice_)};
   }
 
@@ -114,7 +114,7 @@ class RunInspector {
       const auto problems = CheckpointStore::problems(checkpoint);
       problems_.insert(problems_.end(), problems.begin(), problems.end());
       out_ << "checkpoints/" << checkpoint.filename().string() << ": "
-           << (problems.empty() ? "whole" : "DAMAGED") << '\n';
+           << (problems.empty() ? "complete" : "DAMAGED") << '\n';
     }
     if (problems_.size() > before) advice_.push_back("taper train passes damaged checkpoints over");
   }
@@ -134,7 +134,7 @@ class RunInspector {
     out_ << "rollouts: " << count_text(std::ssize(iterations), "file");
     if (!iterations.empty())
       out_ << ", iterations " << iterations.front() << " to " << iterations.back() << ", "
-           << count_text(static_cast<std::int64_t>(samples), "sample") << ": whole";
+           << count_text(static_cast<std::int64_t>(samples), "sample") << ": complete";
     if (damaged > 0) out_ << "; " << count_text(damaged, "file") << " DAMAGED";
     out_ << '\n';
   }
@@ -182,7 +182,7 @@ std::string repair_run(const fs::path& run_directory) {
   FileLock lock(OutputLock::of_run(run_directory), path_text(run_directory));
   lock.take();
   RunFile::rebuild_from(file, log).save();
-  return path_text(file) + ": written anew from metrics.jsonl, " + inspect_metrics(log);
+  return path_text(file) + ": rebuilt from metrics.jsonl, " + inspect_metrics(log);
 }
 
 }  // namespace taper

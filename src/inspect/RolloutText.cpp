@@ -24,16 +24,17 @@ namespace fs = std::filesystem;
 fs::path model_of_run(const fs::path& rollouts) {
   const fs::path directory = fs::absolute(rollouts).parent_path().parent_path();
   const fs::path run = directory / "run.h5";
-  TAPER_VALIDATE(
-      fs::exists(run), path_text(run)
-                           << " does not exist (it names the model whose tokenizer is needed); "
-                              "name the model with --model DIR");
+  TAPER_VALIDATE(fs::exists(run), path_text(run)
+                                      << " does not exist (it would name the model with the "
+                                         "tokenizer); name the model with --model DIR");
   const fs::path model = config_text(run, "Model", "Directory", "");
   if (fs::exists(model / "config.json")) return model;
   const auto checkpoints = CheckpointStore::list(directory / "checkpoints");
-  TAPER_VALIDATE(!checkpoints.empty(), "the model " << path_text(model) << " of " << path_text(run)
-                                                    << " is not here, and there is no checkpoint; "
-                                                       "name it with --model DIR");
+  TAPER_VALIDATE(
+      !checkpoints.empty(),
+      "the model "
+          << path_text(model) << " of " << path_text(run)
+          << " does not exist here, and there is no checkpoint; name the model with --model DIR");
   return checkpoints.front();
 }
 

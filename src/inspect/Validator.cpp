@@ -129,7 +129,7 @@ class ResultsValidator {
       if (!problem.empty())
         tell(found.faults, run,
              dataset + " " + problem + " in " + path_text(log) +
-                 "; taper inspect --repair writes it anew");
+                 "; taper inspect --repair rebuilds it");
     }
   }
 

@@ -24,8 +24,8 @@ ModelConfig configured(const std::filesystem::path& dir, const std::string& opti
   ModelConfig config = read_model_config(dir);
   TAPER_VALIDATE(wanted == OutputHead::kScalar || !config.has_scalar_head(),
                  option << " " << path_text(dir)
-                        << " is a reward model (its config.json says so: it gives a number, no "
-                           "tokens); name a language model");
+                        << " is a reward model according to its config.json (it computes a number, "
+                           "not tokens); name a language model");
   config.output = wanted;
   return config;
 }
@@ -41,22 +41,21 @@ ModelFiles::ModelFiles(const std::filesystem::path& dir, const std::string& opti
   tokenizer_ = Tokenizer::from_file(file);
   TAPER_VALIDATE(tokenizer_->vocab_size() <= config.vocab,
                  path_text(file) << " has ids up to " << tokenizer_->vocab_size() - 1
-                                 << " (config.json says vocab_size " << config.vocab
-                                 << "); tokenizer and model do not belong together");
+                                 << " (vocab_size in config.json is " << config.vocab
+                                 << "); the tokenizer does not match the model");
 }
 
 const Tokenizer& ModelFiles::tokenizer() const {
-  TAPER_VALIDATE(tokenizer_,
-                 path_text(directory)
-                     << " has no tokenizer.json (needed where there is text); add it, or give "
-                     << "prompts as {\"tokens\": [ids]}");
+  TAPER_VALIDATE(tokenizer_, path_text(directory)
+                                 << " has no tokenizer.json (needed for text); add it, or give "
+                                 << "prompts as {\"tokens\": [ids]}");
   return *tokenizer_;
 }
 
 void ModelFiles::require_tokenizer(const std::string& purpose) const {
   TAPER_VALIDATE(tokenizer_, path_text(directory / "tokenizer.json")
                                  << " is missing (" << purpose
-                                 << "); copy it from where the model came from");
+                                 << "); copy it from the source of the model");
 }
 
 int ModelFiles::valid_ids() const {

@@ -7,7 +7,7 @@ namespace taper {
 
 std::vector<std::string> ModelOptions::problems() const {
   if (directory.empty())
-    return {"Model/Directory is not set (a Hugging Face directory is wanted, e.g. data/model); " +
+    return {"Model/Directory is not set (a Hugging Face directory is expected, e.g. data/model); " +
             path_advice("")};
   return {};
 }

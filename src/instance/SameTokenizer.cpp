@@ -34,10 +34,10 @@ void require_same_tokenizer(const ModelFiles& policy, const ModelFiles& model, c
   TAPER_VALIDATE(key.empty(), option << " " << path_text(model.directory)
                                      << " has another tokenizer than the policy ('" << key
                                      << "' of " << path_text(its) << " and of " << path_text(theirs)
-                                     << " differ; it is given the policy's token ids); " << advice);
+                                     << " differ; it gets the policy's token ids); " << advice);
   TAPER_VALIDATE(policy.valid_ids() <= model.config.vocab,
                  option << " " << path_text(model.directory) << " has " << model.config.vocab
-                        << " embeddings (the policy gives ids up to " << policy.valid_ids() - 1
+                        << " embeddings (the policy has ids up to " << policy.valid_ids() - 1
                         << "); " << advice);
 }
 

@@ -55,8 +55,8 @@ Hdf5Id open_with(const std::string& file, const Hdf5Id& access) {
   TAPER_VALIDATE(std::filesystem::is_regular_file(file),
                  path_text(file) << " cannot be read (no such file); " << path_advice(file));
   TAPER_VALIDATE(Hdf5File::has_signature(file),
-                 path_text(file) << " is not an HDF5 file (it lacks the signature of one); is it "
-                                    "the right one, and whole?");
+                 path_text(file) << " is not an HDF5 file (its signature is missing); is it the "
+                                    "right file, and complete?");
   return {TAPER_HDF5_CALL(file, H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get())), H5Fclose};
 }
 

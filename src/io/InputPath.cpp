@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 // What is there. Throws Error where that cannot be known or is nothing.
 fs::file_type require_something(const std::string& option, const fs::path& path, const char* kind,
                                 const std::string& advice) {
-  TAPER_VALIDATE(!path.empty(), option << " is not set (" << kind << " is wanted)");
+  TAPER_VALIDATE(!path.empty(), option << " is not set (" << kind << " is expected)");
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
   const bool missing = type == fs::file_type::not_found;
@@ -46,7 +46,7 @@ void require_model_directory(const std::string& option, const fs::path& path) {
   std::error_code ignored;
   TAPER_VALIDATE(fs::exists(path / "config.json", ignored),
                  option << " is " << path_text(path) << " (no config.json in it; " << kKind
-                        << " is wanted); " << path_advice(path));
+                        << " is expected); " << path_advice(path));
 }
 
 }  // namespace taper

@@ -46,9 +46,8 @@ SafetensorsDir SafetensorsDir::open(const std::filesystem::path& directory) {
     return dir;
   }
   TAPER_VALIDATE(std::filesystem::exists(index),
-                 dir.path_ << " holds no weights (neither model.safetensors nor "
-                              "model.safetensors.index.json); give a "
-                              "Hugging Face model directory");
+                 dir.path_ << " contains no weights (neither model.safetensors nor "
+                              "model.safetensors.index.json); give a Hugging Face model directory");
   std::map<std::string, std::size_t> opened;
   for (const auto& [name, file] : read_index(index)) {
     if (opened.emplace(file, dir.files_.size()).second)

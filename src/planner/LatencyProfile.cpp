@@ -27,8 +27,8 @@ std::string in_words(const std::string& name, const std::string& value) {
 // What to do where a fact differs; empty where nothing but another profile helps.
 std::string remedy(const std::string& name) {
   if (name == "pinned")
-    return "; start both alike: taper profile and the run with the same -bind-to or --cpu-bind "
-           "option, or both without";
+    return "; start taper profile and the run in the same way: with the same -bind-to or "
+           "--cpu-bind option, or both without";
   if (name == "threads_per_rank") return "; start both with the same OMP_NUM_THREADS and binding";
   return "";
 }
@@ -125,7 +125,7 @@ std::vector<std::string> LatencyProfile::problems() const {
       list.push_back(name + " is impossible");
     if (s.time_ns <= 0 || s.spread_ns < 0 || s.repeats < 1) list.push_back(name + " has no time");
     if (!seen.insert({s.tp, static_cast<int>(s.pair), s.new_tokens, s.sequences, s.context}).second)
-      list.push_back(name + " stands there twice");
+      list.push_back(name + " appears twice");
   }
   for (const int tp : degrees()) {
     const bool decodes = std::any_of(steps.begin(), steps.end(), [&](const StepSample& s) {
@@ -151,7 +151,7 @@ void require_degrees(const LatencyProfile& profile, const std::vector<int>& degr
   for (const int tp : known) names.push_back(std::to_string(tp));
   for (const int tp : degrees) {
     TAPER_VALIDATE(std::binary_search(known.begin(), known.end(), tp),
-                   "the profile lacks tensor-parallel degree "
+                   "the profile does not contain tensor-parallel degree "
                        << tp << " (it has " << join(names)
                        << "); measure it again with taper profile, or leave this degree out");
     const auto points = std::count_if(

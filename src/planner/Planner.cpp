@@ -103,7 +103,7 @@ Decision Planner::decide(const Snapshot& snapshot) {
   const int alive = snapshot.alive();
   if (alive == 0) return answer("nothing left");
   if (s.switches >= s.options.max_switches) return answer("no switch left in this generation");
-  if (s.budget.exhausted()) return answer("switching has lost too much of late");
+  if (s.budget.exhausted()) return answer("recent switches have lost too much");
   decision.wait_ns = s.wait_ns(snapshot);
   if (s.is_settled(snapshot)) return answer("as planned");
   const auto found = s.search_on(snapshot);

@@ -129,7 +129,7 @@ const StepCurve& StepModel::curve(int tp, PairClass pair) const {
   if (at == curves_.end())
     at = curves_.find(
         {tp, pair == PairClass::kSameNode ? PairClass::kOtherNode : PairClass::kSameNode});
-  TAPER_VALIDATE(at != curves_.end(), "the profile lacks tensor-parallel degree " << tp);
+  TAPER_VALIDATE(at != curves_.end(), "the profile does not contain tensor-parallel degree " << tp);
   return at->second;
 }
 

@@ -91,9 +91,9 @@ void ProfileJob::restore() {
     require_same_identity(partial, Completeness::kPartial, found.identity, record_.identity);
     for (const auto& [name, value] : record_.settings)
       TAPER_VALIDATE(found.settings[name] == value,
-                     path_text(partial) << " was begun with " << name << " " << found.settings[name]
-                                        << " (now it is " << value
-                                        << "); give the same, or start anew with --fresh");
+                     path_text(partial) << " was started with " << name << " "
+                                        << found.settings[name] << " (now it is " << value
+                                        << "); give the same value, or start over with --fresh");
     before_ = found.seconds_spent;
     if (found.ended)  // the same again, or now as long as planned
       found.budget = record_.budget > 0 ? before_ + record_.budget : 0;
@@ -101,7 +101,7 @@ void ProfileJob::restore() {
       found.budget = record_.budget;
     found.ended = false;
     record_ = std::move(found);
-    TAPER_INFO("profile: going on after " << std::lround(before_) << " s with "
+    TAPER_INFO("profile: resuming after " << std::lround(before_) << " s with "
                                           << count_text(std::ssize(record_.points), "point"));
   } else if (fs::exists(options_.output)) {
     complete_ = read_profile(options_.output);
@@ -109,10 +109,10 @@ void ProfileJob::restore() {
                           record_.identity);
     if (complete_->is_complete()) {
       require_degrees(*complete_, degrees_);
-      TAPER_INFO(path_text(options_.output) << " is complete; --fresh measures it anew");
+      TAPER_INFO(path_text(options_.output) << " is complete; --fresh measures it again");
     } else {
       TAPER_INFO(path_text(options_.output) << " is incomplete and " << path_text(partial)
-                                            << " is not there: it is measured anew");
+                                            << " does not exist: the profile is measured again");
       complete_.reset();
     }
   }

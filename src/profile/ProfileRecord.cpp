@@ -54,7 +54,7 @@ ProfileRecord load_partial(const std::filesystem::path& output) {
   const auto path = partial_path(output);
   const Json json = read_json_file(path);
   try {
-    TAPER_VALIDATE(json.at("format").get<int>() == kFormat, "its format is another");
+    TAPER_VALIDATE(json.at("format").get<int>() == kFormat, "its format is different");
     ProfileRecord record;
     record.identity = identity_from_lines(json.at("identity").get<std::string>());
     json.at("settings").get_to(record.settings);
@@ -65,8 +65,8 @@ ProfileRecord load_partial(const std::filesystem::path& output) {
     for (const auto& p : json.at("points")) record.points.push_back(point_of(p));
     return record;
   } catch (const std::exception& e) {
-    TAPER_FAIL(ExitCode::kBadInput, path_text(path) << " is no profile in the making (" << e.what()
-                                                    << "); --fresh starts anew");
+    TAPER_FAIL(ExitCode::kBadInput, path_text(path) << " is not a partial profile (" << e.what()
+                                                    << "); --fresh starts over");
   }
 }
 
@@ -79,8 +79,8 @@ void require_same_identity(const std::filesystem::path& name, Completeness compl
   else
     for (const auto& text : match.warnings) TAPER_WARN(path_text(name) << ": " << text);
   TAPER_VALIDATE(problems.empty(), path_text(name)
-                                       << " cannot be gone on with: " << join(problems, "; ")
-                                       << "; --fresh starts anew, or name another --output");
+                                       << " cannot be resumed: " << join(problems, "; ")
+                                       << "; start over with --fresh, or name another --output");
 }
 
 }  // namespace taper

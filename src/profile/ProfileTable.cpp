@@ -71,8 +71,8 @@ std::string to_table(const LatencyProfile& p) {
 std::string completeness_problem(const LatencyProfile& p) {
   if (p.is_complete()) return {};
   return "incomplete: the budget ended after " + std::to_string(p.measured_percent) +
-         " % of the planned measuring, so layouts would be chosen by rough step times; start the "
-         "same taper profile again, without --budget: it goes on where it stopped";
+         " % of the planned measurements, so layouts would be chosen by rough step times; repeat "
+         "the same taper profile command without --budget: it resumes where it stopped";
 }
 
 }  // namespace taper

@@ -16,8 +16,8 @@ LatencyProfile read_matching_profile(const std::filesystem::path& path, const Pr
   require_equal(ranks, path_text(path), std::to_string(content_hash(profile)));
   const ProfileMatch match = compare_identity(profile.identity, here);
   TAPER_VALIDATE(match.refusals.empty(),
-                 path_text(path) << " does not belong to this run: " << join(match.refusals, "; ")
-                                 << "; measure one here: taper profile");
+                 path_text(path) << " is not valid for this run: " << join(match.refusals, "; ")
+                                 << "; measure a profile here with taper profile");
   require_degrees(profile, degrees);
   if (ranks.rank() != 0) return profile;
   for (const auto& text : match.warnings) TAPER_WARN(path_text(path) << ": " << text);

@@ -19,11 +19,11 @@ std::string option_of(const RewardOptions& reward) {
 ModelFiles open_model(const RewardOptions& reward) {
   const std::string option = option_of(reward);
   ModelFiles files(reward.model.directory, option, {OutputHead::kScalar, 0});
-  TAPER_VALIDATE(!files.score_seed, option << " " << path_text(files.directory)
-                                           << " is a language model (its config.json says so: it "
-                                              "gives no reward); name a model of taper "
-                                              "reward-model, or another one for sequence "
-                                              "classification with one label");
+  TAPER_VALIDATE(!files.score_seed,
+                 option << " " << path_text(files.directory)
+                        << " is a language model according to its config.json (it computes no "
+                           "reward); name a model made by taper reward-model, or another one for "
+                           "sequence classification with one label");
   return files;
 }
 

@@ -36,7 +36,7 @@ void check_format(const RewardOptions& o, const std::string& path, std::vector<s
   for (const std::string& marker : o.format.markers)
     if (marker.empty()) list.push_back(path + "/Markers has an empty text (any response has it)");
   if (has_twice(o.format.markers))
-    list.push_back(path + "/Markers has a text twice (each must stand in a response once)");
+    list.push_back(path + "/Markers has a text twice (a response must contain each exactly once)");
 }
 
 void check_command(const RewardOptions& o, const std::string& path,

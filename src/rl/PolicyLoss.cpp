@@ -61,8 +61,8 @@ std::vector<std::string> PolicyLossOptions::problems() const {
     refuse("Dual Clip", dual_clip, "it must exceed 1; 0 is off");
   if (kind == PolicyLossKind::kGspo && aggregation != LossAggregation::kSeqMeanTokenMean)
     list.push_back(
-        "Algorithm/Loss Aggregation does not fit Algorithm/Policy Loss gspo (whose ratio is one of "
-        "whole sequences, each of the same weight); set it to seq-mean-token-mean");
+        "Algorithm/Loss Aggregation does not fit Algorithm/Policy Loss gspo (which uses one ratio "
+        "per sequence, all with the same weight); set it to seq-mean-token-mean");
   return list;
 }
 

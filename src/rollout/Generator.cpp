@@ -63,7 +63,7 @@ std::vector<int> degrees_of_layout(const std::string& text) {
   if (text.empty()) return {};
   std::vector<int> degrees = group_degrees(text).value_or(std::vector<int>{});
   TAPER_VALIDATE(!degrees.empty(),
-                 "'" << text << "' is no layout (wanted is " << layout_forms() << ")");
+                 "'" << text << "' is not a layout (expected: " << layout_forms() << ")");
   std::sort(degrees.begin(), degrees.end());
   degrees.erase(std::unique(degrees.begin(), degrees.end()), degrees.end());
   return degrees;

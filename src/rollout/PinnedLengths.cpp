@@ -49,7 +49,7 @@ std::string recorded_text(const std::string& from, int limit) {
     text << iteration << ' ' << join(lengths, " ") << '\n';
   }
   TAPER_VALIDATE(longest > 0, kName << " is " << path_text(from)
-                                    << " (its run.h5 holds no responses); name another run");
+                                    << " (its run.h5 contains no responses); name another run");
   TAPER_VALIDATE(longest <= limit, kName << " is " << path_text(from) << " (it has responses of "
                                          << longest << " tokens, Rollout/Max New Tokens is "
                                          << limit << "); raise Rollout/Max New Tokens to "

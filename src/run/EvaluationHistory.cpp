@@ -83,9 +83,9 @@ EvaluationHistory EvaluationHistory::from_json(const std::string& text, const st
       history.note(entry.at("iteration").get<std::int64_t>(),
                    entry.at("value").is_null() ? kWorst : entry.at("value").get<double>());
   } catch (const Json::exception& error) {
-    TAPER_FAIL(ExitCode::kBadInput, where << " is no record of the best checkpoint ("
-                                          << error.what()
-                                          << "); remove it: the best is then sought anew");
+    TAPER_FAIL(ExitCode::kBadInput,
+               where << " is no record of the best checkpoint (" << error.what()
+                     << "); remove it, and the best checkpoint is determined again");
   }
   return history;
 }

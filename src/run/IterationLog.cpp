@@ -62,8 +62,8 @@ std::string IterationLog::lost_metrics(const std::filesystem::path& directory) {
   // Each run has made the log before run.h5.
   if (std::filesystem::exists(log) || !std::filesystem::exists(directory / "run.h5")) return "";
   return path_text(log) +
-         " is missing: the metrics of the iterations so far are lost, in run.h5 too, which has "
-         "them from there; put the file back before the run goes on, where there is a copy";
+         " is missing: the metrics of all earlier iterations are lost, also in run.h5, which is "
+         "made from it; if you have a copy of the file, put it back before the run continues";
 }
 
 void IterationLog::add(std::int64_t iteration, MetricValues metrics,

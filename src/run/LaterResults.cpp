@@ -117,8 +117,9 @@ void report_later_results(const fs::path& output, std::int64_t finished, Removal
   if (removed.empty()) return;
   const bool now = removal == Removal::kNow;
   TAPER_INFO((now ? "removing from " : "would remove from ")
-             << path_text(output) << (now ? ", since this job starts after " : ", starting after ")
-             << unit << ' ' << finished << ": " << removed);
+             << path_text(output)
+             << (now ? ", because this job starts after " : ", starting after ") << unit << ' '
+             << finished << ": " << removed);
 }
 
 void require_no_lost_checkpoints(const fs::path& output, const CheckpointPlan& now) {
@@ -141,12 +142,12 @@ void require_no_lost_checkpoints(const fs::path& output, const CheckpointPlan& n
   const std::int64_t first = *std::min_element(begun.begin(), begun.end());
   const std::int64_t last = *std::max_element(done.begin(), done.end());
   // Held-out figures before the first step of fine-tuning have the number 0.
-  TAPER_VALIDATE(first <= 1, path_text(output)
-                                 << " has results from " << now.unit << ' ' << first
-                                 << " on but no checkpoint (a run that begins there saves the "
-                                    "checkpoint that it begins with: either its checkpoints were "
-                                    "removed, or the results before "
-                                 << now.unit << ' ' << first << "); " << kAdvice);
+  TAPER_VALIDATE(first <= 1,
+                 path_text(output)
+                     << " has results from " << now.unit << ' ' << first
+                     << " on but no checkpoint (a run that starts there first saves a checkpoint "
+                        "of its start: either its checkpoints were removed, or the results before "
+                     << now.unit << ' ' << first << "); " << kAdvice);
   require_none_due(output, last, now, kAdvice);
 }
 

@@ -48,12 +48,12 @@ ResumePoint resolve(const fs::path& given, const fs::path& output) {
   point.is_own = store == place_of(output / "checkpoints");
   if (point.is_own) return point;
   const fs::path other = run_in(output);
-  TAPER_VALIDATE(other.empty(),
-                 "--resume " << path_text(given) << " belongs to another run than Output/Directory "
-                             << path_text(output) << " (which holds " << path_text(other)
-                             << "); to start a new run from that checkpoint name a new "
-                                "Output/Directory, to go on with the run that is there use "
-                                "--resume auto");
+  TAPER_VALIDATE(
+      other.empty(),
+      "--resume " << path_text(given) << " belongs to another run than Output/Directory "
+                  << path_text(output) << " (which contains " << path_text(other)
+                  << "); to start a new run from that checkpoint, name a new Output/Directory; to "
+                     "continue the run that is there, use --resume auto");
   return point;
 }
 

@@ -80,7 +80,7 @@ std::string outlook(const RunStart& start, std::int64_t iterations) {
   const std::int64_t done = start.state.iteration;
   const std::string after = "after iteration " + std::to_string(done) + " (checkpoint " +
                             path_text(start.checkpoint) + ")";
-  return done < iterations ? "would go on " + after
+  return done < iterations ? "would resume " + after
                            : "would find nothing to do " + after + ": Training/Iterations is " +
                                  std::to_string(iterations);
 }

@@ -48,7 +48,7 @@ void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>
 void require_layout(const std::string& option, const std::string& text, int ranks) {
   if (text.empty()) return;
   const auto degrees = group_degrees(text);
-  TAPER_VALIDATE(degrees, option << " is '" << text << "' (wanted is " << layout_forms() << ")");
+  TAPER_VALIDATE(degrees, option << " is '" << text << "' (expected: " << layout_forms() << ")");
   const std::string problem = layout_problem(*degrees, ranks);
   TAPER_VALIDATE(problem.empty(), option << " is " << text << " " << problem);
 }

@@ -41,7 +41,7 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   TAPER_MPI_CALL(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
   TAPER_MPI_CALL(MPI_Comm_size(MPI_COMM_WORLD, &ranks_));
   set_log_rank(rank_, ranks_);
-  TAPER_VALIDATE(provided >= MPI_THREAD_FUNNELED, "this MPI library gives thread level "
+  TAPER_VALIDATE(provided >= MPI_THREAD_FUNNELED, "this MPI library provides thread level "
                                                       << provided << ", MPI_THREAD_FUNNELED ("
                                                       << MPI_THREAD_FUNNELED
                                                       << ") is needed: use a threaded build");
@@ -94,8 +94,8 @@ std::string lone_rank_problem(int mpi_ranks, const Environment& environment) {
   if (sign.empty()) return {};
   return sign + "=" + environment(sign.c_str()) +
          " says that this process is one of several, but MPI sees it alone (it was started by the "
-         "launcher of another MPI, or without one): use srun --mpi=pmi2, or the mpiexec of the MPI "
-         "that Taper was built with (mpiexec -n 1 for a single process)";
+         "launcher of another MPI, or without a launcher): use srun --mpi=pmi2, or the mpiexec of "
+         "the MPI with which Taper was built (mpiexec -n 1 for a single process)";
 }
 
 bool is_one_of_several(const Environment& environment) {

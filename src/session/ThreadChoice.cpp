@@ -125,12 +125,11 @@ std::vector<std::string> thread_warnings(const HostMap& host_map, const std::vec
   }
   std::vector<std::string> warnings;
   for (const auto& [host, crowd] : crowds) {
-    warnings.push_back(
-        "too many threads on " + host + " (" + range(crowd.threads) + " for each of the ranks " +
-        join(crowd.ranks) + ", where " + range(crowd.cores) + " cores leave room for " +
-        range(crowd.room) +
-        "): threads that wait for cores make a run slower many times over; leave OMP_NUM_THREADS "
-        "and KOKKOS_NUM_THREADS unset, or start fewer ranks");
+    warnings.push_back("too many threads on " + host + " (" + range(crowd.threads) +
+                       " for each of the ranks " + join(crowd.ranks) + ", but " +
+                       range(crowd.cores) + " cores leave room for " + range(crowd.room) +
+                       "): threads that wait for cores make a run many times slower; leave "
+                       "OMP_NUM_THREADS and KOKKOS_NUM_THREADS unset, or start fewer ranks");
   }
   return warnings;
 }

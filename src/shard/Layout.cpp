@@ -92,7 +92,7 @@ std::string layout_problem(const std::vector<int>& degrees, int ranks) {
   const auto covered = std::accumulate(degrees.begin(), degrees.end(), std::int64_t{0});
   if (covered != ranks)
     return "(for " + text(covered) + " ranks; there are " + text(ranks) +
-           "); start so many ranks, or choose another layout";
+           "); start that many ranks, or choose another layout";
   int next = 0;
   for (const int tp : degrees) {
     if (ranks % tp != 0)
@@ -114,7 +114,7 @@ std::string layout_problem(const std::vector<int>& degrees, int ranks) {
 
 Layout parse_layout(const std::string& text, const DivisorChain& chain) {
   const auto degrees = group_degrees(text);
-  TAPER_VALIDATE(degrees, "layout '" << text << "' (wanted is " << layout_forms() << ")");
+  TAPER_VALIDATE(degrees, "layout '" << text << "' (expected: " << layout_forms() << ")");
   return Layout(*degrees, chain);
 }
 

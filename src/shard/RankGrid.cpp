@@ -73,7 +73,7 @@ std::optional<RankGrid> find_rank_grid(const std::string& text) {
 
 RankGrid parse_rank_grid(const std::string& text) {
   const auto grid = find_rank_grid(text);
-  TAPER_VALIDATE(grid, "layout '" << text << "' (wanted is " << kGridForm << ")");
+  TAPER_VALIDATE(grid, "layout '" << text << "' (expected: " << kGridForm << ")");
   return *grid;
 }
 

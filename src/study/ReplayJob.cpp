@@ -91,7 +91,7 @@ std::vector<std::string> ReplayOptions::problems() const {
   std::vector<std::string> list = planner.problems();
   if (profile.empty()) list.push_back("--profile is not set (step times are needed)");
   if (runs.empty() == laws.empty())
-    list.push_back("lengths are wanted of --run or of --law (give one of them)");
+    list.push_back("response lengths are needed from either --run or --law (give one of them)");
   if (seeds < 1 || iterations < 1 || sequences < 1 || max_running < 1 || account.grid < 1)
     list.push_back("counts must be positive");
   if (account.warm_up < 0) list.push_back("--warm-up must not be negative");

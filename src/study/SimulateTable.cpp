@@ -76,9 +76,9 @@ std::string SimulatedSetting::table() const {
   for (const int tp : degrees) names.push_back(std::to_string(tp));
   return "tensor-parallel degrees " + join(names) +
          format_text(
-             "\nat the smallest: weights %.1f GB, KV cache %.1f GB of a rank\n"
-             "%lld bytes of KV per position, %.0f positions per response where most are held\n"
-             "%s in flight per rank\n",
+             "\nat the smallest degree: weights %.1f GB, KV cache %.1f GB per rank\n%lld bytes of "
+             "KV per position, %.0f positions per response when most are held\n%s in flight per "
+             "rank\n",
              weight_gb, pool_gb, static_cast<long long>(kv_bytes_per_position), peak_positions,
              count_text(slots_per_rank, "sequence").c_str());
 }
@@ -93,7 +93,7 @@ std::string to_table(const std::vector<SimulatedCase>& cases) {
                   "cost", "it. one", "ours", "publ.");
   for (const SimulatedCase& c : cases) table += row(c, column);
   table += kLegend;
-  table += "\nstatic layouts, and what the stand-in saves against each\n";
+  table += "\nstatic layouts, and the saving of the stand-in against each\n";
   for (const SimulatedCase& c : cases) table += static_lines(c, column);
   return table;
 }

@@ -76,7 +76,7 @@ Tokenizer Tokenizer::from_file(const std::filesystem::path& tokenizer_json) {
 Tokenizer Tokenizer::from_json(std::string_view json, const std::string& name) {
   const auto document = nlohmann::json::parse(json, nullptr, false);
   TAPER_VALIDATE(!document.is_discarded(),
-                 name << ": not valid JSON (is it a whole tokenizer.json?)");
+                 name << ": not valid JSON (is it a complete tokenizer.json?)");
   const detail::Component top(document, name, "");
   if (!document.is_object() || !top.has("model"))
     top.fail("key 'model' is missing (not a tokenizer.json)");

@@ -35,7 +35,7 @@ void add_problems(const std::string& name, const EvaluationSetOptions& set, cons
                    " has a name that cannot be part of a metric's (letters, digits, '-', '_' "
                    "and '.', and none of score, final and reward); choose another");
   if (!set.file.empty() && !set.task.empty())
-    list.push_back(at + " has both Prompt File and Task (it is one of them); remove one");
+    list.push_back(at + " has both Prompt File and Task (only one is allowed); remove one");
   if (set.file.empty() && set.prompts == 0)
     list.push_back(at + "/Prompts is 0 (an in-tree task has no end); set it");
   if (!set.file.empty() && set.rule == RewardRule::kTask && !judges_files(run))
@@ -44,7 +44,7 @@ void add_problems(const std::string& name, const EvaluationSetOptions& set, cons
                    "Prompt File");
   if (set.file.empty() && set.rule != RewardRule::kTask)
     list.push_back(at +
-                   "/Reward Rule is not task, but there is no Prompt File; name one, or leave "
+                   "/Reward Rule is not task, but there is no Prompt File; name a file, or leave "
                    "the rule at task");
   if (!set.task.empty())
     for (auto& problem : task_problems(set.task, at + "/Task")) list.push_back(std::move(problem));
@@ -76,16 +76,15 @@ std::vector<std::string> algorithm_problems(const RunOptions& o) {
                                         [](const RewardOptions& r) { return is_shaping(r.kind); });
   if (o.dynamic.on && only_shapes)
     list.push_back(
-        "Algorithm/Dynamic Sampling is on and Rewards has nothing but length, overlong and "
-        "repetition (which it does not look at: no prompt would be worth training); add a reward "
-        "for what responses say, or switch dynamic sampling off");
+        "Algorithm/Dynamic Sampling is on and Rewards has only length, overlong and repetition "
+        "(which it ignores, so no prompt would ever be trained); add a reward for the content of "
+        "responses, or switch dynamic sampling off");
   const auto& correction = o.experience.correction;
   if (o.loss.needs_sequences() && (correction.weights == ImportanceLevel::kToken ||
                                    correction.rejection == RejectionLevel::kToken))
     list.push_back(
-        "Algorithm/Importance Weights and Algorithm/Rejection must not be token where "
-        "Algorithm/Policy Loss is gspo (its ratio is one of whole sequences); set them to "
-        "sequence, "
+        "Algorithm/Importance Weights and Algorithm/Rejection must not be token if "
+        "Algorithm/Policy Loss is gspo (which uses one ratio per sequence); set them to sequence, "
         "geometric or none");
   return list;
 }
@@ -153,7 +152,7 @@ std::vector<std::string> truth_problems(const RunOptions& o) {
   }
   if (o.rule != RewardRule::kTask)
     list.push_back(
-        "Data/Reward Rule and Rewards are both set (Rewards alone count); give the rule as a "
+        "Data/Reward Rule and Rewards are both set (only Rewards would count); give the rule as a "
         "reward of that Kind");
   for (const RewardOptions& r : o.rewards)
     if (const auto rule = rule_of(r.kind); rule && file == (*rule == RewardRule::kTask))
@@ -200,26 +199,25 @@ std::vector<std::string> RunOptions::problems() const {
   if (!rollout.lengths.empty() && std::filesystem::path(rollout.lengths).lexically_normal() ==
                                       std::filesystem::path(output).lexically_normal())
     list.push_back("Rollout/Lengths and Output/Directory are both " + output +
-                   " (the run would replace the lengths it takes); name another run");
+                   " (the run would overwrite the lengths that it reads); name another run");
   if (evaluation.every > 0 && evaluation.sets.empty() && !data.prompts.empty() &&
       data.evaluation_prompts.empty())
-    list.push_back(
-        "Evaluation/Every is " + std::to_string(evaluation.every) +
-        ", but Data/Evaluation Prompts is not set (evaluations need held-out prompts "
-        "beside Data/Prompts); set it, name Evaluation/Sets, or set Evaluation/Every to 0");
+    list.push_back("Evaluation/Every is " + std::to_string(evaluation.every) +
+                   ", but Data/Evaluation Prompts is not set (with Data/Prompts, evaluations need "
+                   "held-out prompts); set it, name Evaluation/Sets, or set Evaluation/Every to 0");
   for (const auto& [name, set] : evaluation.sets) add_problems(name, set, *this, list);
   const BestOptions& best = evaluation.best;
   if (best.patience > 0 && best.metric.empty())
     list.push_back("Evaluation/Patience is " + std::to_string(best.patience) +
-                   ", but Evaluation/Best By is not set (the figure that must get better); set "
-                   "it, or Evaluation/Patience to 0");
+                   ", but Evaluation/Best By is not set (the metric that must improve); set it, or "
+                   "set Evaluation/Patience to 0");
   if (!best.metric.empty() && !evaluation.is_on())
     list.push_back("Evaluation/Best By is " + best.metric +
                    ", but Evaluation/Every is 0 (nothing is evaluated); set it to the iterations "
                    "between evaluations");
   else if (!best.metric.empty() && !Evaluation::figures(evaluation).contains(best.metric))
     list.push_back("Evaluation/Best By is " + best.metric +
-                   ", which no evaluation gives; the figures are " +
+                   ", which no evaluation produces; the metrics are " +
                    join(sorted(Evaluation::figures(evaluation))));
   return list;
 }

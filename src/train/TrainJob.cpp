@@ -70,8 +70,9 @@ ExitCode TrainJob::run(const ResumePoint& from) {
 ExitCode TrainJob::run_iterations() {
   announce();
   if (finished_ >= options_.training.iterations)
-    TAPER_INFO("nothing to do: iteration " << finished_ << " of " << options_.training.iterations
-                                           << " is finished (raise Training/Iterations to go on)");
+    TAPER_INFO("nothing to do: iteration "
+               << finished_ << " of " << options_.training.iterations
+               << " is finished (raise Training/Iterations to continue)");
   while (finished_ < options_.training.iterations && !history_.is_exhausted()) {
     const IterationEnd end = stop_.reached() ? IterationEnd::kStopped : iterate(finished_ + 1);
     if (end == IterationEnd::kNoProgress) break;
@@ -108,15 +109,15 @@ void TrainJob::report_completed() const {
   const BestOptions& by = options_.evaluation.best;
   const auto best = history_.best();
   if (!best) return;
-  const std::string which = best->iteration == 0 ? "the weights that the run began with"
-                                                 : iteration_name(best->iteration);
+  const std::string which =
+      best->iteration == 0 ? "the initial weights of the run" : iteration_name(best->iteration);
   TAPER_INFO("best by " << by.metric << ": " << which << format_text(" (%.4f)", best->value));
   if (history_.is_exhausted())
-    TAPER_INFO("ended early: " << count_text(history_.without_progress(), "evaluation")
-                               << " without progress of more than "
-                               << format_text("%g", by.min_delta)
-                               << " (Evaluation/Patience, Min Delta; the same command with more "
-                                  "patience goes on)");
+    TAPER_INFO(
+        "ended early: "
+        << count_text(history_.without_progress(), "evaluation")
+        << " without progress of more than " << format_text("%g", by.min_delta)
+        << " (Evaluation/Patience, Min Delta; with more patience the same command continues)");
 }
 
 void TrainJob::stop_early() {
@@ -127,7 +128,7 @@ void TrainJob::stop_early() {
   status_.write(RunState::kStopped, finished_, to_string(stop_.reason()));
   TAPER_INFO("stopped after iteration "
              << finished_ << " (" << to_string(stop_.reason()) << "); the same command "
-             << (same_command_goes_on_ ? "goes on" : "with --resume auto goes on"));
+             << (same_command_goes_on_ ? "resumes" : "with --resume auto resumes"));
 }
 
 }  // namespace taper

@@ -82,14 +82,15 @@ void TrainJob::warn_of_repeated_prompts() const {
   if (ranks_.rank() == 0 && there > 0 && there < options_.rollout.prompts)
     TAPER_WARN("Data/Prompts has " << count_text(there, "prompt")
                                    << ", fewer than Rollout/Prompts (" << options_.rollout.prompts
-                                   << "): an iteration has the same prompt several times");
+                                   << "): an iteration contains the same prompt several times");
 }
 
 void TrainJob::announce() const {
   if (!options_.rollout.lengths.empty())
-    TAPER_INFO("responses end as Rollout/Lengths says ("
-               << options_.rollout.lengths << "), not where the model ends them: what is measured "
-               << "are times, what is learned means nothing");
+    TAPER_INFO("responses end as prescribed by Rollout/Lengths ("
+               << options_.rollout.lengths
+               << "), not where the model ends them: use this run to measure "
+               << "times; what it learns is meaningless");
   if (!evaluation_.is_on()) return;
   TAPER_INFO("held-out scores are of "
              << evaluation_.description()
@@ -135,7 +136,7 @@ void TrainJob::report_differences(const StateInfo& state) const {
   const std::string layout =
       to_string(RankGrid{model_.train_parallel().group().size(), model_.dp_group().size()});
   if (!state.layout.empty() && state.layout != layout)
-    TAPER_INFO("the iterations so far were trained in layout (TPxDP) "
+    TAPER_INFO("earlier iterations were trained in layout (TPxDP) "
                << state.layout << ", from here on it is " << layout
                << ": gradients are summed in another order, so the results are close to those of "
                   "an unchanged run (equal up to rounding, not bit for bit)");

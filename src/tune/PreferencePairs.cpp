@@ -38,9 +38,9 @@ std::string length_problem(const TokenPair& pair, const PairLimits& limits) {
 TokenPair encode(SftEncoder& encoder, const PreferenceItem& item, const std::string& where) {
   TokenPair pair{encoder.encode(item.chosen, where).tokens,
                  encoder.encode(item.rejected, where).tokens, item.margin};
-  TAPER_VALIDATE(pair.chosen != pair.rejected,
-                 where << ": chosen and rejected are the same tokens (none of them is preferred); "
-                          "remove the line");
+  TAPER_VALIDATE(
+      pair.chosen != pair.rejected,
+      where << ": chosen and rejected are the same tokens (neither is preferred); remove the line");
   return pair;
 }
 

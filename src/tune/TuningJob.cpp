@@ -83,7 +83,7 @@ void TuningJob::stop_early() {
   log_->flush();
   status_->write(RunState::kStopped, done_, to_string(stop_.reason()));
   TAPER_INFO("stopped after step " << done_ << " (" << to_string(stop_.reason())
-                                   << "); the same command goes on");
+                                   << "); the same command resumes");
 }
 
 ExitCode TuningJob::train() {

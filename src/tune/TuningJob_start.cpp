@@ -102,7 +102,7 @@ std::string TuningJob::start_text() const {
 
 std::string TuningJob::outlook(const RunStart& start) const {
   if (start.is_afresh()) return "would start from " + start_text();
-  return "would go on after step " + std::to_string(start.state.iteration) + " (checkpoint " +
+  return "would resume after step " + std::to_string(start.state.iteration) + " (checkpoint " +
          path_text(start.checkpoint) + ")";
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("a budget that is too small is told, and the same command goes on") {
 
   outcome = run(words);
   CHECK(outcome.code == 0);
-  CHECK_THAT(outcome.text, ContainsSubstring("going on after"));
+  CHECK_THAT(outcome.text, ContainsSubstring("resuming after"));
   CHECK_THAT(outcome.text, !ContainsSubstring("incomplete"));
   CHECK(!fs::exists(scratch / "p.h5.partial"));
 }
@@ -143,15 +143,14 @@ TEST_CASE("a run file is rebuilt from the metrics log") {
   CHECK(damage.code == 2);
   CHECK_THAT(damage.text, ContainsSubstring("1 damaged or unreadable file (listed above); taper "
                                             "inspect --repair " +
-                                            scratch.path().string() + " writes run.h5 anew") &&
+                                            scratch.path().string() + " rebuilds run.h5") &&
                               !ContainsSubstring("passes damaged checkpoints"));
   const Outcome outcome = run("inspect --repair " + scratch.path().string());
   INFO(outcome.text);
   CHECK(outcome.code == 0);
-  CHECK_THAT(
-      outcome.text,
-      ContainsSubstring("run.h5: written anew from metrics.jsonl, 3 lines, iterations 1 to 3") &&
-          !ContainsSubstring("metrics/"));  // not the whole run
+  CHECK_THAT(outcome.text,
+             ContainsSubstring("run.h5: rebuilt from metrics.jsonl, 3 lines, iterations 1 to 3") &&
+                 !ContainsSubstring("metrics/"));  // not the whole run
   CHECK(!fs::exists(scratch / "run.lock"));
   CHECK(Hdf5File::open_read(scratch / "run.h5").read<double>("/metrics/critic/score/mean").values ==
         std::vector<double>{0.5, 1.0, 1.5});
@@ -163,9 +162,9 @@ TEST_CASE("inspect checks the runs and checkpoints of taper train") {
   Outcome outcome = run("inspect " + trained.directory);
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.text,
-             ContainsSubstring("iter_000001: whole") && ContainsSubstring("response_length") &&
+             ContainsSubstring("iter_000001: complete") && ContainsSubstring("response_length") &&
                  ContainsSubstring("completed") &&
-                 ContainsSubstring("rollouts: 1 file, iterations 1 to 1, 4 samples: whole"));
+                 ContainsSubstring("rollouts: 1 file, iterations 1 to 1, 4 samples: complete"));
   outcome = run("inspect " + trained.checkpoint.string());
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.text, ContainsSubstring("after iteration 1"));
@@ -192,7 +191,8 @@ TEST_CASE("inspect shows responses as text, by the model of the run or a named o
   CHECK(run("inspect " + trained.directory + " --text 1").code == 0);
   fs::remove_all(trained.checkpoint);
   CHECK_THAT(run("inspect " + trained.directory + " --text 1").text,
-             ContainsSubstring("is not here, and there is no checkpoint; name it with --model"));
+             ContainsSubstring(
+                 "does not exist here, and there is no checkpoint; name the model with --model"));
 }
 
 TEST_CASE("inspect names a damaged rollout file") {

@@ -66,7 +66,7 @@ TEST_CASE("errors name file and line") {
   CHECK(contains(data_error("[1]\n"), ".jsonl:1: not a JSON object"));
   CHECK(contains(data_error("{\"question\": 1}\n"), "exactly one"));
   CHECK(contains(data_error("{\"prompt\": 5}\n"),
-                 ".jsonl:1: 'prompt' is 5 (a text or a list of messages is wanted"));
+                 ".jsonl:1: 'prompt' is 5 (a text or a list of messages is expected"));
   CHECK(contains(data_error("{\"messages\": \"a\"}\n"), "'messages' is \"a\" (a list of messages"));
   CHECK(contains(data_error("\n{\"prompt\": [{\"role\": \"usr\", \"content\": \"a\"}]}\n"),
                  ".jsonl:2: message 0 of 'prompt' has role 'usr'"));

@@ -57,7 +57,7 @@ TEST_CASE("what is wrong with an example is told with file, line and a way out")
        "add its answer"},
       {R"({"messages": [{"role": "bot", "content": "q"}]})", "role 'bot'", "are known"},
       {R"({"messages": [{"role": "assistant", "content": 1}]})", "message 0 of 'messages'", "text"},
-      {R"({"tokens": [1]})", "must stand together", "an example is"},
+      {R"({"tokens": [1]})", "must both be given", "an example is"},
       {R"({"prompt_tokens": [1], "tokens": []})", "'tokens' must be a list", "not empty"},
       {R"({"prompt_tokens": [1], "tokens": ["a"]})", "entry 0 of 'tokens'", "token id"},
   };

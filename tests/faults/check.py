@@ -62,7 +62,7 @@ def check_sft_results(check: Check, words: list[str]) -> None:
            str(place / "checkpoints/iter_000001"))
     expect(0, "differs from the checkpoint's run file: Training/Steps: 2 -> 3\n", "Training/Steps=3")
     words.remove("--check")
-    expect(0, f"removing from {found.format('since this job starts', 1, 2)}; metrics of step 2\n", "Training/Steps=3",
+    expect(0, f"removing from {found.format('because this job starts', 1, 2)}; metrics of step 2\n", "Training/Steps=3",
            "--resume", str(place / "checkpoints/iter_000001"))
     words.insert(1, "--check")
     shutil.rmtree(place / "checkpoints")
@@ -119,8 +119,8 @@ def main() -> None:
         check.train()
         newest = f"iteration 3 (checkpoint {checkpoints}/iter_000003)"
         check.expect(0, f"input is valid; would find nothing to do after {newest}")
-        check.expect(0, f"input is valid; would go on after {newest}\n", Training__Iterations=5)
-        check.expect(0, f"input is valid; would go on after {newest}\n", Training__Iterations=5, ranks=2)
+        check.expect(0, f"input is valid; would resume after {newest}\n", Training__Iterations=5)
+        check.expect(0, f"input is valid; would resume after {newest}\n", Training__Iterations=5, ranks=2)
         check.expect(0, "differs from the checkpoint's run file: Training/Iterations: 3 -> 5", Training__Iterations=5)
         check.expect(0, afresh, "--resume", "none")
         check.expect(0, "the deadline of this job has already passed", "--deadline", "1000")
@@ -131,7 +131,7 @@ def main() -> None:
         everything = "; rollouts of iterations 1 to 3; metrics of iterations 1 to 3\n"
         check.expect(0, everything, "--resume", "none")
         check.expect(0, "would remove from ", "--resume", "none")
-        check.expect(0, "would go on after iteration 2", "--resume", str(checkpoints / "iter_000002"))
+        check.expect(0, "would resume after iteration 2", "--resume", str(checkpoints / "iter_000002"))
         check.expect(2, "Run/Seed 1 (this run has 2)", Run__Seed=2)
         check.expect(2, "belongs to another model", "--resume", str(checkpoints / "iter_000002"),
                      Model__Directory=check.runs.make_model("other", "qwen3_a"))
@@ -140,7 +140,7 @@ def main() -> None:
         content[len(content) // 2] ^= 1
         state.write_bytes(content)
         check.expect(0, "iter_000003 is passed over", Training__Iterations=5)
-        check.expect(0, "would go on after iteration 2", Training__Iterations=5)
+        check.expect(0, "would resume after iteration 2", Training__Iterations=5)
         outcome = check.runs.run(check.words(Training__Iterations=5))
         if outcome.code != 0 or "resuming after iteration 2" not in outcome.text:
             check.failed += 1

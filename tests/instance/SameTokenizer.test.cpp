@@ -76,6 +76,6 @@ TEST_CASE("a model without embeddings for all of the policy's ids is refused") {
     spill(f.scratch / "judge/config.json", config.dump());
   }
   barrier(f.ranks.world());
-  CHECK_THAT(f.error(), ContainsSubstring("embeddings (the policy gives ids up to") &&
+  CHECK_THAT(f.error(), ContainsSubstring("embeddings (the policy has ids up to") &&
                             ContainsSubstring("name another critic"));
 }

@@ -125,7 +125,7 @@ TEST_CASE("damaged safetensors files are refused by name") {
       {"abc", "only 3 bytes"},
       {good_file().substr(0, 60), "truncated"},
       {good_file().substr(0, good_file().size() - 1), "tensor b ends at byte 32"},
-      {good_file() + "x", "1 bytes behind"},
+      {good_file() + "x", "1 bytes after"},
       {std::string(8, '\xff') + "{}", "not a safetensors file"},
       {file_bytes("{\"t\": nonsense", ""), "no valid header"},
       {file_bytes("[1]", ""), "no valid header"},
@@ -143,7 +143,7 @@ TEST_CASE("damaged safetensors files are refused by name") {
       {one_tensor("7", 8), "tensor t is not described"},
       {one_tensor(f32x2 + "," + u + "[4,8]}", 8), "overlap"},
       {one_tensor(f32x2 + "," + u + "[12,16]}", 16), "hole"},
-      {one_tensor(f32x2 + ",\"t\":" + f32x2, 8), "stands twice"},
+      {one_tensor(f32x2 + ",\"t\":" + f32x2, 8), "appears twice"},
   }));
   CAPTURE(damage.says);
   spill(path, damage.bytes);

@@ -17,7 +17,8 @@ TEST_CASE("a profile knows its degrees and refuses those it lacks") {
     require_degrees(p, {1, 8});
     FAIL("degree 8 was accepted");
   } catch (const Error& error) {
-    CHECK(std::string(error.what()).find("lacks tensor-parallel degree 8 (it has 1, 2, 4)") !=
+    CHECK(std::string(error.what())
+              .find("does not contain tensor-parallel degree 8 (it has 1, 2, 4)") !=
           std::string::npos);
   }
 }
@@ -73,8 +74,8 @@ TEST_CASE("a difference in binding, threads or waiting is told in words, with wh
   const auto texts = compare_identity(a, b).refusals;
   REQUIRE(texts.size() == 2);
   CHECK(texts[0].find("measured on ranks that are not pinned and may run on all cores of the host "
-                      "(here: ranks that are pinned, each to some of the host's cores; start both "
-                      "alike") != std::string::npos);
+                      "(here: ranks that are pinned, each to some of the host's cores; start taper "
+                      "profile and the run in the same way") != std::string::npos);
   CHECK(texts[1].find("measured on 1 thread per rank (here: 4 threads per rank; ") !=
         std::string::npos);
   a.transport = {{"waiting", "yields"}};

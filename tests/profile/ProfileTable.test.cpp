@@ -35,5 +35,5 @@ TEST_CASE("an incomplete profile says so, and what to do") {
   CHECK(completeness_problem(p).empty());
   p.measured_percent = 7;
   CHECK_THAT(to_table(p), ContainsSubstring("measured: incomplete, 7 % of what was planned\n"));
-  CHECK_THAT(completeness_problem(p), ContainsSubstring("7 %") && ContainsSubstring("goes on"));
+  CHECK_THAT(completeness_problem(p), ContainsSubstring("7 %") && ContainsSubstring("resumes"));
 }

@@ -97,5 +97,5 @@ TEST_CASE("what gives no lengths is refused by its name") {
   refuses(recorded_run(scratch, f), 20, "responses of 21 tokens, Rollout/Max New Tokens is 20");
   barrier(f.ranks.world());
   if (f.ranks.rank() == 0) RunFile(scratch / "run.h5").save();
-  refuses(scratch.path().string(), kLimit, "holds no responses");
+  refuses(scratch.path().string(), kLimit, "contains no responses");
 }

@@ -120,7 +120,7 @@ TEST_CASE("a start is told with where it is") {
   start.checkpoint = "out/checkpoints/iter_000003";
   start.state.iteration = 3;
   const std::string there = "after iteration 3 (checkpoint out/checkpoints/iter_000003)";
-  CHECK(outlook(start, 4) == "would go on " + there);
+  CHECK(outlook(start, 4) == "would resume " + there);
   CHECK(outlook(start, 3) == "would find nothing to do " + there + ": Training/Iterations is 3");
 }
 

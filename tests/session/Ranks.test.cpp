@@ -53,7 +53,7 @@ TEST_CASE("layouts that the ranks cannot form are named with their option") {
   CHECK(problem("4+2+2", 8).empty());
   CHECK_THAT(problem("3x1", 2),
              ContainsSubstring("Rollout/Layout is 3x1 (for 3 ranks; there are 2"));
-  CHECK_THAT(problem("foo", 2), ContainsSubstring("Rollout/Layout is 'foo' (wanted is TPxDP"));
+  CHECK_THAT(problem("foo", 2), ContainsSubstring("Rollout/Layout is 'foo' (expected: TPxDP"));
   CHECK_THAT(problem("2+1", 3), ContainsSubstring("degree 2 does not divide the 3 ranks"));
   CHECK_THAT(problem("1+2+1", 4), ContainsSubstring("group of 2 starts at rank 1"));
   CHECK_THAT(problem("3+3+2+2+2", 12), ContainsSubstring("2 and 3: one must divide the other"));

@@ -219,7 +219,7 @@ TEST_CASE("settings of the algorithm that do not fit each other are refused") {
   o = {};
   o.dynamic.on = true;
   o.rewards.emplace_back().kind = RewardKind::kOverlong;
-  check_problem(o.problems(), {"Algorithm/Dynamic Sampling", "nothing but length, overlong"});
+  check_problem(o.problems(), {"Algorithm/Dynamic Sampling", "only length, overlong"});
   o.rewards.emplace_back().kind = RewardKind::kTask;
   CHECK(o.problems().empty());
 }

@@ -9,7 +9,7 @@ std::string read_answer(const JsonLine& line, const nlohmann::ordered_json& answ
   const char* const wanted = "a text, or a list with one message of the assistant,";
   const auto messages = read_chat(line, answer, key, wanted).messages;
   if (messages.size() != 1 || messages.front().role != "assistant")
-    line.fail(std::string("'") + key + "' is " + shown(answer) + " (" + wanted + " is wanted)");
+    line.fail(std::string("'") + key + "' is " + shown(answer) + " (" + wanted + " is expected)");
   return messages.front().content;
 }
 

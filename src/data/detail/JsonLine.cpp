@@ -81,13 +81,13 @@ ChatMessage read_message(const JsonLine& line, json entry, const std::string& wh
 Chat read_chat(const JsonLine& line, const json& list, const char* key, const char* wanted) {
   if (!list.is_array() || list.empty())
     line.fail(std::string("'") + key + "' is " + shown(list) + " (" + wanted +
-              " is wanted, not empty)");
+              " is expected, not empty)");
   Chat chat;
   for (const auto& entry : list)
     chat.messages.push_back(read_message(
         line, entry, "message " + std::to_string(chat.messages.size()) + " of '" + key + "'"));
   if (const json* tools = line.find("tools")) {
-    if (!tools->is_array()) line.fail("'tools' is " + shown(*tools) + " (a list is wanted)");
+    if (!tools->is_array()) line.fail("'tools' is " + shown(*tools) + " (a list is expected)");
     chat.tools = tools->dump();
   }
   return chat;

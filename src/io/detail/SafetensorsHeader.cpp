@@ -64,7 +64,7 @@ Json parse_unique(const std::string& path, std::string_view text) {
     if (event == Json::parse_event_t::key && depth == 1) {
       TAPER_VALIDATE(
           seen.insert(value.get<std::string>()).second,
-          path << ": tensor " << value.get<std::string>() << " stands twice in the header");
+          path << ": tensor " << value.get<std::string>() << " appears twice in the header");
     }
     return true;
   };
@@ -101,7 +101,7 @@ void check_tiling(const std::string& path, std::vector<Entry>& entries, std::uin
     expected = entry.end;
   }
   TAPER_VALIDATE(expected == data_bytes, path << " has " << data_bytes - expected
-                                              << " bytes behind its last tensor (damaged header?)");
+                                              << " bytes after its last tensor (damaged header?)");
 }
 
 }  // namespace

@@ -83,9 +83,8 @@ std::string exchange(MPI_Comm comm, const std::vector<std::string>& out) {
   for (const auto& bytes : out) total += bytes.size();
   constexpr std::size_t kMost = std::numeric_limits<int>::max();
   const std::string too_much =
-      "the rollouts of one rank exceed 2 GiB (too much for one file of an iteration); use more "
-      "ranks "
-      "or fewer samples";
+      "the rollouts of one rank exceed 2 GiB (too much for the file of an iteration); use more "
+      "ranks or fewer samples";
   throw_together(comm, total > kMost ? too_much : "");
   std::vector<int> send_counts(ranks), send_starts(ranks), counts(ranks), starts(ranks);
   std::string sent;
