@@ -42,14 +42,19 @@ int Scheduler::slots_taken() const {
 
 // Admits waiting sequences in order while slots and blocks for their pending tokens last.
 void Scheduler::admit() {
-  int reserved =
-      0;  // blocks that sequences admitted before will still need for what they are reading
+  // Blocks that sequences admitted before will still need for what they are reading: without them,
+  // a new one would soon be preempted again.
+  int reserved = 0;
   for (const Sequence& s : running_)
     reserved += std::max(0, blocks_for(s.length()) - static_cast<int>(s.blocks.size()));
   int taken = slots_taken();
   while (!waiting_.empty()) {
     const Sequence& next = waiting_.front();
+    // One more token, and a block for each further sample: a fork copies the partly filled last
+    // block of its parent.
     const int need = blocks_for(next.length() + 1) + next.samples - 1;
+    // The first one is always admitted: submit() has made sure that it fits alone, and a request
+    // with more samples than slots would otherwise wait for ever.
     if (taken > 0 && taken + next.samples > options_.max_running) return;
     if (!running_.empty() && reserved + need > blocks_.free()) return;
     reserved += need;
@@ -77,6 +82,7 @@ void Scheduler::preempt(std::list<Sequence>::iterator victim) {
   release(*victim);
   ++victim->preemptions;
   ++preemptions_;
+  // In front: it is older than those that wait.
   waiting_.push_front(std::move(*victim));
   running_.erase(victim);
 }
@@ -85,8 +91,9 @@ std::vector<Work> Scheduler::next_step() {
   admit();
   std::vector<Work> work;
   int rows = options_.max_step_rows;
-  // Oldest first, with a row kept for each of those behind; whoever finds no block takes it from
-  // the youngest.
+  // Oldest first, with a row kept for each of those after it, so that a long prefill stops no
+  // decode. A sequence that finds no block takes it from the youngest: the youngest has no work in
+  // this step yet, and the oldest always gets on, so the engine cannot get stuck.
   for (auto it = running_.begin(); it != running_.end() && rows > 0;) {
     const int behind = static_cast<int>(running_.size() - work.size()) - 1;
     const int count = std::min(it->pending(), std::max(1, rows - behind));
@@ -112,6 +119,7 @@ std::vector<Work> Scheduler::next_step() {
 std::int32_t Scheduler::fork(const Sequence& parent, Sequence child) {
   const bool has_part = parent.computed % options_.block_size != 0;
   if (has_part && blocks_.free() == 0) {
+    // Recomputed from its tokens later, which gives the same bits (doc/numerics.md).
     child.computed = 0;
     child.blocks.clear();
     waiting_.push_front(std::move(child));

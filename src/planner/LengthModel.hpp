@@ -12,7 +12,7 @@ namespace taper {
 
 // Bins of response lengths: one each up to 64 tokens, then 64 per octave. Hazards are estimated per
 // bin, shrunk towards those of the shorter lengths (so a tail that nobody has seen continues as a
-// power law); responses that reached the limit or were aborted count as censored there. The planner
+// power law); responses that reached the limit or were aborted count as censored there. The policy
 // under training drifts, hence old generations fade with a half-life.
 class LengthModel {
  public:

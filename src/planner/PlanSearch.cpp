@@ -7,6 +7,7 @@
 namespace taper {
 namespace {
 
+// All plans are first compared on this many futures; only those that may be best are priced on all.
 constexpr std::size_t kFewScenarios = 8;
 // What a replica costs beside its sequences, in sequences.
 constexpr std::int64_t kReplicaWork = 8;
@@ -31,6 +32,7 @@ std::vector<SwitchRule> ladder(const PlanSetting& setting, const LayoutShape& fr
     if (next->layout.groups().front().tp <= here->layout.groups().front().tp) continue;
     const int at = crossing(*here, *next, mean_context, alive);
     if (at == 0) continue;
+    // A degree that pays no later than the one before it makes that one superfluous.
     while (!rules.empty() && rules.back().alive <= at) rules.pop_back();
     rules.push_back({at, next, false});
     here = next;
@@ -42,11 +44,14 @@ std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const L
                                              int alive, std::int64_t mean_context) {
   std::vector<std::vector<SwitchRule>> climbs{{}};
   const auto rules = ladder(setting, from, alive, mean_context);
+  // The ladder compares step times alone. A switch also costs time, so climbing later, with fewer
+  // sequences left, may be better.
   if (!rules.empty())
     for (const int percent : {100, 60, 35}) {
       climbs.push_back(rules);
       for (SwitchRule& rule : climbs.back()) rule.alive = std::max(1, rule.alive * percent / 100);
     }
+  // Evening out stays in the layout `from`, so it comes before the climb (`top` below).
   std::vector<std::vector<int>> evenings{{}};
   if (setting.repack && from.layout.replicas() > 1)
     evenings.insert(evenings.end(), {{alive / 2}, {alive / 2, alive / 4}, {alive / 4, alive / 8}});
@@ -85,6 +90,7 @@ PlanSearch::PlanSearch(const PlanSetting& setting, const LayoutShape& here,
 
 std::vector<const LayoutShape*> PlanSearch::uniform_targets() const {
   std::vector<const LayoutShape*> list;
+  // A layout that speeds up no group can wait (speeds_up); the myopic rule knows no waiting.
   for (const LayoutShape* to : setting_.uniform)
     if (to->layout != here_.layout && (!setting_.look_ahead || speeds_up(here_, loads_, *to)))
       list.push_back(to);
@@ -96,6 +102,7 @@ void PlanSearch::add_now(const LayoutShape& to, bool repack, std::vector<PricedP
   plans.emplace_back(plan, std::vector<SwitchRule>{{alive_, &to, repack}});
   const auto rest = ladder(setting_, to, alive_ - 1, mean_context_);
   if (rest.empty() || !setting_.look_ahead) return;
+  // The same switch with later ones to higher degrees: its own plan, since these need not pay.
   plans.emplace_back(plan, plans.back().rules);
   plans.back().rules.insert(plans.back().rules.end(), rest.begin(), rest.end());
 }
@@ -104,6 +111,8 @@ void PlanSearch::add_later(const LayoutShape& to, bool repack,
                            std::vector<PricedPlan>& plans) const {
   const auto rest = ladder(setting_, to, alive_ - 1, mean_context_);
   int before = alive_;
+  // A coarse grid: these plans tell whether waiting is better than a switch now. The plans are
+  // searched again when the point is reached or a quarter of the sequences have ended (is_settled).
   for (const int percent : {85, 70, 50, 30}) {
     const int at = std::min(alive_ * percent / 100, before - 1);
     if (at < 1) break;
@@ -126,6 +135,7 @@ void PlanSearch::begin() {
   stage_ = Stage::kMerge;
 }
 
+// One scenario at each call, so that a search of unequal groups can be spread over consultations.
 void PlanSearch::merge() {
   merge_->add(pricer_.run(merged_));
   if (++merged_ == std::min(kFewScenarios, scenarios_)) stage_ = Stage::kList;
@@ -168,11 +178,14 @@ void PlanSearch::keep_the_best() {
   const auto first_now = std::find_if(plans_.begin() + 1, plans_.end(), [](const PricedPlan& p) {
     return p.plan.start == PlanStart::kNow;
   });
-  // All scenarios where a switch now leads or nearly does.
+  // A switch now is priced on all scenarios only if it leads on the few, or nearly does: the few
+  // are noisy, so a plan within 1/64 (1.6 %) of the best may still turn out to be the best.
+  // Otherwise nothing is to be done now, and the search is over.
   if (first_now->mean() - best > best / 64) {
     stage_ = Stage::kDone;
     return;
   }
+  // Kept: staying, against which savings are measured, the two best plans, and the best switch now.
   const auto index = static_cast<std::size_t>(first_now - plans_.begin());
   std::vector<PricedPlan> finals;
   for (std::size_t i = 0; i < plans_.size(); ++i)
@@ -210,6 +223,7 @@ void PlanSearch::step() {
 bool PlanSearch::advance(std::int64_t work) {
   std::int64_t step_work = alive_ + kReplicaWork * static_cast<std::int64_t>(loads_.size());
   if (step_work > kCachedWork) step_work *= kUncachedFactor;
+  // A step of the merge runs every sequence in a group of each degree.
   const auto degrees = static_cast<std::int64_t>(setting_.degrees.size());
   do {
     work -= stage_ == Stage::kMerge ? degrees * step_work : step_work;
@@ -222,6 +236,7 @@ std::vector<PricedPlan> PlanSearch::compare(const LayoutShape& to, bool repack) 
   std::vector<PricedPlan> plans{PricedPlan(stay_in(here_.layout))};
   add_now(to, repack, plans);
   for (PricedPlan& plan : plans) pricer_.price(plan, static_cast<int>(scenarios_));
+  // With and without later switches, whichever is better.
   if (plans.size() > 2 && plans[2].mean() < plans[1].mean()) std::swap(plans[1], plans[2]);
   plans.erase(plans.begin() + 2, plans.end());
   return plans;

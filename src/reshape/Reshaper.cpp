@@ -99,6 +99,8 @@ std::int64_t Reshaper::extra_bytes(const Step& step) const {
     sent[move.from] += geometry_.bytes_per_page;
     received[move.to] += geometry_.bytes_per_page;
   }
+  // Messages exist for one round at a time. The states of sequences exist up to twice: as the text
+  // that a leader sends, and as the texts that all ranks gather.
   const std::int64_t layers = table_->config().layers, round = options_.round_bytes;
   std::int64_t messages = 0, states = 0;
   for (std::size_t r = 0; r < sent.size(); ++r)
@@ -132,6 +134,8 @@ ReshapeReport Reshaper::apply(const LayoutChange& change, const SequenceList& se
   report.bytes_planned = step.kv.bytes * table_->config().layers;
   for (const ReplicaPlan& replica : step.kv.replicas)
     report.positions_recomputed += replica.recomputed_positions;
+  // Nothing happens to this rank: its group stays, and no other rank waits for it in a collective
+  // (which they would if the change were carried out in the group of all ranks).
   if (count_of(step.roots, step.roots[rank]) == 1 &&
       change.from.groups()[change.from.replica_of(rank)] ==
           change.to.groups()[change.to.replica_of(rank)] &&
@@ -155,6 +159,8 @@ int Reshaper::layers_at_once(const Step& step, const Group& group) const {
   int layers = table_->config().layers;
   for (const int r : group.world_ranks()) {
     const int tp = step.change.to.groups()[step.change.to.replica_of(r)].tp;
+    // Pages of one layer of the full cache, which is what was staged for; a cache that is not full
+    // leaves room for more layers.
     const std::int64_t room =
         std::int64_t{geometry_.blocks(tp)} * heads(tp, chain_->shard_index(r, tp)).size();
     if (pages[r] > 0)
@@ -176,6 +182,7 @@ void Reshaper::move_kv(const Step& step, const Engine& engine, ReshapeReport& re
   TAPER_ENSURE(staging.floats() * chunk <= stage_floats_);
   for (int first = 0; first < layers; first += chunk) {
     const Range now{first, std::min(first + chunk, layers)};
+    // All pages are staged before any is written: the new geometry overwrites the old pages.
     const MoveStatistics moved = staging.fetch(mover_, now);
     report.bytes_sent += moved.bytes_sent;
     report.bytes_received += moved.bytes_received;
@@ -207,6 +214,7 @@ void Reshaper::move_states(const Step& step, Engine& engine, ReshapeReport& repo
     for (const Sequence& s : engine.scheduler().waiting()) states[numbers.at(next++)] = s;
     TAPER_ENSURE(next == numbers.size());
   }
+  // All ranks of a group hold the same states, so its first rank sends them.
   std::string mine;
   if (step.change.from.groups()[old_replica].first == step.rank)
     for (const auto& [number, state] : states)

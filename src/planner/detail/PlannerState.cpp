@@ -42,6 +42,7 @@ Planner::State::State(const LatencyProfile& p, const DivisorChain& chain, const 
 }
 
 PlanSetting Planner::State::setting(Cluster& cluster) {
+  // No unequal groups of a sample: they say nothing about the other ranks.
   return {cluster.uniform(),
           cluster.chain(),
           degrees,
@@ -71,6 +72,8 @@ std::optional<std::vector<PricedPlan>> Planner::State::search_on(const Snapshot&
   std::vector<PricedPlan> plans = search->plans.plans();
   if (sampled)
     for (PricedPlan& p : plans) {
+      // A layout of the sample stands for the same degree on all ranks, and its number of
+      // sequences for the same share of all sequences.
       p.plan.layout = Layout::uniform(p.plan.layout.groups().front().tp, whole.chain());
       if (p.plan.start == PlanStart::kBelow)
         p.plan.argument = p.plan.argument * search->alive / search->priced;
@@ -134,6 +137,7 @@ void Planner::State::observe(const Snapshot& now) {
     if (now.replicas[r].speed > 0)
       speeds[now.layout.groups()[r].tp].push_back(now.replicas[r].speed);
   for (auto& [tp, list] : speeds) {
+    // The median, so that one disturbed replica does not count for its whole degree.
     std::nth_element(list.begin(), list.begin() + list.size() / 2, list.end());
     steps.observe(tp, list[list.size() / 2]);
   }
@@ -143,6 +147,7 @@ void Planner::State::observe(const Snapshot& now) {
       const std::int64_t count = last[i], from = last[i + 1], step = last[i + 2];
       const std::int64_t to = from + (now.elapsed_ns - last[1]) / std::max<std::int64_t>(1, step);
       if (to >= lengths.limit()) {
+        // They end at the limit for certain, which says nothing about the hazards.
         ended -= count;
         continue;
       }
@@ -187,6 +192,7 @@ void Planner::State::notice_refusal(const Snapshot& now) {
   if (acted_in_epoch < 0) return;
   refusals = now.epoch == acted_in_epoch ? refusals + 1 : 0;
   acted_in_epoch = -1;
+  // After n refusals in a row, 2^(n-1) - 1 consultations are skipped, at most 31.
   if (refusals > 0)
     wait_until =
         now.consultation - 1 + (std::int64_t{1} << std::min<std::int64_t>(refusals - 1, 5));
