@@ -168,18 +168,18 @@ std::vector<ReplayResult> replay(const ReplayOptions& o) {
 namespace {
 
 constexpr const char* kLegend = R"(
-lengths   the run or the law of lengths
-gener.    generations played
+lengths   the run or the distribution of lengths
+gener.    number of generations
 faster    time saved against the best static layout
-room      time that the oracle saves, in generations where that is 2 % or more
-share     of the room that the planner saves
-rule      of the room that the best rule saves that one could have set by hand, chosen afterwards
-          for each run: change, or even out, as soon as so many sequences are left
-myopic    of the room that a rule saves which compares only staying with switching now
+room      time that the oracle saves, in generations in which it saves 2 % or more
+share     share of the room that the planner saves
+rule      share saved by the best rule that one could have set by hand, determined afterwards for
+          each run: change, or even out, as soon as so many sequences are left
+myopic    share saved by a rule that compares only staying with switching now
 switches  changes of layout
-false     those after which staying would have been faster
-missed    generations with room of which the planner saves less than half
-worse     mean loss against the best static layout, where there is a loss
+false     changes that lost time: staying would have been faster
+missed    generations with room in which the planner saves less than half of it
+worse     mean loss against the best static layout, if there is a loss
 p95       95th percentile of the loss over the generations (negative: faster)
 below q   tails that ended before the lower / the upper quantile of their forecast
 )";

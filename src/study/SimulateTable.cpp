@@ -13,17 +13,17 @@ namespace {
 constexpr const char* kLegend = R"(
 case      the described machine and generation
 ranks     devices
-static    the static layout that is best over all generations, and its mean generation time
-tok/s     of a rank over the iteration in that layout, prompts included
-one       generation time saved by the stand-in for the published rule, the best start given
-ours      by Taper's planner
-oracle    by the best plan of at most two changes among uniform layouts, lengths known; ours may
-          have more changes and groups of different degrees
-myopic    by a rule that compares only staying with switching now
-switches  of Taper's planner in a generation
-cost      of them, in the generation time
-it. one   how much faster the iteration is with the stand-in; ours likewise
-publ.     the same as published, and by how much the stand-in differs from it
+static    the best static layout over all generations, and its mean generation time
+tok/s     tokens per second and rank over the iteration in that layout, including prompts
+one       generation time saved by the stand-in for the published rule, from its best start
+ours      the same by Taper's planner
+oracle    the same by the best plan of at most two changes among uniform layouts, with known
+          lengths; ours may make more changes and use groups of different degrees
+myopic    the same by a rule that compares only staying with switching now
+switches  changes per generation by Taper's planner
+cost      their share of the generation time
+it. one   speed-up of the iteration with the stand-in; ours: with Taper's planner
+publ.     the published speed-up, and the deviation of the stand-in from it
 )";
 
 double share_of(std::int64_t part, std::int64_t whole) {
