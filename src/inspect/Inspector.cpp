@@ -64,7 +64,7 @@ class RunInspector {
       for (const auto& [key, value] : status.items()) out_ << key << ": " << value.dump() << '\n';
       const std::string state = status.value("state", "");
       if ((state == "running" || state == "pending") &&
-          FileLock(OutputLock::of_run(directory_), "").is_abandoned())
+          !FileLock::is_held(OutputLock::of_run(directory_)))
         out_ << "(no job is at work here: the last one was killed)\n";
     });
     const bool has_log = check_if_there("metrics.jsonl", [&](const fs::path& file) {

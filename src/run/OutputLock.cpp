@@ -9,6 +9,17 @@
 #include "base/Path.hpp"
 
 namespace taper {
+namespace {
+
+// Until rank 0 hears yes. Step by step, so that no rank is seen as waiting too long in one
+// collective.
+template <class Question>
+void ask(const Ranks& ranks, const Question& question) {
+  while (from_rank_0(ranks, [&] { return std::string(question() ? "yes" : ""); }).empty())
+    if (ranks.rank() == 0) std::this_thread::sleep_for(FileLock::kPause);
+}
+
+}  // namespace
 
 OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
                        const std::filesystem::path& file)
@@ -17,9 +28,7 @@ OutputLock::OutputLock(const Ranks& ranks, const std::string& what,
   std::error_code ignored;  // taking the lock tells
   if (ranks.rank() == 0 && file.has_parent_path())
     std::filesystem::create_directories(file.parent_path(), ignored);
-  // Step by step, so that no rank is seen as waiting too long in one collective.
-  while (from_rank_0(ranks, [this] { return std::string(lock_.try_take() ? "mine" : ""); }).empty())
-    if (ranks.rank() == 0) std::this_thread::sleep_for(FileLock::kPause);
+  ask(ranks, [this] { return lock_.try_take(); });
 }
 
 OutputLock::~OutputLock() {
@@ -28,10 +37,8 @@ OutputLock::~OutputLock() {
 
 void OutputLock::require_free(const Ranks& ranks, const std::string& what,
                               const std::filesystem::path& file) {
-  from_rank_0(ranks, [&] {
-    FileLock(file, what).require_free();
-    return std::string();
-  });
+  FileLock lock(file, what);
+  ask(ranks, [&lock] { return lock.try_free(); });
 }
 
 std::filesystem::path OutputLock::of_run(const std::filesystem::path& directory) {

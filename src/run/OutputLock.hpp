@@ -14,10 +14,9 @@ namespace taper {
 // leave a mixture that belongs to neither.
 //
 // A job that ends removes the file, one of a single rank also where it fails. One that is killed
-// leaves it behind, and so does one of several ranks that fails: the others may still write when
-// rank 0 lets go, until MPI_Abort has ended them. On the same machine the next job sees when the
-// process is gone and takes over at once; on another one after half a minute without a sign of
-// life.
+// leaves it, and so does one of several ranks that fails: the others may still write when rank 0
+// is done, until MPI_Abort has ended them. The next job takes the file over once rank 0's process
+// is gone.
 class OutputLock {
  public:
   // Before anything is written. `what` names the output in errors. Throws Error (kBadInput) on all
@@ -26,8 +25,8 @@ class OutputLock {
   // Not collective: rank 0 lets go. Without an exception on its way no rank may write any more.
   ~OutputLock();
 
-  // Throws Error (kBadInput) on all ranks where another process of rank 0's machine has the output
-  // and is not about to end, which is known at once. Writes nothing. Collective over the world.
+  // Throws Error (kBadInput) on all ranks where another job has the output and does not end within
+  // seconds. Writes nothing. Collective over the world.
   static void require_free(const Ranks& ranks, const std::string& what,
                            const std::filesystem::path& file);
 

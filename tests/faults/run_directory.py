@@ -164,35 +164,6 @@ def other_runs(runs: Runs, model: Path) -> None:
     check(outcome.code == 2 and outcome.text.count("error: ") == 1, "inspect of a damaged run", outcome.text)
 
 
-def changed_meanwhile(runs: Runs, model: Path) -> None:
-    """The output directory gets a run while a job from another run's checkpoint waits for its lock."""
-    output = runs.folder / "meanwhile"
-    output.mkdir()
-    holder = {"host": "node7", "process": 1, "since": "2026-01-31T12:00:00Z", "place": "elsewhere", "started": 1}
-    (output / LOCK).write_text(json.dumps(holder) + "\n")
-    process = runs.start([*runs.train(model, output), "--resume", runs.folder / "a"], 2)
-    text = ""
-    while "for a sign of life of process 1 on node7" not in text:
-        line = process.stdout.readline().decode(errors="replace")
-        check(line != "", "a job that does not wait", text)
-        text += line
-    (output / "metrics.jsonl").write_text("{\"step\": 1}\n")
-    (output / LOCK).unlink()
-    text += process.stdout.read().decode(errors="replace")
-    check(process.wait() == 2 and "belongs to another run" in text, "a run that came meanwhile", text)
-    check(iterations(output) == [1], "a run that came meanwhile was changed", text)
-
-
-def lost_lock(runs: Runs, model: Path) -> None:
-    output = runs.folder / "lost"
-    job = runs.start(runs.train(model, output, Training__Iterations=1000), 2)
-    wait_for(output / "metrics.jsonl", job, "a long job")
-    (output / LOCK).unlink()
-    outcome = finish(job, 40)
-    check(not outcome.timed_out and outcome.code not in (0, 2, 75), "a job without its lock", outcome.text)
-    check("is no longer this job's" in outcome.text, "a job without its lock says nothing", outcome.text)
-
-
 def killed_starts(runs: Runs, model: Path) -> None:
     """A run from another one's checkpoint that is killed before its first iteration."""
     a, c = runs.folder / "a", runs.folder / "killed"
@@ -222,8 +193,6 @@ def main() -> None:
         two_trainings(runs, model)
         other_runs(runs, model)
         killed_starts(runs, model)
-        changed_meanwhile(runs, model)
-        lost_lock(runs, model)
 
 
 if __name__ == "__main__":
