@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Faults on purpose, for tests of whole runs. Always compiled in, inert without the environment
-// variable
+// Faults on purpose, for tests of whole runs. Only in builds with TAPER_ENABLE_FAULTS, and inert
+// without the environment variable
 //
 //   TAPER_FAULT=phase:rank:kind[:iteration[:step]]
 //
@@ -14,8 +14,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace taper {
+
+#ifdef TAPER_FAULTS
 
 enum class FaultKind {
   kKill,    // SIGKILL: the process is gone
@@ -41,5 +44,35 @@ struct FaultHook {
   // Does it: does not come back from kKill; kStray is left to the caller.
   void strike() const;
 };
+
+// The places where the fault of a process may strike.
+class Faults {
+ public:
+  Faults() : Faults(FaultHook::from_environment()) {}
+  Faults(std::optional<FaultHook> fault) : fault_(std::move(fault)) {}
+
+  // A phase begins (no step), or a step in it.
+  void pass(std::string_view phase, std::int64_t iteration, std::optional<std::int64_t> step) {
+    if (!fault_ || !fault_->is_due(phase, iteration, step)) return;
+    if (fault_->kind == FaultKind::kStray) stray_ = true;
+    fault_->strike();
+  }
+  // Whether the next collective of this rank must be another one. Once.
+  bool take_stray() { return std::exchange(stray_, false); }
+
+ private:
+  std::optional<FaultHook> fault_;
+  bool stray_ = false;
+};
+
+#else
+
+class Faults {
+ public:
+  void pass(std::string_view, std::int64_t, std::optional<std::int64_t>) {}
+  bool take_stray() { return false; }
+};
+
+#endif
 
 }  // namespace taper

@@ -15,14 +15,7 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-Progress::Progress(std::optional<FaultHook> fault)
-    : changed_ns_(now_ns()), fault_(std::move(fault)) {}
-
-void Progress::strike_if_due(std::optional<std::int64_t> step) {
-  if (!fault_ || !fault_->is_due(phase_.load(), iteration_, step)) return;
-  if (fault_->kind == FaultKind::kStray) stray_ = true;
-  fault_->strike();
-}
+Progress::Progress(Faults faults) : changed_ns_(now_ns()), faults_(std::move(faults)) {}
 
 void Progress::touch() {
   changed_ns_.store(now_ns(), std::memory_order_release);
@@ -31,7 +24,7 @@ void Progress::touch() {
 void Progress::set_phase(const char* phase) {
   phase_ = phase;
   touch();
-  strike_if_due(std::nullopt);
+  faults_.pass(phase, iteration_, std::nullopt);
 }
 
 void Progress::set_iteration(std::int64_t iteration) {
@@ -42,7 +35,7 @@ void Progress::set_iteration(std::int64_t iteration) {
 void Progress::set_step(std::int64_t step) {
   step_.store(step, std::memory_order_relaxed);
   touch();
-  if (fault_) strike_if_due(step);
+  faults_.pass(phase_.load(), iteration_, step);
 }
 
 void Progress::enter_collective(const char* name, std::uint64_t number, int group_size) {

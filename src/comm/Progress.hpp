@@ -28,7 +28,7 @@ class Progress {
   };
 
   // Phases and steps are also where the faults of tests strike.
-  explicit Progress(std::optional<FaultHook> fault = FaultHook::from_environment());
+  explicit Progress(Faults faults = {});
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -40,13 +40,12 @@ class Progress {
   void leave_collective();
 
   // Whether the next collective of this rank must be another one (FaultKind::kStray). Once.
-  bool take_stray() { return std::exchange(stray_, false); }
+  bool take_stray() { return faults_.take_stray(); }
 
   View read() const;
 
  private:
   void touch();
-  void strike_if_due(std::optional<std::int64_t> step);
 
   std::atomic<const char*> phase_{""};
   std::atomic<std::int64_t> iteration_{0};
@@ -56,8 +55,7 @@ class Progress {
   std::atomic<int> group_size_{0};
   std::atomic<bool> inside_{false};
   std::atomic<std::int64_t> changed_ns_;  // steady clock
-  std::optional<FaultHook> fault_;
-  bool stray_ = false;  // main thread only
+  [[no_unique_address]] Faults faults_;   // main thread only
 };
 
 // A wait for other ranks inside a library that makes its own collective calls (parallel HDF5,

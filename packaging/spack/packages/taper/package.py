@@ -41,6 +41,7 @@ class Taper(CMakePackage):
     def cmake_args(self):
         return [
             self.define("TAPER_ENABLE_TESTS", self.run_tests),
+            self.define("TAPER_ENABLE_FAULTS", self.run_tests),
             self.define("TAPER_ENABLE_WERROR", False),
             self.define("MINJA_INCLUDE_DIR", join_path(self.stage.source_path, "minja", "include")),
         ]
