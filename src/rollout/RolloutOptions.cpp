@@ -12,13 +12,6 @@ std::vector<std::string> RolloutOptions::problems() const {
                    " and Rollout/Max Running " + std::to_string(max_running) +
                    " (each sequence in flight has a row in a step); raise the one or lower the "
                    "other");
-  if (repetition_penalty != 1.0f)
-    list.push_back(format_text(
-        "Rollout/Repetition Penalty is %g (the update computes log-probs without a penalty, so "
-        "responses drawn with one would be learned with wrong probabilities, and rollout and "
-        "training log-probs would not be equal); set it to 1, or set the penalty of an evaluation "
-        "set (Evaluation/Sets) or of taper generate --repetition-penalty",
-        repetition_penalty));
   if (mode != PlannerMode::kStatic && profile.empty())
     list.push_back(
         "Rollout/Mode needs Rollout/Profile (made by taper profile) unless it is static");

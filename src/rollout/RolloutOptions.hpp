@@ -23,7 +23,6 @@ struct RolloutOptions : EngineSizing {
   int max_new_tokens = 1024;
   float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;
   int top_k = 0;
-  float repetition_penalty = 1.0f;  // refused: here so that a run file that has it is told why
   std::vector<std::string> stop_strings;
   std::string lengths;  // of PinnedLengths; empty: the model ends its responses
   int tp = 1;           // of the static layout; the smallest degree where the layout changes

@@ -19,10 +19,6 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
   s.number("Min P", o.min_p,
            "Sample only from ids with at least this share of the largest probability; 0: off")
       .between(0, 1);
-  s.number(
-       "Repetition Penalty", o.repetition_penalty,
-       "Must be 1 (off) in training, because the update does not apply it; evaluations may use it")
-      .above(0);
   s.list("Stop Strings", o.stop_strings, "Texts that end a response");
   s.text("Lengths", o.lengths,
          "For scaling studies: prescribed lengths of responses, drawn from a distribution "

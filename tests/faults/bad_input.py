@@ -147,8 +147,6 @@ CASES = [
          {"Evaluation/Sets/a/Samples": 3, "Evaluation/Sets/a/Prompts": 3}),
     Case("the best of nothing", ["Evaluation/Best By is val/a/avg@1", "the figures are val/score/mean"],
          {"Evaluation/Best By": "val/a/avg@1"}),
-    Case("a penalty that the update does not know", ["Rollout/Repetition Penalty is 1.2", "wrong probabilities"],
-         {"Rollout/Repetition Penalty": 1.2}),
     Case("ranks not divisible", ["Rollout/Tensor Parallel", "2", "3 ranks"], {"Rollout/Tensor Parallel": 2}, ranks=3),
     Case("degrees that do not nest", ["Tensor Parallel", "2", "3", "6 ranks"],
          {"Rollout/Tensor Parallel": 2, "Training/Tensor Parallel": 3}, ranks=6),

@@ -62,8 +62,6 @@ TEST_CASE("rollouts that cannot teach are refused") {
   CHECK(problems("Samples Per Prompt: 1", "reinforce++").empty());
   CHECK(problems("Samples Per Prompt: 1", "gae").empty());
   check_problem(problems("Samples Per Prompt: 0"), {"Rollout/Samples Per Prompt", "at least 1"});
-  check_problem(problems("Repetition Penalty: 1.2"),
-                {"Rollout/Repetition Penalty is 1.2", "wrong probabilities", "Evaluation/Sets"});
   check_problem(problems("Temperature: 0"), {"Rollout/Temperature is 0", "above 0"});
   CHECK(problems("Samples Per Prompt: 2, Temperature: 0.1").empty());
 }
