@@ -2,9 +2,12 @@
 #include "rollout/Consultation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
+#include "base/Bytes.hpp"
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 
@@ -15,10 +18,15 @@ namespace {
 constexpr ControlWord kDone = 1, kStop = 2, kPlan = 4;
 constexpr int kEpochShift = 3, kHashShift = 19;
 
-// What a leader posts: its snapshot and three integers of all replicas' affairs.
-constexpr int kSnapshotWords = sizeof(ReplicaSnapshot) / sizeof(std::int64_t);
-constexpr int kElapsed = kSnapshotWords, kSwitch = kElapsed + 1, kFlags = kElapsed + 2;
-constexpr int kWords = kElapsed + 3;
+// What a leader posts: its replica, and what it has to say on all replicas' affairs.
+struct Posted {
+  ReplicaSnapshot replica;
+  std::int64_t elapsed_ns = 0;   // since the begin of the generation
+  std::int64_t switched_ns = 0;  // that the last change of layout took
+  std::int64_t wants_stop = 0;   // 1: yes
+};
+constexpr int kWords = sizeof(Posted) / sizeof(std::int64_t);
+static_assert(std::is_trivially_copyable_v<Posted> && sizeof(Posted) % sizeof(std::int64_t) == 0);
 
 constexpr double kHeadStart = 9;    // see ConsultationOptions: more shares of the first second
 constexpr double kLongestWait = 1;  // seconds: a stop that one rank asks for reaches all by then
@@ -134,16 +142,14 @@ bool Consultation::is_complete(bool idle) {
 }
 
 void Consultation::post(const Engine& engine) {
-  ReplicaSnapshot mine = engine.snapshot();
+  Posted mine{engine.snapshot(), nanoseconds(clock_.seconds()), nanoseconds(switch_seconds_),
+              wants_stop_ ? 1 : 0};
   if (predicted_ns_ > 0)
-    mine.speed = clamped<std::uint16_t>(std::max<std::int64_t>(
+    mine.replica.speed = clamped<std::uint16_t>(std::max<std::int64_t>(
         1, static_cast<std::int64_t>(1024.0 * static_cast<double>(measured_ns_) /
                                      static_cast<double>(predicted_ns_))));
-  std::vector<std::int64_t> words(kWords, 0);
+  std::array<std::int64_t, kWords> words;
   std::memcpy(words.data(), &mine, sizeof mine);
-  words[kElapsed] = nanoseconds(clock_.seconds());
-  words[kSwitch] = nanoseconds(switch_seconds_);
-  words[kFlags] = wants_stop_ ? 1 : 0;
   exchange_.post(leaders_of(layout_), words);
   posted_at_ = clock_.seconds();
   steps_since_ = 0;
@@ -156,12 +162,12 @@ void Consultation::conclude() {
   std::int64_t switched_ns = 0;
   bool stop = false;
   for (int g = 0; g < layout_.replicas(); ++g) {
-    const std::int64_t* words = exchange_.all().data() + g * kWords;
-    std::memcpy(static_cast<void*>(&snapshot.replicas.emplace_back()), words,
-                sizeof(ReplicaSnapshot));
-    snapshot.elapsed_ns = std::max(snapshot.elapsed_ns, words[kElapsed]);
-    switched_ns = std::max(switched_ns, words[kSwitch]);
-    stop = stop || words[kFlags] != 0;
+    Posted posted;
+    std::memcpy(static_cast<void*>(&posted), exchange_.all().data() + g * kWords, sizeof posted);
+    snapshot.replicas.push_back(posted.replica);
+    snapshot.elapsed_ns = std::max(snapshot.elapsed_ns, posted.elapsed_ns);
+    switched_ns = std::max(switched_ns, posted.switched_ns);
+    stop = stop || posted.wants_stop != 0;
   }
   ++consultation_;
   ++count_;
@@ -187,67 +193,64 @@ void Consultation::conclude() {
   }
 }
 
-// The plan with what it was decided on and the state of the planner, for ranks that are no leaders.
-std::vector<std::int64_t> Consultation::describe_plan() const {
-  const Plan& plan = decision_->plan;
-  std::vector<std::int64_t> words{static_cast<std::int64_t>(decision_->hash),
-                                  snapshot_->elapsed_ns,
-                                  snapshot_->consultation,
-                                  plan.repack ? 1 : 0,
-                                  plan.layout.replicas(),
-                                  layout_.replicas()};
-  for (const LayoutGroup& group : plan.layout.groups()) words.push_back(group.tp);
-  for (const ReplicaSnapshot& replica : snapshot_->replicas) {
-    words.resize(words.size() + kSnapshotWords);
-    std::memcpy(words.data() + words.size() - kSnapshotWords, &replica, sizeof replica);
-  }
-  const auto state = planner_.save();
-  words.insert(words.end(), state.begin(), state.end());
-  return words;
-}
-
-Plan Consultation::read_plan(std::span<const std::int64_t> words) {
-  TAPER_INSIST(words.size() >= 6, "a plan of " << words.size() << " words");
-  hash_ = static_cast<std::uint64_t>(words[0]);
-  Snapshot snapshot{layout_, {}, words[1], words[2], epoch_};
-  const std::size_t groups = static_cast<std::size_t>(words[4]),
-                    replicas = static_cast<std::size_t>(words[5]);
+// What the leaders have decided and on what, and the state of the planner, for the other ranks.
+std::string Consultation::describe_decision() const {
+  std::string bytes;
+  ByteWriter out(bytes);
   std::vector<int> degrees;
-  for (std::size_t i = 0; i < groups; ++i) degrees.push_back(static_cast<int>(words[6 + i]));
-  const std::int64_t* at = words.data() + 6 + groups;
-  for (std::size_t i = 0; i < replicas; ++i, at += kSnapshotWords)
-    std::memcpy(static_cast<void*>(&snapshot.replicas.emplace_back()), at, sizeof(ReplicaSnapshot));
-  snapshot_ = std::move(snapshot);
-  consultation_ = words[2] + 1;
-  if (!leads()) planner_.load({at, words.data() + words.size()});
-  return {Layout(degrees, ranks_.chain), PlanStart::kNow, 0, words[3] != 0};
+  for (const LayoutGroup& group : decision_->plan.layout.groups()) degrees.push_back(group.tp);
+  out.value(decision_->hash);
+  out.value(decision_->plan.repack);
+  out.list(degrees);
+  out.value(snapshot_->elapsed_ns);
+  out.value(snapshot_->consultation);
+  out.list(snapshot_->replicas);
+  out.list(planner_.save());
+  return bytes;
 }
 
-std::optional<Plan> Consultation::plan() {
+AgreedChange Consultation::read_decision(std::string_view bytes) {
+  ByteReader in(bytes);
+  AgreedChange agreed{{layout_, PlanStart::kNow, 0, false},
+                      {layout_, layout_, in.value<std::uint64_t>()},
+                      {layout_, {}, 0, 0, epoch_}};
+  in.value(agreed.plan.repack);
+  std::vector<int> degrees;
+  in.list(degrees);
+  agreed.plan.layout = agreed.change.to = Layout(degrees, ranks_.chain);
+  in.value(agreed.snapshot.elapsed_ns);
+  in.value(agreed.snapshot.consultation);
+  in.list(agreed.snapshot.replicas);
+  std::vector<std::int64_t> state;
+  in.list(state);
+  if (!leads()) planner_.load(state);
+  return agreed;
+}
+
+std::optional<AgreedChange> Consultation::agree() {
   if (!decided_) return std::nullopt;
   switch_clock_.restart();
-  std::vector<std::int64_t> words;
-  if (ranks_.rank() == 0) words = describe_plan();
-  broadcast_vector(ranks_.world(), words, 0);
-  Plan plan = read_plan(words);
-  const std::uint64_t mine = hash_ & (~ControlWord{0} >> kHashShift);
+  const AgreedChange agreed = read_decision(broadcast_string(
+      ranks_.world(), ranks_.rank() == 0 ? describe_decision() : std::string(), 0));
+  consultation_ = agreed.snapshot.consultation + 1;
+  const std::uint64_t mine = agreed.change.hash & (~ControlWord{0} >> kHashShift);
   if (mine != *decided_)
     TAPER_FAIL(ExitCode::kFailure, "rank " << ranks_.rank()
                                            << ": its leader has decided otherwise than rank 0 "
                                            << "(clocks and memory of one rank must not enter "
                                            << "decisions: a bug in Taper)");
-  return plan;
+  return agreed;
 }
 
-void Consultation::close(const Plan& plan, bool done) {
+void Consultation::close(const AgreedChange& agreed, Applied applied) {
   decided_.reset();
   word_ = 0;
   ++epoch_;
-  if (done) {
-    layout_ = plan.layout;
-    last_change_ = plan;
+  if (applied == Applied::kYes) {
+    layout_ = agreed.plan.layout;
+    last_change_ = agreed.plan;
   }
-  switch_seconds_ = done ? switch_clock_.seconds() : 0.0;
+  switch_seconds_ = applied == Applied::kYes ? switch_clock_.seconds() : 0.0;
   posted_at_ = step_began_ = clock_.seconds();
   wait_ = 0;
   steps_since_ = 0;

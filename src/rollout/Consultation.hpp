@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/Timer.hpp"
@@ -33,6 +33,16 @@ struct ConsultationRecord {
   Decision decision;
 };
 
+// A change of layout that the leaders have decided, as all ranks know it.
+struct AgreedChange {
+  Plan plan;
+  LayoutChange change;
+  Snapshot snapshot;  // what it was decided on
+};
+
+// Whether a change that was agreed upon was also done.
+enum class Applied { kNo, kYes };
+
 // How the replicas of a generation agree upon changes of layout, upon its end and upon stopping it
 // early, without waiting for each other. One snapshot per replica is under way at a time, gathered
 // among the leaders (rank 0 of each group) without blocking. Only a leader notices that it is
@@ -57,15 +67,12 @@ class Consultation {
   bool all_work_done() const { return done_; }
   bool stopped() const { return stopped_; }
 
-  // The plan of the leaders where they have decided to act, after the same step on all ranks of a
-  // group. Every rank's planner is then in the state of the leaders'. Collective over the world
-  // where there is a plan; replicas without one at the moment get to it at their next steps.
-  std::optional<Plan> plan();
-  // What the plan was decided on, and the change that it stands for.
-  const Snapshot& snapshot() const { return *snapshot_; }
-  LayoutChange change(const Plan& plan) const { return {layout_, plan.layout, hash_}; }
-  // Ends the epoch: the change was confirmed and done, or not. Every rank.
-  void close(const Plan& plan, bool done);
+  // The change that the leaders have decided, if any, after the same step on all ranks of a group.
+  // Every rank's planner is then in the state of the leaders'. Collective over the world where
+  // there is one; replicas that do not know of it yet get to it at their next steps.
+  std::optional<AgreedChange> agree();
+  // Ends the epoch, in which a change was agreed upon. Every rank.
+  void close(const AgreedChange& agreed, Applied applied);
 
   const Layout& layout() const { return layout_; }
   // Consultations that this rank, as a leader, took part in, and what they cost it.
@@ -81,8 +88,8 @@ class Consultation {
   bool is_complete(bool idle);
   void post(const Engine& engine);
   void conclude();
-  std::vector<std::int64_t> describe_plan() const;
-  Plan read_plan(std::span<const std::int64_t> words);
+  std::string describe_decision() const;
+  AgreedChange read_decision(std::string_view bytes);
 
   const Ranks& ranks_;
   LayoutPlanner& planner_;
@@ -92,9 +99,8 @@ class Consultation {
   ControlWord word_ = 0;
   bool done_ = false, stopped_ = false, wants_stop_ = false;
   std::optional<std::uint64_t> decided_;  // bits of the decision's hash in the word that was read
-  std::optional<Snapshot> snapshot_;
-  std::optional<Decision> decision_;  // of leaders
-  std::uint64_t hash_ = 0;
+  std::optional<Snapshot> snapshot_;      // of leaders: of the last consultation,
+  std::optional<Decision> decision_;      // and what came of it
   std::int64_t consultation_ = 0, epoch_ = 0;
   // The last change, until all leaders know how long it took.
   std::optional<Plan> last_change_;

@@ -236,7 +236,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
     if (stop && asks_for_stop() && stop(engine.parallel().group())) consult.request_stop();
     consult.observe(engine.step(consult.control_word()), engine);
     collect(ended);
-    if (const auto plan = consult.plan()) change_layout(*plan, timer);
+    if (const auto agreed = consult.agree()) change_layout(*agreed, timer);
   }
   finish_report(timer.seconds());
   stopped_ = consult.stopped();
@@ -244,20 +244,19 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
 }
 
 // All ranks meet, price the plan again, and carry it out or leave everything as it is.
-void Generator::change_layout(const Plan& plan, const Timer& timer) {
+void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
+  const auto& [plan, change, snapshot] = agreed;
   const char* phase = ranks_.progress.read().phase;
   ranks_.progress.set_phase("switch");
-  const LayoutChange change = consult_->change(plan);
   SwitchRecord record{plan, change.from, {}, {}, timer.seconds(), 0, 0, 0};
   const SequenceList list = reshaper_->meet(change, *engine_);
-  record.confirmation =
-      planner_->confirm(plan, consult_->snapshot(), states_of(list, change, plan));
+  record.confirmation = planner_->confirm(plan, snapshot, states_of(list, change, plan));
   record.meeting_s = timer.seconds() - record.at_s;
   ranks_.progress.set_step(1);
   if (record.confirmation.act)
     record.report = reshaper_->apply(change, list,
                                      destinations_of(list, change, record.confirmation), *engine_);
-  consult_->close(plan, record.report.done);
+  consult_->close(agreed, record.report.done ? Applied::kYes : Applied::kNo);
   record.seconds = timer.seconds() - record.at_s;
   keep(std::move(record), list);
   ranks_.progress.set_phase(phase);

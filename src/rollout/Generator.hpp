@@ -94,7 +94,7 @@ class Generator {
   bool changes() const { return options_.mode != PlannerMode::kStatic; }
   bool asks_for_stop();
   void collect(const std::function<void(const Completion&)>& ended);
-  void change_layout(const Plan& plan, const Timer& timer);
+  void change_layout(const AgreedChange& agreed, const Timer& timer);
   void keep(SwitchRecord record, const SequenceList& list);
   void finish_report(double seconds);
   void review(const std::vector<Outcome>& outcomes);

@@ -54,18 +54,18 @@ struct Fixture : TestRanks {
     for (const Request& r : mixed_requests(model, requests, tokens)) test.engine.submit(r);
   }
 
-  // Steps until all work is done or stopped; plans are closed as `done`. Returns the plans.
-  std::vector<LayoutChange> run(bool done = false) {
-    std::vector<LayoutChange> plans;
+  // Steps until all work is done or stopped; changes are closed as `applied`. Returns them.
+  std::vector<LayoutChange> run(Applied applied = Applied::kNo) {
+    std::vector<LayoutChange> changes;
     while (!consult.all_work_done() && !consult.stopped()) {
       consult.observe(test.engine.step(consult.control_word()), test.engine);
-      if (const auto plan = consult.plan()) {
-        plans.push_back(consult.change(*plan));
-        CHECK(consult.snapshot().replicas.size() == static_cast<std::size_t>(layout.replicas()));
-        consult.close(*plan, done);
+      if (const auto agreed = consult.agree()) {
+        changes.push_back(agreed->change);
+        CHECK(agreed->snapshot.replicas.size() == static_cast<std::size_t>(layout.replicas()));
+        consult.close(*agreed, applied);
       }
     }
-    return plans;
+    return changes;
   }
 
   GoldenModel model;
@@ -142,7 +142,7 @@ TEST_CASE("all ranks hear the same plan, and each closed epoch leads to the next
       Fixture f(tp,
                 {Fixture::repack_at(0, tp, world.ranks), Fixture::repack_at(2, tp, world.ranks)});
       f.submit(4, kLong);
-      const auto plans = f.run(done);
+      const auto plans = f.run(done ? Applied::kYes : Applied::kNo);
       REQUIRE(plans.size() == 2);
       std::vector<std::uint64_t> mine{plans[0].hash, plans[1].hash}, all(2 * world_size());
       all_gather(f.ranks.world(), all, mine);
