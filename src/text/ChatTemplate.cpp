@@ -26,7 +26,8 @@ std::optional<std::string> read_if_there(const std::filesystem::path& path) {
 
 ordered_json read_tokenizer_config(const std::filesystem::path& path) {
   auto config = ordered_json::parse(read_if_there(path).value_or("{}"), nullptr, false);
-  TAPER_VALIDATE(config.is_object(), path_text(path) << ": not a JSON object (is the file complete?)");
+  TAPER_VALIDATE(config.is_object(), path_text(path)
+                                         << ": not a JSON object (is the file complete?)");
   return config;
 }
 

@@ -145,7 +145,7 @@ CASES = [
          {"Evaluation/Sets/a/Prompt File": "FOLDER/nowhere", "Evaluation/Sets/a/Reward Rule": "exact"}),
     Case("a set that cannot be", ["Evaluation/Sets/a/Samples is 3", "all the same"],
          {"Evaluation/Sets/a/Samples": 3, "Evaluation/Sets/a/Prompts": 3}),
-    Case("the best of nothing", ["Evaluation/Best By is val/a/avg@1", "the figures are val/score/mean"],
+    Case("the best of nothing", ["Evaluation/Best By is val/a/avg@1", "the metrics are val/score/mean"],
          {"Evaluation/Best By": "val/a/avg@1"}),
     Case("ranks not divisible", ["Rollout/Tensor Parallel", "2", "3 ranks"], {"Rollout/Tensor Parallel": 2}, ranks=3),
     Case("degrees that do not nest", ["Tensor Parallel", "2", "3", "6 ranks"],

@@ -122,6 +122,6 @@ TEST_CASE("ranks of many hosts in any order are held against those of their own 
   const auto warnings = thread_warnings(host_map, threads);
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0], ContainsSubstring("threads on h7 (2 for each of the ranks 7, 307, 607, "
-                                            "907, where 4 cores leave room for 1)"));
+                                            "907, but 4 cores leave room for 1)"));
   CHECK(thread_warnings(host_map, std::vector<int>(kRanks, 1)).empty());
 }

@@ -102,7 +102,7 @@ TEST_CASE("what is wrong with sets is told with their keys") {
       {"  Every: 1\n  Sets: {a: 4}\n", "Evaluation/Sets/a", "a section of parameters is expected"},
       {"  Every: 1\n  Sets: [a]\n", "Evaluation/Sets is", "a section"},
       {"  Every: 1\n  Best By: val/a/avg@4\n  Sets: {a: {Prompts: 4}}\n",
-       "Evaluation/Best By is val/a/avg@4", "the figures are val/a/avg@1"},
+       "Evaluation/Best By is val/a/avg@4", "the metrics are val/a/avg@1"},
       {"  Best By: val/score/mean\n", "Evaluation/Best By is val/score/mean",
        "Evaluation/Every is 0"},
       {"  Every: 1\n  Patience: 3\n", "Evaluation/Patience is 3", "Evaluation/Best By"},
