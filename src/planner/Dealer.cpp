@@ -2,6 +2,7 @@
 #include "planner/Dealer.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace taper {
 namespace {
@@ -19,30 +20,29 @@ int most_readers(int samples, std::int64_t prompt_tokens, std::int64_t max_new_t
   return static_cast<int>(std::clamp<std::int64_t>(1 + rereads, 1, std::max(1, samples)));
 }
 
-Dealer::Dealer(const Layout& layout) : taken_(layout.groups().size(), 0) {
-  for (const LayoutGroup& group : layout.groups()) ranks_.push_back(group.tp);
+Dealer::Dealer(const Layout& layout) {
+  for (const LayoutGroup& group : layout.groups())
+    loads_.insert({0, group.tp, static_cast<int>(loads_.size())});
 }
 
-int Dealer::least_loaded(const std::vector<int>& dealt, bool among_dealt) const {
-  int best = -1;
-  for (std::size_t r = 0; r < taken_.size(); ++r) {
-    if (among_dealt && dealt[r] == 0) continue;
-    if (best < 0 || taken_[r] * ranks_[best] < taken_[best] * ranks_[r]) best = static_cast<int>(r);
-  }
-  return best;
-}
-
-std::vector<int> Dealer::deal(int samples, std::int64_t prompt_tokens,
-                              std::int64_t max_new_tokens) {
+std::vector<Deal> Dealer::deal(int samples, std::int64_t prompt_tokens,
+                               std::int64_t max_new_tokens) {
   const int most = most_readers(samples, prompt_tokens, max_new_tokens);
-  std::vector<int> dealt(taken_.size(), 0);
-  int replicas = 0;
+  std::set<Load> readers;  // replicas that have some of these, taken out of loads_
+  std::map<int, int> dealt;
   for (int i = 0; i < samples; ++i) {
-    const int best = least_loaded(dealt, replicas >= most);
-    if (dealt[best]++ == 0) ++replicas;
-    ++taken_[best];
+    const bool is_open = static_cast<int>(readers.size()) < most && !loads_.empty();
+    const bool is_new = is_open && (readers.empty() || *loads_.begin() < *readers.begin());
+    std::set<Load>& from = is_new ? loads_ : readers;
+    Load least = from.extract(from.begin()).value();
+    ++least.taken;
+    ++dealt[least.replica];
+    readers.insert(least);
   }
-  return dealt;
+  loads_.merge(readers);
+  std::vector<Deal> deals;
+  for (const auto& [replica, count] : dealt) deals.push_back({replica, count});
+  return deals;
 }
 
 }  // namespace taper

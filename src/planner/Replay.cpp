@@ -13,12 +13,11 @@ std::vector<SequenceState> initial_sequences(int sequences, int samples, std::in
   Dealer dealer(layout);
   samples = std::max(1, samples);
   for (int owner = 0; std::ssize(list) < sequences; ++owner) {
-    const auto dealt = dealer.deal(
-        std::min<int>(samples, sequences - static_cast<int>(list.size())), prompt, limit);
-    for (std::size_t r = 0; r < dealt.size(); ++r)
-      for (int i = 0; i < dealt[r]; ++i)
-        list.push_back({std::ssize(list), static_cast<std::int32_t>(r), 0,
-                        static_cast<std::int32_t>(prompt), 0, limit, owner});
+    const int next = std::min<int>(samples, sequences - static_cast<int>(list.size()));
+    for (const Deal& deal : dealer.deal(next, prompt, limit))
+      for (int i = 0; i < deal.samples; ++i)
+        list.push_back({std::ssize(list), deal.replica, 0, static_cast<std::int32_t>(prompt), 0,
+                        limit, owner});
   }
   return list;
 }
@@ -39,11 +38,11 @@ GenerationRun start_replay(const ReplayTrace& trace, const LayoutShape& shape,
     const auto dealt = dealer.deal(static_cast<int>(std::min(samples, count - first)),
                                    trace.outcomes[first].prompt, trace.work.max_new_tokens);
     std::size_t i = first;
-    for (std::size_t r = 0; r < dealt.size(); ++r)
-      for (int k = 0; k < dealt[r]; ++k, ++i) {
+    for (const Deal& deal : dealt)
+      for (int k = 0; k < deal.samples; ++k, ++i) {
         const Outcome& o = trace.outcomes[i];
-        run.add(static_cast<int>(r), {static_cast<std::int64_t>(i), 0, o.prompt, 0,
-                                      std::max(1, o.response), k == 0 ? o.prompt : 0});
+        run.add(deal.replica, {static_cast<std::int64_t>(i), 0, o.prompt, 0,
+                               std::max(1, o.response), k == 0 ? o.prompt : 0});
       }
   }
   run.start();

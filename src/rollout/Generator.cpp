@@ -2,7 +2,6 @@
 #include "rollout/Generator.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -74,13 +73,16 @@ std::vector<Request> first_requests(const std::vector<Request>& requests, const 
   std::vector<Request> mine;
   Dealer dealer(layout);
   for (const Request& request : requests) {
-    const auto dealt =
-        dealer.deal(request.samples, std::ssize(request.prompt), request.max_new_tokens);
-    if (dealt[replica] == 0 && request.samples > 0) continue;  // the engine refuses the others
-    const int before = std::accumulate(dealt.begin(), dealt.begin() + replica, 0);
+    int before = 0, here = 0;
+    for (const Deal& deal :
+         dealer.deal(request.samples, std::ssize(request.prompt), request.max_new_tokens)) {
+      if (deal.replica < replica) before += deal.samples;
+      if (deal.replica == replica) here = deal.samples;
+    }
+    if (here == 0 && request.samples > 0) continue;  // the engine refuses the others
     Request& part = mine.emplace_back(request);
     part.first_sample += before;
-    part.samples = dealt[replica];
+    part.samples = here;
     if (!request.lengths.empty())
       part.lengths.assign(request.lengths.begin() + before,
                           request.lengths.begin() + before + part.samples);
