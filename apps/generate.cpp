@@ -20,22 +20,14 @@
 namespace taper {
 namespace {
 
-void report_speed(const std::vector<Sample>& samples, double seconds, int ranks) {
+void report_speed(const SampleSet& samples, double seconds, int ranks) {
   std::int64_t tokens = 0;
-  for (const Sample& s : samples) tokens += static_cast<std::int64_t>(s.response.size());
+  for (const SampleSummary& s : samples.all()) tokens += s.response_tokens;
   char line[160];
   std::snprintf(line, sizeof line, "%s in %.2f s: %.1f tokens/s of all ranks (%s, %s)",
                 count_text(tokens, "token").c_str(), seconds, static_cast<double>(tokens) / seconds,
-                count_text(std::ssize(samples), "response").c_str(),
-                count_text(ranks, "rank").c_str());
+                count_text(samples.size(), "response").c_str(), count_text(ranks, "rank").c_str());
   TAPER_INFO(line);
-}
-
-void write_responses(const std::string& output, const std::vector<Sample>& samples,
-                     const ModelFiles& files) {
-  AtomicFile file(output);
-  for (const Sample& s : samples) file.write(response_line(s, files));
-  file.commit();
 }
 
 // Of one generation, as run.h5 has it of an iteration.
@@ -94,13 +86,13 @@ int run_generate(int argc, char** argv) {
   require_equal(ranks, path_text(prompts_file), hash_text(prompts));
   GenerateJob job(options, files, prompts, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
-  const std::vector<Sample> samples = job.run();
-  if (session.rank() == 0) write_responses(output, samples, files);
+  SampleSet samples = job.run();
+  write_responses(output, samples, files, ranks.world());
   report_speed(samples, job.seconds(), ranks.size());
   if (options.mode != PlannerMode::kStatic) TAPER_INFO(summary(job.report()));
   if (session.rank() == 0 && !record_file.empty())
     write_record(record_file, job.report(), ranks.size());
-  TAPER_INFO("completed: " << count_text(std::ssize(samples), "response") << ", results in "
+  TAPER_INFO("completed: " << count_text(samples.size(), "response") << ", results in "
                            << path_text(output)
                            << (record_file.empty() ? "" : " and " + path_text(record_file)));
   return 0;

@@ -38,22 +38,15 @@ EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions
 }
 
 // Each rank has a share of them judged.
-std::vector<Sample> EvalJob::judge(std::vector<Sample> samples) {
-  std::vector<Sample> mine;
+SampleSet EvalJob::judge(SampleSet samples) {
+  std::vector<int> rank_of(static_cast<std::size_t>(samples.size()));
+  for (std::size_t row = 0; row < rank_of.size(); ++row)
+    rank_of[row] = static_cast<int>(row) % ranks_.size();
+  samples.move_to({1, ranks_.size()}, rank_of);
   judge_.begin(prompts_);
-  for (std::size_t i = ranks_.rank(); i < samples.size(); i += ranks_.size()) {
-    Sample& s = samples[i];
+  for (const Sample& s : samples.here())
     judge_.submit({s.ordinal, s.sample, s.prompt, s.response, {}, {}, s.finish, 0, {}});
-    mine.push_back(std::move(s));
-  }
-  return judge_.finish(std::move(mine), {});
-}
-
-void EvalJob::add_judged(const Sample& sample, JudgedPrompt& judged) const {
-  const std::string& source = prompts_[sample.ordinal].source;
-  judged.source = source.empty() ? "all" : source;
-  add_sample(judge_.answer_rule(), sample.score,
-             files_.tokenizer().decode(sample.response, SkipSpecial::kYes), judged);
+  return judge_.finish(std::move(samples.here()), {}).value();  // nothing stops it
 }
 
 EvalResult EvalJob::run() {
@@ -66,20 +59,20 @@ EvalResult EvalJob::run() {
     require_memory(ranks_, judge_plan_, "lower --max-new-tokens");
     judge_.load_models(arena.emplace(judge_plan_));
   }
-  const auto samples = judge(std::move(responses));
+  SampleSet samples = judge(std::move(responses));
   result.rewards = judge_.metrics("reward");
-  std::vector<JudgedPrompt> judged(prompts_.size());
-  for (const Sample& s : samples) {
-    if (!s.dropped) add_judged(s, judged[s.ordinal]);
-    result.mean_length += static_cast<double>(s.response.size());
+  for (const SampleSummary& s : samples.all()) {
+    result.mean_length += s.response_tokens;
     if (s.finish == FinishReason::kLength) ++result.truncated;
   }
   result.mean_length /= static_cast<double>(samples.size());
-  std::erase_if(judged, [](const JudgedPrompt& p) { return p.scores.empty(); });
-  std::map<std::string, std::vector<JudgedPrompt>> groups;
-  for (const JudgedPrompt& p : judged) groups[p.source].push_back(p);
+  const auto scores = score_prompts(samples, prompts_.size(), judge_.answer_rule(), files_);
+  std::map<std::string, std::vector<PromptScores>> groups;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    if (scores[i].samples > 0)
+      groups[prompts_[i].source.empty() ? "all" : prompts_[i].source].push_back(scores[i]);
   for (const auto& [source, list] : groups) result.groups[source] = summarize(list);
-  if (groups.size() > 1) result.groups["all"] = summarize(judged);
+  if (groups.size() > 1) result.groups["all"] = summarize(scores);
   return result;
 }
 

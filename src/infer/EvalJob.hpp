@@ -40,8 +40,7 @@ class EvalJob {
   EvalResult run();
 
  private:
-  std::vector<Sample> judge(std::vector<Sample> samples);
-  void add_judged(const Sample& sample, JudgedPrompt& judged) const;
+  SampleSet judge(SampleSet samples);
 
   const ModelFiles& files_;
   const std::vector<Prompt>& prompts_;

@@ -2,12 +2,14 @@
 #include "infer/GenerateJob.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Printable.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
+#include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
 #include "io/JsonNumber.hpp"
 
@@ -74,7 +76,7 @@ std::vector<Request> GenerateJob::requests() const {
   return list;
 }
 
-std::vector<Sample> GenerateJob::run() {
+SampleSet GenerateJob::run() {
   const StopOptions stops = stop_options(files_, options_.stop_strings);
   require_memory(ranks_, plan_, "lower --kv-memory-mb, --max-running or --step-rows");
   ranks_.progress.set_phase("gen");
@@ -87,7 +89,7 @@ std::vector<Sample> GenerateJob::run() {
   std::vector<Sample> mine;
   mine.reserve(completions.size());
   for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
-  auto samples = gather_samples(ranks_.world(), mine);
+  SampleSet samples(ranks_.world(), std::move(mine));
   seconds_ = timer.seconds();
   return samples;
 }
@@ -108,6 +110,23 @@ std::string response_line(const Sample& s, const ModelFiles& files) {
          ", \"tokens\": " + list(s.response, id_text) +
          ", \"log_probs\": " + list(s.log_probs, log_prob_text) + ", \"text\": " + text +
          ", \"finish\": \"" + to_string(s.finish) + "\"}\n";
+}
+
+void write_responses(const std::string& path, SampleSet& samples, const ModelFiles& files,
+                     const Group& world) {
+  std::vector<int> rank_of;
+  for (std::int64_t row = 0; row < samples.size(); ++row)
+    rank_of.push_back(static_cast<int>(row * world.size() / samples.size()));
+  samples.move_to({1, world.size()}, rank_of);
+  std::string lines;
+  for (const Sample& s : samples.here()) lines += response_line(s, files);
+  std::optional<AtomicFile> file;
+  if (world.rank() == 0) file.emplace(path);
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const std::string part = broadcast_string(world, rank == world.rank() ? lines : "", rank);
+    if (file) file->write(part);
+  }
+  if (file) file->commit();
 }
 
 }  // namespace taper

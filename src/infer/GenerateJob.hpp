@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 #include "rollout/Generator.hpp"
 
 namespace taper {
@@ -36,8 +36,8 @@ class GenerateJob {
   // Of a prompt with its response, at most.
   int max_positions() const { return generator_.max_positions(); }
 
-  // All responses in the order of prompt and sample, on every rank. Collective over the world.
-  std::vector<Sample> run();
+  // The responses, on the ranks where they ended. Collective over the world.
+  SampleSet run();
   // Of the generation alone, without loading.
   double seconds() const { return seconds_; }
   const GenerationReport& report() const { return generator_.report(); }
@@ -60,5 +60,11 @@ class GenerateJob {
 // "tokens", "log_probs", "text", "finish"}; text is null without a tokenizer, and control
 // characters in it are escapes, so that a terminal does not obey them.
 std::string response_line(const Sample& sample, const ModelFiles& files);
+
+// All of them in the order of prompt and sample, a line each, into a file that appears whole or not
+// at all. Rank 0 writes what one rank after the other has, so that it never holds all. Collective
+// over the world.
+void write_responses(const std::string& path, SampleSet& samples, const ModelFiles& files,
+                     const Group& world);
 
 }  // namespace taper

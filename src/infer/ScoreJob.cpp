@@ -6,7 +6,7 @@
 #include "base/Text.hpp"
 #include "io/JsonNumber.hpp"
 #include "rl/MicroBatch.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 #include "rl/TeacherForcing.hpp"
 
 namespace taper {
@@ -65,9 +65,10 @@ std::vector<std::vector<float>> ScoreJob::run() {
     samples.back().ordinal = mine[k];
     samples.back().log_probs = std::move(scores[k]);
   }
+  SampleSet scored(ranks_.world(), std::move(samples));
+  scored.move_to({ranks_.size(), 1}, std::vector<int>(sequences_.size(), 0));  // all to all ranks
   std::vector<std::vector<float>> result;
-  for (Sample& s : gather_samples(ranks_.world(), samples))
-    result.push_back(std::move(s.log_probs));
+  for (Sample& s : scored.here()) result.push_back(std::move(s.log_probs));
   return result;
 }
 

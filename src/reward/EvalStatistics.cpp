@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "base/Error.hpp"
 
@@ -51,20 +52,59 @@ std::vector<int> pass_sizes(int samples) {
   return sizes;
 }
 
-EvalScores summarize(const std::vector<JudgedPrompt>& prompts) {
+PromptScores scores_of(const JudgedPrompt& prompt) {
+  TAPER_EXPECT(!prompt.scores.empty());
+  const int samples = static_cast<int>(prompt.scores.size());
+  const auto right = std::count_if(prompt.scores.begin(), prompt.scores.end(),
+                                   [](double score) { return score > 0.5; });
+  const double sum = std::accumulate(prompt.scores.begin(), prompt.scores.end(), 0.0);
+  return {samples, static_cast<int>(right), sum / samples, majority_score(prompt)};
+}
+
+std::vector<PromptScores> score_prompts(SampleSet& samples, std::size_t prompts, RewardRule rule,
+                                        const ModelFiles& files) {
+  std::vector<int> rank_of;
+  for (const SampleSummary& s : samples.all())
+    rank_of.push_back(static_cast<int>(s.ordinal % samples.ranks()));
+  samples.move_to({1, samples.ranks()}, rank_of);
+  std::map<std::int64_t, JudgedPrompt> judged;
+  for (const Sample& s : samples.here())
+    if (!s.dropped)
+      add_sample(rule, s.score, files.tokenizer().decode(s.response, SkipSpecial::kYes),
+                 judged[s.ordinal]);
+  // The first response to a prompt brings the figures of all.
+  const auto figures = samples.gather(4, [&](std::size_t k, std::span<double> out) {
+    const auto found = judged.find(samples.here()[k].ordinal);
+    if (found == judged.end()) return;
+    const PromptScores scores = scores_of(found->second);
+    judged.erase(found);
+    out[0] = scores.samples;
+    out[1] = scores.right;
+    out[2] = scores.mean;
+    out[3] = scores.majority;
+  });
+  std::vector<PromptScores> all(prompts);
+  for (std::size_t row = 0; row < samples.all().size(); ++row) {
+    const double* f = &figures[4 * row];
+    if (f[0] > 0.0)
+      all.at(static_cast<std::size_t>(samples.all()[row].ordinal)) = {
+          static_cast<int>(f[0]), static_cast<int>(f[1]), f[2], f[3]};
+  }
+  return all;
+}
+
+EvalScores summarize(const std::vector<PromptScores>& prompts) {
   EvalScores total;
-  total.prompts = static_cast<int>(prompts.size());
   std::map<int, int> prompts_of;  // by j
-  for (const JudgedPrompt& p : prompts) {
-    const int samples = static_cast<int>(p.scores.size());
-    const int right = static_cast<int>(
-        std::count_if(p.scores.begin(), p.scores.end(), [](double s) { return s > 0.5; }));
-    total.avg += std::accumulate(p.scores.begin(), p.scores.end(), 0.0) / samples;
-    for (const int j : pass_sizes(samples)) {
-      total.pass[j] += pass_at(samples, right, j);
+  for (const PromptScores& p : prompts) {
+    if (p.samples == 0) continue;
+    ++total.prompts;
+    total.avg += p.mean;
+    for (const int j : pass_sizes(p.samples)) {
+      total.pass[j] += pass_at(p.samples, p.right, j);
       ++prompts_of[j];
     }
-    total.maj += majority_score(p);
+    total.maj += p.majority;
   }
   // Divided at the end: a sum of shares would come out above 1, and differ where figures are equal.
   total.avg /= total.prompts;

@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "instance/Model.hpp"
 #include "reward/RewardRule.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
 // The judged responses to one prompt.
 struct JudgedPrompt {
-  std::string source;          // task or data source, by which results are grouped
-  std::vector<double> scores;  // per sample: 1 right, 0 wrong
+  std::vector<double> scores;                       // per sample: 1 right, 0 wrong
   std::vector<std::optional<std::string>> answers;  // per sample, in comparable form
 };
 
@@ -34,6 +35,23 @@ struct EvalScores {
 // samples.
 double pass_at(int samples, int right, int k);
 
+// What the responses to one prompt are worth.
+struct PromptScores {
+  int samples = 0, right = 0;
+  double mean = 0.0;      // score
+  double majority = 0.0;  // score of the most frequent answer
+};
+
+// At least one sample.
+PromptScores scores_of(const JudgedPrompt& prompt);
+
+// What the responses to each of `prompts` prompts, whose ordinals are 0, 1, ..., are worth by their
+// scores, the same on all ranks; without dropped responses, of which a prompt may have nothing
+// else: 0 samples. Answers are taken out of responses by `rule`. Brings the responses to a prompt
+// together on one rank. Collective over the ranks of the samples.
+std::vector<PromptScores> score_prompts(SampleSet& samples, std::size_t prompts, RewardRule rule,
+                                        const ModelFiles& files);
+
 // The score of the most frequent answer, of the earliest sample among equals; 0 where no sample
 // gives an answer.
 double majority_score(const JudgedPrompt& prompt);
@@ -41,8 +59,8 @@ double majority_score(const JudgedPrompt& prompt);
 // The j of pass@j for so many samples: 1, 2, 4, ... and all of them.
 std::vector<int> pass_sizes(int samples);
 
-// Each prompt has at least one sample. Where some have fewer than others, pass@j is of the prompts
+// Of the prompts that have a sample. Where some have fewer than others, pass@j is of the prompts
 // that have j or more.
-EvalScores summarize(const std::vector<JudgedPrompt>& prompts);
+EvalScores summarize(const std::vector<PromptScores>& prompts);
 
 }  // namespace taper

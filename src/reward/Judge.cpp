@@ -189,17 +189,18 @@ bool Judge::is_about_to_stop(const std::function<bool()>& stop) {
   return false;
 }
 
-std::vector<Sample> Judge::finish(std::vector<Sample> mine, const std::function<bool()>& stop) {
+std::optional<SampleSet> Judge::finish(std::vector<Sample> mine,
+                                       const std::function<bool()>& stop) {
   if (!commands_.empty()) {
-    if (!wait_for_workers(stop)) return {};
-    if (take_judgements() && is_about_to_stop(stop)) return {};
+    if (!wait_for_workers(stop)) return std::nullopt;
+    if (take_judgements() && is_about_to_stop(stop)) return std::nullopt;
   }
   for (Sample& s : mine) score(s);
-  auto samples = gather_samples(ranks_.world(), mine);
+  SampleSet samples(ranks_.world(), std::move(mine));
   add_model_rewards(samples);
-  count(samples);
-  const bool any =
-      std::any_of(samples.begin(), samples.end(), [](const Sample& s) { return !s.dropped; });
+  count(samples.all());
+  const bool any = std::any_of(samples.all().begin(), samples.all().end(),
+                               [](const SampleSummary& s) { return !s.dropped; });
   if (!any && !samples.empty())
     TAPER_FAIL(ExitCode::kFailure,
                "no response of this iteration has a score: all are dropped (Rewards, On Error "
@@ -239,18 +240,19 @@ void Judge::score(Sample& s) const {
 }
 
 // Dropped samples are judged like the others: what is recorded of them is whole.
-void Judge::add_model_rewards(std::vector<Sample>& samples) {
+void Judge::add_model_rewards(SampleSet& samples) {
   for (const RewardOptions& r : rewards_) {
     if (r.kind != RewardKind::kModel) continue;
     const auto at = std::find(names_.begin(), names_.end(), r.name) - names_.begin();
     const std::vector<float> values = models_.at(r.name)->score(samples);
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      Sample& s = samples[i];
-      s.rewards[at] = values[i];
-      s.score = static_cast<float>(s.score + r.weight * values[i]);
-      s.unshaped_score = static_cast<float>(s.unshaped_score + r.weight * values[i]);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      Sample& s = samples.here()[k];
+      s.rewards[at] = values[k];
+      s.score = static_cast<float>(s.score + r.weight * values[k]);
+      s.unshaped_score = static_cast<float>(s.unshaped_score + r.weight * values[k]);
     }
   }
+  if (!models_.empty()) samples.summarize();
 }
 
 // What the workers said, NaN where they gave no score.
@@ -273,7 +275,7 @@ void Judge::add_answer(const Command& command, Sample& s) const {
   if (options.on_error == OnError::kDrop) s.dropped = true;
 }
 
-void Judge::count(const std::vector<Sample>& samples) {
+void Judge::count(const std::vector<SampleSummary>& samples) {
   figures_.add(samples);
   for (auto& [name, command] : commands_) {
     count_attempts(*command);
@@ -302,11 +304,12 @@ void Judge::count_attempts(Command& command) {
 }
 
 // Throws Error where it has scored none of the samples.
-void Judge::require_answers(const Command& command, const std::vector<Sample>& samples) const {
+void Judge::require_answers(const Command& command,
+                            const std::vector<SampleSummary>& samples) const {
   const std::string& name = command.options.name;
   const auto at = std::find(names_.begin(), names_.end(), name) - names_.begin();
   const bool none = std::all_of(samples.begin(), samples.end(),
-                                [&](const Sample& s) { return std::isnan(s.rewards[at]); });
+                                [&](const SampleSummary& s) { return std::isnan(s.rewards[at]); });
   if (none && !samples.empty())
     TAPER_FAIL(ExitCode::kFailure, "Rewards/" << name << " has scored none of "
                                               << count_text(std::ssize(samples), "response")

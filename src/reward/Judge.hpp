@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@
 #include "reward/RewardFigures.hpp"
 #include "reward/RewardModel.hpp"
 #include "reward/RewardOptions.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 #include "session/Ranks.hpp"
 #include "workers/WorkerPool.hpp"
 
@@ -59,12 +60,12 @@ class Judge {
   void begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal = 0);
   // Tells the workers of a response that has just ended on this rank.
   void submit(const Completion& completion);
-  // The samples of all ranks with rewards and scores, in the order of gather_samples(); `mine` are
-  // those submitted here. Waits for the workers; where `stop`, which all ranks ask together, says
-  // so while they work, or within half a second after a score is found missing that must not be,
-  // nothing is returned. Throws Error where a reward is missing and must not be, and where a
-  // command has scored no response at all. Collective over the world.
-  std::vector<Sample> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
+  // The samples of all ranks with rewards and scores; `mine` are those submitted here, where they
+  // stay unless a model judges them. Waits for the workers; where `stop`, which all ranks ask
+  // together, says so while they work, or within half a second after a score is found missing that
+  // must not be, nothing is returned. Throws Error where a reward is missing and must not be, and
+  // where a command has scored no response at all. Collective over the world.
+  std::optional<SampleSet> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
 
   // Figures of all responses since begin_figures() by name, "<prefix>/<reward>/mean" and so on; the
   // same on all ranks. None where one rule judges alone, whose reward is the score.
@@ -79,11 +80,11 @@ class Judge {
   bool take_judgements();
   static bool is_about_to_stop(const std::function<bool()>& stop);
   void score(Sample& sample) const;
-  void add_model_rewards(std::vector<Sample>& samples);
+  void add_model_rewards(SampleSet& samples);
   void add_answer(const Command& command, Sample& sample) const;
-  void count(const std::vector<Sample>& samples);
+  void count(const std::vector<SampleSummary>& samples);
   void count_attempts(Command& command);
-  void require_answers(const Command& command, const std::vector<Sample>& samples) const;
+  void require_answers(const Command& command, const std::vector<SampleSummary>& samples) const;
 
   std::vector<RewardOptions> rewards_;
   const ModelFiles& files_;

@@ -27,8 +27,8 @@ void RewardFigures::Tally::add(float value) {
   ++there;
 }
 
-void RewardFigures::add(const std::vector<Sample>& samples) {
-  for (const Sample& s : samples)
+void RewardFigures::add(const std::vector<SampleSummary>& samples) {
+  for (const SampleSummary& s : samples)
     for (std::size_t i = 0; i < names_.size(); ++i) tallies_[i].add(s.rewards[i]);
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "results/MetricsLog.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
@@ -26,7 +26,7 @@ class RewardFigures {
   explicit RewardFigures(std::vector<std::string> names);
 
   void begin();
-  void add(const std::vector<Sample>& samples);
+  void add(const std::vector<SampleSummary>& samples);
   void add(const std::string& command, const RewardAttempts& attempts);
 
   // By name, "<prefix>/<reward>/mean" and so on; of commands also failures and times. None of a

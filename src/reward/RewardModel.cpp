@@ -3,7 +3,6 @@
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
-#include "comm/Collectives.hpp"
 #include "instance/SameTokenizer.hpp"
 #include "rl/MicroBatch.hpp"
 
@@ -66,21 +65,23 @@ void RewardModel::create(Arena& arena) {
                                       files_.rope_table(setup_.max_positions));
 }
 
-std::vector<float> RewardModel::score(const std::vector<Sample>& samples) {
+std::vector<float> RewardModel::score(SampleSet& samples) {
   std::vector<int> lengths;
-  for (const Sample& s : samples) lengths.push_back(s.length());
-  std::vector<double> found(samples.size(), 0.0);  // zero where another replica has it
-  for (const auto& members : micro_batches_of(lengths, dp_group_->size(), dp_group_->rank(),
-                                              setup_.max_rows, kMostSequences)) {
+  for (const SampleSummary& s : samples.all()) lengths.push_back(s.length());
+  samples.move_to({setup_.tp, dp_group_->size()}, assign_replicas(lengths, dp_group_->size()));
+  const std::vector<Sample>& here = samples.here();
+  std::vector<int> mine;
+  for (const Sample& s : here) mine.push_back(s.length());
+  std::vector<float> found(here.size());
+  for (const auto& members : cut_micro_batches(mine, setup_.max_rows, kMostSequences)) {
     PackedEnds packed;
-    for (const int i : members) packed.add(samples[i].prompt, samples[i].response);
+    for (const int i : members) packed.add(here[i].prompt, here[i].response);
     std::vector<float> rewards(members.size());
     pass_->values(ranks_.exec, model_.view(), model_.parallel(), packed.sequences, packed.rows,
                   rewards);
     for (std::size_t k = 0; k < members.size(); ++k) found[members[k]] = rewards[k];
   }
-  all_reduce_ordered_sum(*dp_group_, found);
-  return {found.begin(), found.end()};
+  return found;
 }
 
 }  // namespace taper

@@ -8,7 +8,7 @@
 #include "instance/Model.hpp"
 #include "model/ValuePass.hpp"
 #include "reward/RewardOptions.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
@@ -37,9 +37,9 @@ class RewardModel {
   // Allocates and loads. Not collective.
   void create(Arena& arena);
 
-  // The rewards of all samples, the same bits on all ranks and in any layout; every rank gives the
-  // same samples. Collective over the world.
-  std::vector<float> score(const std::vector<Sample>& samples);
+  // The rewards of samples.here(), the same bits in any layout; it brings the samples to the ranks
+  // that judge them. Collective over the world.
+  std::vector<float> score(SampleSet& samples);
 
  private:
   ModelFiles files_;

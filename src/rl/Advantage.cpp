@@ -30,7 +30,7 @@ Moments moments_of(std::span<const double> values) {
 
 // Calls visit(begin, end) for each group.
 template <class Visit>
-void for_each_group(const std::vector<Sample>& samples, const Visit& visit) {
+void for_each_group(const std::vector<SampleSummary>& samples, const Visit& visit) {
   for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
     end = group_end(samples, begin);
     visit(begin, end);
@@ -39,7 +39,7 @@ void for_each_group(const std::vector<Sample>& samples, const Visit& visit) {
 
 // Rewards of samples less the baseline of their group: its mean, or the mean of the others. A group
 // of one has baseline 0.
-std::vector<double> centre_groups(const std::vector<Sample>& samples,
+std::vector<double> centre_groups(const std::vector<SampleSummary>& samples,
                                   const std::vector<double>& rewards, Estimator estimator) {
   std::vector<double> centred = rewards;
   for_each_group(samples, [&](std::size_t begin, std::size_t end) {
@@ -54,7 +54,7 @@ std::vector<double> centre_groups(const std::vector<Sample>& samples,
 }
 
 // A deviation of a group of one is 1.
-void divide_by_group(const std::vector<Sample>& samples, const std::vector<double>& rewards,
+void divide_by_group(const std::vector<SampleSummary>& samples, const std::vector<double>& rewards,
                      double eps, std::vector<double>& values) {
   for_each_group(samples, [&](std::size_t begin, std::size_t end) {
     const std::size_t n = end - begin;
@@ -89,18 +89,19 @@ bool sees_tokens(Estimator estimator) {
   return estimator == Estimator::kReinforcePlusPlus || estimator == Estimator::kGae;
 }
 
-// Before normalization.
-std::vector<std::vector<double>> token_advantages(std::vector<Sample>& samples,
+// Before normalization, as all that follows by samples.here().
+std::vector<std::vector<double>> token_advantages(SampleSet& samples,
                                                   const std::vector<std::vector<double>>& rewards,
                                                   const AdvantageOptions& o) {
   std::vector<std::vector<double>> values;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
+  for (std::size_t k = 0; k < rewards.size(); ++k) {
     if (o.estimator == Estimator::kReinforcePlusPlus) {
-      values.push_back(returns_to_go(rewards[i], o.gamma));
+      values.push_back(returns_to_go(rewards[k], o.gamma));
       continue;
     }
-    GaeEstimate estimate = gae(rewards[i], samples[i].values, o.gamma, o.lambda);
-    samples[i].returns.assign(estimate.returns.begin(), estimate.returns.end());
+    Sample& s = samples.here()[k];
+    GaeEstimate estimate = gae(rewards[k], s.values, o.gamma, o.lambda);
+    s.returns.assign(estimate.returns.begin(), estimate.returns.end());
     values.push_back(std::move(estimate.advantages));
   }
   return values;
@@ -108,35 +109,37 @@ std::vector<std::vector<double>> token_advantages(std::vector<Sample>& samples,
 
 // One value per response, for all its tokens; before whitening.
 std::vector<std::vector<double>> response_advantages(
-    const std::vector<Sample>& samples, const std::vector<std::vector<double>>& rewards,
+    const SampleSet& samples, const std::vector<std::vector<double>>& rewards,
     const AdvantageOptions& o) {
   const Normalization normalization = o.normalization_used();
-  std::vector<double> totals;
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    totals.push_back(rewards[i].empty()
-                         ? samples[i].score
-                         : std::accumulate(rewards[i].begin(), rewards[i].end(), 0.0));
-  std::vector<double> centred = centre_groups(samples, totals, o.estimator);
-  if (normalization == Normalization::kGroup) divide_by_group(samples, totals, o.eps, centred);
+  const auto totals = samples.gather(1, [&](std::size_t k, std::span<double> total) {
+    total[0] = rewards[k].empty() ? samples.here()[k].score
+                                  : std::accumulate(rewards[k].begin(), rewards[k].end(), 0.0);
+  });
+  std::vector<double> centred = centre_groups(samples.all(), totals, o.estimator);
+  if (normalization == Normalization::kGroup)
+    divide_by_group(samples.all(), totals, o.eps, centred);
   if (normalization == Normalization::kBatch &&
       o.estimator != Estimator::kReinforcePlusPlusBaseline)
     normalize_by_batch(o, totals, centred);
   std::vector<std::vector<double>> values;
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    values.emplace_back(samples[i].response.size(), centred[i]);
+  for (std::size_t k = 0; k < rewards.size(); ++k)
+    values.emplace_back(rewards[k].size(), centred[samples.rows()[k]]);
   return values;
 }
 
 // Over all tokens that carry a loss; the others get values of the same scale, which nobody reads.
-void whiten_tokens(const std::vector<Sample>& samples, std::vector<std::vector<double>>& values) {
-  std::vector<double> counted;
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    for (std::size_t t = 0; t < values[i].size(); ++t)
-      if (samples[i].carries_loss(t)) counted.push_back(values[i][t]);
-  const Moments m = moments_of(counted);
-  const double scale = 1.0 / std::sqrt(m.variance + 1e-8);
+void whiten_tokens(const SampleSet& samples, std::vector<std::vector<double>>& values) {
+  const auto sum = [&](const auto& term) {
+    return sum_over_tokens(samples, [&](auto k, auto t) { return term(values[k][t]); });
+  };
+  const double count = sum([](double) { return 1.0; });
+  const double mean = count > 0.0 ? sum([](double v) { return v; }) / count : 0.0;
+  const double squares = sum([&](double v) { return (v - mean) * (v - mean); });
+  const double variance = count > 1.0 ? squares / (count - 1.0) : 0.0;
+  const double scale = 1.0 / std::sqrt(variance + 1e-8);
   for (auto& list : values)
-    for (double& v : list) v = (v - m.mean) * scale;
+    for (double& v : list) v = (v - mean) * scale;
 }
 
 std::string name_of(Estimator wanted) {
@@ -202,17 +205,17 @@ std::vector<std::string> AdvantageOptions::problems() const {
   return list;
 }
 
-void set_advantages(std::vector<Sample>& samples, const std::vector<std::vector<double>>& rewards,
+void set_advantages(SampleSet& samples, const std::vector<std::vector<double>>& rewards,
                     const AdvantageOptions& o) {
-  TAPER_EXPECT(samples.size() == rewards.size());
+  TAPER_EXPECT(samples.here().size() == rewards.size());
   std::vector<std::vector<double>> values = sees_tokens(o.estimator)
                                                 ? token_advantages(samples, rewards, o)
                                                 : response_advantages(samples, rewards, o);
   const bool whitens =
       sees_tokens(o.estimator) || o.estimator == Estimator::kReinforcePlusPlusBaseline;
   if (whitens && o.normalization_used() == Normalization::kBatch) whiten_tokens(samples, values);
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    samples[i].advantages.assign(values[i].begin(), values[i].end());
+  for (std::size_t k = 0; k < values.size(); ++k)
+    samples.here()[k].advantages.assign(values[k].begin(), values[k].end());
 }
 
 }  // namespace taper

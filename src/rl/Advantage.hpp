@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
@@ -46,10 +46,11 @@ std::vector<std::pair<std::string, AdvantageEstimator>> named_estimators();
 std::vector<std::pair<std::string, AdvantageNormalization>> named_normalizations();
 
 // Sets the advantages of all response tokens, and with kGae, which needs values, the returns.
-// Samples are in the order of (ordinal, sample); rewards[i] are the token rewards of sample i. All
-// samples count in the statistics of scores; in those of tokens only tokens that carry a loss. A
-// pure function with sums in a fixed order: the same bits on all ranks, in any layout.
-void set_advantages(std::vector<Sample>& samples, const std::vector<std::vector<double>>& rewards,
+// rewards[k] are the token rewards of samples.here()[k]. All samples count in the statistics of
+// scores; in those of tokens only tokens that carry a loss. Sums are over the tokens of a sample,
+// then over samples in their order: the same bits on any ranks, in any layout. Collective over the
+// ranks of the samples.
+void set_advantages(SampleSet& samples, const std::vector<std::vector<double>>& rewards,
                     const AdvantageOptions& options);
 
 }  // namespace taper

@@ -7,30 +7,20 @@
 #include <utility>
 
 namespace taper {
-namespace {
 
-bool by_order(const Sample& a, const Sample& b) {
-  return std::tie(a.ordinal, a.sample) < std::tie(b.ordinal, b.sample);
+Batch::Batch(SampleSet all, const GroupCounts& counts) : samples(std::move(all)), groups(counts) {
+  std::vector<bool> dropped;
+  for (const SampleSummary& s : samples.all()) dropped.push_back(s.dropped);
+  unscored = samples.extract(dropped);
 }
 
-}  // namespace
-
-Batch::Batch(GroupSelection selection)
-    : samples(std::move(selection.samples)), groups(selection.counts) {
-  const auto rest = std::stable_partition(samples.begin(), samples.end(),
-                                          [](const Sample& s) { return !s.dropped; });
-  unscored.assign(std::make_move_iterator(rest), std::make_move_iterator(samples.end()));
-  samples.erase(rest, samples.end());
-}
-
-std::vector<Sample> Batch::take_all() {
-  std::vector<Sample> all;
-  all.reserve(static_cast<std::size_t>(size()));
-  std::merge(std::make_move_iterator(samples.begin()), std::make_move_iterator(samples.end()),
-             std::make_move_iterator(unscored.begin()), std::make_move_iterator(unscored.end()),
-             std::back_inserter(all), by_order);
-  samples.clear();
-  unscored.clear();
+std::vector<SampleSummary> Batch::summaries() const {
+  std::vector<SampleSummary> all;
+  const auto comes_first = [](const SampleSummary& a, const SampleSummary& b) {
+    return std::tie(a.ordinal, a.sample) < std::tie(b.ordinal, b.sample);
+  };
+  std::merge(samples.all().begin(), samples.all().end(), unscored.all().begin(),
+             unscored.all().end(), std::back_inserter(all), comes_first);
   return all;
 }
 

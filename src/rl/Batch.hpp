@@ -5,22 +5,22 @@
 #include <vector>
 
 #include "rl/DynamicSampling.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
 // The responses of an iteration.
 struct Batch {
-  // Takes the samples that have no score (Sample::dropped) apart from those that are trained.
-  explicit Batch(GroupSelection selection);
+  // Takes those without a score (SampleSummary::dropped) apart from those that are trained.
+  Batch(SampleSet all, const GroupCounts& counts);
 
-  std::vector<Sample> samples;   // to train, by (ordinal, sample)
-  std::vector<Sample> unscored;  // recorded, but neither trained nor counted in their groups
+  SampleSet samples;   // to train
+  SampleSet unscored;  // recorded, but neither trained nor counted in their groups
   GroupCounts groups;
 
-  std::int64_t size() const { return std::ssize(samples) + std::ssize(unscored); }
-  // All of them by (ordinal, sample), for the record. Leaves nothing in the batch.
-  std::vector<Sample> take_all();
+  std::int64_t size() const { return samples.size() + unscored.size(); }
+  // Of all of them, by (ordinal, sample).
+  std::vector<SampleSummary> summaries() const;
 };
 
 }  // namespace taper

@@ -15,19 +15,21 @@ std::vector<float> CriticTrainer::values_of(const MicroBatch& batch) const {
   return values;
 }
 
-void CriticTrainer::set_values(std::vector<Sample>& samples) const {
-  std::vector<int> mine = loop_.trained_here(samples);
-  std::erase_if(mine, [&](int i) { return samples[i].response.empty(); });
-  for_each_micro_batch(samples, mine, loop_.context().options, [&](const MicroBatch& batch) {
+void CriticTrainer::set_values(SampleSet& samples) const {
+  loop_.bring(samples);
+  std::vector<Sample>& here = samples.here();
+  std::vector<int> mine;
+  for (std::size_t k = 0; k < here.size(); ++k)
+    if (!here[k].response.empty()) mine.push_back(static_cast<int>(k));
+  for_each_micro_batch(here, mine, loop_.context().options, [&](const MicroBatch& batch) {
     const std::vector<float> values = values_of(batch);
     auto next = values.begin();
     for (const int i : batch.samples) {
-      const auto end = next + std::ssize(samples[i].response);
-      samples[i].values.assign(next, end);
+      const auto end = next + std::ssize(here[i].response);
+      here[i].values.assign(next, end);
       next = end;
     }
   });
-  gather_figures(loop_.dp_group(), samples, mine, &Sample::values);
 }
 
 ValueSums CriticTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
@@ -54,12 +56,12 @@ ValueSums CriticTrainer::accumulate(const std::vector<Sample>& samples, std::spa
   return sums;
 }
 
-CriticReport CriticTrainer::update(const std::vector<Sample>& samples) {
+CriticReport CriticTrainer::update(SampleSet& samples) {
   CriticReport report;
   loop_.run(
       samples,
       [&](std::span<const int> mine, const StepTotals& totals) {
-        const ValueSums sums = accumulate(samples, mine, totals);
+        const ValueSums sums = accumulate(samples.here(), mine, totals);
         std::vector<double> global{sums.loss, sums.clipped, sums.value, sums.tokens};
         all_reduce_ordered_sum(loop_.dp_group(), global);
         report.loss += global[0];

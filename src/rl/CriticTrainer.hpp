@@ -27,13 +27,13 @@ class CriticTrainer {
   CriticTrainer(const CriticTrainerOptions& options, const TrainedModel& model)
       : options_(options), loop_(options.update, model) {}
 
-  // Sets the values of all samples on all ranks. The bits do not depend on the layout. Collective
-  // over the training layout.
-  void set_values(std::vector<Sample>& samples) const;
+  // Sets the values of the samples, which it brings to the ranks that train them. The bits do not
+  // depend on the layout. Collective over the training layout.
+  void set_values(SampleSet& samples) const;
 
-  // Epochs x mini-batches over the samples, which have values and returns and are the same on all
-  // ranks. Collective over the training layout.
-  CriticReport update(const std::vector<Sample>& samples);
+  // Epochs x mini-batches over the samples, which have values and returns and which it brings to
+  // the ranks that train them. Collective over the training layout.
+  CriticReport update(SampleSet& samples);
 
  private:
   ValueSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,

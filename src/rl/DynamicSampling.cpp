@@ -2,7 +2,6 @@
 #include "rl/DynamicSampling.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 namespace taper {
 namespace {
@@ -13,7 +12,7 @@ struct GroupRange {
   bool taken = false;
 };
 
-std::vector<GroupRange> groups_of(const std::vector<Sample>& samples) {
+std::vector<GroupRange> groups_of(const std::vector<SampleSummary>& samples) {
   std::vector<GroupRange> groups;
   for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
     end = group_end(samples, begin);
@@ -24,22 +23,22 @@ std::vector<GroupRange> groups_of(const std::vector<Sample>& samples) {
 
 }  // namespace
 
-bool can_teach(std::span<const Sample> group) {
-  const auto has_score = [](const Sample& s) { return !s.dropped; };
+bool can_teach(std::span<const SampleSummary> group) {
+  const auto has_score = [](const SampleSummary& s) { return !s.dropped; };
   const auto first = std::find_if(group.begin(), group.end(), has_score);
   if (first == group.end()) return false;
-  return group.size() == 1 || std::any_of(first, group.end(), [&](const Sample& s) {
+  return group.size() == 1 || std::any_of(first, group.end(), [&](const SampleSummary& s) {
            return has_score(s) && s.unshaped_score != first->unshaped_score;
          });
 }
 
-int count_teaching_groups(const std::vector<Sample>& samples) {
+int count_teaching_groups(const std::vector<SampleSummary>& samples) {
   const auto groups = groups_of(samples);
   return static_cast<int>(
       std::count_if(groups.begin(), groups.end(), [](const GroupRange& g) { return g.teaches; }));
 }
 
-GroupSelection select_groups(std::vector<Sample> samples, int wanted) {
+GroupSelection select_groups(const std::vector<SampleSummary>& samples, int wanted) {
   GroupSelection selection;
   auto groups = groups_of(samples);
   int missing = wanted;
@@ -53,11 +52,7 @@ GroupSelection select_groups(std::vector<Sample> samples, int wanted) {
       else
         (g.taken ? selection.counts.filled : selection.counts.dropped) += 1;
     }
-  for (const GroupRange& g : groups)
-    if (g.taken)
-      std::move(samples.begin() + static_cast<std::ptrdiff_t>(g.begin),
-                samples.begin() + static_cast<std::ptrdiff_t>(g.end),
-                std::back_inserter(selection.samples));
+  for (const GroupRange& g : groups) selection.taken.resize(g.end, g.taken);
   return selection;
 }
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
@@ -19,10 +19,10 @@ struct DynamicSamplingOptions {
 // Whether the scores of a group differ, of the samples that have one: those without shaping, or
 // responses that are all right would pass for their lengths. A group of one passes: it is not
 // compared.
-bool can_teach(std::span<const Sample> group);
+bool can_teach(std::span<const SampleSummary> group);
 
 // Groups of the samples, in their order, that can teach.
-int count_teaching_groups(const std::vector<Sample>& samples);
+int count_teaching_groups(const std::vector<SampleSummary>& samples);
 
 // What became of the groups of all rounds of an iteration.
 struct GroupCounts {
@@ -33,12 +33,12 @@ struct GroupCounts {
 };
 
 struct GroupSelection {
-  std::vector<Sample> samples;  // to train, by (ordinal, sample)
+  std::vector<bool> taken;  // by sample: to train
   GroupCounts counts;
 };
 
 // The first `wanted` groups that can teach; where there are fewer, the first others fill up. A pure
 // function of samples in the order of (ordinal, sample).
-GroupSelection select_groups(std::vector<Sample> samples, int wanted);
+GroupSelection select_groups(const std::vector<SampleSummary>& samples, int wanted);
 
 }  // namespace taper

@@ -6,20 +6,19 @@
 namespace taper {
 namespace {
 
-double mask_truncated(std::vector<Sample>& samples) {
+// The share of the samples that are truncated; their tokens carry no loss from here on.
+double mask_truncated(SampleSet& samples) {
   double masked = 0.0;
-  for (Sample& s : samples) {
-    if (s.finish != FinishReason::kLength) continue;
-    s.mask.assign(s.response.size(), 0);
-    masked += 1.0;
-  }
+  for (const SampleSummary& s : samples.all())
+    masked += s.finish == FinishReason::kLength ? 1.0 : 0.0;
+  for (Sample& s : samples.here())
+    if (s.finish == FinishReason::kLength) s.mask.assign(s.response.size(), 0);
   return samples.empty() ? 0.0 : masked / static_cast<double>(samples.size());
 }
 
 }  // namespace
 
-ExperienceReport prepare_samples(std::vector<Sample>& samples, const ExperienceOptions& o,
-                                 double kl_coef) {
+ExperienceReport prepare_samples(SampleSet& samples, const ExperienceOptions& o, double kl_coef) {
   ExperienceReport report;
   if (o.mask_truncated) report.truncated_share = mask_truncated(samples);
   report.mismatch = correct_rollout(samples, o.correction);
@@ -28,13 +27,14 @@ ExperienceReport prepare_samples(std::vector<Sample>& samples, const ExperienceO
     report.kl_coef = kl_coef;
   }
   std::vector<std::vector<double>> rewards;
-  for (Sample& s : samples) {
+  for (Sample& s : samples.here()) {
     rewards.push_back(token_rewards(s, o.kl, kl_coef));
     s.reward = rewards.back().empty() ? s.score
                                       : static_cast<float>(std::accumulate(
                                             rewards.back().begin(), rewards.back().end(), 0.0));
   }
   set_advantages(samples, rewards, o.advantage);
+  samples.summarize();
   return report;
 }
 

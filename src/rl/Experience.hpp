@@ -24,10 +24,10 @@ struct ExperienceReport {
   MismatchReport mismatch;
 };
 
-// Sets mask, correction, reward and advantages of samples in the order of (ordinal, sample), which
-// have reference log-probs where the KL is in the reward; kl_coef is its coefficient now. The same
-// on all ranks.
-ExperienceReport prepare_samples(std::vector<Sample>& samples, const ExperienceOptions& options,
+// Sets mask, correction, reward and advantages of samples, which have reference log-probs where the
+// KL is in the reward; kl_coef is its coefficient now. The report is the same on all ranks.
+// Collective over the ranks of the samples.
+ExperienceReport prepare_samples(SampleSet& samples, const ExperienceOptions& options,
                                  double kl_coef);
 
 }  // namespace taper

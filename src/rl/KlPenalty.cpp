@@ -60,14 +60,18 @@ std::vector<double> token_rewards(const Sample& s, const KlOptions& options, dou
   return rewards;
 }
 
-double mean_kl(const std::vector<Sample>& samples, KlEstimator kind) {
-  double sum = 0.0, count = 0.0;
-  for (const Sample& s : samples) {
-    if (s.response.empty()) continue;
+double mean_kl(const SampleSet& samples, KlEstimator kind) {
+  const auto means = samples.gather(1, [&](std::size_t k, std::span<double> mean) {
+    const Sample& s = samples.here()[k];
     double tokens = 0.0;
     for (std::size_t t = 0; t < s.response.size(); ++t)
       tokens += kl_estimate(kind, s.log_probs[t], s.ref_log_probs[t]).value;
-    sum += tokens / static_cast<double>(s.response.size());
+    mean[0] = s.response.empty() ? 0.0 : tokens / static_cast<double>(s.response.size());
+  });
+  double sum = 0.0, count = 0.0;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    if (samples.all()[i].response_tokens == 0) continue;
+    sum += means[i];
     count += 1.0;
   }
   return count > 0.0 ? sum / count : 0.0;

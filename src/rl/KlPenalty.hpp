@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
@@ -48,8 +48,8 @@ std::vector<std::pair<std::string, KlEstimator>> named_kl_estimators();
 std::vector<double> token_rewards(const Sample& sample, const KlOptions& options, double coef);
 
 // The mean over the samples of the mean KL estimate of their tokens; samples without a token do not
-// count.
-double mean_kl(const std::vector<Sample>& samples, KlEstimator kind);
+// count. Collective over the ranks of the samples.
+double mean_kl(const SampleSet& samples, KlEstimator kind);
 
 // The coefficient after an iteration with that KL and number of samples (Ziegler et al., "Fine-
 // tuning language models from human preferences", 2019).

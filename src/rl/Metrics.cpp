@@ -2,7 +2,10 @@
 #include "rl/Metrics.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace taper {
 namespace {
@@ -15,19 +18,53 @@ void add_statistics(MetricValues& out, const std::string& name, const std::vecto
   out.emplace_back(name + "/min", *std::min_element(values.begin(), values.end()));
 }
 
+struct TokenStatistics {
+  double count = 0.0, sum = 0.0;
+  double largest = -std::numeric_limits<double>::infinity(), smallest = -largest;
+};
+
+// Over the tokens that carry a loss: by sample, then over samples in their order.
+TokenStatistics statistics_over_tokens(const SampleSet& samples,
+                                       const std::vector<float> Sample::*list) {
+  const auto figures = samples.gather(4, [&](std::size_t k, std::span<double> out) {
+    const Sample& s = samples.here()[k];
+    TokenStatistics mine;
+    for (std::size_t t = 0; t < s.response.size(); ++t) {
+      if (!s.carries_loss(t)) continue;
+      const double value = (s.*list)[t];
+      mine.count += 1.0;
+      mine.sum += value;
+      mine.largest = std::max(mine.largest, value);
+      mine.smallest = std::min(mine.smallest, value);
+    }
+    out[0] = mine.count;
+    out[1] = mine.sum;
+    out[2] = mine.largest;
+    out[3] = mine.smallest;
+  });
+  TokenStatistics all;
+  for (std::size_t i = 0; i < figures.size(); i += 4) {
+    all.count += figures[i];
+    all.sum += figures[i + 1];
+    all.largest = std::max(all.largest, figures[i + 2]);
+    all.smallest = std::min(all.smallest, figures[i + 3]);
+  }
+  return all;
+}
+
 }  // namespace
 
-MetricValues rollout_metrics(const std::vector<Sample>& samples) {
+MetricValues rollout_metrics(const std::vector<SampleSummary>& samples) {
   MetricValues out;
   std::vector<double> score, reward, response, prompt;
   double clipped = 0;
-  for (const Sample& s : samples) {
+  for (const SampleSummary& s : samples) {
     if (!s.dropped) {
       score.push_back(s.score);
       reward.push_back(s.reward);
     }
-    response.push_back(static_cast<double>(s.response.size()));
-    prompt.push_back(static_cast<double>(s.prompt.size()));
+    response.push_back(s.response_tokens);
+    prompt.push_back(s.prompt_tokens);
     if (s.finish == FinishReason::kLength) clipped += 1.0;
   }
   add_statistics(out, "critic/score", score);
@@ -65,20 +102,19 @@ MetricValues critic_metrics(const CriticReport& r) {
           {"critic/skipped_steps", static_cast<double>(r.skipped + r.empty)}};
 }
 
-MetricValues value_metrics(const std::vector<Sample>& samples) {
+MetricValues value_metrics(const SampleSet& samples) {
   MetricValues out;
-  std::vector<double> values, returns, advantages;
-  for (const Sample& s : samples)
-    for (std::size_t t = 0; t < s.response.size(); ++t) {
-      if (!s.carries_loss(t)) continue;
-      values.push_back(s.values[t]);
-      returns.push_back(s.returns[t]);
-      advantages.push_back(s.advantages[t]);
-    }
-  if (values.empty()) return out;
-  add_statistics(out, "critic/values", values);
-  add_statistics(out, "critic/returns", returns);
-  add_statistics(out, "critic/advantages", advantages);
+  const std::pair<const char*, std::vector<float> Sample::*> lists[] = {
+      {"critic/values", &Sample::values},
+      {"critic/returns", &Sample::returns},
+      {"critic/advantages", &Sample::advantages}};
+  for (const auto& [name, list] : lists) {
+    const TokenStatistics tokens = statistics_over_tokens(samples, list);
+    if (tokens.count == 0.0) return out;
+    out.emplace_back(std::string(name) + "/mean", tokens.sum / tokens.count);
+    out.emplace_back(std::string(name) + "/max", tokens.largest);
+    out.emplace_back(std::string(name) + "/min", tokens.smallest);
+  }
   out.emplace_back("critic/vf_explained_var", explained_variance(samples));
   return out;
 }

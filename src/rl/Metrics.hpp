@@ -10,16 +10,18 @@
 #include "rl/DynamicSampling.hpp"
 #include "rl/Experience.hpp"
 #include "rl/PolicyTrainer.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
-MetricValues rollout_metrics(const std::vector<Sample>& samples);
+// Of all responses; scores and rewards of those that are not dropped.
+MetricValues rollout_metrics(const std::vector<SampleSummary>& samples);
 // kl_coef: of the KL in the loss; 0 without it.
 MetricValues update_metrics(const UpdateReport& report, double kl_coef);
 MetricValues critic_metrics(const CriticReport& report);
 // Of the values, returns and advantages of the tokens that carry a loss; none where no token does.
-MetricValues value_metrics(const std::vector<Sample>& samples);
+// Collective over the ranks of the samples.
+MetricValues value_metrics(const SampleSet& samples);
 // with_mismatch: the distribution that drew the tokens may differ from the trained one.
 MetricValues experience_metrics(const ExperienceReport& report, const ExperienceOptions& options,
                                 bool with_mismatch);

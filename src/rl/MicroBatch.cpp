@@ -8,19 +8,25 @@
 
 namespace taper {
 
-std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, int dp_rank) {
-  std::vector<int> order(lengths.size());
+std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas) {
+  std::vector<int> order(lengths.size()), replica(lengths.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return lengths[a] > lengths[b]; });
-  std::vector<std::int64_t> load(dp_size, 0);
-  std::vector<int> mine;
+  std::vector<std::int64_t> load(replicas, 0);
   for (const int i : order) {
     const auto lightest = std::min_element(load.begin(), load.end());
     *lightest += lengths[i];
-    if (lightest - load.begin() == dp_rank) mine.push_back(i);
+    replica[i] = static_cast<int>(lightest - load.begin());
   }
-  std::sort(mine.begin(), mine.end());
+  return replica;
+}
+
+std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, int dp_rank) {
+  const std::vector<int> replica = assign_replicas(lengths, dp_size);
+  std::vector<int> mine;
+  for (std::size_t i = 0; i < replica.size(); ++i)
+    if (replica[i] == dp_rank) mine.push_back(static_cast<int>(i));
   return mine;
 }
 

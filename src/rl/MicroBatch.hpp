@@ -10,9 +10,10 @@
 
 namespace taper {
 
-// The samples that data-parallel rank `dp_rank` trains: longest first to the rank with the fewest
-// tokens so far. A pure function of lengths and order, so it does not matter who generated what.
-// Returns ascending indices.
+// The replica that reads each sample: longest first to the one with the fewest tokens so far. A
+// pure function of lengths and order, so it does not matter who generated what.
+std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas);
+// The samples of one of them, ascending.
 std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, int dp_rank);
 
 // Cuts sequences of the given lengths, in order, into micro-batches of at most max_rows tokens and

@@ -18,12 +18,12 @@ void raise_to(double& largest, double difference) {
 
 }  // namespace
 
-UpdateReport PolicyTrainer::update(const std::vector<Sample>& samples) {
+UpdateReport PolicyTrainer::update(SampleSet& samples) {
   UpdateReport report;
   loop_.run(
       samples,
       [&](std::span<const int> mine, const StepTotals& totals) {
-        add_figures(accumulate(samples, mine, totals, report), report);
+        add_figures(accumulate(samples.here(), mine, totals, report), report);
       },
       report);
   const double steps = std::max(1, report.steps);

@@ -30,15 +30,13 @@ class PolicyTrainer {
   PolicyTrainer(const PolicyTrainerOptions& options, const TrainedModel& model)
       : loss_(options.loss), loop_(options.update, model) {}
 
-  // The samples that this rank trains, for work that only their trainer needs (reference
-  // log-probs).
-  std::vector<int> trained_here(const std::vector<Sample>& samples) const {
-    return loop_.trained_here(samples);
-  }
+  // Brings the samples to the ranks that train them, for work that only these need to do (reference
+  // log-probs). Collective over the training layout.
+  void bring(SampleSet& samples) const { loop_.bring(samples); }
 
-  // Epochs x mini-batches over the samples, which are the same on all ranks. Collective over the
-  // training layout.
-  UpdateReport update(const std::vector<Sample>& samples);
+  // Epochs x mini-batches over the samples, which it brings to the ranks that train them.
+  // Collective over the training layout.
+  UpdateReport update(SampleSet& samples);
 
  private:
   // A response token and its weight in the aggregated loss.

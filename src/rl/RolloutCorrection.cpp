@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <iterator>
+#include <span>
 
 #include "base/Text.hpp"
 
@@ -21,9 +22,10 @@ struct Ratios {
   double count = 0.0;
 };
 
-std::vector<Ratios> ratios_of(const std::vector<Sample>& samples) {
+// Of samples.here().
+std::vector<Ratios> ratios_of(const SampleSet& samples) {
   std::vector<Ratios> all;
-  for (const Sample& s : samples) {
+  for (const Sample& s : samples.here()) {
     Ratios r;
     r.d = log_ratios(s);
     for (std::size_t t = 0; t < r.d.size(); ++t) {
@@ -36,31 +38,44 @@ std::vector<Ratios> ratios_of(const std::vector<Sample>& samples) {
   return all;
 }
 
-// Calls visit(sample, token) for each token that carries a loss.
-template <class Visit>
-void for_each_token(const std::vector<Sample>& samples, const Visit& visit) {
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    for (std::size_t t = 0; t < samples[i].response.size(); ++t)
-      if (samples[i].carries_loss(t)) visit(i, t);
+// Sums over the loss tokens of one sample.
+struct RatioSums {
+  double tokens = 0.0, d = 0.0, k3 = 0.0, squares = 0.0, largest = 0.0;
+};
+
+// Of all samples, in their order.
+std::vector<RatioSums> gather_sums(const SampleSet& samples, const std::vector<Ratios>& ratios) {
+  const auto figures = samples.gather(5, [&](std::size_t k, std::span<double> out) {
+    RatioSums sums{ratios[k].count, ratios[k].sum};
+    for (std::size_t t = 0; t < ratios[k].d.size(); ++t) {
+      if (!samples.here()[k].carries_loss(t)) continue;
+      const double d = ratios[k].d[t];
+      sums.k3 += std::exp(d) - d - 1.0;
+      sums.squares += std::pow(bounded_exp(d), 2);
+      sums.largest = std::max(sums.largest, std::abs(d));
+    }
+    const double list[] = {sums.tokens, sums.d, sums.k3, sums.squares, sums.largest};
+    std::copy(std::begin(list), std::end(list), out.begin());
+  });
+  std::vector<RatioSums> all;
+  for (std::size_t i = 0; i < figures.size(); i += 5)
+    all.push_back({figures[i], figures[i + 1], figures[i + 2], figures[i + 3], figures[i + 4]});
+  return all;
 }
 
-void measure(const std::vector<Sample>& samples, const std::vector<Ratios>& ratios,
-             MismatchReport& report) {
+void measure(const std::vector<RatioSums>& samples, MismatchReport& report) {
   double tokens = 0.0, sequences = 0.0, k1 = 0.0, k3 = 0.0, squares = 0.0;
-  for_each_token(samples, [&](std::size_t i, std::size_t t) {
-    const double d = ratios[i].d[t];
-    tokens += 1.0;
-    k1 -= d;
-    k3 += std::exp(d) - d - 1.0;
-    squares += std::pow(bounded_exp(d), 2);
-    report.log_ratio_abs_max = std::max(report.log_ratio_abs_max, std::abs(d));
-  });
   double perplexity = 0.0, sequence_squares = 0.0;
-  for (const Ratios& r : ratios) {
-    if (r.count == 0.0) continue;
+  for (const RatioSums& s : samples) {
+    if (s.tokens == 0.0) continue;
+    tokens += s.tokens;
+    k1 -= s.d;
+    k3 += s.k3;
+    squares += s.squares;
+    report.log_ratio_abs_max = std::max(report.log_ratio_abs_max, s.largest);
     sequences += 1.0;
-    perplexity += std::exp(-r.sum / r.count);
-    sequence_squares += std::pow(bounded_exp(r.sum), 2);
+    perplexity += std::exp(-s.d / s.tokens);
+    sequence_squares += std::pow(bounded_exp(s.d), 2);
   }
   if (tokens == 0.0) return;
   report.kl = k1 / tokens;
@@ -70,49 +85,50 @@ void measure(const std::vector<Sample>& samples, const std::vector<Ratios>& rati
   report.chi2_seq = sequence_squares / sequences - 1.0;
 }
 
-// Means of token weights: over tokens, or over sequences where all tokens of one have the same.
-double mean_weight(const std::vector<Sample>& samples, ImportanceLevel level) {
-  double sum = 0.0, count = 0.0;
-  for (const Sample& s : samples) {
-    if (s.loss_tokens() == 0) continue;
-    for (std::size_t t = 0; t < s.response.size(); ++t) {
-      if (!s.carries_loss(t)) continue;
-      sum += s.correction[t];
-      count += 1.0;
-      if (level == ImportanceLevel::kSequence) break;
-    }
-  }
-  return count > 0.0 ? sum / count : 1.0;
-}
-
-void set_weights(std::vector<Sample>& samples, const std::vector<Ratios>& ratios,
+void set_weights(SampleSet& samples, const std::vector<Ratios>& ratios,
                  const RolloutCorrectionOptions& o, MismatchReport& report) {
-  double sum = 0.0, squares = 0.0, count = 0.0;
-  report.weight_min = std::numeric_limits<double>::infinity();
-  report.weight_max = 0.0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    samples[i].correction.assign(samples[i].response.size(), 1.0f);
-    for (std::size_t t = 0; t < ratios[i].d.size(); ++t) {
-      const double d = o.weights == ImportanceLevel::kToken ? ratios[i].d[t] : ratios[i].sum;
-      samples[i].correction[t] = static_cast<float>(std::min(bounded_exp(d), o.cap));
+  std::vector<Sample>& here = samples.here();
+  for (std::size_t k = 0; k < here.size(); ++k) {
+    here[k].correction.assign(here[k].response.size(), 1.0f);
+    for (std::size_t t = 0; t < ratios[k].d.size(); ++t) {
+      const double d = o.weights == ImportanceLevel::kToken ? ratios[k].d[t] : ratios[k].sum;
+      here[k].correction[t] = static_cast<float>(std::min(bounded_exp(d), o.cap));
     }
   }
-  for_each_token(samples, [&](std::size_t i, std::size_t t) {
-    const double w = samples[i].correction[t];
-    sum += w;
-    squares += w * w;
-    count += 1.0;
-    report.weight_min = std::min(report.weight_min, w);
-    report.weight_max = std::max(report.weight_max, w);
+  // By sample: loss tokens, sum and sum of squares of their weights, smallest, largest, first.
+  const auto figures = samples.gather(6, [&](std::size_t k, std::span<double> out) {
+    for (std::size_t t = 0; t < here[k].correction.size(); ++t) {
+      if (!here[k].carries_loss(t)) continue;
+      const double w = here[k].correction[t];
+      if (out[0] == 0.0) out[3] = out[4] = out[5] = w;
+      out[0] += 1.0;
+      out[1] += w;
+      out[2] += w * w;
+      out[3] = std::min(out[3], w);
+      out[4] = std::max(out[4], w);
+    }
   });
-  if (count == 0.0) report.weight_min = report.weight_max = 1.0;
+  double sum = 0.0, squares = 0.0, count = 0.0, sequence_sum = 0.0, sequences = 0.0;
+  for (std::size_t i = 0; i < figures.size(); i += 6) {
+    const double* f = &figures[i];
+    if (f[0] == 0.0) continue;
+    report.weight_min = count == 0.0 ? f[3] : std::min(report.weight_min, f[3]);
+    report.weight_max = count == 0.0 ? f[4] : std::max(report.weight_max, f[4]);
+    count += f[0];
+    sum += f[1];
+    squares += f[2];
+    sequence_sum += f[5];
+    sequences += 1.0;
+  }
   if (count == 0.0 || squares == 0.0) return;
   report.weight_mean = sum / count;
   report.effective_sample_size = sum * sum / (count * squares);
   if (!o.normalize) return;
-  const double mean = mean_weight(samples, o.weights);
+  // Over sequences where all tokens of one have the same weight.
+  const double mean =
+      o.weights == ImportanceLevel::kSequence ? sequence_sum / sequences : report.weight_mean;
   if (mean > 1e-8)
-    for (Sample& s : samples)
+    for (Sample& s : here)
       for (float& w : s.correction) w = static_cast<float>(w / mean);
 }
 
@@ -122,28 +138,36 @@ double judged(const Ratios& r, std::size_t t, RejectionLevel level) {
   return bounded_exp(level == RejectionLevel::kSequence ? r.sum : r.sum / r.count);
 }
 
-void reject(std::vector<Sample>& samples, const std::vector<Ratios>& ratios,
+void reject(SampleSet& samples, const std::vector<Ratios>& ratios,
             const RolloutCorrectionOptions& o, MismatchReport& report) {
-  double tokens = 0.0, rejected = 0.0, sequences = 0.0, touched = 0.0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    Sample& s = samples[i];
-    if (ratios[i].count == 0.0) continue;
-    double here = 0.0;
+  std::vector<double> rejected;  // tokens, of samples.here()
+  for (std::size_t k = 0; k < ratios.size(); ++k) {
+    Sample& s = samples.here()[k];
+    rejected.push_back(0.0);
+    if (ratios[k].count == 0.0) continue;
     std::vector<std::uint8_t> mask(s.response.size(), 0);
     for (std::size_t t = 0; t < mask.size(); ++t) {
       if (!s.carries_loss(t)) continue;
-      const double ratio = judged(ratios[i], t, o.rejection);
+      const double ratio = judged(ratios[k], t, o.rejection);
       mask[t] = ratio >= o.low && ratio <= o.high ? 1 : 0;
-      here += mask[t] == 0 ? 1.0 : 0.0;
+      rejected.back() += mask[t] == 0 ? 1.0 : 0.0;
     }
     s.mask = std::move(mask);
-    tokens += ratios[i].count;
+  }
+  const auto figures = samples.gather(2, [&](std::size_t k, std::span<double> out) {
+    out[0] = ratios[k].count;
+    out[1] = rejected[k];
+  });
+  double tokens = 0.0, sum = 0.0, sequences = 0.0, touched = 0.0;
+  for (std::size_t i = 0; i < figures.size(); i += 2) {
+    if (figures[i] == 0.0) continue;
+    tokens += figures[i];
     sequences += 1.0;
-    rejected += here;
-    touched += here > 0.0 ? 1.0 : 0.0;
+    sum += figures[i + 1];
+    touched += figures[i + 1] > 0.0 ? 1.0 : 0.0;
   }
   if (tokens == 0.0) return;
-  report.rejected_tokens = rejected / tokens;
+  report.rejected_tokens = sum / tokens;
   report.rejected_sequences = touched / sequences;
 }
 
@@ -184,10 +208,10 @@ std::vector<double> log_ratios(const Sample& s) {
   return d;
 }
 
-MismatchReport correct_rollout(std::vector<Sample>& samples, const RolloutCorrectionOptions& o) {
+MismatchReport correct_rollout(SampleSet& samples, const RolloutCorrectionOptions& o) {
   const std::vector<Ratios> ratios = ratios_of(samples);
   MismatchReport report;
-  measure(samples, ratios, report);
+  measure(gather_sums(samples, ratios), report);
   if (o.weights != ImportanceLevel::kNone) set_weights(samples, ratios, o, report);
   if (o.rejection != RejectionLevel::kNone) reject(samples, ratios, o, report);
   return report;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
@@ -50,8 +50,8 @@ struct MismatchReport {
 // what sampling cut off renormalized: d is the logarithm of the kept mass, 0 where nothing is cut.
 std::vector<double> log_ratios(const Sample& sample);
 
-// Sets correction and mask of the samples. Tokens that carry no loss stay so, and do not count.
-MismatchReport correct_rollout(std::vector<Sample>& samples,
-                               const RolloutCorrectionOptions& options);
+// Sets correction and mask of the samples. Tokens that carry no loss stay so, and do not count. The
+// report is the same on all ranks. Collective over the ranks of the samples.
+MismatchReport correct_rollout(SampleSet& samples, const RolloutCorrectionOptions& options);
 
 }  // namespace taper

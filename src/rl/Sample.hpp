@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/Response.hpp"
-#include "comm/Group.hpp"
 
 namespace taper {
 
@@ -40,22 +39,5 @@ struct Sample {
 
   int length() const { return static_cast<int>(prompt.size() + response.size()); }
 };
-
-// Where the group ends that begins at `begin`: samples of a group stand together.
-std::size_t group_end(const std::vector<Sample>& samples, std::size_t begin);
-
-// All samples of an iteration in the order of (ordinal, sample), on every rank, whoever generated
-// them. `mine` are those of this rank; only one rank of each replica brings them. Collective over
-// `group`.
-std::vector<Sample> gather_samples(const Group& group, const std::vector<Sample>& mine);
-
-// A list of a sample with an entry for each response token.
-using TokenFigures = std::vector<float> Sample::*;
-
-// Brings such lists (reference log-probs, values) to all ranks: on return all samples have theirs.
-// On entry the samples `mine` of this rank have them. Collective over `group`, whose ranks have all
-// samples between them.
-void gather_figures(const Group& group, std::vector<Sample>& samples, const std::vector<int>& mine,
-                    TokenFigures figures);
 
 }  // namespace taper

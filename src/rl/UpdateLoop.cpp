@@ -8,15 +8,16 @@
 namespace taper {
 namespace {
 
-// Contiguous parts of the samples that keep groups whole.
-std::vector<std::vector<int>> cut_mini_batches(const std::vector<Sample>& samples, int parts) {
-  std::size_t groups = 0;
-  for (std::size_t at = 0; at < samples.size(); at = group_end(samples, at)) ++groups;
-  std::vector<std::vector<int>> batches(
-      std::max(1, std::min<int>(parts, static_cast<int>(groups))));
-  for (std::size_t at = 0, group = 0; at < samples.size(); ++group)
-    for (const std::size_t end = group_end(samples, at); at < end; ++at)
-      batches[group * batches.size() / groups].push_back(static_cast<int>(at));
+// Rows of contiguous parts of the samples that keep groups whole.
+std::vector<Range> cut_mini_batches(const std::vector<SampleSummary>& samples, int parts) {
+  std::vector<int> ends;  // of groups
+  for (std::size_t at = 0; at < samples.size(); ends.push_back(static_cast<int>(at)))
+    at = group_end(samples, at);
+  const std::size_t groups = ends.size();
+  std::vector<Range> batches(std::max(1, std::min<int>(parts, static_cast<int>(groups))));
+  for (std::size_t group = 0; group < groups; ++group)
+    batches[group * batches.size() / groups].end = ends[group];
+  for (std::size_t b = 1; b < batches.size(); ++b) batches[b].begin = batches[b - 1].end;
   return batches;
 }
 
@@ -37,42 +38,41 @@ void for_each_micro_batch(const std::vector<Sample>& samples, std::span<const in
   }
 }
 
-std::vector<int> UpdateLoop::share(const std::vector<Sample>& samples,
-                                   std::span<const int> batch) const {
-  std::vector<int> lengths, mine;
-  for (const int i : batch) lengths.push_back(samples[i].length());
-  for (const int i : assign_samples(lengths, model_.dp_group.size(), model_.dp_group.rank()))
-    mine.push_back(batch[i]);
-  return mine;
-}
-
-std::vector<int> UpdateLoop::trained_here(const std::vector<Sample>& samples) const {
-  std::vector<int> mine;
-  for (const auto& batch : cut_mini_batches(samples, options_.mini_batches)) {
-    const auto part = share(samples, batch);
-    mine.insert(mine.end(), part.begin(), part.end());
+void UpdateLoop::bring(SampleSet& samples) const {
+  const RankGrid grid{model_.context.parallel.group().size(), model_.dp_group.size()};
+  std::vector<int> replica;
+  for (const Range batch : cut_mini_batches(samples.all(), options_.mini_batches)) {
+    std::vector<int> lengths;
+    for (int row = batch.begin; row < batch.end; ++row)
+      lengths.push_back(samples.all()[row].length());
+    const auto part = assign_replicas(lengths, grid.dp);
+    replica.insert(replica.end(), part.begin(), part.end());
   }
-  return mine;
+  samples.move_to(grid, replica);
 }
 
-void UpdateLoop::run(const std::vector<Sample>& samples, const Accumulate& accumulate,
-                     OptimizerSteps& report) {
-  const auto batches = cut_mini_batches(samples, options_.mini_batches);
+void UpdateLoop::run(SampleSet& samples, const Accumulate& accumulate, OptimizerSteps& report) {
+  bring(samples);
+  const auto batches = cut_mini_batches(samples.all(), options_.mini_batches);
   for (int epoch = 0; epoch < options_.epochs; ++epoch)
-    for (const auto& batch : batches) step(samples, batch, accumulate, report);
+    for (const Range batch : batches) step(samples, batch, accumulate, report);
   report.grad_norm /= std::max(1, report.steps - report.skipped);
 }
 
-void UpdateLoop::step(const std::vector<Sample>& samples, std::span<const int> batch,
-                      const Accumulate& accumulate, OptimizerSteps& report) {
+void UpdateLoop::step(const SampleSet& samples, Range batch, const Accumulate& accumulate,
+                      OptimizerSteps& report) {
   StepTotals totals;
-  for (const int i : batch) totals.add(samples[i].loss_tokens());
+  for (int row = batch.begin; row < batch.end; ++row) totals.add(samples.all()[row].loss_tokens);
   if (totals.tokens == 0) {
     ++report.empty;
     return;
   }
-  std::vector<int> mine = share(samples, batch);
-  std::erase_if(mine, [&](int i) { return samples[i].loss_tokens() == 0; });
+  std::vector<int> mine;
+  for (std::size_t k = 0; k < samples.here().size(); ++k) {
+    const int row = samples.rows()[k];
+    if (row >= batch.begin && row < batch.end && samples.all()[row].loss_tokens > 0)
+      mine.push_back(static_cast<int>(k));
+  }
 
   const FloatVector gradient = model_.gradients.all();
   std::fill_n(gradient.data(), gradient.extent(0), 0.0f);

@@ -12,7 +12,7 @@
 #include "optim/ShardedAdamW.hpp"
 #include "rl/MicroBatch.hpp"
 #include "rl/PolicyLoss.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 #include "rl/TeacherForcing.hpp"
 
 namespace taper {
@@ -63,22 +63,21 @@ class UpdateLoop {
   const Group& dp_group() const { return model_.dp_group; }
   const Gradients& gradients() const { return model_.gradients; }
 
-  // The samples that this rank trains, for work that only their trainer needs.
-  std::vector<int> trained_here(const std::vector<Sample>& samples) const;
+  // Brings the samples to the ranks that train them. Collective over the ranks of the samples,
+  // which are those of the training layout.
+  void bring(SampleSet& samples) const;
 
-  // Adds the gradient of a step's loss over the samples `mine` of this replica, all of which carry
-  // a loss, to gradients(); `totals` are of all replicas. Collective over the training layout.
+  // Adds the gradient of a step's loss over `mine`, indices of samples.here() that all carry a
+  // loss, to gradients(); `totals` are of all replicas. Collective over the training layout.
   using Accumulate = std::function<void(std::span<const int> mine, const StepTotals& totals)>;
 
-  // An optimizer step for each mini-batch of the samples, which are the same on all ranks;
-  // report.steps are those before. Collective over the training layout.
-  void run(const std::vector<Sample>& samples, const Accumulate& accumulate,
-           OptimizerSteps& report);
+  // Brings the samples here, and makes an optimizer step for each mini-batch of them; report.steps
+  // are those before. Collective over the training layout.
+  void run(SampleSet& samples, const Accumulate& accumulate, OptimizerSteps& report);
 
  private:
-  std::vector<int> share(const std::vector<Sample>& samples, std::span<const int> batch) const;
-  void step(const std::vector<Sample>& samples, std::span<const int> batch,
-            const Accumulate& accumulate, OptimizerSteps& report);
+  void step(const SampleSet& samples, Range batch, const Accumulate& accumulate,
+            OptimizerSteps& report);
 
   UpdateOptions options_;
   TrainedModel model_;

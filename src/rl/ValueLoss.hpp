@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 
 namespace taper {
 
@@ -31,6 +31,7 @@ double add_value_loss(double clip, const ValueInput& token, double w, ValueSums&
 
 // The share of the variance of the returns that the values explain, over the tokens that carry a
 // loss: 1 - var(return - value) / (var(return) + 1e-5), unbiased; 0 of fewer than two tokens.
-double explained_variance(const std::vector<Sample>& samples);
+// Collective over the ranks of the samples.
+double explained_variance(const SampleSet& samples);
 
 }  // namespace taper

@@ -202,13 +202,11 @@ void add_generations(RunFile& file, std::int64_t iteration,
   }
 }
 
-std::vector<Outcome> outcomes_of(const std::vector<Sample>& samples) {
+std::vector<Outcome> outcomes_of(const std::vector<SampleSummary>& samples) {
   std::vector<Outcome> outcomes;
   for (std::size_t i = 0; i < samples.size(); ++i)
-    outcomes.push_back({static_cast<std::int64_t>(i),
-                        static_cast<std::int32_t>(samples[i].prompt.size()),
-                        static_cast<std::int32_t>(samples[i].response.size()),
-                        samples[i].finish == FinishReason::kAbort});
+    outcomes.push_back({static_cast<std::int64_t>(i), samples[i].prompt_tokens,
+                        samples[i].response_tokens, samples[i].finish == FinishReason::kAbort});
   return outcomes;
 }
 

@@ -36,10 +36,11 @@ class Critic {
 
   // Whether only the critic learns in an iteration.
   bool learns_alone(std::int64_t iteration) const { return iteration <= options_.warmup; }
-  // Sets the values of all samples, on all ranks. Collective over the world.
-  void set_values(std::vector<Sample>& samples) { trainer_->set_values(samples); }
+  // Sets the values of the samples, on the ranks that train the critic on them, where it brings
+  // them. Collective over the world.
+  void set_values(SampleSet& samples) { trainer_->set_values(samples); }
   // Learns from samples with values and returns. Collective over the world.
-  CriticReport update(const std::vector<Sample>& samples) { return trainer_->update(samples); }
+  CriticReport update(SampleSet& samples) { return trainer_->update(samples); }
 
  private:
   CriticOptions options_;

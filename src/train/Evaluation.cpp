@@ -91,9 +91,9 @@ std::string Evaluation::description() const {
   return join(texts, "; ");
 }
 
-std::vector<Sample> Evaluation::answer(const Set& set, Generator& generator, Judge& judge,
-                                       const Ranks& ranks,
-                                       const std::function<bool(const Group&)>& stop) const {
+std::optional<SampleSet> Evaluation::answer(const Set& set, Generator& generator, Judge& judge,
+                                            const Ranks& ranks,
+                                            const std::function<bool(const Group&)>& stop) const {
   const auto& o = set.options;
   std::vector<Request> requests;
   for (std::size_t i = 0; i < set.prompts.size(); ++i)
@@ -112,7 +112,7 @@ std::vector<Sample> Evaluation::answer(const Set& set, Generator& generator, Jud
   auto completions = generator.run(requests, sampling, stops_, stop, [&](const Completion& c) {
     if (!set.rule) judge.submit(c);
   });
-  if (generator.stopped()) return {};
+  if (generator.stopped()) return std::nullopt;
   std::vector<Sample> mine;
   for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
   if (!set.rule) return judge.finish(std::move(mine), [&] { return stop && stop(ranks.world()); });
@@ -120,21 +120,14 @@ std::vector<Sample> Evaluation::answer(const Set& set, Generator& generator, Jud
     const std::string text = files_->tokenizer().decode(s.response, SkipSpecial::kYes);
     s.score = static_cast<float>(score_response(*set.rule, set.prompts[s.ordinal].truth, text));
   }
-  return gather_samples(ranks.world(), mine);
+  return SampleSet(ranks.world(), std::move(mine));
 }
 
-void Evaluation::add_figures(const Set& set, RewardRule rule, const std::vector<Sample>& samples,
+void Evaluation::add_figures(const Set& set, RewardRule rule, SampleSet& samples,
                              MetricValues& figures) const {
-  std::vector<JudgedPrompt> judged(set.prompts.size());
   double length = 0;
-  for (const Sample& s : samples) {
-    length += static_cast<double>(s.response.size());
-    if (!s.dropped)
-      add_sample(rule, s.score, files_->tokenizer().decode(s.response, SkipSpecial::kYes),
-                 judged[s.ordinal]);
-  }
-  std::erase_if(judged, [](const JudgedPrompt& p) { return p.scores.empty(); });
-  const EvalScores scores = summarize(judged);
+  for (const SampleSummary& s : samples.all()) length += s.response_tokens;
+  const EvalScores scores = summarize(score_prompts(samples, set.prompts.size(), rule, *files_));
   if (set.name.empty()) {
     figures.emplace_back(kPlainHeldOutScore, scores.avg);
     return;
@@ -156,9 +149,9 @@ std::optional<MetricValues> Evaluation::run(Generator& generator, Judge& judge, 
   MetricValues figures;
   judge.begin_figures();
   for (const Set& set : sets_) {
-    const auto samples = answer(set, generator, judge, ranks, stop);
-    if (samples.empty()) return std::nullopt;
-    add_figures(set, set.rule.value_or(judge.answer_rule()), samples, figures);
+    auto samples = answer(set, generator, judge, ranks, stop);
+    if (!samples) return std::nullopt;
+    add_figures(set, set.rule.value_or(judge.answer_rule()), *samples, figures);
   }
   add(figures, judge.metrics(kHeldOutRewards));
   return figures;

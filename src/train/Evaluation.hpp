@@ -10,7 +10,7 @@
 #include "data/PromptSource.hpp"
 #include "results/MetricsLog.hpp"
 #include "reward/Judge.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 #include "rollout/Generator.hpp"
 #include "train/RunOptions.hpp"
 
@@ -51,9 +51,10 @@ class Evaluation {
     std::vector<Prompt> prompts;
   };
   void add_set(const RunOptions& options, const std::string& name, const EvaluationSetOptions& set);
-  std::vector<Sample> answer(const Set& set, Generator& generator, Judge& judge, const Ranks& ranks,
-                             const std::function<bool(const Group&)>& stop) const;
-  void add_figures(const Set& set, RewardRule rule, const std::vector<Sample>& samples,
+  std::optional<SampleSet> answer(const Set& set, Generator& generator, Judge& judge,
+                                  const Ranks& ranks,
+                                  const std::function<bool(const Group&)>& stop) const;
+  void add_figures(const Set& set, RewardRule rule, SampleSet& samples,
                    MetricValues& figures) const;
 
   const ModelFiles* files_;

@@ -35,10 +35,9 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   // From here on the weights change: the iteration is finished and counts.
   add(metrics, advance(iteration, *batch, experience));
   const MetricValues learned = learn(iteration, *batch, timer);  // update_critic, update_actor
-  const std::vector<Sample> samples = batch->take_all();
   timer.start("output");
-  write_rollout_file(iteration, samples);
-  const auto record_iteration = [&] { record(iteration, samples, learned, metrics, timer); };
+  write_rollout_file(iteration, *batch);
+  const auto record_iteration = [&] { record(iteration, *batch, learned, metrics, timer); };
   const bool is_last = iteration == options_.training.iterations;
   if (is_last || (options_.checkpoint.every > 0 && iteration % options_.checkpoint.every == 0)) {
     timer.start("save_checkpoint");
@@ -57,28 +56,21 @@ ScoreContext TrainJob::score_context(const ModelView& view) {
 void TrainJob::add_reference(Batch& batch, PhaseTimer& timer) {
   if (!reference_) return;
   timer.start("ref");
-  std::vector<Sample>& samples = batch.samples;
-  const std::vector<int> mine = trainer_->trained_here(samples);
-  score_by_reference(samples, mine);
-  if (options_.experience.kl.in_reward())
-    gather_figures(model_.dp_group(), samples, mine, &Sample::ref_log_probs);
-}
-
-void TrainJob::score_by_reference(std::vector<Sample>& samples, const std::vector<int>& mine) {
+  trainer_->bring(batch.samples);
+  std::vector<Sample>& samples = batch.samples.here();
   // Before the first step policy and reference are one model, and scoring has the bits of the
   // rollout.
   if (model_.optimizer().steps() == 0) {
-    for (const int i : mine) samples[i].ref_log_probs = samples[i].log_probs;
+    for (Sample& s : samples) s.ref_log_probs = s.log_probs;
     return;
   }
   std::vector<std::span<const std::int32_t>> prompts, responses;
-  for (const int i : mine) {
-    prompts.emplace_back(samples[i].prompt);
-    responses.emplace_back(samples[i].response);
+  for (const Sample& s : samples) {
+    prompts.emplace_back(s.prompt);
+    responses.emplace_back(s.response);
   }
   auto scores = score_responses(score_context(reference_->view()), prompts, responses);
-  for (std::size_t k = 0; k < mine.size(); ++k)
-    samples[mine[k]].ref_log_probs = std::move(scores[k]);
+  for (std::size_t k = 0; k < samples.size(); ++k) samples[k].ref_log_probs = std::move(scores[k]);
 }
 
 void TrainJob::add_values(Batch& batch, PhaseTimer& timer) {
@@ -107,7 +99,7 @@ MetricValues TrainJob::advance(std::int64_t iteration, const Batch& batch,
   return figures;
 }
 
-MetricValues TrainJob::learn(std::int64_t iteration, const Batch& batch, PhaseTimer& timer) {
+MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, PhaseTimer& timer) {
   publish_seconds_ = 0.0;
   MetricValues figures;
   if (critic_) {
@@ -130,14 +122,33 @@ double peak_memory_gib() {
   return static_cast<double>(usage.ru_maxrss) / (1024.0 * 1024.0);
 }
 
+// is_cut: sampling cut tokens off, and the mass that it kept is to be recorded.
+RolloutRecord record_of(const Sample& s, bool is_cut) {
+  RolloutRecord r;
+  r.group = s.ordinal;
+  r.sample = s.sample;
+  r.prompt_length = static_cast<std::int32_t>(s.prompt.size());
+  r.tokens = s.prompt;
+  r.log_probs = s.log_probs;
+  r.tokens.insert(r.tokens.end(), s.response.begin(), s.response.end());
+  if (is_cut) r.kept_mass = s.kept_mass;
+  r.values = s.values;
+  r.rewards = s.rewards;
+  r.advantage = s.mean_advantage();
+  r.finish = s.finish;
+  r.layout = s.spans;
+  return r;
+}
+
 }  // namespace
 
 // Stops the timer, and writes metrics and times of the iteration into all results.
-void TrainJob::record(std::int64_t iteration, const std::vector<Sample>& samples,
-                      const MetricValues& learned, MetricValues& metrics, PhaseTimer& timer) {
+void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricValues& learned,
+                      MetricValues& metrics, PhaseTimer& timer) {
   timer.stop();
+  const std::vector<SampleSummary> samples = batch.summaries();
   std::int64_t tokens = 0;
-  for (const Sample& s : samples) tokens += s.length();
+  for (const SampleSummary& s : samples) tokens += s.length();
   for (const auto& more : {rollout_metrics(samples), judge_.metrics("reward"), learned})
     add(metrics, more);
   metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
@@ -152,30 +163,16 @@ void TrainJob::record(std::int64_t iteration, const std::vector<Sample>& samples
   metrics.emplace_back("rollout/preemptions", static_cast<double>(rollouts_.preemptions()));
   const auto timing = reduce_timing(ranks_.world(), timer);
   std::vector<int> lengths;
-  for (const Sample& s : samples) lengths.push_back(static_cast<int>(s.response.size()));
+  for (const SampleSummary& s : samples) lengths.push_back(s.response_tokens);
   if (log_) log_->add(iteration, metrics, timing, lengths);
 }
 
-void TrainJob::write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples) {
+void TrainJob::write_rollout_file(std::int64_t iteration, const Batch& batch) {
   const bool is_cut = rollouts_.sampling(iteration).truncates();
   std::vector<RolloutRecord> mine;
-  for (std::size_t i = ranks_.rank(); i < samples.size(); i += ranks_.size()) {
-    const Sample& s = samples[i];
-    RolloutRecord r;
-    r.group = s.ordinal;
-    r.sample = s.sample;
-    r.prompt_length = static_cast<std::int32_t>(s.prompt.size());
-    r.tokens = s.prompt;
-    r.log_probs = s.log_probs;
-    r.tokens.insert(r.tokens.end(), s.response.begin(), s.response.end());
-    if (is_cut) r.kept_mass = s.kept_mass;
-    r.values = s.values;
-    r.rewards = s.rewards;
-    r.advantage = s.mean_advantage();
-    r.finish = s.finish;
-    r.layout = s.spans;
-    mine.push_back(std::move(r));
-  }
+  for (const SampleSet* set : {&batch.samples, &batch.unscored})
+    for (std::size_t k = 0; k < set->here().size(); ++k)
+      if (set->speaks_for(k)) mine.push_back(record_of(set->here()[k], is_cut));
   RolloutFileOptions file;
   file.iteration = iteration;
   file.reward_names = judge_.names();

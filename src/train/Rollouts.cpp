@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/Rollouts.hpp"
 
-#include <iterator>
 #include <utility>
 
 #include "rollout/Generation.hpp"
@@ -33,32 +32,36 @@ SamplingOptions Rollouts::sampling(std::int64_t iteration) const {
 std::optional<Batch> Rollouts::collect(std::int64_t iteration, std::int64_t first_batch,
                                        StopAgreement& stop, PhaseTimer& timer) {
   const int wanted = options_.prompts, most = dynamic_.on ? dynamic_.max_rounds : 1;
-  std::vector<Sample> all;
+  SampleSet all;
   preempted_before_ = generator_.preemptions();
   generations_.clear();
   judge_.begin_figures();
   int rounds = 0;
-  while (rounds < most && (rounds == 0 || count_teaching_groups(all) < wanted)) {
+  while (rounds < most && (rounds == 0 || count_teaching_groups(all.all()) < wanted)) {
     const auto prompts = prompts_.training(first_batch + rounds, wanted);
     // Ordinals go on from round to round: no two requests of an iteration share random numbers.
     auto samples = round(prompts, std::int64_t{rounds} * wanted, sampling(iteration), stop, timer);
-    if (samples.empty()) return std::nullopt;
-    generator_.learn(outcomes_of(samples));
+    if (!samples) return std::nullopt;
+    generator_.learn(outcomes_of(samples->all()));
     if (options_.mode != PlannerMode::kStatic) generations_.push_back(generator_.report());
-    std::move(samples.begin(), samples.end(), std::back_inserter(all));
+    all.append(std::move(*samples));
     ++rounds;
   }
-  GroupSelection selection =
-      dynamic_.on ? select_groups(std::move(all), wanted) : GroupSelection{std::move(all), {}};
-  selection.counts.rounds = rounds;
-  return Batch(std::move(selection));
+  GroupCounts counts;
+  if (dynamic_.on) {
+    const GroupSelection selection = select_groups(all.all(), wanted);
+    all = all.extract(selection.taken);
+    counts = selection.counts;
+  }
+  counts.rounds = rounds;
+  return Batch(std::move(all), counts);
 }
 
-// Generates, scores where the responses were made, and brings all samples to all ranks. None where
-// a stop was agreed on.
-std::vector<Sample> Rollouts::round(const std::vector<Prompt>& prompts, std::int64_t first_ordinal,
-                                    const SamplingOptions& sampling, StopAgreement& stop,
-                                    PhaseTimer& timer) {
+// Generates, and scores where the responses were made. None where a stop was agreed on.
+std::optional<SampleSet> Rollouts::round(const std::vector<Prompt>& prompts,
+                                         std::int64_t first_ordinal,
+                                         const SamplingOptions& sampling, StopAgreement& stop,
+                                         PhaseTimer& timer) {
   timer.start("gen");
   std::vector<Request> requests;
   for (std::size_t i = 0; i < prompts.size(); ++i)
@@ -69,7 +72,7 @@ std::vector<Sample> Rollouts::round(const std::vector<Prompt>& prompts, std::int
   auto completions = generator_.run(
       requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
       [&](const Completion& c) { judge_.submit(c); });
-  if (stop.reached()) return {};
+  if (stop.reached()) return std::nullopt;
   timer.start("reward");
   std::vector<Sample> mine;
   mine.reserve(completions.size());

@@ -25,9 +25,9 @@ class Rollouts {
   Rollouts(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,
            Generator& generator, Judge& judge);
 
-  // The responses of an iteration, with rewards, on all ranks; nothing if a stop was agreed on
-  // meanwhile. first_batch: of prompts, Rollout/Prompts each, drawn before. The generator's planner
-  // has learned from them. Phases gen and reward. Collective over the world.
+  // The responses of an iteration, with rewards; nothing if a stop was agreed on meanwhile.
+  // first_batch: of prompts, Rollout/Prompts each, drawn before. The generator's planner has
+  // learned from them. Phases gen and reward. Collective over the world.
   std::optional<Batch> collect(std::int64_t iteration, std::int64_t first_batch,
                                StopAgreement& stop, PhaseTimer& timer);
 
@@ -39,9 +39,9 @@ class Rollouts {
   const PromptSource& prompts() const { return prompts_; }
 
  private:
-  std::vector<Sample> round(const std::vector<Prompt>& prompts, std::int64_t first_ordinal,
-                            const SamplingOptions& sampling, StopAgreement& stop,
-                            PhaseTimer& timer);
+  std::optional<SampleSet> round(const std::vector<Prompt>& prompts, std::int64_t first_ordinal,
+                                 const SamplingOptions& sampling, StopAgreement& stop,
+                                 PhaseTimer& timer);
 
   RolloutOptions options_;
   DynamicSamplingOptions dynamic_;

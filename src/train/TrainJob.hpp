@@ -84,20 +84,17 @@ class TrainJob : public Job {
   void report_completed() const;
   void save_checkpoint(std::int64_t iteration, const std::function<void()>& record);
   IterationEnd iterate(std::int64_t iteration);
-  // The stages of an iteration, each collective over the world. On return the samples trained on
-  // this rank have reference log-probs, all if these count in the reward; all have values,
-  // advantages.
+  // The stages of an iteration, each collective over the world.
   void add_reference(Batch& batch, PhaseTimer& timer);
   void add_values(Batch& batch, PhaseTimer& timer);
   ExperienceReport add_advantages(Batch& batch, PhaseTimer& timer);
-  MetricValues learn(std::int64_t iteration, const Batch& batch, PhaseTimer& timer);
+  MetricValues learn(std::int64_t iteration, Batch& batch, PhaseTimer& timer);
   // Makes the iteration count: what the next one starts from. Its figures.
   MetricValues advance(std::int64_t iteration, const Batch& batch,
                        const ExperienceReport& experience);
-  void record(std::int64_t iteration, const std::vector<Sample>& samples,
-              const MetricValues& learned, MetricValues& metrics, PhaseTimer& timer);
+  void record(std::int64_t iteration, const Batch& batch, const MetricValues& learned,
+              MetricValues& metrics, PhaseTimer& timer);
   void stop_early();
-  void score_by_reference(std::vector<Sample>& samples, const std::vector<int>& mine);
   // The held-out figures of the weights as they are; nothing where a stop request came.
   std::optional<MetricValues> evaluate();
   // Keeps the weights of the last iteration where they are the best so far, and says so in
@@ -108,7 +105,7 @@ class TrainJob : public Job {
   // Evaluates the weights behind the last iteration, unless the results have that already. False
   // where a stop request came: the job that goes on will do it.
   bool evaluate_at_the_end();
-  void write_rollout_file(std::int64_t iteration, const std::vector<Sample>& samples);
+  void write_rollout_file(std::int64_t iteration, const Batch& batch);
   ScoreContext score_context(const ModelView& view);
 
   RunOptions options_;

@@ -9,6 +9,7 @@
 #include "infer/EvalJob.hpp"
 #include "infer/ScoreJob.hpp"
 #include "io/Safetensors.hpp"
+#include "support/AllSamples.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -57,7 +58,8 @@ std::vector<std::vector<float>> score(TestRanks& world, const std::string& model
 std::vector<Sample> respond(TestRanks& world, const std::string& model, const Sequences& prompts,
                             GenerateOptions options) {
   ModelFiles files(model_directory(model));
-  return GenerateJob(options, files, prompts, world.ranks).run();
+  SampleSet samples = GenerateJob(options, files, prompts, world.ranks).run();
+  return all_samples(samples);
 }
 
 void check_equal(const std::vector<Sample>& a, const std::vector<Sample>& b) {
@@ -164,7 +166,8 @@ TEST_CASE("the context bounds a response") {
   GenerateOptions options;
   options.max_new_tokens = 8;
   TestRanks world({1});
-  const auto samples = GenerateJob(options, files, prompts, world.ranks).run();
+  SampleSet set = GenerateJob(options, files, prompts, world.ranks).run();
+  const auto samples = all_samples(set);
   CHECK(samples[0].response.size() <= 8);
   CHECK(samples[1].response.size() <= 3);
 }

@@ -22,7 +22,7 @@
 #include "io/Json.hpp"
 #include "param/CommandLine.hpp"
 #include "profile/ProfileFile.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 #include "rollout/Generation.hpp"
 #include "rollout/GenerationRecord.hpp"
 #include "rollout/Generator.hpp"
@@ -182,11 +182,16 @@ class LayoutBench {
       seconds[c.name] = timer.seconds();
       std::vector<Sample> mine;
       for (Completion& x : completions) mine.push_back(as_sample(std::move(x)));
-      std::vector<Sample> samples = gather_samples(ranks_.world(), mine);
+      SampleSet set(ranks_.world(), std::move(mine));
       if (c.name == "adaptive") {
-        describe(line, samples, number);
-        generator_.learn(outcomes_of(samples));
+        const std::vector<Outcome> outcomes = outcomes_of(set.all());
+        describe(line, outcomes, number);
+        generator_.learn(outcomes);
       }
+      std::vector<int> rank_of;
+      for (int row = 0; row < set.size(); ++row) rank_of.push_back(row % ranks_.size());
+      set.move_to({1, ranks_.size()}, rank_of);
+      std::vector<Sample> samples = std::move(set.here());
       if (first.empty())
         first = std::move(samples);
       else
@@ -205,10 +210,10 @@ class LayoutBench {
   }
 
   // The account of an adaptive generation beside what replay says of its lengths.
-  void describe(OrderedJson& line, const std::vector<Sample>& samples, int number) const {
+  void describe(OrderedJson& line, const std::vector<Outcome>& outcomes, int number) const {
     const GenerationReport& report = generator_.report();
     ReplayTrace trace;
-    trace.outcomes = outcomes_of(samples);
+    trace.outcomes = outcomes;
     trace.work.iteration = number;
     trace.work.sequences = options_.sequences;
     trace.work.samples = options_.samples;

@@ -25,17 +25,17 @@ TEST_CASE("pass@k is the share of subsets with a right sample") {
 }
 
 TEST_CASE("the majority's answer counts") {
-  CHECK(majority_score({"", {0, 1, 1}, {"3", "4", "4"}}) == 1.0);
-  CHECK(majority_score({"", {0, 0, 1}, {"3", "3", "4"}}) == 0.0);
-  CHECK(majority_score({"", {0, 1}, {"3", "4"}}) == 0.0);  // the earlier among equals
-  CHECK(majority_score({"", {1, 0}, {"4", "3"}}) == 1.0);
-  CHECK(majority_score({"", {0, 0, 0, 1}, {std::nullopt, std::nullopt, std::nullopt, "4"}}) == 1.0);
-  CHECK(majority_score({"", {0}, {std::nullopt}}) == 0.0);
+  CHECK(majority_score({{0, 1, 1}, {"3", "4", "4"}}) == 1.0);
+  CHECK(majority_score({{0, 0, 1}, {"3", "3", "4"}}) == 0.0);
+  CHECK(majority_score({{0, 1}, {"3", "4"}}) == 0.0);  // the earlier among equals
+  CHECK(majority_score({{1, 0}, {"4", "3"}}) == 1.0);
+  CHECK(majority_score({{0, 0, 0, 1}, {std::nullopt, std::nullopt, std::nullopt, "4"}}) == 1.0);
+  CHECK(majority_score({{0}, {std::nullopt}}) == 0.0);
 }
 
 TEST_CASE("figures of a group") {
-  const EvalScores s = summarize(
-      {{"", {1, 0, 0, 0}, {"1", "2", "2", "3"}}, {"", {1, 1, 0, 1}, {"5", "5", "6", "5"}}});
+  const EvalScores s = summarize({scores_of({{1, 0, 0, 0}, {"1", "2", "2", "3"}}),
+                                  scores_of({{1, 1, 0, 1}, {"5", "5", "6", "5"}})});
   CHECK(s.prompts == 2);
   CHECK(s.avg == Approx(0.5));
   CHECK(s.pass.size() == 3);
@@ -46,8 +46,8 @@ TEST_CASE("figures of a group") {
 }
 
 TEST_CASE("prompts with fewer samples count where they have enough") {
-  const EvalScores s =
-      summarize({{"", {1, 0, 0, 0}, {"1", "2", "3", "4"}}, {"", {1, 1}, {"5", "5"}}});
+  const EvalScores s = summarize(
+      {scores_of({{1, 0, 0, 0}, {"1", "2", "3", "4"}}), {}, scores_of({{1, 1}, {"5", "5"}})});
   CHECK(s.prompts == 2);
   CHECK(s.avg == Approx((0.25 + 1.0) / 2));
   CHECK(s.pass.at(2) == Approx((0.5 + 1.0) / 2));
@@ -67,10 +67,11 @@ TEST_CASE("answers vote in the form in which they first came") {
 
 TEST_CASE("figures that are equal have the same bits, and none is above 1") {
   for (int prompts = 1; prompts <= 60; ++prompts) {
-    std::vector<JudgedPrompt> all, some;
+    std::vector<PromptScores> all, some;
     for (int i = 0; i < prompts; ++i) {
-      all.push_back({"", {1, 1, 1}, {"1", "1", "1"}});
-      some.push_back({"", {i % 2 == 0 ? 1.0 : 0.0, 1, i % 5 == 0 ? 1.0 : 0.0}, {"1", "2", "3"}});
+      all.push_back(scores_of({{1, 1, 1}, {"1", "1", "1"}}));
+      some.push_back(
+          scores_of({{i % 2 == 0 ? 1.0 : 0.0, 1, i % 5 == 0 ? 1.0 : 0.0}, {"1", "2", "3"}}));
     }
     const EvalScores whole = summarize(all), part = summarize(some);
     CHECK(whole.avg == 1.0);

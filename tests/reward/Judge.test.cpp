@@ -9,6 +9,7 @@
 
 #include "base/Error.hpp"
 #include "rollout/Generation.hpp"
+#include "support/AllSamples.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
 
@@ -73,7 +74,8 @@ struct Fixture : TestRanks {
       judge.submit(c);
       mine.push_back(as_sample(std::move(c)));
     }
-    return judge.finish(std::move(mine), stop);
+    auto judged = judge.finish(std::move(mine), stop);
+    return judged ? all_samples(*judged) : std::vector<Sample>();
   }
 };
 

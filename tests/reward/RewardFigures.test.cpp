@@ -12,8 +12,8 @@ namespace {
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<Sample> samples(const std::vector<std::vector<float>>& rewards) {
-  std::vector<Sample> list;
+std::vector<SampleSummary> samples(const std::vector<std::vector<float>>& rewards) {
+  std::vector<SampleSummary> list;
   for (const auto& r : rewards) list.emplace_back().rewards = r;
   return list;
 }

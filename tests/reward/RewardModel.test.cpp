@@ -10,6 +10,7 @@
 #include "model/LoadedModel.hpp"
 #include "reward/Judge.hpp"
 #include "rollout/Generation.hpp"
+#include "support/AllSamples.hpp"
 #include "support/Bits.hpp"
 #include "support/Messages.hpp"
 #include "support/RewardDirectory.hpp"
@@ -70,6 +71,19 @@ struct Fixture : TestRanks {
     }
     return values;
   }
+  // Whether each rank gets the rewards of the samples that it judges, and each is judged.
+  void check_rewards(RewardModel& model, const std::vector<float>& expected) const {
+    SampleSet set = spread(ranks.world(), samples());
+    const std::vector<float> found = model.score(set);
+    REQUIRE(found.size() == set.here().size());
+    std::vector<std::int32_t> judged(expected.size(), 0);
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      CHECK(same_bits(std::vector{found[k]}, std::vector{expected[set.rows()[k]]}));
+      judged[set.rows()[k]] = 1;
+    }
+    all_reduce_max(ranks.world(), judged);
+    for (const int is_judged : judged) CHECK(is_judged == 1);
+  }
   std::string error(const RewardOptions& o, const RewardModelSetup& how) const {
     return message_of([&] { RewardModel(o, policy, ranks, how); });
   }
@@ -90,7 +104,7 @@ TEST_CASE("the reward is the value at the last token, the same bits in any layou
     model.add_memory(plan);
     Arena arena(plan);
     model.create(arena);
-    CHECK(same_bits(model.score(f.samples()), expected));
+    f.check_rewards(model, expected);
   }
   // The reward's own layout goes before that of training.
   RewardOptions own = f.reward((f.scratch / "rewards").string());
@@ -100,7 +114,7 @@ TEST_CASE("the reward is the value at the last token, the same bits in any layou
   model.add_memory(plan);
   Arena arena(plan);
   model.create(arena);
-  CHECK(same_bits(model.score(f.samples()), expected));
+  f.check_rewards(model, expected);
 }
 
 TEST_CASE("a model judges beside rules, and its reward is recorded") {
@@ -121,7 +135,8 @@ TEST_CASE("a model judges beside rules, and its reward is recorded") {
   std::vector<Sample> mine;
   for (Sample& s : f.samples())
     if (s.sample % f.ranks.size() == f.ranks.rank()) mine.push_back(std::move(s));
-  const auto judged = judge.finish(std::move(mine), {});
+  SampleSet set = judge.finish(std::move(mine), {}).value();
+  const auto judged = all_samples(set);
   REQUIRE(judged.size() == expected.size());
   for (std::size_t i = 0; i < judged.size(); ++i) {
     REQUIRE(judged[i].rewards.size() == 2);

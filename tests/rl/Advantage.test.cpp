@@ -28,7 +28,9 @@ std::vector<Sample> group(std::int64_t ordinal, std::vector<float> scores, int t
 void set_from_scores(std::vector<Sample>& samples, const AdvantageOptions& options) {
   std::vector<std::vector<double>> rewards;
   for (const Sample& s : samples) rewards.push_back(token_rewards(s, {}, 0.0));
-  set_advantages(samples, rewards, options);
+  SampleSet set(std::move(samples));
+  set_advantages(set, rewards, options);
+  samples = set.here();
 }
 
 constexpr AdvantageEstimator kAll[] = {
@@ -41,7 +43,8 @@ TEST_CASE("advantages are those of PyTorch for all estimators, normalizations an
   const Json& cases = golden_rl()["advantages"];
   REQUIRE(cases.size() == 60);
   for (const Json& c : cases) {
-    auto samples = golden_samples(c["batch"], c["mask_truncated"].get<bool>());
+    SampleSet set(golden_samples(c["batch"], c["mask_truncated"].get<bool>()));
+    const std::vector<Sample>& samples = set.here();
     AdvantageOptions options;
     options.estimator = named(named_estimators(), c["estimator"]);
     options.normalization = named(named_normalizations(), c["normalization"]);
@@ -52,11 +55,11 @@ TEST_CASE("advantages are those of PyTorch for all estimators, normalizations an
       kl.place = KlPlace::kReward;
       kl.coef = c["kl"]["coef"].get<double>();
       kl.estimator = golden_estimator(c["kl"]["estimator"]);
-      CHECK(mean_kl(samples, kl.estimator) == near(c["kl_mean"].get<double>()));
+      CHECK(mean_kl(set, kl.estimator) == near(c["kl_mean"].get<double>()));
     }
     std::vector<std::vector<double>> rewards;
     for (const Sample& s : samples) rewards.push_back(token_rewards(s, kl, kl.coef));
-    set_advantages(samples, rewards, options);
+    set_advantages(set, rewards, options);
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const auto expected = floats(c["values"][i]);
       REQUIRE(samples[i].advantages.size() == expected.size());

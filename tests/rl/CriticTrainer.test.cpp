@@ -33,13 +33,22 @@ class CriticModel : public LearningModel {
 
   // Responses with values by this critic, and with returns some way from them.
   std::vector<Sample> rollout() {
-    std::vector<Sample> samples = random_samples();
-    trainer().set_values(samples);
+    std::vector<Sample> samples = with_values(random_samples());
     RandomStream random(9, RandomPurpose::kTest, 0, 0);
     for (Sample& s : samples)
       for (const float value : s.values)
         s.returns.push_back(value + static_cast<float>(random.uniform()) + 0.2f);
     return samples;
+  }
+
+  std::vector<Sample> with_values(const std::vector<Sample>& samples) {
+    SampleSet set = spread(samples);
+    trainer().set_values(set);
+    return all_samples(set);
+  }
+  CriticReport update(const std::vector<Sample>& samples, int mini_batches = 1, int epochs = 1) {
+    SampleSet set = spread(samples);
+    return trainer(mini_batches, epochs).update(set);
   }
 
   CriticTrainerOptions options;
@@ -92,8 +101,7 @@ TEST_CASE("no update depends on micro-batches and replicas beyond rounding") {
       for (CriticModel* critic : {&one, &many}) {
         critic->options = {clip, how, 16.0, {}};
       }
-      const CriticReport whole = one.trainer().update(samples),
-                         parts = many.trainer().update(samples);
+      const CriticReport whole = one.update(samples), parts = many.update(samples);
       gradients.push_back(one.gradient());
       CHECK(distance(gradients.back(), many.gradient()) < 1e-5);
       CHECK(whole.loss > 0.0);
@@ -104,7 +112,7 @@ TEST_CASE("no update depends on micro-batches and replicas beyond rounding") {
       CHECK(relative(whole.grad_norm, parts.grad_norm) < 1e-5);
       CriticModel again(g.world, g.self, 40, unclipped);  // the same split: the same bits
       again.options = many.options;
-      again.trainer().update(samples);
+      again.update(samples);
       CHECK(again.weights() == many.weights());
     }
   for (std::size_t i = 1; i < gradients.size(); ++i)  // each is a gradient of its own
@@ -123,7 +131,7 @@ TEST_CASE(
     for (std::size_t t = 0; t < s.response.size(); ++t)
       add_value_loss(0.5, {s.values[t], s.values[t], s.returns[t]},
                      1.0 / static_cast<double>(totals.tokens), expected);
-  const CriticReport report = critic.trainer().update(samples);
+  const CriticReport report = critic.update(samples);
   CHECK(report.steps == 1);
   CHECK(report.clip_fraction == 0.0);
   CHECK(relative(expected.loss, report.loss) < 1e-12);
@@ -138,14 +146,13 @@ TEST_CASE("a critic learns the returns") {
   for (Sample& s : samples)  // that can be told from the tokens before
     for (std::size_t t = 0; t < s.returns.size(); ++t)
       s.returns[t] = static_cast<float>(s.ordinal) - 0.1f * static_cast<float>(t);
-  const double before = critic.trainer().update(samples).loss;
-  const CriticReport report = critic.trainer(2, 20).update(samples);
+  const double before = critic.update(samples).loss;
+  const CriticReport report = critic.update(samples, 2, 20);
   CHECK(report.steps == 40);
-  const double after = critic.trainer().update(samples).loss;
+  const double after = critic.update(samples).loss;
   CHECK(before > 0.5);
   CHECK(after < 0.05 * before);
-  critic.trainer().set_values(samples);
-  CHECK(explained_variance(samples) > 0.9);
+  CHECK(explained_variance(SampleSet(critic.with_values(samples))) > 0.9);
 }
 
 TEST_CASE("tokens without a loss change nothing, and without any there is no step") {
@@ -156,12 +163,12 @@ TEST_CASE("tokens without a loss change nothing, and without any there is no ste
     if (s.sample == 1) s.mask.assign(s.response.size(), 0);
   auto left = samples;
   std::erase_if(left, [](const Sample& s) { return s.sample == 1; });
-  with.trainer().update(samples);
-  without.trainer().update(left);
+  with.update(samples);
+  without.update(left);
   CHECK(distance(with.gradient(), without.gradient()) < 1e-5);
   for (Sample& s : samples) s.mask.assign(s.response.size(), 0);
   const auto before = with.weights();
-  const CriticReport none = with.trainer(2, 1).update(samples);
+  const CriticReport none = with.update(samples, 2, 1);
   CHECK(none.steps == 0);
   CHECK(none.empty == 2);
   CHECK(std::isfinite(none.loss));
@@ -178,10 +185,10 @@ TEST_CASE("a gradient that is not finite stops the run and names the critic, or 
     for (Sample& s : samples) s.returns.front() = std::numeric_limits<float>::infinity();
     const auto before = critic.weights();
     if (what == AdamWOptions::OnNonFinite::kStop)
-      CHECK_THROWS_MATCHES(critic.trainer().update(samples), Error,
+      CHECK_THROWS_MATCHES(critic.update(samples), Error,
                            MessageMatches(ContainsSubstring("the gradient of 'critic: ")));
     else
-      CHECK(critic.trainer().update(samples).skipped == 1);
+      CHECK(critic.update(samples).skipped == 1);
     CHECK(critic.weights() == before);
   }
 }

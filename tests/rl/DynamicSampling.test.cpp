@@ -8,11 +8,11 @@ using namespace taper;
 namespace {
 
 // Groups of two samples with these scores, by ordinal.
-std::vector<Sample> groups(const std::vector<std::pair<float, float>>& scores) {
-  std::vector<Sample> samples;
+std::vector<SampleSummary> groups(const std::vector<std::pair<float, float>>& scores) {
+  std::vector<SampleSummary> samples;
   for (std::size_t g = 0; g < scores.size(); ++g)
     for (const int k : {0, 1}) {
-      Sample s;
+      SampleSummary s;
       s.ordinal = static_cast<std::int64_t>(g);
       s.sample = k;
       s.score = s.unshaped_score = k == 0 ? scores[g].first : scores[g].second;
@@ -21,10 +21,15 @@ std::vector<Sample> groups(const std::vector<std::pair<float, float>>& scores) {
   return samples;
 }
 
-std::vector<std::int64_t> ordinals(const std::vector<Sample>& samples) {
+// Of the groups that are taken, which must be whole.
+std::vector<std::int64_t> ordinals(const std::vector<SampleSummary>& samples,
+                                   const GroupSelection& selection) {
+  REQUIRE(selection.taken.size() == samples.size());
   std::vector<std::int64_t> list;
-  for (const Sample& s : samples)
-    if (s.sample == 0) list.push_back(s.ordinal);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i].sample == 0 && selection.taken[i]) list.push_back(samples[i].ordinal);
+    CHECK(selection.taken[i] == selection.taken[i - samples[i].sample]);
+  }
   return list;
 }
 
@@ -34,16 +39,16 @@ TEST_CASE("groups whose scores differ are kept in their order, and the surplus i
   const auto all = groups({{1, 1}, {0, 1}, {0, 0}, {1, 0}, {0, 1}});
   CHECK(count_teaching_groups(all) == 3);
   const GroupSelection two = select_groups(all, 2);
-  CHECK(ordinals(two.samples) == std::vector<std::int64_t>{1, 3});
-  CHECK(two.samples.size() == 4);
+  CHECK(ordinals(all, two) == std::vector<std::int64_t>{1, 3});
   CHECK(two.counts.surplus == 1);
   CHECK(two.counts.dropped == 2);
   CHECK(two.counts.filled == 0);
 }
 
 TEST_CASE("too few groups are filled up with the first of the others, by ordinal") {
-  const GroupSelection four = select_groups(groups({{1, 1}, {0, 1}, {0, 0}, {1, 0}, {1, 1}}), 4);
-  CHECK(ordinals(four.samples) == std::vector<std::int64_t>{0, 1, 2, 3});
+  const auto all = groups({{1, 1}, {0, 1}, {0, 0}, {1, 0}, {1, 1}});
+  const GroupSelection four = select_groups(all, 4);
+  CHECK(ordinals(all, four) == std::vector<std::int64_t>{0, 1, 2, 3});
   CHECK(four.counts.filled == 2);
   CHECK(four.counts.dropped == 1);
   CHECK(four.counts.surplus == 0);
@@ -53,14 +58,14 @@ TEST_CASE("a group of one passes, nothing gives nothing") {
   auto one = groups({{1, 1}});
   one.pop_back();
   CHECK(count_teaching_groups(one) == 1);
-  CHECK(select_groups({}, 3).samples.empty());
+  CHECK(select_groups({}, 3).taken.empty());
 }
 
 TEST_CASE("groups whose scores differ by shaping alone do not teach") {
   auto all = groups({{1, 1}, {0, 1}, {0, 0}});
-  for (Sample& s : all) s.score -= s.sample == 0 ? 0.25f : 0.0f;  // of the length, say
+  for (SampleSummary& s : all) s.score -= s.sample == 0 ? 0.25f : 0.0f;  // of the length, say
   CHECK(count_teaching_groups(all) == 1);
-  CHECK(ordinals(select_groups(all, 1).samples) == std::vector<std::int64_t>{1});
-  for (Sample& s : all) s.score = 0.0f;  // shaping can also hide a difference
+  CHECK(ordinals(all, select_groups(all, 1)) == std::vector<std::int64_t>{1});
+  for (SampleSummary& s : all) s.score = 0.0f;  // shaping can also hide a difference
   CHECK(count_teaching_groups(all) == 1);
 }

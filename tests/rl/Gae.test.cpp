@@ -25,7 +25,8 @@ TEST_CASE("advantages and returns are those of PyTorch, whatever discounts, mask
   const Json& cases = golden_rl()["gae"];
   REQUIRE(cases.size() == 36);
   for (const Json& c : cases) {
-    auto samples = golden_samples(c["batch"], c["loss_tokens"]);
+    SampleSet set(golden_samples(c["batch"], c["loss_tokens"]));
+    const std::vector<Sample>& samples = set.here();
     AdvantageOptions options;
     options.estimator = AdvantageEstimator::kGae;
     options.gamma = c["gamma"].get<double>();
@@ -40,13 +41,13 @@ TEST_CASE("advantages and returns are those of PyTorch, whatever discounts, mask
     }
     std::vector<std::vector<double>> rewards;
     for (const Sample& s : samples) rewards.push_back(token_rewards(s, kl, kl.coef));
-    set_advantages(samples, rewards, options);
+    set_advantages(set, rewards, options);
     for (std::size_t i = 0; i < samples.size(); ++i) {
       INFO(c["batch"] << " gamma " << c["gamma"] << " lambda " << c["lambda"] << " sample " << i);
       check_lists(samples[i].advantages, c["values"][i]);
       check_lists(samples[i].returns, c["returns"][i]);
     }
-    CHECK(explained_variance(samples) == near(c["explained_variance"].get<double>()));
+    CHECK(explained_variance(set) == near(c["explained_variance"].get<double>()));
   }
 }
 
@@ -70,15 +71,16 @@ TEST_CASE("a response of one token has its reward less its value, none has nothi
 
 TEST_CASE("where no token carries a loss, advantages stay finite") {
   for (const char* batch : {"odd", "ragged"}) {
-    auto samples = golden_samples(batch, false);
+    SampleSet set(golden_samples(batch, false));
+    std::vector<Sample>& samples = set.here();
     std::vector<std::vector<double>> rewards;
     for (Sample& s : samples) {
       s.mask.assign(s.response.size(), 0);
       rewards.push_back(token_rewards(s, {}, 0.0));
     }
-    set_advantages(samples, rewards, {AdvantageEstimator::kGae});
+    set_advantages(set, rewards, {AdvantageEstimator::kGae});
     for (const Sample& s : samples)
       for (const float a : s.advantages) CHECK(std::isfinite(a));
-    CHECK(explained_variance(samples) == 0.0);
+    CHECK(explained_variance(set) == 0.0);
   }
 }

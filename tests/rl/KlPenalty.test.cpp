@@ -38,7 +38,7 @@ TEST_CASE("the score is the reward of the last token, and the KL is taken from e
   CHECK(token_rewards(s, kl, 0.5) == std::vector<double>{0.0, 0.0, 2.0});
   kl.place = KlPlace::kReward;
   CHECK(token_rewards(s, kl, 0.5) == std::vector<double>{-0.25, 0.5, 2.0});
-  CHECK(mean_kl({s, Sample()}, KlEstimator::kK1) == Approx(-0.5 / 3));
+  CHECK(mean_kl(SampleSet({s, Sample()}), KlEstimator::kK1) == Approx(-0.5 / 3));
   CHECK(token_rewards(Sample(), kl, 0.5).empty());
 }
 

@@ -11,6 +11,7 @@
 #include "comm/Collectives.hpp"
 #include "model/GoldenModel.hpp"
 #include "rl/UpdateLoop.hpp"
+#include "support/AllSamples.hpp"
 
 namespace taper::test {
 
@@ -29,6 +30,7 @@ class LearningModel {
  public:
   explicit LearningModel(const LearningModelOptions& o)
       : dp_(o.dp),
+        tp_(o.tp),
         pass_options_(pass_options(o.max_rows)),
         model_(golden_dir("llama_b"), o.tp, WeightType::kF32, pass_options_, 512, o.score_seed),
         arena_(plan(o.owner)),
@@ -71,6 +73,11 @@ class LearningModel {
     return samples;
   }
 
+  // Samples that all ranks have, over the ranks of this model: it is parallel over one group.
+  SampleSet spread(const std::vector<Sample>& samples) const {
+    return test::spread(dp_.size() > 1 ? dp_ : tp_, samples);
+  }
+
   // Of the last update, by the exponential average of AdamW's first step.
   std::vector<float> gradient() { return gather(adamw_.first_moment()); }
   const std::vector<float>& weights() const { return model_.values; }
@@ -100,6 +107,7 @@ class LearningModel {
   }
 
   const Group& dp_;
+  const Group& tp_;
   TrainPassOptions pass_options_;
   LoadedModel model_;
   Arena arena_;

@@ -19,8 +19,8 @@ TEST_CASE("figures of values are of the tokens that carry a loss") {
   b.advantages = {-3.0f};
   masked = a;
   masked.mask = {0, 0, 0};
-  CHECK(value_metrics({masked}).empty());
-  const auto list = value_metrics({a, masked, b});
+  CHECK(value_metrics(SampleSet({masked})).empty());
+  const auto list = value_metrics(SampleSet({a, masked, b}));
   const std::map<std::string, double> values(list.begin(), list.end());
   CHECK(values.at("critic/values/mean") == 1.0);
   CHECK(values.at("critic/values/max") == 4.0);

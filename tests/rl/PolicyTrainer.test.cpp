@@ -68,15 +68,18 @@ class Policy : public LearningModel {
   }
 
   UpdateReport update(const std::vector<Sample>& samples, int mini_batches = 1, int epochs = 1) {
-    return trainer(mini_batches, epochs).update(samples);
+    SampleSet set = spread(samples);
+    return trainer(mini_batches, epochs).update(set);
   }
   void set_loss(const PolicyLossOptions& loss) { loss_ = loss; }
   UpdateReport update(const std::vector<Sample>& samples, const PolicyLossOptions& loss) {
     set_loss(loss);
     return update(samples);
   }
-  std::vector<int> trained_here(const std::vector<Sample>& samples) {
-    return trainer(2, 1).trained_here(samples);
+  SampleSet brought(const std::vector<Sample>& samples) {
+    SampleSet set = spread(samples);
+    trainer(2, 1).bring(set);
+    return set;
   }
 
  private:
@@ -266,7 +269,7 @@ TEST_CASE("every sample is trained by one replica") {
   Policy policy(world, self, 128);
   const auto samples = policy.rollout();
   std::vector<std::int64_t> times(samples.size(), 0);
-  for (const int i : policy.trained_here(samples)) ++times[i];
+  for (const int row : policy.brought(samples).rows()) ++times[row];
   all_reduce_sum(world, times);
   for (const auto n : times) CHECK(n == 1);
 }

@@ -49,10 +49,11 @@ TEST_CASE("importance weights, rejected tokens and their metrics are those of Py
   REQUIRE(cases.size() == 30);
   for (const Json& c : cases) {
     INFO(c["batch"] << " " << c["weights"] << " " << c["rejection"]);
-    auto samples = golden_samples(c["batch"], c["mask_truncated"].get<bool>());
+    SampleSet set(golden_samples(c["batch"], c["mask_truncated"].get<bool>()));
+    const std::vector<Sample>& samples = set.here();
     const RolloutCorrectionOptions options = options_of(c);
     CHECK(options.problems().empty());
-    check_metrics(correct_rollout(samples, options), c["metrics"]);
+    check_metrics(correct_rollout(set, options), c["metrics"]);
     for (std::size_t i = 0; i < samples.size(); ++i)
       for (std::size_t t = 0; t < samples[i].response.size(); ++t) {
         CHECK(samples[i].carries_loss(t) == (c["mask"][i][t].get<double>() == 1.0));
@@ -64,13 +65,14 @@ TEST_CASE("importance weights, rejected tokens and their metrics are those of Py
 }
 
 TEST_CASE("without truncated sampling all weights are one, and nothing is rejected") {
-  auto samples = golden_samples("ragged", false);
+  SampleSet set(golden_samples("ragged", false));
+  std::vector<Sample>& samples = set.here();
   for (Sample& s : samples) s.kept_mass.assign(s.response.size(), 1.0f);
   RolloutCorrectionOptions options;
   options.weights = ImportanceLevel::kSequence;
   options.rejection = RejectionLevel::kToken;
   options.normalize = true;
-  const MismatchReport report = correct_rollout(samples, options);
+  const MismatchReport report = correct_rollout(set, options);
   for (const Sample& s : samples) {
     CHECK(s.correction == std::vector<float>(s.response.size(), 1.0f));
     CHECK(s.loss_tokens() == std::ssize(s.response));
@@ -84,16 +86,17 @@ TEST_CASE("without truncated sampling all weights are one, and nothing is reject
 TEST_CASE("samples that carry no loss, or have no response, are passed over") {
   auto samples = golden_samples("odd", false);
   for (Sample& s : samples) s.mask.assign(s.response.size(), 0);
-  samples.emplace_back();
+  samples.emplace_back().ordinal = 1000;
+  SampleSet set(samples);
   RolloutCorrectionOptions options;
   options.weights = ImportanceLevel::kSequence;
   options.rejection = RejectionLevel::kGeometric;
   options.normalize = true;
-  const MismatchReport report = correct_rollout(samples, options);
+  const MismatchReport report = correct_rollout(set, options);
   CHECK(report.kl == 0.0);
   CHECK(report.weight_min == 1.0);
   CHECK(std::isfinite(report.effective_sample_size));
-  for (const Sample& s : samples) CHECK(s.loss_tokens() == 0);
+  for (const Sample& s : set.here()) CHECK(s.loss_tokens() == 0);
 }
 
 TEST_CASE("bands without one, and normalization without weights, are refused") {

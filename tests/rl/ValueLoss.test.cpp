@@ -50,9 +50,9 @@ TEST_CASE(
 }
 
 TEST_CASE("values that are the returns explain all of their variance, a constant none") {
-  auto samples = golden_samples("ragged", false);
-  for (Sample& s : samples) s.returns = s.values;
-  CHECK(explained_variance(samples) == 1.0);
-  for (Sample& s : samples) s.values.assign(s.values.size(), 0.3f);
-  CHECK(std::abs(explained_variance(samples)) < 1e-4);
+  SampleSet set(golden_samples("ragged", false));
+  for (Sample& s : set.here()) s.returns = s.values;
+  CHECK(explained_variance(set) == 1.0);
+  for (Sample& s : set.here()) s.values.assign(s.values.size(), 0.3f);
+  CHECK(std::abs(explained_variance(set)) < 1e-4);
 }

@@ -107,9 +107,9 @@ TEST_CASE("the account of a generation in run.h5") {
 }
 
 TEST_CASE("what the planner learns from") {
-  std::vector<Sample> samples(2);
-  samples[1].prompt.resize(3);
-  samples[1].response.resize(5);
+  std::vector<SampleSummary> samples(2);
+  samples[1].prompt_tokens = 3;
+  samples[1].response_tokens = 5;
   samples[1].finish = FinishReason::kAbort;
   const auto outcomes = outcomes_of(samples);
   REQUIRE(outcomes.size() == 2);

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/SampleSet.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/Bytes.hpp"
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+
+namespace taper {
+namespace {
+
+// Most bytes that a rank sends in one round of an exchange, unless one sample has more.
+constexpr std::size_t kRoundBytes = std::size_t{16} << 20;
+
+SampleSummary summary_of(const Sample& s, int holder) {
+  return {s.ordinal,
+          s.sample,
+          holder,
+          static_cast<int>(s.prompt.size()),
+          static_cast<int>(s.response.size()),
+          static_cast<int>(s.loss_tokens()),
+          s.finish,
+          s.dropped,
+          s.score,
+          s.unshaped_score,
+          s.reward,
+          s.rewards};
+}
+
+// Calls visit(field) for all fields of a summary, and of a sample: what is written and read.
+template <class S, class Visit>
+void for_each_field(S& s, const Visit& visit) requires(
+    std::is_same_v<std::remove_const_t<S>, SampleSummary>) {
+  visit(s.ordinal), visit(s.sample), visit(s.holder);
+  visit(s.prompt_tokens), visit(s.response_tokens), visit(s.loss_tokens);
+  visit(s.finish), visit(s.dropped);
+  visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
+}
+template <class S, class Visit>
+void for_each_field(S& s,
+                    const Visit& visit) requires(std::is_same_v<std::remove_const_t<S>, Sample>) {
+  visit(s.ordinal), visit(s.sample), visit(s.finish), visit(s.dropped);
+  visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
+  visit(s.prompt), visit(s.response), visit(s.log_probs), visit(s.kept_mass);
+  visit(s.ref_log_probs), visit(s.spans), visit(s.advantages), visit(s.values);
+  visit(s.returns), visit(s.mask), visit(s.correction);
+}
+
+template <class S>
+void pack(std::string& bytes, const S& s) {
+  ByteWriter out(bytes);
+  for_each_field(s, [&](const auto& field) {
+    if constexpr (requires { field.data(); })
+      out.list(field);
+    else
+      out.value(field);
+  });
+}
+
+template <class S>
+S unpack(ByteReader& in) {
+  S s;
+  for_each_field(s, [&](auto& field) {
+    if constexpr (requires { field.data(); })
+      in.list(field);
+    else
+      in.value(field);
+  });
+  return s;
+}
+
+template <class S>
+bool comes_first(const S& a, const S& b) {
+  return std::tie(a.ordinal, a.sample) < std::tie(b.ordinal, b.sample);
+}
+
+std::vector<std::int64_t> sizes_of(const std::vector<std::string>& texts) {
+  std::vector<std::int64_t> sizes;
+  for (const std::string& text : texts) sizes.push_back(std::ssize(text));
+  return sizes;
+}
+
+}  // namespace
+
+std::size_t group_end(const std::vector<SampleSummary>& samples, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < samples.size() && samples[end].ordinal == samples[begin].ordinal) ++end;
+  return end;
+}
+
+SampleSet::SampleSet(std::vector<Sample> samples) : here_(std::move(samples)) {
+  std::sort(here_.begin(), here_.end(), comes_first<Sample>);
+  summarize();
+}
+
+SampleSet::SampleSet(const Group& group, std::vector<Sample> mine)
+    : group_(&group), here_(std::move(mine)) {
+  std::sort(here_.begin(), here_.end(), comes_first<Sample>);
+  summarize();
+}
+
+// Here are samples of this rank alone, or, once there are rows, of others as well.
+void SampleSet::summarize() {
+  std::string bytes;
+  for (std::size_t k = 0; k < here_.size(); ++k)
+    if (rows_.empty() || speaks_for(k)) pack(bytes, summary_of(here_[k], rank()));
+  std::string every = bytes;
+  if (group_ != nullptr) {
+    std::vector<std::int64_t> counts(group_->size());
+    all_gather(*group_, counts, std::vector<std::int64_t>{std::ssize(bytes)});
+    every.resize(static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), 0LL)));
+    all_gather_v(*group_, every, bytes, counts);
+  }
+  all_.clear();
+  for (ByteReader in(every); !in.done();) all_.push_back(unpack<SampleSummary>(in));
+  std::sort(all_.begin(), all_.end(), comes_first<SampleSummary>);
+  set_rows();
+}
+
+void SampleSet::set_rows() {
+  rows_.clear();
+  for (const Sample& s : here_) {
+    const auto row =
+        std::lower_bound(all_.begin(), all_.end(), s, [](const SampleSummary& a, const Sample& b) {
+          return std::tie(a.ordinal, a.sample) < std::tie(b.ordinal, b.sample);
+        });
+    rows_.push_back(static_cast<int>(row - all_.begin()));
+  }
+}
+
+void SampleSet::move_to(const RankGrid& grid, const std::vector<int>& replica) {
+  TAPER_EXPECT(std::ssize(replica) == size());
+  TAPER_EXPECT(grid.ranks() == ranks());
+  if (group_ == nullptr || (grid == grid_ && replica == replica_)) return;
+  std::vector<std::vector<int>> targets(here_.size());
+  for (std::size_t k = 0; k < here_.size(); ++k) {
+    if (!speaks_for(k)) continue;
+    targets[k].resize(static_cast<std::size_t>(grid.tp));
+    std::iota(targets[k].begin(), targets[k].end(), replica[rows_[k]] * grid.tp);
+  }
+  exchange(targets);
+  for (std::size_t row = 0; row < all_.size(); ++row) all_[row].holder = replica[row] * grid.tp;
+  set_rows();
+  grid_ = grid;
+  replica_ = replica;
+}
+
+// Sends here()[k] to the ranks targets[k], in rounds of bounded size, and keeps what comes.
+void SampleSet::exchange(const std::vector<std::vector<int>>& targets) {
+  const std::size_t ranks = static_cast<std::size_t>(group_->size());
+  std::vector<Sample> come;
+  std::size_t next = 0;
+  for (std::vector<std::int32_t> left{1}; left.front() != 0;) {
+    std::vector<std::string> out(ranks);
+    std::size_t bytes = 0;
+    for (; next < here_.size() && bytes < kRoundBytes; ++next) {
+      for (const int rank : targets[next]) {
+        const std::size_t before = out[rank].size();
+        pack(out[rank], here_[next]);
+        bytes += out[rank].size() - before;
+      }
+      here_[next] = Sample();
+    }
+    const std::vector<std::int64_t> out_sizes = sizes_of(out);
+    std::vector<std::int64_t> in_sizes(ranks);
+    const std::vector<std::int64_t> ones(ranks, 1);
+    all_to_all_v(*group_, in_sizes, ones, out_sizes, ones);
+    std::string sent, received;
+    for (std::string& part : out) sent += std::exchange(part, {});
+    received.resize(
+        static_cast<std::size_t>(std::accumulate(in_sizes.begin(), in_sizes.end(), 0LL)));
+    all_to_all_v(*group_, received, in_sizes, sent, out_sizes);
+    for (ByteReader in(received); !in.done();) come.push_back(unpack<Sample>(in));
+    left.front() = next < here_.size() ? 1 : 0;
+    all_reduce_max(*group_, left);
+  }
+  std::sort(come.begin(), come.end(), comes_first<Sample>);
+  here_ = std::move(come);
+}
+
+std::vector<double> SampleSet::gather(
+    int width, const std::function<void(std::size_t k, std::span<double> out)>& figures_of) const {
+  const auto columns = static_cast<std::size_t>(width);
+  std::vector<double> mine;
+  for (std::size_t k = 0; k < here_.size(); ++k) {
+    if (!speaks_for(k)) continue;
+    mine.resize(mine.size() + columns);
+    figures_of(k, std::span(mine).last(columns));
+  }
+  if (group_ == nullptr) return mine;
+  std::vector<std::int64_t> counts(group_->size(), 0);
+  for (const SampleSummary& s : all_) counts[s.holder] += width;
+  std::vector<double> by_rank(all_.size() * columns), figures(by_rank.size());
+  all_gather_v(*group_, by_rank, mine, counts);
+  std::vector<std::int64_t> next(counts.size(), 0);
+  std::exclusive_scan(counts.begin(), counts.end(), next.begin(), std::int64_t{0});
+  for (std::size_t row = 0; row < all_.size(); ++row) {
+    std::int64_t& from = next[all_[row].holder];
+    std::copy_n(by_rank.begin() + from, width,
+                figures.begin() + static_cast<std::ptrdiff_t>(row * columns));
+    from += width;
+  }
+  return figures;
+}
+
+SampleSet SampleSet::extract(const std::vector<bool>& marked) {
+  TAPER_EXPECT(std::ssize(marked) == size());
+  SampleSet taken;
+  taken.group_ = group_;
+  std::vector<Sample> stay;
+  for (std::size_t k = 0; k < here_.size(); ++k)
+    (marked[rows_[k]] ? taken.here_ : stay).push_back(std::move(here_[k]));
+  here_ = std::move(stay);
+  std::vector<SampleSummary> rest;
+  for (std::size_t row = 0; row < all_.size(); ++row)
+    (marked[row] ? taken.all_ : rest).push_back(std::move(all_[row]));
+  all_ = std::move(rest);
+  replica_.clear();
+  set_rows();
+  taken.set_rows();
+  return taken;
+}
+
+void SampleSet::append(SampleSet&& more) {
+  if (empty()) group_ = more.group_;
+  TAPER_EXPECT(group_ == more.group_);
+  TAPER_EXPECT(empty() || more.empty() || comes_first(all_.back(), more.all_.front()));
+  std::move(more.all_.begin(), more.all_.end(), std::back_inserter(all_));
+  std::move(more.here_.begin(), more.here_.end(), std::back_inserter(here_));
+  replica_.clear();
+  set_rows();
+}
+
+double sum_over_tokens(const SampleSet& samples,
+                       const std::function<double(std::size_t k, std::size_t t)>& term) {
+  const auto sums = samples.gather(1, [&](std::size_t k, std::span<double> sum) {
+    const Sample& s = samples.here()[k];
+    for (std::size_t t = 0; t < s.response.size(); ++t)
+      if (s.carries_loss(t)) sum[0] += term(k, t);
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+}  // namespace taper

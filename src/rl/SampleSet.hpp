@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The samples of an iteration, spread over the ranks: none of them ever holds all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "comm/Group.hpp"
+#include "rl/Sample.hpp"
+#include "shard/RankGrid.hpp"
+
+namespace taper {
+
+// What all ranks know of a sample: about a hundred bytes, whatever its length.
+struct SampleSummary {
+  std::int64_t ordinal = 0;
+  int sample = 0;
+  int holder = 0;  // rank of the group, the first of those that hold it
+  int prompt_tokens = 0, response_tokens = 0, loss_tokens = 0;
+  FinishReason finish = FinishReason::kEos;
+  bool dropped = false;
+  float score = 0.0f, unshaped_score = 0.0f, reward = 0.0f;
+  std::vector<float> rewards;  // by component
+
+  int length() const { return prompt_tokens + response_tokens; }
+};
+
+// Where the group ends that begins at `begin`: samples of a group stand together.
+std::size_t group_end(const std::vector<SampleSummary>& samples, std::size_t begin);
+
+// Samples of all ranks of a group, in the order of (ordinal, sample). Each rank holds some of them
+// whole, the ranks of a replica the same ones; of all others it knows the summary. Rows are indices
+// into all().
+class SampleSet {
+ public:
+  // Of this process alone.
+  explicit SampleSet(std::vector<Sample> samples = {});
+  // `mine` are those of this rank, which no other rank brings. The group must outlive the set.
+  // Collective over `group`.
+  SampleSet(const Group& group, std::vector<Sample> mine);
+
+  // The same on all ranks.
+  const std::vector<SampleSummary>& all() const { return all_; }
+  std::int64_t size() const { return std::ssize(all_); }
+  bool empty() const { return all_.empty(); }
+  // Ranks of the group.
+  int ranks() const { return group_ == nullptr ? 1 : group_->size(); }
+
+  // Those that this rank holds, ascending, and their rows. What is changed here must be changed
+  // alike on all ranks that hold the sample.
+  std::vector<Sample>& here() { return here_; }
+  const std::vector<Sample>& here() const { return here_; }
+  const std::vector<int>& rows() const { return rows_; }
+  // Whether this rank speaks for here()[k]: of the ranks that hold a sample one does.
+  bool speaks_for(std::size_t k) const { return all_[rows_[k]].holder == rank(); }
+
+  // Makes the summaries anew, of samples that have changed. Collective over the group.
+  void summarize();
+
+  // Brings each sample whole to all ranks of replica[row], and only there: replicas are those of
+  // the grid. Collective over the group.
+  void move_to(const RankGrid& grid, const std::vector<int>& replica);
+
+  // `width` figures of each sample, (rows, width) by rows, the same on all ranks: what is summed up
+  // from them in the order of rows has the same bits whoever holds the samples. figures_of(k, out)
+  // sets those of here()[k]. Collective over the group.
+  std::vector<double> gather(
+      int width, const std::function<void(std::size_t k, std::span<double> out)>&) const;
+
+  // Takes out the samples whose rows are marked, the same on all ranks.
+  SampleSet extract(const std::vector<bool>& marked);
+  // Adds samples of the same group, all of which come behind these.
+  void append(SampleSet&& more);
+
+ private:
+  int rank() const { return group_ == nullptr ? 0 : group_->rank(); }
+  void exchange(const std::vector<std::vector<int>>& targets);
+  void set_rows();
+
+  const Group* group_ = nullptr;  // null: this process alone
+  std::vector<SampleSummary> all_;
+  std::vector<Sample> here_;
+  std::vector<int> rows_;
+  // Where the samples are since move_to(); no replicas: where they were made.
+  RankGrid grid_;
+  std::vector<int> replica_;
+};
+
+// The sum of term(k, t) over the tokens t of samples.here()[k] that carry a loss, on all ranks: by
+// sample, then over samples in their order. Collective over the ranks of the samples.
+double sum_over_tokens(const SampleSet& samples,
+                       const std::function<double(std::size_t k, std::size_t t)>& term);
+
+}  // namespace taper
