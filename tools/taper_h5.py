@@ -26,7 +26,14 @@ except ModuleNotFoundError as missing:
         name=missing.name,
     ) from missing
 
-FORMAT_VERSIONS = {"taper-run": 1, "taper-rollouts": 1, "taper-profile": 2}
+FORMAT_VERSIONS = {"taper-run": 2, "taper-rollouts": 1, "taper-profile": 2}
+OLDEST_VERSIONS = {**FORMAT_VERSIONS, "taper-run": 1}
+# Columns of records whose values are layouts: codes in run files of version 1.
+LAYOUT_COLUMNS = {
+    "layout_consultations": ("layout", "plan_layout"),
+    "layout_prices": ("layout",),
+    "layout_switches": ("from", "to"),
+}
 FINISH_NAMES = ("eos", "stop", "length", "abort")  # by code of Rollouts.finish
 
 
@@ -62,7 +69,7 @@ class Run:
     )  # (rows, samples) tokens, -1: none
     records: dict[str, dict[str, np.ndarray]] = field(
         default_factory=dict
-    )  # table -> column (or "step") -> (rows); layouts are codes: taper_results.layout_name
+    )  # table -> column (or "step") -> (rows) i64, f64 or str: layouts are "2x1", "2+1+1"
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,7 @@ def read_run(path: str | Path) -> Run:
             length_steps=lengths.pop("step"),
             lengths=lengths.get("response_length", np.empty((0, 0), np.int32)),
             records={
-                name: _read_table(file, name, ())
+                name: _read_records(file, name, facts.get("machine/ranks", ""))
                 for name, item in file.items()
                 if isinstance(item, h5py.Group) and _text(item.attrs.get("kind", "")) == "records"
             },
@@ -269,10 +276,10 @@ def _open(path: Path, kind: str) -> Iterator[h5py.File]:
                     f"{path} is not a {kind} file (its format attribute is {found or 'missing'})"
                 )
             version = int(file.attrs.get("format_version", 0))
-            if version != FORMAT_VERSIONS[kind]:
-                raise ReadError(
-                    f"{path} has format version {version} (these tools read {FORMAT_VERSIONS[kind]})"
-                )
+            oldest, newest = OLDEST_VERSIONS[kind], FORMAT_VERSIONS[kind]
+            if not oldest <= version <= newest:
+                known = str(newest) if oldest == newest else f"{oldest} to {newest}"
+                raise ReadError(f"{path} has format version {version} (these tools read {known})")
             yield file
     except KeyError as error:
         raise ReadError(
@@ -311,7 +318,7 @@ def _read_table(file: h5py.File, group: str, cell: tuple[int, ...]) -> dict[str,
     """
     if group not in file:
         return {"step": np.empty(0, np.int64)}
-    columns = {name: dataset[()] for name, dataset in _datasets(file[group]).items()}
+    columns = {name: _values(dataset) for name, dataset in _datasets(file[group]).items()}
     if "step" not in columns:
         raise ReadError(
             f"{file.filename}: /{group} has no step (the iteration of each row); damaged file?"
@@ -327,6 +334,40 @@ def _read_table(file: h5py.File, group: str, cell: tuple[int, ...]) -> dict[str,
                 f"{file.filename}: /{group}/{name} is {values.shape} ({wanted} expected); damaged file?"
             )
     return columns
+
+
+def _values(dataset: h5py.Dataset) -> np.ndarray:
+    """Numbers as they are, texts as an array of str."""
+    is_text = h5py.check_string_dtype(dataset.dtype) is not None
+    return np.asarray(dataset.asstr()[()], str) if is_text else dataset[()]
+
+
+def _read_records(file: h5py.File, table: str, ranks: str) -> dict[str, np.ndarray]:
+    """A table of records; layouts are texts, also where the file has codes."""
+    columns = _read_table(file, table, ())
+    for name in LAYOUT_COLUMNS.get(table, ()):
+        if name in columns and columns[name].dtype.kind == "f":
+            count = int(ranks) if ranks.isdigit() else 0
+            columns[name] = np.array([_layout_of(code, count) for code in columns[name]], str)
+    return columns
+
+
+def _layout_of(code: float, ranks: int) -> str:
+    """The text of a layout's code in run files of version 1, as of src/results/detail/OldRecords.cpp.
+
+    A code of many or large groups says only their number and the largest degree; ranks (of the run,
+    0: unknown) tell whether they are all alike.
+    """
+    if not np.isfinite(code) or code == 0:
+        return ""
+    if code > 0:
+        degrees = str(int(code))
+        alike = len(set(degrees)) == 1
+        return f"{degrees[0]}x{len(degrees)}" if alike else "+".join(degrees)
+    largest, count = divmod(int(-code), 1_000_000)
+    if largest == 1 or count == 1 or count * largest == ranks:
+        return f"{largest}x{count}"
+    return f"{count} groups of up to {largest}"
 
 
 def _read_units(file: h5py.File) -> dict[str, str]:

@@ -33,7 +33,7 @@ from taper_h5 import (
 
 import numpy as np
 from report.data import config_entries, directory_of, load_run, load_status, phase_table
-from report.layouts import SWITCHES, column, layout_name, ranks_of
+from report.layouts import SWITCHES, column, layouts_of
 
 if TYPE_CHECKING:
     import pandas
@@ -44,7 +44,6 @@ __all__ = [
     "Results",
     "Rollouts",
     "Sample",
-    "layout_name",
     "open_run",
     "read_profile",
 ]
@@ -201,28 +200,28 @@ class Results:
     def records(self, table: str) -> dict[str, np.ndarray]:
         """Columns of a table of records, "step" among them: "layout_consultations", ...
 
-        Layouts are codes there: layout_name(code, ranks) writes one as "1x2".
+        Layouts are texts there: "1x2" (degree 1, two replicas), "2+1+1".
         """
         return self.data.records.get(table, {"step": np.empty(0, np.int64)})
 
     def layout_events(self) -> list[LayoutEvent]:
         """Changes of layout in their order; empty in runs of one fixed layout."""
-        names = ("step", "at_s", "from", "to", "sequences", "time_s", "predicted_s", "saving_mean_s")
-        columns = [column(self.data, SWITCHES, name) for name in names]
+        names = ("step", "at_s", "sequences", "time_s", "predicted_s", "saving_mean_s")
+        columns = [layouts_of(self.data, SWITCHES, name) for name in ("from", "to")]
+        columns += [column(self.data, SWITCHES, name) for name in names]
         done = column(self.data, SWITCHES, "done") == 1
-        ranks = ranks_of(self.data)
         return [
             LayoutEvent(
                 int(step),
                 float(at),
-                layout_name(before, ranks),
-                layout_name(after, ranks),
+                str(before),
+                str(after),
                 int(np.nan_to_num(sequences)),
                 float(time),
                 float(predicted),
                 float(saving),
             )
-            for step, at, before, after, sequences, time, predicted, saving in zip(
+            for before, after, step, at, sequences, time, predicted, saving in zip(
                 *(values[done] for values in columns)
             )
         ]

@@ -47,20 +47,25 @@ std::string dataset_row(const DatasetRule& rule) {
   std::string kind = "dataset";
   if (rule.presence == Presence::kMaybe) kind += ", optional";
   if (rule.is_deflated) kind += ", deflated";
-  return row({code(rule.name), kind + order_text(rule.order), to_string(rule.type),
-              shape_text(rule.shape), rule.units.empty() ? "-" : rule.units,
-              rule.description + rule.more});
+  return row({code(rule.name), kind + order_text(rule.order),
+              rule.type ? to_string(*rule.type) : "as listed", shape_text(rule.shape),
+              rule.units.empty() ? "-" : rule.units, rule.description + rule.more});
 }
 
 std::string record_rows(const RecordTable& table) {
   std::string text = "\n" + code("/" + table.name) + ": " + table.meaning + ".\n\n" +
-                     row({"column", "unit", "meaning"}) + row({"---", "---", "---"});
-  for (const MetricMeaning& column : table.columns)
-    text += row({code(column.name), column.units, column.description});
+                     row({"column", "type", "unit", "meaning"}) + row({"---", "---", "---", "---"});
+  for (const ColumnRule& column : table.columns)
+    text += row({code(column.name), to_string(column.type), column.units, column.description});
   return text;
 }
 
 }  // namespace
+
+std::string versions_text(const FileSchema& schema) {
+  return (schema.oldest < schema.version ? std::to_string(schema.oldest) + " to " : "") +
+         std::to_string(schema.version);
+}
 
 bool fits_pattern(std::string_view pattern, std::string_view path) {
   const auto open = pattern.find('<');
@@ -103,11 +108,11 @@ const FileSchema* schema_of(std::string_view format) {
   return nullptr;
 }
 
-const MetricMeaning* meaning_of_record(std::string_view dataset) {
+const ColumnRule* column_rule(std::string_view dataset) {
   for (const RecordTable& table : layout_tables()) {
     const std::string group = "/" + table.name + "/";
     if (!dataset.starts_with(group)) continue;
-    for (const MetricMeaning& column : table.columns)
+    for (const ColumnRule& column : table.columns)
       if (fits_pattern(column.name, dataset.substr(group.size()))) return &column;
   }
   return nullptr;
@@ -128,9 +133,9 @@ void require_format(const Hdf5File& file, const FileSchema& schema, const std::s
                        << (format.empty() ? "it has no attribute format" : "it is " + format)
                        << "); is it the right one?");
   const auto version = file.int_attribute("/", "format_version");
-  TAPER_VALIDATE(version == schema.version, where << " has format version " << version
-                                                  << " (this program reads " << schema.version
-                                                  << "); " << advice);
+  TAPER_VALIDATE(version >= schema.oldest && version <= schema.version,
+                 where << " has format version " << version << " (this program reads "
+                       << versions_text(schema) << "); " << advice);
 }
 
 std::string to_markdown(const FileSchema& schema) {

@@ -5,6 +5,7 @@
 // (`taper inspect --schema`).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,7 @@ struct AttributeRule {
 
 struct DatasetRule {
   std::string name;  // "/metrics/<name>": <...> stands for one part of the path or more
-  StoredType type = StoredType::kF64;
+  std::optional<StoredType> type;  // empty: by the columns of RecordTable, any in other tables
   std::vector<std::string> shape;  // sizes by name, "samples", "samples + 1", or as numbers
   std::string units;               // the attribute; empty: the file's datasets have none
   std::string description;         // the attribute; for a pattern, what all have in common
@@ -52,16 +53,25 @@ struct DatasetRule {
   bool is_deflated = false;  // where it has elements
 };
 
-// A table of records in a run file: /<name>/step and these columns, f64 each.
+// A column of a table of records.
+struct ColumnRule {
+  std::string name;                    // "static_tp<N>_s" stands for any, and may be absent
+  StoredType type = StoredType::kF64;  // kI64, kF64 or kText
+  std::string units;
+  std::string description;
+};
+
+// A table of records in a run file: /<name>/step and these columns.
 struct RecordTable {
   std::string name;
-  std::string meaning;                 // of one record
-  std::vector<MetricMeaning> columns;  // "static_tp<N>_s" stands for any, and may be absent
+  std::string meaning;  // of one record
+  std::vector<ColumnRule> columns;
 };
 
 struct FileSchema {
   std::string format;  // attribute of the root
-  int version = 1;     // the same
+  int version = 1;     // the same, of what is written
+  int oldest = 1;      // version that can be read
   std::string file;    // as people call it: "run.h5"
   SizeScope scope = SizeScope::kFile;
   bool is_checksummed = true;  // arrays with elements have Fletcher-32
@@ -87,12 +97,14 @@ const FileSchema* schema_of(std::string_view format);
 // The layout_... tables of a run file.
 const std::vector<RecordTable>& layout_tables();
 // A column of a table of records, "/layout_switches/at_s"; null where it is not listed.
-const MetricMeaning* meaning_of_record(std::string_view dataset);
+const ColumnRule* column_rule(std::string_view dataset);
 
+// The versions that can be read: "2", "1 to 2".
+std::string versions_text(const FileSchema& schema);
 // Sets the attributes `format` and `format_version` of the root.
 void write_format(Hdf5File& file, const FileSchema& schema);
-// Throws Error that names the file where they are others, or absent. advice: what to do about
-// another version.
+// Throws Error that names the file where they are absent, of another format or of a version that
+// cannot be read. advice: what to do about another version.
 void require_format(const Hdf5File& file, const FileSchema& schema,
                     const std::string& advice = "use the program that wrote it");
 

@@ -99,9 +99,7 @@ const Table kAdaptive = {
     {"adaptive/consult_time_s", "s", "what these, and the choice of the first layout, cost rank 0"},
     {"adaptive/kv_bytes_moved", "byte", "keys and values sent between ranks"},
     {"adaptive/positions_recomputed", "1", "positions computed again instead of sent"},
-    {"adaptive/extra_bytes", "byte", "most memory beyond the plan that a change took on a rank"},
-    {"adaptive/first_layout", "1", "layout at the start: degrees of its groups as digits"},
-    {"adaptive/last_layout", "1", "layout at the end: degrees of its groups as digits"}};
+    {"adaptive/extra_bytes", "byte", "most memory beyond the plan that a change took on a rank"}};
 
 const Table kSft = {
     {"train/loss", "nat",

@@ -2,6 +2,7 @@
 #include "results/RunFile.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "base/Error.hpp"
@@ -12,6 +13,7 @@
 #include "io/AtomicFile.hpp"
 #include "results/FileSchema.hpp"
 #include "results/MetricTable.hpp"
+#include "results/detail/OldRecords.hpp"
 
 namespace taper {
 
@@ -24,6 +26,35 @@ std::string units_of(const std::string& dataset) {
   if (dataset.starts_with("/timing/") || dataset.ends_with("_s")) return "s";
   if (dataset.find("_bytes") != std::string::npos) return "byte";
   return "1";
+}
+
+RecordColumn read_column(const Hdf5File& file, const std::string& dataset) {
+  switch (file.type(dataset)) {
+    case StoredType::kText:
+      return file.read_strings(dataset);
+    case StoredType::kI64:
+      return file.read<std::int64_t>(dataset).values;
+    default:
+      return file.read<double>(dataset).values;
+  }
+}
+
+void write_column(Hdf5File& file, const std::string& dataset, const RecordColumn& column,
+                  DatasetOptions options) {
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&column)) {
+    options.compression = 1;  // all are as long as the longest, a layout of very many groups
+    file.write_strings(dataset, *texts, options);
+  } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&column)) {
+    file.write(dataset, *integers, options);
+  } else {
+    file.write(dataset, std::get<std::vector<double>>(column), options);
+  }
+}
+
+void require_values(const std::filesystem::path& path, const std::string& dataset,
+                    std::size_t values, std::size_t expected) {
+  TAPER_VALIDATE(values == expected, path_text(path) << ": " << dataset << " has " << values
+                                                     << " values (" << expected << " expected)");
 }
 
 std::vector<std::int64_t> read_steps(const Hdf5File& file, const std::string& group) {
@@ -88,32 +119,31 @@ void RunFile::add_lengths(std::int64_t iteration, std::span<const int> lengths) 
   lengths_.emplace_back(iteration, std::vector<std::int32_t>(lengths.begin(), lengths.end()));
 }
 
-void RunFile::add_record(const std::string& table, std::int64_t iteration,
-                         const MetricValues& values) {
+void RunFile::add_record(const std::string& table, std::int64_t iteration, const RecordRow& row) {
   TAPER_VALIDATE(table != "metrics" && table != "timing" && table != "rollout",
                  path_text(path_) << ": table " << table
                                   << " is taken (it is not one of records); use another name");
   TAPER_VALIDATE(
       table.find('/') == std::string::npos,
       path_text(path_) << ": table " << table << " is no usable name (no slashes expected)");
-  for (const auto& [name, value] : values) claim("/" + table, name);
-  auto& rows = records_.try_emplace(table, detail::StepTable::Repeat::kNewRow).first->second;
-  rows.begin_row(iteration, path_text(path_) + ": /" + table);
-  for (const auto& [name, value] : values) rows.set(name, value);
+  for (const auto& [name, value] : row) claim("/" + table, name);
+  records_[table].add(iteration, row, path_text(path_) + ": /" + table);
 }
 
 void RunFile::truncate_after(std::int64_t iteration) {
   metrics_.truncate_after(iteration);
   timing_.truncate_after(iteration);
-  for (auto& [name, table] : records_) table.truncate_after(iteration);
+  for (auto& [name, rows] : records_) rows.truncate_after(iteration);
   std::erase_if(lengths_, [&](const auto& row) { return row.first > iteration; });
 }
 
 // --- saving
 
 DatasetOptions RunFile::options_for(const std::string& dataset) const {
-  for (const MetricMeaning* listed : {meaning_of(dataset), meaning_of_record(dataset)})
-    if (listed != nullptr) return {.units = listed->units, .description = listed->description};
+  if (const MetricMeaning* metric = meaning_of(dataset))
+    return {.units = metric->units, .description = metric->description};
+  if (const ColumnRule* column = column_rule(dataset))
+    return {.units = column->units, .description = column->description};
   const auto known = meanings_.find(dataset);
   Meaning meaning = known != meanings_.end() ? known->second : Meaning{};
   if (meaning.units.empty()) meaning.units = units_of(dataset);
@@ -155,6 +185,18 @@ void RunFile::write_table(Hdf5File& file, const std::string& group,
   }
 }
 
+void RunFile::write_records(Hdf5File& file, const std::string& group,
+                            const RecordRows& rows) const {
+  if (rows.empty()) return;
+  write_steps(file, group, rows.steps());
+  for (const auto& [name, column] : rows.columns()) {
+    const std::string dataset = group + "/" + name;
+    write_column(file, dataset, column, options_for(dataset));
+    file.attach_scale(dataset, 0, group + "/step", "step");
+  }
+  file.set_attribute(group, "kind", kRecordsKind);
+}
+
 void RunFile::write_lengths(Hdf5File& file) const {
   if (lengths_.empty()) return;
   std::size_t samples = 0;
@@ -184,10 +226,7 @@ void RunFile::save() {
   write_table(file, "/timing", timing_);
   if (file.exists("/timing")) file.set_attribute("/timing", "columns", "min, mean, max over ranks");
   write_lengths(file);
-  for (const auto& [name, table] : records_) {
-    write_table(file, "/" + name, table);
-    if (!table.empty()) file.set_attribute("/" + name, "kind", kRecordsKind);
-  }
+  for (const auto& [name, rows] : records_) write_records(file, "/" + name, rows);
   AtomicFile target(path_);
   target.write(file.image());
   target.commit();
@@ -213,23 +252,47 @@ void RunFile::load_facts(const Hdf5File& file) {
     machine_[name] = file.string_attribute("/machine", name);
 }
 
-void RunFile::load_table(const Hdf5File& file, const std::string& group, detail::StepTable& table) {
-  if (!file.exists(group + "/step")) return;
-  const auto steps = read_steps(file, group);
-  std::map<std::string, std::vector<double>> columns;
+// Claims the columns of a table, and keeps what they mean. Returns their names.
+std::vector<std::string> RunFile::load_columns(const Hdf5File& file, const std::string& group) {
+  std::vector<std::string> names;
   for (const auto& dataset : file.datasets(group)) {
     const std::string name = dataset.substr(group.size() + 1);
     if (name == "step") continue;
     claim(group, name);
     describe(dataset, file.string_attribute(dataset, "units"),
              file.string_attribute(dataset, "description"));
+    names.push_back(name);
+  }
+  return names;
+}
+
+void RunFile::load_table(const Hdf5File& file, const std::string& group, detail::StepTable& table) {
+  if (!file.exists(group + "/step")) return;
+  const auto steps = read_steps(file, group);
+  std::map<std::string, std::vector<double>> columns;
+  for (const auto& name : load_columns(file, group)) {
+    const std::string dataset = group + "/" + name;
     auto values = file.read<double>(dataset).values;
-    TAPER_VALIDATE(values.size() == steps.size() * table.width(),
-                   path_text(path_) << ": " << dataset << " has " << values.size() << " values ("
-                                    << steps.size() << " iterations)");
+    require_values(path_, dataset, values.size(), steps.size() * table.width());
     columns[name] = std::move(values);
   }
   table.load(steps, std::move(columns));
+}
+
+void RunFile::load_records(const Hdf5File& file, const std::string& group, RecordRows& rows) {
+  if (!file.exists(group + "/step")) return;
+  const auto steps = read_steps(file, group);
+  const auto ranks = machine_.find("ranks");
+  const int known = ranks == machine_.end() ? 0 : std::atoi(ranks->second.c_str());
+  std::map<std::string, RecordColumn> columns;
+  for (const auto& name : load_columns(file, group)) {
+    const std::string dataset = group + "/" + name;
+    RecordColumn column = detail::upgraded(dataset, read_column(file, dataset), known);
+    require_values(path_, dataset, std::visit([](auto& v) { return v.size(); }, column),
+                   steps.size());
+    columns[name] = std::move(column);
+  }
+  rows.load(steps, std::move(columns));
 }
 
 void RunFile::load_lengths(const Hdf5File& file) {
@@ -257,9 +320,7 @@ RunFile RunFile::load(const std::filesystem::path& path) {
   run.load_lengths(file);
   for (const auto& name : file.names()) {
     if (!file.is_group(name) || !file.has_attribute(name, "kind")) continue;
-    run.load_table(
-        file, "/" + name,
-        run.records_.try_emplace(name, detail::StepTable::Repeat::kNewRow).first->second);
+    run.load_records(file, "/" + name, run.records_[name]);
   }
   return run;
 }
@@ -273,7 +334,7 @@ RunFile RunFile::rebuild_from(const std::filesystem::path& path,
   } catch (const Error& error) {
     TAPER_WARN("only the metrics are rebuilt: " << error.what());
   }
-  run.metrics_ = detail::StepTable(detail::StepTable::Repeat::kMerge);
+  run.metrics_ = detail::StepTable();
   std::erase_if(run.claimed_,
                 [](const std::string& dataset) { return dataset.starts_with("/metrics/"); });
   for (const auto& record : records) run.add_metrics(record.iteration, record.values);

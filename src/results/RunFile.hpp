@@ -11,7 +11,7 @@
 //                             /timing/step
 //   /rollout/response_length  (iterations, samples) i32, -1 where fewer samples; scale
 //                             /rollout/step
-//   /<table>/<column>         (records) f64, e.g. decisions of the planner; scale
+//   /<table>/<column>         (records) i64, f64 or text, e.g. decisions of the planner; scale
 //                             /<table>/step
 //
 // Slashes in names make nested groups.
@@ -30,6 +30,7 @@
 
 #include "io/Hdf5File.hpp"
 #include "results/MetricsLog.hpp"
+#include "results/RecordRows.hpp"
 #include "results/detail/StepTable.hpp"
 
 namespace taper {
@@ -44,11 +45,13 @@ struct PhaseTiming {
 
 class RunFile {
  public:
-  static constexpr int kFormatVersion = 1;
+  static constexpr int kFormatVersion = 2;
+  static constexpr int kOldestVersion = 1;  // that can be loaded
 
   // A new, empty run; nothing is written yet.
   explicit RunFile(std::filesystem::path path);
-  // What a file holds, to go on from there.
+  // What a file holds, to go on from there. Records of an older version are brought to the types of
+  // today, so that the next save writes all of them alike.
   static RunFile load(const std::filesystem::path& path);
   // The run file with its metrics taken from the log of record; all else from the file, where that
   // can still be read.
@@ -74,7 +77,7 @@ class RunFile {
     return lengths_;
   }
   // One more row of a table of records; an iteration may have any number of them.
-  void add_record(const std::string& table, std::int64_t iteration, const MetricValues& values);
+  void add_record(const std::string& table, std::int64_t iteration, const RecordRow& row);
 
   // Drops all rows beyond iteration, for a run resumed from there.
   void truncate_after(std::int64_t iteration);
@@ -95,11 +98,14 @@ class RunFile {
   DatasetOptions options_for(const std::string& dataset) const;
   void write_facts(Hdf5File& file) const;
   void write_table(Hdf5File& file, const std::string& group, const detail::StepTable& table) const;
+  void write_records(Hdf5File& file, const std::string& group, const RecordRows& rows) const;
   void write_lengths(Hdf5File& file) const;
   void write_steps(Hdf5File& file, const std::string& group,
                    const std::vector<std::int64_t>& steps) const;
-  void load_table(const Hdf5File& file, const std::string& group, detail::StepTable& table);
   void load_facts(const Hdf5File& file);
+  std::vector<std::string> load_columns(const Hdf5File& file, const std::string& group);
+  void load_table(const Hdf5File& file, const std::string& group, detail::StepTable& table);
+  void load_records(const Hdf5File& file, const std::string& group, RecordRows& rows);
   void load_lengths(const Hdf5File& file);
 
   std::filesystem::path path_;
@@ -107,9 +113,9 @@ class RunFile {
   std::string config_;
   std::map<std::string, std::string> machine_;
   std::map<std::string, Meaning> meanings_;
-  detail::StepTable metrics_{detail::StepTable::Repeat::kMerge};
-  detail::StepTable timing_{detail::StepTable::Repeat::kMerge, 3};
-  std::map<std::string, detail::StepTable> records_;
+  detail::StepTable metrics_;
+  detail::StepTable timing_{3};
+  std::map<std::string, RecordRows> records_;
   std::vector<std::pair<std::int64_t, std::vector<std::int32_t>>> lengths_;
   std::set<std::string> claimed_;                               // full paths of all datasets
   std::optional<std::chrono::steady_clock::time_point> saved_;  // the end of the last save

@@ -6,6 +6,7 @@
 #include <exception>
 #include <map>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "base/Error.hpp"
@@ -104,9 +105,9 @@ class SchemaChecker {
     }
     report_.format = format;
     report_.version = file.int_attribute("/", "format_version");
-    if (report_.version == schema_->version) return true;
+    if (report_.version >= schema_->oldest && report_.version <= schema_->version) return true;
     fault("format version " + std::to_string(report_.version) + " (this program knows " +
-          std::to_string(schema_->version) + "); validate it with the program that wrote it");
+          versions_text(*schema_) + "); validate it with the program that wrote it");
     return false;
   }
 
@@ -139,14 +140,22 @@ class SchemaChecker {
     }
     if (rule->name == "/metrics/<name>" && !is_listed(name))
       report_.notes.push_back(name_ + ": " + name + " is not in the table of metrics");
-    const StoredType type = file.type(name);
-    if (type != rule->type)
-      fault(name + " is " + to_string(type) + " (" + to_string(rule->type) + " expected)");
+    const StoredType type = file.type(name), expected = expected_type(name, *rule).value_or(type);
+    if (type != expected)
+      fault(name + " is " + to_string(type) + " (" + to_string(expected) + " expected)");
     check_sizes(name, file.dims(name), *rule);
     check_words(file, name, *rule);
     check_storage(file, name, *rule);
     file.require_readable(name);
-    if (type == rule->type) check_order(file, name, *rule);
+    if (type == expected) check_order(file, name, *rule);
+  }
+
+  // Nothing where any will do. Before version 2 all columns of records were f64.
+  std::optional<StoredType> expected_type(const std::string& name, const DatasetRule& rule) const {
+    if (rule.type) return rule.type;
+    if (report_.version < 2) return StoredType::kF64;
+    const ColumnRule* column = column_rule(name);
+    return column == nullptr ? std::nullopt : std::optional(column->type);
   }
 
   // Figures of named held-out sets describe themselves.
@@ -217,8 +226,8 @@ class SchemaChecker {
         rule.name.find('<') == std::string::npos || rule.units == "s" || name.ends_with("/step")
             ? rule.units
             : "";
-    for (const MetricMeaning* listed : {meaning_of(name), meaning_of_record(name)})
-      if (listed != nullptr) units = listed->units;
+    if (const MetricMeaning* metric = meaning_of(name)) units = metric->units;
+    if (const ColumnRule* column = column_rule(name)) units = column->units;
     if (!file.has_attribute(name, "units"))
       fault(name + " has no attribute units");
     else if (const std::string found = file.string_attribute(name, "units");
@@ -298,7 +307,7 @@ class SchemaChecker {
         fault("dataset " + group + "/step is missing (iteration of each row)");
     }
     for (const RecordTable& table : schema_->records)
-      for (const MetricMeaning& column : table.columns) {
+      for (const ColumnRule& column : table.columns) {
         const std::string group = "/" + table.name, dataset = group + "/" + column.name;
         const bool is_pattern = column.name.find('<') != std::string::npos;
         if (!is_pattern && has_below(names, group) &&

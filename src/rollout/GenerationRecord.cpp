@@ -18,13 +18,18 @@ double count(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-void add_range(MetricValues& row, const std::string& name, const PriceRange& range) {
+void add_range(RecordRow& row, const std::string& name, const PriceRange& range) {
   row.emplace_back(name + "_mean_s", seconds(range.mean));
   row.emplace_back(name + "_low_s", seconds(range.low));
   row.emplace_back(name + "_high_s", seconds(range.high));
 }
 
-MetricValues consultation_row(const ConsultationRecord& record) {
+RecordRow generation_row(const GenerationReport& report) {
+  return {{"first_layout", to_string(report.first_layout)},
+          {"last_layout", to_string(report.last_layout)}};
+}
+
+RecordRow consultation_row(const ConsultationRecord& record) {
   const Snapshot& s = record.snapshot;
   std::int64_t waiting = 0, context = 0, longest = 0;
   for (const ReplicaSnapshot& r : s.replicas) {
@@ -32,21 +37,21 @@ MetricValues consultation_row(const ConsultationRecord& record) {
     context += r.context;
     longest = std::max<std::int64_t>(longest, r.longest);
   }
-  MetricValues row{{"consultation", count(s.consultation)},
-                   {"elapsed_s", seconds(s.elapsed_ns)},
-                   {"epoch", count(s.epoch)},
-                   {"layout", layout_code(s.layout)},
-                   {"alive", count(s.alive())},
-                   {"waiting", count(waiting)},
-                   {"finished", count(s.finished())},
-                   {"context", count(context)},
-                   {"longest", count(longest)},
-                   {"act", record.decision.act ? 1.0 : 0.0},
-                   {"plan_layout", layout_code(record.decision.plan.layout)},
-                   {"plan_start", count(static_cast<std::int64_t>(record.decision.plan.start))},
-                   {"plan_argument", count(record.decision.plan.argument)},
-                   {"plan_repack", record.decision.plan.repack ? 1.0 : 0.0},
-                   {"candidates", count(static_cast<std::int64_t>(record.decision.prices.size()))}};
+  RecordRow row{{"consultation", s.consultation},
+                {"elapsed_s", seconds(s.elapsed_ns)},
+                {"epoch", s.epoch},
+                {"layout", to_string(s.layout)},
+                {"alive", s.alive()},
+                {"waiting", waiting},
+                {"finished", s.finished()},
+                {"context", context},
+                {"longest", longest},
+                {"act", record.decision.act},
+                {"plan_layout", to_string(record.decision.plan.layout)},
+                {"plan_start", static_cast<std::int64_t>(record.decision.plan.start)},
+                {"plan_argument", record.decision.plan.argument},
+                {"plan_repack", record.decision.plan.repack},
+                {"candidates", std::ssize(record.decision.prices)}};
   PriceRange saving{};
   std::int64_t cost = 0;
   for (const Price& price : record.decision.prices)
@@ -59,62 +64,63 @@ MetricValues consultation_row(const ConsultationRecord& record) {
   return row;
 }
 
-MetricValues price_row(const ConsultationRecord& record, const Price& price) {
-  MetricValues row{{"consultation", count(record.snapshot.consultation)},
-                   {"layout", layout_code(price.plan.layout)},
-                   {"start", count(static_cast<std::int64_t>(price.plan.start))},
-                   {"argument", count(price.plan.argument)},
-                   {"repack", price.plan.repack ? 1.0 : 0.0},
-                   {"chosen", price.plan == record.decision.plan ? 1.0 : 0.0},
-                   {"cost_s", seconds(price.cost_ns)}};
+RecordRow price_row(const ConsultationRecord& record, const Price& price) {
+  RecordRow row{{"consultation", record.snapshot.consultation},
+                {"layout", to_string(price.plan.layout)},
+                {"start", static_cast<std::int64_t>(price.plan.start)},
+                {"argument", price.plan.argument},
+                {"repack", price.plan.repack},
+                {"chosen", price.plan == record.decision.plan},
+                {"cost_s", seconds(price.cost_ns)}};
   add_range(row, "rest", price.rest);
   add_range(row, "saving", price.saving);
   return row;
 }
 
-MetricValues switch_row(const SwitchRecord& s) {
+RecordRow switch_row(const SwitchRecord& s) {
   const SwitchParts& cost = s.confirmation.cost;
   std::int64_t moved = 0, recomputed = 0;
   for (const SequenceMove& move : s.confirmation.moves) {
     moved += move.kv == KvAction::kMove ? 1 : 0;
     recomputed += move.kv == KvAction::kRecompute ? 1 : 0;
   }
-  MetricValues row{{"at_s", s.at_s},
-                   {"from", layout_code(s.before)},
-                   {"to", layout_code(s.plan.layout)},
-                   {"repack", s.plan.repack ? 1.0 : 0.0},
-                   {"confirmed", s.confirmation.act ? 1.0 : 0.0},
-                   {"done", s.report.done ? 1.0 : 0.0},
-                   {"sequences", count(s.sequences)},
-                   {"sequences_moved", count(moved)},
-                   {"sequences_recomputed", count(recomputed)},
-                   {"time_s", s.seconds},
-                   {"meeting_s", s.meeting_s},
-                   {"kv_s", s.report.kv_s},
-                   {"lists_s", s.report.lists_s},
-                   {"rebind_s", s.report.rebind_s},
-                   {"kv_bytes_planned", count(s.report.bytes_planned)},
-                   {"kv_bytes_sent", count(s.report.bytes_sent)},
-                   {"kv_bytes_received", count(s.report.bytes_received)},
-                   {"positions_recomputed", count(s.report.positions_recomputed)},
-                   {"extra_bytes", count(s.report.extra_bytes)},
-                   {"predicted_s", seconds(cost.total())},
-                   {"predicted_rendezvous_s", seconds(cost.rendezvous)},
-                   {"predicted_groups_s", seconds(cost.groups)},
-                   {"predicted_weights_s", seconds(cost.weights)},
-                   {"predicted_graphs_s", seconds(cost.graphs)},
-                   {"predicted_move_s", seconds(cost.move)},
-                   {"predicted_recompute_s", seconds(cost.recompute)},
-                   {"predicted_kv_bytes", count(cost.kv_bytes)}};
+  RecordRow row{{"at_s", s.at_s},
+                {"from", to_string(s.before)},
+                {"to", to_string(s.plan.layout)},
+                {"repack", s.plan.repack},
+                {"confirmed", s.confirmation.act},
+                {"done", s.report.done},
+                {"sequences", s.sequences},
+                {"sequences_moved", moved},
+                {"sequences_recomputed", recomputed},
+                {"time_s", s.seconds},
+                {"meeting_s", s.meeting_s},
+                {"kv_s", s.report.kv_s},
+                {"lists_s", s.report.lists_s},
+                {"rebind_s", s.report.rebind_s},
+                {"kv_bytes_planned", s.report.bytes_planned},
+                {"kv_bytes_sent", s.report.bytes_sent},
+                {"kv_bytes_received", s.report.bytes_received},
+                {"positions_recomputed", s.report.positions_recomputed},
+                {"extra_bytes", s.report.extra_bytes},
+                {"predicted_s", seconds(cost.total())},
+                {"predicted_rendezvous_s", seconds(cost.rendezvous)},
+                {"predicted_groups_s", seconds(cost.groups)},
+                {"predicted_weights_s", seconds(cost.weights)},
+                {"predicted_graphs_s", seconds(cost.graphs)},
+                {"predicted_move_s", seconds(cost.move)},
+                {"predicted_recompute_s", seconds(cost.recompute)},
+                {"predicted_kv_bytes", cost.kv_bytes}};
   add_range(row, "saving", s.confirmation.saving);
   return row;
 }
 
 // What the generation was worth, told by its true lengths, and how the forecasts of its end did.
-MetricValues account_row(const GenerationReport& report) {
+RecordRow account_row(const GenerationReport& report) {
   const GenerationReview& r = *report.review;
   const std::int64_t best = *std::min_element(r.static_ns.begin(), r.static_ns.end());
-  double lost = 0, lost_s = 0, forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
+  std::int64_t lost = 0, forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
+  double lost_s = 0;
   for (const std::int64_t saved : r.saved_ns)
     if (saved < 0) {
       lost += 1;
@@ -130,34 +136,25 @@ MetricValues account_row(const GenerationReport& report) {
     below_mean += end < seconds(rest.mean) ? 1 : 0;
     below_high += end < seconds(rest.high) ? 1 : 0;
   }
-  MetricValues row{{"measured_s", report.seconds},
-                   {"replayed_s", seconds(r.replayed_ns)},
-                   {"predicted_s", seconds(r.predicted_ns)},
-                   {"stayed_s", seconds(r.stayed_ns)},
-                   {"best_static_s", seconds(best)},
-                   {"oracle_s", seconds(r.oracle_ns)},
-                   {"switches", count(static_cast<std::int64_t>(r.saved_ns.size()))},
-                   {"false_triggers", lost},
-                   {"false_loss_s", lost_s},
-                   {"forecasts", forecasts},
-                   {"below_low", below_low},
-                   {"below_mean", below_mean},
-                   {"below_high", below_high}};
+  RecordRow row{{"measured_s", report.seconds},
+                {"replayed_s", seconds(r.replayed_ns)},
+                {"predicted_s", seconds(r.predicted_ns)},
+                {"stayed_s", seconds(r.stayed_ns)},
+                {"best_static_s", seconds(best)},
+                {"oracle_s", seconds(r.oracle_ns)},
+                {"switches", std::ssize(r.saved_ns)},
+                {"false_triggers", lost},
+                {"false_loss_s", lost_s},
+                {"forecasts", forecasts},
+                {"below_low", below_low},
+                {"below_mean", below_mean},
+                {"below_high", below_high}};
   for (std::size_t i = 0; i < r.static_ns.size(); ++i)
     row.emplace_back("static_tp" + std::to_string(r.degrees[i]) + "_s", seconds(r.static_ns[i]));
   return row;
 }
 
 }  // namespace
-
-double layout_code(const Layout& layout) {
-  int largest = 0;
-  for (const LayoutGroup& group : layout.groups()) largest = std::max(largest, group.tp);
-  if (largest > 9 || layout.replicas() > 15) return -(1e6 * largest + layout.replicas());
-  double code = 0;
-  for (const LayoutGroup& group : layout.groups()) code = 10 * code + group.tp;
-  return code;
-}
 
 MetricValues adaptive_metrics(std::span<const GenerationReport> reports) {
   double switches = 0, time = 0, bytes = 0, recomputed = 0, extra = 0, consulted = 0, asking = 0;
@@ -172,25 +169,21 @@ MetricValues adaptive_metrics(std::span<const GenerationReport> reports) {
       extra = std::max(extra, count(s.report.extra_bytes));
     }
   }
-  return {{"adaptive/switches", switches},
-          {"adaptive/switch_time_s", time},
-          {"adaptive/consultations", consulted},
-          {"adaptive/consult_time_s", asking},
-          {"adaptive/kv_bytes_moved", bytes},
-          {"adaptive/positions_recomputed", recomputed},
-          {"adaptive/extra_bytes", extra},
-          {"adaptive/first_layout", layout_code(reports.front().first_layout)},
-          {"adaptive/last_layout", layout_code(reports.back().last_layout)}};
+  return {{"adaptive/switches", switches},       {"adaptive/switch_time_s", time},
+          {"adaptive/consultations", consulted}, {"adaptive/consult_time_s", asking},
+          {"adaptive/kv_bytes_moved", bytes},    {"adaptive/positions_recomputed", recomputed},
+          {"adaptive/extra_bytes", extra}};
 }
 
 void add_generations(RunFile& file, std::int64_t iteration,
                      std::span<const GenerationReport> reports) {
   std::int64_t number = 0;
-  const auto add = [&](const char* table, MetricValues row) {
-    row.insert(row.begin(), {"generation", count(number)});
+  const auto add = [&](const char* table, RecordRow row) {
+    row.insert(row.begin(), {"generation", number});
     file.add_record(table, iteration, row);
   };
   for (const GenerationReport& report : reports) {
+    add("layout_generations", generation_row(report));
     for (const ConsultationRecord& record : report.decisions) {
       add("layout_consultations", consultation_row(record));
       for (const Price& price : record.decision.prices)

@@ -43,15 +43,22 @@ MetricValues every_metric(int iteration) {
   return values;
 }
 
+RecordValue value_of(StoredType type, int iteration) {
+  if (type == StoredType::kText) return "2x1";
+  if (type == StoredType::kI64) return iteration;
+  return 0.5 * iteration;
+}
+
 // An iteration with all metrics and phases, and four changes of layout with their decisions.
 void add_iteration(RunFile& run, int iteration) {
   run.add_metrics(iteration, every_metric(iteration));
   for (const MetricMeaning& phase : phase_table()) run.add_timing(iteration, {phase.name, 1, 2, 3});
   run.add_lengths(iteration, std::vector<int>(kSamples, kResponse));
   for (const RecordTable& table : layout_tables()) {
-    MetricValues row;
-    for (const MetricMeaning& column : table.columns)
-      if (column.name.find('<') == std::string::npos) row.emplace_back(column.name, iteration);
+    RecordRow row;
+    for (const ColumnRule& column : table.columns)
+      if (column.name.find('<') == std::string::npos)
+        row.emplace_back(column.name, value_of(column.type, iteration));
     for (int i = 0; i < 4; ++i) run.add_record(table.name, iteration, row);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/SchemaCheck.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <functional>
@@ -26,7 +27,7 @@ void write_run(const std::filesystem::path& path) {
     run.add_timing(i, {"gen", 1, 2, 3});
     run.add_lengths(i, std::vector<int>{i, i + 1});
   }
-  run.add_record("decisions", 2, {{"tp", 2}});
+  run.add_record("decisions", 2, {{"tp", 2}, {"layout", "2x1"}});
   run.save();
 }
 
@@ -78,6 +79,25 @@ void remove(const std::filesystem::path& path, const std::string& name) {
   H5Fclose(id);
 }
 
+void set_version(const std::filesystem::path& path, std::int64_t version) {
+  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  REQUIRE(id >= 0);
+  const hid_t attribute = H5Aopen(id, "format_version", H5P_DEFAULT);
+  REQUIRE(H5Awrite(attribute, H5T_NATIVE_INT64, &version) >= 0);
+  H5Aclose(attribute);
+  H5Fclose(id);
+}
+
+// As version 1 had them: numbers in all columns.
+void write_old_records(RunFile& run) {
+  for (const RecordTable& table : layout_tables()) {
+    RecordRow row;
+    for (const ColumnRule& column : table.columns)
+      if (column.name.find('<') == std::string::npos) row.emplace_back(column.name, 11.0);
+    run.add_record(table.name, 1, row);
+  }
+}
+
 // The one fault of a file names it and has these words.
 void check_one_fault(const std::filesystem::path& path, const std::vector<std::string>& words) {
   const SchemaReport report = check_schema(path);
@@ -97,8 +117,8 @@ TEST_CASE("what the writers write is as in the schema") {
   CHECK(report.faults == std::vector<std::string>{});
   CHECK(report.notes == std::vector<std::string>{});
   CHECK(report.format == "taper-run");
-  CHECK(report.version == 1);
-  CHECK(report.datasets == 10);
+  CHECK(report.version == 2);
+  CHECK(report.datasets == 11);
   RunFile(scratch / "empty.h5").save();
   CHECK(check_schema(scratch / "empty.h5").faults.empty());
 
@@ -204,6 +224,25 @@ TEST_CASE("wrong types, sizes, units, filters and orders are named") {
   check_one_fault(run, {"/metrics/step goes from 7 to 7 at row 7 (ascending expected)"});
 }
 
+TEST_CASE("a run file of version 1 is right as it is, and becomes version 2 when it goes on") {
+  const Scratch scratch;
+  const auto path = scratch / "run.h5";
+  RunFile old(path);
+  write_old_records(old);
+  old.save();
+  std::vector<std::string> faults = check_schema(path).faults;
+  CHECK(std::count(faults.begin(), faults.end(),
+                   path.string() + ": /layout_switches/to is f64 (text expected)") == 1);
+  set_version(path, 1);
+  CHECK(check_schema(path).faults == std::vector<std::string>{});
+  RunFile::load(path).save();
+  const SchemaReport report = check_schema(path);
+  CHECK(report.faults == std::vector<std::string>{});
+  CHECK(report.version == 2);
+  CHECK(Hdf5File::open_read(path).read_strings("/layout_switches/to") ==
+        std::vector<std::string>{"1x2"});
+}
+
 TEST_CASE("unknown datasets are named, and are no fault") {
   const Scratch scratch;
   const auto path = scratch / "run.h5";
@@ -265,5 +304,5 @@ TEST_CASE("truncated files and files of others are one fault") {
     write_format(file, run_schema());
     file.set_attribute("/", "format_version", 9);
   }
-  check_one_fault(path, {"format version 9 (this program knows 1)"});
+  check_one_fault(path, {"format version 9 (this program knows 1 to 2)"});
 }

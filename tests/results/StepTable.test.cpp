@@ -9,7 +9,7 @@
 using taper::detail::StepTable;
 
 TEST_CASE("late and missing cells are NaN") {
-  StepTable table(StepTable::Repeat::kMerge);
+  StepTable table;
   table.begin_row(1, "t");
   table.set("a", 1);
   table.begin_row(2, "t");
@@ -27,20 +27,17 @@ TEST_CASE("late and missing cells are NaN") {
   CHECK(b[2] == 4);
 }
 
-TEST_CASE("a second row of an iteration merges or stands alone") {
-  StepTable merged(StepTable::Repeat::kMerge), separate(StepTable::Repeat::kNewRow);
-  for (auto* table : {&merged, &separate}) {
-    table->begin_row(1, "t");
-    table->set("a", 1);
-    table->begin_row(1, "t");
-    table->set("a", 2);
-  }
-  CHECK(merged.column("a") == std::vector<double>{2});
-  CHECK(separate.column("a") == std::vector<double>{1, 2});
+TEST_CASE("what comes for an iteration in parts is one row") {
+  StepTable table;
+  table.begin_row(1, "t");
+  table.set("a", 1);
+  table.begin_row(1, "t");
+  table.set("a", 2);
+  CHECK(table.column("a") == std::vector<double>{2});
 }
 
 TEST_CASE("wide cells") {
-  StepTable table(StepTable::Repeat::kMerge, 3);
+  StepTable table(3);
   table.begin_row(0, "t");
   table.begin_row(1, "t");
   table.set("a", std::vector<double>{1, 2, 3});
@@ -51,14 +48,14 @@ TEST_CASE("wide cells") {
 }
 
 TEST_CASE("rows go back by truncation only") {
-  StepTable table(StepTable::Repeat::kNewRow);
-  for (const std::int64_t step : {1, 2, 2, 3}) {
+  StepTable table;
+  for (const std::int64_t step : {1, 2, 3}) {
     table.begin_row(step, "t");
     table.set(step == 3 ? "late" : "a", static_cast<double>(step));
   }
   CHECK_THROWS_AS(table.begin_row(2, "t"), taper::Error);
   table.truncate_after(2);
-  CHECK(table.steps() == std::vector<std::int64_t>{1, 2, 2});
+  CHECK(table.steps() == std::vector<std::int64_t>{1, 2});
   CHECK(table.columns() == std::vector<std::string>{"a", "late"});
   table.truncate_after(0);
   CHECK(table.empty());

@@ -76,7 +76,7 @@ def check_described(file):
 def check_run(path):
     with h5py.File(path) as file:
         check_described(file)
-        assert file.attrs["format"] == "taper-run" and file.attrs["format_version"] == 1
+        assert file.attrs["format"] == "taper-run" and file.attrs["format_version"] == 2
         assert file["config"][()].decode() == "Seed: 1\n"
         np.testing.assert_array_equal(file["metrics/timing_s/gen"], 0.1 * np.arange(5))
         scales = file["metrics/critic/score/mean"].dims[0]
@@ -84,6 +84,10 @@ def check_run(path):
         np.testing.assert_array_equal(file["timing/gen"][2], [1, 2, 3])
         np.testing.assert_array_equal(file["rollout/response_length"][3], [3, 4])
         assert file["metrics/timing_s/gen"].fletcher32
+        layouts = file["layouts/layout"]
+        assert h5py.check_string_dtype(layouts.dtype).encoding == "utf-8" and layouts.fletcher32
+        assert layouts.asstr()[:].tolist() == ["1x2"] * 3 + ["2+1+1"] * 2
+        assert file["layouts/alive"].dtype == np.int64 and file["layouts/alive"][:].tolist() == [9, 8, 7, 6, 5]
     for number, line in enumerate(path.with_name("metrics.jsonl").read_text().splitlines()):
         assert json.loads(line)["step"] == number
 

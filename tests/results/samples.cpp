@@ -67,6 +67,7 @@ void write_run(const std::filesystem::path& directory) {
     log.append(values, i);
     run.add_timing(i, {"gen", 1, 2, 3});
     run.add_lengths(i, std::vector<int>{i, i + 1});
+    run.add_record("layouts", i, {{"layout", i < 3 ? "1x2" : "2+1+1"}, {"alive", 9 - i}});
   }
   run.save();
 }

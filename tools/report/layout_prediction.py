@@ -11,8 +11,6 @@ from report.data import Group
 from report.layouts import (
     Accounts,
     Switch,
-    layout_name,
-    ranks_of,
     read_accounts,
     read_switches,
 )
@@ -114,8 +112,7 @@ def _switches_by_label(groups: list[Group]) -> dict[str, tuple[str, list[Switch]
         for run in group.runs:
             made = [s for s in read_switches(run) if s.done and s.predicted > 0 and s.measured > 0]
             for switch in made:
-                to = f"to {layout_name(switch.to, ranks_of(run))}"
-                words = "repack" if switch.repack else to
+                words = "repack" if switch.repack else f"to {switch.to}"
                 label = group.label if several else words
                 colours[label] = group.colour
                 found.setdefault(label, []).append(switch)

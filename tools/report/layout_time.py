@@ -13,9 +13,8 @@ from report.layouts import (
     Generation,
     Key,
     choose_generations,
+    group_count,
     key_name,
-    layout_name,
-    ranks_of,
     read_accounts,
     read_generation,
 )
@@ -101,15 +100,15 @@ def _account(named: NamedRun, key: Key) -> str:
     return f"{took}: switching {'saved' if saved > 0 else 'lost'} {share} (replay)"
 
 
-def _colours(panels: list[Panel]) -> dict[float, str]:
-    """By code of layout: those of many groups first, so that usual pictures look alike."""
-    seen = {code for panel in panels for _, _, code in panel.generation.spans}
-    order = sorted(seen, key=lambda code: (-len(str(int(code))) if code > 0 else -99, code))
-    return {code: COLOURS[i % len(COLOURS)] for i, code in enumerate(order)}
+def _colours(panels: list[Panel]) -> dict[str, str]:
+    """By layout: those of many groups first, so that usual pictures look alike."""
+    seen = {layout for panel in panels for _, _, layout in panel.generation.spans}
+    order = sorted(seen, key=lambda layout: (-group_count(layout), layout))
+    return {layout: COLOURS[i % len(COLOURS)] for i, layout in enumerate(order)}
 
 
-def _draw_generation(ax: Axes, panel: Panel, colours: dict[float, str]) -> None:
-    generation, ranks = panel.generation, ranks_of(panel.run.run)
+def _draw_generation(ax: Axes, panel: Panel, colours: dict[str, str]) -> None:
+    generation = panel.generation
     ax.set_title(panel.title)
     ax.set_ylabel("sequences")
     ax.set_yscale("log")  # what matters happens among the last few sequences
@@ -121,13 +120,13 @@ def _draw_generation(ax: Axes, panel: Panel, colours: dict[float, str]) -> None:
     ax.yaxis.set_minor_locator(NullLocator())
     ax.set_xlim(0, generation.end)
     ax.grid(axis="x", visible=False)
-    for begin, end, code in generation.spans:
-        ax.axvspan(begin, end, color=colours[code], alpha=TINT, linewidth=0)
-        if _fits(begin, end, layout_name(code, ranks), generation):
+    for begin, end, layout in generation.spans:
+        ax.axvspan(begin, end, color=colours[layout], alpha=TINT, linewidth=0)
+        if _fits(begin, end, layout, generation):
             middle = (begin + end) / 2 / generation.end
-            style = {"color": colours[code], "fontsize": 8.5, "fontweight": "bold"}
+            style = {"color": colours[layout], "fontsize": 8.5, "fontweight": "bold"}
             place = {"transform": ax.transAxes, "ha": "center", "va": "center"}
-            ax.text(middle, WORDS, layout_name(code, ranks), **style, **place)
+            ax.text(middle, WORDS, layout, **style, **place)
     _number_switches(ax, generation)
 
 
@@ -185,21 +184,21 @@ def spread(places: list[float], apart: float) -> list[float]:
     return moved
 
 
-def _legend(panel: Panel, colours: dict[float, str]) -> list[tuple[object, str]]:
-    generation, ranks = panel.generation, ranks_of(panel.run.run)
+def _legend(panel: Panel, colours: dict[str, str]) -> list[tuple[object, str]]:
+    generation = panel.generation
     entries: list[tuple[object, str]] = [
         (Line2D([], [], **COUNTED), "running, at a consultation"),
         (Line2D([], [], **BETWEEN), "not counted between"),
     ]
     if (generation.alive > generation.running).any():
         entries.append((Line2D([], [], **WAITING), "running or waiting"))
-    words = {code: layout_name(code, ranks) for _, _, code in generation.spans}
-    told = {at[2] for at in generation.spans if _fits(*at[:2], words[at[2]], generation)}
-    for code in (code for code in words if code not in told):
-        entries.append((Patch(color=colours[code], alpha=2 * TINT), words[code]))
+    told = {span[2] for span in generation.spans if _fits(*span, generation)}
+    shown = dict.fromkeys(layout for _, _, layout in generation.spans)  # each once, in their order
+    for layout in (layout for layout in shown if layout not in told):
+        entries.append((Patch(color=colours[layout], alpha=2 * TINT), layout))
     for number, switch in enumerate(generation.switches[:LISTED], start=1):
         mark = Line2D([], [], linestyle="", marker=f"${number}$", color=INK, markersize=6)
-        target = "repack" if switch.repack else f"to {layout_name(switch.to, ranks)}"
+        target = "repack" if switch.repack else f"to {switch.to}"
         cost = f"{short_time(switch.predicted)} predicted"
         took = f"{short_time(switch.measured)} measured" if switch.done else "not carried out"
         entries.append((mark, f"{short_time(switch.at)}: {target}\n{cost}, {took}"))

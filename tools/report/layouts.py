@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What run.h5 tells of the layouts of generations: codes, accounts, changes."""
+"""What run.h5 tells of the layouts of generations: accounts, changes."""
 import re
 from dataclasses import dataclass
 
@@ -12,22 +12,11 @@ CONSULTATIONS, SWITCHES, ACCOUNTS = "layout_consultations", "layout_switches", "
 ROOM = 0.02  # the oracle's gain counts in generations where it is at least this share
 
 
-def layout_name(code: float, ranks: int = 0) -> str:
-    """ "1x2" (degree 1, two replicas) or "2+1+1", as in parameters and logs, of a code of run.h5.
-
-    A code of many or large groups says only their number and the largest degree; ranks (of the run,
-    0: unknown) tell whether they are all alike.
-    """
-    if not np.isfinite(code) or code == 0:
-        return "unknown"
-    if code > 0:
-        degrees = str(int(code))
-        alike = len(set(degrees)) == 1
-        return f"{degrees[0]}x{len(degrees)}" if alike else "+".join(degrees)
-    largest, count = divmod(int(-code), 1_000_000)
-    if largest == 1 or count == 1 or count * largest == ranks:
-        return f"{largest}x{count}"
-    return f"{count} groups of up to {largest}"
+def group_count(layout: str) -> int:
+    """Of "1x2", "2+1+1" or "32 groups of up to 2"."""
+    if "x" in layout:
+        return int(layout.split("x")[1])
+    return int(layout.split()[0]) if " groups " in layout else layout.count("+") + 1
 
 
 def uniform_name(degree: int, ranks: int) -> str:
@@ -47,6 +36,16 @@ def column(run: Run, table: str, name: str) -> np.ndarray:
     return np.asarray(records.get(name, np.full(rows, np.nan)))
 
 
+def layouts_of(run: Run, table: str, name: str) -> np.ndarray:
+    """A column of layouts, (records) str as in parameters and logs: "1x2" (degree 1, two replicas).
+
+    "unknown" where one is missing.
+    """
+    records = run.records.get(table, {})
+    texts = records.get(name, np.full(len(records.get("step", ())), ""))
+    return np.array([text or "unknown" for text in texts.tolist()], str)
+
+
 # A generation: iteration, and number in it (only dynamic sampling makes several).
 Key = tuple[int, int]
 
@@ -54,7 +53,8 @@ Key = tuple[int, int]
 def keys_of(run: Run, table: str) -> list[Key]:
     """The generation of each record of a table."""
     steps, numbers = column(run, table, "step"), column(run, table, "generation")
-    return list(zip(steps.astype(int).tolist(), np.nan_to_num(numbers).astype(int).tolist()))
+    numbers = np.maximum(np.nan_to_num(numbers), 0)  # of older records: unknown
+    return list(zip(steps.astype(int).tolist(), numbers.astype(int).tolist()))
 
 
 def key_name(run: Run, key: Key) -> str:
@@ -154,7 +154,7 @@ def read_accounts(run: Run) -> Accounts | None:
 @dataclass(frozen=True)
 class Switch:
     at: float  # s since the start of the generation
-    to: float  # code of the layout
+    to: str  # layout
     repack: bool
     done: bool
     predicted: float  # s
@@ -169,17 +169,18 @@ class Generation:
     running: np.ndarray  # (consultations) sequences
     alive: np.ndarray  # (consultations) sequences, waiting ones included
     switches: list[Switch]
-    spans: list[tuple[float, float, float]]  # begin and end in s, code of the layout
+    spans: list[tuple[float, float, str]]  # begin and end in s, layout
     end: float  # s
 
 
 def read_switches(run: Run, key: Key | None = None) -> list[Switch]:
     """The changes that the leaders agreed upon, in their order; of all generations or of one."""
-    names = ("at_s", "to", "repack", "done", "predicted_s", "time_s")
-    rows = zip(keys_of(run, SWITCHES), *(column(run, SWITCHES, name) for name in names))
+    names = ("at_s", "repack", "done", "predicted_s", "time_s")
+    columns = (column(run, SWITCHES, name) for name in names)
+    rows = zip(keys_of(run, SWITCHES), layouts_of(run, SWITCHES, "to").tolist(), *columns)
     return [
         Switch(at, to, repack == 1, done == 1, predicted, measured)
-        for of, at, to, repack, done, predicted, measured in rows
+        for of, to, at, repack, done, predicted, measured in rows
         if key is None or of == key
     ]
 
@@ -188,28 +189,29 @@ def read_generation(run: Run, key: Key) -> Generation:
     """A generation that has consultations."""
     at = np.flatnonzero(_rows_of(run, CONSULTATIONS, key))
     at = at[np.argsort(column(run, CONSULTATIONS, "elapsed_s")[at], kind="stable")]
-    names = ("elapsed_s", "alive", "waiting", "layout")
-    times, alive, waiting, layouts = (column(run, CONSULTATIONS, name)[at] for name in names)
+    names = ("elapsed_s", "alive", "waiting")
+    times, alive, waiting = (column(run, CONSULTATIONS, name)[at] for name in names)
+    layouts = layouts_of(run, CONSULTATIONS, "layout")[at].tolist()
     made = [switch for switch in read_switches(run, key) if np.isfinite(switch.at)]
     switches = sorted(made, key=lambda switch: switch.at)
     measured = column(run, ACCOUNTS, "measured_s")[_rows_of(run, ACCOUNTS, key)]
     ends = [times[-1], *measured, *(switch.at + switch.measured for switch in switches)]
     end = max(float(np.nanmax(ends)), 1e-6)  # an axis needs a width
     changes = [(switch.at, switch.to) for switch in switches if switch.done]
-    spans = _spans(changes or list(zip(times, layouts)), float(layouts[0]), end)
+    spans = _spans(changes or list(zip(times, layouts)), layouts[0], end)
     return Generation(times, alive - np.nan_to_num(waiting), alive, switches, spans, end)
 
 
 def _spans(
-    changes: list[tuple[float, float]], first: float, end: float
-) -> list[tuple[float, float, float]]:
+    changes: list[tuple[float, str]], first: str, end: float
+) -> list[tuple[float, float, str]]:
     """Stretches of one layout, from (time, layout) ascending; equal ones in a row are one."""
-    spans = [[0.0, end, first]]
-    for time, code in changes:
-        if code != spans[-1][2]:
-            spans[-1][1] = float(time)
-            spans.append([float(time), end, float(code)])
-    return [(begin, stop, code) for begin, stop, code in spans]
+    spans = [(0.0, end, first)]
+    for time, layout in changes:
+        begin, _, before = spans[-1]
+        if layout != before:
+            spans[-1:] = [(begin, float(time), before), (float(time), end, layout)]
+    return spans
 
 
 def choose_generations(run: Run) -> dict[Key, list[str]]:

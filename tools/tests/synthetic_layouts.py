@@ -5,21 +5,22 @@ from pathlib import Path
 import numpy as np
 from synthetic_run import make_numbers, write_records, write_run
 
-# Layouts on the way from many small groups to one: codes, and the share of the sequences that is
-# left when the next one is taken.
+# Layouts on the way from many small groups to one, and the share of the sequences that is left when
+# each is taken.
 CHAINS = {
-    2: ((11.0, 1.0), (2.0, 0.12)),
-    8: ((11111111.0, 1.0), (2222.0, 0.3), (422.0, 0.1), (8.0, 0.02)),
+    2: (("1x2", 1.0), ("2x1", 0.12)),
+    8: (("1x8", 1.0), ("2x4", 0.3), ("4+2+2", 0.1), ("8x1", 0.02)),
 }
+Row = dict[str, str | int | float]  # one record by columns
 LOSING = 7  # every so many generations' last switch loses time
 
 
 def write_layout_run(
     path: Path, iterations: int, ranks: int = 2, seed: int = 1, rate: float = 2e-4
 ) -> None:
-    """A whole run.h5 with metrics and with the four tables of layouts."""
+    """A whole run.h5 with metrics and with tables of layouts."""
     numbers = make_numbers(iterations, seed, rate)
-    rows: dict[str, list[dict[str, float]]] = {name: [] for name in ("c", "s", "a")}
+    rows: dict[str, list[Row]] = {name: [] for name in ("c", "s", "a")}
     rng = np.random.default_rng(seed)
     for step in numbers.steps:
         add_generation(rows, int(step), rng, ranks)
@@ -37,36 +38,39 @@ def write_layout_run(
         write_rows(path, name, rows[key])
 
 
-def write_rows(path: Path, table: str, rows: list[dict[str, float]]) -> None:
-    """Rows with the same columns, "step" among them; no rows, no table."""
+def write_rows(path: Path, table: str, rows: list[Row]) -> None:
+    """Rows with the same columns, "step" among them; no rows, no table.
+
+    Columns are of texts, integers or numbers, as their values are.
+    """
     if rows:
-        columns = {name: np.array([row[name] for row in rows], float) for name in rows[0]}
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         write_records(path, table, columns.pop("step"), columns)
 
 
 def add_generation(
-    rows: dict[str, list[dict[str, float]]], step: int, rng: np.random.Generator, ranks: int
+    rows: dict[str, list[Row]], step: int, rng: np.random.Generator, ranks: int
 ) -> None:
     total, capacity = 64 * ranks, 48 * ranks
     ends = np.sort(np.minimum(rng.lognormal(0.6, 0.75, total), 14.0)) * (0.8 + 0.004 * step)
     changes = []
     layouts = CHAINS[ranks] if step % 4 else CHAINS[ranks][:1]
-    for code, left in layouts[1:]:
-        changes.append((float(ends[int((1 - left) * total) - 1]) + 0.02, code))
-    code = layouts[0][0]
+    for layout, left in layouts[1:]:
+        changes.append((float(ends[int((1 - left) * total) - 1]) + 0.02, layout))
+    layout = layouts[0][0]
     for k, time in enumerate(np.arange(0.05, ends[-1], 0.05)):
-        alive = float((ends > time).sum())
-        code = max([change for change in changes if change[0] < time], default=(0.0, code))[1]
+        alive = int((ends > time).sum())
+        layout = max([change for change in changes if change[0] < time], default=(0.0, layout))[1]
         rows["c"].append(
             {
                 "step": step,
                 "consultation": k,
                 "elapsed_s": float(time),
-                "layout": code,
+                "layout": layout,
                 "alive": alive,
-                "waiting": max(0.0, total - capacity - (total - alive)),
+                "waiting": max(0, total - capacity - (total - alive)),
                 "finished": total - alive,
-                "candidates": 3.0,
+                "candidates": 3,
             }
         )
     static = {1: ends[-1] * 1.0, ranks: ends[-1] * (1.06 + 0.05 * rng.random())}
@@ -76,7 +80,7 @@ def add_generation(
     oracle = min(static.values()) * (1 - room)
     lost = bool(changes) and step % LOSING == 0
     replayed = static[1] * (1.004 if lost else 1 - 0.95 * room if changes else 1.0)
-    for (time, to), before in zip(changes, [layouts[0][0], *(code for _, code in changes)]):
+    for (time, to), before in zip(changes, [layouts[0][0], *(layout for _, layout in changes)]):
         cost = 0.004 * np.exp(rng.normal(0, 0.8))
         rows["s"].append(
             {
@@ -84,14 +88,14 @@ def add_generation(
                 "at_s": time,
                 "from": before,
                 "to": to,
-                "sequences": float((ends > time).sum()),
-                "repack": 0.0,
-                "done": 1.0,
+                "sequences": int((ends > time).sum()),
+                "repack": 0,
+                "done": 1,
                 "predicted_s": cost,
                 "time_s": cost * np.exp(rng.normal(0.1, 0.3)),
             }
         )
-    forecasts = float(len(ends))
+    forecasts = len(ends)
     rows["a"].append(
         {
             "step": step,
@@ -100,13 +104,13 @@ def add_generation(
             "replayed_s": replayed,
             "stayed_s": static[1],
             "oracle_s": oracle,
-            "switches": float(len(changes)),
-            "false_triggers": float(lost),
+            "switches": len(changes),
+            "false_triggers": int(lost),
             "false_loss_s": max(replayed - static[1], 0.0) if lost else 0.0,
             "forecasts": forecasts,
-            "below_low": float(rng.binomial(int(forecasts), 0.17)),
-            "below_mean": float(rng.binomial(int(forecasts), 0.55)),
-            "below_high": float(rng.binomial(int(forecasts), 0.83)),
+            "below_low": int(rng.binomial(forecasts, 0.17)),
+            "below_mean": int(rng.binomial(forecasts, 0.55)),
+            "below_high": int(rng.binomial(forecasts, 0.83)),
             **{f"static_tp{tp}_s": seconds for tp, seconds in static.items()},
         }
     )

@@ -109,7 +109,7 @@ def write_run(path: Path, numbers: Synthetic) -> None:
             file,
             {"format": "taper-run", "git_hash": "0123456789ab", "created": "2030-01-02T03:04:05Z"},
         )
-        file.attrs["format_version"] = np.int64(1)
+        file.attrs["format_version"] = np.int64(2)
         text = numbers.config.encode()
         config = file.create_dataset(
             "config", data=np.array(text, dtype=h5py.string_dtype("utf-8", max(1, len(text))))
@@ -185,6 +185,9 @@ def _write_table(
     _set_text(scale, {"units": "1", "description": "iteration of each row"})
     scale.make_scale("step")
     for name, values in columns.items():
+        if values.dtype.kind == "U":
+            texts = np.char.encode(values, "utf-8")
+            values = texts.astype(h5py.string_dtype("utf-8", texts.dtype.itemsize))
         dataset = file.create_dataset(f"{group}/{name}", data=values, fletcher32=True)
         unit = "s" if group == "timing" or name.startswith("timing_s/") else "1"
         _set_text(dataset, {"units": unit, "description": name})

@@ -4,6 +4,7 @@ where TAPER_RUN_DIR names their directory.
 
 python3 tools/tests/test_h5.py. Exit code 77: packages missing.
 """
+import math
 import os
 import re
 import sys
@@ -18,7 +19,7 @@ sys.path[:0] = [str(TOOLS), str(TOOLS / "tests")]
 try:
     import h5py
     import numpy as np
-    from synthetic_run import make_numbers, write_log, write_rollouts, write_run
+    from synthetic_run import make_numbers, write_log, write_records, write_rollouts, write_run
 
     from taper_h5 import (
         FORMAT_VERSIONS,
@@ -66,6 +67,38 @@ class RunFile(ScratchCase):
         self.assertEqual(len(valid_lengths(run.lengths)), 5 * 128 - 28)
         self.assertEqual(list(run.records), ["decisions"])
         np.testing.assert_array_equal(run.records["decisions"]["step"], [1, 1, 2, 2])
+
+    def test_columns_of_records_keep_their_types(self) -> None:
+        path = self.root / "run.h5"
+        write_run(path, make_numbers(2))
+        columns = {"to": np.array(["1x2", "", "4+2+2"]), "done": np.array([1, 0, 1]), "at_s": np.ones(3)}
+        write_records(path, "layout_switches", np.array([1, 1, 2]), columns)
+        records = read_run(path).records["layout_switches"]
+        self.assertEqual(records["to"].tolist(), ["1x2", "", "4+2+2"])
+        self.assertEqual([records[name].dtype.kind for name in ("to", "done", "at_s")], ["U", "i", "f"])
+
+    def test_layouts_of_version_1_are_texts(self) -> None:
+        path = self.root / "run.h5"
+        write_run(path, make_numbers(2))
+        layouts = {
+            11: "1x2",
+            2: "2x1",
+            422: "4+2+2",
+            4211: "4+2+1+1",
+            -16000001: "16x1",
+            -1000016: "1x16",
+            -2000032: "32 groups of up to 2",
+            math.nan: "",
+        }
+        codes = np.array(list(layouts), float)
+        write_records(path, "layout_switches", np.ones(len(codes)), {"to": codes})
+        with h5py.File(path, "a") as file:
+            file.attrs["format_version"] = 1
+        seen = read_run(path).records["layout_switches"]["to"]
+        self.assertEqual(seen.tolist(), list(layouts.values()))
+        with h5py.File(path, "a") as file:
+            file["machine"].attrs["ranks"] = "64"
+        self.assertIn("2x32", read_run(path).records["layout_switches"]["to"])
 
     def test_bad_files(self) -> None:
         self.check_refused(read_run, self.root / "none.h5", "no such file")

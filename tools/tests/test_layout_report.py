@@ -16,7 +16,7 @@ from test_report import ALL_PICTURES, OF_LAYOUTS, ReportCase  # ends with 77 wit
 
 import matplotlib.pyplot as plt
 import numpy as np
-from synthetic_layouts import write_layout_run, write_rows
+from synthetic_layouts import Row, write_layout_run, write_rows
 from synthetic_run import make_numbers, write_run
 
 from report.data import Group, group_runs, load_runs
@@ -28,8 +28,8 @@ from report.layout_prediction import error_edges
 from report.layout_time import spread
 from report.layouts import (
     choose_generations,
+    group_count,
     is_adaptive,
-    layout_name,
     read_accounts,
     read_generation,
 )
@@ -56,25 +56,25 @@ ACCOUNTS = {
 }
 # iteration, at, from, to, repack, done, predicted and measured cost
 SWITCHES = (
-    (1, 3.0, 11, 2, 0, 1, 0.004, 0.005),
-    (1, 4.0, 2, 2, 1, 1, 0.001, 0.001),
-    (3, 5.0, 11, 2, 0, 1, 0.004, 0.008),
-    (4, 6.0, 11, 2, 0, 0, 0.004, 0.002),
-    (4, 7.0, 11, 2, 0, 1, 0.004, 0.004),
+    (1, 3.0, "1x2", "2x1", 0, 1, 0.004, 0.005),
+    (1, 4.0, "2x1", "2x1", 1, 1, 0.001, 0.001),
+    (3, 5.0, "1x2", "2x1", 0, 1, 0.004, 0.008),
+    (4, 6.0, "1x2", "2x1", 0, 0, 0.004, 0.002),
+    (4, 7.0, "1x2", "2x1", 0, 1, 0.004, 0.004),
 )
 CONSULTATIONS = (  # iteration, elapsed, layout, alive, waiting, candidates
-    (1, 1.0, 11, 64, 16, 0),
-    (1, 2.9, 11, 8, 0, 3),
-    (1, 3.5, 2, 6, 0, 3),
-    (1, 7.5, 2, 1, 0, 1),
-    (2, 1.0, 11, 64, 0, 0),
-    (3, 2.0, 11, 30, 0, 3),
-    (3, 9.0, 2, 2, 0, 0),
-    (4, 1.5, 11, 30, 0, 3),
+    (1, 1.0, "1x2", 64, 16, 0),
+    (1, 2.9, "1x2", 8, 0, 3),
+    (1, 3.5, "2x1", 6, 0, 3),
+    (1, 7.5, "2x1", 1, 0, 1),
+    (2, 1.0, "1x2", 64, 0, 0),
+    (3, 2.0, "1x2", 30, 0, 3),
+    (3, 9.0, "2x1", 2, 0, 0),
+    (4, 1.5, "1x2", 30, 0, 3),
 )
 
 
-def table(rows: tuple[tuple[float, ...], ...], names: str) -> list[dict[str, float]]:
+def table(rows: tuple[tuple[str | float, ...], ...], names: str) -> list[Row]:
     return [dict(zip(["step", *names.split()], row)) for row in rows]
 
 
@@ -108,21 +108,9 @@ class LayoutCase(ReportCase):
 
 
 class Numbers(LayoutCase):
-    def test_names_of_layouts(self) -> None:
-        names = {
-            11: "1x2",
-            2: "2x1",
-            422: "4+2+2",
-            4211: "4+2+1+1",
-            -16000001: "16x1",
-            -1000016: "1x16",
-            -2000032: "32 groups of up to 2",
-            math.nan: "unknown",
-        }
-        for code, expected in names.items():
-            self.assertEqual(layout_name(code), expected)
-        self.assertEqual(layout_name(-2000032, ranks=64), "2x32")
-        self.assertEqual(layout_name(-2000032, ranks=48), "32 groups of up to 2")
+    def test_numbers_of_groups(self) -> None:
+        names = {"1x16": 16, "2x1": 1, "4+2+1+1": 4, "32 groups of up to 2": 32}
+        self.assertEqual({name: group_count(name) for name in names}, names)
 
     def test_accounts(self) -> None:
         accounts = read_accounts(load_runs([self.make_known()])[0].run)
@@ -194,29 +182,34 @@ class Generations(LayoutCase):
     def test_spans_and_sequences(self) -> None:
         run = load_runs([self.make_known()])[0].run
         first = read_generation(run, (1, 0))
-        self.assertEqual(first.spans, [(0.0, 3.0, 11.0), (3.0, 8.0, 2.0)])
+        self.assertEqual(first.spans, [(0.0, 3.0, "1x2"), (3.0, 8.0, "2x1")])
         np.testing.assert_array_equal(first.running, [48, 8, 6, 1])
         np.testing.assert_array_equal(first.alive, [64, 8, 6, 1])
         self.assertEqual([s.repack for s in first.switches], [False, True])
         last = read_generation(run, (4, 0))  # the first switch was not carried out
         self.assertEqual([s.done for s in last.switches], [False, True])
-        self.assertEqual(last.spans, [(0.0, 7.0, 11.0), (7.0, 10.0, 2.0)])
-        self.assertEqual(read_generation(run, (2, 0)).spans, [(0.0, 10.0, 11.0)])
+        self.assertEqual(last.spans, [(0.0, 7.0, "1x2"), (7.0, 10.0, "2x1")])
+        self.assertEqual(read_generation(run, (2, 0)).spans, [(0.0, 10.0, "1x2")])
 
     def test_several_generations_of_an_iteration(self) -> None:
         directory = self.make_run("run", make_numbers(1))
         seen = "generation elapsed_s layout alive waiting candidates"
-        rows = table(((1, 0, 1.0, 11, 64, 0, 3), (1, 0, 4.0, 11, 5, 0, 3), (1, 1, 2.0, 2, 30, 0, 3)), seen)
+        generations = (
+            (1, 0, 1.0, "1x2", 64, 0, 3),
+            (1, 0, 4.0, "1x2", 5, 0, 3),
+            (1, 1, 2.0, "2x1", 30, 0, 3),
+        )
+        rows = table(generations, seen)
         write_rows(directory / "run.h5", "layout_consultations", rows)
         made = "generation at_s from to repack done predicted_s time_s"
-        write_rows(directory / "run.h5", "layout_switches", table(((1, 1, 3.0, 2, 11, 0, 1, 0.1, 0.1),), made))
+        write_rows(directory / "run.h5", "layout_switches", table(((1, 1, 3.0, "2x1", "1x2", 0, 1, 0.1, 0.1),), made))
         run = load_runs([directory])[0].run
         self.assertEqual(choose_generations(run), {(1, 0): ["longest"], (1, 1): ["last switch"]})
         first, second = read_generation(run, (1, 0)), read_generation(run, (1, 1))
         np.testing.assert_array_equal(first.alive, [64, 5])
-        self.assertEqual((first.switches, first.spans), ([], [(0.0, 4.0, 11.0)]))
+        self.assertEqual((first.switches, first.spans), ([], [(0.0, 4.0, "1x2")]))
         np.testing.assert_array_equal(second.alive, [30])
-        self.assertEqual(second.spans, [(0.0, 3.0, 2.0), (3.0, 3.1, 11.0)])
+        self.assertEqual(second.spans, [(0.0, 3.0, "2x1"), (3.0, 3.1, "1x2")])
         titles = [ax.get_title(loc="left") for ax in draw_layouts(self.groups(directory)).axes]
         self.assertTrue(titles[1].startswith("Iteration 1, generation 2 ("), titles)
         plt.close("all")
@@ -235,7 +228,7 @@ class Generations(LayoutCase):
         write_rows(directory / "run.h5", "layout_consultations", rows)
         groups = self.groups(directory)
         spans = read_generation(groups[0].runs[0], (1, 0)).spans
-        self.assertEqual(spans, [(0.0, 3.5, 11.0), (3.5, 7.5, 2.0)])
+        self.assertEqual(spans, [(0.0, 3.5, "1x2"), (3.5, 7.5, "2x1")])
         self.check_figures(groups, {"layouts"}, "consultations alone")
 
     def test_numbers_of_switches_stand_apart(self) -> None:
@@ -296,7 +289,7 @@ class Pictures(LayoutCase):
     def test_runs_of_one_layout_have_none(self) -> None:
         plain = self.make_run("plain", make_numbers(3))
         static = self.make_run("static", make_numbers(3))  # leaders also consult about the end
-        rows = [{"step": 1, "elapsed_s": 0.1, "layout": 11, "alive": 9, "candidates": 0}]
+        rows = [{"step": 1, "elapsed_s": 0.1, "layout": "1x2", "alive": 9, "candidates": 0}]
         write_rows(static / "run.h5", "layout_consultations", rows)
         for directory in (plain, static):
             groups = self.groups(directory)

@@ -76,17 +76,18 @@ std::vector<DatasetRule> datasets() {
            kMaybe,
            Order::kNotDescending},
           {"/<table>/<column>",
-           kF64,
+           std::nullopt,
            {"records"},
            "as listed",
-           "one figure of the records",
-           "; NaN where one lacks it",
+           "one value of the records",
+           "; NaN, -1 or the empty text where one lacks it",
            kMaybe}};
 }
 
 FileSchema make_schema() {
   return {.format = "taper-run",
           .version = RunFile::kFormatVersion,
+          .oldest = RunFile::kOldestVersion,
           .file = "run.h5",
           .scope = SizeScope::kTable,
           .attributes = attributes(),

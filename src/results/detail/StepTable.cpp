@@ -17,8 +17,7 @@ void StepTable::begin_row(std::int64_t iteration, const std::string& what) {
   TAPER_INSIST(steps_.empty() || iteration >= steps_.back(), what << ": iteration " << iteration
                                                                   << " after " << steps_.back()
                                                                   << " without truncate_after");
-  if (repeat_ == Repeat::kNewRow || steps_.empty() || steps_.back() != iteration)
-    steps_.push_back(iteration);
+  if (steps_.empty() || steps_.back() != iteration) steps_.push_back(iteration);
 }
 
 void StepTable::set(const std::string& column, std::span<const double> cell) {

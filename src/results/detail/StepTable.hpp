@@ -9,14 +9,13 @@
 
 namespace taper::detail {
 
-// Named columns over iterations, filled row by row. Columns may appear late and rows may lack
-// columns: holes are NaN. Iterations never go back.
+// Named columns of numbers over iterations, filled row by row; what comes for an iteration in parts
+// is one row. Columns may appear late and rows may lack columns: holes are NaN. Iterations never go
+// back.
 class StepTable {
  public:
-  enum class Repeat { kMerge, kNewRow };  // what a second row of the same iteration does
-
   // width: numbers per cell.
-  explicit StepTable(Repeat repeat, std::size_t width = 1) : repeat_(repeat), width_(width) {}
+  explicit StepTable(std::size_t width = 1) : width_(width) {}
 
   // Makes iteration the last row. Throws where it would go back; what names the table in the error.
   void begin_row(std::int64_t iteration, const std::string& what);
@@ -38,7 +37,6 @@ class StepTable {
   std::vector<double> column(const std::string& name) const;
 
  private:
-  Repeat repeat_;
   std::size_t width_;
   std::vector<std::int64_t> steps_;
   std::map<std::string, std::vector<double>> columns_;  // each as long as its last value
