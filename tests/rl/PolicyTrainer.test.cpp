@@ -269,7 +269,8 @@ TEST_CASE("every sample is trained by one replica") {
   Policy policy(world, self, 128);
   const auto samples = policy.rollout();
   std::vector<std::int64_t> times(samples.size(), 0);
-  for (const int row : policy.brought(samples).rows()) ++times[row];
+  const SampleSet brought = policy.brought(samples);
+  for (const int row : brought.rows()) ++times[row];
   all_reduce_sum(world, times);
   for (const auto n : times) CHECK(n == 1);
 }
