@@ -12,8 +12,8 @@
 
 namespace taper {
 
-// Trivially copyable values and vectors of them, one after the other in a string of bytes: messages
-// between ranks of one machine type, which ByteReader takes apart in the same order.
+// Trivially copyable values, vectors of them and texts, one after the other in a string of bytes:
+// messages between ranks of one machine type, which ByteReader takes apart in the same order.
 class ByteWriter {
  public:
   // Appends to `bytes`, which must outlive the writer.
@@ -30,12 +30,18 @@ class ByteWriter {
     value(static_cast<std::int64_t>(v.size()));
     bytes_->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T));
   }
+  // Bytes as they are; who reads them must know how many.
+  void bytes(std::string_view raw) { bytes_->append(raw); }
+  void text(std::string_view v) {
+    value(static_cast<std::int64_t>(v.size()));
+    bytes(v);
+  }
 
  private:
   std::string* bytes_;
 };
 
-// Throws Error where the bytes end within a value or a list.
+// Throws Error where the bytes end within a value, a list or a text.
 class ByteReader {
  public:
   // Of bytes that outlive the reader.
@@ -64,6 +70,9 @@ class ByteReader {
     const char* from = take(v.size() * sizeof(T));
     if (!v.empty()) std::memcpy(v.data(), from, v.size() * sizeof(T));
   }
+  // A view of the reader's own bytes.
+  std::string_view bytes(std::size_t count) { return {take(count), count}; }
+  std::string text() { return std::string(bytes(value<std::size_t>())); }
 
  private:
   const char* take(std::size_t count) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "base/Bytes.hpp"
 #include "base/Checksum.hpp"
 #include "base/Error.hpp"
 #include "base/Path.hpp"
@@ -63,6 +64,20 @@ std::vector<std::int64_t> words_of(const Hdf5File& file, const std::string& data
   return {std::istream_iterator<std::int64_t>(words), {}};
 }
 
+// Bytes that consist of 8-byte integers.
+std::vector<std::int64_t> words_in(std::string_view bytes) {
+  std::vector<std::int64_t> words;
+  for (ByteReader in(bytes); !in.done();) words.push_back(in.value<std::int64_t>());
+  return words;
+}
+
+std::string bytes_of(const std::vector<std::int64_t>& words) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  for (const std::int64_t word : words) out.value(word);
+  return bytes;
+}
+
 std::string shape_of(const ModelConfig& c) {
   return std::string(to_string(c.family)) + " layers " + std::to_string(c.layers) + " hidden " +
          std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" +
@@ -93,7 +108,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   if (info.kl_coef) file.set_attribute("/", "kl_coef", *info.kl_coef);
   if (info.prompt_batches) file.set_attribute("/", "prompt_batches", *info.prompt_batches);
   file.write_string("/config", info.config);
-  file.write_string("/planner", text_of(info.planner));
+  file.write_string("/planner", text_of(words_in(info.planner)));
   file.write_string("/data", text_of(info.data));
   const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
   for (std::size_t t = 0; t < owned.size(); ++t) {
@@ -134,7 +149,7 @@ StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
           file.int_attribute("/", "optimizer_steps"),
           static_cast<std::uint64_t>(file.int_attribute("/", "seed")),
           file.read_string("/config"),
-          words_of(file, file.exists("/planner") ? "/planner" : "/policy"),
+          bytes_of(words_of(file, file.exists("/planner") ? "/planner" : "/policy")),
           words_of(file, "/data"),
           file.has_attribute("/", "kl_coef") ? std::optional(file.double_attribute("/", "kl_coef"))
                                              : std::nullopt,

@@ -17,10 +17,10 @@ struct StateInfo {
   std::int64_t iteration = 0;  // finished iterations
   std::int64_t optimizer_steps = 0;
   std::uint64_t seed = 0;
-  std::string config;                      // the parameters in use
-  std::vector<std::int64_t> planner = {};  // what it has learned; may be empty
-  std::vector<std::int64_t> data = {};     // where the examples of `taper sft` go on; else empty
-  std::optional<double> kl_coef = {};  // of the KL in the reward; not in files of earlier versions
+  std::string config;                   // the parameters in use
+  std::string planner = {};             // what it has learned (LayoutPlanner::save()); may be empty
+  std::vector<std::int64_t> data = {};  // where the examples of `taper sft` go on; else empty
+  std::optional<double> kl_coef = {};   // of the KL in the reward; not in files of earlier versions
   // Of Rollout/Prompts each; not in files of earlier versions, which drew one an iteration.
   std::optional<std::int64_t> prompt_batches = {};
   std::string layout = {};  // TPxDP of the training that wrote the file, set by write_state();

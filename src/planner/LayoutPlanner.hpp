@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -78,11 +80,11 @@ class LayoutPlanner {
   virtual int scale() const { return 0; }
 
   // Everything learned and the state of the present generation, for checkpoints and for ranks that
-  // become leaders. load() throws Error if the words are not of this version, as require_loadable()
-  // does, which changes nothing.
-  virtual std::vector<std::int64_t> save() const { return {}; }
-  virtual void load(std::span<const std::int64_t>) {}
-  virtual void require_loadable(std::span<const std::int64_t>) const {}
+  // become leaders: 8-byte integers, as ByteWriter packs them. load() throws Error if the bytes are
+  // not of this version, as require_loadable() does, which changes nothing.
+  virtual std::string save() const { return {}; }
+  virtual void load(std::string_view) {}
+  virtual void require_loadable(std::string_view) const {}
 };
 
 // One layout for ever.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/Bytes.hpp"
 #include "base/Error.hpp"
 #include "planner/Fading.hpp"
 
@@ -144,21 +145,25 @@ std::int64_t LengthModel::weight() const {
   return at_risk_[0] / kOne;
 }
 
-std::vector<std::int64_t> LengthModel::save() const {
-  std::vector<std::int64_t> words{limit_, seen_expected_, seen_ended_};
-  words.insert(words.end(), at_risk_.begin(), at_risk_.end());
-  words.insert(words.end(), ended_.begin(), ended_.end());
-  return words;
+std::string LengthModel::save() const {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.value(std::int64_t{limit_});
+  out.value(seen_expected_);
+  out.value(seen_ended_);
+  for (const std::int64_t weight : at_risk_) out.value(weight);
+  for (const std::int64_t weight : ended_) out.value(weight);
+  return bytes;
 }
 
-void LengthModel::load(std::span<const std::int64_t> words) {
-  TAPER_VALIDATE(words.size() == 3 + 2 * kBins && words[0] > 0,
-                 "the saved length model is damaged");
-  limit_ = static_cast<int>(words[0]);
-  seen_expected_ = words[1];
-  seen_ended_ = words[2];
-  at_risk_.assign(words.begin() + 3, words.begin() + 3 + kBins);
-  ended_.assign(words.begin() + 3 + kBins, words.end());
+void LengthModel::load(std::string_view bytes) {
+  ByteReader in(bytes);
+  limit_ = static_cast<int>(in.value<std::int64_t>());
+  in.value(seen_expected_);
+  in.value(seen_ended_);
+  for (std::int64_t& weight : at_risk_) in.value(weight);
+  for (std::int64_t& weight : ended_) in.value(weight);
+  TAPER_VALIDATE(in.done() && limit_ > 0, "the saved length model is damaged");
   fit();
 }
 

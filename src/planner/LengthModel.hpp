@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace taper {
@@ -43,8 +45,9 @@ class LengthModel {
   // Present scale of the hazards, 1/1024.
   int scale() const;
 
-  std::vector<std::int64_t> save() const;
-  void load(std::span<const std::int64_t> words);
+  // 8-byte integers (ByteWriter). load() throws Error if they are damaged.
+  std::string save() const;
+  void load(std::string_view bytes);
 
  private:
   std::uint64_t survival(const std::vector<std::uint32_t>& curve, int length) const;

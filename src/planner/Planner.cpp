@@ -56,13 +56,11 @@ Planner::Planner(Planner&&) noexcept = default;
 Layout Planner::begin(const Workload& workload) {
   State& s = *state_;
   s.work = workload;
-  s.switches = 0;
   s.made.clear();
-  s.last.clear();
+  s.last = {};
   s.settled = {};
   s.search.reset();
-  s.acted_in_epoch = -1;
-  s.refusals = s.wait_until = 0;
+  s.switching = {};
   s.steps.begin();
   s.lengths.begin(std::max(1, workload.max_new_tokens));
   s.scenarios.begin(workload.iteration, s.likeness.share());
@@ -102,7 +100,8 @@ Decision Planner::decide(const Snapshot& snapshot) {
   s.notice_refusal(snapshot);
   const int alive = snapshot.alive();
   if (alive == 0) return answer("nothing left");
-  if (s.switches >= s.options.max_switches) return answer("no switch left in this generation");
+  if (s.switching.done >= s.options.max_switches)
+    return answer("no switch left in this generation");
   if (s.budget.exhausted()) return answer("recent switches have lost too much");
   decision.wait_ns = s.wait_ns(snapshot);
   if (s.is_settled(snapshot)) return answer("as planned");
@@ -135,9 +134,9 @@ Decision Planner::decide(const Snapshot& snapshot) {
   if (savings[best].low <= 0) return answer("the saving is uncertain");
   if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
     return answer("the switching budget is spent");
-  if (snapshot.consultation < s.wait_until) return answer("refused at the last meetings");
+  if (snapshot.consultation < s.switching.wait_until) return answer("refused at the last meetings");
   decision.act = s.options.mode == PlannerMode::kAdaptive;
-  if (decision.act) s.acted_in_epoch = snapshot.epoch;
+  if (decision.act) s.switching.acted_in_epoch = snapshot.epoch;
   return answer("switching pays");
 }
 
@@ -178,9 +177,9 @@ Confirmation Planner::confirm(const Plan& plan, const Snapshot& snapshot,
 
 void Planner::switched(const Plan& plan, std::int64_t measured_ns) {
   State& s = *state_;
-  ++s.switches;
+  ++s.switching.done;
   s.budget.spend(measured_ns);
-  s.made.push_back({s.last.size() > 1 ? s.last[1] : 0, plan.layout, plan.repack});
+  s.made.push_back({s.last.elapsed_ns, plan.layout, plan.repack});
 }
 
 void Planner::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) {
@@ -216,16 +215,16 @@ int Planner::scale() const {
   return state_->steps.scale();
 }
 
-std::vector<std::int64_t> Planner::save() const {
+std::string Planner::save() const {
   return state_->save();
 }
 
-void Planner::load(std::span<const std::int64_t> words) {
-  state_->load(words);
+void Planner::load(std::string_view bytes) {
+  state_->load(bytes);
 }
 
-void Planner::require_loadable(std::span<const std::int64_t> words) const {
-  Planner(state_->profile, state_->whole.chain(), state_->options).load(words);
+void Planner::require_loadable(std::string_view bytes) const {
+  Planner(state_->profile, state_->whole.chain(), state_->options).load(bytes);
 }
 
 }  // namespace taper

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/LatencyProfile.hpp"
@@ -62,9 +63,9 @@ class Planner : public LayoutPlanner {
   std::int64_t step_ns(const LayoutGroup& group, int new_tokens, int sequences,
                        std::int64_t context) const override;
   int scale() const override;
-  std::vector<std::int64_t> save() const override;
-  void load(std::span<const std::int64_t> words) override;
-  void require_loadable(std::span<const std::int64_t> words) const override;
+  std::string save() const override;
+  void load(std::string_view bytes) override;
+  void require_loadable(std::string_view bytes) const override;
 
  private:
   struct State;

@@ -2,7 +2,9 @@
 #include "planner/PromptLikeness.hpp"
 
 #include <algorithm>
+#include <vector>
 
+#include "base/Bytes.hpp"
 #include "base/Error.hpp"
 #include "planner/Fading.hpp"
 
@@ -57,10 +59,19 @@ int PromptLikeness::share() const {
   return static_cast<int>(std::min(root, kOne));
 }
 
-void PromptLikeness::load(std::span<const std::int64_t> words) {
-  TAPER_VALIDATE(words.size() == 2 && words[1] >= 0, "the saved likeness of prompts is damaged");
-  correlation_ = words[0];
-  weight_ = words[1];
+std::string PromptLikeness::save() const {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.value(correlation_);
+  out.value(weight_);
+  return bytes;
+}
+
+void PromptLikeness::load(std::string_view bytes) {
+  ByteReader in(bytes);
+  in.value(correlation_);
+  in.value(weight_);
+  TAPER_VALIDATE(in.done() && weight_ >= 0, "the saved likeness of prompts is damaged");
 }
 
 }  // namespace taper

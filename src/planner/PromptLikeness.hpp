@@ -6,7 +6,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
+#include <string>
+#include <string_view>
 
 namespace taper {
 
@@ -24,8 +25,9 @@ class PromptLikeness {
   // 1/65536; 0 where nothing is known.
   int share() const;
 
-  std::vector<std::int64_t> save() const { return {correlation_, weight_}; }
-  void load(std::span<const std::int64_t> words);
+  // 8-byte integers (ByteWriter). load() throws Error if they are damaged.
+  std::string save() const;
+  void load(std::string_view bytes);
 
  private:
   int half_life_;

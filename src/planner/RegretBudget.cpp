@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/Error.hpp"
+#include "base/Bytes.hpp"
 
 namespace taper {
 namespace {
@@ -52,30 +52,23 @@ void RegretBudget::finish(std::int64_t elapsed_ns, std::int64_t replayed_ns, std
   prefers_static_ = worse > (prefers_static_ ? limit / 2 : limit);
 }
 
-std::vector<std::int64_t> RegretBudget::save() const {
-  std::vector<std::int64_t> words{elapsed_,
-                                  saved_,
-                                  spent_,
-                                  weight_,
-                                  replayed_,
-                                  stayed_,
-                                  exhausted_ ? 1 : 0,
-                                  prefers_static_ ? 1 : 0};
-  words.insert(words.end(), static_.begin(), static_.end());
-  return words;
+std::string RegretBudget::save() const {
+  std::string bytes;
+  ByteWriter out(bytes);
+  for (const std::int64_t sum : {elapsed_, saved_, spent_, weight_, replayed_, stayed_})
+    out.value(sum);
+  for (const bool flag : {exhausted_, prefers_static_}) out.value(std::int64_t{flag});
+  for (const std::int64_t sum : static_) out.value(sum);
+  return bytes;
 }
 
-void RegretBudget::load(std::span<const std::int64_t> words) {
-  TAPER_VALIDATE(words.size() >= 8, "the saved regret budget is damaged");
-  elapsed_ = words[0];
-  saved_ = words[1];
-  spent_ = words[2];
-  weight_ = words[3];
-  replayed_ = words[4];
-  stayed_ = words[5];
-  exhausted_ = words[6] != 0;
-  prefers_static_ = words[7] != 0;
-  static_.assign(words.begin() + 8, words.end());
+void RegretBudget::load(std::string_view bytes) {
+  ByteReader in(bytes);
+  for (std::int64_t* const sum : {&elapsed_, &saved_, &spent_, &weight_, &replayed_, &stayed_})
+    in.value(*sum);
+  for (bool* const flag : {&exhausted_, &prefers_static_}) *flag = in.value<std::int64_t>() != 0;
+  static_.clear();
+  while (!in.done()) static_.push_back(in.value<std::int64_t>());
 }
 
 }  // namespace taper

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace taper {
@@ -35,8 +37,9 @@ class RegretBudget {
   // What switches have lost (gained, where negative).
   std::int64_t loss_ns() const { return replayed_ - stayed_; }
 
-  std::vector<std::int64_t> save() const;
-  void load(std::span<const std::int64_t> words);
+  // 8-byte integers (ByteWriter). load() throws Error if they are damaged.
+  std::string save() const;
+  void load(std::string_view bytes);
 
  private:
   std::int64_t limit_ns() const;

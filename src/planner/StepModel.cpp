@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/Bytes.hpp"
 #include "base/Error.hpp"
 
 namespace taper {
@@ -175,22 +176,32 @@ int StepModel::factor(int tp) const {
   return static_cast<int>(total(tp) >> 10);
 }
 
-std::vector<std::int64_t> StepModel::save() const {
-  std::vector<std::int64_t> words{common_, scale_, generations_};
-  for (const auto& [tp, factor] : own_) words.insert(words.end(), {tp, factor});
-  return words;
+std::string StepModel::save() const {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.value(common_);
+  out.value(scale_);
+  out.value(generations_);
+  for (const auto& [tp, factor] : own_) {
+    out.value(std::int64_t{tp});
+    out.value(factor);
+  }
+  return bytes;
 }
 
-void StepModel::load(std::span<const std::int64_t> words) {
-  TAPER_VALIDATE(words.size() >= 3 && words.size() % 2 == 1 && words[0] == bounded(words[0]) &&
-                     words[1] == bounded(words[1]) && words[2] >= 0 && words[2] < kScaleMemory,
-                 "the saved step model is damaged");
-  common_ = words[0];
-  scale_ = words[1];
-  generations_ = words[2];
+void StepModel::load(std::string_view bytes) {
+  ByteReader in(bytes);
+  in.value(common_);
+  in.value(scale_);
+  in.value(generations_);
   own_.clear();
-  for (std::size_t i = 3; i < words.size(); i += 2)
-    own_[static_cast<int>(words[i])] = bounded(words[i + 1]);
+  while (!in.done()) {
+    const auto tp = static_cast<int>(in.value<std::int64_t>());
+    own_[tp] = bounded(in.value<std::int64_t>());
+  }
+  TAPER_VALIDATE(common_ == bounded(common_) && scale_ == bounded(scale_) && generations_ >= 0 &&
+                     generations_ < kScaleMemory,
+                 "the saved step model is damaged");
   apply();
 }
 

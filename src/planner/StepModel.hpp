@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,8 +85,9 @@ class StepModel {
   // Learned factor of a degree in 1/1024.
   int factor(int tp) const;
 
-  std::vector<std::int64_t> save() const;
-  void load(std::span<const std::int64_t> words);
+  // 8-byte integers (ByteWriter). load() throws Error if they are damaged.
+  std::string save() const;
+  void load(std::string_view bytes);
 
  private:
   std::int64_t total(int tp) const;

@@ -205,7 +205,7 @@ std::string Consultation::describe_decision() const {
   out.value(snapshot_->elapsed_ns);
   out.value(snapshot_->consultation);
   out.list(snapshot_->replicas);
-  out.list(planner_.save());
+  out.text(planner_.save());
   return bytes;
 }
 
@@ -221,8 +221,7 @@ AgreedChange Consultation::read_decision(std::string_view bytes) {
   in.value(agreed.snapshot.elapsed_ns);
   in.value(agreed.snapshot.consultation);
   in.list(agreed.snapshot.replicas);
-  std::vector<std::int64_t> state;
-  in.list(state);
+  const std::string state = in.text();
   if (!leads()) planner_.load(state);
   return agreed;
 }

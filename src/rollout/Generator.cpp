@@ -311,9 +311,7 @@ void Generator::review(const std::vector<Outcome>& outcomes) {
 // Leaders of different moments have seen different things: the state of rank 0, always a leader,
 // becomes that of all.
 void Generator::learn(const std::vector<Outcome>& outcomes) {
-  std::vector<std::int64_t> words = planner_->save();
-  broadcast_vector(ranks_.world(), words, 0);
-  planner_->load(words);
+  planner_->load(broadcast_string(ranks_.world(), planner_->save(), 0));
   std::vector<std::int64_t> elapsed{static_cast<std::int64_t>(report_->seconds * 1e9)};
   all_reduce_max(ranks_.world(), elapsed);
   if (ranks_.rank() == 0) review(outcomes);
@@ -337,12 +335,12 @@ void with_advice(Load&& load) {
 
 }  // namespace
 
-void Generator::load_planner(std::span<const std::int64_t> words) {
-  with_advice([&] { planner_->load(words); });
+void Generator::load_planner(std::string_view bytes) {
+  with_advice([&] { planner_->load(bytes); });
 }
 
-void Generator::require_loadable_planner(std::span<const std::int64_t> words) const {
-  with_advice([&] { planner_->require_loadable(words); });
+void Generator::require_loadable_planner(std::string_view bytes) const {
+  with_advice([&] { planner_->require_loadable(bytes); });
 }
 
 }  // namespace taper

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/Timer.hpp"
@@ -79,11 +80,11 @@ class Generator {
   const GenerationReport& report() const { return *report_; }
   std::int64_t preemptions() const { return engine_->preemptions(); }
   // What the planner has learned, for checkpoints; the same on all ranks after learn().
-  std::vector<std::int64_t> save_planner() const { return planner_->save(); }
+  std::string save_planner() const { return planner_->save(); }
   // Throws Error if another version has saved it, with what can be done.
-  void load_planner(std::span<const std::int64_t> words);
+  void load_planner(std::string_view bytes);
   // Throws Error if load_planner() would; changes nothing. Not collective.
-  void require_loadable_planner(std::span<const std::int64_t> words) const;
+  void require_loadable_planner(std::string_view bytes) const;
 
  private:
   struct Reviewer;

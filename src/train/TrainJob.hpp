@@ -122,9 +122,9 @@ class TrainJob : public Job {
   Generator generator_;
   Judge judge_;
   Rollouts rollouts_;
-  std::vector<std::int64_t> learned_;  // the planner after the last finished iteration
-  double kl_coef_;                     // of the KL in the reward, after the last finished iteration
-  std::int64_t prompt_batches_ = 0;    // drawn by the finished iterations, Rollout/Prompts each
+  std::string learned_;              // the planner after the last finished iteration
+  double kl_coef_;                   // of the KL in the reward, after the last finished iteration
+  std::int64_t prompt_batches_ = 0;  // drawn by the finished iterations, Rollout/Prompts each
   TrainingModel model_;
   std::unique_ptr<InferenceModel> reference_;
   std::unique_ptr<Critic> critic_;  // where the estimator needs one

@@ -21,6 +21,8 @@ std::string example() {
   out.list(std::vector<std::int32_t>{7, 8, 9});
   out.list(std::vector<float>{});
   out.value(Pair{4, 0.5});
+  out.text("two words");
+  out.bytes("raw");
   return bytes.substr(1);
 }
 
@@ -34,12 +36,12 @@ bool read_example(std::string_view bytes) {
   in.list(empty);
   const Pair pair = in.value<Pair>();
   return good && list == std::vector<std::int32_t>{7, 8, 9} && empty.empty() && pair.a == 4 &&
-         pair.b == 0.5 && in.done();
+         pair.b == 0.5 && in.text() == "two words" && in.bytes(3) == "raw" && in.done();
 }
 
 }  // namespace
 
-TEST_CASE("values and lists come back as they were written") {
+TEST_CASE("values, lists and texts come back as they were written") {
   CHECK(read_example(example()));
   CHECK(ByteReader("").done());
 }

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <deque>
 
+#include "base/Bytes.hpp"
 #include "base/Error.hpp"
 #include "simulate/LengthLaw.hpp"
 #include "simulate/Simulator.hpp"
@@ -190,23 +191,40 @@ TEST_CASE("what ended before the meeting counts") {
 
 TEST_CASE("a damaged state is refused") {
   Planner planner(tcp({1, 2}), DivisorChain::of(2), PlannerOptions{});
-  auto words = planner.save();
-  CHECK_NOTHROW(planner.load(words));
-  words.pop_back();
-  CHECK_THROWS_AS(planner.load(words), Error);
+  std::string bytes = planner.save();
+  CHECK_NOTHROW(planner.load(bytes));
+  bytes.resize(bytes.size() - sizeof(std::int64_t));
+  CHECK_THROWS_AS(planner.load(bytes), Error);
   CHECK_THROWS_AS(planner.load({}), Error);
 }
 
 TEST_CASE("what another version has saved is refused, and a question about it changes nothing") {
   Planner planner(test::synthetic_profile(test::small_model_tcp(), {1, 2}), DivisorChain({1, 2}),
                   {});
-  auto words = planner.save();
-  CHECK_NOTHROW(planner.load(words));
-  CHECK_NOTHROW(planner.require_loadable(words));
-  REQUIRE(!words.empty());
-  --words.front();  // the version
-  const auto before = planner.save();
-  CHECK_THROWS_AS(planner.require_loadable(words), Error);
-  CHECK_THROWS_AS(planner.load(words), Error);
+  std::string bytes = planner.save();
+  CHECK_NOTHROW(planner.load(bytes));
+  CHECK_NOTHROW(planner.require_loadable(bytes));
+  REQUIRE(!bytes.empty());
+  --bytes.front();  // the version
+  const std::string before = planner.save();
+  CHECK_THROWS_AS(planner.require_loadable(bytes), Error);
+  CHECK_THROWS_AS(planner.load(bytes), Error);
   CHECK(planner.save() == before);
+}
+
+// The integers in state.h5: a change of their order needs a new version.
+TEST_CASE("a state is saved in the form that checkpoints have") {
+  const DivisorChain chain({1, 2});
+  Planner planner(test::synthetic_profile(test::small_model_tcp(), {1, 2}), chain, {});
+  planner.begin(workload(8));
+  planner.switched({Layout::uniform(2, chain), PlanStart::kNow, 0, true}, 7);
+  const std::string bytes = planner.save();
+  std::vector<std::int64_t> words;
+  for (ByteReader in(bytes); !in.done();) words.push_back(in.value<std::int64_t>());
+  const std::int64_t one = 1 << 20, bins = 63 + 14 * 64, limit = workload(8).max_new_tokens;
+  std::vector<std::int64_t> expected{6, 3, one, one, 0, 3 + 2 * bins, limit, 0, 0};
+  expected.insert(expected.end(), 2 * bins, 0);                  // lengths
+  expected.insert(expected.end(), {8, 0, 0, 7, 0, 0, 0, 0, 0});  // budget
+  expected.insert(expected.end(), {0, 4, 1, -1, 0, 0, 4, 0, 1, 1, 2, 2, 0, 0});
+  CHECK(words == expected);
 }

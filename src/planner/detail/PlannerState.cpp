@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/Bytes.hpp"
 #include "base/Error.hpp"
 #include "planner/Dealer.hpp"
 
@@ -16,11 +17,43 @@ constexpr int kMostDraws = 1024;
 // on a few futures, only the best ones on all: short generations have no time for more.
 constexpr int kFirstDraws = 2 * kMostDraws, kFewFutures = 4;
 constexpr std::size_t kWaysKept = 2;
-constexpr std::uint64_t kStateVersion = 6;
+constexpr std::int64_t kStateVersion = 6;
+constexpr std::size_t kWord = sizeof(std::int64_t);  // of which the saved state consists
 // Of one decision, as PlanSearch counts it: less than a millisecond, and what its last step takes.
 constexpr std::int64_t kSearchWork = 12288;
 // More ranks than these are judged by a sample, of two blocks at least.
 constexpr int kMostRanks = 64;
+
+template <class T>
+std::string bytes_of(const T& value) {
+  std::string bytes;
+  ByteWriter(bytes).value(value);
+  return bytes;
+}
+
+std::string bytes_of(const std::vector<ReplaySwitch>& made) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  for (const ReplaySwitch& s : made) {
+    std::vector<std::int64_t> degrees;
+    for (const LayoutGroup& group : s.layout.groups()) degrees.push_back(group.tp);
+    out.value(s.at_ns);
+    out.value(std::int64_t{s.repack});
+    out.list(degrees);
+  }
+  return bytes;
+}
+
+std::vector<ReplaySwitch> switches_of(std::string_view bytes, const DivisorChain& chain) {
+  std::vector<ReplaySwitch> made;
+  std::vector<std::int64_t> degrees;
+  for (ByteReader in(bytes); !in.done();) {
+    const auto at_ns = in.value<std::int64_t>(), repack = in.value<std::int64_t>();
+    in.list(degrees);
+    made.push_back({at_ns, Layout({degrees.begin(), degrees.end()}, chain), repack != 0});
+  }
+  return made;
+}
 
 }  // namespace
 
@@ -129,8 +162,7 @@ std::int64_t Planner::State::expected_ns(std::size_t degree) {
 }
 
 // Learns the scale of step times, and of the hazards from how many sequences ended since the last
-// snapshot of the same epoch. `last` holds: epoch, elapsed, finished, then for each replica with
-// running sequences and each bucket: count, length, step time.
+// snapshot of the same epoch.
 void Planner::State::observe(const Snapshot& now) {
   std::map<int, std::vector<int>> speeds;
   for (std::size_t r = 0; r < now.replicas.size(); ++r)
@@ -141,11 +173,11 @@ void Planner::State::observe(const Snapshot& now) {
     std::nth_element(list.begin(), list.begin() + list.size() / 2, list.end());
     steps.observe(tp, list[list.size() / 2]);
   }
-  if (last.size() >= 3 && last[0] == now.epoch && now.elapsed_ns > last[1]) {
-    std::int64_t expected = 0, ended = now.finished() - last[2], at_risk = 0, growth = 0;
-    for (std::size_t i = 3; i < last.size(); i += 3) {
-      const std::int64_t count = last[i], from = last[i + 1], step = last[i + 2];
-      const std::int64_t to = from + (now.elapsed_ns - last[1]) / std::max<std::int64_t>(1, step);
+  if (last.epoch == now.epoch && now.elapsed_ns > last.elapsed_ns) {
+    std::int64_t expected = 0, ended = now.finished() - last.finished, at_risk = 0, growth = 0;
+    for (const auto& [count, from, step_ns] : last.buckets) {
+      const std::int64_t to =
+          from + (now.elapsed_ns - last.elapsed_ns) / std::max<std::int64_t>(1, step_ns);
       if (to >= lengths.limit()) {
         // They end at the limit for certain, which says nothing about the hazards.
         ended -= count;
@@ -159,7 +191,7 @@ void Planner::State::observe(const Snapshot& now) {
       lengths.observe(expected, static_cast<int>(std::max<std::int64_t>(0, ended)),
                       static_cast<int>(growth / at_risk));
   }
-  last = {now.epoch, now.elapsed_ns, now.finished()};
+  last = {now.epoch, now.elapsed_ns, now.finished(), {}};
   const auto sequences = expand(now, expansion());
   const LayoutShape& here = whole.shape(now.layout);
   for (std::size_t i = 0; i < sequences.size();) {
@@ -170,9 +202,9 @@ void Planner::State::observe(const Snapshot& now) {
       ++j;
     const int r = sequences[i].replica;
     if (sequences[i].context > 0)
-      last.insert(last.end(),
-                  {static_cast<std::int64_t>(j - i), sequences[i].response,
-                   here.curves[r]->decode_ns(now.replicas[r].running(), now.replicas[r].context)});
+      last.buckets.push_back(
+          {static_cast<std::int64_t>(j - i), sequences[i].response,
+           here.curves[r]->decode_ns(now.replicas[r].running(), now.replicas[r].context)});
     i = j;
   }
 }
@@ -189,6 +221,7 @@ std::int64_t Planner::State::wait_ns(const Snapshot& now) const {
 }
 
 void Planner::State::notice_refusal(const Snapshot& now) {
+  auto& [done, acted_in_epoch, refusals, wait_until] = switching;
   if (acted_in_epoch < 0) return;
   refusals = now.epoch == acted_in_epoch ? refusals + 1 : 0;
   acted_in_epoch = -1;
@@ -198,57 +231,71 @@ void Planner::State::notice_refusal(const Snapshot& now) {
         now.consultation - 1 + (std::int64_t{1} << std::min<std::int64_t>(refusals - 1, 5));
 }
 
-std::vector<std::int64_t> Planner::State::save() const {
-  std::vector<std::int64_t> words{kStateVersion};
-  const auto put = [&](const std::vector<std::int64_t>& part) {
-    words.push_back(static_cast<std::int64_t>(part.size()));
-    words.insert(words.end(), part.begin(), part.end());
+std::string Planner::State::Seen::save() const {
+  std::string bytes;
+  if (epoch < 0) return bytes;
+  ByteWriter out(bytes);
+  out.value(epoch);
+  out.value(elapsed_ns);
+  out.value(finished);
+  for (const Bucket& bucket : buckets) out.value(bucket);
+  return bytes;
+}
+
+void Planner::State::Seen::load(std::string_view bytes) {
+  *this = {};
+  ByteReader in(bytes);
+  if (in.done()) return;
+  in.value(epoch);
+  in.value(elapsed_ns);
+  in.value(finished);
+  while (!in.done()) buckets.push_back(in.value<Bucket>());
+}
+
+// The version, then each part after its number of integers.
+std::string Planner::State::save() const {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.value(kStateVersion);
+  const auto put = [&](std::string_view part) {
+    out.value(static_cast<std::int64_t>(part.size() / kWord));
+    out.bytes(part);
   };
   put(steps.save());
   put(lengths.save());
   put(budget.save());
-  put(last);
-  put({switches, acted_in_epoch, refusals, wait_until});
-  std::vector<std::int64_t> list;
-  for (const ReplaySwitch& w : made) {
-    list.insert(list.end(), {w.at_ns, w.repack ? 1 : 0, w.layout.replicas()});
-    for (const LayoutGroup& group : w.layout.groups()) list.push_back(group.tp);
-  }
-  put(list);
+  put(last.save());
+  put(bytes_of(switching));
+  put(bytes_of(made));
   put(likeness.save());
-  return words;
+  return bytes;
 }
 
-void Planner::State::load(std::span<const std::int64_t> words) {
-  std::vector<std::span<const std::int64_t>> parts;
-  std::size_t at = 1;
-  while (at < words.size() && words[at] >= 0 &&
-         at + static_cast<std::size_t>(words[at]) < words.size()) {
-    parts.push_back(words.subspan(at + 1, static_cast<std::size_t>(words[at])));
-    at += 1 + static_cast<std::size_t>(words[at]);
+void Planner::State::load(std::string_view bytes) {
+  try {
+    read(bytes);
+  } catch (const Error&) {
+    TAPER_FAIL(ExitCode::kBadInput,
+               "the saved state of the planner is damaged or of another version");
   }
-  TAPER_VALIDATE(!words.empty() && words[0] == kStateVersion && parts.size() == 7 &&
-                     at == words.size() && parts[4].size() == 4,
-                 "the saved state of the planner is damaged or of another version");
-  steps.load(parts[0]);
-  lengths.load(parts[1]);
-  likeness.load(parts[6]);
-  budget.load(parts[2]);
-  last.assign(parts[3].begin(), parts[3].end());
-  switches = static_cast<int>(parts[4][0]);
-  acted_in_epoch = parts[4][1];
-  refusals = parts[4][2];
-  wait_until = parts[4][3];
-  made.clear();
-  for (std::size_t i = 0; i + 3 <= parts[5].size();) {
-    TAPER_VALIDATE(
-        parts[5][i + 2] > 0 && i + 3 + static_cast<std::size_t>(parts[5][i + 2]) <= parts[5].size(),
-        "the saved state of the planner is damaged");
-    const auto groups = parts[5].subspan(i + 3).first(static_cast<std::size_t>(parts[5][i + 2]));
-    made.push_back(
-        {parts[5][i], Layout({groups.begin(), groups.end()}, whole.chain()), parts[5][i + 1] != 0});
-    i += 3 + groups.size();
-  }
+}
+
+void Planner::State::read(std::string_view bytes) {
+  ByteReader in(bytes);
+  TAPER_VALIDATE(in.value<std::int64_t>() == kStateVersion, "another version");
+  const auto part = [&] {
+    const auto words = in.value<std::size_t>();
+    TAPER_VALIDATE(words <= bytes.size() / kWord, "a part longer than all of them");
+    return in.bytes(words * kWord);
+  };
+  steps.load(part());
+  lengths.load(part());
+  budget.load(part());
+  last.load(part());
+  switching = ByteReader(part()).value<Switching>();
+  made = switches_of(part(), whole.chain());
+  likeness.load(part());
+  TAPER_VALIDATE(in.done(), "more than its parts");
 }
 
 }  // namespace taper

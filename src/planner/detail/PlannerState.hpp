@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/Cluster.hpp"
@@ -46,8 +47,9 @@ struct Planner::State {
   // A whole generation started in the uniform layout of that degree, with the switches that are
   // likely to follow.
   std::int64_t expected_ns(std::size_t degree);
-  std::vector<std::int64_t> save() const;
-  void load(std::span<const std::int64_t> words);
+  // See LayoutPlanner::save().
+  std::string save() const;
+  void load(std::string_view bytes);
 
   LatencyProfile profile;
   PlannerOptions options;
@@ -64,10 +66,20 @@ struct Planner::State {
   // The present generation.
   Workload work;
   std::string first_layout;
-  int switches = 0;
   std::vector<ReplaySwitch> made;
-  // The snapshot before, for what ended since.
-  std::vector<std::int64_t> last;  // see observe()
+  // The snapshot before, for what ended since; epoch -1: none.
+  struct Seen {
+    // Running sequences of one replica and of one length, and the time of the replica's steps.
+    struct Bucket {
+      std::int64_t count, response, step_ns;
+    };
+    std::int64_t epoch = -1, elapsed_ns = 0, finished = 0;
+    std::vector<Bucket> buckets;
+
+    std::string save() const;
+    void load(std::string_view bytes);
+  };
+  Seen last;
   // What the last search found stands until then, while more sequences than these are left.
   struct Settled {
     std::int64_t epoch = -1, until_ns = 0;
@@ -84,8 +96,16 @@ struct Planner::State {
   std::optional<Search> search;
   // A decision to act after which the epoch stays the same was refused at the meeting; meetings
   // cost time, so after several refusals the next one has to wait.
-  std::int64_t acted_in_epoch = -1;
-  std::int64_t refusals = 0, wait_until = 0;
+  struct Switching {
+    std::int64_t done = 0;  // switches
+    std::int64_t acted_in_epoch = -1;
+    std::int64_t refusals = 0;
+    std::int64_t wait_until = 0;  // consultation
+  };
+  Switching switching;
+
+ private:
+  void read(std::string_view bytes);
 };
 
 }  // namespace taper

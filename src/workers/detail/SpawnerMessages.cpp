@@ -16,16 +16,12 @@ constexpr std::size_t kMostDescriptors = 2;
 
 void pack_texts(ByteWriter& out, const std::vector<std::string>& texts) {
   out.value(static_cast<std::int64_t>(texts.size()));
-  for (const std::string& text : texts) out.list(std::vector<char>(text.begin(), text.end()));
+  for (const std::string& text : texts) out.text(text);
 }
 
 std::vector<std::string> unpack_texts(ByteReader& in) {
   std::vector<std::string> texts(static_cast<std::size_t>(in.value<std::int64_t>()));
-  for (std::string& text : texts) {
-    std::vector<char> bytes;
-    in.list(bytes);
-    text.assign(bytes.begin(), bytes.end());
-  }
+  for (std::string& text : texts) text = in.text();
   return texts;
 }
 
@@ -38,7 +34,7 @@ std::string pack(const SpawnerRequest& request) {
   out.value(request.pid);
   pack_texts(out, request.arguments);
   pack_texts(out, request.environment);
-  pack_texts(out, {request.log});
+  out.text(request.log);
   return bytes;
 }
 
@@ -49,7 +45,7 @@ SpawnerRequest unpack_request(const std::string& bytes) {
   in.value(request.pid);
   request.arguments = unpack_texts(in);
   request.environment = unpack_texts(in);
-  request.log = unpack_texts(in).front();
+  request.log = in.text();
   return request;
 }
 
