@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The few MPI calls of this module, on the raw communicator it is given: files are written
-// together, and all ranks must succeed or fail together.
+// The few MPI calls of this module and of `results`, on the raw communicator they are given: files
+// are written together, and all ranks must succeed or fail together. comm/MpiCall.hpp has a wrapper
+// of its own: the only module that both may include is `base`, which needs no more than the
+// standard library, and comm on top of io would need HDF5 for every group of ranks.
 #pragma once
 
 #include <mpi.h>
