@@ -32,9 +32,12 @@ ModelConfig configured(const std::filesystem::path& dir, const std::string& opti
 
 }  // namespace
 
-ModelFiles::ModelFiles(const std::filesystem::path& dir, const std::string& option,
+ModelFiles::ModelFiles(const std::filesystem::path& dir, const std::string& named_by,
                        const HeadChoice& head)
-    : directory(checked(dir, option)), config(configured(dir, option, head.output)), table(config) {
+    : directory(checked(dir, named_by)),
+      option(named_by),
+      config(configured(dir, option, head.output)),
+      table(config) {
   if (config.has_scalar_head() && !read_model_config(dir).has_scalar_head()) score_seed = head.seed;
   const auto file = dir / "tokenizer.json";
   if (!std::filesystem::exists(file)) return;
@@ -58,14 +61,19 @@ void ModelFiles::require_tokenizer(const std::string& purpose) const {
                                  << "); copy it from the source of the model");
 }
 
+void ModelFiles::require_context(std::int64_t tokens, const std::string& limits) const {
+  TAPER_VALIDATE(tokens <= config.max_positions,
+                 "sequences of up to " << tokens << " tokens exceed the context of " << option
+                                       << " " << path_text(directory) << " ("
+                                       << config.max_positions << " positions); lower " << limits);
+}
+
 int ModelFiles::valid_ids() const {
   return tokenizer_ ? std::min(tokenizer_->vocab_size(), config.vocab) : config.vocab;
 }
 
 ConstFloatMatrix ModelFiles::rope_table(int positions) {
-  TAPER_VALIDATE(positions <= config.max_positions,
-                 "sequences of " << positions << " tokens (the model has " << config.max_positions
-                                 << " positions); lower the length limits");
+  require_context(positions, "the length limits");
   if (static_cast<int>(rope_.size()) < positions * config.head_dim)
     rope_ = make_rope_table(config, positions);
   return ConstFloatMatrix(rope_.data(), positions, config.head_dim);

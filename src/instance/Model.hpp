@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -33,6 +34,7 @@ struct ModelFiles {
                       const HeadChoice& head = {});
 
   std::filesystem::path directory;
+  std::string option;
   ModelConfig config;
   ParamTable table;
 
@@ -48,10 +50,14 @@ struct ModelFiles {
   bool has_tokenizer() const { return tokenizer_.has_value(); }
   // Throws Error where there is none; `purpose` says what it is needed for.
   void require_tokenizer(const std::string& purpose) const;
+  // Throws Error if sequences of so many tokens exceed the model's context; `limits` names what
+  // the user can lower.
+  void require_context(std::int64_t tokens, const std::string& limits) const;
   // Ids that can be sampled: those of the tokenizer that the model has rows for; all rows without a
   // tokenizer.
   int valid_ids() const;
-  // Cosines and sines for sequences of up to `positions` tokens.
+  // Cosines and sines for sequences of up to `positions` tokens. Throws Error if the context holds
+  // less.
   ConstFloatMatrix rope_table(int positions);
 
  private:

@@ -55,9 +55,7 @@ ProfileJob::ProfileJob(const ProfileOptions& options, ModelFiles& files, const R
     options_.probe.max_positions = std::min(files.config.max_positions, kDefaultPositions);
   for (const auto& problem : options_.problems())
     TAPER_FAIL(ExitCode::kBadInput, "profile: " << problem);
-  TAPER_VALIDATE(options_.probe.max_positions <= files.config.max_positions,
-                 "sequences of " << options_.probe.max_positions << " positions (the model has "
-                                 << files.config.max_positions << "); lower --max-positions");
+  files.require_context(options_.probe.max_positions, "--max-positions");
   if (degrees_.empty()) degrees_ = possible_degrees(files, ranks);
   std::sort(degrees_.begin(), degrees_.end());
   degrees_.erase(std::unique(degrees_.begin(), degrees_.end()), degrees_.end());

@@ -45,11 +45,7 @@ RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, 
   require_same_tokenizer(policy, files_, ranks, option_of(reward),
                          "train a reward model on a model of the policy's family, or judge by a "
                          "command");
-  TAPER_VALIDATE(setup_.max_positions <= files_.config.max_positions,
-                 option_of(reward)
-                     << " " << path_text(files_.directory) << " has " << files_.config.max_positions
-                     << " positions (a prompt with its response may have " << setup_.max_positions
-                     << "); lower the length limits");
+  files_.require_context(setup_.max_positions, "the length limits of prompts or responses");
 }
 
 void RewardModel::add_memory(MemoryPlan& plan) const {

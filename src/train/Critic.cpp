@@ -18,12 +18,7 @@ ModelFiles open_critic(const RunOptions& o, const ModelFiles& policy, const Rank
   ModelFiles files(o.critic_in_use().directory, kOption, {OutputHead::kScalar, o.seed});
   require_same_tokenizer(policy, files, ranks, kOption,
                          "name a critic with the policy's tokenizer");
-  TAPER_VALIDATE(o.max_positions() <= files.config.max_positions,
-                 "Rollout/Max Prompt Tokens "
-                     << o.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
-                     << o.rollout.max_new_tokens
-                     << " are together longer than the critic's context ("
-                     << files.config.max_positions << " positions); lower one of them");
+  files.require_context(o.max_positions(), kLengthLimits);
   return files;
 }
 

@@ -22,6 +22,9 @@
 
 namespace taper {
 
+// What bounds the sequences of a run.
+inline constexpr const char* kLengthLimits = "Rollout/Max Prompt Tokens or Rollout/Max New Tokens";
+
 struct TrainingOptions : PassOptions {
   std::int64_t iterations = 45;
   int mini_batches = 2;
@@ -96,7 +99,7 @@ struct RunOptions {
   CriticOptions critic_in_use() const;
   // What responses are judged by: the rewards, or the rule of the data under the name "score".
   std::vector<RewardOptions> judged_by() const;
-  // Of a prompt and its response.
+  // Of a prompt and its response, as kLengthLimits bound them.
   std::int64_t max_positions() const {
     return std::int64_t{rollout.max_prompt_tokens} + rollout.max_new_tokens;
   }

@@ -21,12 +21,7 @@ namespace fs = std::filesystem;
 ModelFiles open_model(const RunOptions& o) {
   ModelFiles files(o.model.directory, "Model/Directory");
   files.require_tokenizer("rewards are judged by the text of responses");
-  TAPER_VALIDATE(o.max_positions() <= files.config.max_positions,
-                 "Rollout/Max Prompt Tokens "
-                     << o.rollout.max_prompt_tokens << " and Rollout/Max New Tokens "
-                     << o.rollout.max_new_tokens
-                     << " are together longer than the model's context ("
-                     << files.config.max_positions << " positions); lower one of them");
+  files.require_context(o.max_positions(), kLengthLimits);
   return files;
 }
 

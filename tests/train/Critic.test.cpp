@@ -188,7 +188,7 @@ TEST_CASE("checkpoints without a critic and critics that do not fit are refused"
   wrong.critic.directory = TAPER_GOLDEN_DIR "/models/llama_b";
   wrong.rollout.max_new_tokens = 400;
   CHECK_THROWS_MATCHES(run(f.ranks, wrong), Error,
-                       MessageMatches(ContainsSubstring("the critic's context")));
+                       MessageMatches(ContainsSubstring("the context of Critic/Model Directory")));
   wrong.critic.directory = f.path("nowhere");
   CHECK_THROWS_MATCHES(run(f.ranks, wrong), Error,
                        MessageMatches(ContainsSubstring("Critic/Model Directory")));

@@ -289,7 +289,7 @@ TEST_CASE("lengths beyond the model's context are refused, however large") {
     options.rollout.max_new_tokens = length;
     CHECK_THROWS_MATCHES(TrainJob(options, "test", f.ranks, StopRequest()), Error,
                          MessageMatches(ContainsSubstring("Rollout/Max New Tokens") &&
-                                        ContainsSubstring("the model's context")));
+                                        ContainsSubstring("the context of Model/Directory")));
   }
 }
 
