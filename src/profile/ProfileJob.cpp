@@ -153,11 +153,11 @@ void ProfileJob::measure_switches() {
   meeting_ = measure_meeting(*ranks_, options_.probe.max_batch);
 }
 
-bool ProfileJob::visit_next(ProfilePlanner* planner) {
+bool ProfileJob::visit_next(ProfileSchedule* schedule) {
   std::array<std::int64_t, 7> order{};
-  if (planner != nullptr) {
+  if (schedule != nullptr) {
     record_.seconds_spent = before_ + timer_.seconds();
-    if (const auto visit = planner->next())
+    if (const auto visit = schedule->next())
       order = {1,
                visit->degree,
                visit->shape.tokens,
@@ -173,7 +173,7 @@ bool ProfileJob::visit_next(ProfilePlanner* planner) {
                            static_cast<int>(order[5]),
                            static_cast<int>(order[6])};
   const auto ns = probe_->measure(visit.degree, visit.shape, visit.warm_up, visit.steps);
-  if (planner == nullptr) return true;
+  if (schedule == nullptr) return true;
   const auto classes = pairs(visit.degree);
   for (const PairClass pair : {PairClass::kSameNode, PairClass::kOtherNode}) {
     std::vector<std::int64_t> mine;  // of the replicas of the class
@@ -181,14 +181,14 @@ bool ProfileJob::visit_next(ProfilePlanner* planner) {
       if (classes[g] == pair)
         mine.insert(mine.end(), ns.begin() + static_cast<std::ptrdiff_t>(g) * visit.steps,
                     ns.begin() + static_cast<std::ptrdiff_t>(g + 1) * visit.steps);
-    if (!mine.empty()) planner->add(visit, pair, mine);
+    if (!mine.empty()) schedule->add(visit, pair, mine);
   }
-  keep_books(*planner);
+  keep_books(*schedule);
   return true;
 }
 
 // The side file and a line for people, now and then.
-void ProfileJob::keep_books(const ProfilePlanner& planner) {
+void ProfileJob::keep_books(const ProfileSchedule& schedule) {
   if (timer_.seconds() > saved_ + kSaveSeconds) {
     record_.seconds_spent = before_ + timer_.seconds();
     save_partial(options_.output, record_);
@@ -198,14 +198,14 @@ void ProfileJob::keep_books(const ProfilePlanner& planner) {
   reported_ = timer_.seconds();
   std::size_t done = 0;
   for (const ProfilePoint& p : record_.points)
-    done += static_cast<int>(p.visits.size()) >= ProfilePlanner::kFirstVisits;
+    done += static_cast<int>(p.visits.size()) >= ProfileSchedule::kFirstVisits;
   const double spent = before_ + timer_.seconds();
   std::string line = format_text("profile %4.0f s: %zu of %zu points done, visits %d", spent, done,
-                                 record_.points.size(), planner.visits());
-  if (planner.visits() >= ProfilePlanner::kLeastVisits)
-    for (const ProfileSide& side : planner.sides())
+                                 record_.points.size(), schedule.visits());
+  if (schedule.visits() >= ProfileSchedule::kLeastVisits)
+    for (const ProfileSide& side : schedule.sides())
       line += format_text(", TP %d repeats within %.1f %%", side.degree,
-                          planner.repeat_noise(side.degree, side.classes[0]).p50 * 1e-4);
+                          schedule.repeat_noise(side.degree, side.classes[0]).p50 * 1e-4);
   if (record_.budget > 0)
     line += format_text(", at most %.0f s left", std::max(0.0, record_.budget - spent));
   TAPER_INFO(line);
@@ -220,13 +220,13 @@ LatencyProfile ProfileJob::run() {
   probe_->load();
   measure_switches();
   timer_.restart();  // the budget is for steps
-  std::optional<ProfilePlanner> planner;
-  if (ranks_->rank() == 0) planner.emplace(sides(), record_);
-  while (visit_next(planner ? &*planner : nullptr)) {
+  std::optional<ProfileSchedule> schedule;
+  if (ranks_->rank() == 0) schedule.emplace(sides(), record_);
+  while (visit_next(schedule ? &*schedule : nullptr)) {
   }
   LatencyProfile profile;
-  if (planner) {
-    profile = result(*planner);
+  if (schedule) {
+    profile = result(*schedule);
     write_profile(options_.output, profile);
     if (profile.is_complete()) {
       fs::remove(partial_path(options_.output));
@@ -239,7 +239,7 @@ LatencyProfile ProfileJob::run() {
   return profile;
 }
 
-LatencyProfile ProfileJob::result(const ProfilePlanner& planner) const {
+LatencyProfile ProfileJob::result(const ProfileSchedule& schedule) const {
   LatencyProfile p;
   p.identity = record_.identity;
   p.ranks = ranks_->size();
@@ -249,12 +249,12 @@ LatencyProfile ProfileJob::result(const ProfilePlanner& planner) const {
   p.kv_bytes_per_position = page_floats(config.head_dim) * std::int64_t{sizeof(float)} / kPage *
                             config.layers * config.kv_heads;
   p.block_size = kPage;
-  p.measured_percent = planner.measured_percent();
-  p.steps = planner.samples();
-  for (const ProfileSide& side : planner.sides())
+  p.measured_percent = schedule.measured_percent();
+  p.steps = schedule.samples();
+  for (const ProfileSide& side : schedule.sides())
     for (const PairClass pair : side.classes) {
-      p.fit_errors.push_back(planner.fit_error(side.degree, pair));
-      p.repeat_noise.push_back(planner.repeat_noise(side.degree, pair));
+      p.fit_errors.push_back(schedule.fit_error(side.degree, pair));
+      p.repeat_noise.push_back(schedule.repeat_noise(side.degree, pair));
     }
   // All ranks meet, whatever the change.
   if (p.ranks > 1) p.rendezvous.push_back({p.ranks, in_ns(meeting_)});

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/Timer.hpp"
-#include "profile/ProfilePlanner.hpp"
+#include "profile/ProfileSchedule.hpp"
 #include "profile/SwitchProbe.hpp"
 #include "session/HostMap.hpp"
 
@@ -46,13 +46,13 @@ class ProfileJob {
  private:
   void restore();
   void measure_switches();
-  // One visit; false where there is none left. `planner` is there on rank 0.
-  bool visit_next(ProfilePlanner* planner);
-  void keep_books(const ProfilePlanner& planner);
+  // One visit; false where there is none left. `schedule` is there on rank 0.
+  bool visit_next(ProfileSchedule* schedule);
+  void keep_books(const ProfileSchedule& schedule);
   std::vector<PairClass> pairs(int degree) const;  // of the degree's groups
   std::vector<ProfileSide> sides() const;
   Facts settings() const;
-  LatencyProfile result(const ProfilePlanner& planner) const;
+  LatencyProfile result(const ProfileSchedule& schedule) const;
 
   ProfileOptions options_;
   ModelFiles* files_;

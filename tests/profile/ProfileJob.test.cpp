@@ -92,7 +92,7 @@ TEST_CASE("a profile has every degree with decode and prompt steps, errors, nois
     for (const StepSample& s : p.steps) {
       if (s.tp != degree) continue;
       CHECK(s.time_ns > 0);
-      CHECK(s.repeats >= ProfilePlanner::kLeastVisits);
+      CHECK(s.repeats >= ProfileSchedule::kLeastVisits);
       if (s.new_tokens == s.sequences)
         batches.insert(s.sequences);
       else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/ProfilePlanner.hpp"
+#include "profile/ProfileSchedule.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -31,13 +31,13 @@ double default_budget(double first_round) {
   return std::clamp(6 * first_round, kLeastBudget, kMostBudget);
 }
 
-ProfilePlanner::ProfilePlanner(std::vector<ProfileSide> sides, ProfileRecord& record)
+ProfileSchedule::ProfileSchedule(std::vector<ProfileSide> sides, ProfileRecord& record)
     : sides_(std::move(sides)), record_(&record) {
   if (record_->points.empty()) begin();
 }
 
 // The coarse grids, degrees in turn, so that points visited one after another differ in degree.
-void ProfilePlanner::begin() {
+void ProfileSchedule::begin() {
   std::vector<std::vector<StepShape>> grids;
   std::size_t longest = 0;
   for (const ProfileSide& side : sides_) {
@@ -49,7 +49,7 @@ void ProfilePlanner::begin() {
       if (i < grids[s].size()) add_point(sides_[s], grids[s][i]);
 }
 
-void ProfilePlanner::add_point(const ProfileSide& side, const StepShape& shape) {
+void ProfileSchedule::add_point(const ProfileSide& side, const StepShape& shape) {
   for (const PairClass pair : side.classes) {
     const auto here = [&](const ProfilePoint& p) {
       return p.pair == pair && same_place(p, side.degree, shape);
@@ -59,17 +59,17 @@ void ProfilePlanner::add_point(const ProfileSide& side, const StepShape& shape) 
   }
 }
 
-const ProfilePoint& ProfilePlanner::least_visited() const {
+const ProfilePoint& ProfileSchedule::least_visited() const {
   return *std::min_element(
       record_->points.begin(), record_->points.end(),
       [](const auto& a, const auto& b) { return a.visits.size() < b.visits.size(); });
 }
 
-bool ProfilePlanner::has_time(double share) const {
+bool ProfileSchedule::has_time(double share) const {
   return record_->budget == 0 || record_->seconds_spent < share * record_->budget;
 }
 
-std::optional<ProfileVisit> ProfilePlanner::next() {
+std::optional<ProfileVisit> ProfileSchedule::next() {
   visits_ = static_cast<int>(least_visited().visits.size());
   if (visits_ >= 1 && record_->first_round == 0) record_->first_round = record_->seconds_spent;
   if (record_->first_round > 0 && record_->budget == 0)
@@ -84,20 +84,20 @@ std::optional<ProfileVisit> ProfilePlanner::next() {
   return visit_of(least_visited());
 }
 
-bool ProfilePlanner::is_nothing_left() const {
+bool ProfileSchedule::is_nothing_left() const {
   ProfileRecord copy = *record_;
   copy.budget = 0;
-  return !ProfilePlanner(sides_, copy).next();
+  return !ProfileSchedule(sides_, copy).next();
 }
 
-int ProfilePlanner::measured_percent() const {
+int ProfileSchedule::measured_percent() const {
   if (is_nothing_left()) return 100;
   const double share = record_->seconds_spent / default_budget(record_->first_round);
   return std::clamp(static_cast<int>(100 * share), 1, 99);
 }
 
 // Many steps in a row where they are short, so that a visit is not all start and end.
-ProfileVisit ProfilePlanner::visit_of(const ProfilePoint& point) const {
+ProfileVisit ProfileSchedule::visit_of(const ProfilePoint& point) const {
   ProfileVisit visit{point.tp, point.shape, 2, 3};
   if (point.visits.empty()) return visit;
   const double seconds = static_cast<double>(summarize(point).time_ns) * 1e-9;
@@ -107,8 +107,8 @@ ProfileVisit ProfilePlanner::visit_of(const ProfilePoint& point) const {
   return visit;
 }
 
-void ProfilePlanner::add(const ProfileVisit& visit, PairClass pair,
-                         const std::vector<std::int64_t>& ns) {
+void ProfileSchedule::add(const ProfileVisit& visit, PairClass pair,
+                          const std::vector<std::int64_t>& ns) {
   const auto at = std::find_if(record_->points.begin(), record_->points.end(), [&](const auto& p) {
     return p.pair == pair && same_place(p, visit.degree, visit.shape);
   });
@@ -116,14 +116,14 @@ void ProfilePlanner::add(const ProfileVisit& visit, PairClass pair,
   at->visits.push_back(ns);
 }
 
-std::vector<StepSample> ProfilePlanner::samples(int degree, PairClass pair) const {
+std::vector<StepSample> ProfileSchedule::samples(int degree, PairClass pair) const {
   std::vector<StepSample> list;
   for (const ProfilePoint& p : record_->points)
     if (p.tp == degree && p.pair == pair && !p.visits.empty()) list.push_back(summarize(p));
   return list;
 }
 
-std::vector<StepSample> ProfilePlanner::samples() const {
+std::vector<StepSample> ProfileSchedule::samples() const {
   std::vector<StepSample> list;
   for (const ProfilePoint& p : record_->points)
     if (!p.visits.empty()) list.push_back(summarize(p));
@@ -136,13 +136,13 @@ std::vector<StepSample> ProfilePlanner::samples() const {
   return list;
 }
 
-FitError ProfilePlanner::fit_error(int degree, PairClass pair) const {
+FitError ProfileSchedule::fit_error(int degree, PairClass pair) const {
   std::vector<double> errors;
   for (const PointError& e : interpolation_errors(samples(degree, pair))) errors.push_back(e.error);
   return quantiles(degree, pair, errors);
 }
 
-FitError ProfilePlanner::repeat_noise(int degree, PairClass pair) const {
+FitError ProfileSchedule::repeat_noise(int degree, PairClass pair) const {
   std::vector<double> noise;
   for (const ProfilePoint& p : record_->points)
     if (p.tp == degree && p.pair == pair)
@@ -151,7 +151,7 @@ FitError ProfilePlanner::repeat_noise(int degree, PairClass pair) const {
 }
 
 // Points against the worst error of each degree and class; false where none needs any.
-bool ProfilePlanner::add_refinements() {
+bool ProfileSchedule::add_refinements() {
   const std::size_t before = record_->points.size();
   for (const ProfileSide& side : sides_)
     for (const PairClass pair : side.classes) {

@@ -28,14 +28,14 @@ struct ProfileVisit {
 // misses most, while it misses it by more than the machine's own noise; then visits of all points
 // in turn. Points are added when all have been visited equally often. Short of time for all that,
 // all points get as many visits as there is time for.
-class ProfilePlanner {
+class ProfileSchedule {
  public:
   static constexpr int kLeastVisits = 2;  // whatever the budget: fewer tell nothing of noise
   static constexpr int kFirstVisits = 3;  // before a point counts in refinements
   static constexpr int kFullVisits = 9;   // enough
   static constexpr int kMostPoints = 96;  // of a degree and class
 
-  ProfilePlanner(std::vector<ProfileSide> sides, ProfileRecord& record);
+  ProfileSchedule(std::vector<ProfileSide> sides, ProfileRecord& record);
 
   // Nothing where the profile is complete. Adds points to the record.
   std::optional<ProfileVisit> next();
