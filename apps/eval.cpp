@@ -10,7 +10,7 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
-#include "data/PromptEncoder.hpp"
+#include "data/PromptSource.hpp"
 #include "infer/EvalJob.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/OutputPath.hpp"
@@ -121,10 +121,9 @@ int run_eval(int argc, char** argv) {
   for (const RewardOptions& reward : rewards)
     if (reward.model.tp > 0) degrees.push_back(reward.model.tp);
   Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
-  std::vector<std::vector<std::int32_t>> tokens;
-  tokens.reserve(prompts.size());
-  for (const Prompt& p : prompts) tokens.push_back(p.tokens);
-  require_equal(ranks, "the prompts", hash_text(tokens));
+  Fingerprint read;
+  add_prompts(read, prompts);
+  require_equal(ranks, "the prompts", std::to_string(read.value()));
   EvalJob job(options, rewards, files, prompts, ranks, spawner.get(), eval.reward_logs);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   if (!job.judge_memory_plan().items().empty())

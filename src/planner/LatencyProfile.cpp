@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/Error.hpp"
+#include "base/Fingerprint.hpp"
 #include "base/Text.hpp"
 
 namespace taper {
@@ -54,35 +55,24 @@ void compare_facts(const std::string& what, const Facts& profile, const Facts& h
     }
 }
 
-class ContentHash {
- public:
-  void add(const std::string& text) {
-    add(static_cast<std::int64_t>(text.size()));
-    value_ = fnv1a(text, value_);
-  }
-  void add(std::int64_t number) {
-    char bytes[8];
-    for (int i = 0; i < 8; ++i)
-      bytes[i] = static_cast<char>(static_cast<std::uint64_t>(number) >> (8 * i));
-    value_ = fnv1a(std::string_view(bytes, 8), value_);
-  }
-  void add(PairClass pair) { add(static_cast<std::int64_t>(pair)); }
-  void add(const Facts& facts) {
-    add(static_cast<std::int64_t>(facts.size()));
-    for (const auto& [name, text] : facts) {
-      add(name);
-      add(text);
-    }
-  }
-  template <class... T>
-  void add_all(const T&... values) {
-    (add(values), ...);
-  }
-  std::uint64_t value() const { return value_; }
+// All numbers are hashed as 64-bit integers, whatever their members are.
+void add(Fingerprint& hash, std::int64_t number) {
+  hash.add(number);
+}
 
- private:
-  std::uint64_t value_ = fnv1a("taper-profile");
-};
+void add(Fingerprint& hash, PairClass pair) {
+  add(hash, static_cast<std::int64_t>(pair));
+}
+
+void add(Fingerprint& hash, const Facts& facts) {
+  add(hash, std::ssize(facts));
+  for (const auto& [name, text] : facts) hash.add_text(name).add_text(text);
+}
+
+template <class... T>
+void add_all(Fingerprint& hash, const T&... values) {
+  (add(hash, values), ...);
+}
 
 }  // namespace
 
@@ -166,20 +156,20 @@ void require_degrees(const LatencyProfile& profile, const std::vector<int>& degr
 }
 
 std::uint64_t content_hash(const LatencyProfile& p) {
-  ContentHash hash;
+  Fingerprint hash("taper-profile");
   const ProfileIdentity& id = p.identity;
-  hash.add_all(id.model, id.machine, id.transport, id.build, id.clock);
-  hash.add_all(p.ranks, p.ranks_per_node, p.kv_bytes_per_position, p.block_size, p.groups_ns,
-               p.weights_ns, p.graphs_ns, p.steps.size(), p.moves.size(), p.rendezvous.size(),
-               p.fit_errors.size(), p.repeat_noise.size());
-  if (!p.is_complete()) hash.add(std::int64_t{p.measured_percent});  // files before it had none
+  add_all(hash, id.model, id.machine, id.transport, id.build, id.clock);
+  add_all(hash, p.ranks, p.ranks_per_node, p.kv_bytes_per_position, p.block_size, p.groups_ns,
+          p.weights_ns, p.graphs_ns, p.steps.size(), p.moves.size(), p.rendezvous.size(),
+          p.fit_errors.size(), p.repeat_noise.size());
+  if (!p.is_complete()) add(hash, p.measured_percent);  // files before it had none
   for (const StepSample& s : p.steps)
-    hash.add_all(s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.time_ns, s.spread_ns,
-                 s.repeats);
-  for (const MoveCost& m : p.moves) hash.add_all(m.pair, m.latency_ns, m.ps_per_byte);
-  for (const RendezvousCost& r : p.rendezvous) hash.add_all(r.ranks, r.ns);
+    add_all(hash, s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.time_ns, s.spread_ns,
+            s.repeats);
+  for (const MoveCost& m : p.moves) add_all(hash, m.pair, m.latency_ns, m.ps_per_byte);
+  for (const RendezvousCost& r : p.rendezvous) add_all(hash, r.ranks, r.ns);
   for (const auto* errors : {&p.fit_errors, &p.repeat_noise})
-    for (const FitError& e : *errors) hash.add_all(e.tp, e.pair, e.p50, e.p90, e.p95, e.max);
+    for (const FitError& e : *errors) add_all(hash, e.tp, e.pair, e.p50, e.p90, e.p95, e.max);
   return hash.value();
 }
 
