@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Arguments.hpp"
 
+#include <cctype>
+#include <type_traits>
+
 #include "base/Error.hpp"
+#include "rollout/GeneratorOptions_params.hpp"
 
 namespace taper {
+namespace {
+
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+// Declares the options that keys of a run file correspond to: --top-p for Top P.
+auto options_of(param::CommandLine& line) {
+  return [&line](std::string name, const char* label, auto& member, std::string doc) {
+    for (char& c : name) c = c == ' ' ? '-' : lower(c);
+    doc.front() = lower(doc.front());
+    if constexpr (std::is_integral_v<std::remove_reference_t<decltype(member)>>)
+      return line.integer(name, member, label, doc);
+    else
+      return line.number(name, member, label, doc);
+  };
+}
+
+}  // namespace
 
 void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
   line.text("model", model, "DIR",
@@ -44,13 +67,7 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
   line.integer("max-new-tokens", o.max_new_tokens, "N", "longest response in tokens").at_least(1);
   line.number("temperature", o.sampling.temperature, "T", "softmax temperature; 0: greedy")
       .at_least(0);
-  line.number("top-p", o.sampling.top_p, "P", "nucleus sampling; 1: off").above(0).at_most(1);
-  line.integer("top-k", o.sampling.top_k, "K", "sample from the K most likely ids only; 0: off")
-      .at_least(0);
-  line.number("min-p", o.sampling.min_p, "P",
-              "sample only from ids with at least this share of the largest probability; 0: off")
-      .at_least(0)
-      .at_most(1);
+  describe_truncation(o.sampling, options_of(line));
   line.number("repetition-penalty", o.sampling.repetition_penalty, "P",
               "divides the positive and multiplies the negative logits of ids that occur in prompt "
               "or response; 1: off")
@@ -58,15 +75,7 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
   line.integer("seed", o.sampling.seed, "S", "seed of all random numbers").at_least(0);
   line.integer("samples", o.samples, "N", "responses per prompt").at_least(1).at_most(65535);
   line.repeated("stop", o.stop_strings, "TEXT", "text that ends a response");
-  line.integer("max-running", o.max_running, "N", "sequences in flight per replica")
-      .at_least(1)
-      .at_most(kMostRunning);
-  line.integer("step-rows", o.step_rows, "N", "tokens per step, decode and prefill together")
-      .at_least(1)
-      .at_most(kMostStepRows);
-  line.number("kv-memory-mb", o.kv_memory_mb, "MB", "largest KV cache per rank in MB")
-      .above(0)
-      .at_most(kMostKvMemoryMb);
+  describe_sizing(o, options_of(line));
 }
 
 void check_sampling(const GenerateOptions& o) {

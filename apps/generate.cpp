@@ -56,9 +56,7 @@ int run_generate(int argc, char** argv) {
   line.choice("mode", options.mode,
               "static: never change the layout; advise: log recommendations only; adaptive: change "
               "it when it pays",
-              {{"static", PlannerMode::kStatic},
-               {"advise", PlannerMode::kAdvise},
-               {"adaptive", PlannerMode::kAdaptive}});
+              named_planner_modes());
   line.text("profile", options.profile, "FILE",
             "latency profile of this model and machine, for advise and adaptive");
   line.text("record", record_file, "FILE", "records consultations and layout changes, HDF5");
@@ -68,8 +66,7 @@ int run_generate(int argc, char** argv) {
   check_sampling(options);
   Session session(argc, argv);
   options.type = arguments.type;
-  TAPER_VALIDATE(options.mode == PlannerMode::kStatic || !options.profile.empty(),
-                 "--mode needs --profile unless it is static (make one with taper profile)");
+  for (const auto& problem : options.problems()) TAPER_FAIL(ExitCode::kBadInput, problem);
   options.layout = arguments.layout;
   require_layout("--layout", arguments.layout, session.size());
   std::vector<int> degrees = degrees_of_layout(arguments.layout);

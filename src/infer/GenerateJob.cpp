@@ -16,29 +16,24 @@
 namespace taper {
 namespace {
 
-RolloutOptions rollout_options(const GenerateOptions& o, const ModelFiles& files,
-                               const std::vector<std::vector<std::int32_t>>& prompts,
-                               int replicas) {
+// The options with lengths as the prompts and the context have them, and no more sequences in
+// flight than there will be.
+GeneratorOptions fitted(const GenerateOptions& o, const ModelFiles& files,
+                        const std::vector<std::vector<std::int32_t>>& prompts, int replicas) {
   std::size_t longest = 1;
   for (const auto& p : prompts) longest = std::max(longest, p.size());
-  RolloutOptions r;
+  GeneratorOptions r = o;
   r.max_prompt_tokens = static_cast<int>(longest);
   r.max_new_tokens = std::min(o.max_new_tokens, files.config.max_positions - r.max_prompt_tokens);
   const std::int64_t responses = static_cast<std::int64_t>(prompts.size()) * o.samples;
   r.max_running = static_cast<int>(
       std::min<std::int64_t>(o.max_running, (responses + replicas - 1) / replicas));
   r.step_rows = std::max(o.step_rows, r.max_running);
-  r.kv_memory_mb = o.kv_memory_mb;
-  r.tp = o.tp;
-  r.mode = o.mode;
-  r.profile = o.profile;
-  r.layout = o.layout;
-  r.names = {"--layout", "--kv-memory-mb", "--profile"};
   return r;
 }
 
 // Says that the context will end responses where the limit asked for would not.
-void report_short_context(int max_new_tokens, const ModelFiles& files, const RolloutOptions& r) {
+void report_short_context(int max_new_tokens, const ModelFiles& files, const GeneratorOptions& r) {
   if (max_new_tokens <= r.max_new_tokens) return;
   TAPER_INFO("--max-new-tokens is "
              << max_new_tokens << ", but the context of " << path_text(files.directory) << " holds "
@@ -55,10 +50,10 @@ GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
       files_(files),
       prompts_(prompts),
       ranks_(ranks),
-      rollout_(rollout_options(options, files, prompts, ranks.size() / options.tp)),
-      generator_(rollout_, options.type, files, ranks),
+      fitted_(fitted(options, files, prompts, ranks.size() / options.tp)),
+      generator_(fitted_, options.type, files, ranks),
       model_("model", files, ranks, generator_.smallest_degree()) {
-  report_short_context(options.max_new_tokens, files, rollout_);
+  report_short_context(options.max_new_tokens, files, fitted_);
   model_.add_memory(plan_, options.type);
   generator_.add_memory(plan_);
 }
@@ -77,7 +72,7 @@ std::vector<Request> GenerateJob::requests() const {
 }
 
 SampleSet GenerateJob::run() {
-  const StopOptions stops = stop_options(files_, options_.stop_strings);
+  const StopOptions stops = options_.stops(files_);
   require_memory(ranks_, plan_, "lower --kv-memory-mb, --max-running or --step-rows");
   ranks_.progress.set_phase("gen");
   Arena arena(plan_);

@@ -10,18 +10,14 @@
 
 namespace taper {
 
-struct GenerateOptions : EngineSizing {
+// What a command says of its responses; the job takes the longest prompt as it is.
+struct GenerateOptions : GeneratorOptions {
   WeightType type = WeightType::kBf16;
-  int tp = 1;  // of the static layout; the smallest degree where the layout changes
-  PlannerMode mode = PlannerMode::kStatic;
-  std::string profile;  // needed unless static
-  std::string layout;   // at the start; empty: tp, or chosen by the planner
-  int samples = 1;      // per prompt
-  int max_new_tokens = 256;
-  SamplingOptions sampling;
-  std::vector<std::string> stop_strings;
 
-  GenerateOptions() { kv_memory_mb = 4096.0; }
+  GenerateOptions() {
+    kv_memory_mb = 4096.0;
+    names = {"--layout", "--kv-memory-mb", "--mode", "--profile"};
+  }
 };
 
 // Responses of a model to prompts given as token ids. The tokens do not depend on layout or ranks.
@@ -49,7 +45,7 @@ class GenerateJob {
   ModelFiles& files_;
   const std::vector<std::vector<std::int32_t>>& prompts_;
   const Ranks& ranks_;
-  RolloutOptions rollout_;
+  GeneratorOptions fitted_;  // to model and prompts
   Generator generator_;
   InferenceModel model_;
   MemoryPlan plan_;

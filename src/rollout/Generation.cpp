@@ -5,14 +5,6 @@
 
 namespace taper {
 
-StopOptions stop_options(const ModelFiles& files, const std::vector<std::string>& strings) {
-  StopOptions stops{files.config.eos_ids, strings, {}};
-  if (!strings.empty())
-    for (int id = 0; id < files.valid_ids(); ++id)
-      stops.token_bytes.push_back(files.tokenizer().token_bytes(id));
-  return stops;
-}
-
 Sample as_sample(Completion&& c) {
   Sample s;
   s.ordinal = c.ordinal;

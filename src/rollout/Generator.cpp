@@ -100,7 +100,7 @@ struct Generator::Reviewer {
   std::int64_t consult_ns;
 };
 
-Generator::Generator(const RolloutOptions& options, WeightType type, ModelFiles& files,
+Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files,
                      const Ranks& ranks)
     : options_(options), type_(type), files_(files), ranks_(ranks) {
   std::vector<int> degrees = degrees_of_layout(options.layout);

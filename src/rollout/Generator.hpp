@@ -13,7 +13,7 @@
 #include "reshape/Reshaper.hpp"
 #include "rollout/Consultation.hpp"
 #include "rollout/Generation.hpp"
-#include "rollout/RolloutOptions.hpp"
+#include "rollout/GeneratorOptions.hpp"
 #include "simulate/Account.hpp"
 
 namespace taper {
@@ -48,7 +48,8 @@ class Generator {
   // Degrees that the options and the model allow, and how an engine runs at each. Throws Error
   // where not even one sequence fits. Collective over the world: the profile of a planner is
   // compared with all ranks.
-  Generator(const RolloutOptions& options, WeightType type, ModelFiles& files, const Ranks& ranks);
+  Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files,
+            const Ranks& ranks);
   ~Generator();
 
   // The ranks hold the weights of this degree; the others are views of it.
@@ -101,7 +102,7 @@ class Generator {
   void review(const std::vector<Outcome>& outcomes);
   std::shared_ptr<LayoutPlanner> make_planner();
 
-  RolloutOptions options_;
+  GeneratorOptions options_;
   WeightType type_;
   ModelFiles& files_;
   const Ranks& ranks_;

@@ -35,9 +35,7 @@ std::string at(const char* figure, int samples) {
 }  // namespace
 
 Evaluation::Evaluation(const RunOptions& options, const ModelFiles& files)
-    : files_(&files),
-      seed_(options.seed),
-      stops_(stop_options(files, options.rollout.stop_strings)) {
+    : files_(&files), seed_(options.seed), stops_(options.rollout.stops(files)) {
   if (!options.evaluation.is_on()) return;
   for (const auto& [name, set] : options.evaluation.sets) add_set(options, name, set);
   if (!sets_.empty()) return;

@@ -49,8 +49,9 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
 }
 
 ScoreContext TrainJob::score_context(const ModelView& view) {
-  return {ranks_.exec,   view,          model_.train_parallel(),
-          model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.temperature}};
+  return {
+      ranks_.exec,   view,          model_.train_parallel(),
+      model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.sampling.temperature}};
 }
 
 void TrainJob::add_reference(Batch& batch, PhaseTimer& timer) {

@@ -17,16 +17,13 @@ Rollouts::Rollouts(const RunOptions& options, const ModelFiles& files, const Ran
       judge_(judge),
       prompts_(options.data, files, options.rollout.max_prompt_tokens, options.seed),
       lengths_(options.rollout.lengths, options.seed, options.rollout.max_new_tokens, ranks),
-      stops_(stop_options(files, options.rollout.stop_strings)) {}
+      stops_(options.rollout.stops(files)) {}
 
 SamplingOptions Rollouts::sampling(std::int64_t iteration) const {
-  return {options_.temperature,
-          options_.top_k,
-          options_.top_p,
-          options_.min_p,
-          seed_,
-          RandomPurpose::kSampling,
-          static_cast<std::uint64_t>(iteration)};
+  SamplingOptions sampling = options_.sampling;
+  sampling.seed = seed_;
+  sampling.iteration = static_cast<std::uint64_t>(iteration);
+  return sampling;
 }
 
 std::optional<Batch> Rollouts::collect(std::int64_t iteration, std::int64_t first_batch,

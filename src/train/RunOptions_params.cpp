@@ -5,6 +5,7 @@
 #include "instance/ModelOptions_params.hpp"
 #include "optim/OptimizerOptions_params.hpp"
 #include "reward/RewardOptions_params.hpp"
+#include "rollout/GeneratorOptions_params.hpp"
 #include "rollout/RolloutOptions_params.hpp"
 #include "run/JobOptions_params.hpp"
 #include "train/Preset.hpp"
@@ -134,11 +135,7 @@ void describe_evaluation_set(param::Section s, EvaluationSetOptions& o) {
   s.integer("Samples", o.samples, "Responses per prompt, the k of avg@k, pass@k and maj@k")
       .between(1, 65535);
   s.number("Temperature", o.temperature, "Softmax temperature; 0: greedy").at_least(0);
-  s.number("Top P", o.top_p, "Nucleus sampling; 1: off").above(0).at_most(1);
-  s.integer("Top K", o.top_k, "Sample from the k most likely ids only; 0: off").at_least(0);
-  s.number("Min P", o.min_p,
-           "Sample only from ids with at least this share of the largest probability; 0: off")
-      .between(0, 1);
+  describe_truncation(o, keys_of(s));
   s.number("Repetition Penalty", o.repetition_penalty,
            "Divides the positive and multiplies the negative logits of ids that have already "
            "occurred; 1: off")

@@ -90,7 +90,7 @@ void TrainJob::announce() const {
   TAPER_INFO("held-out scores are of "
              << evaluation_.description()
              << format_text("; rewards are of responses sampled at temperature %g",
-                            options_.rollout.temperature));
+                            options_.rollout.sampling.temperature));
 }
 
 std::string TrainJob::memory_advice() const {

@@ -113,7 +113,7 @@ class LayoutBench {
         files_(files),
         ranks_(ranks),
         requests_(options, files),
-        generator_(rollout_options(), options.type, files, ranks),
+        generator_(generator_options(), options.type, files, ranks),
         model_("model", files, ranks, generator_.smallest_degree()),
         machine_(read_profile(options.profile)) {
     MemoryPlan plan;
@@ -136,8 +136,8 @@ class LayoutBench {
   }
 
  private:
-  RolloutOptions rollout_options() const {
-    RolloutOptions r;
+  GeneratorOptions generator_options() const {
+    GeneratorOptions r;
     r.max_prompt_tokens = requests_.longest_prompt();
     r.max_new_tokens = options_.max_new_tokens;
     r.max_running = options_.max_running;
@@ -164,7 +164,7 @@ class LayoutBench {
   // One generation by every contestant, another one first each time.
   OrderedJson generation(int number) {
     const std::vector<Request> requests = requests_.of(number);
-    const StopOptions stops = stop_options(files_, {});
+    const StopOptions stops = GeneratorOptions().stops(files_);
     SamplingOptions sampling;
     sampling.seed = options_.seed;
     sampling.iteration = static_cast<std::uint64_t>(number);

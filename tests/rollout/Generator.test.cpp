@@ -38,8 +38,8 @@ struct Fixture : TestRanks {
     generator.create(*packed, *arena, files.rope_table(generator.max_positions()));
   }
 
-  static RolloutOptions options(PlannerMode mode, const std::string& layout) {
-    RolloutOptions o;
+  static GeneratorOptions options(PlannerMode mode, const std::string& layout) {
+    GeneratorOptions o;
     o.mode = mode;
     o.layout = layout;
     o.max_prompt_tokens = 140;
@@ -203,7 +203,7 @@ TEST_CASE("one group that stops stops all") {
 TEST_CASE("a rank has memory for its share of the sequences in flight, in the worst layout") {
   const TestRanks world;
   ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
-  RolloutOptions options = Fixture::options(PlannerMode::kAdaptive, "");
+  GeneratorOptions options = Fixture::options(PlannerMode::kAdaptive, "");
   options.max_running = 30;
   const Generator generator(options, WeightType::kF32, files, world.ranks);
   MemoryPlan plan;

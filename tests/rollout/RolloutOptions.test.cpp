@@ -7,14 +7,6 @@
 using namespace taper;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("the defaults have no problems, and positions are those of prompt and response") {
-  RolloutOptions options;
-  CHECK(options.problems().empty());
-  options.max_prompt_tokens = 100;
-  options.max_new_tokens = 28;
-  CHECK(options.max_positions() == 128);
-}
-
 TEST_CASE("a step needs a row for each sequence in flight") {
   RolloutOptions options;
   options.max_running = 300;
@@ -24,13 +16,7 @@ TEST_CASE("a step needs a row for each sequence in flight") {
                                              ContainsSubstring("Rollout/Max Running 300"));
   options.step_rows = 300;
   CHECK(options.problems().empty());
-}
-
-TEST_CASE("layouts change by a profile only") {
-  RolloutOptions options;
   options.mode = PlannerMode::kAdvise;
   REQUIRE(options.problems().size() == 1);
   CHECK_THAT(options.problems().front(), ContainsSubstring("Rollout/Profile"));
-  options.profile = "profile.h5";
-  CHECK(options.problems().empty());
 }

@@ -51,7 +51,7 @@ TEST_CASE("training log-probs equal those of the rollout, and the KL to itself i
   RunOptions options = small_run(f.path("model"), f.path("run"));
   options.experience.kl.coef = 0.1;
   options.training.mini_batches = 1;
-  options.rollout.temperature = 0.8f;
+  options.rollout.sampling.temperature = 0.8f;
   run(f.ranks, options);
   if (f.ranks.rank() != 0) return;
   const auto records = read_metrics_log(f.path("run") + "/metrics.jsonl");
@@ -121,7 +121,7 @@ TEST_CASE("dynamic sampling fills iterations, goes on in the prompts, and resume
   RunOptions options = small_run(TAPER_DATA_DIR "/model", "");
   options.rollout.samples = 2;  // alike rather often
   options.rollout.max_new_tokens = 64;
-  options.rollout.top_p = 0.9f;
+  options.rollout.sampling.top_p = 0.9f;
   options.data.task = "sum";
   options.dynamic.on = true;
   options.dynamic.max_rounds = 3;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rollout/GeneratorOptions.hpp"
+
+namespace taper {
+
+StopOptions GeneratorOptions::stops(const ModelFiles& files) const {
+  StopOptions stops{files.config.eos_ids, stop_strings, {}};
+  if (!stop_strings.empty())
+    for (int id = 0; id < files.valid_ids(); ++id)
+      stops.token_bytes.push_back(files.tokenizer().token_bytes(id));
+  return stops;
+}
+
+std::vector<std::string> GeneratorOptions::problems() const {
+  if (mode == PlannerMode::kStatic || !profile.empty()) return {};
+  return {std::string(names.mode) + " needs " + names.profile +
+          " (made by taper profile) unless it is static"};
+}
+
+std::vector<std::pair<std::string, PlannerMode>> named_planner_modes() {
+  return {{"static", PlannerMode::kStatic},
+          {"advise", PlannerMode::kAdvise},
+          {"adaptive", PlannerMode::kAdaptive}};
+}
+
+}  // namespace taper

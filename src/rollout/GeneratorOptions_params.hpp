@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What run files and command lines say alike of generation, described once. Declare adds a number
+// or an integer: declare(key, label, member, doc) is the parameter `key` of a run file, or the
+// option of the same words whose value the help calls `label`; it returns what limits the value.
+#pragma once
+
+#include <type_traits>
+
+#include "engine/EngineSizing.hpp"
+#include "param/Schema.hpp"
+
+namespace taper {
+
+// Declares keys of a section.
+inline auto keys_of(param::Section section) {
+  return [section](const char* key, const char*, auto& member, const char* doc) mutable {
+    if constexpr (std::is_integral_v<std::remove_reference_t<decltype(member)>>)
+      return section.integer(key, member, doc);
+    else
+      return section.number(key, member, doc);
+  };
+}
+
+// The ids that may be sampled: members top_p, top_k and min_p of any options.
+template <class Options, class Declare>
+void describe_truncation(Options& o, Declare declare) {
+  declare("Top P", "P", o.top_p, "Nucleus sampling; 1: off").above(0).at_most(1);
+  declare("Top K", "K", o.top_k, "Sample from the k most likely ids only; 0: off").at_least(0);
+  declare("Min P", "P", o.min_p,
+          "Sample only from ids with at least this share of the largest probability; 0: off")
+      .at_least(0)
+      .at_most(1);
+}
+
+template <class Declare>
+void describe_sizing(EngineSizing& o, Declare declare) {
+  declare("Max Running", "N", o.max_running,
+          "Sequences in flight per replica; if the layout may change, per replica of the smallest "
+          "degree, and proportionally more in larger groups")
+      .at_least(1)
+      .at_most(kMostRunning);
+  declare("Step Rows", "N", o.step_rows, "Tokens per step, decode and prefill together")
+      .at_least(1)
+      .at_most(kMostStepRows);
+  declare("KV Memory MB", "MB", o.kv_memory_mb, "Largest KV cache per rank in MB")
+      .above(0)
+      .at_most(kMostKvMemoryMb);
+}
+
+}  // namespace taper
