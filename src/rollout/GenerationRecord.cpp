@@ -195,14 +195,6 @@ void add_generations(RunFile& file, std::int64_t iteration,
   }
 }
 
-std::vector<Outcome> outcomes_of(const std::vector<SampleSummary>& samples) {
-  std::vector<Outcome> outcomes;
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    outcomes.push_back({static_cast<std::int64_t>(i), samples[i].prompt_tokens,
-                        samples[i].response_tokens, samples[i].finish == FinishReason::kAbort});
-  return outcomes;
-}
-
 std::string summary(const GenerationReport& report) {
   std::string text = "layout " + to_string(report.first_layout);
   char line[200];

@@ -8,7 +8,6 @@
 
 #include "results/MetricsLog.hpp"
 #include "results/RunFile.hpp"
-#include "rl/SampleSet.hpp"
 #include "rollout/Generator.hpp"
 
 namespace taper {
@@ -24,9 +23,6 @@ MetricValues adaptive_metrics(std::span<const GenerationReport> reports);
 // seconds.
 void add_generations(RunFile& file, std::int64_t iteration,
                      std::span<const GenerationReport> reports);
-
-// What the planner learns from: one outcome for each sample, in their order.
-std::vector<Outcome> outcomes_of(const std::vector<SampleSummary>& samples);
 
 // One line for people: "layout 1x2, then 2x1 at 3.2 s (...)".
 std::string summary(const GenerationReport& report);

@@ -343,4 +343,25 @@ void Generator::require_loadable_planner(std::string_view bytes) const {
   with_advice([&] { planner_->require_loadable(bytes); });
 }
 
+Sample as_sample(Completion&& c) {
+  Sample s;
+  s.ordinal = c.ordinal;
+  s.sample = c.sample;
+  s.prompt = std::move(c.prompt);
+  s.response = std::move(c.response);
+  s.log_probs = std::move(c.log_probs);
+  s.kept_mass = std::move(c.kept_mass);
+  s.finish = c.finish;
+  s.spans = std::move(c.spans);
+  return s;
+}
+
+std::vector<Outcome> outcomes_of(const std::vector<SampleSummary>& samples) {
+  std::vector<Outcome> outcomes;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    outcomes.push_back({static_cast<std::int64_t>(i), samples[i].prompt_tokens,
+                        samples[i].response_tokens, samples[i].finish == FinishReason::kAbort});
+  return outcomes;
+}
+
 }  // namespace taper

@@ -11,8 +11,8 @@
 
 #include "base/Timer.hpp"
 #include "reshape/Reshaper.hpp"
+#include "rl/SampleSet.hpp"
 #include "rollout/Consultation.hpp"
-#include "rollout/Generation.hpp"
 #include "rollout/GeneratorOptions.hpp"
 #include "simulate/Account.hpp"
 
@@ -121,6 +121,12 @@ class Generator {
   bool stopped_ = false;
   std::int64_t steps_in_layout_ = 0;
 };
+
+// A response as a sample without reward.
+Sample as_sample(Completion&& completion);
+
+// What Generator::learn() takes: one outcome for each sample, in their order.
+std::vector<Outcome> outcomes_of(const std::vector<SampleSummary>& samples);
 
 // The degrees of "2x4" or "4+2+2", ascending; none for an empty text. The divisor chain of a run
 // must have them. Throws Error for another text.

@@ -7,7 +7,6 @@
 #include "results/HeldOutNames.hpp"
 #include "reward/EvalStatistics.hpp"
 #include "reward/RewardRule.hpp"
-#include "rollout/Generation.hpp"
 
 namespace taper {
 namespace {

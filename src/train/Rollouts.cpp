@@ -3,9 +3,6 @@
 
 #include <utility>
 
-#include "rollout/Generation.hpp"
-#include "rollout/GenerationRecord.hpp"
-
 namespace taper {
 
 Rollouts::Rollouts(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,

@@ -23,7 +23,6 @@
 #include "param/CommandLine.hpp"
 #include "profile/ProfileFile.hpp"
 #include "rl/SampleSet.hpp"
-#include "rollout/Generation.hpp"
 #include "rollout/GenerationRecord.hpp"
 #include "rollout/Generator.hpp"
 #include "session/Guard.hpp"

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/Error.hpp"
-#include "rollout/Generation.hpp"
+#include "rollout/Generator.hpp"
 #include "support/AllSamples.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"

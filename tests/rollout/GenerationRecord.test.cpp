@@ -98,17 +98,3 @@ TEST_CASE("the account of a generation in run.h5") {
     }
   std::filesystem::remove(path);
 }
-
-TEST_CASE("what the planner learns from") {
-  std::vector<SampleSummary> samples(2);
-  samples[1].prompt_tokens = 3;
-  samples[1].response_tokens = 5;
-  samples[1].finish = FinishReason::kAbort;
-  const auto outcomes = outcomes_of(samples);
-  REQUIRE(outcomes.size() == 2);
-  CHECK_FALSE(outcomes[0].aborted);
-  CHECK(outcomes[1].sequence == 1);
-  CHECK(outcomes[1].prompt == 3);
-  CHECK(outcomes[1].response == 5);
-  CHECK(outcomes[1].aborted);
-}

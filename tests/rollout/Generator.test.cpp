@@ -280,3 +280,17 @@ TEST_CASE("degrees of layouts") {
   CHECK(degrees_of_layout("2x4") == std::vector<int>{2});
   CHECK(degrees_of_layout("").empty());
 }
+
+TEST_CASE("what the planner learns from") {
+  std::vector<SampleSummary> samples(2);
+  samples[1].prompt_tokens = 3;
+  samples[1].response_tokens = 5;
+  samples[1].finish = FinishReason::kAbort;
+  const auto outcomes = outcomes_of(samples);
+  REQUIRE(outcomes.size() == 2);
+  CHECK_FALSE(outcomes[0].aborted);
+  CHECK(outcomes[1].sequence == 1);
+  CHECK(outcomes[1].prompt == 3);
+  CHECK(outcomes[1].response == 5);
+  CHECK(outcomes[1].aborted);
+}
