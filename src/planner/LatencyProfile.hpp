@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/Facts.hpp"
-
 namespace taper {
+
+// Named facts of a model, a machine or a job, e.g. {"layers", "30"}, as files hold them.
+using Facts = std::map<std::string, std::string>;
 
 // Whether the ranks of a group, or the two ends of a transfer, share a node.
 enum class PairClass : std::int32_t { kSameNode = 0, kOtherNode = 1 };

@@ -30,7 +30,7 @@ std::string held_out_text(const MetricValues& values) {
 }  // namespace
 
 IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,
-                           const Facts& job, std::int64_t finished)
+                           const std::map<std::string, std::string>& job, std::int64_t finished)
     : first_iteration_(finished + 1),
       log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
       run_file_(directory / "run.h5") {

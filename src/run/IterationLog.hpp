@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "base/Facts.hpp"
 #include "results/MetricsLog.hpp"
 #include "results/RunFile.hpp"
 
@@ -17,8 +17,8 @@ class IterationLog {
  public:
   // Goes on after `finished` iterations, 0 for a new run: what lies beyond in older results is
   // dropped. `job`: facts for /machine of run.h5.
-  IterationLog(const std::filesystem::path& directory, const std::string& config, const Facts& job,
-               std::int64_t finished);
+  IterationLog(const std::filesystem::path& directory, const std::string& config,
+               const std::map<std::string, std::string>& job, std::int64_t finished);
 
   // Throws Error where the results in a directory, which need not have any, cannot be gone on with:
   // a line of metrics.jsonl is broken. Changes nothing.
