@@ -14,7 +14,7 @@ TEST_CASE("a run of taper train is as in the schema") {
   INFO(outcome.text);
   CHECK(outcome.code == 0);
   for (const char* part :
-       {"run.h5: taper-run 1, ", "metrics.jsonl: 1 line",
+       {"run.h5: taper-run 2, ", "metrics.jsonl: 1 line",
         "run/rollouts: 1 file of taper-rollouts: as in the schema", "state.h5: taper-state 1, "})
     CHECK_THAT(outcome.text, ContainsSubstring(part));
   CHECK_THAT(outcome.text, !ContainsSubstring("note: ") && !ContainsSubstring("FAULT: "));

@@ -10,6 +10,8 @@
 
 #include "infer/ScoredModels.hpp"
 #include "io/Json.hpp"
+#include "support/AllSamples.hpp"
+#include "support/Scratch.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -20,7 +22,8 @@ namespace {
 std::vector<Sample> respond(TestRanks& world, const std::string& model, const Sequences& prompts,
                             GenerateOptions options) {
   ModelFiles files(model_directory(model));
-  return GenerateJob(options, files, prompts, world.ranks).run();
+  SampleSet samples = GenerateJob(options, files, prompts, world.ranks).run();
+  return all_samples(samples);
 }
 
 void check_equal(const std::vector<Sample>& a, const std::vector<Sample>& b) {
@@ -100,7 +103,25 @@ TEST_CASE("the context bounds a response") {
   GenerateOptions options;
   options.max_new_tokens = 8;
   TestRanks world({1});
-  const auto samples = GenerateJob(options, files, prompts, world.ranks).run();
+  SampleSet set = GenerateJob(options, files, prompts, world.ranks).run();
+  const auto samples = all_samples(set);
   CHECK(samples[0].response.size() <= 8);
   CHECK(samples[1].response.size() <= 3);
+}
+
+TEST_CASE("the file has the line of each response in order, whoever made it") {
+  GenerateOptions options;
+  options.samples = 3;
+  options.max_new_tokens = 6;
+  const auto prompts = some_sequences(5, 320);
+  ModelFiles files(model_directory("llama_b"));
+  TestRanks world({1});
+  Scratch scratch;
+  SampleSet samples = GenerateJob(options, files, prompts, world.ranks).run();
+  const std::string path = (scratch / "responses.jsonl").string();
+  write_responses(path, samples, files, world.ranks.world());
+  std::string expected;
+  for (const Sample& s : all_samples(samples)) expected += response_line(s, files);
+  CHECK(std::count(expected.begin(), expected.end(), '\n') == 15);
+  if (world.ranks.rank() == 0) CHECK(slurp(path) == expected);
 }

@@ -32,7 +32,7 @@ TEST_CASE("the files of a run are looked at one by one, and agree") {
   CHECK(found.faults == std::vector<std::string>{});
   CHECK(found.notes == std::vector<std::string>{});
   REQUIRE(found.good.size() == 3);
-  CHECK_THAT(found.good[0], ContainsSubstring("run.h5: taper-run 1, ") &&
+  CHECK_THAT(found.good[0], ContainsSubstring("run.h5: taper-run 2, ") &&
                                 ContainsSubstring("datasets: as in the schema"));
   CHECK_THAT(found.good[1], ContainsSubstring("metrics.jsonl: 2 lines"));
   CHECK_THAT(found.good[2],
