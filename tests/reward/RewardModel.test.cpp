@@ -9,6 +9,7 @@
 #include "comm/Collectives.hpp"
 #include "model/LoadedModel.hpp"
 #include "reward/Judge.hpp"
+#include "support/AllSamples.hpp"
 #include "support/Bits.hpp"
 #include "support/Messages.hpp"
 #include "support/RewardDirectory.hpp"
