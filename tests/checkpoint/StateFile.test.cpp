@@ -50,7 +50,7 @@ std::int64_t differences(const SmallTraining& training, const ParamTable& table)
 }
 
 StateInfo some_info() {
-  StateInfo info{7, 3, 11, "Training: {Iterations: 9}\n", {1, -2}, {5, 6}};
+  StateInfo info{7, 3, 11, "Training: {Iterations: 9}\n", "sixteen bytes ..", {5, 6}};
   info.kl_coef = 0.3;
   info.prompt_batches = 8;
   return info;
