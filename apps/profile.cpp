@@ -70,10 +70,10 @@ int run_profile(int argc, char** argv) {
   options.degrees = degrees_of(layouts, session.size());
   ModelFiles files(model, "--model");
   Ranks& ranks = session.start(options.degrees, hang_seconds, ".");
-  ProfileJob job(options, files, ranks, session.host_map());
+  ProfileJob job(options, files, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const LatencyProfile profile = job.run();
-  if (session.rank() != 0) return 0;
+  if (ranks.rank() != 0) return 0;
   std::fputs(to_table(profile).c_str(), stdout);
   std::fflush(stdout);
   if (!profile.is_complete())

@@ -44,12 +44,11 @@ std::vector<std::string> ProfileOptions::problems() const {
   return list;
 }
 
-ProfileJob::ProfileJob(const ProfileOptions& options, ModelFiles& files, const Ranks& ranks,
-                       const HostMap& host_map)
+ProfileJob::ProfileJob(const ProfileOptions& options, ModelFiles& files, const Ranks& ranks)
     : options_(options),
       files_(&files),
       ranks_(&ranks),
-      node_of_rank_(host_map.node_of_rank()),
+      node_of_rank_(ranks.hosts.node_of_rank()),
       degrees_(options.degrees) {
   if (options_.probe.max_positions == 0)
     options_.probe.max_positions = std::min(files.config.max_positions, kDefaultPositions);
@@ -59,7 +58,7 @@ ProfileJob::ProfileJob(const ProfileOptions& options, ModelFiles& files, const R
   if (degrees_.empty()) degrees_ = possible_degrees(files, ranks);
   std::sort(degrees_.begin(), degrees_.end());
   degrees_.erase(std::unique(degrees_.begin(), degrees_.end()), degrees_.end());
-  record_.identity = gather_identity(files, options.probe.type, ranks, host_map);
+  record_.identity = gather_identity(files, options.probe.type, ranks);
   probe_ = std::make_unique<StepProbe>(options_.probe, files, ranks, degrees_);
   record_.settings = settings();
   record_.budget = options.budget;

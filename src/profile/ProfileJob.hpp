@@ -9,7 +9,6 @@
 #include "base/Timer.hpp"
 #include "profile/ProfileSchedule.hpp"
 #include "profile/SwitchProbe.hpp"
-#include "session/HostMap.hpp"
 
 namespace taper {
 
@@ -32,8 +31,7 @@ class ProfileJob {
  public:
   // Refers to files and ranks. Throws Error for bad options, degrees, or an output (or its side
   // file) that belongs to something else. Collective over the world.
-  ProfileJob(const ProfileOptions& options, ModelFiles& files, const Ranks& ranks,
-             const HostMap& host_map);
+  ProfileJob(const ProfileOptions& options, ModelFiles& files, const Ranks& ranks);
 
   const MemoryPlan& memory_plan() const { return probe_->memory_plan(); }
   const std::vector<int>& degrees() const { return degrees_; }

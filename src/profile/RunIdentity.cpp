@@ -48,9 +48,9 @@ Facts model_facts(const ModelFiles& files, WeightType type) {
           {"kv_dtype", "f32"}};
 }
 
-Facts machine_facts(const Ranks& ranks, const HostMap& host_map) {
-  const RankPlace& mine = host_map.ranks[ranks.rank()];
-  const auto nodes = host_map.node_of_rank();
+Facts machine_facts(const Ranks& ranks) {
+  const RankPlace& mine = ranks.hosts.ranks[ranks.rank()];
+  const auto nodes = ranks.hosts.node_of_rank();
   const char* cluster = std::getenv("SLURM_CLUSTER_NAME");
   Facts facts{{"cpu", cpu_info("model name")},
               {"cores", std::to_string(mine.host_cores)},
@@ -90,7 +90,7 @@ Facts clock_facts() {
 
 Facts job_facts(const Ranks& ranks) {
   return {{"ranks", std::to_string(ranks.size())},
-          {"ranks_per_host", std::to_string(ranks.ranks_on_host)},
+          {"ranks_per_host", std::to_string(ranks.ranks_on_host())},
           {"threads_per_rank", std::to_string(ranks.exec.concurrency())}};
 }
 
@@ -139,13 +139,12 @@ ProfileIdentity identity_from_lines(const std::string& lines) {
   return identity;
 }
 
-ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const Ranks& ranks,
-                                const HostMap& host_map) {
+ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const Ranks& ranks) {
   ProfileIdentity identity;
   if (ranks.rank() == 0) {
     const BuildInfo build = build_info();
     identity.model = model_facts(files, type);
-    identity.machine = machine_facts(ranks, host_map);
+    identity.machine = machine_facts(ranks);
     identity.transport = transport_facts(ranks);
     identity.build = {{"version", build.version},
                       {"git", build.git_hash},

@@ -7,14 +7,12 @@
 
 #include "instance/Model.hpp"
 #include "planner/LatencyProfile.hpp"
-#include "session/HostMap.hpp"
 
 namespace taper {
 
 // The facts of this run that a latency profile depends on, as rank 0 sees them: equal on all ranks.
 // Collective over the world.
-ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const Ranks& ranks,
-                                const HostMap& host_map);
+ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const Ranks& ranks);
 
 // How the job is spread, as this rank sees it: ranks, ranks_per_host, threads_per_rank.
 Facts job_facts(const Ranks& ranks);

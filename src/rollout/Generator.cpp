@@ -178,9 +178,8 @@ std::shared_ptr<LayoutPlanner> Generator::make_planner() {
   for (const auto& [tp, layout] : layouts_) options.degrees.push_back(tp);
   require_input_file(options_.names.profile, options_.profile,
                      "measure one with taper profile, on as many ranks");
-  const HostMap host_map = gather_host_map(ranks_.world(), find_place());
   const LatencyProfile profile = read_matching_profile(
-      options_.profile, gather_identity(files_, type_, ranks_, host_map), ranks_, options.degrees);
+      options_.profile, gather_identity(files_, type_, ranks_), ranks_, options.degrees);
   reviewer_ = std::make_unique<Reviewer>(profile, options);
   return std::make_shared<Planner>(profile, ranks_.chain, options);
 }

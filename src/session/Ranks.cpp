@@ -56,8 +56,8 @@ void require_layout(const std::string& option, const std::string& text, int rank
 Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progress& shared_progress)
     : progress(shared_progress),
       chain(chain_with(size, tp_degrees)),
-      groups(
-          GroupCache::for_chain(comm, chain, GroupOptions{WaitPolicy::kAuto, &shared_progress})) {}
+      groups(GroupCache::for_chain(comm, chain, GroupOptions{WaitPolicy::kAuto, &shared_progress})),
+      hosts(gather_host_map(world(), find_place())) {}
 
 std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& make) {
   std::string text;
@@ -122,7 +122,7 @@ Need need_of(const MemoryPlan& plan, int ranks_on_host) {
 
 void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
   std::vector<Need> all(ranks.size());
-  all_gather(ranks.world(), all, std::vector<Need>{need_of(plan, ranks.ranks_on_host)});
+  all_gather(ranks.world(), all, std::vector<Need>{need_of(plan, ranks.ranks_on_host())});
   for (std::size_t r = 0; r < all.size(); ++r) {
     const Need& need = all[r];
     TAPER_VALIDATE(need.fits_process(), "the memory plan of rank "

@@ -11,6 +11,7 @@
 #include "comm/Progress.hpp"
 #include "device/Arena.hpp"
 #include "kernels/Views.hpp"
+#include "session/HostMap.hpp"
 #include "shard/RankGrid.hpp"
 
 namespace taper {
@@ -27,20 +28,23 @@ void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>
 // a group that does not start at a multiple of its degree. An empty text passes.
 void require_layout(const std::string& option, const std::string& text, int ranks);
 
-// The ranks of a run: progress for the watchdog, the groups of all layouts, the execution space.
+// The ranks of a run: progress for the watchdog, the groups of all layouts, the execution space,
+// and where the ranks are.
 struct Ranks {
-  // Collective over comm (MPI_COMM_WORLD).
+  // Collective over comm (MPI_COMM_WORLD). Kokkos must have started, which may bind threads.
   Ranks(MPI_Comm comm, int ranks, const std::vector<int>& tp_degrees, Progress& progress);
 
   int rank() const { return groups.world().rank(); }
   int size() const { return groups.world().size(); }
   const Group& world() const { return groups.world(); }
+  // On the host of this rank, itself included.
+  int ranks_on_host() const { return hosts.ranks_on_host(rank()); }
 
   Progress& progress;
   DivisorChain chain;
   GroupCache groups;
   Exec exec;
-  int ranks_on_host = 1;  // of this rank's host, itself included
+  HostMap hosts;
 };
 
 // Throws Error on every rank, with the figures of the first rank that fails, where a plan exceeds

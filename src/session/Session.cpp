@@ -37,11 +37,9 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
                       const std::string& directory,
                       std::function<void(const std::string&)> on_hang) {
   ranks_ = std::make_unique<Ranks>(MPI_COMM_WORLD, mpi_.ranks(), tp_degrees, progress_);
-  host_map_ = gather_host_map(ranks_->world(), find_place());
-  if (mpi_.ranks() > 1) TAPER_INFO(to_string(host_map_));
-  check_host_map(host_map_);
+  if (mpi_.ranks() > 1) TAPER_INFO(to_string(ranks_->hosts));
+  check_host_map(ranks_->hosts);
   report_threads();
-  ranks_->ranks_on_host = host_map_.ranks_on_host(mpi_.rank());
   WatchdogOptions options;
   options.hang_seconds = hang_seconds;
   options.directory = directory;

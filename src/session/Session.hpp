@@ -40,9 +40,6 @@ class Session {
   Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds,
                const std::string& directory, std::function<void(const std::string&)> on_hang = {});
 
-  // Where the ranks run, threads bound as they are; of start().
-  const HostMap& host_map() const { return host_map_; }
-
  private:
   // How many threads the ranks compute with, and where they are too many. Collective over the
   // world.
@@ -54,7 +51,6 @@ class Session {
   HostMap allowed_;  // before Kokkos has bound threads
   ThreadChoice threads_;
   Runtime runtime_;
-  HostMap host_map_;
   std::unique_ptr<Ranks> ranks_;
 };
 

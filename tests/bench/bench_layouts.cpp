@@ -26,7 +26,6 @@
 #include "rollout/GenerationRecord.hpp"
 #include "rollout/Generator.hpp"
 #include "session/Guard.hpp"
-#include "session/HostMap.hpp"
 #include "session/Startup.hpp"
 #include "simulate/LengthLaw.hpp"
 #include "simulate/Oracle.hpp"
@@ -317,8 +316,7 @@ int run(int argc, char** argv) {
   Progress progress;
   MpiSession mpi(argc, argv);
   Runtime runtime(argc, argv);
-  Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), read_profile(options.profile).degrees(), progress);
-  ranks.ranks_on_host = gather_host_map(ranks.world(), find_place()).ranks_on_host(mpi.rank());
+  const Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), read_profile(options.profile).degrees(), progress);
   ModelFiles files(options.model);
   LayoutBench(options, files, ranks).run();
   return 0;

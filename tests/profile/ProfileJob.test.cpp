@@ -24,8 +24,9 @@ namespace fs = std::filesystem;
 namespace {
 
 struct World : TestRanks {
-  explicit World(const std::string& nodes_of = "")
-      : host_map(gather_host_map(ranks.world(), find_place(node(nodes_of)))) {}
+  explicit World(const std::string& nodes_of = "") {
+    ranks.hosts = gather_host_map(ranks.world(), find_place(node(nodes_of)));
+  }
   // "aabb": ranks 0 and 1 on node a, 2 and 3 on node b.
   std::string node(const std::string& nodes_of) const {
     return nodes_of.empty() ? "" : nodes_of.substr(ranks.rank(), 1);
@@ -43,11 +44,10 @@ struct World : TestRanks {
   LatencyProfile profile(const ProfileOptions& o,
                          const std::string& model = TAPER_DATA_DIR "/model") {
     ModelFiles files(model);
-    return ProfileJob(o, files, ranks, host_map).run();
+    return ProfileJob(o, files, ranks).run();
   }
 
   Scratch scratch;
-  HostMap host_map;
 };
 
 // The job must fail on rank 0, before any collective that the others would wait in.
@@ -56,7 +56,7 @@ void refuses(World& w, const ProfileOptions& o, const std::string& model,
   ModelFiles files(model);
   std::string message;
   try {
-    const ProfileJob job(o, files, w.ranks, w.host_map);
+    const ProfileJob job(o, files, w.ranks);
   } catch (const Error& e) {
     CHECK(e.code() == ExitCode::kBadInput);
     message = e.what();
@@ -260,9 +260,9 @@ TEST_CASE("bad options and outputs that cannot be written are refused") {
   o = w.options();
   ModelFiles files(TAPER_DATA_DIR "/model");
   o.budget = -1;
-  CHECK_THROWS_MATCHES(ProfileJob(o, files, w.ranks, w.host_map), Error,
+  CHECK_THROWS_MATCHES(ProfileJob(o, files, w.ranks), Error,
                        MessageMatches(ContainsSubstring("budget")));
   o = w.options();
   o.degrees = {5};  // no degree of the chain
-  CHECK_THROWS_AS(ProfileJob(o, files, w.ranks, w.host_map), Error);
+  CHECK_THROWS_AS(ProfileJob(o, files, w.ranks), Error);
 }

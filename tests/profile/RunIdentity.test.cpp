@@ -43,12 +43,11 @@ TEST_CASE("an identity survives as text") {
 }
 
 TEST_CASE("the identity of a run is the same on all ranks and names what speed depends on") {
-  const TestRanks world;
-  const Ranks& ranks = world.ranks;
-  const HostMap host_map =
-      gather_host_map(ranks.world(), find_place("n" + std::to_string(ranks.rank() / 2)));
+  TestRanks world;
+  Ranks& ranks = world.ranks;
+  ranks.hosts = gather_host_map(ranks.world(), find_place("n" + std::to_string(ranks.rank() / 2)));
   const ModelFiles files(TAPER_DATA_DIR "/model");
-  const ProfileIdentity id = gather_identity(files, WeightType::kF32, ranks, host_map);
+  const ProfileIdentity id = gather_identity(files, WeightType::kF32, ranks);
   CHECK_NOTHROW(require_equal(ranks, "the identity", to_lines(id)));
   CHECK(id.model.at("layers") == "4");
   CHECK(id.model.at("dtype") == "f32");
@@ -56,7 +55,7 @@ TEST_CASE("the identity of a run is the same on all ranks and names what speed d
   CHECK(id.machine.at("ranks_per_node") == std::to_string(std::min(world_size(), 2)));
   CHECK(!id.transport.at("library").empty());
   CHECK(!id.build.at("version").empty());
-  const ProfileIdentity bf16 = gather_identity(files, WeightType::kBf16, ranks, host_map);
+  const ProfileIdentity bf16 = gather_identity(files, WeightType::kBf16, ranks);
   CHECK(compare_identity(bf16, id).refusals.size() == 1);
   CHECK(compare_identity(id, id).refusals.empty());
 }

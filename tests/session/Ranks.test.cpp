@@ -76,7 +76,8 @@ TEST_CASE("a memory plan that does not fit is that of the rank that it is too la
 
 TEST_CASE("the address-space limit of a process bounds its own plan alone") {
   TestRanks world;
-  world.ranks.ranks_on_host = 4;
+  auto& places = world.ranks.hosts.ranks;
+  places.resize(4, places.front());
   MemoryPlan plan;
   plan.add("weights", MemoryPhase::kAlways, 64 << 20);
   rlimit old{};
