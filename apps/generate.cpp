@@ -87,7 +87,7 @@ int run_generate(int argc, char** argv) {
   write_responses(output, samples, files, ranks.world());
   report_speed(samples, job.seconds(), ranks.size());
   if (options.mode != PlannerMode::kStatic) TAPER_INFO(summary(job.report()));
-  if (session.rank() == 0 && !record_file.empty())
+  if (ranks.rank() == 0 && !record_file.empty())
     write_record(record_file, job.report(), ranks.size());
   TAPER_INFO("completed: " << count_text(samples.size(), "response") << ", results in "
                            << path_text(output)

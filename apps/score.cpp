@@ -47,7 +47,7 @@ int run_score(int argc, char** argv) {
   ScoreJob job(options, files, given.sequences, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const auto scores = job.run();
-  if (session.rank() == 0) {
+  if (ranks.rank() == 0) {
     AtomicFile file(output);
     for (std::size_t i = 0; i < scores.size(); ++i)
       file.write(score_line(scores[i], given.prompt_lengths[i]));
