@@ -10,6 +10,15 @@
 #include "comm/MpiCall.hpp"
 
 namespace taper {
+namespace {
+
+std::vector<int> first_ranks(int size) {
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+}  // namespace
 
 Group::Group(std::vector<int> world_ranks, int rank, MPI_Comm comm, bool owned,
              const GroupOptions& options)
@@ -32,9 +41,26 @@ Group Group::world(MPI_Comm comm, const GroupOptions& options) {
   TAPER_MPI_CALL(MPI_Comm_rank(comm, &rank));
   GroupOptions resolved = options;
   resolved.wait = resolve_wait_policy(options.wait, comm);
-  std::vector<int> ranks(static_cast<std::size_t>(size));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return Group(std::move(ranks), rank, comm, false, resolved);
+  return Group(first_ranks(size), rank, comm, false, resolved);
+}
+
+Group Group::block(MPI_Comm parent, int first, int size, const GroupOptions& options) {
+  int rank = 0, all = 1, members = 1;
+  MPI_Comm comm = MPI_COMM_SELF;
+  TAPER_MPI_CALL(MPI_Comm_rank(parent, &rank));
+  TAPER_MPI_CALL(MPI_Comm_size(parent, &all));
+  if (all > 1) {
+    TAPER_MPI_CALL(MPI_Comm_split(parent, first, rank, &comm));
+    TAPER_MPI_CALL(MPI_Comm_size(comm, &members));
+  }
+  TAPER_INSIST(members == size && first <= rank && rank < first + size && first + size <= all,
+               "rank " << rank << " of " << all << " gives the block of " << size
+                       << " ranks from rank " << first << " as its own, as " << members
+                       << " ranks do (each rank gives the block that it is in)");
+  if (all == 1) return self();
+  Group group = owning(comm, first_ranks(size), options);
+  if (group.is_null()) return self();
+  return group;
 }
 
 Group Group::owning(MPI_Comm comm, std::vector<int> world_ranks, const GroupOptions& options) {

@@ -22,7 +22,8 @@ struct GroupOptions {
 // Place of a rank in a list, -1 where it is not in there.
 int index_of(const std::vector<int>& ranks, int rank);
 
-// An ordered list of ranks that communicate, passed as an argument to whatever communicates. A
+// An ordered list of ranks that communicate, passed as an argument to whatever communicates. The
+// list numbers them within the world that they belong to: the job, or a block of its ranks. A
 // member's index in the list, rank(), is its shard index. A group of one is a *null group*: its
 // collectives are copies and need no MPI.
 class Group {
@@ -32,6 +33,12 @@ class Group {
   // Adopts `comm` (without owning it) as the group of all ranks 0..n-1; it then returns errors
   // instead of aborting. Collective over `comm` where options.wait is kAuto.
   static Group world(MPI_Comm comm, const GroupOptions& options = {});
+  // The ranks [first, first + size) of `parent`, here 0..size-1, with a communicator of their own.
+  // Every rank of parent calls it, each with the block that it is in. options.wait must be
+  // resolved. Throws Error on ranks that are not in their block, and on all ranks of a block that
+  // others are in too or that parent does not have. Collective over `parent`, which creates the
+  // communicators of all blocks together.
+  static Group block(MPI_Comm parent, int first, int size, const GroupOptions& options);
   // Owns `comm`, whose rank i is world_ranks[i]. options.wait must be resolved.
   static Group owning(MPI_Comm comm, std::vector<int> world_ranks, const GroupOptions& options);
 
@@ -50,6 +57,7 @@ class Group {
 
   // For libraries that want a raw communicator (HDF5); MPI_COMM_SELF for a null group.
   MPI_Comm comm() const { return comm_; }
+  const GroupOptions& options() const { return options_; }
   WaitPolicy wait() const { return options_.wait; }
   Progress* progress() const { return options_.progress; }
   std::int64_t max_message_bytes() const { return options_.max_message_bytes; }

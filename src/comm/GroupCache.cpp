@@ -2,7 +2,6 @@
 #include "comm/GroupCache.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "base/Error.hpp"
@@ -23,6 +22,15 @@ void validate_list(const std::vector<int>& list, int ranks) {
                "group of ranks " << list_text(list)
                                  << " (a group is a list of different ranks below " << ranks
                                  << ")");
+}
+
+// The group of all ranks of `parent`, with a communicator of its own.
+Group all_of(MPI_Comm parent, GroupOptions options) {
+  if (parent == MPI_COMM_NULL) return Group::self();
+  int ranks = 1;
+  TAPER_MPI_CALL(MPI_Comm_size(parent, &ranks));
+  options.wait = resolve_wait_policy(options.wait, parent);
+  return Group::block(parent, 0, ranks, options);
 }
 
 }  // namespace
@@ -49,20 +57,17 @@ std::vector<GroupCache::RankLists> creation_rounds(const GroupCache::RankLists& 
   return rounds;
 }
 
-GroupCache::GroupCache(MPI_Comm parent, RankLists rank_lists, const GroupOptions& options) {
-  int ranks = 1, me = 0;
-  GroupOptions resolved = options;
-  if (parent != MPI_COMM_NULL) {
-    TAPER_MPI_CALL(MPI_Comm_size(parent, &ranks));
-    TAPER_MPI_CALL(MPI_Comm_rank(parent, &me));
-    resolved.wait = resolve_wait_policy(options.wait, parent);
-  }
-  all_ranks_.resize(static_cast<std::size_t>(ranks));
-  std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
-  rank_lists.insert(rank_lists.begin(), all_ranks_);
-  rank_lists.push_back({me});
+GroupCache::GroupCache(MPI_Comm parent, RankLists rank_lists, const GroupOptions& options)
+    : GroupCache(all_of(parent, options), std::move(rank_lists)) {}
 
-  for (const auto& round : creation_rounds(rank_lists, ranks)) {
+GroupCache::GroupCache(Group whole, RankLists rank_lists) : all_ranks_(whole.world_ranks()) {
+  const int me = whole.rank();
+  const MPI_Comm parent = whole.comm();
+  const GroupOptions options = whole.options();
+  std::erase(rank_lists, all_ranks_);
+  const auto rounds = creation_rounds(rank_lists, whole.size());
+  groups_.emplace(all_ranks_, std::move(whole));
+  for (const auto& round : rounds) {
     int color = MPI_UNDEFINED, key = 0;
     for (std::size_t i = 0; i < round.size(); ++i) {
       const int at = index_of(round[i], me);
@@ -74,7 +79,7 @@ GroupCache::GroupCache(MPI_Comm parent, RankLists rank_lists, const GroupOptions
     TAPER_MPI_CALL(MPI_Comm_split(parent, color, key, &comm));
     if (color == MPI_UNDEFINED) continue;
     const auto& list = round[static_cast<std::size_t>(color)];
-    groups_.emplace(list, Group::owning(comm, list, resolved));
+    groups_.emplace(list, Group::owning(comm, list, options));
   }
   groups_.emplace(std::vector<int>{me}, Group::self(me));
 }
@@ -95,13 +100,14 @@ GroupCache::RankLists dp_rank_lists(const DivisorChain& chain, int degree) {
 
 GroupCache GroupCache::for_chain(MPI_Comm parent, const DivisorChain& chain,
                                  const GroupOptions& options) {
-  int ranks = 1, me = 0;
-  if (parent != MPI_COMM_NULL) {
-    TAPER_MPI_CALL(MPI_Comm_size(parent, &ranks));
-    TAPER_MPI_CALL(MPI_Comm_rank(parent, &me));
-  }
-  TAPER_INSIST(chain.ranks() == ranks,
-               "the divisor chain covers " << chain.ranks() << " ranks, the run has " << ranks);
+  return for_chain(all_of(parent, options), chain);
+}
+
+GroupCache GroupCache::for_chain(Group whole, const DivisorChain& chain) {
+  TAPER_INSIST(chain.ranks() == whole.size(), "the divisor chain covers " << chain.ranks()
+                                                                          << " ranks, the run has "
+                                                                          << whole.size());
+  const int me = whole.rank();
   RankLists all;
   std::map<int, std::vector<int>> my_tp, my_dp;
   for (const int degree : chain.degrees()) {
@@ -113,7 +119,7 @@ GroupCache GroupCache::for_chain(MPI_Comm parent, const DivisorChain& chain,
       }
     }
   }
-  GroupCache cache(parent, std::move(all), options);
+  GroupCache cache(std::move(whole), std::move(all));
   for (const auto& [degree, list] : my_tp) cache.tp_groups_[degree] = &cache.group(list);
   for (const auto& [degree, list] : my_dp) cache.dp_groups_[degree] = &cache.group(list);
   return cache;

@@ -29,6 +29,9 @@ class GroupCache {
   // must cover all ranks of `parent`. Collective over `parent`.
   static GroupCache for_chain(MPI_Comm parent, const DivisorChain& chain,
                               const GroupOptions& options = {});
+  // The same on the ranks of `whole`, Group::block() as a rule, which the cache keeps as the group
+  // of all ranks. Collective over `whole`.
+  static GroupCache for_chain(Group whole, const DivisorChain& chain);
 
   GroupCache(GroupCache&&) = default;
 
@@ -47,6 +50,8 @@ class GroupCache {
   int count() const;
 
  private:
+  GroupCache(Group whole, RankLists rank_lists);
+
   std::map<std::vector<int>, Group>
       groups_;  // those that this rank is in; freed in this order everywhere
   std::map<int, const Group*> tp_groups_;

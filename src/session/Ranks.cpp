@@ -59,6 +59,21 @@ Ranks::Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progre
       groups(GroupCache::for_chain(comm, chain, GroupOptions{WaitPolicy::kAuto, &shared_progress})),
       hosts(gather_host_map(world(), find_place())) {}
 
+Ranks::Ranks(const Ranks& parent, const DivisorChain& chain, GroupCache groups, HostMap hosts)
+    : progress(parent.progress),
+      chain(chain),
+      groups(std::move(groups)),
+      exec(parent.exec),
+      hosts(std::move(hosts)) {}
+
+Ranks Ranks::block(int first, int size, const std::vector<int>& tp_degrees) const {
+  const DivisorChain its_chain = chain_with(size, tp_degrees);
+  Group its_world = Group::block(world().comm(), first, size, world().options());
+  const auto begin = hosts.ranks.begin() + first;
+  return Ranks(*this, its_chain, GroupCache::for_chain(std::move(its_world), its_chain),
+               HostMap{{begin, begin + size}});
+}
+
 std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& make) {
   std::string text;
   std::vector<std::int32_t> code{0};

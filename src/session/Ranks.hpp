@@ -28,16 +28,25 @@ void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>
 // a group that does not start at a multiple of its degree. An empty text passes.
 void require_layout(const std::string& option, const std::string& text, int ranks);
 
-// The ranks of a run: progress for the watchdog, the groups of all layouts, the execution space,
-// and where the ranks are.
+// The ranks that a model runs on, all of the job or a block of them: progress for the watchdog, the
+// groups of all layouts, the execution space, and where the ranks are. What is given Ranks takes
+// them for the world: it numbers them from 0 and knows no others, and "collective over the world"
+// means these.
 struct Ranks {
   // Collective over comm (MPI_COMM_WORLD). Kokkos must have started, which may bind threads.
   Ranks(MPI_Comm comm, int ranks, const std::vector<int>& tp_degrees, Progress& progress);
 
+  // The ranks [first, first + size) of these, with groups of their own for all the given degrees.
+  // Blocks share nothing but progress and execution space of the process, which they have from
+  // here, so that each may do something else. Every rank calls it with the block that it is in; the
+  // blocks may differ in all. Throws Error where the degrees do not fit the size, and where ranks
+  // disagree upon a block. Collective over these ranks, then over the block.
+  Ranks block(int first, int size, const std::vector<int>& tp_degrees) const;
+
   int rank() const { return groups.world().rank(); }
   int size() const { return groups.world().size(); }
   const Group& world() const { return groups.world(); }
-  // On the host of this rank, itself included.
+  // How many of these are on the host of this rank, itself included.
   int ranks_on_host() const { return hosts.ranks_on_host(rank()); }
 
   Progress& progress;
@@ -45,12 +54,15 @@ struct Ranks {
   GroupCache groups;
   Exec exec;
   HostMap hosts;
+
+ private:
+  Ranks(const Ranks& parent, const DivisorChain& chain, GroupCache groups, HostMap hosts);
 };
 
 // Throws Error on every rank, with the figures of the first rank that fails, where a plan exceeds
 // the address space that its process has left (ulimit -v), or the plans of all ranks of a host the
-// memory that the host has left; `advice` names the options that lower the need. Collective over
-// the world.
+// memory that the host has left; `advice` names the options that lower the need. Ranks of other
+// blocks on the host are not counted. Collective over the world.
 void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice);
 
 // The text that `make` gives on rank 0, on every rank. What it throws becomes an Error of every

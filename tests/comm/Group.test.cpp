@@ -40,6 +40,32 @@ TEST_CASE("the world lists all ranks in order") {
   CHECK(world.wait() != WaitPolicy::kAuto);
 }
 
+TEST_CASE("a block numbers its ranks from 0 and reaches no others") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  const int ranks = world.size(), rank = world.rank();
+  for (int cut = 0; cut < ranks; ++cut) {
+    const int first = rank < cut ? 0 : cut, size = rank < cut ? cut : ranks - cut;
+    const Group block = Group::block(MPI_COMM_WORLD, first, size, world.options());
+    CHECK(block.size() == size);
+    CHECK(block.rank() == rank - first);
+    CHECK(block.world_rank() == rank - first);
+    std::vector<int> members(static_cast<std::size_t>(size)), expected(members);
+    all_gather(block, members, std::vector{rank});
+    std::iota(expected.begin(), expected.end(), first);
+    CHECK(members == expected);
+  }
+}
+
+TEST_CASE("a block that ranks outside of it give as theirs is refused") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  const auto make = [&](int first, int size) {
+    return Group::block(MPI_COMM_WORLD, first, size, world.options());
+  };
+  CHECK_THROWS_AS(make(0, world.size() + 1), Error);
+  CHECK_THROWS_AS(make(1, world.size()), Error);
+  if (world.size() > 1) CHECK_THROWS_AS(make(0, 1), Error);
+}
+
 TEST_CASE("an owning group moves and frees its communicator once") {
   const Group world = Group::world(MPI_COMM_WORLD);
   GroupOptions options;

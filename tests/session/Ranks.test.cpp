@@ -15,6 +15,7 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "comm/Collectives.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -139,4 +140,82 @@ TEST_CASE("what rank 0 finds, or why it fails, reaches all ranks") {
         }) == ExitCode::kBadInput);
   CHECK(code_of([]() -> std::string { throw std::runtime_error("on purpose"); }) ==
         ExitCode::kFailure);
+}
+
+namespace {
+
+// The world ranks that a group really reaches, in the order of the group.
+std::vector<int> reached(const Group& group, int world_rank) {
+  std::vector<int> members(static_cast<std::size_t>(group.size()));
+  all_gather(group, members, std::vector{world_rank});
+  return members;
+}
+
+}  // namespace
+
+TEST_CASE("a block of ranks has groups, numbers and hosts of its own") {
+  TestRanks world;
+  const int ranks = world_size(), me = world.ranks.rank();
+  for (int r = 0; r < ranks; ++r) world.ranks.hosts.ranks[r].node = "node " + std::to_string(r);
+  for (int cut = 0; cut < ranks; ++cut) {  // one block of all, then any two
+    const int first = me < cut ? 0 : cut, size = me < cut ? cut : ranks - cut;
+    INFO("ranks " << first << " to " << first + size - 1);
+    const Ranks block = world.ranks.block(first, size, {});
+    CHECK(block.size() == size);
+    CHECK(block.rank() == me - first);
+    CHECK(block.chain.ranks() == size);
+    CHECK(&block.progress == &world.progress);
+    REQUIRE(std::ssize(block.hosts.ranks) == size);
+    CHECK(block.hosts.ranks.front().node == "node " + std::to_string(first));
+    CHECK(block.hosts.ranks.back().node == "node " + std::to_string(first + size - 1));
+    CHECK(block.ranks_on_host() <= size);
+    for (const int degree : block.chain.degrees()) {
+      std::vector<int> expected = block.chain.group(degree, block.rank() / degree);
+      for (int& rank : expected) rank += first;
+      const Group& tp = block.groups.tp_group(degree);
+      CHECK(reached(tp, me) == expected);
+      CHECK(tp.rank() == block.chain.shard_index(block.rank(), degree));
+      const Group& dp = block.groups.dp_group(degree);
+      CHECK(dp.size() == size / degree);
+      CHECK(dp.rank() == block.rank() / degree);
+      for (const int peer : reached(dp, me))
+        CHECK(block.chain.shard_index(peer - first, degree) == tp.rank());
+    }
+    // A block of a block.
+    const Ranks self = block.block(block.rank(), 1, {});
+    CHECK(self.world().is_null());
+    CHECK(self.hosts.ranks.front().node == "node " + std::to_string(me));
+  }
+}
+
+TEST_CASE("a block works while the other one waits for something else") {
+  const TestRanks world;
+  const int ranks = world_size(), me = world.ranks.rank();
+  for (int cut = 0; cut < ranks; ++cut) {
+    const bool is_lower = me < cut;
+    const int first = is_lower ? 0 : cut, size = is_lower ? cut : ranks - cut;
+    const Ranks block = world.ranks.block(first, size, {});
+    const auto work = [&] {
+      for (int i = 0; i < 20; ++i) {
+        std::vector<std::int64_t> sum{me};
+        all_reduce_sum(block.world(), sum);
+        CHECK(sum.front() == std::int64_t{size} * (2 * first + size - 1) / 2);
+      }
+      CHECK(from_rank_0(block, [&] { return std::to_string(me); }) == std::to_string(first));
+      CHECK_NOTHROW(require_equal(block, "the block", std::to_string(first)));
+    };
+    // First the upper block works alone, then the lower one.
+    if (!is_lower) work();
+    barrier(world.ranks.world());
+    if (is_lower) work();
+    barrier(world.ranks.world());
+  }
+}
+
+TEST_CASE("blocks that cannot be are refused on every rank") {
+  const TestRanks world;
+  const int ranks = world_size();
+  CHECK_THROWS_AS(world.ranks.block(0, ranks, {ranks + 1}), Error);
+  CHECK_THROWS_AS(world.ranks.block(0, ranks + 1, {}), Error);
+  if (ranks > 1) CHECK_THROWS_AS(world.ranks.block(0, 1, {}), Error);
 }
