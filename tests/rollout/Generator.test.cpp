@@ -13,6 +13,7 @@
 #include "base/Random.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "support/Halves.hpp"
 #include "support/ScriptedPlanner.hpp"
 #include "support/TestRanks.hpp"
 
@@ -21,10 +22,10 @@ using namespace taper::test;
 
 namespace {
 
-// A golden model on all ranks, generating with a planner of the test.
-struct Fixture : TestRanks {
-  Fixture(PlannerMode mode, const std::string& layout)
-      : TestRanks(degrees_of_layout(layout)),
+// A golden model on the given ranks, generating with a planner of the test.
+struct GoldenGenerator {
+  GoldenGenerator(PlannerMode mode, const std::string& layout, const Ranks& given)
+      : ranks(given),
         files(TAPER_GOLDEN_DIR "/models/llama_b"),
         generator(options(mode, layout), WeightType::kF32, files, ranks),
         layout_of_weights(files.table, shard()) {
@@ -55,7 +56,7 @@ struct Fixture : TestRanks {
   }
 
   std::vector<Request> requests() const {
-    RandomStream random(1, RandomPurpose::kTest, 0, 0);
+    RandomStream random(prompts, RandomPurpose::kTest, 0, 0);
     std::vector<Request> list;
     for (int i = 0; i < 10; ++i) {
       Request r;
@@ -87,11 +88,22 @@ struct Fixture : TestRanks {
     return {consultation, {parse_layout(layout, ranks.chain), PlanStart::kNow, 0, repack}, mixed};
   }
 
+  const Ranks& ranks;
   ModelFiles files;
   Generator generator;
   LocalLayout layout_of_weights;
   std::unique_ptr<Arena> arena;
   std::unique_ptr<PackedModel> packed;
+  std::uint64_t prompts = 1;  // their seed
+};
+
+// The same on all ranks of a world.
+struct Fixture : TestRanks, GoldenGenerator {
+  Fixture(PlannerMode mode, const std::string& layout, MPI_Comm comm = MPI_COMM_WORLD,
+          int size = world_size())
+      : TestRanks(degrees_of_layout(layout), comm, size),
+        GoldenGenerator(mode, layout, TestRanks::ranks) {}
+  using GoldenGenerator::ranks;
 };
 
 // Tokens and log-probs of all responses, as one number per response: equal bits, equal numbers.
@@ -116,8 +128,8 @@ std::map<std::pair<std::int64_t, int>, std::uint64_t> digest(const Group& world,
 }
 
 // Layouts to go through on this number of ranks.
-std::vector<std::string> route() {
-  switch (world_size()) {
+std::vector<std::string> route(int ranks = world_size()) {
+  switch (ranks) {
     case 1:
       return {"1x1"};
     case 2:
@@ -186,6 +198,32 @@ TEST_CASE("ranks that sleep at random agree all the same") {
     switches += static_cast<std::int64_t>(f.generator.report().switches.size());
   }
   CHECK(switches > 20);  // how many proposals are still open when they arrive is up to the sleeps
+}
+
+TEST_CASE("blocks of ranks generate side by side what as many ranks generate alone") {
+  const TestRanks all;
+  const Half half(all.ranks.rank());
+  const auto layouts = route(half.size);
+  const std::uint64_t prompts = half.is_upper() ? 1 : 2;
+
+  Fixture alone(PlannerMode::kStatic, layouts.front(), WorldOfHalf(half).comm, half.size);
+  alone.prompts = prompts;
+  const auto expected = digest(alone.ranks.world(), alone.run());
+  CHECK(expected.size() == 19);
+
+  const Ranks block = all.ranks.block(half.first, half.size, {});
+  GoldenGenerator adaptive(PlannerMode::kAdaptive, "", block);
+  adaptive.prompts = prompts;
+  std::vector<ScriptedChange> changes;
+  for (std::size_t i = 1; i <= 4 && layouts.size() > 1; ++i)
+    changes.push_back(
+        adaptive.change(static_cast<std::int64_t>(i) - 1, layouts[i % layouts.size()]));
+  // The blocks do not wait for each other: one generates more often.
+  for (int round = 0; round < (half.is_upper() ? 1 : 3); ++round) {
+    adaptive.script(layouts.front(), changes);
+    CHECK(digest(block.world(), adaptive.run()) == expected);
+    if (layouts.size() > 1) CHECK(adaptive.generator.report().switches.size() >= 1);
+  }
 }
 
 TEST_CASE("one group that stops stops all") {
