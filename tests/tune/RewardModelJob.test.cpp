@@ -216,19 +216,3 @@ TEST_CASE("a pair that cannot be learned is named with file and line") {
   CHECK_THAT(second(R"({"prompt_tokens": [5], "chosen_tokens": [6]})"),
              ContainsSubstring("bad.jsonl:2"));
 }
-
-TEST_CASE("pairs that are too long are left out unless they are to stop the run") {
-  Fixture f;
-  RewardModelOptions o = f.options("short");
-  o.data.validation_files.clear();
-  o.data.max_length = 14;
-  const PreferenceSource all(f.options("all"), ModelFiles(kLanguageModel), 64),
-      some(o, ModelFiles(kLanguageModel), 64);
-  CHECK(all.pairs() == 14);
-  CHECK(some.pairs() < all.pairs());
-  CHECK(some.pairs() > 0);
-  o.data.max_length = 2;
-  CHECK_THROWS_MATCHES(PreferenceSource(o, ModelFiles(kLanguageModel), 64), Error,
-                       MessageMatches(ContainsSubstring("train.jsonl") &&
-                                      ContainsSubstring("all pairs are too long")));
-}
