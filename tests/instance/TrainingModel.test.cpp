@@ -1,113 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "instance/TrainingModel.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <cstdint>
-#include <memory>
-#include <numeric>
-#include <vector>
 
-#include "base/Random.hpp"
-#include "support/Bits.hpp"
-#include "support/Halves.hpp"
+#include "comm/Collectives.hpp"
+#include "instance/SameWeights.hpp"
+#include "support/TestRanks.hpp"
 
 using namespace taper;
 using namespace taper::test;
 
 namespace {
 
-constexpr int kTokens = 48;
+TrainingModelOptions options(int train_tp, int rollout_tp, WeightType type = WeightType::kF32) {
+  TrainingModelOptions o;
+  o.type = type;
+  o.train_tp = train_tp;
+  o.rollout_tp = rollout_tp;
+  o.pass.max_rows = 64;
+  o.pass.max_sequences = 4;
+  return o;
+}
 
-// A golden model that is trained on the given ranks, on one sequence per replica. Sequences of
-// another `seed` are others.
-class Trained {
- public:
-  Trained(const Ranks& ranks, int tp, std::uint64_t seed)
-      : ranks_(ranks),
-        files_(TAPER_GOLDEN_DIR "/models/llama_b"),
-        model_(files_, ranks, options(tp)) {
+struct Fixture : TestRanks {
+  explicit Fixture(const TrainingModelOptions& o)
+      : TestRanks({o.train_tp, o.rollout_tp}),
+        model(files, ranks, o),
+        inference("expected", files, ranks, std::min(o.train_tp, o.rollout_tp)),
+        arena(plan(o.type)) {
+    model.create(arena, files.rope_table(64));
+    inference.load(ranks.exec, o.type, arena);
+  }
+  MemoryPlan plan(WeightType type) const {
     MemoryPlan plan;
-    model_.add_memory(plan);
-    arena_ = std::make_unique<Arena>(plan);
-    model_.create(*arena_, files_.rope_table(kTokens));
-    model_.load_masters();
-    RandomStream random(seed, RandomPurpose::kTest, 0,
-                        static_cast<std::uint64_t>(model_.dp_group().rank()));
-    for (int i = 0; i < kTokens; ++i)
-      sequence_.ids.push_back(static_cast<std::int32_t>(random.below(files_.config.vocab)));
-    sequence_.lengths = {kTokens};
-    rows_.resize(kTokens - 1);
-    std::iota(rows_.begin(), rows_.end(), 0);
-    targets_.assign(sequence_.ids.begin() + 1, sequence_.ids.end());
+    model.add_memory(plan);
+    inference.add_memory(plan, type);
+    return plan;
   }
 
-  // An optimizer step towards the tokens of the sequences.
-  void step() {
-    forward();
-    model_.pass().backward(
-        ranks_.exec, model_.train_view(), model_.train_parallel(), rows_, targets_, head(),
-        [](std::size_t, float, float) {
-          return TokenSlope{-1.0f / kTokens, 0.0f};
-        },
-        model_.gradients());
-    model_.optimizer().step(ranks_.exec, model_.gradients(), 1e-3);
-    model_.publish();
-  }
-  // The masters that this rank owns.
-  std::vector<float> masters() const {
-    const FloatVector mine = model_.optimizer().master();
-    return {mine.data(), mine.data() + mine.extent(0)};
-  }
-  // Of the tokens of the sequence, by the published weights.
-  std::vector<float> log_probs() {
-    std::vector<float> values(rows_.size());
-    forward();
-    model_.pass().log_probs(ranks_.exec, model_.train_view(), model_.train_parallel(), rows_,
-                            targets_, head(), values, {});
-    return values;
-  }
-
- private:
-  static TrainingModelOptions options(int tp) {
-    TrainingModelOptions o;
-    o.type = WeightType::kF32;
-    o.train_tp = tp;
-    o.pass.max_rows = kTokens;
-    return o;
-  }
-  HeadOptions head() const { return {files_.valid_ids(), 1.0f}; }
-  void forward() {
-    model_.pass().forward(ranks_.exec, model_.train_view(), model_.train_parallel(), sequence_);
-  }
-
-  const Ranks& ranks_;
-  ModelFiles files_;
-  TrainingModel model_;
-  std::unique_ptr<Arena> arena_;
-  PackedSequences sequence_;
-  std::vector<int> rows_;
-  std::vector<std::int32_t> targets_;
+  ModelFiles files{TAPER_GOLDEN_DIR "/models/llama_b"};
+  TrainingModel model;
+  InferenceModel inference;  // of the degree in which the weights are held
+  Arena arena;
 };
 
 }  // namespace
 
-TEST_CASE("a model takes the same steps on a block of ranks as on a world of as many") {
-  const TestRanks all;
-  const Half half(all.ranks.rank());
-  const Ranks block = all.ranks.block(half.first, half.size, {});
-  const TestRanks alone({}, WorldOfHalf(half).comm, half.size);
-  // The blocks do not do the same.
-  const std::uint64_t seed = half.is_upper() ? 1 : 2;
-  const int steps = half.is_upper() ? 1 : 3;
-  for (const int tp : block.chain.degrees()) {
-    INFO("tensor-parallel degree " << tp);
-    Trained expected(alone.ranks, tp, seed), got(block, tp, seed);
-    const std::vector<float> before = got.masters(), log_probs_before = got.log_probs();
-    for (int i = 0; i < steps; ++i) got.step();
-    for (int i = 0; i < steps; ++i) expected.step();
-    CHECK_FALSE(same_bits(got.masters(), before));
-    CHECK_FALSE(same_bits(got.log_probs(), log_probs_before));
-    CHECK(same_bits(got.masters(), expected.masters()));
-    CHECK(same_bits(got.log_probs(), expected.log_probs()));
+TEST_CASE("a loaded model has the weights of its files, in whatever layouts and type") {
+  for (const WeightType type : {WeightType::kF32, WeightType::kBf16})
+    for (const int train_tp : {1, world_size()})
+      for (const int rollout_tp : {1, world_size()}) {
+        INFO("trained at " << train_tp << ", used at " << rollout_tp);
+        Fixture f(options(train_tp, rollout_tp, type));
+        f.model.load_masters();
+        CHECK(same_weights(f.model.packed(), f.inference.packed()));
+        CHECK(f.model.weight_type() == type);
+        CHECK(f.model.packed().shard().degree() == std::min(train_tp, rollout_tp));
+        CHECK(f.model.train_view().shard().degree() == train_tp);
+        CHECK(f.model.train_parallel().group().size() == train_tp);
+        CHECK(f.model.dp_group().size() == world_size() / train_tp);
+      }
+}
+
+TEST_CASE("masters are those of the files, each once among the replicas") {
+  for (const int train_tp : {1, world_size()}) {
+    Fixture f(options(train_tp, 1));
+    f.model.load_masters();
+    const ShardedAdamW& optimizer = f.model.optimizer();
+    const HuggingFaceReader reader = f.files.open_weights();
+    std::vector<float> values;
+    for (const auto& piece : optimizer.owned()) {
+      values.resize(static_cast<std::size_t>(piece.size));
+      reader.read_piece(piece.id, values);
+      CHECK(std::equal(values.begin(), values.end(),
+                       optimizer.master().data() + (piece.offset - optimizer.begin())));
+    }
+    std::vector<std::int64_t> owned{optimizer.size()};
+    all_reduce_sum(f.model.dp_group(), owned);
+    CHECK(owned[0] == f.model.layout().size());
   }
+}
+
+TEST_CASE("what the masters have become is published to all ranks") {
+  Fixture f(options(world_size(), 1));
+  f.model.load_masters();
+  const FloatVector master = f.model.optimizer().master();
+  for (std::size_t i = 0; i < master.extent(0); ++i) master(i) *= 2.0f;
+  CHECK(same_weights(f.model.packed(), f.inference.packed()));  // not yet
+  f.model.publish();
+  CHECK_FALSE(same_weights(f.model.packed(), f.inference.packed()));
+  for (std::size_t i = 0; i < master.extent(0); ++i) master(i) *= 0.5f;
+  f.model.publish();
+  CHECK(same_weights(f.model.packed(), f.inference.packed()));
+}
+
+TEST_CASE("the memory plan tells models apart, and when they are at work") {
+  const TestRanks r;
+  const ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
+  TrainingModelOptions critic = options(1, 1);
+  critic.name = "critic";
+  critic.pass.owner = {"critic", MemoryPhase::kCritic};
+  MemoryPlan plan;
+  TrainingModel(files, r.ranks, options(1, 1)).add_memory(plan);
+  const std::int64_t alone = plan.total();
+  TrainingModel(files, r.ranks, critic).add_memory(plan);
+  const auto bytes = [&](const std::string& name, MemoryPhase phase) {
+    for (const auto& item : plan.items())
+      if (item.name == name && item.phase == phase) return item.bytes;
+    return std::int64_t{0};
+  };
+  const std::int64_t gradients = bytes("gradients", MemoryPhase::kTraining);
+  CHECK(gradients == 4 * LocalLayout(files.table, ModelShard(files.table, 1, 0)).size());
+  CHECK(bytes("critic gradients", MemoryPhase::kCritic) == gradients);
+  CHECK(bytes("policy weights (packed)", MemoryPhase::kAlways) > 0);
+  CHECK(bytes("critic weights (packed)", MemoryPhase::kAlways) ==
+        bytes("policy weights (packed)", MemoryPhase::kAlways));
+  CHECK(plan.total() < 2 * alone);  // they are not at work at the same time
 }
