@@ -332,3 +332,28 @@ TEST_CASE("what the planner learns from") {
   CHECK(outcomes[1].response == 5);
   CHECK(outcomes[1].aborted);
 }
+
+TEST_CASE("a sample has all that was generated, and nothing of a reward") {
+  Completion c;
+  c.ordinal = 7;
+  c.sample = 2;
+  c.prompt = {1, 4, 5};
+  c.response = {6, 2};
+  c.log_probs = {-0.5f, -0.25f};
+  c.kept_mass = {1.0f, 0.75f};
+  c.finish = FinishReason::kLength;
+  c.spans = {{0, 1, 3}, {1, 2, 1}};
+  const Sample s = as_sample(Completion(c));
+  CHECK(s.ordinal == 7);
+  CHECK(s.sample == 2);
+  CHECK(s.prompt == c.prompt);
+  CHECK(s.response == c.response);
+  CHECK(s.log_probs == c.log_probs);
+  CHECK(s.kept_mass == c.kept_mass);
+  CHECK(s.finish == FinishReason::kLength);
+  CHECK(s.spans == c.spans);
+  CHECK(s.rewards.empty());
+  CHECK(s.score == 0.0f);
+  CHECK(s.advantages.empty());
+  CHECK_FALSE(s.dropped);
+}
