@@ -51,10 +51,10 @@ TEST_CASE("starting gives the groups of the degrees, and the places of all ranks
   CHECK(ranks.groups.tp_group(size).size() == size);
   CHECK(ranks.groups.tp_group(1).size() == 1);
   CHECK(ranks.groups.dp_group(1).size() == size);
-  const HostMap& map = the_session->host_map();
+  const HostMap& map = ranks.hosts;
   REQUIRE(static_cast<int>(map.ranks.size()) == size);
   const std::string& host = map.ranks[static_cast<std::size_t>(ranks.rank())].host;
-  CHECK(ranks.ranks_on_host ==
+  CHECK(ranks.ranks_on_host() ==
         std::count_if(map.ranks.begin(), map.ranks.end(),
                       [&](const auto& place) { return place.host == host; }));
 }
