@@ -50,7 +50,9 @@ void ReplicaRun::advance(std::int64_t until, std::vector<std::int64_t>* ends) {
     if (next_ < queue_.size() && running() < max_running_) admit();
     if (items_.empty()) return;
     // To the next end of a sequence, or not beyond the time by more than a step.
-    const std::int64_t to_end = items_.back().end - counter_, left = until - clock_;
+    // Reading prompts may have passed it already: then one step.
+    const std::int64_t to_end = items_.back().end - counter_;
+    const std::int64_t left = std::max<std::int64_t>(0, until - clock_);
     const auto step = [&](std::int64_t stride) {
       return curve_->decode_ns(running(), context() + running() * stride / 2);
     };
