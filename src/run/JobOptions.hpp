@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 namespace taper {
+
+// Of the whole job.
+struct JobOptions {
+  std::uint64_t seed = 1;          // of all random numbers
+  double hang_seconds = 600.0;     // that a rank may wait for another one
+  double deadline_margin = 120.0;  // seconds before the deadline at which the job stops
+};
 
 struct CheckpointOptions {
   int every = 10;  // iterations; 0: only at the end

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
 #include "param/Schema.hpp"
+#include "run/JobOptions.hpp"
 
 namespace taper {
 
-// The section Run, which stays open for what else a command says of the job.
-param::Section describe_run(param::Section& schema, std::uint64_t& seed, double& hang_seconds);
-void describe_deadline(param::Section& run, double& margin);
+// The section Run.
+void describe_run(param::Section& schema, JobOptions& options);
 
 }  // namespace taper

@@ -66,10 +66,7 @@ struct EvaluationOptions {
 };
 
 // Everything `taper train` reads from its run file.
-struct RunOptions {
-  std::uint64_t seed = 1;
-  double hang_seconds = 600.0;
-  double deadline_margin = 120.0;  // seconds
+struct RunOptions : JobOptions {
   ModelOptions model;
   DataOptions data;
   RewardRule rule = RewardRule::kTask;  // of responses, where there are no rewards

@@ -170,8 +170,7 @@ void describe_evaluation(param::Section& schema, EvaluationOptions& o) {
 }  // namespace
 
 void describe(param::Section& schema, RunOptions& o) {
-  auto run = describe_run(schema, o.seed, o.hang_seconds);
-  describe_deadline(run, o.deadline_margin);
+  describe_run(schema, o);
   describe_model(schema, o.model);
   describe_data(schema, o.data);
   schema.section("Data").choice("Reward Rule", o.rule,

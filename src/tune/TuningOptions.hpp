@@ -14,11 +14,8 @@
 namespace taper {
 
 // What training on given examples has in common, whatever is learned of them.
-struct TuningOptions {
-  std::uint64_t seed = 1;
-  double hang_seconds = 600.0;
-  double deadline_margin = 120.0;  // seconds
-  ModelOptions model;              // directory: tokenizer and, for further training, weights
+struct TuningOptions : JobOptions {
+  ModelOptions model;  // directory: tokenizer and, for further training, weights
   std::int64_t steps = 1000;
   int epochs = 0;          // passes over the files, instead of steps; 0: by steps
   int validate_every = 0;  // steps; 0: never

@@ -33,8 +33,7 @@ void describe_tuning_results(param::Section& schema, TuningOptions& o) {
 }  // namespace
 
 void describe(param::Section& schema, SftOptions& o) {
-  auto run = describe_run(schema, o.seed, o.hang_seconds);
-  describe_deadline(run, o.deadline_margin);
+  describe_run(schema, o);
   describe_model(schema, o.model);
   describe_sft_data(schema, o.data);
   auto d = schema.section("Data");
@@ -59,8 +58,7 @@ void describe(param::Section& schema, SftOptions& o) {
 }
 
 void describe(param::Section& schema, RewardModelOptions& o) {
-  auto run = describe_run(schema, o.seed, o.hang_seconds);
-  describe_deadline(run, o.deadline_margin);
+  describe_run(schema, o);
   describe_model(schema, o.model);
   describe_preference_data(schema, o.data);
   auto t = schema.section("Training", "The update of the weights");
