@@ -28,6 +28,11 @@ void EvaluationHistory::note(std::int64_t iteration, double value) {
   entries_.push_back({iteration, std::isnan(value) ? kWorst : value});
 }
 
+void EvaluationHistory::note_figures(std::int64_t iteration, const MetricValues& figures) {
+  for (const auto& [name, value] : figures)
+    if (name == options_.metric) note(iteration, name.ends_with("/loss") ? -value : value);
+}
+
 void EvaluationHistory::forget_after(std::int64_t iteration) {
   std::erase_if(entries_, [&](const Entry& entry) { return entry.iteration > iteration; });
 }

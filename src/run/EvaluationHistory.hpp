@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "base/MetricValues.hpp"
+
 namespace taper {
 
 class CheckpointStore;
 
 // How the best weights of a run are found, and when it has learned enough.
 struct BestOptions {
-  std::string metric;      // of the evaluations, larger is better; empty: none
+  std::string metric;      // of the evaluations, see note_figures(); empty: none
   int patience = 0;        // evaluations without progress after which the run ends; 0: never
   double min_delta = 0.0;  // progress is by more than this
 };
@@ -33,6 +35,9 @@ class EvaluationHistory {
   // Weights evaluated once more replace what was noted of them. Iterations do not go back. NaN
   // counts as worst.
   void note(std::int64_t iteration, double value);
+  // Notes the metric where the figures have it. The larger the better: of a loss, "val/loss", minus
+  // its value.
+  void note_figures(std::int64_t iteration, const MetricValues& figures);
   // Forgets the weights of later iterations, for a run that goes on from there.
   void forget_after(std::int64_t iteration);
 

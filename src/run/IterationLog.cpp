@@ -57,13 +57,14 @@ void IterationLog::require_readable(const std::filesystem::path& directory) {
   if (std::filesystem::exists(log)) read_metrics_log(log);
 }
 
-std::string IterationLog::lost_metrics(const std::filesystem::path& directory) {
+std::string IterationLog::lost_metrics(const std::filesystem::path& directory,
+                                       const std::string& unit) {
   const std::filesystem::path log = directory / "metrics.jsonl";
   // Each run has made the log before run.h5.
   if (std::filesystem::exists(log) || !std::filesystem::exists(directory / "run.h5")) return "";
-  return path_text(log) +
-         " is missing: the metrics of all earlier iterations are lost, also in run.h5, which is "
-         "made from it; if you have a copy of the file, put it back before the run continues";
+  return path_text(log) + " is missing: the metrics of all earlier " + unit +
+         "s are lost, also in run.h5, which is made from it; if you have a copy of the file, put "
+         "it back before the run continues";
 }
 
 void IterationLog::add(std::int64_t iteration, MetricValues metrics,

@@ -24,8 +24,10 @@ class IterationLog {
   // a line of metrics.jsonl is broken. Changes nothing.
   static void require_readable(const std::filesystem::path& directory);
 
-  // What is to be said of a run whose log of metrics was removed; empty where it was not.
-  static std::string lost_metrics(const std::filesystem::path& directory);
+  // What is to be said of a run whose log of metrics was removed; empty where it was not. `unit` is
+  // what the run calls an iteration.
+  static std::string lost_metrics(const std::filesystem::path& directory,
+                                  const std::string& unit = "iteration");
 
   // lengths: of all responses, in tokens.
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,

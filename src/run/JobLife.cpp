@@ -9,13 +9,16 @@
 
 namespace taper {
 
-int JobLife::live(Session& session,
-                  const std::function<std::unique_ptr<Job>(const Ranks& ranks)>& make) const {
+int JobLife::live(Session& session, const MakeJob& make) const {
   const auto note = std::make_shared<FailureNote>(status);
+  Ranks& ranks = session.start(tp_degrees, hang_seconds, check ? "." : directory.string(),
+                               [note](const std::string& why) { note->write(why); });
+  return session.finish(live_on(ranks, *note, make));
+}
+
+ExitCode JobLife::live_on(const Ranks& ranks, FailureNote& note, const MakeJob& make) const {
   std::list<OutputLock> locks;  // until the reason of a failure is written, too
   try {
-    Ranks& ranks = session.start(tp_degrees, hang_seconds, check ? "." : directory.string(),
-                                 [note](const std::string& why) { note->write(why); });
     require_equal(ranks, "the configuration", config);
     for (const JobOutput& output : outputs)
       OutputLock::require_free(ranks, output.what, output.lock);
@@ -27,18 +30,18 @@ int JobLife::live(Session& session,
     if (check) {
       job->report_start(start);
       TAPER_INFO("input is valid; " << job->outlook(start));
-      return session.finish(ExitCode::kDone);
+      return ExitCode::kDone;
     }
     // From here on something is written. What is there is looked at again now that this job has it
     // for itself: another one may have ended while this one waited.
     for (const JobOutput& output : outputs) locks.emplace_back(ranks, output.what, output.lock);
     const ResumePoint from = find();
-    note->armed = true;
+    note.armed = true;
     const ExitCode code = job->run(from);
-    note->armed = false;
-    return session.finish(code);
+    note.armed = false;
+    return code;
   } catch (const std::exception& error) {
-    note->write(error.what());
+    note.write(error.what());
     throw;
   }
 }

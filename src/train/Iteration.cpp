@@ -21,25 +21,25 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
     const auto figures = evaluate();
     if (!figures) return IterationEnd::kStopped;
     add(metrics, *figures);
-    note_evaluation(*figures);
-    if (history_.is_exhausted()) return IterationEnd::kNoProgress;
+    note(*figures);
+    if (history().is_exhausted()) return IterationEnd::kNoProgress;
   }
 
-  auto batch = rollouts_.collect(iteration, prompt_batches_, stop_, timer);  // gen, reward
+  auto batch = rollouts_.collect(iteration, prompt_batches_, stop(), timer);  // gen, reward
   if (!batch) return IterationEnd::kStopped;
   add_reference(*batch, timer);                                       // ref
   add_values(*batch, timer);                                          // values
   const ExperienceReport experience = add_advantages(*batch, timer);  // adv
-  if (stop_.reached()) return IterationEnd::kStopped;
+  if (stop().reached()) return IterationEnd::kStopped;
 
   // From here on the weights change: the iteration is finished and counts.
+  figures_.reset();
   add(metrics, advance(iteration, *batch, experience));
   const MetricValues learned = learn(iteration, *batch, timer);  // update_critic, update_actor
   timer.start("output");
   write_rollout_file(iteration, *batch);
   const auto record_iteration = [&] { record(iteration, *batch, learned, metrics, timer); };
-  const bool is_last = iteration == options_.training.iterations;
-  if (is_last || (options_.checkpoint.every > 0 && iteration % options_.checkpoint.every == 0)) {
+  if (is_checkpoint_due(iteration)) {
     timer.start("save_checkpoint");
     save_checkpoint(iteration, record_iteration);
   } else {
@@ -96,7 +96,7 @@ MetricValues TrainJob::advance(std::int64_t iteration, const Batch& batch,
   if (options_.dynamic.on) add(figures, group_metrics(batch.groups));
   const auto& generations = rollouts_.generations();
   if (!generations.empty()) add(figures, adaptive_metrics(generations));
-  if (log_) add_generations(log_->run_file(), iteration, generations);
+  if (log()) add_generations(log()->run_file(), iteration, generations);
   return figures;
 }
 
@@ -165,7 +165,7 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   const auto timing = reduce_timing(ranks_.world(), timer);
   std::vector<int> lengths;
   for (const SampleSummary& s : samples) lengths.push_back(s.response_tokens);
-  if (log_) log_->add(iteration, metrics, timing, lengths);
+  if (log()) log()->add(iteration, metrics, timing, lengths);
 }
 
 void TrainJob::write_rollout_file(std::int64_t iteration, const Batch& batch) {

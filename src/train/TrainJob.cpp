@@ -1,134 +1,200 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/TrainJob.hpp"
 
+#include <algorithm>
+
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "comm/Collectives.hpp"
-#include "profile/RunIdentity.hpp"
 #include "results/IterationName.hpp"
-#include "results/RolloutFolder.hpp"
-#include "run/LaterResults.hpp"
-#include "session/Watchdog.hpp"
 
 namespace taper {
-// record: writes what is still missing of the iteration in the log. A resumed run does not repeat
-// the iterations up to a checkpoint, so they are in all results before it is there.
-void TrainJob::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {
-  checkpoints_.save(
-      ranks_, files_, model_,
-      {iteration,
-       model_.optimizer().steps(),
-       options_.seed,
-       config_text_,
-       learned_,
-       {},
-       kl_coef_,
-       prompt_batches_},
-      [&] {
-        record();
-        if (log_) log_->flush();
-      },
-      critic_ ? std::optional(critic_->saved()) : std::nullopt);
-  saved_ = iteration;
+namespace {
+
+namespace fs = std::filesystem;
+
+// The files of the model. Throws Error where prompt and response exceed its context, or where it
+// has no tokenizer.
+ModelFiles open_model(const RunOptions& o) {
+  ModelFiles files(o.model.directory, "Model/Directory");
+  files.require_tokenizer("rewards are judged by the text of responses");
+  files.require_context(o.max_positions(), kLengthLimits);
+  return files;
 }
 
-ExitCode TrainJob::run(const ResumePoint& from) {
-  ranks_.progress.set_phase("start");
-  examine(from, CheckpointCheck::kHead);
-  const std::filesystem::path output = options_.output;
-  const bool goes_on = from.is_own && !from.is_start();
-  same_command_goes_on_ = goes_on && from.checkpoint.empty();
-  if (ranks_.rank() == 0) {
-    std::filesystem::create_directories(output / "rollouts");
-    checkpoints_.remove_unfinished();
-    remove_hang_reports(output.string());
-    status_.write(RunState::kPending, goes_on ? status_.last_iteration() : 0);
+TrainingModelOptions model_options(const RunOptions& o, int rollout_tp) {
+  return {o.model.type, o.training.tp, rollout_tp, o.pass_options(), o.adamw};
+}
+
+RunSetup setup_of(const RunOptions& o, const std::string& config) {
+  return {.directory = o.output,
+          .config = config,
+          .seed = o.seed,
+          .tp = o.training.tp,
+          .checkpoints = {o.checkpoint.every, o.training.iterations},
+          .keep = o.checkpoint.keep,
+          .best = o.evaluation.best,
+          .evaluate_every = o.evaluation.every};
+}
+
+}  // namespace
+
+TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
+                   const StopRequest& stop, Spawner* spawner)
+    : Job(setup_of(options, config_text), ranks, &stop),
+      options_(options),
+      ranks_(ranks),
+      files_(open_model(options)),
+      evaluation_(options, files_),
+      generator_(options.rollout, options.model.type, files_, ranks),
+      judge_(options.judged_by(), files_, ranks, spawner,
+             (fs::path(options.output) / "reward_logs").string(),
+             {options.model.type, options.training.tp, options.pass_options().max_rows,
+              static_cast<int>(options.max_positions())}),
+      rollouts_(options, files_, ranks, generator_, judge_),
+      kl_coef_(options.experience.kl.coef),
+      model_(files_, ranks, model_options(options, generator_.smallest_degree())),
+      pass_options_(options.pass_options()) {
+  Fingerprint read;
+  rollouts_.prompts().add_to(read);
+  evaluation_.add_to(read);
+  require_equal(ranks, "the prompts", std::to_string(read.value()));
+  warn_of_repeated_prompts();
+  model_.add_memory(plan_);
+  if (options.experience.kl.coef > 0.0) {
+    reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
+    reference_->add_memory(plan_, options.model.type);
   }
-  barrier(ranks_.world());  // the others read checkpoints only now
-  create();
-  finished_ = saved_ = restore(from);
-  history_ = finished_ > 0 ? load_history() : EvaluationHistory(options_.evaluation.best);
-  if (const auto best = history_.best()) checkpoints_.keep_always(best->iteration);
+  if (options.has_critic()) {
+    critic_ = std::make_unique<Critic>(options, files_, ranks);
+    critic_->add_memory(plan_);
+  }
+  judge_.add_memory(plan_);
+  generator_.add_memory(plan_);
+}
+
+void TrainJob::warn_of_repeated_prompts() const {
+  const std::int64_t there = rollouts_.prompts().training_file_prompts();
+  if (ranks_.rank() == 0 && there > 0 && there < options_.rollout.prompts)
+    TAPER_WARN("Data/Prompts has " << count_text(there, "prompt")
+                                   << ", fewer than Rollout/Prompts (" << options_.rollout.prompts
+                                   << "): an iteration contains the same prompt several times");
+}
+
+std::string TrainJob::memory_advice() const {
+  const bool rollout =
+      plan_.bytes(MemoryPhase::kRollout) >
+      std::max(plan_.bytes(MemoryPhase::kTraining), plan_.bytes(MemoryPhase::kCritic));
+  return rollout ? "lower Rollout/KV Memory MB, Rollout/Max Running or Rollout/Step Rows"
+                 : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
+}
+
+std::optional<CheckpointPart> TrainJob::critic() {
+  return critic_ ? std::optional(critic_->saved()) : std::nullopt;
+}
+
+void TrainJob::require_inputs(const RunStart& start) const {
+  judge_.require_judges();
+  // A checkpoint has all weights but those of the reference.
+  if (start.is_afresh() || reference_) files_.open_weights();
+  if (start.is_afresh() && critic_) critic_->require_weights();
+}
+
+void TrainJob::require_state(const fs::path& checkpoint, const StateInfo& state) const {
+  if (critic_) critic_->require_state_in(checkpoint);
+  if (!state.planner.empty()) generator_.require_loadable_planner(state.planner);
+}
+
+void TrainJob::create() {
+  if (ranks_.rank() == 0) fs::create_directories(fs::path(options_.output) / "rollouts");
+  // The ranks that lead the smallest groups, and so any group.
+  const bool leads = ranks_.groups.tp_group(generator_.smallest_degree()).rank() == 0;
+  judge_.start_workers(leads ? Judge::Start::kNow : Judge::Start::kOnDemand);
+  arena_ = std::make_unique<Arena>(plan_);
+  const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
+  model_.create(*arena_, rope);
+  if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
+  if (critic_) critic_->create(*arena_);
+  judge_.load_models(*arena_);
+  generator_.create(model_.packed(), *arena_, rope);
+  const PolicyTrainerOptions trainer{
+      options_.loss_in_use(),
+      {options_.schedule, options_.training.mini_batches, options_.training.epochs}};
+  const auto publish = [this] {
+    const Timer timer;
+    ranks_.progress.set_phase("publish");
+    model_.publish();
+    ranks_.progress.set_phase("update_actor");
+    publish_seconds_ += timer.seconds();
+  };
+  trainer_ = std::make_unique<PolicyTrainer>(
+      trainer, TrainedModel{score_context(model_.train_view()), model_.dp_group(),
+                            model_.gradients(), model_.optimizer(), publish});
+}
+
+void TrainJob::load_start() {
+  model_.load_masters();
+  if (critic_) critic_->load_start();
   learned_ = generator_.save_planner();
-  // Before any other result: where a kill comes first, nothing is left that is taken for a run, and
-  // the same command may begin again.
-  if (!from.is_own) save_checkpoint(finished_, [] {});
-  if (ranks_.rank() == 0) {
-    report_later_results(output, finished_, Removal::kNow);
-    if (const std::string loss = IterationLog::lost_metrics(output); goes_on && !loss.empty())
-      TAPER_WARN(loss);
-    checkpoints_.remove_after(finished_);
-    remove_rollouts_after(output / "rollouts", finished_);
-    log_ = std::make_unique<IterationLog>(output, config_text_, job_facts(ranks_), finished_);
-    status_.write(RunState::kRunning, finished_);
-  }
-  return run_iterations();
 }
 
-ExitCode TrainJob::run_iterations() {
-  announce();
-  if (finished_ >= options_.training.iterations)
+void TrainJob::set_state(const StateInfo& state, const fs::path&) {
+  if (!state.planner.empty()) generator_.load_planner(state.planner);
+  learned_ = generator_.save_planner();
+  if (options_.experience.kl.control == KlControl::kAdaptive && state.kl_coef)
+    kl_coef_ = *state.kl_coef;
+  prompt_batches_ = state.prompt_batches.value_or(state.iteration);
+}
+
+void TrainJob::add_state(StateInfo& state) const {
+  state.planner = learned_;
+  state.kl_coef = kl_coef_;
+  state.prompt_batches = prompt_batches_;
+}
+
+void TrainJob::begin() {
+  if (!options_.rollout.lengths.empty())
+    TAPER_INFO("responses end as prescribed by Rollout/Lengths ("
+               << options_.rollout.lengths
+               << "), not where the model ends them: use this run to measure "
+               << "times; what it learns is meaningless");
+  if (evaluation_.is_on())
+    TAPER_INFO("held-out scores are of "
+               << evaluation_.description()
+               << format_text("; rewards are of responses sampled at temperature %g",
+                              options_.rollout.sampling.temperature));
+  if (done() >= total())
     TAPER_INFO("nothing to do: iteration "
-               << finished_ << " of " << options_.training.iterations
+               << done() << " of " << total()
                << " is finished (raise Training/Iterations to continue)");
-  while (finished_ < options_.training.iterations && !history_.is_exhausted()) {
-    const IterationEnd end = stop_.reached() ? IterationEnd::kStopped : iterate(finished_ + 1);
-    if (end == IterationEnd::kNoProgress) break;
-    if (end == IterationEnd::kStopped) {
-      stop_early();
-      return ExitCode::kStoppedEarly;
-    }
-    ++finished_;
-    figures_.reset();
-    if (log_) status_.write(RunState::kRunning, finished_);
-  }
-  if (saved_ < finished_) save_checkpoint(finished_, [] {});  // ended before its last iteration
-  if (!evaluate_at_the_end()) {
-    stop_early();
-    return ExitCode::kStoppedEarly;
-  }
-  if (log_) {
-    log_->flush();
-    status_.write(RunState::kCompleted, finished_,
-                  history_.is_exhausted() ? "no more progress" : "");
-    report_completed();
-  }
-  return ExitCode::kDone;
+}
+
+IterationEnd TrainJob::finish() {
+  save_unsaved();  // where the run ends before its last iteration
+  return evaluate_at_the_end() ? IterationEnd::kFinished : IterationEnd::kStopped;
 }
 
 // Of the run in this directory, by however many jobs.
 void TrainJob::report_completed() const {
-  const std::int64_t first = log_->first_iteration(), count = finished_ - first + 1;
+  const std::int64_t first = log()->first_iteration(), count = done() - first + 1;
   TAPER_INFO("completed: " << count_text(count, "iteration")
                            << (first > 1 && count > 0 ? " (" + std::to_string(first) + " to " +
-                                                            std::to_string(finished_) + ")"
+                                                            std::to_string(done()) + ")"
                                                       : "")
                            << ", results in " << path_text(options_.output));
   const BestOptions& by = options_.evaluation.best;
-  const auto best = history_.best();
+  const auto best = history().best();
   if (!best) return;
   const std::string which =
       best->iteration == 0 ? "the initial weights of the run" : iteration_name(best->iteration);
   TAPER_INFO("best by " << by.metric << ": " << which << format_text(" (%.4f)", best->value));
-  if (history_.is_exhausted())
+  if (history().is_exhausted())
     TAPER_INFO(
         "ended early: "
-        << count_text(history_.without_progress(), "evaluation")
+        << count_text(history().without_progress(), "evaluation")
         << " without progress of more than " << format_text("%g", by.min_delta)
         << " (Evaluation/Patience, Min Delta; with more patience the same command continues)");
-}
-
-void TrainJob::stop_early() {
-  ranks_.progress.set_phase("save_checkpoint");
-  if (saved_ < finished_) save_checkpoint(finished_, [] {});
-  if (!log_) return;
-  log_->flush();
-  status_.write(RunState::kStopped, finished_, to_string(stop_.reason()));
-  TAPER_INFO("stopped after iteration "
-             << finished_ << " (" << to_string(stop_.reason()) << "); the same command "
-             << (same_command_goes_on_ ? "resumes" : "with --resume auto resumes"));
 }
 
 }  // namespace taper

@@ -8,21 +8,141 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "base/Timer.hpp"
 #include "checkpoint/SaveModel.hpp"
 #include "comm/Collectives.hpp"
+#include "results/MetricsLog.hpp"
 
 namespace taper {
+namespace {
 
-MetricValues TuningJob::step(std::int64_t& tokens) {
+namespace fs = std::filesystem;
+
+TrainPassOptions pass_options_of(const TuningOptions& o) {
+  TrainPassOptions pass;
+  pass.max_rows = o.training.max_tokens;
+  pass.max_sequences = 512;
+  pass.checkpointing = o.training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+  return pass;
+}
+
+ModelFiles open_model(const TuningOptions& o, const HeadChoice& head) {
+  ModelFiles files(o.model.directory, "Model/Directory", head);
+  TAPER_VALIDATE(!files.config.eos_ids.empty(),
+                 path_text(files.directory / "config.json")
+                     << " has no eos_token_id (each example ends with it); add it");
+  return files;
+}
+
+RunSetup setup_of(const TuningOptions& o, const std::string& config) {
+  return {.directory = o.run_path(),
+          .config = config,
+          .seed = o.seed,
+          .tp = o.training.tp,
+          .checkpoints = {o.checkpoint.every, 0, "step"},
+          .keep = o.checkpoint.keep,
+          .best = {o.best_by, 0, 0.0},
+          .evaluate_every = o.validate_every,
+          .status_seconds = 2.0};
+}
+
+}  // namespace
+
+TuningJob::TuningJob(const TuningOptions& options, const Ranks& ranks, const TuningContext& context,
+                     const HeadChoice& head)
+    : Job(setup_of(options, context.config), ranks, context.stop),
+      options_(options),
+      pass_options_(pass_options_of(options)),
+      files_(open_model(options, head)),
+      model_(files_, ranks,
+             {options.model.type, options.training.tp, options.training.tp, pass_options_,
+              options.adamw, head.output == OutputHead::kScalar ? "reward model" : "policy"}) {
+  model_.add_memory(plan_);
+}
+
+std::string TuningJob::memory_advice() const {
+  return "lower Training/Max Tokens or set Training/Activation Checkpointing";
+}
+
+void TuningJob::require_inputs(const RunStart& start) const {
+  if (start.is_afresh() && loads_weights()) files_.open_weights();
+}
+
+// Throws Error where the checkpoint was made with other examples: its position means nothing here.
+void TuningJob::require_state(const fs::path& checkpoint, const StateInfo& state) const {
+  TAPER_VALIDATE(state.data.size() == 2, "the checkpoint " << path_text(checkpoint)
+                                                           << " was not made by taper " << command()
+                                                           << "; use --resume none");
+  TAPER_VALIDATE(static_cast<std::uint64_t>(state.data[1]) == fingerprint(),
+                 "the checkpoint " << path_text(checkpoint)
+                                   << " was made with other examples (Data/Files, Data/Task, or "
+                                      "what decides how they are read, have changed); put them "
+                                      "back, or start over with --resume none");
+}
+
+std::string TuningJob::start_text() const {
+  return path_text(options_.model.directory);
+}
+
+std::string TuningJob::outlook(const RunStart& start) const {
+  if (start.is_afresh()) return "would start from " + start_text();
+  return "would resume after step " + std::to_string(start.state.iteration) + " (checkpoint " +
+         path_text(start.checkpoint) + ")";
+}
+
+void TuningJob::create() {
+  arena_ = std::make_unique<Arena>(plan_);
+  model_.create(*arena_,
+                files_.rope_table(std::min(pass_options_.max_rows, files_.config.max_positions)));
+}
+
+void TuningJob::load_start() {
+  loads_weights() ? model_.load_masters() : draw_weights();
+}
+
+void TuningJob::set_state(const StateInfo& state, const fs::path& place) {
+  require_state(place, state);
+  next_ = static_cast<std::uint64_t>(state.data[0]);
+}
+
+void TuningJob::add_state(StateInfo& state) const {
+  state.data = {static_cast<std::int64_t>(next_), static_cast<std::int64_t>(fingerprint())};
+}
+
+// Of the metrics: the figures of a step are there before its checkpoint, best.json is written after
+// it.
+std::string TuningJob::recorded_history() const {
+  const fs::path log = setup().directory / "metrics.jsonl";
+  EvaluationHistory found(setup().best);
+  if (fs::exists(log))
+    for (const auto& record : read_metrics_log(log))
+      found.note_figures(record.iteration, record.values);
+  return found.to_json("");
+}
+
+void TuningJob::begin() {
+  if (const std::string text = examples_text(); !text.empty())
+    TAPER_INFO(text << "; " << count_text(total() - done(), "step") << " to go");
+  ranks().progress.set_phase(command());
+  if (done() == 0 && validates_after(0)) {
+    const MetricValues metrics = held_out_figures();
+    if (log()) log()->add_values(0, metrics);
+    (void)note_evaluation(0, metrics);
+    print(0, metrics, 1.0);
+  }
+  first_ = done() + 1;
+  timer_.restart();
+}
+
+MetricValues TuningJob::learn() {
   const FloatVector gradient = model_.gradients().all();
   std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
   Batch batch = accumulate(next_);
-  tokens += batch.tokens;
+  tokens_ += batch.tokens;
   ScheduleOptions schedule = options_.schedule;
-  if (schedule.total_steps == 0) schedule.total_steps = std::max(steps_, schedule.warmup_steps + 1);
+  if (schedule.total_steps == 0)
+    schedule.total_steps = std::max(total(), schedule.warmup_steps + 1);
   const double rate = learning_rate(schedule, model_.optimizer().steps());
-  const OptimizerReport report = model_.optimizer().step(ranks_.exec, model_.gradients(), rate);
+  const OptimizerReport report = model_.optimizer().step(ranks().exec, model_.gradients(), rate);
   model_.publish();
   MetricValues metrics = std::move(batch.figures);
   metrics.emplace_back("train/grad_norm", report.grad_norm);
@@ -32,113 +152,67 @@ MetricValues TuningJob::step(std::int64_t& tokens) {
 }
 
 MetricValues TuningJob::held_out_figures() {
-  ranks_.progress.set_phase("validation");
+  ranks().progress.set_phase("validation");
   MetricValues figures = validate();
-  ranks_.progress.set_phase(command());
+  ranks().progress.set_phase(command());
   return figures;
 }
 
 bool TuningJob::validates_after(std::int64_t step) const {
-  return has_validation() && (step == 0 || step == steps_ ||
+  return has_validation() && (step == 0 || step == total() ||
                               (options_.validate_every > 0 && step % options_.validate_every == 0));
 }
 
-void TuningJob::print(const MetricValues& metrics, std::int64_t tokens, double seconds) const {
+void TuningJob::print(std::int64_t step, const MetricValues& metrics, double seconds) const {
   const auto value = [&](const std::string& name) { return value_of(metrics, name); };
-  if (done_ == 0) {
+  if (step == 0) {
     TAPER_INFO("before the first step: " << held_out_text(value));
     return;
   }
   const double epoch = value("train/epoch");
   const std::string held_out = held_out_text(value);
-  TAPER_INFO(format_text("step %6lld / %lld", static_cast<long long>(done_),
-                         static_cast<long long>(steps_))
+  TAPER_INFO(format_text("step %6lld / %lld", static_cast<long long>(step),
+                         static_cast<long long>(total()))
              << (std::isnan(epoch) ? "" : format_text("   epoch %.2f", epoch)) << "   "
              << train_text(value)
              << format_text("   grad norm %.3f   %.0f tokens/s of all ranks",
-                            value("train/grad_norm"), static_cast<double>(tokens) / seconds)
+                            value("train/grad_norm"), static_cast<double>(tokens_) / seconds)
              << (held_out.empty() ? "" : "   ") << held_out);
 }
 
-void TuningJob::record(const MetricValues& metrics) {
-  if (log_) log_->add_values(done_, metrics);
-}
-
-// What the step measured is in the results before its checkpoint is there.
-void TuningJob::save_checkpoint(const MetricValues& metrics) {
-  ranks_.progress.set_phase("save_checkpoint");
-  StateInfo info{done_, model_.optimizer().steps(), options_.seed, config_};
-  info.data = {static_cast<std::int64_t>(next_), static_cast<std::int64_t>(fingerprint())};
-  checkpoints_.save(ranks_, files_, model_, info, [&] {
-    if (!metrics.empty()) record(metrics);
-    if (log_) log_->flush();
-  });
-  saved_ = done_;
-  ranks_.progress.set_phase(command());
-}
-
-void TuningJob::stop_early() {
-  if (saved_ < done_ && done_ > 0) save_checkpoint({});
-  if (!log_) return;
-  log_->flush();
-  status_->write(RunState::kStopped, done_, to_string(stop_.reason()));
-  TAPER_INFO("stopped after step " << done_ << " (" << to_string(stop_.reason())
-                                   << "); the same command resumes");
-}
-
-ExitCode TuningJob::train() {
-  constexpr double kStatusSeconds = 2.0;
-  ranks_.progress.set_phase(command());
-  if (done_ == 0 && validates_after(0)) {
-    const MetricValues metrics = held_out_figures();
-    record(metrics);
-    (void)is_best(metrics);
-    print(metrics, 0, 1.0);
+IterationEnd TuningJob::iterate(std::int64_t step) {
+  ranks().progress.set_step(step);
+  MetricValues metrics = learn();
+  const double seconds = timer_.seconds();
+  bool is_due = is_checkpoint_due(step);
+  if (validates_after(step)) {
+    add(metrics, held_out_figures());
+    is_due = note_evaluation(step, metrics) || is_due;
   }
-  Timer timer, since_status;
-  std::int64_t tokens = 0;
-  const std::int64_t first = done_ + 1;
-  while (done_ < steps_) {
-    if (stop_.reached()) return ExitCode::kStoppedEarly;
-    ranks_.progress.set_step(done_ + 1);
-    MetricValues metrics = step(tokens);
-    ++done_;
-    const double seconds = timer.seconds();
-    bool is_due = options_.checkpoint.every > 0 && done_ % options_.checkpoint.every == 0;
-    if (validates_after(done_)) {
-      add(metrics, held_out_figures());
-      is_due = is_best(metrics) || is_due;
-    }
-    is_due ? save_checkpoint(metrics) : record(metrics);
-    if (validates_after(done_)) keep_best();
-    if (done_ % 20 == 0 || done_ == first || done_ == steps_ || validates_after(done_))
-      print(metrics, tokens, seconds);
-    if (log_ && since_status.seconds() > kStatusSeconds) {
-      status_->write(RunState::kRunning, done_);
-      since_status.restart();
-    }
+  const auto record = [&] {
+    if (log()) log()->add_values(step, metrics);
+  };
+  if (is_due) {
+    save_checkpoint(step, record);
+    ranks().progress.set_phase(command());
+  } else {
+    record();
   }
-  return ExitCode::kDone;
+  if (validates_after(step)) keep_best();
+  if (step % 20 == 0 || step == first_ || step == total() || validates_after(step))
+    print(step, metrics, seconds);
+  return IterationEnd::kFinished;
 }
 
-void TuningJob::save_result() {
-  save_model(ranks_, files_, model_, options_.output);
-  if (!log_) return;
-  log_->flush();
-  status_->write(RunState::kCompleted, done_);
-  TAPER_INFO("completed: " << count_text(done_, "step") << ", results in "
+IterationEnd TuningJob::finish() {
+  save_model(ranks(), files_, model_, options_.output);
+  return IterationEnd::kFinished;
+}
+
+void TuningJob::report_completed() const {
+  TAPER_INFO("completed: " << count_text(done(), "step") << ", results in "
                            << path_text(options_.output) << " (metrics in "
                            << path_text(options_.run_path()) << ")");
-}
-
-ExitCode TuningJob::run(const ResumePoint& from) {
-  start(from);
-  const ExitCode code = train();
-  if (code == ExitCode::kStoppedEarly)
-    stop_early();
-  else
-    save_result();
-  return code;
 }
 
 }  // namespace taper

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/Error.hpp"
+#include "checkpoint/Checkpoint.hpp"
+#include "run/EvaluationHistory.hpp"
+#include "run/IterationLog.hpp"
+#include "run/LaterResults.hpp"
+#include "run/ResumePoint.hpp"
+#include "run/RunStart.hpp"
+#include "run/StatusFile.hpp"
+#include "session/StopRequest.hpp"
+
+namespace taper {
+
+// How an iteration ended, or a step of fine-tuning.
+enum class IterationEnd {
+  kFinished,
+  kStopped,     // by a stop request, before the weights changed: it will be repeated
+  kNoProgress,  // before anything was done: the patience of the evaluations is over
+};
+
+// What a job is told of its run.
+struct RunSetup {
+  std::filesystem::path directory;  // status.json, metrics, checkpoints, best.json
+  std::string config;               // the parameters in use, for the results
+  std::uint64_t seed = 1;
+  int tp = 1;                  // ranks per replica in training
+  CheckpointPlan checkpoints;  // when, and what the run calls an iteration
+  int keep = 2;                // newest checkpoints
+  BestOptions best;
+  int evaluate_every = 0;       // iterations; 0: never
+  double status_seconds = 0.0;  // at least, between two updates of status.json
+};
+
+// A job that trains a model iteration by iteration, writes a run directory and goes on from its
+// checkpoints. The life of such a job is here, from the look at what is there to the report of its
+// end; what is learned in an iteration, a kind of job says by the functions it overrides. All calls
+// are collective over the world, but memory_plan() and what only says something.
+class Job {
+ public:
+  virtual ~Job() = default;
+
+  // What this rank will hold.
+  virtual const MemoryPlan& memory_plan() const = 0;
+
+  // All that can be known before anything is allocated or written: whether the memory plans fit
+  // their hosts, whether the inputs are there, what the run begins with, whether state and metrics
+  // can be gone on from, and whether a run that begins afresh without being told to has lost its
+  // checkpoints. Throws Error.
+  RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
+
+  // What a run with that start would find otherwise than its checkpoint's run had it, has lost and
+  // would remove, into the log of rank 0. run() says the same of the start that it makes.
+  void report_start(const RunStart& start) const;
+  // What a run with that start would do, as people read it: "would go on after step 3 (...)".
+  virtual std::string outlook(const RunStart& start) const = 0;
+
+  // Examines again, allocates, loads, and runs what is left after `from`, by default all with the
+  // weights of the model directory. A run that starts from the checkpoint of another one counts on
+  // from there, as its data and random numbers do, and saves that state as its own first
+  // checkpoint: from then on it needs the other run no more.
+  //
+  // A stop request is honoured between iterations, and where iterate() does: the state after the
+  // last finished one is saved, and resuming has the bits of a run that was never stopped. kDone or
+  // kStoppedEarly.
+  ExitCode run(const ResumePoint& from = {});
+
+ protected:
+  // Refers to the ranks. stop: may be null, then nothing stops the job.
+  Job(RunSetup setup, const Ranks& ranks, const StopRequest* stop);
+
+  // What is trained. The critic is part of the checkpoints where there is one.
+  virtual const ModelFiles& files() const = 0;
+  virtual TrainingModel& model() = 0;
+  virtual std::optional<CheckpointPart> critic() { return std::nullopt; }
+
+  // The options that lower the need of memory.
+  virtual std::string memory_advice() const = 0;
+  // Throws Error where something that a run with that start reads is missing.
+  virtual void require_inputs(const RunStart& start) const = 0;
+  // Throws Error where the job cannot go on with the state of that checkpoint, which is of its
+  // model and seed. On rank 0 only.
+  virtual void require_state(const std::filesystem::path& checkpoint,
+                             const StateInfo& state) const = 0;
+
+  // Allocates.
+  virtual void create() = 0;
+  // The weights of a run that begins afresh.
+  virtual void load_start() = 0;
+  // The state of a checkpoint, besides weights and moments. `place`: it, or the folder it is in,
+  // for errors. It need not be the one that require_state() saw.
+  virtual void set_state(const StateInfo& state, const std::filesystem::path& place) = 0;
+  // Adds what set_state() needs.
+  virtual void add_state(StateInfo& state) const = 0;
+
+  // Iterations of the whole run, as known where the job stands: before anything is loaded (rank 0
+  // asks, alone), and when all is.
+  virtual std::int64_t planned_iterations() const = 0;
+  // The evaluations of earlier jobs as EvaluationHistory::to_json() writes them, by default those
+  // of best.json; empty: none. On rank 0 only.
+  virtual std::string recorded_history() const;
+
+  // Before the first iteration of the job.
+  virtual void begin() {}
+  // One iteration with its results and, where it is_checkpoint_due(), its checkpoint.
+  virtual IterationEnd iterate(std::int64_t iteration) = 0;
+  // Behind the last iteration. kFinished or kStopped.
+  virtual IterationEnd finish() = 0;
+  // That the run is completed, into the log. On rank 0 only.
+  virtual void report_completed() const = 0;
+
+  const RunSetup& setup() const { return setup_; }
+  const Ranks& ranks() const { return ranks_; }
+  StopAgreement& stop() { return stop_; }
+  // Null but on rank 0, and before the first iteration.
+  IterationLog* log() const { return log_.get(); }
+  const EvaluationHistory& history() const { return history_; }
+  std::int64_t done() const { return done_; }    // finished iterations of the run
+  std::int64_t total() const { return total_; }  // iterations of the whole run
+
+  bool is_checkpoint_due(std::int64_t iteration) const;
+  // Saves the state after an iteration. record: writes what is still missing of it in the results.
+  // A resumed run does not repeat the iterations up to a checkpoint, so they are in all results
+  // before it is there.
+  void save_checkpoint(std::int64_t iteration, const std::function<void()>& record = {});
+  // Saves the state after the last finished iteration, unless a checkpoint has it. Whether it did.
+  bool save_unsaved();
+
+  // Notes the held-out figure of the weights behind an iteration. Whether they are the best so far.
+  bool note_evaluation(std::int64_t iteration, const MetricValues& figures);
+  // Keeps the checkpoint of the best weights, which is there already, and says in best.json which
+  // it is.
+  void keep_best();
+
+ private:
+  void start(const ResumePoint& from);
+  void restore(const ResumePoint& from);
+  // What is otherwise than in the run of a checkpoint: run file and layout, into the log.
+  void report_differences(const StateInfo& state) const;
+  void warn_of_lost_metrics() const;
+  EvaluationHistory load_history() const;
+  // Removes what an unfinished iteration or another start has left, and opens the results. On rank
+  // 0 only.
+  void open_results(bool goes_on);
+  IterationEnd run_iterations();
+  void complete();
+  void stop_early();
+
+  RunSetup setup_;
+  const Ranks& ranks_;
+  StopAgreement stop_;
+  CheckpointStore checkpoints_;
+  StatusFile status_;
+  EvaluationHistory history_;
+  std::unique_ptr<IterationLog> log_;
+  bool same_command_goes_on_ = true;               // after a stop
+  std::int64_t done_ = 0, saved_ = 0, total_ = 0;  // saved: the iteration of the last checkpoint
+};
+
+}  // namespace taper
