@@ -38,6 +38,18 @@ TEST_CASE("the best is the first of the largest") {
   CHECK(history_of({NAN}, {"m", 1, 0.0}).best());  // something is the best of one
 }
 
+TEST_CASE("of figures only the metric counts, and of losses the smallest is the best") {
+  EvaluationHistory score({"val/score/mean", 0, 0.0}), loss({"val/loss", 0, 0.0});
+  for (EvaluationHistory* history : {&score, &loss}) {
+    history->note_figures(1, {{"val/loss", 2.0}, {"val/score/mean", 0.5}});
+    history->note_figures(2, {{"val/loss", 1.0}, {"val/score/mean", 0.25}});
+    history->note_figures(3, {{"train/loss", 0.5}});
+    CHECK(history->entries().size() == 2);
+  }
+  CHECK(score.best() == EvaluationHistory::Entry{1, 0.5});
+  CHECK(loss.best() == EvaluationHistory::Entry{2, -1.0});
+}
+
 TEST_CASE("patience ends where nothing is better by more than the least progress") {
   const std::vector<double> values{0.1, 0.2, 0.205, 0.21, 0.2};
   CHECK(history_of(values, {"m", 2, 0.0}).without_progress() == 1);

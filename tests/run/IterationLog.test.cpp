@@ -45,6 +45,8 @@ TEST_CASE("a log of metrics that was removed is told") {
   std::filesystem::remove(scratch / "metrics.jsonl");
   CHECK_THAT(IterationLog::lost_metrics(scratch.path()),
              Catch::Matchers::ContainsSubstring("metrics.jsonl is missing"));
+  CHECK_THAT(IterationLog::lost_metrics(scratch.path(), "step"),
+             Catch::Matchers::ContainsSubstring("all earlier steps"));
 }
 
 TEST_CASE("the first iteration of a run is known, however many jobs it takes") {
