@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of the embedding table. The forward pass copies; the gradient of a table row is one chain of
-// additions over ascending rows of the batch.
+// Rows of the embedding table, copied. Their gradient is add_rows (copy.hpp).
 #pragma once
 
 #include <cstdint>
@@ -17,10 +16,5 @@ namespace taper {
 template <class E>
 void embed(const E& exec, MatrixView<float, E> y, VectorView<const std::int32_t, E> ids,
            const PackedMatrix& table, std::int32_t vocab_begin);
-
-// gradient (vocab rows, h) += dy for each row whose id is local, in ascending order of rows.
-template <class E>
-void embed_backward(const E& exec, MatrixView<float, E> gradient, MatrixView<const float, E> dy,
-                    VectorView<const std::int32_t, E> ids, std::int32_t vocab_begin);
 
 }  // namespace taper

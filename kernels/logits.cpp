@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
 
 namespace taper {
@@ -61,6 +62,39 @@ void find_masses(const E& exec, VectorView<std::int32_t, E> choice,
 }
 
 template <class E>
+void find_max(const E& exec, VectorView<std::int32_t, E> column, MatrixView<const float, E> logits,
+              VectorView<const float, E> max, int valid) {
+  Kokkos::parallel_for("taper::find_max", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
+                       [=](const int r) {
+                         int c = 0;
+                         while (c < valid && logits(r, c) != max(r)) ++c;
+                         column(r) = c < valid ? c : -1;
+                       });
+}
+
+template <class E>
+void pick_logits(const E& exec, VectorView<float, E> y, MatrixView<const float, E> logits,
+                 VectorView<const LogitPlace, E> places) {
+  TAPER_EXPECT(y.extent(0) == places.extent(0));
+  Kokkos::parallel_for("taper::pick_logits", Kokkos::RangePolicy<E>(exec, 0, places.extent_int(0)),
+                       [=](const int i) {
+                         const LogitPlace at = places(i);
+                         y(i) = at.column >= 0 ? logits(at.row, at.column)
+                                               : -std::numeric_limits<float>::infinity();
+                       });
+}
+
+template <class E>
+void penalize_logits(const E& exec, MatrixView<float, E> logits,
+                     VectorView<const LogitPlace, E> places, float penalty) {
+  Kokkos::parallel_for("taper::penalize_logits",
+                       Kokkos::RangePolicy<E>(exec, 0, places.extent_int(0)), [=](const int i) {
+                         float& logit = logits(places(i).row, places(i).column);
+                         logit = logit < 0.0f ? logit * penalty : logit / penalty;
+                       });
+}
+
+template <class E>
 void logit_gradients(const E& exec, MatrixView<float, E> logits,
                      VectorView<const LogitSlope, E> slopes,
                      VectorView<const std::int32_t, E> target, int valid, float temperature) {
@@ -100,6 +134,14 @@ template void find_masses<HostExec>(const HostExec&, VectorView<std::int32_t, Ho
                                     MatrixView<const float, HostExec>,
                                     VectorView<const float, HostExec>,
                                     VectorView<const std::int64_t, HostExec>, int);
+template void find_max<HostExec>(const HostExec&, VectorView<std::int32_t, HostExec>,
+                                 MatrixView<const float, HostExec>,
+                                 VectorView<const float, HostExec>, int);
+template void pick_logits<HostExec>(const HostExec&, VectorView<float, HostExec>,
+                                    MatrixView<const float, HostExec>,
+                                    VectorView<const LogitPlace, HostExec>);
+template void penalize_logits<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                                        VectorView<const LogitPlace, HostExec>, float);
 template void logit_gradients<HostExec>(const HostExec&, MatrixView<float, HostExec>,
                                         VectorView<const LogitSlope, HostExec>,
                                         VectorView<const std::int32_t, HostExec>, int, float);

@@ -39,6 +39,28 @@ void find_masses(const E& exec, VectorView<std::int32_t, E> choice,
                  MatrixView<const float, E> logits, VectorView<const float, E> max,
                  VectorView<const std::int64_t, E> target, int valid);
 
+// column (rows): the lowest valid column whose logit is max of its row, -1 where there is none.
+template <class E>
+void find_max(const E& exec, VectorView<std::int32_t, E> column, MatrixView<const float, E> logits,
+              VectorView<const float, E> max, int valid);
+
+// One element of a matrix of logits; column -1: none, as another shard owns the id.
+struct LogitPlace {
+  std::int32_t row = 0;
+  std::int32_t column = -1;
+};
+
+// y (n): the logit at each place, -inf where there is none.
+template <class E>
+void pick_logits(const E& exec, VectorView<float, E> y, MatrixView<const float, E> logits,
+                 VectorView<const LogitPlace, E> places);
+
+// Multiplies negative logits at the places by the penalty and divides the others by it. No place is
+// named twice.
+template <class E>
+void penalize_logits(const E& exec, MatrixView<float, E> logits,
+                     VectorView<const LogitPlace, E> places, float penalty);
+
 // The slopes of a loss by log-prob of the target token and by entropy, and the row's log-sum-exp
 // and entropy.
 struct LogitSlope {

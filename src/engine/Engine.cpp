@@ -134,9 +134,7 @@ TokenBatch Engine::assemble(const std::vector<Work>& work) {
       positions_.push_back(s.computed + i);
     }
   }
-  return {VectorView<const std::int32_t, Exec>(ids_.data(), ids_.size()),
-          VectorView<const std::int32_t, Exec>(positions_.data(), positions_.size()),
-          VectorView<const AttentionSegment, Exec>(segments_.data(), segments_.size())};
+  return {staging_view(ids_), staging_view(positions_), staging_view(segments_)};
 }
 
 StepReport Engine::step(ControlWord word) {
@@ -198,7 +196,7 @@ bool Engine::sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWo
     if (penalty_.is_on()) {
       for (std::size_t i = 0; i < n; ++i)
         tokens_of_rows.emplace_back(ready[at + i].sequence->tokens);
-      edit = [&](FloatMatrix raw) { penalty_.apply(*parallel_, raw, tokens_of_rows); };
+      edit = [&](FloatMatrix raw) { penalty_.apply(exec_, *parallel_, raw, tokens_of_rows); };
     }
     const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows,
                                           {options_.valid_ids, temperature}, edit);
@@ -262,7 +260,7 @@ void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens)
     }
     const std::int32_t from = prompt.blocks.empty() ? -1 : prompt.blocks.back();
     const std::int32_t to = scheduler_.fork(prompt, std::move(child));
-    if (to >= 0) pool_.copy(to, from);
+    if (to >= 0) pool_.copy(exec_, to, from);
   }
   scheduler_.finish(&prompt);
 }

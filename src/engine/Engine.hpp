@@ -81,6 +81,7 @@ class Engine {
   // The KV cache, as it is and as another layout would see the same memory.
   const BlockPool& pool() const { return pool_; }
   BlockPool pool_for(const EngineLayout& layout) const;
+  const Exec& exec() const { return exec_; }
   const Scheduler& scheduler() const { return scheduler_; }
   const ModelParallel& parallel() const { return *parallel_; }
 

@@ -22,7 +22,7 @@ class RepetitionPenalty {
   bool is_on() const { return penalty_ != 1.0f; }
   // logits: (rows, local vocabulary) of this rank's shard, as the model gives them, before the
   // temperature; tokens[i] is the sequence of row i.
-  void apply(const ModelParallel& parallel, FloatMatrix logits,
+  void apply(const Exec& exec, const ModelParallel& parallel, FloatMatrix logits,
              std::span<const std::span<const std::int32_t>> tokens);
 
  private:

@@ -47,17 +47,31 @@ void share_choices(const Group& group, std::vector<Choice>& choices, ControlWord
     }
 }
 
+// The ids at the places, one per choice, with their logits.
+std::vector<Choice> choices_at(const Exec& exec, const ModelParallel& parallel, const RowLogits& l,
+                               const std::vector<LogitPlace>& places) {
+  const int begin = parallel.shard().vocab().begin * kVocabBlock;
+  std::vector<float> logits(places.size());
+  pick_logits(exec, staging_view(logits), l.logits, staging_view(places));
+  exec.fence();
+  std::vector<Choice> choices(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (places[i].column >= 0) choices[i] = {begin + places[i].column, logits[i]};
+  return choices;
+}
+
 // The lowest id with the largest logit of all shards, where it is in this one.
-std::vector<Choice> greedy_choices(const ModelParallel& parallel, const RowLogits& l, int valid_ids,
-                                   std::span<const Draw> draws) {
+std::vector<Choice> greedy_choices(const Exec& exec, const ModelParallel& parallel,
+                                   const RowLogits& l, int valid_ids, std::span<const Draw> draws) {
   const int begin = parallel.shard().vocab().begin * kVocabBlock,
             valid = parallel.shard().valid_vocab(valid_ids);
+  std::vector<std::int32_t> column(l.mass.size());
+  find_max(exec, staging_view(column), l.logits, l.max, valid);
+  exec.fence();
   std::vector<Choice> choices(draws.size());
   for (std::size_t i = 0; i < draws.size(); ++i) {
-    const float* row = &l.logits(draws[i].row, 0);
-    const float* at = std::find(row, row + valid, l.max(draws[i].row));
-    if (at != row + valid)
-      choices[i] = {begin + static_cast<std::int32_t>(at - row), l.max(draws[i].row)};
+    const int row = draws[i].row;
+    if (column[row] >= 0) choices[i] = {begin + column[row], l.host_max[row]};
   }
   return choices;
 }
@@ -67,9 +81,8 @@ std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& paral
                                     const RowLogits& l, int valid_ids, std::span<const Draw> draws,
                                     const SamplingOptions& options) {
   const std::size_t n = draws.size(), rows = l.mass.size();
-  const int begin = parallel.shard().vocab().begin * kVocabBlock,
-            valid = parallel.shard().valid_vocab(valid_ids);
-  std::vector<Choice> choices(n);
+  const int valid = parallel.shard().valid_vocab(valid_ids);
+  std::vector<LogitPlace> places(n);
   // Rows of logits may serve several draws (the samples of one prompt): one pass per draw of a row.
   std::vector<std::int64_t> target(rows);
   std::vector<std::int32_t> found(rows);
@@ -84,14 +97,11 @@ std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& paral
       target[row] =
           local >= 0 && local < l.shard_mass[parallel.group().rank() * rows + row] ? local : -2;
     }
-    find_masses(exec, VectorView<std::int32_t, Exec>(found.data(), rows), l.logits, l.max,
-                VectorView<const std::int64_t, Exec>(target.data(), rows), valid);
-    for (; done < end; ++done) {
-      const int row = draws[done].row;
-      if (found[row] >= 0) choices[done] = {begin + found[row], l.logits(row, found[row])};
-    }
+    find_masses(exec, staging_view(found), l.logits, l.max, staging_view(target), valid);
+    exec.fence();
+    for (; done < end; ++done) places[done] = {draws[done].row, found[draws[done].row]};
   }
-  return choices;
+  return choices_at(exec, parallel, l, places);
 }
 
 // All masses of a row on every rank, in order of ids.
@@ -99,10 +109,13 @@ std::vector<std::int64_t> gather_masses(const Exec& exec, const ModelParallel& p
                                         const RowLogits& l, int valid_ids, int row) {
   const int valid = parallel.shard().valid_vocab(valid_ids), size = parallel.group().size();
   std::vector<std::int64_t> mine(valid), all(valid_ids), counts(size);
-  if (valid > 0)
+  if (valid > 0) {
+    const std::size_t columns = l.logits.extent(1);
     list_masses(exec, MatrixView<std::int64_t, Exec>(mine.data(), 1, valid),
-                ConstFloatMatrix(&l.logits(row, 0), 1, l.logits.extent(1)),
-                ConstFloatVector(&l.max(row), 1), valid);
+                ConstFloatMatrix(l.logits.data() + row * columns, 1, columns),
+                ConstFloatVector(l.max.data() + row, 1), valid);
+    exec.fence();
+  }
   for (int r = 0; r < size; ++r) counts[r] = parallel.shard(r).valid_vocab(valid_ids);
   all_gather_v(parallel.group(), all, mine, counts);
   return all;
@@ -114,7 +127,7 @@ std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& par
                                       std::vector<float>& kept_mass) {
   const int begin = parallel.shard().vocab().begin * kVocabBlock,
             valid = parallel.shard().valid_vocab(valid_ids);
-  std::vector<Choice> choices(draws.size());
+  std::vector<LogitPlace> places(draws.size());
   std::vector<std::int64_t> masses;
   KeptSet kept;
   int row_of_masses = -1;
@@ -128,9 +141,9 @@ std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& par
     const std::int32_t id = pick(masses, kept, target_mass(options, draws[i], kept.mass));
     kept_mass[i] =
         static_cast<float>(static_cast<double>(kept.mass) / static_cast<double>(l.mass[row]));
-    if (id >= begin && id < begin + valid) choices[i] = {id, l.logits(row, id - begin)};
+    places[i] = {row, id >= begin && id < begin + valid ? id - begin : -1};
   }
-  return choices;
+  return choices_at(exec, parallel, l, places);
 }
 
 }  // namespace
@@ -142,7 +155,7 @@ std::vector<DrawnToken> draw_tokens(const Exec& exec, const ModelParallel& paral
   std::vector<float> kept_mass(draws.size(), 1.0f);
   std::vector<Choice> choices;
   if (options.temperature == 0.0f)
-    choices = greedy_choices(parallel, logits, valid_ids, draws);
+    choices = greedy_choices(exec, parallel, logits, valid_ids, draws);
   else if (options.truncates())
     choices = truncated_choices(exec, parallel, logits, valid_ids, draws, options, kept_mass);
   else
@@ -152,7 +165,7 @@ std::vector<DrawnToken> draw_tokens(const Exec& exec, const ModelParallel& paral
   for (std::size_t i = 0; i < draws.size(); ++i) {
     TAPER_ENSURE(choices[i].id >= 0);
     const int row = draws[i].row;
-    tokens[i] = {choices[i].id, log_prob(choices[i].logit, logits.max(row), logits.mass[row]),
+    tokens[i] = {choices[i].id, log_prob(choices[i].logit, logits.host_max[row], logits.mass[row]),
                  kept_mass[i]};
   }
   return tokens;

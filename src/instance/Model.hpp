@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "device/Arena.hpp"
+#include "kernels/Views.hpp"
 #include "model/HuggingFace.hpp"
 #include "model/ModelConfig.hpp"
 #include "model/ModelParallel.hpp"
@@ -56,13 +56,13 @@ struct ModelFiles {
   // Ids that can be sampled: those of the tokenizer that the model has rows for; all rows without a
   // tokenizer.
   int valid_ids() const;
-  // Cosines and sines for sequences of up to `positions` tokens. Throws Error if the context holds
-  // less.
+  // Cosines and sines for sequences of up to `positions` tokens, valid until a call for more.
+  // Kokkos must run, and outlive this object. Throws Error if the context holds less.
   ConstFloatMatrix rope_table(int positions);
 
  private:
   std::optional<Tokenizer> tokenizer_;
-  std::vector<float> rope_;
+  Kokkos::View<float*, Exec::memory_space> rope_;
 };
 
 // Reads the pieces that `packed` holds from the directory and packs them, tensor by tensor.

@@ -6,6 +6,7 @@
 #include "base/Checksum.hpp"
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
+#include "kernels/copy.hpp"
 #include "optim/Ownership.hpp"
 
 namespace taper {
@@ -45,9 +46,11 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid
 
 std::vector<std::uint64_t> Publisher::owner_checksums() const {
   std::vector<std::uint64_t> sums(source_.size(), 0);
+  std::vector<float> buffer;
   for (std::size_t p = 0; p < sums.size(); ++p)
     if (speaks_for_[p])
-      sums[p] = checksum_of(std::span<const float>(source_[p], bytes_[p] / sizeof(float)));
+      sums[p] = checksum_of(host_values(
+          ranks_->exec, ConstFloatVector(source_[p], bytes_[p] / sizeof(float)), buffer));
   all_reduce_sum(ranks_->world(), sums);  // one speaker per piece
   return sums;
 }
@@ -56,6 +59,7 @@ MoveStatistics Publisher::publish() {
   const std::vector<std::uint64_t> expected = owner_checksums();
   const LocalLayout& layout = packed_->layout();
   MoveStatistics total;
+  std::vector<float> buffer;
   std::size_t next = 0;
   for (int t = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
     const std::int64_t begin = layout.offset(t), end = layout.offset(t + 1),
@@ -68,9 +72,10 @@ MoveStatistics Publisher::publish() {
     total.bytes_received += moved.bytes_received;
     for (; next < layout.pieces().size() && layout.pieces()[next].offset < end; ++next) {
       const auto& piece = layout.pieces()[next];
-      float* here = staging_ + (piece.offset - begin);
-      if (source_[piece.id] != nullptr) std::copy_n(source_[piece.id], piece.size, here);
-      if (checksum_of(std::span<const float>(here, piece.size)) != expected[piece.id])
+      const FloatVector here(staging_ + (piece.offset - begin), piece.size);
+      if (source_[piece.id] != nullptr)
+        copy(ranks_->exec, here, ConstFloatVector(source_[piece.id], piece.size));
+      if (checksum_of(host_values(ranks_->exec, here, buffer)) != expected[piece.id])
         TAPER_FAIL(
             ExitCode::kFailure,
             "rank " << ranks_->rank() << ": piece " << piece.id - table_->first_piece(t) << " of '"

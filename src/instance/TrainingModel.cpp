@@ -56,9 +56,12 @@ void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
 
 void TrainingModel::load_masters() {
   const HuggingFaceReader reader = files_->open_weights();
-  for (const auto& piece : optimizer_->owned())
-    reader.read_piece(piece.id, {optimizer_->master().data() + (piece.offset - optimizer_->begin()),
-                                 static_cast<std::size_t>(piece.size)});
+  std::vector<float> values;
+  for (const auto& piece : optimizer_->owned()) {
+    values.resize(static_cast<std::size_t>(piece.size));
+    reader.read_piece(piece.id, values);
+    optimizer_->set_master(ranks_->exec, piece, values);
+  }
   publish();
 }
 

@@ -2,8 +2,10 @@
 #include "kvcache/BlockPool.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/Error.hpp"
+#include "kernels/copy.hpp"
 
 namespace taper {
 namespace {
@@ -32,9 +34,11 @@ PagedLayers BlockPool::pages() const {
   return {make_pages(memory_.data, shape_.kv_heads, shape_.head_dim), memory_.layer_stride};
 }
 
-void BlockPool::copy(std::int32_t to, std::int32_t from) {
-  for (int l = 0; l < shape_.layers; ++l)
-    std::copy_n(page(l, from, 0), shape_.layer_floats(), page(l, to, 0));
+void BlockPool::copy(const Exec& exec, std::int32_t to, std::int32_t from) const {
+  std::vector<BlockCopy> layers;
+  for (int l = 0; l < shape_.layers; ++l) layers.push_back({page(l, to, 0), page(l, from, 0)});
+  copy_blocks(exec, staging_view(layers), shape_.layer_floats());
+  exec.fence();
 }
 
 }  // namespace taper

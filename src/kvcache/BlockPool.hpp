@@ -47,7 +47,7 @@ class BlockPool {
            head * shape_.page();
   }
   // Copies all layers of a block.
-  void copy(std::int32_t to, std::int32_t from);
+  void copy(const Exec& exec, std::int32_t to, std::int32_t from) const;
 
  private:
   BlockShape shape_;

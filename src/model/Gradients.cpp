@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/Gradients.hpp"
 
-#include <algorithm>
+#include <span>
+#include <vector>
 
 #include "comm/Collectives.hpp"
+#include "kernels/copy.hpp"
 
 namespace taper {
 
@@ -28,7 +30,11 @@ LayerGradients Gradients::layer(int l) const {
           vector(ParamRole::kKeyValueBias, l)};
 }
 
-void Gradients::sum_shared(const Group& group) const {
+void Gradients::clear(const Exec& exec) const {
+  fill(exec, all(), 0.0f);
+}
+
+void Gradients::sum_shared(const Exec& exec, const Group& group) const {
   const ParamTable& table = layout_->table();
   const bool heads_shared = group.size() > table.config().kv_heads;
   for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
@@ -39,10 +45,11 @@ void Gradients::sum_shared(const Group& group) const {
     // All heads travel, zero where they are not held: adding zero changes nothing.
     const FloatVector mine = vector(t);
     std::vector<float> all(static_cast<std::size_t>(tensor.units * tensor.unit_size()), 0.0f);
-    const auto held = all.begin() + layout_->units(t).begin * tensor.unit_size();
-    std::copy_n(mine.data(), mine.extent(0), held);
+    const std::span<float> held(all.data() + layout_->units(t).begin * tensor.unit_size(),
+                                mine.extent(0));
+    copy_to_host(exec, held, mine);
     all_reduce_ordered_sum(group, all);
-    std::copy_n(held, mine.extent(0), mine.data());
+    copy_from_host(exec, mine, held);
   }
 }
 

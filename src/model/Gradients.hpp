@@ -25,10 +25,13 @@ class Gradients {
   }
   LayerGradients layer(int l) const;
 
+  // Sets all of it to zero.
+  void clear(const Exec& exec) const;
+
   // Sums the parameters that several shards hold but of which each saw its own query heads only:
   // norms over heads, and KV heads where the degree exceeds their number. All holders get the same
   // bits. Collective over `group`, the tensor-parallel group of the layout.
-  void sum_shared(const Group& group) const;
+  void sum_shared(const Exec& exec, const Group& group) const;
 
  private:
   const LocalLayout* layout_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/activation.hpp"
+#include "kernels/copy.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
 #include "kernels/rope.hpp"
@@ -34,7 +35,7 @@ void norm_heads(const LayerContext& c, const LayerWeights& w, const LayerActivat
           {d, pad, c.config.norm_eps});
   // Keys stand before values in each head's pair; values pass unchanged.
   const auto raw = a.key_value_raw(rows), kv = a.key_value(rows);
-  std::copy_n(raw.data(), raw.extent(0) * raw.extent(1), kv.data());
+  copy(c.exec, flat(kv), flat(raw));
   rmsnorm(c.exec, flat(kv), a.key_inv(rows), flat(raw), w.key_norm,
           {d, 2 * pad, c.config.norm_eps});
 }
@@ -68,7 +69,7 @@ void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPage
               c.shape.attention);
   // Padding columns of a head stay zero: they meet zero weights forward, but would count in weight
   // gradients.
-  if (pad != d) std::fill_n(a.attended(rows).data(), a.attended(rows).size(), 0.0f);
+  if (pad != d) fill(c.exec, flat(a.attended(rows)), 0.0f);
   attention(c.exec, a.attended(rows), a.stats(rows), a.query(rows), pages, c.batch.segments,
             c.shape.attention);
   project_and_add(c, w.output, c.parallel.attention_leaves(), c.parallel.attention_sum(),

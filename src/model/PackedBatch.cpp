@@ -26,9 +26,7 @@ void PackedBatch::set(const PackedSequences& sequences) {
     row += length;
     block += (length + kPage - 1) / kPage;
   }
-  batch_.ids = decltype(batch_.ids)(ids_.data(), ids_.size());
-  batch_.positions = decltype(batch_.positions)(positions_.data(), positions_.size());
-  batch_.segments = decltype(batch_.segments)(segments_.data(), segments_.size());
+  batch_ = {staging_view(ids_), staging_view(positions_), staging_view(segments_)};
 }
 
 std::int64_t layer_page_floats(const ActivationShape& shape, int head_dim) {

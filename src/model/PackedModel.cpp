@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/PackedModel.hpp"
 
-#include <algorithm>
-
 #include "base/Error.hpp"
+#include "kernels/copy.hpp"
 
 namespace taper {
 namespace {
@@ -107,7 +106,7 @@ void PackedModel::pack(const Exec& exec, int t, const float* values) {
   const ParamTensor& tensor = layout_->table().tensors()[t];
   const std::int64_t rows = layout_->rows(t);
   if (vectors_[t].data() != nullptr) {
-    std::copy_n(values, vectors_[t].extent(0), vectors_[t].data());
+    copy(exec, vectors_[t], ConstFloatVector(values, vectors_[t].extent(0)));
     return;
   }
   const ConstFloatMatrix stored(values, rows, tensor.columns);

@@ -6,6 +6,8 @@
 
 #include "base/Error.hpp"
 #include "base/Random.hpp"
+#include "kernels/copy.hpp"
+#include "kernels/dot_rows.hpp"
 #include "kernels/norm.hpp"
 #include "model/Activations.hpp"
 
@@ -34,8 +36,7 @@ ScalarHead::ScalarHead(const ParamTable& table, int chunk_rows, float* memory)
 FloatMatrix ScalarHead::norm_rows(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
                                   std::span<const int> rows) const {
   const int n = static_cast<int>(rows.size());
-  for (int i = 0; i < n; ++i)
-    std::copy_n(&hidden(rows[i], 0), hidden_, gathered_ + std::int64_t{i} * hidden_);
+  gather_rows(exec, make_matrix(gathered_, n, hidden_), hidden, staging_view(rows));
   const FloatMatrix normed = make_matrix(normed_, n, hidden_);
   rmsnorm(exec, flat(normed), FloatVector(inv_, n),
           ConstFloatVector(gathered_, std::size_t(n) * hidden_), view.final_norm(),
@@ -46,20 +47,16 @@ FloatMatrix ScalarHead::norm_rows(const Exec& exec, const ModelView& view, Const
 void ScalarHead::values(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
                         std::span<const int> rows, std::span<float> value) const {
   const std::size_t chunk = static_cast<std::size_t>(chunk_rows_);
-  const ConstFloatVector weights = view.score();
   for (std::size_t at = 0; at < rows.size(); at += chunk) {
     const std::size_t size = std::min(chunk, rows.size() - at);
     const FloatMatrix normed = norm_rows(exec, view, hidden, rows.subspan(at, size));
-    for (std::size_t i = 0; i < size; ++i) {
-      double sum = 0.0;
-      for (int c = 0; c < hidden_; ++c)
-        sum += static_cast<double>(normed(i, c)) * static_cast<double>(weights(c));
-      value[at + i] = static_cast<float>(sum);
+    dot_rows(exec, staging_view(value.subspan(at, size)), normed, view.score());
+    exec.fence();
+    for (std::size_t i = 0; i < size; ++i)
       if (!std::isfinite(value[at + i]))
         TAPER_FAIL(ExitCode::kFailure,
                    "the value of a token is not finite (row "
                        << rows[at + i] << "); the weights have diverged or the input is damaged");
-    }
   }
 }
 
@@ -68,21 +65,17 @@ void ScalarHead::backward(const Exec& exec, const ModelView& view, ConstFloatMat
                           FloatMatrix d_hidden, FloatVector d_score,
                           FloatVector d_final_norm) const {
   const std::size_t chunk = static_cast<std::size_t>(chunk_rows_);
-  const ConstFloatVector weights = view.score();
   for (std::size_t at = 0; at < rows.size(); at += chunk) {
     const std::size_t size = std::min(chunk, rows.size() - at);
     const FloatMatrix normed = norm_rows(exec, view, hidden, rows.subspan(at, size));
-    for (std::size_t i = 0; i < size; ++i)
-      for (int c = 0; c < hidden_; ++c) {
-        d_score(c) = std::fma(slopes[at + i], normed(i, c), d_score(c));
-        // The normed value is no longer needed: now its gradient.
-        normed(i, c) = slopes[at + i] * weights(c);
-      }
+    // The normed values are no longer needed: now their gradient.
+    dot_rows_backward(exec, normed, d_score, staging_view(slopes.subspan(at, size)), normed,
+                      view.score());
     rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
                      ConstFloatVector(gathered_, size * hidden_), ConstFloatVector(inv_, size),
                      view.final_norm(), {hidden_, hidden_, eps_}, Accumulate::kNo);
-    for (std::size_t i = 0; i < size; ++i)
-      for (int c = 0; c < hidden_; ++c) d_hidden(rows[at + i], c) += normed(i, c);
+    add_rows(exec, d_hidden, normed, staging_view(rows.subspan(at, size)));
+    exec.fence();
   }
 }
 

@@ -6,20 +6,13 @@
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
+#include "kernels/copy.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
 #include "model/Activations.hpp"
 #include "shard/ReductionTree.hpp"
 
 namespace taper {
-namespace {
-
-template <class T>
-VectorView<T, Exec> view_of(std::vector<T>& v) {
-  return VectorView<T, Exec>(v.data(), v.size());
-}
-
-}  // namespace
 
 std::int64_t TokenHead::floats(const ParamTable& table, const ModelShard& shard, int chunk_rows) {
   const std::int64_t vocabulary = shard.vocab().size() * std::int64_t{kVocabBlock};
@@ -59,7 +52,7 @@ RowLogits TokenHead::logits(const Exec& exec, const ModelView& view, const Model
   TAPER_EXPECT(static_cast<int>(rows.size()) <= chunk_rows_);
   const int n = static_cast<int>(rows.size()), h = table_->config().hidden;
   const int valid = parallel.shard().valid_vocab(options.valid_ids);
-  for (int i = 0; i < n; ++i) std::copy_n(&hidden(rows[i], 0), h, gathered_ + std::int64_t{i} * h);
+  gather_rows(exec, make_matrix(gathered_, n, h), hidden, staging_view(rows));
   const FloatMatrix normed = make_matrix(normed_, n, h);
   rmsnorm(exec, flat(normed), FloatVector(inv_, n), ConstFloatVector(gathered_, std::size_t(n) * h),
           view.final_norm(), {h, h, table_->config().norm_eps});
@@ -70,8 +63,11 @@ RowLogits TokenHead::logits(const Exec& exec, const ModelView& view, const Model
   if (edit) edit(result.logits);
   scale_logits(exec, result.logits, result.max, valid, options.temperature);
   all_reduce_max(parallel.group(), result.max);
+  result.host_max.resize(n);
+  copy_to_host(exec, result.host_max, result.max);
   std::vector<std::int64_t> mine(n);
-  sum_masses(exec, view_of(mine), result.logits, result.max, valid);
+  sum_masses(exec, staging_view(mine), result.logits, result.max, valid);
+  exec.fence();
   result.shard_mass.resize(static_cast<std::size_t>(parallel.group().size()) * n);
   all_gather(parallel.group(), result.shard_mass, mine);
   result.mass.assign(n, 0);
@@ -81,9 +77,9 @@ RowLogits TokenHead::logits(const Exec& exec, const ModelView& view, const Model
     if (result.shard_mass[i] < 0) finite[i % n] = false;
   }
   for (int i = 0; i < n; ++i)
-    if (!finite[i] || result.mass[i] <= 0 || !std::isfinite(result.max(i)))
+    if (!finite[i] || result.mass[i] <= 0 || !std::isfinite(result.host_max[i]))
       TAPER_FAIL(ExitCode::kFailure, "the logits of a token are not finite (row "
-                                         << rows[i] << ", maximum " << result.max(i)
+                                         << rows[i] << ", maximum " << result.host_max[i]
                                          << "); the weights have diverged or the input is damaged");
   return result;
 }
@@ -95,15 +91,19 @@ void TokenHead::chunk_log_probs(const Exec& exec, const ModelParallel& parallel,
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
   // The owner of the target id says its logit; -inf elsewhere makes the maximum a copy.
   std::vector<float> chosen(n);
+  std::vector<LogitPlace> places(n);
   for (std::size_t i = 0; i < n; ++i) {
     const std::int32_t local = targets[i] - begin;
-    chosen[i] = local >= 0 && local < valid ? l.logits(i, local) : -INFINITY;
+    places[i] = {static_cast<std::int32_t>(i), local >= 0 && local < valid ? local : -1};
   }
+  pick_logits(exec, staging_view(chosen), l.logits, staging_view(places));
+  exec.fence();
   all_reduce_max(parallel.group(), chosen);
-  for (std::size_t i = 0; i < n; ++i) log_probs[i] = log_prob(chosen[i], l.max(i), l.mass[i]);
+  for (std::size_t i = 0; i < n; ++i) log_probs[i] = log_prob(chosen[i], l.host_max[i], l.mass[i]);
   if (entropy.empty()) return;
   std::vector<double> weighted(n);
-  sum_weighted_logits(exec, view_of(weighted), l.logits, l.max, valid);
+  sum_weighted_logits(exec, staging_view(weighted), l.logits, l.max, valid);
+  exec.fence();
   all_reduce_ordered_sum(parallel.group(), weighted);
   for (std::size_t i = 0; i < n; ++i) {
     const double total = static_cast<double>(l.mass[i]) * 0x1p-40;
@@ -142,13 +142,12 @@ void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelPar
     std::vector<std::int32_t> local(size);
     for (std::size_t i = 0; i < size; ++i) {
       const TokenSlope slope = loss(at + i, log_prob[i], entropy[i]);
-      slopes[i] = {log_sum_exp(l.max(i), l.mass[i]), entropy[i], slope.by_log_prob,
+      slopes[i] = {log_sum_exp(l.host_max[i], l.mass[i]), entropy[i], slope.by_log_prob,
                    slope.by_entropy};
       const std::int32_t id = targets[at + i] - begin;
       local[i] = id >= 0 && id < valid ? id : -1;
     }
-    logit_gradients(exec, l.logits, VectorView<const LogitSlope, Exec>(slopes.data(), size),
-                    VectorView<const std::int32_t, Exec>(local.data(), size), valid,
+    logit_gradients(exec, l.logits, staging_view(slopes), staging_view(local), valid,
                     options.temperature);
     const FloatMatrix normed = make_matrix(normed_, static_cast<int>(size), h);
     accumulate_outer(exec, d_head, l.logits, normed);
@@ -158,8 +157,8 @@ void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelPar
     rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
                      ConstFloatVector(gathered_, size * h), ConstFloatVector(inv_, size),
                      view.final_norm(), {h, h, table_->config().norm_eps}, Accumulate::kNo);
-    for (std::size_t i = 0; i < size; ++i)
-      for (int c = 0; c < h; ++c) d_hidden(rows[at + i], c) += normed(i, c);
+    add_rows(exec, d_hidden, normed, staging_view(rows.subspan(at, size)));
+    exec.fence();
   }
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/TrainPass.hpp"
 
-#include <algorithm>
-
 #include "base/Error.hpp"
-#include "kernels/embedding.hpp"
+#include "kernels/copy.hpp"
 
 namespace taper {
 namespace {
@@ -127,7 +125,7 @@ void TrainPass::backward(const Exec& exec, const ModelView& view, const ModelPar
                          const Gradients& gradients) {
   TAPER_EXPECT(head_);
   const ModelConfig& c = table_->config();
-  const FloatMatrix dx = clear_gradient_stream();
+  const FloatMatrix dx = clear_gradient_stream(exec);
   const ParamRole head_role = c.tied ? ParamRole::kEmbedding : ParamRole::kHead;
   head_->backward(exec, view, parallel, stream(c.layers), rows, targets, head, loss, dx,
                   gradients.matrix(head_role), gradients.vector(ParamRole::kFinalNorm));
@@ -144,16 +142,16 @@ void TrainPass::backward_values(const Exec& exec, const ModelView& view,
                                 const ModelParallel& parallel, std::span<const int> rows,
                                 std::span<const float> slopes, const Gradients& gradients) {
   TAPER_EXPECT(scalar_);
-  const FloatMatrix dx = clear_gradient_stream();
+  const FloatMatrix dx = clear_gradient_stream(exec);
   scalar_->backward(exec, view, stream(table_->config().layers), rows, slopes, dx,
                     gradients.vector(ParamRole::kScore), gradients.vector(ParamRole::kFinalNorm));
   backward_layers(exec, view, parallel, dx, gradients);
 }
 
-FloatMatrix TrainPass::clear_gradient_stream() const {
+FloatMatrix TrainPass::clear_gradient_stream(const Exec& exec) const {
   const FloatMatrix dx =
       make_matrix(gradient_stream_, batch_.batch().rows(), table_->config().hidden);
-  std::fill_n(dx.data(), dx.size(), 0.0f);
+  fill(exec, flat(dx), 0.0f);
   return dx;
 }
 
@@ -169,8 +167,8 @@ void TrainPass::backward_layers(const Exec& exec, const ModelView& view,
     backward_layer(context(exec, parallel), view.layer(l), pages_, activations(l),
                    gradients.layer(l), scratch, dx, stream(l));
   }
-  embed_backward(exec, gradients.matrix(ParamRole::kEmbedding), dx, batch_.batch().ids,
-                 parallel.shard().vocab().begin * kVocabBlock);
+  add_rows(exec, gradients.matrix(ParamRole::kEmbedding), dx, batch_.batch().ids,
+           parallel.shard().vocab().begin * kVocabBlock);
 }
 
 }  // namespace taper

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/Transformer.hpp"
 
-#include <algorithm>
-
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
+#include "kernels/copy.hpp"
 #include "kernels/embedding.hpp"
 
 namespace taper {
@@ -13,25 +12,26 @@ void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& 
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
   embed(exec, x, ids, view.embedding(), begin);
   if (parallel.group().is_null()) return;
-  // Every rank knows all ids, hence who owns which row: owned rows travel once, in the order of
-  // rows.
+  // Every rank knows all ids, hence who owns which row: owned rows travel once, owner by owner.
   const int size = parallel.group().size(), blocks = view.table().vocab_blocks();
   const std::size_t h = x.extent(1), rows = x.extent(0);
-  std::vector<std::int64_t> counts(size, 0);
-  std::vector<int> owner(rows);
-  std::vector<float> mine, all(rows * h);
-  for (std::size_t r = 0; r < rows; ++r) {
-    owner[r] = shard_of_unit(blocks, size, ids(r) / kVocabBlock);
-    counts[owner[r]] += static_cast<std::int64_t>(h);
-    if (owner[r] == parallel.group().rank()) mine.insert(mine.end(), &x(r, 0), &x(r, 0) + h);
+  std::vector<std::vector<std::int32_t>> rows_of(size);  // by owner, ascending
+  for (std::size_t r = 0; r < rows; ++r)
+    rows_of[shard_of_unit(blocks, size, ids(r) / kVocabBlock)].push_back(
+        static_cast<std::int32_t>(r));
+  std::vector<std::int64_t> counts;
+  std::vector<std::int32_t> order;
+  for (const auto& owned : rows_of) {
+    counts.push_back(static_cast<std::int64_t>(owned.size() * h));
+    order.insert(order.end(), owned.begin(), owned.end());
   }
+  const std::vector<std::int32_t>& owned = rows_of[parallel.group().rank()];
+  std::vector<float> mine(owned.size() * h), all(rows * h);
+  gather_rows(exec, FloatMatrix(mine.data(), owned.size(), h), x, staging_view(owned));
+  exec.fence();
   all_gather_v(parallel.group(), all, mine, counts);
-  std::vector<std::int64_t> next(size, 0);
-  for (int i = 1; i < size; ++i) next[i] = next[i - 1] + counts[i - 1];
-  for (std::size_t r = 0; r < rows; ++r) {
-    std::copy_n(all.data() + next[owner[r]], h, &x(r, 0));
-    next[owner[r]] += static_cast<std::int64_t>(h);
-  }
+  scatter_rows(exec, x, ConstFloatMatrix(all.data(), rows, h), staging_view(order));
+  exec.fence();
 }
 
 std::int64_t InferencePass::floats(const ParamTable& table, const ModelParallel& parallel,

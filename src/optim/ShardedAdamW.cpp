@@ -8,6 +8,7 @@
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "kernels/adamw.hpp"
+#include "kernels/copy.hpp"
 
 namespace taper {
 namespace {
@@ -59,6 +60,12 @@ std::vector<LocalLayout::Piece> ShardedAdamW::owned() const {
   return list;
 }
 
+void ShardedAdamW::set_master(const Exec& exec, const LocalLayout::Piece& piece,
+                              std::span<const float> values) {
+  TAPER_EXPECT(static_cast<std::int64_t>(values.size()) == piece.size);
+  copy_from_host(exec, FloatVector(master_ + (piece.offset - begin()), piece.size), values);
+}
+
 // Over the whole model: what several shards hold counts on the first of them.
 double ShardedAdamW::squared_norm(const Exec& exec, FloatVector gradient) const {
   const ParamTable& table = layout_->table();
@@ -83,11 +90,13 @@ double ShardedAdamW::squared_norm(const Exec& exec, FloatVector gradient) const 
   return total.front();
 }
 
-std::string ShardedAdamW::first_bad_tensor(FloatVector gradient) const {
+std::string ShardedAdamW::first_bad_tensor(const Exec& exec, FloatVector gradient) const {
+  std::vector<float> buffer;
   std::vector<std::int32_t> first{std::numeric_limits<std::int32_t>::max()};
   for (const auto& piece : owned()) {
-    const float* values = gradient.data() + (piece.offset - begin());
-    if (std::all_of(values, values + piece.size, [](float v) { return std::isfinite(v); }))
+    const auto values = host_values(
+        exec, ConstFloatVector(gradient.data() + (piece.offset - begin()), piece.size), buffer);
+    if (std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
       continue;
     first[0] = layout_->table().tensor_of_piece(piece.id);
     break;
@@ -105,7 +114,7 @@ std::string ShardedAdamW::first_bad_tensor(FloatVector gradient) const {
 OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
                                    double learning_rate) {
   OptimizerReport report;
-  gradients.sum_shared(*tp_group_);
+  gradients.sum_shared(exec, *tp_group_);
   const FloatVector all = gradients.all();
   FloatVector mine(all.data() + begin(), size());
   if (summed_ != nullptr) {
@@ -115,7 +124,7 @@ OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
   report.grad_norm = std::sqrt(squared_norm(exec, mine));
   if (!std::isfinite(report.grad_norm)) {
     report.skipped = true;
-    report.bad_tensor = first_bad_tensor(mine);
+    report.bad_tensor = first_bad_tensor(exec, mine);
     if (options_.on_non_finite == AdamWOptions::OnNonFinite::kStop)
       TAPER_FAIL(ExitCode::kFailure,
                  "the gradient of '"
@@ -139,7 +148,7 @@ OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
           static_cast<float>(std::min(1.0, options_.clip_norm / (report.grad_norm + 1e-6)));
     adamw(exec, master(), first_moment(), second_moment(), mine, s);
   }
-  std::fill_n(all.data(), all.extent(0), 0.0f);
+  gradients.clear(exec);
   return report;
 }
 

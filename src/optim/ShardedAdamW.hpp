@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,13 +50,15 @@ class ShardedAdamW {
   FloatVector second_moment() const { return FloatVector(second_, size()); }
   // The local pieces of that stretch.
   std::vector<LocalLayout::Piece> owned() const;
+  // Sets the masters of one of them.
+  void set_master(const Exec& exec, const LocalLayout::Piece& piece, std::span<const float> values);
 
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
   double squared_norm(const Exec& exec, FloatVector gradient) const;
-  std::string first_bad_tensor(FloatVector gradient) const;
+  std::string first_bad_tensor(const Exec& exec, FloatVector gradient) const;
 
   const LocalLayout* layout_;
   const Group* tp_group_;

@@ -174,7 +174,7 @@ void Reshaper::move_kv(const Step& step, const Engine& engine, ReshapeReport& re
   const int before = step.change.from.groups()[step.change.from.replica_of(step.rank)].tp,
             after = step.change.to.groups()[step.change.to.replica_of(step.rank)].tp;
   const detail::KvStaging staging(
-      step.kv, geometry_.kv_heads, group, step.rank,
+      engine.exec(), step.kv, geometry_.kv_heads, group, step.rank,
       {engine.pool(), heads(before, chain_->shard_index(step.rank, before))},
       {engine.pool_for(layout(after)), heads(after, chain_->shard_index(step.rank, after))},
       stage_);

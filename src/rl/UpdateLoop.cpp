@@ -74,8 +74,7 @@ void UpdateLoop::step(const SampleSet& samples, Range batch, const Accumulate& a
       mine.push_back(static_cast<int>(k));
   }
 
-  const FloatVector gradient = model_.gradients.all();
-  std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
+  model_.gradients.clear(model_.context.exec);
   accumulate(mine, totals);
   ShardedAdamW& optimizer = model_.optimizer;
   report.learning_rate = learning_rate(options_.schedule, optimizer.steps());

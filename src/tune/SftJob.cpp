@@ -119,8 +119,9 @@ void SftJob::draw_weights() {
   const ParamTable& table = files().table;
   const double residual = 1.0 / std::sqrt(2.0 * table.config().layers);
   auto& optimizer = model().optimizer();
+  std::vector<float> values;
   for (const auto& piece : optimizer.owned()) {
-    float* values = optimizer.master().data() + (piece.offset - optimizer.begin());
+    values.resize(static_cast<std::size_t>(piece.size));
     const int index = table.tensor_of_piece(piece.id), unit = piece.id - table.first_piece(index);
     const ParamTensor& tensor = table.tensors()[index];
     const bool adds = tensor.role == ParamRole::kOutput || tensor.role == ParamRole::kDown;
@@ -132,6 +133,7 @@ void SftJob::draw_weights() {
       const double scale = padding ? 0.0 : 0.02 * (adds ? residual : 1.0);
       values[i] = norm ? 1.0f : static_cast<float>(scale * random.normal(key));
     }
+    optimizer.set_master(ranks().exec, piece, values);
   }
   model().publish();
 }

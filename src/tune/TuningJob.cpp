@@ -134,8 +134,7 @@ void TuningJob::begin() {
 }
 
 MetricValues TuningJob::learn() {
-  const FloatVector gradient = model_.gradients().all();
-  std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
+  model_.gradients().clear(ranks().exec);
   Batch batch = accumulate(next_);
   tokens_ += batch.tokens;
   ScheduleOptions schedule = options_.schedule;

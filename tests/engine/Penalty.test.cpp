@@ -30,7 +30,7 @@ struct Row {
   }
   void penalize(RepetitionPenalty& penalty, const std::vector<std::int32_t>& tokens) {
     const std::vector<std::span<const std::int32_t>> rows{tokens};
-    penalty.apply(parallel, logits, rows);
+    penalty.apply(HostExec(), parallel, logits, rows);
   }
 
   Group self = Group::self();

@@ -44,6 +44,7 @@ struct ShardedLogits {
     const int valid = parallel.shard().valid_vocab(valid_ids);
     scale_logits(exec, logits.logits, logits.max, valid, temperature);
     all_reduce_max(group, logits.max);
+    logits.host_max = max;
     std::vector<std::int64_t> mine(n);
     sum_masses(exec, VectorView<std::int64_t, HostExec>(mine.data(), n), logits.logits, logits.max,
                valid);

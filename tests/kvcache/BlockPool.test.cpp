@@ -74,7 +74,7 @@ TEST_CASE("copying a block copies all layers and heads and nothing else") {
   Pool p(shape, kBlocks);
   const std::int64_t floats = shape.layer_floats(), layer = kBlocks * floats;
   for (std::int64_t i = 0; i < shape.layers * layer; ++i) p.memory.data[i] = static_cast<float>(i);
-  p.pool.copy(2, 0);
+  p.pool.copy(HostExec(), 2, 0);
   for (std::int64_t i = 0; i < shape.layers * layer; ++i) {
     const std::int64_t source = i % layer / floats == 2 ? i - 2 * floats : i;
     REQUIRE(p.memory.data[i] == static_cast<float>(source));

@@ -49,7 +49,7 @@ TEST_CASE("shards together have the gradient of one rank, also where they share 
     const PackedSequences s = one.sequences();
     one.train(s);
     many.train(s);
-    many.gradients->sum_shared(group);
+    many.gradients->sum_shared(many.exec, group);
     bool agree = false;
     const std::vector<float> got = assemble(many, group, agree);
     CHECK(agree);

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
+
+#include "kernels/copy.hpp"
 
 namespace taper::detail {
 namespace {
@@ -16,9 +19,10 @@ bool has_rank(const std::vector<int>& ranks, int rank) {
 
 }  // namespace
 
-KvStaging::KvStaging(const KvPlan& plan, int kv_heads, const Group& group, int rank, KvSide before,
-                     KvSide after, float* stage)
-    : plan_(plan),
+KvStaging::KvStaging(const Exec& exec, const KvPlan& plan, int kv_heads, const Group& group,
+                     int rank, KvSide before, KvSide after, float* stage)
+    : exec_(exec),
+      plan_(plan),
       kv_heads_(kv_heads),
       group_(group),
       rank_(rank),
@@ -73,19 +77,22 @@ MoveStatistics KvStaging::fetch(PieceMover& mover, Range layers) const {
 }
 
 std::int64_t KvStaging::copy_own(Range layers) const {
-  std::int64_t bytes = 0;
+  std::vector<BlockCopy> pages;
   for (int l = 0; l < layers.size(); ++l)
     for (const int p : mine_)
-      if (has_rank(plan_.held[p], rank_)) {
-        std::copy_n(old_page(layers.begin + l, p), page_, staged(l, p));
-        bytes += page_ * kFloat;
-      }
-  return bytes;
+      if (has_rank(plan_.held[p], rank_))
+        pages.push_back({staged(l, p), old_page(layers.begin + l, p)});
+  copy_blocks(exec_, staging_view(pages), page_);
+  exec_.fence();
+  return static_cast<std::int64_t>(pages.size()) * page_ * kFloat;
 }
 
 void KvStaging::write(Range layers) const {
+  std::vector<BlockCopy> pages;
   for (int l = 0; l < layers.size(); ++l)
-    for (const int p : mine_) std::copy_n(staged(l, p), page_, new_page(layers.begin + l, p));
+    for (const int p : mine_) pages.push_back({new_page(layers.begin + l, p), staged(l, p)});
+  copy_blocks(exec_, staging_view(pages), page_);
+  exec_.fence();
 }
 
 }  // namespace taper::detail

@@ -23,9 +23,9 @@ struct KvSide {
 class KvStaging {
  public:
   // `group`: the ranks that the change ties to this one, `rank` of the world. `stage`: floats() for
-  // each layer of a chunk. Refers to the plan and the group.
-  KvStaging(const KvPlan& plan, int kv_heads, const Group& group, int rank, KvSide before,
-            KvSide after, float* stage);
+  // each layer of a chunk. Refers to exec, the plan and the group.
+  KvStaging(const Exec& exec, const KvPlan& plan, int kv_heads, const Group& group, int rank,
+            KvSide before, KvSide after, float* stage);
 
   // Of the staging memory, per layer.
   std::int64_t floats() const { return static_cast<std::int64_t>(mine_.size()) * page_; }
@@ -46,6 +46,7 @@ class KvStaging {
     return stage_ + layer_of_chunk * floats() + slot_[piece] * page_;
   }
 
+  const Exec& exec_;
   const KvPlan& plan_;
   int kv_heads_;
   const Group& group_;

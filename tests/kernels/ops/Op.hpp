@@ -59,6 +59,8 @@ struct Op {
 Op activation_op();
 Op adamw_op();
 Op attention_op();
+Op copy_op();
+Op dot_rows_op();
 Op embedding_op();
 Op logits_op();
 Op norm_op();

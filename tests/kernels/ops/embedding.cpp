@@ -2,6 +2,7 @@
 #include "kernels/embedding.hpp"
 
 #include "kernels/canonical/embedding.hpp"
+#include "kernels/copy.hpp"
 #include "kernels/ops/Data.hpp"
 #include "kernels/ops/Op.hpp"
 #include "kernels/reference/embedding.hpp"
@@ -33,15 +34,15 @@ void compare_case(Report& report, int rows, int vocab, int h, WeightType type) {
           table.matrix.column_slice(begin, end == vocab ? table.matrix.columns : end), begin);
     const MatrixView<float, HostExec> part(gradient.data() + std::int64_t{begin} * h, end - begin,
                                            h);
-    embed_backward(HostExec(), part, const_view(dy, rows, h), const_view(ids), begin);
+    add_rows(HostExec(), part, const_view(dy, rows, h), const_view(ids), begin);
   }
   const reference::Matrix right = reference::embed(to_matrix(seen, vocab, h), ids);
   report.expect_equal("embed " + what, y, Floats(right.data.begin(), right.data.end()));
   canonical::embed_backward(wanted.data(), dy.data(), ids.data(), rows, h);
-  report.expect_equal("embed_backward " + what, gradient, wanted);
+  report.expect_equal("add_rows " + what, gradient, wanted);
   reference::Vector sums = reference::embed_backward(to_matrix(dy, rows, h), ids, vocab).data;
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += start[i];
-  report.expect_close("embed_backward " + what, gradient, sums, 1e-6);
+  report.expect_close("add_rows " + what, gradient, sums, 1e-6);
 }
 
 void compare(Report& report) {
@@ -77,10 +78,9 @@ void time(const Stopwatch& watch) {
       [&] { embed(HostExec(), view(y, rows, h), const_view(ids), table.matrix, 0); },
       4.0 * y.size(), 0);
   watch.measure(
-      "embed_backward 512 x 576",
+      "add_rows 512 x 576",
       [&] {
-        embed_backward(HostExec(), view(gradient, vocab, h), const_view(y, rows, h),
-                       const_view(ids), 0);
+        add_rows(HostExec(), view(gradient, vocab, h), const_view(y, rows, h), const_view(ids));
       },
       12.0 * y.size(), 0);
 }

@@ -104,6 +104,38 @@ void compare_lists(Report& report, const Data& d) {
   }
 }
 
+// The lowest column of the largest logit, single logits, and the penalty, on each shard.
+void compare_places(Report& report, const Data& d) {
+  const Vocabulary& v = d.vocabulary;
+  for (int s = 0; s < v.shards; ++s) {
+    const int n = v.valid_in(s);
+    std::vector<std::int32_t> column(d.rows);
+    find_max(HostExec(), view(column), const_view(d.scaled[s], d.rows, v.width), const_view(d.max),
+             n);
+    std::vector<LogitPlace> places, inside;
+    Floats picked, wanted, penalized = d.raw[s], expected = d.raw[s];
+    for (int r = 0; r < d.rows; ++r) {
+      const float* row = &d.scaled[s][r * v.width];
+      const float* first = std::find(row, row + n, d.max[r]);
+      report.expect_equal("lowest maximum " + label(d), column[r],
+                          first == row + n ? -1.0 : static_cast<double>(first - row));
+      places.push_back({r, column[r]});
+      wanted.push_back(column[r] < 0 ? -INFINITY : row[column[r]]);
+      for (int c = r; c < n; c += 3) {
+        inside.push_back({r, c});
+        float& logit = expected[r * v.width + c];
+        logit = logit < 0.0f ? logit * 1.3f : logit / 1.3f;
+      }
+    }
+    picked.resize(places.size());
+    pick_logits(HostExec(), view(picked), const_view(d.scaled[s], d.rows, v.width),
+                const_view(places));
+    report.expect_equal("picked logits " + label(d), picked, wanted);
+    penalize_logits(HostExec(), view(penalized, d.rows, v.width), const_view(inside), 1.3f);
+    report.expect_equal("penalized logits " + label(d), penalized, expected);
+  }
+}
+
 // Samples by masses: shard by shard, with the masses before a shard taken off the target.
 void compare_samples(Report& report, const Data& d) {
   const Vocabulary& v = d.vocabulary;
@@ -196,6 +228,7 @@ void compare(Report& report) {
     for (const float temperature : {1.0f, 0.7f}) {
       const Data d = scale_and_sum(report, v, 5, temperature);
       compare_lists(report, d);
+      compare_places(report, d);
       compare_samples(report, d);
       compare_gradients(report, d);
     }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/dot_rows.hpp"
+
+#include <cmath>
+
+#include "base/Error.hpp"
+
+namespace taper {
+
+template <class E>
+void dot_rows(const E& exec, VectorView<float, E> y, MatrixView<const float, E> x,
+              VectorView<const float, E> w) {
+  TAPER_EXPECT(y.extent(0) == x.extent(0) && w.extent(0) == x.extent(1));
+  const int columns = x.extent_int(1);
+  Kokkos::parallel_for("taper::dot_rows", Kokkos::RangePolicy<E>(exec, 0, x.extent_int(0)),
+                       [=](const int r) {
+                         double sum = 0.0;
+                         for (int c = 0; c < columns; ++c)
+                           sum += static_cast<double>(x(r, c)) * static_cast<double>(w(c));
+                         y(r) = static_cast<float>(sum);
+                       });
+}
+
+template <class E>
+void dot_rows_backward(const E& exec, MatrixView<float, E> dx, VectorView<float, E> dw,
+                       VectorView<const float, E> dy, MatrixView<const float, E> x,
+                       VectorView<const float, E> w) {
+  TAPER_EXPECT(dx.extent(0) == x.extent(0) && dx.extent(1) == x.extent(1) &&
+               dy.extent(0) == x.extent(0) && dw.extent(0) == x.extent(1) &&
+               w.extent(0) == x.extent(1));
+  constexpr int kStrip = 64;  // columns per task: each column's chain stays in one
+  const int columns = x.extent_int(1), rows = x.extent_int(0);
+  Kokkos::parallel_for(
+      "taper::dot_rows_backward", Kokkos::RangePolicy<E>(exec, 0, (columns + kStrip - 1) / kStrip),
+      [=](const int s) {
+        const int begin = s * kStrip, end = begin + kStrip < columns ? begin + kStrip : columns;
+        for (int r = 0; r < rows; ++r)
+          for (int c = begin; c < end; ++c) {
+            dw(c) = std::fma(dy(r), x(r, c), dw(c));
+            dx(r, c) = dy(r) * w(c);
+          }
+      });
+}
+
+template void dot_rows<HostExec>(const HostExec&, VectorView<float, HostExec>,
+                                 MatrixView<const float, HostExec>,
+                                 VectorView<const float, HostExec>);
+template void dot_rows_backward<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                                          VectorView<float, HostExec>,
+                                          VectorView<const float, HostExec>,
+                                          MatrixView<const float, HostExec>,
+                                          VectorView<const float, HostExec>);
+
+}  // namespace taper
