@@ -17,23 +17,17 @@ std::size_t mapped_bytes(std::int64_t total) {
   return static_cast<std::size_t>(std::max<std::int64_t>(total, 1) + Arena::kLargePage);
 }
 
-const char* phase_name(MemoryPhase phase) {
-  switch (phase) {
-    case MemoryPhase::kAlways:
-      return "always";
-    case MemoryPhase::kRollout:
-      return "rollout";
-    case MemoryPhase::kTraining:
-      return "training";
-    case MemoryPhase::kCritic:
-      return "critic";
-  }
-  return "";
-}
-
 }  // namespace
 
-void MemoryPlan::add(const std::string& name, MemoryPhase phase, std::int64_t bytes) {
+PhaseId MemoryPlan::phase(const std::string& name) {
+  const auto at = std::find(phases_.begin(), phases_.end(), name);
+  const auto id = static_cast<PhaseId>(at - phases_.begin());
+  if (at == phases_.end()) phases_.push_back(name);
+  return id;
+}
+
+void MemoryPlan::add(const std::string& name, PhaseId phase, std::int64_t bytes) {
+  TAPER_EXPECT(static_cast<int>(phase) < phases());
   for (Item& item : items_) {
     if (item.name == name && item.phase == phase) {
       item.bytes += arena_bytes(bytes);
@@ -43,7 +37,7 @@ void MemoryPlan::add(const std::string& name, MemoryPhase phase, std::int64_t by
   items_.push_back({name, phase, arena_bytes(bytes)});
 }
 
-std::int64_t MemoryPlan::bytes(MemoryPhase phase) const {
+std::int64_t MemoryPlan::bytes(PhaseId phase) const {
   std::int64_t sum = 0;
   for (const Item& item : items_)
     if (item.phase == phase) sum += item.bytes;
@@ -51,27 +45,30 @@ std::int64_t MemoryPlan::bytes(MemoryPhase phase) const {
 }
 
 std::int64_t MemoryPlan::total() const {
-  return bytes(MemoryPhase::kAlways) +
-         std::max({bytes(MemoryPhase::kRollout), bytes(MemoryPhase::kTraining),
-                   bytes(MemoryPhase::kCritic)});
+  std::int64_t largest = 0;
+  for (int p = 1; p < phases(); ++p) largest = std::max(largest, bytes(static_cast<PhaseId>(p)));
+  return bytes(PhaseId::kAlways) + largest;
 }
 
 std::string MemoryPlan::table() const {
   std::string text;
   int width = 28;
   for (const Item& item : items_) width = std::max(width, static_cast<int>(item.name.size()));
-  const auto add = [&](const std::string& name, const char* phase, std::int64_t bytes) {
-    text += format_text("  %-*s %-9s %12s\n", width, name.c_str(), phase,
+  const auto add = [&](const std::string& name, const std::string& phase, std::int64_t bytes) {
+    text += format_text("  %-*s %-9s %12s\n", width, name.c_str(), phase.c_str(),
                         format_bytes(static_cast<double>(bytes)).c_str());
   };
-  for (const Item& item : items_) add(item.name, phase_name(item.phase), item.bytes);
+  for (const Item& item : items_) add(item.name, phases_[static_cast<int>(item.phase)], item.bytes);
   add("total", "", total());
-  if (bytes(MemoryPhase::kRollout) == 0 || bytes(MemoryPhase::kTraining) == 0) return text;
-  return text + (bytes(MemoryPhase::kCritic) > 0
-                     ? "  (rollout, training and critic use the same memory, one after the other: "
-                       "the largest of them counts)\n"
-                     : "  (rollout and training use the same memory, one after the other: the "
-                       "larger of both counts)\n");
+  std::vector<std::string> sharing;
+  for (int p = 1; p < phases(); ++p)
+    if (bytes(static_cast<PhaseId>(p)) > 0) sharing.push_back(phases_[p]);
+  if (sharing.size() < 2) return text;
+  const std::string last = sharing.back();
+  sharing.pop_back();
+  return text + "  (" + join(sharing) + " and " + last +
+         " use the same memory, one after the other: " +
+         (sharing.size() == 1 ? "the larger of both counts)\n" : "the largest of them counts)\n");
 }
 
 Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
@@ -88,8 +85,9 @@ Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
                                         aligned, bytes));
   // Only a wish: small pages give the same results more slowly.
   if (total_ >= kLargePage) ::madvise(base_, static_cast<std::size_t>(total_), MADV_HUGEPAGE);
-  const std::int64_t shared = plan.bytes(MemoryPhase::kAlways);
-  std::int64_t next[4] = {0, shared, shared, shared};  // by phase
+  // Where the next item of each phase begins.
+  std::vector<std::int64_t> next(plan.phases(), plan.bytes(PhaseId::kAlways));
+  next[static_cast<int>(PhaseId::kAlways)] = 0;
   for (const auto& item : plan.items()) {
     std::int64_t& at = next[static_cast<int>(item.phase)];
     regions_.push_back({item.name, item.phase, at, at + item.bytes, at});
@@ -107,7 +105,7 @@ void Arena::populate() {
 #endif
 }
 
-void* Arena::take(const std::string& name, MemoryPhase phase, std::int64_t bytes) {
+void* Arena::take(const std::string& name, PhaseId phase, std::int64_t bytes) {
   for (Region& region : regions_) {
     if (region.name != name || region.phase != phase) continue;
     TAPER_INSIST(region.next + arena_bytes(bytes) <= region.end,

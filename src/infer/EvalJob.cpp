@@ -31,7 +31,7 @@ EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions
       generation_(options, files, tokens_, ranks),
       judge_(rewards, files, ranks, spawner, log_directory,
              {options.type, options.tp, std::max(2048, generation_.max_positions()),
-              generation_.max_positions()}) {
+              generation_.max_positions(), judge_plan_.phase("training")}) {
   files.require_tokenizer("responses are judged by their text");
   judge_.require_judges();
   judge_.add_memory(judge_plan_);

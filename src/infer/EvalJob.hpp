@@ -48,8 +48,8 @@ class EvalJob {
   const Ranks& ranks_;
   int samples_;
   GenerateJob generation_;
-  Judge judge_;
   MemoryPlan judge_plan_;
+  Judge judge_;
 };
 
 // A table for people, and JSON for scripts.

@@ -51,7 +51,7 @@ GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
       prompts_(prompts),
       ranks_(ranks),
       fitted_(fitted(options, files, prompts, ranks.size() / options.tp)),
-      generator_(fitted_, options.type, files, ranks),
+      generator_(fitted_, options.type, files, ranks, plan_.phase("rollout")),
       model_("model", files, ranks, generator_.smallest_degree()) {
   report_short_context(options.max_new_tokens, files, fitted_);
   model_.add_memory(plan_, options.type);

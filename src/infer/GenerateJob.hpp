@@ -46,9 +46,9 @@ class GenerateJob {
   const std::vector<std::vector<std::int32_t>>& prompts_;
   const Ranks& ranks_;
   GeneratorOptions fitted_;  // to model and prompts
+  MemoryPlan plan_;
   Generator generator_;
   InferenceModel model_;
-  MemoryPlan plan_;
   double seconds_ = 0;
 };
 

@@ -22,8 +22,8 @@ std::int64_t pages_floats(const ParamTable& table, const ModelParallel& parallel
          layer_page_floats(ActivationShape(table, parallel.shard()), table.config().head_dim);
 }
 
-float* take(Arena& arena, const std::string& name, std::int64_t floats) {
-  return arena.take<float>(item(name), MemoryPhase::kTraining, floats);
+float* take(Arena& arena, const std::string& name, PhaseId phase, std::int64_t floats) {
+  return arena.take<float>(item(name), phase, floats);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void ValuePass::add_memory(MemoryPlan& plan, const std::string& name, const Para
   for (const std::int64_t floats :
        {InferencePass::floats(table, parallel, o.max_rows), pages_floats(table, parallel, o),
         ScalarHead::floats(table, head_rows(o))})
-    plan.add(item(name), MemoryPhase::kTraining, floats * std::int64_t{sizeof(float)});
+    plan.add(item(name), o.phase, floats * std::int64_t{sizeof(float)});
 }
 
 ValuePass::ValuePass(const std::string& name, const ParamTable& table,
@@ -41,10 +41,12 @@ ValuePass::ValuePass(const std::string& name, const ParamTable& table,
                      ConstFloatMatrix rope_table)
     : options_(o),
       pass_(table, parallel, o.max_rows,
-            take(arena, name, InferencePass::floats(table, parallel, o.max_rows)), rope_table),
+            take(arena, name, o.phase, InferencePass::floats(table, parallel, o.max_rows)),
+            rope_table),
       pages_(make_layer_pages(ActivationShape(table, parallel.shard()), table.config().head_dim,
-                              take(arena, name, pages_floats(table, parallel, o)))),
-      head_(table, head_rows(o), take(arena, name, ScalarHead::floats(table, head_rows(o)))) {}
+                              take(arena, name, o.phase, pages_floats(table, parallel, o)))),
+      head_(table, head_rows(o),
+            take(arena, name, o.phase, ScalarHead::floats(table, head_rows(o)))) {}
 
 void ValuePass::values(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                        const PackedSequences& sequences, std::span<const int> rows,

@@ -12,16 +12,16 @@
 namespace taper {
 
 struct ValuePassOptions {
-  int max_rows = 2048;      // tokens per micro-batch
-  int max_sequences = 256;  // sequences per micro-batch
+  int max_rows = 2048;               // tokens per micro-batch
+  int max_sequences = 256;           // sequences per micro-batch
+  PhaseId phase = PhaseId::kAlways;  // of the memory, nothing of which outlives a call
 };
 
 // The forward pass of a model with a scalar head over packed sequences, for one that is not
 // trained: values have the bits that a TrainPass gives, with the memory of one layer.
 class ValuePass {
  public:
-  // `name` stands in the memory plan. The memory is that of training: nothing in it outlives a
-  // call.
+  // `name` stands in the memory plan.
   static void add_memory(MemoryPlan& plan, const std::string& name, const ParamTable& table,
                          const ModelParallel& parallel, const ValuePassOptions& options);
   ValuePass(const std::string& name, const ParamTable& table, const ModelParallel& parallel,

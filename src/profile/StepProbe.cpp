@@ -63,7 +63,7 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
                     engine_options(sizing, need, files.config, side->parallel)};
     memory_.cover(EngineMemory::of(files.table, side->parallel, side->layout.options));
   }
-  memory_.add_memory(plan_, MemoryPhase::kRollout);
+  memory_.add_memory(plan_, plan_.phase("rollout"));
 }
 
 StepProbe::~StepProbe() = default;
@@ -82,7 +82,7 @@ void StepProbe::load() {
   }
   engine_ =
       std::make_unique<Engine>(ranks_->exec, sides_.begin()->second->layout, memory_, *arena_,
-                               MemoryPhase::kRollout, files_->rope_table(options_.max_positions));
+                               plan_.phase("rollout"), files_->rope_table(options_.max_positions));
   for (const auto& [degree, side] : sides_) fill(engine_->pool_for(side->layout));
   engine_->begin({}, {});
 }

@@ -26,6 +26,10 @@ ModelFiles open_model(const RewardOptions& reward) {
   return files;
 }
 
+ValuePassOptions pass_options(const RewardModelSetup& setup) {
+  return {setup.max_rows, kMostSequences, setup.phase};
+}
+
 RewardModelSetup with_layout_of(const RewardOptions& reward, RewardModelSetup setup) {
   if (reward.model.tp > 0) setup.tp = reward.model.tp;
   return setup;
@@ -50,15 +54,13 @@ RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, 
 
 void RewardModel::add_memory(MemoryPlan& plan) const {
   model_.add_memory(plan, setup_.type);
-  ValuePass::add_memory(plan, name_, files_.table, model_.parallel(),
-                        {setup_.max_rows, kMostSequences});
+  ValuePass::add_memory(plan, name_, files_.table, model_.parallel(), pass_options(setup_));
 }
 
 void RewardModel::create(Arena& arena) {
   model_.load(ranks_.exec, setup_.type, arena);
-  pass_ = std::make_unique<ValuePass>(name_, files_.table, model_.parallel(),
-                                      ValuePassOptions{setup_.max_rows, kMostSequences}, arena,
-                                      files_.rope_table(setup_.max_positions));
+  pass_ = std::make_unique<ValuePass>(name_, files_.table, model_.parallel(), pass_options(setup_),
+                                      arena, files_.rope_table(setup_.max_positions));
 }
 
 std::vector<float> RewardModel::score(SampleSet& samples) {

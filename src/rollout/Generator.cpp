@@ -101,8 +101,8 @@ struct Generator::Reviewer {
 };
 
 Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files,
-                     const Ranks& ranks)
-    : options_(options), type_(type), files_(files), ranks_(ranks) {
+                     const Ranks& ranks, PhaseId phase)
+    : options_(options), type_(type), files_(files), ranks_(ranks), phase_(phase) {
   std::vector<int> degrees = degrees_of_layout(options.layout);
   if (!changes() && degrees.empty()) degrees = {options.tp};
   if (changes())
@@ -147,8 +147,8 @@ Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFile
 Generator::~Generator() = default;
 
 void Generator::add_memory(MemoryPlan& plan) const {
-  memory_.add_memory(plan, MemoryPhase::kRollout);
-  if (changes()) Reshaper::add_memory(plan, MemoryPhase::kRollout, memory_);
+  memory_.add_memory(plan, phase_);
+  if (changes()) Reshaper::add_memory(plan, phase_, memory_);
 }
 
 void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table) {
@@ -156,14 +156,14 @@ void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix
     views_.emplace(tp, ModelView(packed, parallels_.at(tp).shard()));
     layout.view = &views_.at(tp);
   }
-  engine_ = std::make_unique<Engine>(ranks_.exec, layouts_.begin()->second, memory_, arena,
-                                     MemoryPhase::kRollout, rope_table);
+  engine_ = std::make_unique<Engine>(ranks_.exec, layouts_.begin()->second, memory_, arena, phase_,
+                                     rope_table);
   if (!changes()) return;
   // Pages that nothing has touched yet would make the first changes of layout several times slower
   // than measured ones.
   arena.populate();
   reshaper_ = std::make_unique<Reshaper>(files_.table, ranks_.chain, ranks_.groups, layouts_,
-                                         memory_, arena, MemoryPhase::kRollout);
+                                         memory_, arena, phase_);
 }
 
 std::shared_ptr<LayoutPlanner> Generator::make_planner() {

@@ -47,9 +47,9 @@ class Generator {
  public:
   // Degrees that the options and the model allow, and how an engine runs at each. Throws Error
   // where not even one sequence fits. Collective over the world: the profile of a planner is
-  // compared with all ranks.
-  Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files,
-            const Ranks& ranks);
+  // compared with all ranks. `phase` is that of its memory.
+  Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files, const Ranks& ranks,
+            PhaseId phase);
   ~Generator();
 
   // The ranks hold the weights of this degree; the others are views of it.
@@ -106,6 +106,7 @@ class Generator {
   WeightType type_;
   ModelFiles& files_;
   const Ranks& ranks_;
+  PhaseId phase_;
   std::map<int, ModelParallel> parallels_;  // by degree, as all below
   std::map<int, ModelView> views_;
   std::map<int, EngineLayout> layouts_;

@@ -22,27 +22,28 @@ ModelFiles open_critic(const RunOptions& o, const ModelFiles& policy, const Rank
   return files;
 }
 
-TrainPassOptions pass_options(const RunOptions& o) {
+TrainPassOptions pass_options(const RunOptions& o, PhaseId phase) {
   TrainPassOptions pass = o.pass_options();
-  pass.owner = {"critic", MemoryPhase::kCritic};
+  pass.owner = {"critic", phase};
   return pass;
 }
 
-TrainingModelOptions model_options(const RunOptions& o) {
+TrainingModelOptions model_options(const RunOptions& o, PhaseId phase) {
   const int tp = o.critic_in_use().tp;
-  return {o.model.type, tp, tp, pass_options(o), o.adamw, "critic"};
+  return {o.model.type, tp, tp, pass_options(o, phase), o.adamw, "critic"};
 }
 
 }  // namespace
 
-Critic::Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks)
+Critic::Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
+               PhaseId phase)
     : options_(options.critic_in_use()),
       loss_(options.loss_in_use()),
       ranks_(ranks),
       positions_(options.max_positions()),
       files_(open_critic(options, policy, ranks)),
-      model_(files_, ranks, model_options(options)),
-      pass_options_(pass_options(options)) {}
+      model_(files_, ranks, model_options(options, phase)),
+      pass_options_(pass_options(options, phase)) {}
 
 void Critic::require_state_in(const fs::path& checkpoint) const {
   (void)read_state_info(CheckpointStore::critic_state(checkpoint), files_);

@@ -23,8 +23,10 @@ ModelFiles open_model(const RunOptions& o) {
   return files;
 }
 
-TrainingModelOptions model_options(const RunOptions& o, int rollout_tp) {
-  return {o.model.type, o.training.tp, rollout_tp, o.pass_options(), o.adamw};
+TrainingModelOptions model_options(const RunOptions& o, int rollout_tp, PhaseId phase) {
+  TrainPassOptions pass = o.pass_options();
+  pass.owner.phase = phase;
+  return {o.model.type, o.training.tp, rollout_tp, pass, o.adamw};
 }
 
 RunSetup setup_of(const RunOptions& o, const std::string& config) {
@@ -47,14 +49,17 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       ranks_(ranks),
       files_(open_model(options)),
       evaluation_(options, files_),
-      generator_(options.rollout, options.model.type, files_, ranks),
+      rollout_phase_(plan_.phase("rollout")),
+      training_phase_(plan_.phase("training")),
+      critic_phase_(plan_.phase("critic")),
+      generator_(options.rollout, options.model.type, files_, ranks, rollout_phase_),
       judge_(options.judged_by(), files_, ranks, spawner,
              (fs::path(options.output) / "reward_logs").string(),
              {options.model.type, options.training.tp, options.pass_options().max_rows,
-              static_cast<int>(options.max_positions())}),
+              static_cast<int>(options.max_positions()), training_phase_}),
       rollouts_(options, files_, ranks, generator_, judge_),
       kl_coef_(options.experience.kl.coef),
-      model_(files_, ranks, model_options(options, generator_.smallest_degree())),
+      model_(files_, ranks, model_options(options, generator_.smallest_degree(), training_phase_)),
       pass_options_(options.pass_options()) {
   Fingerprint read;
   rollouts_.prompts().add_to(read);
@@ -67,7 +72,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
     reference_->add_memory(plan_, options.model.type);
   }
   if (options.has_critic()) {
-    critic_ = std::make_unique<Critic>(options, files_, ranks);
+    critic_ = std::make_unique<Critic>(options, files_, ranks, critic_phase_);
     critic_->add_memory(plan_);
   }
   judge_.add_memory(plan_);
@@ -83,9 +88,8 @@ void TrainJob::warn_of_repeated_prompts() const {
 }
 
 std::string TrainJob::memory_advice() const {
-  const bool rollout =
-      plan_.bytes(MemoryPhase::kRollout) >
-      std::max(plan_.bytes(MemoryPhase::kTraining), plan_.bytes(MemoryPhase::kCritic));
+  const bool rollout = plan_.bytes(rollout_phase_) >
+                       std::max(plan_.bytes(training_phase_), plan_.bytes(critic_phase_));
   return rollout ? "lower Rollout/KV Memory MB, Rollout/Max Running or Rollout/Step Rows"
                  : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
 }

@@ -80,6 +80,8 @@ class TrainJob final : public Job {
   ModelFiles files_;
   Evaluation evaluation_;
   std::optional<MetricValues> figures_;  // of the weights behind the last iteration
+  MemoryPlan plan_;
+  PhaseId rollout_phase_, training_phase_, critic_phase_;  // of the memory
   Generator generator_;
   Judge judge_;
   Rollouts rollouts_;
@@ -90,7 +92,6 @@ class TrainJob final : public Job {
   std::unique_ptr<InferenceModel> reference_;
   std::unique_ptr<Critic> critic_;  // where the estimator needs one
   TrainPassOptions pass_options_;
-  MemoryPlan plan_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<PolicyTrainer> trainer_;
   double publish_seconds_ = 0.0;  // of the current iteration, on this rank

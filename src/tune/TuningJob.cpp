@@ -17,11 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TrainPassOptions pass_options_of(const TuningOptions& o) {
+TrainPassOptions pass_options_of(const TuningOptions& o, PhaseId phase) {
   TrainPassOptions pass;
   pass.max_rows = o.training.max_tokens;
   pass.max_sequences = 512;
   pass.checkpointing = o.training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+  pass.owner.phase = phase;
   return pass;
 }
 
@@ -51,7 +52,7 @@ TuningJob::TuningJob(const TuningOptions& options, const Ranks& ranks, const Tun
                      const HeadChoice& head)
     : Job(setup_of(options, context.config), ranks, context.stop),
       options_(options),
-      pass_options_(pass_options_of(options)),
+      pass_options_(pass_options_of(options, plan_.phase("training"))),
       files_(open_model(options, head)),
       model_(files_, ranks,
              {options.model.type, options.training.tp, options.training.tp, pass_options_,

@@ -88,10 +88,10 @@ class TuningJob : public Job {
   void print(std::int64_t step, const MetricValues& metrics, double seconds) const;
 
   const TuningOptions& options_;
+  MemoryPlan plan_;
   TrainPassOptions pass_options_;
   ModelFiles files_;
   TrainingModel model_;
-  MemoryPlan plan_;
   std::unique_ptr<Arena> arena_;
   std::uint64_t next_ = 0;  // position of the next example
   // Of this job: its first step, and what it has seen and how long since.

@@ -111,13 +111,12 @@ class LayoutBench {
         files_(files),
         ranks_(ranks),
         requests_(options, files),
-        generator_(generator_options(), options.type, files, ranks),
+        generator_(generator_options(), options.type, files, ranks, plan_.phase("rollout")),
         model_("model", files, ranks, generator_.smallest_degree()),
         machine_(read_profile(options.profile)) {
-    MemoryPlan plan;
-    model_.add_memory(plan, options.type);
-    generator_.add_memory(plan);
-    arena_ = std::make_unique<Arena>(plan);
+    model_.add_memory(plan_, options.type);
+    generator_.add_memory(plan_);
+    arena_ = std::make_unique<Arena>(plan_);
     model_.load(ranks.exec, options.type, *arena_);
     generator_.create(model_.packed(), *arena_, files.rope_table(generator_.max_positions()));
     for (const int tp : machine_.profile.degrees()) {
@@ -278,6 +277,7 @@ class LayoutBench {
   ModelFiles& files_;
   const Ranks& ranks_;
   Requests requests_;
+  MemoryPlan plan_;
   Generator generator_;
   InferenceModel model_;
   SimulatedMachine machine_;

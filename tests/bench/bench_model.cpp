@@ -79,12 +79,12 @@ class EngineBench {
                        files.config, model_.parallel());
     model_.add_memory(plan_, options.type);
     const EngineMemory memory = EngineMemory::of(files.table, model_.parallel(), engine);
-    memory.add_memory(plan_, MemoryPhase::kRollout);
+    memory.add_memory(plan_, plan_.phase("rollout"));
     arena_ = std::make_unique<Arena>(plan_);
     model_.load(ranks.exec, options.type, *arena_);
     engine_ = std::make_unique<Engine>(
         ranks.exec, EngineLayout{&model_.view(), &model_.parallel(), engine}, memory, *arena_,
-        MemoryPhase::kRollout, files.rope_table(engine.max_positions));
+        plan_.phase("rollout"), files.rope_table(engine.max_positions));
     for (int i = 0; i < batch; ++i) prompts_.push_back(random_ids(files, prompt, i));
   }
 

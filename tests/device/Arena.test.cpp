@@ -47,26 +47,27 @@ std::string mapping_flags(std::uintptr_t address) {
 
 TEST_CASE("a plan says why its total is less than the sum") {
   MemoryPlan plan;
-  plan.add("weights", MemoryPhase::kAlways, 100);
-  plan.add("cache", MemoryPhase::kRollout, 1000);
+  plan.add("weights", PhaseId::kAlways, 100);
+  plan.add("cache", plan.phase("rollout"), 1000);
   CHECK(plan.table().find("one after the other") == std::string::npos);
-  plan.add("gradients", MemoryPhase::kTraining, 300);
-  CHECK(plan.table().find("one after the other") != std::string::npos);
+  plan.add("gradients", plan.phase("training"), 300);
+  CHECK_THAT(plan.table(), ContainsSubstring("(rollout and training use the same memory, one after "
+                                             "the other: the larger of both counts)\n"));
 }
 
 TEST_CASE("rollout and training share addresses, what is always there stands before them") {
   MemoryPlan plan;
-  plan.add("weights", MemoryPhase::kAlways, 100);
-  plan.add("cache", MemoryPhase::kRollout, 1000);
-  plan.add("gradients", MemoryPhase::kTraining, 300);
-  plan.add("gradients", MemoryPhase::kTraining, 300);
+  plan.add("weights", PhaseId::kAlways, 100);
+  plan.add("cache", plan.phase("rollout"), 1000);
+  plan.add("gradients", plan.phase("training"), 300);
+  plan.add("gradients", plan.phase("training"), 300);
   CHECK(plan.items().size() == 3);
   CHECK(plan.total() == 128 + 1024);  // items are rounded up to 64 bytes
   Arena arena(plan);
-  auto* weights = static_cast<char*>(arena.take("weights", MemoryPhase::kAlways, 100));
-  auto* cache = static_cast<char*>(arena.take("cache", MemoryPhase::kRollout, 1000));
-  auto* first = static_cast<char*>(arena.take("gradients", MemoryPhase::kTraining, 300));
-  auto* second = static_cast<char*>(arena.take("gradients", MemoryPhase::kTraining, 300));
+  auto* weights = static_cast<char*>(arena.take("weights", PhaseId::kAlways, 100));
+  auto* cache = static_cast<char*>(arena.take("cache", plan.phase("rollout"), 1000));
+  auto* first = static_cast<char*>(arena.take("gradients", plan.phase("training"), 300));
+  auto* second = static_cast<char*>(arena.take("gradients", plan.phase("training"), 300));
   CHECK(cache == weights + 128);
   CHECK(first == cache);
   CHECK(second == first + 320);
@@ -75,27 +76,44 @@ TEST_CASE("rollout and training share addresses, what is always there stands bef
 
 TEST_CASE("a critic works in the memory of rollout and training, under its own name") {
   MemoryPlan plan;
-  plan.add("weights", MemoryPhase::kAlways, 100);
-  plan.add("cache", MemoryPhase::kRollout, 1000);
-  plan.add("gradients", MemoryPhase::kTraining, 300);
-  const MemoryOwner critic{"critic", MemoryPhase::kCritic};
+  plan.add("weights", PhaseId::kAlways, 100);
+  plan.add("cache", plan.phase("rollout"), 1000);
+  plan.add("gradients", plan.phase("training"), 300);
+  const MemoryOwner critic{"critic", plan.phase("critic")};
   plan.add(critic.item("gradients"), critic.phase, 2000);
   CHECK(MemoryOwner().item("gradients") == "gradients");
   CHECK(plan.total() == 128 + 2048);
   CHECK_THAT(plan.table(), ContainsSubstring("critic gradients") &&
-                               ContainsSubstring("the largest of them counts"));
+                               ContainsSubstring("(rollout, training and critic use the same "
+                                                 "memory, one after the other: the largest of "
+                                                 "them counts)\n"));
   Arena arena(plan);
-  auto* cache = arena.take("cache", MemoryPhase::kRollout, 1000);
-  CHECK(arena.take("critic gradients", MemoryPhase::kCritic, 2000) == cache);
+  auto* cache = arena.take("cache", plan.phase("rollout"), 1000);
+  CHECK(arena.take("critic gradients", plan.phase("critic"), 2000) == cache);
+}
+
+TEST_CASE("models of one kind can have phases of their own") {
+  MemoryPlan plan;
+  const PhaseId first = plan.phase("policy a"), second = plan.phase("policy b");
+  CHECK(first != second);
+  CHECK(first != PhaseId::kAlways);
+  CHECK(plan.phase("policy a") == first);
+  plan.add("weights", PhaseId::kAlways, 64);
+  plan.add("gradients", first, 64);
+  plan.add("gradients", second, 640);
+  CHECK(plan.bytes(first) == 64);
+  CHECK(plan.total() == 64 + 640);
+  Arena arena(plan);
+  CHECK(arena.take("gradients", first, 64) == arena.take("gradients", second, 640));
 }
 
 TEST_CASE("more than was planned is a bug, not bad input") {
   MemoryPlan plan;
-  plan.add("cache", MemoryPhase::kRollout, 64);
+  plan.add("cache", plan.phase("rollout"), 64);
   Arena arena(plan);
   const auto code_of = [&](const char* name, std::int64_t bytes) {
     try {
-      arena.take(name, MemoryPhase::kRollout, bytes);
+      arena.take(name, plan.phase("rollout"), bytes);
     } catch (const Error& e) {
       return e.code();
     }
@@ -104,16 +122,16 @@ TEST_CASE("more than was planned is a bug, not bad input") {
   CHECK(code_of("cache", 65) == ExitCode::kFailure);
   CHECK(code_of("weights", 1) == ExitCode::kFailure);
   CHECK(code_of("cache", 64) == ExitCode::kDone);
-  CHECK_THROWS_MATCHES(arena.take("cache", MemoryPhase::kRollout, 1), Error,
+  CHECK_THROWS_MATCHES(arena.take("cache", plan.phase("rollout"), 1), Error,
                        MessageMatches(ContainsSubstring("0 bytes left of 64")));
 }
 
 TEST_CASE("a large arena begins on a large page and asks for them") {
   MemoryPlan plan;
-  plan.add("weights", MemoryPhase::kAlways, 5 * Arena::kLargePage + 12345);
+  plan.add("weights", PhaseId::kAlways, 5 * Arena::kLargePage + 12345);
   Arena arena(plan);
   const auto* memory =
-      static_cast<char*>(arena.take("weights", MemoryPhase::kAlways, 5 * Arena::kLargePage));
+      static_cast<char*>(arena.take("weights", PhaseId::kAlways, 5 * Arena::kLargePage));
   CHECK(address(memory) % Arena::kLargePage == 0);
   const std::string flags = mapping_flags(address(memory));
   if (!flags.empty() && std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
@@ -123,9 +141,9 @@ TEST_CASE("a large arena begins on a large page and asks for them") {
 TEST_CASE("populated memory is there before anyone touches it") {
   constexpr std::int64_t kBytes = 2 * Arena::kLargePage;
   MemoryPlan plan;
-  plan.add("cache", MemoryPhase::kRollout, kBytes);
+  plan.add("cache", plan.phase("rollout"), kBytes);
   Arena arena(plan);
-  char* memory = arena.take<char>("cache", MemoryPhase::kRollout, kBytes);
+  char* memory = arena.take<char>("cache", plan.phase("rollout"), kBytes);
   const auto resident = [&] {
     const auto page = static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE));
     std::vector<unsigned char> states(static_cast<std::size_t>(kBytes / page));

@@ -98,23 +98,24 @@ TEST_CASE("what the masters have become is published to all ranks") {
 TEST_CASE("the memory plan tells models apart, and when they are at work") {
   const TestRanks r;
   const ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
-  TrainingModelOptions critic = options(1, 1);
-  critic.name = "critic";
-  critic.pass.owner = {"critic", MemoryPhase::kCritic};
   MemoryPlan plan;
-  TrainingModel(files, r.ranks, options(1, 1)).add_memory(plan);
+  TrainingModelOptions policy = options(1, 1), critic = policy;
+  policy.pass.owner.phase = plan.phase("training");
+  critic.name = "critic";
+  critic.pass.owner = {"critic", plan.phase("critic")};
+  TrainingModel(files, r.ranks, policy).add_memory(plan);
   const std::int64_t alone = plan.total();
   TrainingModel(files, r.ranks, critic).add_memory(plan);
-  const auto bytes = [&](const std::string& name, MemoryPhase phase) {
+  const auto bytes = [&](const std::string& name, PhaseId phase) {
     for (const auto& item : plan.items())
       if (item.name == name && item.phase == phase) return item.bytes;
     return std::int64_t{0};
   };
-  const std::int64_t gradients = bytes("gradients", MemoryPhase::kTraining);
+  const std::int64_t gradients = bytes("gradients", policy.pass.owner.phase);
   CHECK(gradients == 4 * LocalLayout(files.table, ModelShard(files.table, 1, 0)).size());
-  CHECK(bytes("critic gradients", MemoryPhase::kCritic) == gradients);
-  CHECK(bytes("policy weights (packed)", MemoryPhase::kAlways) > 0);
-  CHECK(bytes("critic weights (packed)", MemoryPhase::kAlways) ==
-        bytes("policy weights (packed)", MemoryPhase::kAlways));
+  CHECK(bytes("critic gradients", critic.pass.owner.phase) == gradients);
+  CHECK(bytes("policy weights (packed)", PhaseId::kAlways) > 0);
+  CHECK(bytes("critic weights (packed)", PhaseId::kAlways) ==
+        bytes("policy weights (packed)", PhaseId::kAlways));
   CHECK(plan.total() < 2 * alone);  // they are not at work at the same time
 }

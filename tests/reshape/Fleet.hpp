@@ -42,14 +42,14 @@ struct Fleet {
       memory.cover(EngineMemory::of(model.table, parallels.at(tp), layouts[tp].options));
     }
     MemoryPlan plan;
-    memory.add_memory(plan, MemoryPhase::kRollout);
-    Reshaper::add_memory(plan, MemoryPhase::kRollout, memory);
+    memory.add_memory(plan, PhaseId::kAlways);
+    Reshaper::add_memory(plan, PhaseId::kAlways, memory);
     arena = std::make_unique<Arena>(plan);
     engine = std::make_unique<Engine>(
-        model.exec, layouts.at(smallest), memory, *arena, MemoryPhase::kRollout,
+        model.exec, layouts.at(smallest), memory, *arena, PhaseId::kAlways,
         ConstFloatMatrix(model.rope.data(), kPositions, model.config.head_dim));
     reshaper = std::make_unique<Reshaper>(model.table, chain, groups, layouts, memory, *arena,
-                                          MemoryPhase::kRollout, reshaper_options);
+                                          PhaseId::kAlways, reshaper_options);
     present = smallest;
   }
 

@@ -23,7 +23,7 @@ namespace {
 class CriticModel : public LearningModel {
  public:
   CriticModel(const Group& dp, const Group& tp, int max_rows, const AdamWOptions& adamw = {})
-      : LearningModel({dp, tp, max_rows, adamw, 1.0f, 5, {"critic", MemoryPhase::kTraining}}) {}
+      : LearningModel({dp, tp, max_rows, adamw, 1.0f, 5, {"critic"}}) {}
 
   CriticTrainer trainer(int mini_batches = 1, int epochs = 1) {
     CriticTrainerOptions o = options;
