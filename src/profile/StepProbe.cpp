@@ -7,6 +7,7 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "engine/EngineSizing.hpp"
+#include "kernels/copy.hpp"
 
 namespace taper {
 namespace {
@@ -16,15 +17,17 @@ constexpr int kSlack = StepProbe::kLongestRun;  // positions that a run of decod
 
 // Any numbers of the size of keys and values in all of the cache, so that every page is real
 // memory.
-void fill(const BlockPool& pool) {
+void fill_pages(const Exec& exec, const BlockPool& pool) {
   std::uint32_t state = 1;
-  for (int layer = 0; layer < pool.shape().layers; ++layer) {
-    float* values = pool.page(layer, 0, 0);
-    for (std::int64_t i = 0; i < pool.blocks() * pool.shape().layer_floats(); ++i) {
-      state = state * 1664525u + 1013904223u;
-      values[i] = static_cast<float>(state >> 8) * 0x1p-24f - 0.5f;
+  std::vector<float> values(static_cast<std::size_t>(pool.shape().layer_floats()));
+  for (int layer = 0; layer < pool.shape().layers; ++layer)
+    for (int block = 0; block < pool.blocks(); ++block) {
+      for (float& value : values) {
+        state = state * 1664525u + 1013904223u;
+        value = static_cast<float>(state >> 8) * 0x1p-24f - 0.5f;
+      }
+      copy_from_host(exec, FloatVector(pool.page(layer, block, 0), values.size()), values);
     }
-  }
 }
 
 }  // namespace
@@ -83,7 +86,8 @@ void StepProbe::load() {
   engine_ =
       std::make_unique<Engine>(ranks_->exec, sides_.begin()->second->layout, memory_, *arena_,
                                plan_.phase("rollout"), files_->rope_table(options_.max_positions));
-  for (const auto& [degree, side] : sides_) fill(engine_->pool_for(side->layout));
+  for (const auto& [degree, side] : sides_)
+    fill_pages(ranks_->exec, engine_->pool_for(side->layout));
   engine_->begin({}, {});
 }
 
