@@ -9,6 +9,7 @@
 #include "comm/Collectives.hpp"
 #include "comm/PieceMover.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/copy.hpp"
 #include "reshape/Meeting.hpp"
 
 namespace taper {
@@ -61,16 +62,16 @@ double time_together(const Groups& groups, const std::function<void()>& work) {
 class ColdPages {
  public:
   explicit ColdPages(std::int64_t page_bytes)
-      : page_bytes_(page_bytes),
+      : page_floats_(page_bytes / std::int64_t{sizeof(float)}),
         slots_(2 * kLargestMove / page_bytes + 1),
-        data_(static_cast<std::size_t>(slots_ * page_bytes), std::byte{1}) {}
+        data_(static_cast<std::size_t>(slots_ * page_floats_), 1.0f) {}
 
-  std::byte* page(std::int64_t i) { return data_.data() + (first_ + i) % slots_ * page_bytes_; }
+  float* page(std::int64_t i) { return data_.data() + (first_ + i) % slots_ * page_floats_; }
   void go_on(std::int64_t pages) { first_ = (first_ + pages) % slots_; }
 
  private:
-  std::int64_t page_bytes_, slots_, first_ = 0;
-  std::vector<std::byte> data_;
+  std::int64_t page_floats_, slots_, first_ = 0;
+  std::vector<float> data_;
 };
 
 // Every rank of the group sends `pages` pages to each of the others. What arrives is staged and
@@ -90,7 +91,10 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
   ColdPages source(page_bytes), stage(page_bytes), cache(page_bytes);
   PieceMover mover;
   const auto copy = [&](ColdPages& from, ColdPages& to, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) std::copy_n(from.page(i), page_bytes, to.page(i));
+    std::vector<BlockCopy> copies;
+    for (std::int64_t i = begin; i < end; ++i) copies.push_back({to.page(i), from.page(i)});
+    copy_blocks(groups.ranks->exec, staging_view(copies), page_bytes / std::int64_t{sizeof(float)});
+    groups.ranks->exec.fence();
   };
   return time_together(groups, [&] {
     mover.move(
