@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/PromptData.hpp"
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 
 namespace taper {
 

@@ -9,7 +9,7 @@
 #include "data/DataOptions.hpp"
 #include "data/PromptMixture.hpp"
 #include "data/Tasks.hpp"
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 
 namespace taper {
 

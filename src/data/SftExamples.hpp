@@ -8,7 +8,7 @@
 
 #include "data/DataOptions.hpp"
 #include "data/SftData.hpp"
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "shard/Shard.hpp"
 
 namespace taper {

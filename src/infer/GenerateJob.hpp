@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "instance/InferenceModel.hpp"
 #include "rl/SampleSet.hpp"
 #include "rollout/Generator.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "instance/Model.hpp"
+#include "instance/InferenceModel.hpp"
 #include "model/TrainPass.hpp"
 
 namespace taper {

@@ -10,7 +10,7 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "checkpoint/Checkpoint.hpp"
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "results/RolloutFolder.hpp"
 #include "run/RunConfig.hpp"
 
@@ -54,7 +54,7 @@ const char* finish_text(FinishReason finish) {
 
 void show(std::ostream& out, const RolloutRecord& r, const std::vector<std::string>& names,
           const Tokenizer& tokenizer) {
-  out << "--- prompt " << r.group << ", sample " << r.sample << ":";
+  out << "--- prompt " << r.id.prompt << ", sample " << r.id.sample << ":";
   for (std::size_t i = 0; i < names.size(); ++i) {
     out << ' ' << names[i] << ' ';
     if (std::isnan(r.rewards[i]))  // its worker gave none

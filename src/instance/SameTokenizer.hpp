@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "session/Ranks.hpp"
 
 namespace taper {

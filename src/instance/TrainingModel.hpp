@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "instance/Publisher.hpp"
 #include "model/TrainPass.hpp"
 #include "optim/ShardedAdamW.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "planner/LatencyProfile.hpp"
 
 namespace taper {

@@ -7,6 +7,7 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "engine/EngineSizing.hpp"
+#include "instance/InferenceModel.hpp"
 #include "kernels/copy.hpp"
 
 namespace taper {
@@ -114,7 +115,7 @@ void StepProbe::place(const Side& side, const StepShape& shape, int steps_before
   for (int i = 0; i < shape.batch; ++i) {
     const std::int64_t share = before / shape.batch + (i < before % shape.batch);
     Sequence s;
-    s.ordinal = i;
+    s.id.prompt = i;
     s.computed = static_cast<int>(std::max<std::int64_t>(0, share - steps_before));
     for (int p = 0; p < s.computed; p += kPage) s.blocks.push_back(next_block++);
     const int fresh = i == 0 ? shape.tokens - shape.batch + 1 : 1;

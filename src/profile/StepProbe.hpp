@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "engine/Engine.hpp"
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
+#include "session/Ranks.hpp"
 
 namespace taper {
 

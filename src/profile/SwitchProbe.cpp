@@ -113,7 +113,7 @@ Scheduler some_sequences(int sequences) {
   std::int32_t next = 0;
   for (int i = 0; i < sequences; ++i) {
     Sequence s;
-    s.ordinal = i;
+    s.id.prompt = i;
     s.computed = kListedBlocks * kPage;
     for (int b = 0; b < kListedBlocks; ++b) s.blocks.push_back(next++);
     running.push_back(std::move(s));

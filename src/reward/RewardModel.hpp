@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "instance/Model.hpp"
+#include "instance/InferenceModel.hpp"
 #include "model/ValuePass.hpp"
 #include "reward/RewardOptions.hpp"
 #include "rl/SampleSet.hpp"

@@ -7,7 +7,7 @@
 
 #include "engine/EngineSizing.hpp"
 #include "engine/Request.hpp"
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "planner/Planner.hpp"
 
 namespace taper {

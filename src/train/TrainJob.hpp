@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/Checkpoint.hpp"
+#include "instance/InferenceModel.hpp"
 #include "instance/TrainingModel.hpp"
 #include "reward/Judge.hpp"
 #include "rl/PolicyTrainer.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/ExampleOrder.hpp"
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "tune/TuningOptions.hpp"
 
 namespace taper {

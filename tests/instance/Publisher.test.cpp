@@ -6,7 +6,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "comm/Collectives.hpp"
-#include "instance/Model.hpp"
+#include "instance/InferenceModel.hpp"
 #include "instance/SameWeights.hpp"
 #include "support/Messages.hpp"
 #include "support/TestRanks.hpp"

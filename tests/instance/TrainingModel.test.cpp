@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "comm/Collectives.hpp"
+#include "instance/InferenceModel.hpp"
 #include "instance/SameWeights.hpp"
 #include "support/TestRanks.hpp"
 

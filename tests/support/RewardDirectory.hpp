@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "io/AtomicFile.hpp"
 #include "model/HuggingFace.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -82,42 +82,6 @@ ConstFloatMatrix ModelFiles::rope_table(int positions) {
     copy_from_host(Exec(), FloatVector(rope_), table);
   }
   return ConstFloatMatrix(rope_.data(), positions, config.head_dim);
-}
-
-void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed) {
-  const HuggingFaceReader reader = files.open_weights();
-  const LocalLayout& layout = packed.layout();
-  std::vector<float> values;
-  std::size_t piece = 0;
-  for (int t = 0; t < static_cast<int>(files.table.tensors().size()); ++t) {
-    const std::int64_t begin = layout.offset(t), size = layout.offset(t + 1) - begin;
-    values.resize(static_cast<std::size_t>(size));
-    for (; piece < layout.pieces().size() && layout.pieces()[piece].offset < begin + size;
-         ++piece) {
-      const auto& p = layout.pieces()[piece];
-      reader.read_piece(p.id,
-                        {values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)});
-    }
-    packed.pack(exec, t, values.data());
-  }
-}
-
-InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks,
-                               int tp)
-    : name_(name),
-      files_(&files),
-      parallel_(files.table, ranks.groups.tp_group(tp)),
-      layout_(files.table, parallel_.shard()) {}
-
-void InferenceModel::add_memory(MemoryPlan& plan, WeightType type) const {
-  PackedModel::add_memory(plan, name_, layout_, type, WithBackward::kNo);
-}
-
-void InferenceModel::load(const Exec& exec, WeightType type, Arena& arena) {
-  packed_ = std::make_unique<PackedModel>(name_, layout_, parallel_.shard(), type,
-                                          WithBackward::kNo, arena);
-  load_packed(exec, *files_, *packed_);
-  view_ = std::make_unique<ModelView>(*packed_, parallel_.shard());
 }
 
 }  // namespace taper

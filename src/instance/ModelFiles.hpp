@@ -3,17 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "device/Arena.hpp"
 #include "kernels/Views.hpp"
 #include "model/HuggingFace.hpp"
 #include "model/ModelConfig.hpp"
-#include "model/ModelParallel.hpp"
-#include "model/PackedModel.hpp"
-#include "session/Ranks.hpp"
+#include "model/ParamTable.hpp"
 #include "text/Tokenizer.hpp"
 
 namespace taper {
@@ -63,31 +59,6 @@ struct ModelFiles {
  private:
   std::optional<Tokenizer> tokenizer_;
   Kokkos::View<float*, Exec::memory_space> rope_;
-};
-
-// Reads the pieces that `packed` holds from the directory and packs them, tensor by tensor.
-void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed);
-
-// Weights for inference in one uniform layout, with all that the engine and scoring need.
-class InferenceModel {
- public:
-  // `name` stands in the memory plan.
-  InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks, int tp);
-
-  const ModelParallel& parallel() const { return parallel_; }
-  void add_memory(MemoryPlan& plan, WeightType type) const;
-  // Reads and packs the weights.
-  void load(const Exec& exec, WeightType type, Arena& arena);
-  const ModelView& view() const { return *view_; }
-  const PackedModel& packed() const { return *packed_; }
-
- private:
-  std::string name_;
-  const ModelFiles* files_;
-  ModelParallel parallel_;
-  LocalLayout layout_;
-  std::unique_ptr<PackedModel> packed_;
-  std::unique_ptr<ModelView> view_;
 };
 
 }  // namespace taper

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/Arena.hpp"
+#include "instance/ModelFiles.hpp"
+#include "model/ModelParallel.hpp"
+#include "model/PackedModel.hpp"
+#include "session/Ranks.hpp"
+
+namespace taper {
+
+// Reads the pieces that `packed` holds from the directory and packs them, tensor by tensor.
+void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed);
+
+// Weights for inference in one uniform layout, with all that the engine and scoring need.
+class InferenceModel {
+ public:
+  // `name` stands in the memory plan.
+  InferenceModel(const std::string& name, const ModelFiles& files, const Ranks& ranks, int tp);
+
+  const ModelParallel& parallel() const { return parallel_; }
+  void add_memory(MemoryPlan& plan, WeightType type) const;
+  // Reads and packs the weights.
+  void load(const Exec& exec, WeightType type, Arena& arena);
+  const ModelView& view() const { return *view_; }
+  const PackedModel& packed() const { return *packed_; }
+
+ private:
+  std::string name_;
+  const ModelFiles* files_;
+  ModelParallel parallel_;
+  LocalLayout layout_;
+  std::unique_ptr<PackedModel> packed_;
+  std::unique_ptr<ModelView> view_;
+};
+
+}  // namespace taper
