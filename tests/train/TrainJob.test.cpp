@@ -132,8 +132,8 @@ TEST_CASE("dynamic sampling fills iterations, goes on in the prompts, and resume
     const auto records = f.rollouts("straight", iteration);
     REQUIRE(records.size() == 8);
     for (std::size_t i = 0; i < records.size(); i += 2) {
-      CHECK(records[i].group == records[i + 1].group);
-      if (i > 0) CHECK(records[i].group > records[i - 1].group);
+      CHECK(records[i].id.prompt == records[i + 1].id.prompt);
+      if (i > 0) CHECK(records[i].id.prompt > records[i - 1].id.prompt);
       const std::vector<std::int32_t> prompt(records[i].tokens.begin(),
                                              records[i].tokens.begin() + records[i].prompt_length);
       if (iteration == 1)
@@ -366,8 +366,8 @@ TEST_CASE("a dropped response is recorded, but neither trained nor counted in it
   for (const RolloutRecord& r : set.records) {
     const float length = -0.25f * static_cast<float>(r.response_length());
     CHECK(r.rewards[0] == length);
-    advantages[r.group] += r.advantage;
-    if (r.sample == 0) {
+    advantages[r.id.prompt] += r.advantage;
+    if (r.id.sample == 0) {
       CHECK(std::isnan(r.rewards[1]));
       CHECK(r.advantage == 0.0);
     } else {

@@ -79,10 +79,9 @@ class CheckTest(unittest.TestCase):
             self.expect_problem("machine_paths", {"README.md": "\n" + line + "\n"}, "README.md:2")
 
     def test_twins(self):
-        code, output = self.run_check("twins", {"src/io/A.hpp": "", "src/io/B.hpp": "", "tests/io/A.test.cpp": ""})
-        self.assertEqual(code, 0)
-        self.assertIn("no tests/io/B.test.cpp", output)
-        self.assertNotIn("A.test.cpp", output)
+        test = {"tests/io/A.test.cpp": ""}
+        self.expect_clean("twins", test | {"src/io/A.hpp": "", "src/io/A_params.hpp": "", "src/io/detail/B.hpp": ""})
+        self.expect_problem("twins", test | {"src/io/A.hpp": "", "src/io/B.hpp": ""}, "no tests/io/B.test.cpp")
 
     def headers_tree(self, header):
         """A header that no .cpp includes first."""
