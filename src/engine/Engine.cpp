@@ -90,27 +90,27 @@ void Engine::begin(const SamplingOptions& sampling, const StopOptions& stops) {
 
 void Engine::submit(const Request& request) {
   const int length = static_cast<int>(request.prompt.size());
-  TAPER_VALIDATE(length > 0,
-                 "prompt " << request.ordinal << " is empty (a prompt needs at least one token)");
+  TAPER_VALIDATE(length > 0, "prompt " << request.first.prompt
+                                       << " is empty (a prompt needs at least one token)");
   TAPER_VALIDATE(request.max_new_tokens > 0 && request.samples > 0,
-                 "prompt " << request.ordinal << " asks for " << request.samples << " samples of "
-                           << request.max_new_tokens << " tokens (both must be at least 1)");
+                 "prompt " << request.first.prompt << " asks for " << request.samples
+                           << " samples of " << request.max_new_tokens
+                           << " tokens (both must be at least 1)");
   TAPER_VALIDATE(length < options_.max_positions,
-                 "prompt " << request.ordinal << " has " << length << " tokens (the context holds "
-                           << options_.max_positions
+                 "prompt " << request.first.prompt << " has " << length
+                           << " tokens (the context holds " << options_.max_positions
                            << ", at least one must be left for the response)");
   TAPER_VALIDATE(request.lengths.empty() ||
                      request.lengths.size() == static_cast<std::size_t>(request.samples),
-                 "prompt " << request.ordinal << " has " << request.lengths.size()
+                 "prompt " << request.first.prompt << " has " << request.lengths.size()
                            << " lengths to replay for " << request.samples << " samples");
   for (const std::int32_t id : request.prompt)
     TAPER_VALIDATE(id >= 0 && id < options_.valid_ids,
-                   "prompt " << request.ordinal << " has token id " << id
+                   "prompt " << request.first.prompt << " has token id " << id
                              << " (ids of this tokenizer are below " << options_.valid_ids << ")");
   for (int first = 0; first < request.samples; first += options_.scheduler.max_running) {
     Sequence sequence;
-    sequence.ordinal = request.ordinal;
-    sequence.sample = request.first_sample + first;
+    sequence.id = {request.first.prompt, request.first.sample + first};
     sequence.samples = std::min(request.samples - first, options_.scheduler.max_running);
     sequence.prompt_length = length;
     sequence.max_new_tokens = std::min(request.max_new_tokens, options_.max_positions - length);
@@ -189,7 +189,7 @@ bool Engine::sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWo
       const Sequence& s = *ready[at + i].sequence;
       rows[i] = ready[at + i].row;
       for (int k = 0; k < s.samples; ++k)
-        draws.push_back({static_cast<int>(i), s.ordinal, s.sample + k, s.length()});
+        draws.push_back({static_cast<int>(i), {s.id.prompt, s.id.sample + k}, s.length()});
     }
     std::vector<std::span<const std::int32_t>> tokens_of_rows;
     std::function<void(FloatMatrix)> edit;
@@ -251,7 +251,7 @@ void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens)
   for (std::size_t k = 0; k < first_tokens.size(); ++k) {
     Sequence child = prompt;
     child.samples = 1;
-    child.sample = prompt.sample + static_cast<int>(k);
+    child.id.sample = prompt.id.sample + static_cast<int>(k);
     if (!prompt.lengths.empty()) child.lengths = {prompt.lengths[k]};
     add_token(child, first_tokens[k]);
     if (const auto reason = end_of(child)) {  // over at its first token: never scheduled
@@ -268,8 +268,7 @@ void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens)
 void Engine::complete(const Sequence& s, FinishReason reason) {
   ++finished_;
   const auto parting = s.tokens.begin() + s.prompt_length;
-  completions_.push_back({s.ordinal,
-                          s.sample,
+  completions_.push_back({s.id,
                           {s.tokens.begin(), parting},
                           {parting, s.tokens.end()},
                           s.log_probs,
@@ -290,7 +289,7 @@ ReplicaSnapshot Engine::snapshot() const {
   int longest = 0;
   for (const Sequence& s : scheduler_.running()) {
     const int generated = s.length() - s.prompt_length;
-    prompts.insert(s.ordinal);
+    prompts.insert(s.id.prompt);
     context += s.computed;
     response += std::int64_t{generated} * s.samples;
     longest = std::max(longest, s.length());

@@ -34,21 +34,18 @@ struct StopOptions {
 
 // A prompt with all its samples.
 struct Request {
-  std::int64_t ordinal =
-      0;  // global number of the request within the iteration, the key of its random numbers
-  int first_sample = 0;
+  ResponseId first;  // of its samples, which count on; their ids are the keys of random numbers
   int samples = 1;
   std::vector<std::int32_t> prompt;
   int max_new_tokens = 0;
-  // Not empty: the samples, from first_sample on, end after exactly so many tokens each (at most
+  // Not empty: the samples, from `first` on, end after exactly so many tokens each (at most
   // max_new_tokens), whatever these are. For replaying lengths; nothing else looks at them.
   std::vector<std::int32_t> lengths = {};
 };
 
 // One finished response.
 struct Completion {
-  std::int64_t ordinal = 0;
-  int sample = 0;
+  ResponseId id;
   std::vector<std::int32_t> prompt;
   std::vector<std::int32_t> response;
   std::vector<float> log_probs;  // per response token, of the full softmax at the temperature

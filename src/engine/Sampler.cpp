@@ -23,8 +23,8 @@ std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::
   const CounterRandom random(options.seed);
   const RandomKey key{options.purpose,
                       options.iteration,
-                      static_cast<std::uint64_t>(draw.ordinal),
-                      static_cast<std::uint64_t>(draw.sample),
+                      static_cast<std::uint64_t>(draw.id.prompt),
+                      static_cast<std::uint64_t>(draw.id.sample),
                       static_cast<std::uint64_t>(draw.position),
                       0};
   return static_cast<std::int64_t>(random.below(key, static_cast<std::uint64_t>(mass)));

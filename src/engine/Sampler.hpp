@@ -13,8 +13,7 @@ namespace taper {
 // One token to draw: from row `row` of the logits, with its own random number.
 struct Draw {
   int row = 0;
-  std::int64_t ordinal = 0;
-  int sample = 0;
+  ResponseId id;
   int position = 0;  // index of the new token within its sequence
 };
 

@@ -100,7 +100,8 @@ std::string response_line(const Sample& s, const ModelFiles& files) {
       files.has_tokenizer()
           ? printable_json(Json(files.tokenizer().decode(s.response, SkipSpecial::kYes)).dump())
           : "null";
-  return "{\"index\": " + std::to_string(s.ordinal) + ", \"sample\": " + std::to_string(s.sample) +
+  return "{\"index\": " + std::to_string(s.id.prompt) +
+         ", \"sample\": " + std::to_string(s.id.sample) +
          ", \"prompt_tokens\": " + list(s.prompt, id_text) +
          ", \"tokens\": " + list(s.response, id_text) +
          ", \"log_probs\": " + list(s.log_probs, log_prob_text) + ", \"text\": " + text +

@@ -63,7 +63,7 @@ std::vector<std::vector<float>> ScoreJob::run() {
   std::vector<Sample> samples;
   for (std::size_t k = 0; k < mine.size() && group.rank() == 0; ++k) {
     samples.emplace_back();
-    samples.back().ordinal = mine[k];
+    samples.back().id.prompt = mine[k];
     samples.back().log_probs = std::move(scores[k]);
   }
   SampleSet scored(ranks_.world(), std::move(samples));

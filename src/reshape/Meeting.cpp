@@ -14,7 +14,7 @@ void append(ByteWriter& out, const Sequence& s, bool running) {
   for (const int v :
        {int{running}, s.samples, s.computed, s.length(), s.prompt_length, s.max_new_tokens})
     out.value(v);
-  out.value(s.ordinal);
+  out.value(s.id);
   out.list(s.blocks);
 }
 
@@ -22,8 +22,9 @@ ListedSequence read(ByteReader& in, int replica) {
   ListedSequence s;
   s.replica = replica;
   s.running = in.value<int>() != 0;
-  for (int* const v : {&s.samples, &s.computed, &s.length, &s.prompt, &s.limit}) in.value(*v);
-  in.value(s.ordinal);
+  for (int* const v : {&s.samples, &s.computed, &s.length, &s.prompt_length, &s.limit})
+    in.value(*v);
+  in.value(s.id);
   in.list(s.blocks);
   return s;
 }

@@ -21,12 +21,12 @@ struct LayoutChange {
 struct ListedSequence {
   int replica = 0;  // of the layout before
   bool running = false;
-  int samples = 1;           // > 1: a prompt that is still being read for several samples
-  int computed = 0;          // positions in the KV cache
-  int length = 0;            // tokens
-  int prompt = 0;            // of them
-  int limit = 0;             // of response tokens
-  std::int64_t ordinal = 0;  // of the request: its prompt
+  int samples = 1;        // > 1: a prompt that is still being read for several samples
+  int computed = 0;       // positions in the KV cache
+  int length = 0;         // tokens
+  int prompt_length = 0;  // of them
+  int limit = 0;          // of response tokens
+  ResponseId id;          // of the first sample
   std::vector<std::int32_t> blocks;
 };
 

@@ -7,9 +7,8 @@ namespace taper {
 
 void append_sequence(std::string& bytes, const Sequence& s) {
   ByteWriter out(bytes);
-  out.value(s.ordinal);
-  for (const int v :
-       {s.sample, s.samples, s.prompt_length, s.max_new_tokens, s.computed, s.preemptions})
+  out.value(s.id);
+  for (const int v : {s.samples, s.prompt_length, s.max_new_tokens, s.computed, s.preemptions})
     out.value(v);
   out.list(s.lengths);
   out.list(s.tokens);
@@ -19,7 +18,7 @@ void append_sequence(std::string& bytes, const Sequence& s) {
 }
 
 std::int64_t sequence_bytes(std::int64_t tokens) {
-  constexpr std::int64_t kNumbers = sizeof(Sequence::ordinal) + 6 * sizeof(int);
+  constexpr std::int64_t kNumbers = sizeof(Sequence::id) + 5 * sizeof(int);
   constexpr std::int64_t kCounts = 5 * sizeof(std::int64_t), kSpans = 2 * sizeof(ProducedBy);
   constexpr std::int64_t kToken = sizeof(std::int32_t) + 2 * sizeof(float);
   return kNumbers + kCounts + kSpans + kToken * tokens;
@@ -29,9 +28,9 @@ std::vector<Sequence> read_sequences(const std::string& bytes) {
   std::vector<Sequence> sequences;
   for (ByteReader in(bytes); !in.done();) {
     Sequence s;
-    in.value(s.ordinal);
+    in.value(s.id);
     for (int* const v :
-         {&s.sample, &s.samples, &s.prompt_length, &s.max_new_tokens, &s.computed, &s.preemptions})
+         {&s.samples, &s.prompt_length, &s.max_new_tokens, &s.computed, &s.preemptions})
       in.value(*v);
     in.list(s.lengths);
     in.list(s.tokens);

@@ -25,7 +25,7 @@ constexpr std::int64_t kSpanColumns = 3;
 
 std::string problem_of(const RolloutRecord& record, std::size_t components) {
   std::ostringstream text;
-  text << "rollouts: sample " << record.sample << " of group " << record.group << ": ";
+  text << "rollouts: sample " << record.id.sample << " of group " << record.id.prompt << ": ";
   const auto start = text.str().size();
   if (record.prompt_length < 0 || record.response_length() < 0) {
     text << record.tokens.size() << " tokens with a prompt of " << record.prompt_length;
@@ -146,8 +146,8 @@ void write_facts(Hdf5File& file, const RolloutFileOptions& options) {
 }
 
 void write_columns(ShareWriter& writer) {
-  writer.column<std::int64_t>("/group", [](const RolloutRecord& r) { return r.group; });
-  writer.column<std::int32_t>("/sample", [](const RolloutRecord& r) { return r.sample; });
+  writer.column<std::int64_t>("/group", [](const RolloutRecord& r) { return r.id.prompt; });
+  writer.column<std::int32_t>("/sample", [](const RolloutRecord& r) { return r.id.sample; });
   writer.column<std::int32_t>("/prompt_length",
                               [](const RolloutRecord& r) { return r.prompt_length; });
   writer.column<std::int32_t>("/response_length",
@@ -319,8 +319,8 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
   set.records.resize(rows);
   for (std::size_t i = 0; i < rows; ++i) {
     auto& record = set.records[i];
-    record.group = group[i];
-    record.sample = sample[i];
+    record.id.prompt = group[i];
+    record.id.sample = sample[i];
     record.prompt_length = prompt_length[i];
     record.advantage = advantage[i];
     record.finish = static_cast<FinishReason>(finish[i]);

@@ -19,7 +19,7 @@
 //   /rewards                     f32 (samples, components)
 //   /reward_names                text (components)
 //
-// Rows stand in the order of (group, sample) whichever rank brings them: equal rollouts give equal
+// Rows stand in the order of ids whichever rank brings them: equal rollouts give equal
 // files, byte for byte on the same number of ranks and value for value on any.
 #pragma once
 
@@ -36,8 +36,7 @@
 namespace taper {
 
 struct RolloutRecord {
-  std::int64_t group = 0;   // ordinal of the prompt in the iteration
-  std::int32_t sample = 0;  // ordinal within the group
+  ResponseId id;
   std::int32_t prompt_length = 0;
   std::vector<std::int32_t> tokens;  // prompt + response
   std::vector<float> log_probs;      // one for each response token
@@ -70,10 +69,10 @@ struct RolloutFileOptions {
 struct RolloutSet {
   std::int64_t iteration = 0;
   std::vector<std::string> reward_names = {};
-  std::vector<RolloutRecord> records;  // by (group, sample)
+  std::vector<RolloutRecord> records;  // by ids
 };
 
-// Collective over comm. Any rank may bring any records, also none; no (group, sample) twice. A bad
+// Collective over comm. Any rank may bring any records, also none; no ids twice. A bad
 // record on one rank throws on all, and so does a failure of a single writer. Where several ranks
 // write, one that fails throws alone: the caller must end all ranks then (comm/Guard.hpp does). The
 // file appears whole or not at all.

@@ -65,16 +65,16 @@ std::vector<PromptScores> score_prompts(SampleSet& samples, std::size_t prompts,
                                         const ModelFiles& files) {
   std::vector<int> rank_of;
   for (const SampleSummary& s : samples.all())
-    rank_of.push_back(static_cast<int>(s.ordinal % samples.ranks()));
+    rank_of.push_back(static_cast<int>(s.id.prompt % samples.ranks()));
   samples.move_to({1, samples.ranks()}, rank_of);
   std::map<std::int64_t, JudgedPrompt> judged;
   for (const Sample& s : samples.here())
     if (!s.dropped)
       add_sample(rule, s.score, files.tokenizer().decode(s.response, SkipSpecial::kYes),
-                 judged[s.ordinal]);
+                 judged[s.id.prompt]);
   // The first response to a prompt brings the figures of all.
   const auto figures = samples.gather(4, [&](std::size_t k, std::span<double> out) {
-    const auto found = judged.find(samples.here()[k].ordinal);
+    const auto found = judged.find(samples.here()[k].id.prompt);
     if (found == judged.end()) return;
     const PromptScores scores = scores_of(found->second);
     judged.erase(found);
@@ -87,7 +87,7 @@ std::vector<PromptScores> score_prompts(SampleSet& samples, std::size_t prompts,
   for (std::size_t row = 0; row < samples.all().size(); ++row) {
     const double* f = &figures[4 * row];
     if (f[0] > 0.0)
-      all.at(static_cast<std::size_t>(samples.all()[row].ordinal)) = {
+      all.at(static_cast<std::size_t>(samples.all()[row].id.prompt)) = {
           static_cast<int>(f[0]), static_cast<int>(f[1]), f[2], f[3]};
   }
   return all;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "reward/RewardRule.hpp"
 #include "rl/SampleSet.hpp"
 
@@ -45,7 +45,7 @@ struct PromptScores {
 // At least one sample.
 PromptScores scores_of(const JudgedPrompt& prompt);
 
-// What the responses to each of `prompts` prompts, whose ordinals are 0, 1, ..., are worth by their
+// What the responses to each of `prompts` prompts, whose numbers are 0, 1, ..., are worth by their
 // scores, the same on all ranks; without dropped responses, of which a prompt may have nothing
 // else: 0 samples. Answers are taken out of responses by `rule`. Brings the responses to a prompt
 // together on one rank. Collective over the ranks of the samples.

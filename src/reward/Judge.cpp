@@ -123,21 +123,21 @@ RewardRule Judge::answer_rule() const {
   return RewardRule::kExact;
 }
 
-void Judge::begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal) {
+void Judge::begin(const std::vector<Prompt>& prompts, std::int64_t first_prompt) {
   prompts_ = &prompts;
-  first_ordinal_ = first_ordinal;
+  first_prompt_ = first_prompt;
   for (auto& [name, command] : commands_) command->said.clear();
 }
 
-const Prompt& Judge::prompt_of(std::int64_t ordinal) const {
-  return prompts_->at(static_cast<std::size_t>(ordinal - first_ordinal_));
+const Prompt& Judge::prompt_of(std::int64_t prompt) const {
+  return prompts_->at(static_cast<std::size_t>(prompt - first_prompt_));
 }
 
 void Judge::submit(const Completion& c) {
   if (commands_.empty()) return;
-  const Prompt& prompt = prompt_of(c.ordinal);
+  const Prompt& prompt = prompt_of(c.id.prompt);
   JudgedResponse r;
-  r.id = {c.ordinal, c.sample};
+  r.id = c.id;
   r.prompt = files_.tokenizer().decode(c.prompt, SkipSpecial::kNo);
   r.response = files_.tokenizer().decode(c.response, SkipSpecial::kYes);
   r.ground_truth = prompt.truth;
@@ -211,7 +211,7 @@ std::optional<SampleSet> Judge::finish(std::vector<Sample> mine,
 
 void Judge::score(Sample& s) const {
   const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
-  const std::string& truth = prompt_of(s.ordinal).truth;
+  const std::string& truth = prompt_of(s.id.prompt).truth;
   const std::int64_t tokens = std::ssize(s.response);
   double score = 0.0, unshaped = 0.0;
   s.rewards.clear();
@@ -258,7 +258,7 @@ void Judge::add_model_rewards(SampleSet& samples) {
 // What the workers said, NaN where they gave no score.
 void Judge::add_answer(const Command& command, Sample& s) const {
   const CommandOptions& options = command.options.command;
-  const auto found = command.said.find({s.ordinal, s.sample});
+  const auto found = command.said.find(s.id);
   TAPER_INSIST(found != command.said.end(), "a response that no worker was asked about");
   const WorkerResult& said = found->second;
   if (said.is_answered) {
@@ -267,8 +267,8 @@ void Judge::add_answer(const Command& command, Sample& s) const {
   }
   if (options.on_error == OnError::kFail)
     TAPER_FAIL(ExitCode::kFailure,
-               "Rewards/" << command.options.name << " has no score for sample " << s.sample
-                          << " of prompt " << s.ordinal << " after "
+               "Rewards/" << command.options.name << " has no score for sample " << s.id.sample
+                          << " of prompt " << s.id.prompt << " after "
                           << count_text(options.retries + 1, "attempt") << " (" << said.problem
                           << "); with On Error: zero or drop the run would go on");
   s.rewards.insert(s.rewards.end(), options.components.size() + 1, kNoReward);

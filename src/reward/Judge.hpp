@@ -10,7 +10,7 @@
 
 #include "data/PromptSource.hpp"
 #include "engine/Request.hpp"
-#include "instance/Model.hpp"
+#include "instance/ModelFiles.hpp"
 #include "results/MetricsLog.hpp"
 #include "reward/RewardFigures.hpp"
 #include "reward/RewardModel.hpp"
@@ -55,9 +55,9 @@ class Judge {
 
   // Begins the figures anew: metrics() is of the responses from here on.
   void begin_figures() { figures_.begin(); }
-  // The prompts of the responses to come, by their ordinals from first_ordinal on; they must stay
+  // The prompts of the responses to come, by their numbers from first_prompt on; they must stay
   // until finish().
-  void begin(const std::vector<Prompt>& prompts, std::int64_t first_ordinal = 0);
+  void begin(const std::vector<Prompt>& prompts, std::int64_t first_prompt = 0);
   // Tells the workers of a response that has just ended on this rank.
   void submit(const Completion& completion);
   // The samples of all ranks with rewards and scores; `mine` are those submitted here, where they
@@ -75,7 +75,7 @@ class Judge {
   // A command, with what it said of the responses of this rank.
   struct Command;
 
-  const Prompt& prompt_of(std::int64_t ordinal) const;
+  const Prompt& prompt_of(std::int64_t prompt) const;
   bool wait_for_workers(const std::function<bool()>& stop);
   bool take_judgements();
   static bool is_about_to_stop(const std::function<bool()>& stop);
@@ -95,7 +95,7 @@ class Judge {
   std::map<std::string, std::unique_ptr<Command>> commands_;    // by the name of the reward
   std::map<std::string, std::unique_ptr<RewardModel>> models_;  // likewise
   const std::vector<Prompt>* prompts_ = nullptr;
-  std::int64_t first_ordinal_ = 0;
+  std::int64_t first_prompt_ = 0;
   RewardFigures figures_;
 };
 

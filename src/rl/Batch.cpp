@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <tuple>
 #include <utility>
 
 namespace taper {
@@ -16,11 +15,8 @@ Batch::Batch(SampleSet all, const GroupCounts& counts) : samples(std::move(all))
 
 std::vector<SampleSummary> Batch::summaries() const {
   std::vector<SampleSummary> all;
-  const auto comes_first = [](const SampleSummary& a, const SampleSummary& b) {
-    return std::tie(a.ordinal, a.sample) < std::tie(b.ordinal, b.sample);
-  };
-  std::merge(samples.all().begin(), samples.all().end(), unscored.all().begin(),
-             unscored.all().end(), std::back_inserter(all), comes_first);
+  std::ranges::merge(samples.all(), unscored.all(), std::back_inserter(all), {}, &SampleSummary::id,
+                     &SampleSummary::id);
   return all;
 }
 

@@ -19,7 +19,7 @@ struct Batch {
   GroupCounts groups;
 
   std::int64_t size() const { return samples.size() + unscored.size(); }
-  // Of all of them, by (ordinal, sample).
+  // Of all of them, by their ids.
   std::vector<SampleSummary> summaries() const;
 };
 

@@ -38,7 +38,7 @@ struct GroupSelection {
 };
 
 // The first `wanted` groups that can teach; where there are fewer, the first others fill up. A pure
-// function of samples in the order of (ordinal, sample).
+// function of samples in the order of their ids.
 GroupSelection select_groups(const std::vector<SampleSummary>& samples, int wanted);
 
 }  // namespace taper

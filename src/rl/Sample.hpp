@@ -11,8 +11,7 @@ namespace taper {
 
 // One response with all that training needs of it.
 struct Sample {
-  std::int64_t ordinal = 0;  // request within the iteration; samples of one request are a group
-  int sample = 0;
+  ResponseId id;  // samples of one prompt are a group
   std::vector<std::int32_t> prompt;
   std::vector<std::int32_t> response;
   std::vector<float> log_probs;  // per response token, by the rollout

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <numeric>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/Bytes.hpp"
@@ -19,8 +18,7 @@ namespace {
 constexpr std::size_t kRoundBytes = std::size_t{16} << 20;
 
 SampleSummary summary_of(const Sample& s, int holder) {
-  return {s.ordinal,
-          s.sample,
+  return {s.id,
           holder,
           static_cast<int>(s.prompt.size()),
           static_cast<int>(s.response.size()),
@@ -37,7 +35,7 @@ SampleSummary summary_of(const Sample& s, int holder) {
 template <class S, class Visit>
 void for_each_field(S& s, const Visit& visit) requires(
     std::is_same_v<std::remove_const_t<S>, SampleSummary>) {
-  visit(s.ordinal), visit(s.sample), visit(s.holder);
+  visit(s.id), visit(s.holder);
   visit(s.prompt_tokens), visit(s.response_tokens), visit(s.loss_tokens);
   visit(s.finish), visit(s.dropped);
   visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
@@ -45,7 +43,7 @@ void for_each_field(S& s, const Visit& visit) requires(
 template <class S, class Visit>
 void for_each_field(S& s,
                     const Visit& visit) requires(std::is_same_v<std::remove_const_t<S>, Sample>) {
-  visit(s.ordinal), visit(s.sample), visit(s.finish), visit(s.dropped);
+  visit(s.id), visit(s.finish), visit(s.dropped);
   visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
   visit(s.prompt), visit(s.response), visit(s.log_probs), visit(s.kept_mass);
   visit(s.ref_log_probs), visit(s.spans), visit(s.advantages), visit(s.values);
@@ -75,11 +73,6 @@ S unpack(ByteReader& in) {
   return s;
 }
 
-template <class S>
-bool comes_first(const S& a, const S& b) {
-  return std::tie(a.ordinal, a.sample) < std::tie(b.ordinal, b.sample);
-}
-
 std::vector<std::int64_t> sizes_of(const std::vector<std::string>& texts) {
   std::vector<std::int64_t> sizes;
   for (const std::string& text : texts) sizes.push_back(std::ssize(text));
@@ -90,18 +83,18 @@ std::vector<std::int64_t> sizes_of(const std::vector<std::string>& texts) {
 
 std::size_t group_end(const std::vector<SampleSummary>& samples, std::size_t begin) {
   std::size_t end = begin;
-  while (end < samples.size() && samples[end].ordinal == samples[begin].ordinal) ++end;
+  while (end < samples.size() && samples[end].id.prompt == samples[begin].id.prompt) ++end;
   return end;
 }
 
 SampleSet::SampleSet(std::vector<Sample> samples) : here_(std::move(samples)) {
-  std::sort(here_.begin(), here_.end(), comes_first<Sample>);
+  std::ranges::sort(here_, {}, &Sample::id);
   summarize();
 }
 
 SampleSet::SampleSet(const Group& group, std::vector<Sample> mine)
     : group_(&group), here_(std::move(mine)) {
-  std::sort(here_.begin(), here_.end(), comes_first<Sample>);
+  std::ranges::sort(here_, {}, &Sample::id);
   summarize();
 }
 
@@ -119,17 +112,14 @@ void SampleSet::summarize() {
   }
   all_.clear();
   for (ByteReader in(every); !in.done();) all_.push_back(unpack<SampleSummary>(in));
-  std::sort(all_.begin(), all_.end(), comes_first<SampleSummary>);
+  std::ranges::sort(all_, {}, &SampleSummary::id);
   set_rows();
 }
 
 void SampleSet::set_rows() {
   rows_.clear();
   for (const Sample& s : here_) {
-    const auto row =
-        std::lower_bound(all_.begin(), all_.end(), s, [](const SampleSummary& a, const Sample& b) {
-          return std::tie(a.ordinal, a.sample) < std::tie(b.ordinal, b.sample);
-        });
+    const auto row = std::ranges::lower_bound(all_, s.id, {}, &SampleSummary::id);
     rows_.push_back(static_cast<int>(row - all_.begin()));
   }
 }
@@ -180,7 +170,7 @@ void SampleSet::exchange(const std::vector<std::vector<int>>& targets) {
     left.front() = next < here_.size() ? 1 : 0;
     all_reduce_max(*group_, left);
   }
-  std::sort(come.begin(), come.end(), comes_first<Sample>);
+  std::ranges::sort(come, {}, &Sample::id);
   here_ = std::move(come);
 }
 
@@ -230,7 +220,7 @@ SampleSet SampleSet::extract(const std::vector<bool>& marked) {
 void SampleSet::append(SampleSet&& more) {
   if (empty()) group_ = more.group_;
   TAPER_EXPECT(group_ == more.group_);
-  TAPER_EXPECT(empty() || more.empty() || comes_first(all_.back(), more.all_.front()));
+  TAPER_EXPECT(empty() || more.empty() || all_.back().id < more.all_.front().id);
   std::move(more.all_.begin(), more.all_.end(), std::back_inserter(all_));
   std::move(more.here_.begin(), more.here_.end(), std::back_inserter(here_));
   replica_.clear();

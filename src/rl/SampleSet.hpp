@@ -17,8 +17,7 @@ namespace taper {
 
 // What all ranks know of a sample: about a hundred bytes, whatever its length.
 struct SampleSummary {
-  std::int64_t ordinal = 0;
-  int sample = 0;
+  ResponseId id;
   int holder = 0;  // rank of the group, the first of those that hold it
   int prompt_tokens = 0, response_tokens = 0, loss_tokens = 0;
   FinishReason finish = FinishReason::kEos;
@@ -32,7 +31,7 @@ struct SampleSummary {
 // Where the group ends that begins at `begin`: samples of a group stand together.
 std::size_t group_end(const std::vector<SampleSummary>& samples, std::size_t begin);
 
-// Samples of all ranks of a group, in the order of (ordinal, sample). Each rank holds some of them
+// Samples of all ranks of a group, in the order of their ids. Each rank holds some of them
 // whole, the ranks of a replica the same ones; of all others it knows the summary. Rows are indices
 // into all().
 class SampleSet {

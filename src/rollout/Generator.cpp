@@ -32,8 +32,8 @@ std::vector<SequenceState> states_of(const SequenceList& list, const LayoutChang
   for (std::size_t i = 0; i < list.size(); ++i)
     if (plan.repack || changed[list[i].replica])
       states.push_back({static_cast<std::int64_t>(i), list[i].replica, list[i].computed,
-                        list[i].prompt, list[i].length - list[i].prompt, list[i].limit,
-                        list[i].ordinal});
+                        list[i].prompt_length, list[i].length - list[i].prompt_length,
+                        list[i].limit, list[i].id.prompt});
   return states;
 }
 
@@ -81,7 +81,7 @@ std::vector<Request> first_requests(const std::vector<Request>& requests, const 
     }
     if (here == 0 && request.samples > 0) continue;  // the engine refuses the others
     Request& part = mine.emplace_back(request);
-    part.first_sample += before;
+    part.first.sample += before;
     part.samples = here;
     if (!request.lengths.empty())
       part.lengths.assign(request.lengths.begin() + before,
@@ -344,8 +344,7 @@ void Generator::require_loadable_planner(std::string_view bytes) const {
 
 Sample as_sample(Completion&& c) {
   Sample s;
-  s.ordinal = c.ordinal;
-  s.sample = c.sample;
+  s.id = c.id;
   s.prompt = std::move(c.prompt);
   s.response = std::move(c.response);
   s.log_probs = std::move(c.log_probs);

@@ -24,7 +24,7 @@ class PinnedLengths {
   PinnedLengths(const std::string& from, std::uint64_t seed, int limit, const Ranks& ranks);
 
   // Gives each sample of the requests of an iteration its length, which depends on the iteration,
-  // on the ordinal and on the sample alone. Where a recorded run lacks the iteration, or has fewer
+  // on the response's id alone. Where a recorded run lacks the iteration, or has fewer
   // responses in it, they come again from the first.
   void give(std::vector<Request>& requests, std::int64_t iteration) const;
 

@@ -40,7 +40,7 @@ ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) 
   trace.work.slots_per_rank = o.max_running;
   trace.work.samples = 0;
   for (const RolloutRecord& r : set.records) {
-    trace.work.samples += r.group == set.records.front().group;
+    trace.work.samples += r.id.prompt == set.records.front().id.prompt;
     trace.work.prompt_tokens += r.prompt_length;
     trace.work.max_new_tokens = std::max(trace.work.max_new_tokens, r.response_length());
     trace.outcomes.push_back({static_cast<std::int64_t>(trace.outcomes.size()), r.prompt_length,

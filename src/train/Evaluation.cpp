@@ -115,7 +115,7 @@ std::optional<SampleSet> Evaluation::answer(const Set& set, Generator& generator
   if (!set.rule) return judge.finish(std::move(mine), [&] { return stop && stop(ranks.world()); });
   for (Sample& s : mine) {
     const std::string text = files_->tokenizer().decode(s.response, SkipSpecial::kYes);
-    s.score = static_cast<float>(score_response(*set.rule, set.prompts[s.ordinal].truth, text));
+    s.score = static_cast<float>(score_response(*set.rule, set.prompts[s.id.prompt].truth, text));
   }
   return SampleSet(ranks.world(), std::move(mine));
 }

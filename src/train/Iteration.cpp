@@ -126,8 +126,7 @@ double peak_memory_gib() {
 // is_cut: sampling cut tokens off, and the mass that it kept is to be recorded.
 RolloutRecord record_of(const Sample& s, bool is_cut) {
   RolloutRecord r;
-  r.group = s.ordinal;
-  r.sample = s.sample;
+  r.id = s.id;
   r.prompt_length = static_cast<std::int32_t>(s.prompt.size());
   r.tokens = s.prompt;
   r.log_probs = s.log_probs;

@@ -53,16 +53,17 @@ std::optional<Batch> Rollouts::collect(std::int64_t iteration, std::int64_t firs
 
 // Generates, and scores where the responses were made. None where a stop was agreed on.
 std::optional<SampleSet> Rollouts::round(const std::vector<Prompt>& prompts,
-                                         std::int64_t first_ordinal,
-                                         const SamplingOptions& sampling, StopAgreement& stop,
-                                         PhaseTimer& timer) {
+                                         std::int64_t first_prompt, const SamplingOptions& sampling,
+                                         StopAgreement& stop, PhaseTimer& timer) {
   timer.start("gen");
   std::vector<Request> requests;
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    requests.push_back({first_ordinal + static_cast<std::int64_t>(i), 0, options_.samples,
-                        prompts[i].tokens, options_.max_new_tokens});
+    requests.push_back({{first_prompt + static_cast<std::int64_t>(i), 0},
+                        options_.samples,
+                        prompts[i].tokens,
+                        options_.max_new_tokens});
   lengths_.give(requests, static_cast<std::int64_t>(sampling.iteration));
-  judge_.begin(prompts, first_ordinal);
+  judge_.begin(prompts, first_prompt);
   auto completions = generator_.run(
       requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
       [&](const Completion& c) { judge_.submit(c); });

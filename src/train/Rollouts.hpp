@@ -39,7 +39,7 @@ class Rollouts {
   const PromptSource& prompts() const { return prompts_; }
 
  private:
-  std::optional<SampleSet> round(const std::vector<Prompt>& prompts, std::int64_t first_ordinal,
+  std::optional<SampleSet> round(const std::vector<Prompt>& prompts, std::int64_t first_prompt,
                                  const SamplingOptions& sampling, StopAgreement& stop,
                                  PhaseTimer& timer);
 

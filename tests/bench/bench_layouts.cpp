@@ -19,6 +19,7 @@
 #include "data/PromptEncoder.hpp"
 #include "data/PromptSource.hpp"
 #include "device/Runtime.hpp"
+#include "instance/InferenceModel.hpp"
 #include "io/Json.hpp"
 #include "param/CommandLine.hpp"
 #include "profile/ProfileFile.hpp"
@@ -70,7 +71,7 @@ class Requests {
     std::vector<Request> list;
     for (int i = 0; i < count; ++i) {
       Request r;
-      r.ordinal = i;
+      r.first.prompt = i;
       r.samples = options_.samples;
       r.max_new_tokens = options_.max_new_tokens;
       if (prompts_.empty()) {

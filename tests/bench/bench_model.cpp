@@ -17,6 +17,7 @@
 #include "comm/Collectives.hpp"
 #include "device/Runtime.hpp"
 #include "engine/EngineSizing.hpp"
+#include "instance/InferenceModel.hpp"
 #include "instance/TrainingModel.hpp"
 #include "io/Json.hpp"
 #include "param/CommandLine.hpp"
@@ -117,7 +118,7 @@ class EngineBench {
     SamplingOptions sampling;
     sampling.seed = 1;
     engine_->begin(sampling, {});
-    for (int i = 0; i < batch_; ++i) engine_->submit({i, 0, 1, prompts_[i], new_tokens});
+    for (int i = 0; i < batch_; ++i) engine_->submit({{i, 0}, 1, prompts_[i], new_tokens});
   }
 
   ModelFiles& files_;

@@ -67,8 +67,8 @@ std::vector<RolloutRecord> samples() {
   std::vector<RolloutRecord> records(kSamples);
   for (int i = 0; i < kSamples; ++i) {
     RolloutRecord& r = records[static_cast<std::size_t>(i)];
-    r.group = i / 8;
-    r.sample = i % 8;
+    r.id.prompt = i / 8;
+    r.id.sample = i % 8;
     r.prompt_length = 20;
     for (int k = 0; k < 20 + kResponse; ++k) r.tokens.push_back(i * 7919 % 311 + k * 31 % 257);
     for (int k = 0; k < kResponse; ++k)

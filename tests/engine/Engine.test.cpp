@@ -34,7 +34,7 @@ SamplingOptions greedy() {
 
 Request request(std::vector<std::int32_t> prompt, int max_new_tokens, std::int64_t ordinal = 0,
                 int samples = 1) {
-  return {ordinal, 0, samples, std::move(prompt), max_new_tokens};
+  return {{ordinal, 0}, samples, std::move(prompt), max_new_tokens};
 }
 
 // The message of the Error that f throws, with its exit code in front; empty where it throws none.

@@ -50,7 +50,7 @@ Generation alone(const std::string& name, const SamplingOptions& o,
   for (const Request& r : requests)
     for (int k = 0; k < r.samples; ++k) {
       single.push_back(r);
-      single.back().first_sample = r.first_sample + k;
+      single.back().first.sample = r.first.sample + k;
       single.back().samples = 1;
     }
   return generate(m, options, o, some_stops(), single);
@@ -95,7 +95,7 @@ TEST_CASE("no batch size from 1 to 64 changes a bit") {
   GoldenModel m("llama_b", group);
   std::vector<Request> requests;
   for (int i = 0; i < 64; ++i)
-    requests.push_back({i, 0, 1, random_prompt(i, 1 + i % 5, m.config.vocab), 4});
+    requests.push_back({{i, 0}, 1, random_prompt(i, 1 + i % 5, m.config.vocab), 4});
   const Generation reference = alone("llama_b", sampling(0.7f), requests);
   for (int size = 1; size <= 64;
        size += group.size()) {  // more ranks, fewer sizes: steps are slower
@@ -154,7 +154,7 @@ TEST_CASE("samples of a prompt are the same shared and submitted one by one") {
   for (const Request& r : requests)
     for (int k = 3; k >= 0; --k) {
       apart.push_back(r);
-      apart.back().first_sample = k;
+      apart.back().first.sample = k;
       apart.back().samples = 1;
     }
   const Generation shared = generate(m, roomy(m), sampling(1.0f), some_stops(), requests);

@@ -47,9 +47,9 @@ struct TestEngine {
   Engine engine;
 };
 
-// All responses of a generation by (ordinal, sample), and how they came about.
+// All responses of a generation by their ids, and how they came about.
 struct Generation {
-  std::map<std::pair<std::int64_t, int>, Completion> responses;
+  std::map<ResponseId, Completion> responses;
   std::int64_t preemptions = 0, steps = 0, prefill_rows = 0, decode_rows = 0, tokens = 0;
   int most_running = 0, largest_step = 0;
 };
@@ -65,7 +65,7 @@ inline Generation drain(Engine& engine) {
     g.largest_step = std::max(g.largest_step, report.prefill_rows + report.decode_rows);
     for (Completion& c : engine.take_completions()) {
       g.tokens += static_cast<std::int64_t>(c.response.size());
-      g.responses[{c.ordinal, c.sample}] = std::move(c);
+      g.responses[c.id] = std::move(c);
     }
   }
   g.preemptions = engine.preemptions();
@@ -94,7 +94,7 @@ inline std::string difference(const Generation& a, const Generation& b) {
   }
   for (const auto& [key, x] : a.responses) {
     text.str("");
-    text << "request " << key.first << ", sample " << key.second << ": ";
+    text << "request " << key.prompt << ", sample " << key.sample << ": ";
     const auto at = b.responses.find(key);
     if (at == b.responses.end()) return text.str() + "missing";
     const Completion& y = at->second;
@@ -125,7 +125,7 @@ inline std::vector<Request> mixed_requests(const GoldenModel& m, int count, int 
   std::vector<Request> requests;
   for (int i = 0; i < count; ++i) {
     Request r;
-    r.ordinal = i;
+    r.first.prompt = i;
     r.samples = 1 + (3 * i) % 5;
     r.prompt = random_prompt(i, kLengths[i % 16], m.config.vocab);
     r.max_new_tokens = max_new_tokens - i % 7;

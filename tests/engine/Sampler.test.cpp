@@ -124,9 +124,9 @@ std::vector<Draw> many_draws(Vary vary, int n = kDraws) {
   for (int i = 0; i < n; ++i) {
     Draw& d = draws[i];
     d = {i % kRows, 12, 3, 40};
-    if (vary == Vary::kOrdinal) d.ordinal = i;
+    if (vary == Vary::kOrdinal) d.id.prompt = i;
     if (vary == Vary::kPosition) d.position = i;
-    if (vary == Vary::kSample) d.sample = i % 65536, d.ordinal = i / 65536;
+    if (vary == Vary::kSample) d.id.sample = i % 65536, d.id.prompt = i / 65536;
   }
   return draws;
 }

@@ -16,7 +16,7 @@ namespace {
 
 Sequence prompt(int ordinal, int length, int max_new_tokens, int samples = 1) {
   Sequence s;
-  s.ordinal = ordinal;
+  s.id.prompt = ordinal;
   s.samples = samples;
   s.prompt_length = length;
   s.max_new_tokens = max_new_tokens;
@@ -78,12 +78,12 @@ struct Driver {
 
   // A token that depends on the sequence and its position only.
   static std::int32_t next_token(const Sequence& s) {
-    return static_cast<std::int32_t>(1000000 + 10000 * (s.ordinal % 100) + 1000 * (s.sample % 10) +
-                                     s.length() - s.prompt_length);
+    return static_cast<std::int32_t>(1000000 + 10000 * (s.id.prompt % 100) +
+                                     1000 * (s.id.sample % 10) + s.length() - s.prompt_length);
   }
   static bool over(const Sequence& s) { return s.length() - s.prompt_length >= s.max_new_tokens; }
 
-  void finish(const Sequence& s) { done.push_back({s.ordinal, s.sample}); }
+  void finish(const Sequence& s) { done.push_back(s.id); }
 
   void step() {
     const auto work = scheduler.next_step();
@@ -114,7 +114,7 @@ struct Driver {
     for (int k = 0; k < parent.samples; ++k) {
       Sequence child = parent;
       child.samples = 1;
-      child.sample = parent.sample + k;
+      child.id.sample = parent.id.sample + k;
       child.tokens.push_back(next_token(child));
       if (over(child)) {
         finish(child);
@@ -138,7 +138,7 @@ struct Driver {
   SchedulerOptions options;
   Scheduler scheduler;
   std::vector<std::vector<std::int32_t>> memory;
-  std::vector<std::pair<std::int64_t, int>> done;
+  std::vector<ResponseId> done;
   std::int64_t steps = 0, computed = 0;
 };
 
@@ -169,12 +169,11 @@ TEST_CASE("sequences are admitted in order of submission while slots last") {
   for (int i = 0; i < 5; ++i) d.scheduler.submit(prompt(i, 3, 2));
   const auto first = d.scheduler.next_step();
   REQUIRE(first.size() == 2);
-  CHECK(first[0].sequence->ordinal == 0);
-  CHECK(first[1].sequence->ordinal == 1);
+  CHECK(first[0].sequence->id.prompt == 0);
+  CHECK(first[1].sequence->id.prompt == 1);
   CHECK(d.scheduler.waiting().size() == 3);
   d.run(100);
-  CHECK(d.done ==
-        std::vector<std::pair<std::int64_t, int>>{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}});
+  CHECK(d.done == std::vector<ResponseId>{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}});
 }
 
 TEST_CASE("a later short prompt does not overtake one that has no blocks yet") {
@@ -184,7 +183,7 @@ TEST_CASE("a later short prompt does not overtake one that has no blocks yet") {
   d.scheduler.submit(prompt(2, 1, 1));
   const auto work = d.scheduler.next_step();
   REQUIRE(work.size() == 1);
-  CHECK(work[0].sequence->ordinal == 0);
+  CHECK(work[0].sequence->id.prompt == 0);
   d.run(100);
   CHECK(d.done.size() == 3);
 }
@@ -198,7 +197,7 @@ TEST_CASE("a long prompt is read in chunks beside running sequences") {
   for (int i = 0; i < 4; ++i) {
     const auto work = d.scheduler.next_step();
     REQUIRE(work.size() == 2);
-    CHECK(work[0].sequence->ordinal == 0);  // decodes go on meanwhile
+    CHECK(work[0].sequence->id.prompt == 0);  // decodes go on meanwhile
     CHECK(work[0].count == 1);
     chunks.push_back(work[1].count);
     d.step();  // plans the same step again: nothing has changed since
@@ -260,12 +259,12 @@ TEST_CASE("blocks are taken from the youngest, who starts again first") {
   d.step();
   REQUIRE(d.scheduler.running().size() == 3);
   while (d.scheduler.preemptions() == 0) d.step();
-  CHECK(d.scheduler.running().front().ordinal == 0);
+  CHECK(d.scheduler.running().front().id.prompt == 0);
   REQUIRE(!d.scheduler.waiting().empty());
-  CHECK(d.scheduler.waiting().front().ordinal == 2);
+  CHECK(d.scheduler.waiting().front().id.prompt == 2);
   CHECK(d.scheduler.waiting().front().preemptions == 1);
   d.run(200);
-  CHECK(d.done.front() == std::pair<std::int64_t, int>{0, 0});
+  CHECK(d.done.front() == ResponseId{0, 0});
   CHECK(d.done.size() == 3);
 }
 
@@ -321,8 +320,7 @@ TEST_CASE("two ranks that see the same tokens schedule alike") {
     REQUIRE(x.size() == y.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
       CHECK(x[i].count == y[i].count);
-      CHECK(x[i].sequence->ordinal == y[i].sequence->ordinal);
-      CHECK(x[i].sequence->sample == y[i].sequence->sample);
+      CHECK(x[i].sequence->id == y[i].sequence->id);
       CHECK(x[i].sequence->blocks == y[i].sequence->blocks);
     }
     a.step();

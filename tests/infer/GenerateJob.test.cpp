@@ -29,8 +29,8 @@ std::vector<Sample> respond(TestRanks& world, const std::string& model, const Se
 void check_equal(const std::vector<Sample>& a, const std::vector<Sample>& b) {
   REQUIRE(a.size() == b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    CHECK(a[i].ordinal == b[i].ordinal);
-    CHECK(a[i].sample == b[i].sample);
+    CHECK(a[i].id.prompt == b[i].id.prompt);
+    CHECK(a[i].id.sample == b[i].id.sample);
     CHECK(a[i].response == b[i].response);
     CHECK(a[i].log_probs == b[i].log_probs);
     CHECK(a[i].finish == b[i].finish);
@@ -74,7 +74,7 @@ TEST_CASE("responses have the same bits for every layout, and scores agree with 
     }
     Sequences whole;
     for (const Sample& s : reference) {
-      whole.push_back(prompts[s.ordinal]);
+      whole.push_back(prompts[s.id.prompt]);
       whole.back().insert(whole.back().end(), s.response.begin(), s.response.end());
     }
     TestRanks world({1});

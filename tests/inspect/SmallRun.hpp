@@ -27,7 +27,7 @@ inline std::vector<RolloutRecord> small_samples() {
   first.rewards = {1.0f};
   first.advantage = 0.5;
   RolloutRecord second = first;
-  second.sample = 1;
+  second.id.sample = 1;
   second.tokens = {256, '1', '+', '3', '4', '5'};
   second.log_probs = {-0.5f, -1.0f, -0.25f};
   second.rewards = {std::nanf("")};

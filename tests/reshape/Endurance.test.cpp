@@ -58,7 +58,7 @@ TEST_CASE("a thousand changes with ranks that sleep at random") {
   sampling.seed = 4;
   std::vector<Request> requests;
   for (int i = 0; i < 8; ++i)
-    requests.push_back({i, 0, 1 + i % 2, random_prompt(i, 30 + 17 * i, 331), 30});
+    requests.push_back({{i, 0}, 1 + i % 2, random_prompt(i, 30 + 17 * i, 331), 30});
   const Group self = Group::self();
   GoldenModel whole("llama_b", self);
   const Generation reference = generate(whole, roomy(whole), sampling, {}, requests);

@@ -24,7 +24,7 @@ void run(const std::string& fault, Progress& progress) {
   Fleet fleet(
       "llama_b", DivisorChain({1, 2}), 1, [](const GoldenModel& m, int) { return roomy(m); }, {},
       WeightType::kF32, options);
-  fleet.begin("1x2", {}, {}, {{0, 0, 2, random_prompt(0, 40, 331), 30}});
+  fleet.begin("1x2", {}, {}, {{{0, 0}, 2, random_prompt(0, 40, 331), 30}});
   for (int i = 0; i < 5; ++i) fleet.step();
   progress.set_phase("switch");
   const LayoutChange change{fleet.layout_of("1x2"), fleet.layout_of("2x1"), 1};

@@ -77,7 +77,7 @@ struct Fleet {
   // The leader speaks for its group, so what has ended is collected before leaders change.
   void collect() {
     for (Completion& c : engine->take_completions())
-      if (leads()) seen.responses[{c.ordinal, c.sample}] = std::move(c);
+      if (leads()) seen.responses[c.id] = std::move(c);
   }
 
   ReshapeReport reshape(const Switch& s) {
@@ -92,8 +92,8 @@ struct Fleet {
     waiting_seen = running_seen = reading_seen = preempted_seen = 0;
     for (const auto& q : list) {
       ++(q.running ? running_seen : waiting_seen);
-      reading_seen += q.running && q.length == q.prompt && q.computed > 0;
-      preempted_seen += !q.running && q.length > q.prompt;
+      reading_seen += q.running && q.length == q.prompt_length && q.computed > 0;
+      preempted_seen += !q.running && q.length > q.prompt_length;
     }
     const ReshapeReport report = reshaper->apply(change, list, destinations, *engine);
     if (report.done) now = change.to;

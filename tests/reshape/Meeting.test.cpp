@@ -62,7 +62,7 @@ TEST_CASE("repacking evens out and moves no more than needed") {
 TEST_CASE("a meeting knows requests by their whole number") {
   Scheduler scheduler({}, 4);
   Sequence s;
-  s.ordinal = (std::int64_t{1} << 40) + 5;
+  s.id.prompt = (std::int64_t{1} << 40) + 5;
   s.prompt_length = 2;
   s.tokens = {7, 8};
   s.max_new_tokens = 9;
@@ -71,8 +71,8 @@ TEST_CASE("a meeting knows requests by their whole number") {
   const Layout layout = parse_layout("1x1", alone);
   const SequenceList list = meet(Group::self(), {layout, layout, 3}, scheduler);
   REQUIRE(list.size() == 1);
-  CHECK(list[0].ordinal == s.ordinal);
-  CHECK(list[0].prompt == 2);
+  CHECK(list[0].id == s.id);
+  CHECK(list[0].prompt_length == 2);
   CHECK(list[0].length == 2);
   CHECK(list[0].limit == 9);
   CHECK_FALSE(list[0].running);

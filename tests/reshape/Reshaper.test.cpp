@@ -34,7 +34,7 @@ std::vector<Request> small_requests(int vocab) {
   constexpr int kLengths[] = {70, 5, 130, 62, 1, 200};
   std::vector<Request> requests;
   for (int i = 0; i < 6; ++i)
-    requests.push_back({i, 0, 1 + i % 3, random_prompt(i, kLengths[i], vocab), 22 - 3 * (i % 4)});
+    requests.push_back({{i, 0}, 1 + i % 3, random_prompt(i, kLengths[i], vocab), 22 - 3 * (i % 4)});
   return requests;
 }
 

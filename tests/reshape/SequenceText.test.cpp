@@ -11,8 +11,8 @@ namespace {
 
 Sequence example(int tokens) {
   Sequence s;
-  s.ordinal = 1234567890123;
-  s.sample = 3;
+  s.id.prompt = 1234567890123;
+  s.id.sample = 3;
   s.samples = 2;
   s.prompt_length = 2;
   s.max_new_tokens = 77;
@@ -39,8 +39,8 @@ TEST_CASE("sequences survive the way to another rank, but for their blocks") {
   const auto read = read_sequences(bytes);
   REQUIRE(read.size() == 3);
   const Sequence expected = example(9);
-  CHECK(read[0].ordinal == expected.ordinal);
-  CHECK(read[0].sample == 3);
+  CHECK(read[0].id.prompt == expected.id.prompt);
+  CHECK(read[0].id.sample == 3);
   CHECK(read[0].samples == 2);
   CHECK(read[0].prompt_length == 2);
   CHECK(read[0].max_new_tokens == 77);

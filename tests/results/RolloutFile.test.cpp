@@ -36,8 +36,8 @@ int ranks() {
 // Some prompt and response lengths are 0, some samples have kept masses or layout spans.
 RolloutRecord make_record(std::int64_t group, std::int32_t sample) {
   RolloutRecord record;
-  record.group = group;
-  record.sample = sample;
+  record.id.prompt = group;
+  record.id.sample = sample;
   record.prompt_length = static_cast<std::int32_t>(group % 3);
   const auto response = (7 * group + 3 * sample) % 40;
   for (std::int64_t i = 0; i < record.prompt_length + response; ++i) {

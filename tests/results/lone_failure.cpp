@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   return run_guarded([&] {
     const MpiSession mpi(argc, argv);
     RolloutRecord record;
-    record.group = mpi.rank();
+    record.id.prompt = mpi.rank();
     record.prompt_length = 1;
     record.tokens = {1, 2, 3};
     record.log_probs = {-1.0f, -2.0f};

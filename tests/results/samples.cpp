@@ -77,7 +77,7 @@ void write_samples(const std::filesystem::path& directory) {
   const int rank = detail::comm_rank(MPI_COMM_WORLD), ranks = detail::comm_size(MPI_COMM_WORLD);
   for (int group = rank; group < 50; group += ranks) {
     RolloutRecord record;
-    record.group = group;
+    record.id.prompt = group;
     record.prompt_length = 2;
     record.tokens.resize(static_cast<std::size_t>(2 + 10 * group));
     std::iota(record.tokens.begin(), record.tokens.end(), group);

@@ -66,8 +66,8 @@ struct Fixture : TestRanks {
     std::vector<Sample> mine;
     for (int i = ranks.rank(); i < 8; i += ranks.size()) {
       Completion c;
-      c.ordinal = first_ordinal + i / 4;
-      c.sample = i % 4;
+      c.id.prompt = first_ordinal + i / 4;
+      c.id.sample = i % 4;
       const auto ids = files.tokenizer().encode(texts[i], AddSpecial::kNo);
       c.response.assign(ids.begin(), ids.end());
       c.prompt = {1};
@@ -103,7 +103,7 @@ TEST_CASE("the score is the weighted sum of the rewards, on all ranks") {
   CHECK(samples[6].rewards[2] == 1.0f);
   CHECK_THAT(samples[6].score, WithinAbs(1.0 + 2 * -0.25 + 0.5, 1e-6));
   CHECK(samples[6].unshaped_score == 1.5f);
-  CHECK(samples[6].ordinal == 1);
+  CHECK(samples[6].id.prompt == 1);
   CHECK(value_of(metrics, "reward/right/mean") == 4.0 / 8);
   CHECK(value_of(metrics, "reward/length/min") == -0.5);
   CHECK(value_of(metrics, "reward/form/max") == 1.0);
@@ -144,7 +144,7 @@ TEST_CASE("a response without a score counts as zero or is dropped, and is known
     CHECK(value_of(metrics, "reward/judge/errors") == 1);
     CHECK(value_of(metrics, "reward/judge/mean") == 0.5);  // of those that have one
     REQUIRE(samples.size() == 8);
-    for (int i = 0; i < 8; ++i) CHECK(samples[i].ordinal * 4 + samples[i].sample == i);
+    for (int i = 0; i < 8; ++i) CHECK(samples[i].id.prompt * 4 + samples[i].id.sample == i);
   }
 }
 

@@ -50,7 +50,7 @@ struct Fixture : TestRanks {
     std::vector<Sample> list;
     for (const char* text : {"#3", "12+34=46#46", "#", "12+34=47#47", "1"}) {
       Sample& s = list.emplace_back();
-      s.sample = static_cast<int>(list.size()) - 1;
+      s.id.sample = static_cast<int>(list.size()) - 1;
       s.prompt = ids("12+34=");
       s.response = ids(text);
     }
@@ -133,7 +133,7 @@ TEST_CASE("a model judges beside rules, and its reward is recorded") {
   judge.begin(prompts);
   std::vector<Sample> mine;
   for (Sample& s : f.samples())
-    if (s.sample % f.ranks.size() == f.ranks.rank()) mine.push_back(std::move(s));
+    if (s.id.sample % f.ranks.size() == f.ranks.rank()) mine.push_back(std::move(s));
   SampleSet set = judge.finish(std::move(mine), {}).value();
   const auto judged = all_samples(set);
   REQUIRE(judged.size() == expected.size());

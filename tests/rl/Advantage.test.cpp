@@ -16,8 +16,8 @@ std::vector<Sample> group(std::int64_t ordinal, std::vector<float> scores, int t
   std::vector<Sample> samples;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     Sample s;
-    s.ordinal = ordinal;
-    s.sample = static_cast<int>(i);
+    s.id.prompt = ordinal;
+    s.id.sample = static_cast<int>(i);
     s.response.assign(tokens, 2);
     s.score = scores[i];
     samples.push_back(s);

@@ -13,8 +13,8 @@ SampleSet six_samples() {
   std::vector<Sample> samples;
   for (int i = 0; i < 6; ++i) {
     Sample s;
-    s.ordinal = i / 3;
-    s.sample = i % 3;
+    s.id.prompt = i / 3;
+    s.id.sample = i % 3;
     s.response = {i, i};
     s.dropped = i == 1 || i >= 3;
     samples.push_back(s);
@@ -29,8 +29,8 @@ TEST_CASE("responses without a score are kept apart from those that are trained"
   counts.filled = 2;
   const Batch batch(six_samples(), counts);
   REQUIRE(batch.samples.size() == 2);
-  CHECK(batch.samples.here()[0].sample == 0);
-  CHECK(batch.samples.here()[1].sample == 2);
+  CHECK(batch.samples.here()[0].id.sample == 0);
+  CHECK(batch.samples.here()[1].id.sample == 2);
   CHECK(batch.unscored.size() == 4);
   CHECK(batch.size() == 6);
   CHECK(batch.groups.filled == 2);
@@ -43,7 +43,7 @@ TEST_CASE("the figures are of all responses in their order, with what was set in
   const auto all = batch.summaries();
   REQUIRE(all.size() == 6);
   for (int i = 0; i < 6; ++i) {
-    CHECK(all[i].ordinal * 3 + all[i].sample == i);
+    CHECK(all[i].id.prompt * 3 + all[i].id.sample == i);
     CHECK(all[i].response_tokens == 2);
   }
   CHECK(all[2].reward == 0.5f);

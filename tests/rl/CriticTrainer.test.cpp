@@ -145,7 +145,7 @@ TEST_CASE("a critic learns the returns") {
   auto samples = critic.rollout();
   for (Sample& s : samples)  // that can be told from the tokens before
     for (std::size_t t = 0; t < s.returns.size(); ++t)
-      s.returns[t] = static_cast<float>(s.ordinal) - 0.1f * static_cast<float>(t);
+      s.returns[t] = static_cast<float>(s.id.prompt) - 0.1f * static_cast<float>(t);
   const double before = critic.update(samples).loss;
   const CriticReport report = critic.update(samples, 2, 20);
   CHECK(report.steps == 40);
@@ -160,9 +160,9 @@ TEST_CASE("tokens without a loss change nothing, and without any there is no ste
   CriticModel with(g.world, g.self, 128), without(g.world, g.self, 128);
   auto samples = with.rollout();
   for (Sample& s : samples)
-    if (s.sample == 1) s.mask.assign(s.response.size(), 0);
+    if (s.id.sample == 1) s.mask.assign(s.response.size(), 0);
   auto left = samples;
-  std::erase_if(left, [](const Sample& s) { return s.sample == 1; });
+  std::erase_if(left, [](const Sample& s) { return s.id.sample == 1; });
   with.update(samples);
   without.update(left);
   CHECK(distance(with.gradient(), without.gradient()) < 1e-5);

@@ -13,8 +13,8 @@ std::vector<SampleSummary> groups(const std::vector<std::pair<float, float>>& sc
   for (std::size_t g = 0; g < scores.size(); ++g)
     for (const int k : {0, 1}) {
       SampleSummary s;
-      s.ordinal = static_cast<std::int64_t>(g);
-      s.sample = k;
+      s.id.prompt = static_cast<std::int64_t>(g);
+      s.id.sample = k;
       s.score = s.unshaped_score = k == 0 ? scores[g].first : scores[g].second;
       samples.push_back(s);
     }
@@ -27,8 +27,8 @@ std::vector<std::int64_t> ordinals(const std::vector<SampleSummary>& samples,
   REQUIRE(selection.taken.size() == samples.size());
   std::vector<std::int64_t> list;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (samples[i].sample == 0 && selection.taken[i]) list.push_back(samples[i].ordinal);
-    CHECK(selection.taken[i] == selection.taken[i - samples[i].sample]);
+    if (samples[i].id.sample == 0 && selection.taken[i]) list.push_back(samples[i].id.prompt);
+    CHECK(selection.taken[i] == selection.taken[i - samples[i].id.sample]);
   }
   return list;
 }
@@ -63,7 +63,7 @@ TEST_CASE("a group of one passes, nothing gives nothing") {
 
 TEST_CASE("groups whose scores differ by shaping alone do not teach") {
   auto all = groups({{1, 1}, {0, 1}, {0, 0}});
-  for (SampleSummary& s : all) s.score -= s.sample == 0 ? 0.25f : 0.0f;  // of the length, say
+  for (SampleSummary& s : all) s.score -= s.id.sample == 0 ? 0.25f : 0.0f;  // of the length, say
   CHECK(count_teaching_groups(all) == 1);
   CHECK(ordinals(all, select_groups(all, 1)) == std::vector<std::int64_t>{1});
   for (SampleSummary& s : all) s.score = 0.0f;  // shaping can also hide a difference

@@ -35,8 +35,8 @@ inline std::vector<Sample> golden_samples(const Json& name, bool mask_truncated)
   std::vector<Sample> samples;
   for (std::size_t i = 0; i < batch["groups"].size(); ++i) {
     Sample s;
-    s.ordinal = batch["groups"][i].get<int>();
-    s.sample = static_cast<int>(i);
+    s.id.prompt = batch["groups"][i].get<int>();
+    s.id.sample = static_cast<int>(i);
     s.prompt = {1};
     s.response.assign(batch["old"][i].size(), 2);
     s.log_probs = floats(batch["old"][i]);

@@ -64,8 +64,8 @@ class LearningModel {
     std::vector<Sample> samples;
     for (int i = 0; i < 12; ++i) {
       Sample s;
-      s.ordinal = i / 3;
-      s.sample = i % 3;
+      s.id.prompt = i / 3;
+      s.id.sample = i % 3;
       s.prompt = i % 3 == 0 ? ids(2 + i) : samples.back().prompt;
       s.response = ids(1 + (i * 7) % 20);
       samples.push_back(std::move(s));

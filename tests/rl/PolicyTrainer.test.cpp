@@ -35,7 +35,8 @@ class Policy : public LearningModel {
     std::vector<Sample> samples = random_samples();
     for (Sample& s : samples)
       for (std::size_t t = 0; t < s.response.size(); ++t)
-        s.advantages.push_back(static_cast<float>(s.sample - 1) + 0.1f * static_cast<float>(t % 4));
+        s.advantages.push_back(static_cast<float>(s.id.sample - 1) +
+                               0.1f * static_cast<float>(t % 4));
     std::vector<std::span<const std::int32_t>> prompts, responses;
     for (const Sample& s : samples) {
       prompts.emplace_back(s.prompt);
@@ -196,9 +197,9 @@ TEST_CASE("tokens without a loss change nothing, wherever they stand") {
   Policy with(world, self, 128), without(world, self, 128);
   auto samples = with.rollout();
   for (Sample& s : samples)
-    if (s.sample == 1) s.mask.assign(s.response.size(), 0);
+    if (s.id.sample == 1) s.mask.assign(s.response.size(), 0);
   auto left = samples;
-  std::erase_if(left, [](const Sample& s) { return s.sample == 1; });
+  std::erase_if(left, [](const Sample& s) { return s.id.sample == 1; });
   with.update(samples);
   without.update(left);
   CHECK(distance(with.gradient(), without.gradient()) < 1e-5);
@@ -209,7 +210,7 @@ TEST_CASE("a mini-batch without any loss makes no step") {
   Policy policy(world, self, 128);
   auto samples = policy.rollout();
   for (Sample& s : samples)
-    if (s.ordinal < 2) s.mask.assign(s.response.size(), 0);
+    if (s.id.prompt < 2) s.mask.assign(s.response.size(), 0);
   const UpdateReport half = policy.update(samples, 2);
   CHECK(half.steps == 1);
   CHECK(half.empty == 1);

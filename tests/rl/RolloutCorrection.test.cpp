@@ -86,7 +86,7 @@ TEST_CASE("without truncated sampling all weights are one, and nothing is reject
 TEST_CASE("samples that carry no loss, or have no response, are passed over") {
   auto samples = golden_samples("odd", false);
   for (Sample& s : samples) s.mask.assign(s.response.size(), 0);
-  samples.emplace_back().ordinal = 1000;
+  samples.emplace_back().id.prompt = 1000;
   SampleSet set(samples);
   RolloutCorrectionOptions options;
   options.weights = ImportanceLevel::kSequence;

@@ -19,8 +19,8 @@ constexpr int kSamples = 12;
 // The i-th sample has i response tokens, and all that can be set.
 Sample make_sample(int i) {
   Sample s;
-  s.ordinal = i / 3;
-  s.sample = i % 3;
+  s.id.prompt = i / 3;
+  s.id.sample = i % 3;
   s.prompt = {i, i + 1};
   s.response.assign(i, 3);
   s.log_probs.assign(i, -0.5f * i);
@@ -44,8 +44,8 @@ Sample make_sample(int i) {
 
 void check_whole(const Sample& s, int i) {
   const Sample e = make_sample(i);
-  CHECK(s.ordinal == e.ordinal);
-  CHECK(s.sample == e.sample);
+  CHECK(s.id.prompt == e.id.prompt);
+  CHECK(s.id.sample == e.id.sample);
   CHECK(s.prompt == e.prompt);
   CHECK(s.response == e.response);
   CHECK(s.log_probs == e.log_probs);
@@ -97,8 +97,8 @@ TEST_CASE("every rank knows the summary of each sample, in order, and has its ow
   for (int i = 0; i < kSamples; ++i) {
     const SampleSummary& s = set.all()[i];
     const Sample e = make_sample(i);
-    CHECK(s.ordinal == e.ordinal);
-    CHECK(s.sample == e.sample);
+    CHECK(s.id.prompt == e.id.prompt);
+    CHECK(s.id.sample == e.id.sample);
     CHECK(s.holder == (i * 7) % world.size());
     CHECK(s.prompt_tokens == 2);
     CHECK(s.response_tokens == i);
@@ -183,8 +183,9 @@ TEST_CASE("summaries follow what is changed in samples, also by the ranks of a r
   const Group world = Group::world(MPI_COMM_WORLD);
   SampleSet set = make_set(world);
   set.move_to({world.size(), 1}, std::vector<int>(kSamples, 0));
-  for (Sample& s : set.here()) s.reward = 3.0f + static_cast<float>(s.ordinal);
+  for (Sample& s : set.here()) s.reward = 3.0f + static_cast<float>(s.id.prompt);
   set.summarize();
   REQUIRE(set.size() == kSamples);
-  for (const SampleSummary& s : set.all()) CHECK(s.reward == 3.0f + static_cast<float>(s.ordinal));
+  for (const SampleSummary& s : set.all())
+    CHECK(s.reward == 3.0f + static_cast<float>(s.id.prompt));
 }

@@ -13,6 +13,7 @@
 #include "base/Random.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "instance/InferenceModel.hpp"
 #include "support/Halves.hpp"
 #include "support/ScriptedPlanner.hpp"
 #include "support/TestRanks.hpp"
@@ -60,7 +61,7 @@ struct GoldenGenerator {
     std::vector<Request> list;
     for (int i = 0; i < 10; ++i) {
       Request r;
-      r.ordinal = i;
+      r.first.prompt = i;
       r.samples = 1 + i % 3;
       r.max_new_tokens = 20 + 4 * (i % 9);
       const int length = static_cast<int>(random.between(1, 140));
@@ -107,13 +108,13 @@ struct Fixture : TestRanks, GoldenGenerator {
 };
 
 // Tokens and log-probs of all responses, as one number per response: equal bits, equal numbers.
-std::map<std::pair<std::int64_t, int>, std::uint64_t> digest(const Group& world,
-                                                             const std::vector<Completion>& mine) {
+std::map<ResponseId, std::uint64_t> digest(const Group& world,
+                                           const std::vector<Completion>& mine) {
   std::vector<std::int64_t> words;
   for (const Completion& c : mine) {
     std::string bytes(reinterpret_cast<const char*>(c.response.data()), c.response.size() * 4);
     bytes.append(reinterpret_cast<const char*>(c.log_probs.data()), c.log_probs.size() * 4);
-    words.insert(words.end(), {c.ordinal, c.sample, static_cast<std::int64_t>(fnv1a(bytes))});
+    words.insert(words.end(), {c.id.prompt, c.id.sample, static_cast<std::int64_t>(fnv1a(bytes))});
   }
   std::vector<std::int64_t> counts(world.size());
   all_gather(world, counts, std::vector<std::int64_t>{static_cast<std::int64_t>(words.size())});
@@ -121,7 +122,7 @@ std::map<std::pair<std::int64_t, int>, std::uint64_t> digest(const Group& world,
   for (const auto count : counts) total += count;
   std::vector<std::int64_t> all(static_cast<std::size_t>(total));
   all_gather_v(world, all, words, counts);
-  std::map<std::pair<std::int64_t, int>, std::uint64_t> result;
+  std::map<ResponseId, std::uint64_t> result;
   for (std::size_t i = 0; i < all.size(); i += 3)
     result[{all[i], static_cast<int>(all[i + 1])}] = static_cast<std::uint64_t>(all[i + 2]);
   return result;
@@ -283,9 +284,9 @@ TEST_CASE("what each replica begins with") {
   const DivisorChain chain({1, 2, 4});
   std::vector<Request> requests(3);
   for (Request& r : requests) {
-    r.ordinal = &r - requests.data();
+    r.first.prompt = &r - requests.data();
     r.samples = 5;
-    r.first_sample = 10;
+    r.first.sample = 10;
     r.prompt.assign(4, 0);
     r.max_new_tokens = 1000;
     r.lengths = {1, 2, 3, 4, 5};
@@ -297,10 +298,10 @@ TEST_CASE("what each replica begins with") {
     std::size_t count = 0;
     for (const Request& part : first_requests(requests, layout, replica)) {
       REQUIRE(part.lengths.size() == static_cast<std::size_t>(part.samples));
-      const auto request = static_cast<std::size_t>(part.ordinal);
+      const auto request = static_cast<std::size_t>(part.first.prompt);
       for (int i = 0; i < part.samples; ++i) {
-        CHECK(part.lengths[i] == part.first_sample + i - 9);
-        seen[request].push_back(part.first_sample + i);
+        CHECK(part.lengths[i] == part.first.sample + i - 9);
+        seen[request].push_back(part.first.sample + i);
         ++count;
       }
     }
@@ -335,8 +336,8 @@ TEST_CASE("what the planner learns from") {
 
 TEST_CASE("a sample has all that was generated, and nothing of a reward") {
   Completion c;
-  c.ordinal = 7;
-  c.sample = 2;
+  c.id.prompt = 7;
+  c.id.sample = 2;
   c.prompt = {1, 4, 5};
   c.response = {6, 2};
   c.log_probs = {-0.5f, -0.25f};
@@ -344,8 +345,8 @@ TEST_CASE("a sample has all that was generated, and nothing of a reward") {
   c.finish = FinishReason::kLength;
   c.spans = {{0, 1, 3}, {1, 2, 1}};
   const Sample s = as_sample(Completion(c));
-  CHECK(s.ordinal == 7);
-  CHECK(s.sample == 2);
+  CHECK(s.id.prompt == 7);
+  CHECK(s.id.sample == 2);
   CHECK(s.prompt == c.prompt);
   CHECK(s.response == c.response);
   CHECK(s.log_probs == c.log_probs);

@@ -39,8 +39,8 @@ struct Fixture {
     std::vector<RolloutRecord> records;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       RolloutRecord r;
-      r.group = static_cast<std::int64_t>(i / 4);
-      r.sample = static_cast<std::int32_t>(i % 4);
+      r.id.prompt = static_cast<std::int64_t>(i / 4);
+      r.id.sample = static_cast<std::int32_t>(i % 4);
       r.prompt_length = 20;
       r.tokens.assign(20 + lengths[i], 1);
       r.log_probs.assign(lengths[i], 0.0f);

@@ -16,17 +16,11 @@ namespace taper::detail {
 
 namespace {
 
-struct Key {
-  std::int64_t group, sample;
-  friend auto operator<=>(const Key&, const Key&) = default;
-};
-
 // A record on its way, with its row in the global order.
 void pack(std::string& bytes, std::int64_t row, const RolloutRecord& record) {
   ByteWriter out(bytes);
   out.value(row);
-  out.value(record.group);
-  out.value(record.sample);
+  out.value(record.id);
   out.value(record.prompt_length);
   out.value(record.advantage);
   out.value(record.finish);
@@ -42,8 +36,7 @@ void unpack(std::string_view bytes, RolloutShare& share) {
   for (ByteReader in(bytes); !in.done();) {
     const auto row = in.value<std::int64_t>();
     auto& record = share.records.at(static_cast<std::size_t>(row - share.first_row));
-    in.value(record.group);
-    in.value(record.sample);
+    in.value(record.id);
     in.value(record.prompt_length);
     in.value(record.advantage);
     in.value(record.finish);
@@ -56,13 +49,13 @@ void unpack(std::string_view bytes, RolloutShare& share) {
   }
 }
 
-// All keys, those of rank 0 first; begin is where those of this rank start.
-std::vector<Key> gather_keys(MPI_Comm comm, std::span<const RolloutRecord> mine,
-                             std::size_t& begin) {
+// All ids, those of rank 0 first; begin is where those of this rank start.
+std::vector<ResponseId> gather_ids(MPI_Comm comm, std::span<const RolloutRecord> mine,
+                                   std::size_t& begin) {
   const auto ranks = static_cast<std::size_t>(comm_size(comm));
   const auto rank = static_cast<std::size_t>(comm_rank(comm));
   std::vector<std::int64_t> own;
-  for (const auto& record : mine) own.insert(own.end(), {record.group, record.sample});
+  for (const auto& record : mine) own.insert(own.end(), {record.id.prompt, record.id.sample});
   int count = static_cast<int>(own.size());
   std::vector<int> counts(ranks), starts(ranks);
   TAPER_IO_MPI_CALL(MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm));
@@ -71,9 +64,10 @@ std::vector<Key> gather_keys(MPI_Comm comm, std::span<const RolloutRecord> mine,
   TAPER_IO_MPI_CALL(MPI_Allgatherv(own.data(), count, MPI_INT64_T, all.data(), counts.data(),
                                    starts.data(), MPI_INT64_T, comm));
   begin = static_cast<std::size_t>(starts[rank]) / 2;
-  std::vector<Key> keys;
-  for (std::size_t i = 0; i + 1 < all.size(); i += 2) keys.push_back({all[i], all[i + 1]});
-  return keys;
+  std::vector<ResponseId> ids;
+  for (std::size_t i = 0; i + 1 < all.size(); i += 2)
+    ids.push_back({all[i], static_cast<int>(all[i + 1])});
+  return ids;
 }
 
 // Sends out[r] to rank r and returns what the others sent, in rank order.
@@ -103,19 +97,19 @@ std::string exchange(MPI_Comm comm, const std::vector<std::string>& out) {
   return received;
 }
 
-// Global row of each key.
-std::vector<std::int64_t> rank_keys(const std::vector<Key>& keys) {
-  std::vector<std::size_t> order(keys.size());
+// Global row of each id.
+std::vector<std::int64_t> rows_of(const std::vector<ResponseId>& ids) {
+  std::vector<std::size_t> order(ids.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
-  std::vector<std::int64_t> row(keys.size());
+            [&](std::size_t a, std::size_t b) { return ids[a] < ids[b]; });
+  std::vector<std::int64_t> row(ids.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     row[order[i]] = static_cast<std::int64_t>(i);
-    const Key& key = keys[order[i]];
-    TAPER_INSIST(i == 0 || keys[order[i - 1]] != key, "rollouts: sample "
-                                                          << key.sample << " of group " << key.group
-                                                          << " was brought twice");
+    const ResponseId& id = ids[order[i]];
+    TAPER_INSIST(i == 0 || ids[order[i - 1]] != id, "rollouts: sample " << id.sample << " of group "
+                                                                        << id.prompt
+                                                                        << " was brought twice");
   }
   return row;
 }
@@ -145,9 +139,9 @@ RolloutShare to_global_order(MPI_Comm comm, std::span<const RolloutRecord> mine,
   const std::int64_t ranks = comm_size(comm);
   const std::int64_t writers = choose_writers(comm, mine, bytes_per_writer);
   std::size_t begin = 0;
-  const auto keys = gather_keys(comm, mine, begin);
-  const auto rows = rank_keys(keys);  // throws alike on all ranks
-  const auto total = static_cast<std::int64_t>(keys.size());
+  const auto ids = gather_ids(comm, mine, begin);
+  const auto rows = rows_of(ids);  // throws alike on all ranks
+  const auto total = static_cast<std::int64_t>(ids.size());
   const auto first_of = [&](std::int64_t writer) { return writer * total / writers; };
   const auto rank_of = [&](std::int64_t writer) { return writer * ranks / writers; };
 

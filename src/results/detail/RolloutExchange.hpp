@@ -21,7 +21,7 @@ struct RolloutShare {
   std::vector<RolloutRecord> records;
 };
 
-// Collective over comm. Sorts the records of all ranks by (group, sample) and deals them out in
+// Collective over comm. Sorts the records of all ranks by their ids and deals them out in
 // equal, contiguous shares to as many writers as bytes_per_writer asks for, spread evenly over the
 // ranks. What every rank gets to know of all others is one key of 16 bytes per sample.
 RolloutShare to_global_order(MPI_Comm comm, std::span<const RolloutRecord> mine,
