@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "instance/ModelFiles.hpp"
+#include "kernels/product.hpp"
 #include "planner/LatencyProfile.hpp"
+#include "session/Ranks.hpp"
 
 namespace taper {
 
