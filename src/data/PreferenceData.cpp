@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/PreferenceData.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "data/detail/AnsweredPrompt.hpp"
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"

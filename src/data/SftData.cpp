@@ -2,6 +2,7 @@
 #include "data/SftData.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "data/detail/AnsweredPrompt.hpp"
 

@@ -2,6 +2,7 @@
 #include "data/SftExamples.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/Error.hpp"

@@ -2,6 +2,7 @@
 #include "data/Shuffle.hpp"
 
 #include <numeric>
+#include <utility>
 
 #include "base/Random.hpp"
 

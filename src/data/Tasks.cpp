@@ -2,7 +2,9 @@
 #include "data/Tasks.hpp"
 
 #include <functional>
+#include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"

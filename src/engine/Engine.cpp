@@ -2,7 +2,10 @@
 #include "engine/Engine.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"

@@ -2,6 +2,8 @@
 #include "engine/Scheduler.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/Error.hpp"
 

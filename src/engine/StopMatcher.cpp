@@ -2,6 +2,8 @@
 #include "engine/StopMatcher.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "base/Error.hpp"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "device/Arena.hpp"
 #include "kernels/Views.hpp"

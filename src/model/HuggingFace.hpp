@@ -3,8 +3,8 @@
 // Weights from and to Hugging Face directories. A rank reads only the slices of its own pieces.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "kernels/attention.hpp"
 #include "model/Activations.hpp"
 #include "model/ModelParallel.hpp"

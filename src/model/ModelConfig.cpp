@@ -7,6 +7,7 @@
 #include <limits>
 #include <sstream>
 #include <type_traits>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"

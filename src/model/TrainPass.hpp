@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "model/Gradients.hpp"
 #include "model/PackedBatch.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/Transformer.hpp"
 
+#include <vector>
+
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "kernels/copy.hpp"

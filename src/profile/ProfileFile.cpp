@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/ProfileFile.hpp"
 
+#include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"

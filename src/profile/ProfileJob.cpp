@@ -2,7 +2,11 @@
 #include "profile/ProfileJob.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/ProfileRecord.hpp"
 
+#include <exception>
+#include <string>
+
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"

@@ -2,6 +2,7 @@
 #include "profile/ProfileTable.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <sstream>
 
 #include "base/Text.hpp"

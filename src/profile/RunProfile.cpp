@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/RunProfile.hpp"
 
+#include <string>
+
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"

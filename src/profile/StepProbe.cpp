@@ -2,6 +2,8 @@
 #include "profile/StepProbe.hpp"
 
 #include <algorithm>
+#include <list>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Timer.hpp"

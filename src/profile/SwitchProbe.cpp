@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <list>
+#include <utility>
 
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reshape/Meeting.hpp"
 
-#include <algorithm>
+#include <string>
 
 #include "base/Bytes.hpp"
 #include "base/Error.hpp"

@@ -2,6 +2,9 @@
 #include "reshape/Reshaper.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <list>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reshape/SequenceText.hpp"
 
+#include <utility>
+
 #include "base/Bytes.hpp"
 
 namespace taper {

@@ -3,7 +3,6 @@
 // Dynamic sampling (DAPO, Yu et al. 2025): only groups that can teach something are trained.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 

@@ -2,6 +2,7 @@
 #include "rl/Experience.hpp"
 
 #include <numeric>
+#include <vector>
 
 namespace taper {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
 #include "rl/Advantage.hpp"
 #include "rl/KlPenalty.hpp"
 #include "rl/RolloutCorrection.hpp"

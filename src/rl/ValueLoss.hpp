@@ -3,8 +3,6 @@
 // What a critic learns, as verl and OpenRLHF compute it; doc/algorithms.md has the formulas.
 #pragma once
 
-#include <vector>
-
 #include "rl/SampleSet.hpp"
 
 namespace taper {

@@ -2,6 +2,7 @@
 #include "session/Ranks.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>

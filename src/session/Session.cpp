@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <utility>
 
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"

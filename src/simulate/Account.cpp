@@ -2,6 +2,7 @@
 #include "simulate/Account.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "simulate/FixedRules.hpp"
 

@@ -5,6 +5,7 @@
 // KV cache or nothing. Its lengths and step times are those that our own planner has.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 

@@ -2,6 +2,7 @@
 #include "simulate/Oracle.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/Error.hpp"
 
