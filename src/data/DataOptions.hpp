@@ -17,13 +17,13 @@ struct DataNames {
 };
 
 struct DataOptions {
-  std::string task = "mix";          // in-tree task, used where there is no prompt file
+  std::string task = "mix";          // in-tree task, used if there is no prompt file
   std::vector<std::string> prompts;  // JSONL
   std::vector<double> weights;       // shares of the files in training; none: each prompt alike
   std::string
-      evaluation_prompts;  // JSONL, held out; needed for evaluations where there is a prompt file
+      evaluation_prompts;  // JSONL, held out; needed for evaluations if there is a prompt file
   std::string chat_template = "auto";  // or a file, ChatTemplate.hpp
-  // What errors advise where all prompts of a file are too long.
+  // What errors advise if all prompts of a file are too long.
   std::string too_long_advice = "raise Rollout/Max Prompt Tokens";
   DataNames names;
 

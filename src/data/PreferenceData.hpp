@@ -20,7 +20,7 @@ struct PreferenceItem {
 // message of the assistant); or "chosen" and "rejected" alone, whole chats as lists of messages
 // that end with the assistant's; or "prompt_tokens", "chosen_tokens" and "rejected_tokens" (ids).
 // "margin", a number, is optional; other keys are ignored. Throws Error naming file and line, also
-// where a response is empty or both are the same.
+// if a response is empty or both are the same.
 std::vector<PreferenceItem> read_preference_data(const std::filesystem::path& file);
 
 }  // namespace taper

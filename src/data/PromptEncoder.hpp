@@ -14,7 +14,7 @@
 
 namespace taper {
 
-// Throws Error naming `where` for an id that the model does not have.
+// Throws Error naming the place `where` for an id that the model does not have.
 void require_known_ids(std::span<const int> ids, const ModelFiles& files, const std::string& where);
 
 // Prompts of any form as token ids of one model.
@@ -25,7 +25,7 @@ class PromptEncoder {
       : files_(&files), chat_template_(std::move(chat_template)) {}
 
   // `where` names the prompt in errors. Throws Error for ids that the model does not have, and
-  // where nothing is left.
+  // for a prompt without tokens.
   std::vector<std::int32_t> encode(const PromptItem& item, const std::string& where);
 
  private:

@@ -17,7 +17,7 @@ class PromptMixture {
   // sizes: items of each list, none empty. weights: none, or one above 0 for each list.
   PromptMixture(std::vector<int> sizes, const std::vector<double>& weights, std::uint64_t seed);
 
-  // What is wrong with weights for so many lists; empty where nothing is. `option` names them.
+  // What is wrong with weights for so many lists; empty if nothing is. `option` names them.
   static std::vector<std::string> problems(const std::string& option, std::size_t lists,
                                            const std::vector<double>& weights);
 

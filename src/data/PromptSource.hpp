@@ -25,11 +25,11 @@ struct PromptReading {
   std::string option = "Data/Prompts";  // names the file in errors: a key, or an option
   std::string chat_template = "auto";
   int max_tokens = 0;           // longer prompts are left out, and counted in the log
-  std::string too_long_advice;  // where all are
+  std::string too_long_advice;  // what the error says to do if all are longer
 };
 
 // The prompts of a file, in its order. Throws Error naming file and line of one that cannot be
-// used, and naming the file where none is left.
+// used, or naming the file if none is left.
 std::vector<Prompt> read_prompts(const std::string& file, const PromptReading& how,
                                  const ModelFiles& files);
 
@@ -52,13 +52,13 @@ class PromptSource {
   // The prompts of a batch of `count`, which goes on where the batch before ended.
   std::vector<Prompt> training(std::int64_t batch, int count) const;
   // Held-out prompts, the same in every iteration: of the in-tree task, or the first ones of the
-  // evaluation file. Throws Error where there is a prompt file but no evaluation file.
+  // evaluation file. Throws Error if there is a prompt file but no evaluation file.
   std::vector<Prompt> evaluation(int count) const;
 
   // Of all prompts that were read from files.
   void add_to(Fingerprint& fingerprint) const;
 
-  // Those of the training files, 0 where there are none.
+  // Those of the training files, 0 if there are none.
   std::int64_t training_file_prompts() const { return std::ssize(training_); }
 
  private:

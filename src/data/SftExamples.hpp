@@ -36,7 +36,7 @@ class SftEncoder {
 
   TokenExample encode_pair(const std::string& prompt, const std::string& response) const;
   // `where` names the example in errors. Throws Error for ids that the model does not have, and
-  // where nothing is left to learn.
+  // if nothing is left to learn.
   TokenExample encode(const SftItem& item, const std::string& where);
 
  private:
@@ -51,7 +51,7 @@ class SftEncoder {
 
 // The examples of files, in their order, none longer than `limit` tokens; what was left out or cut
 // is logged by file. `option` names the files in errors (a key of the run file). Throws Error
-// naming file and line of an example that cannot be learned, and naming the file where nothing is
+// naming file and line of an example that cannot be learned, and naming the file if nothing is
 // left of it.
 std::vector<TokenExample> read_examples(const std::string& option,
                                         const std::vector<std::string>& files,

@@ -168,7 +168,7 @@ StepReport Engine::step(ControlWord word) {
 }
 
 // Draws the next token of every sequence whose last token has been computed, in chunks of logit
-// rows, and `word` becomes that of the leader; false where there is none to draw.
+// rows, and `word` becomes that of the leader; false if there is none to draw.
 bool Engine::sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWord& word) {
   struct Ready {
     Sequence* sequence;

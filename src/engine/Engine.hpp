@@ -68,7 +68,7 @@ class Engine {
 
   // Starts a generation; the engine must be idle.
   void begin(const SamplingOptions& sampling, const StopOptions& stops);
-  // Queues a prompt with its samples. Throws Error where it can never fit.
+  // Queues a prompt with its samples. Throws Error if it can never fit.
   void submit(const Request& request);
 
   // Goes on in another layout, or with other sequences, as replica `replica` of it: every rank of

@@ -16,7 +16,7 @@ EngineOptions engine_options(const EngineSizing& sizing, const EngineNeed& need,
   engine.max_positions = need.max_positions;
   engine.valid_ids = need.valid_ids;
   engine.logit_rows = std::min(sizing.max_running, 64);
-  // The same number of blocks on all ranks of the group, also where heads divide unevenly.
+  // The same number of blocks on all ranks of the group, even if heads divide unevenly.
   int kv_heads = 0;
   for (int i = 0; i < parallel.group().size(); ++i)
     kv_heads = std::max(kv_heads, parallel.shard(i).kv_heads().size());

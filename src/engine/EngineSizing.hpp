@@ -19,7 +19,7 @@ inline constexpr double kMostKvMemoryMb = 1e9;
 struct EngineSizing {
   int max_running = 64;          // sequences in flight per replica of the smallest degree
   int step_rows = 256;           // tokens per step, decode and prefill together
-  double kv_memory_mb = 1024.0;  // per rank at most; less is taken where less is needed
+  double kv_memory_mb = 1024.0;  // per rank at most; less is taken if less is needed
 };
 
 // What the sizing is for: sequences of at most `max_positions` tokens with ids below `valid_ids`.

@@ -11,8 +11,8 @@
 namespace taper {
 
 // The repetition penalty of transformers (RepetitionPenaltyLogitsProcessor): the logit of each id
-// that a sequence has, in its prompt or its response, is divided by the penalty where it is
-// positive and multiplied by it where it is negative; once, however often the id is there. Element
+// that a sequence has, in its prompt or its response, is divided by the penalty if it is
+// positive and multiplied by it if it is negative; once, however often the id is there. Element
 // by element, so the same for every tensor-parallel degree.
 class RepetitionPenalty {
  public:

@@ -29,7 +29,7 @@ struct SamplingOptions {
 struct StopOptions {
   std::vector<std::int32_t> ids;     // the stopping token belongs to the response
   std::vector<std::string> strings;  // matched on the bytes of the response, across token borders
-  std::vector<std::string> token_bytes;  // by id; needed where there are strings
+  std::vector<std::string> token_bytes;  // by id; needed if there are strings
 };
 
 // A prompt with all its samples.

@@ -60,7 +60,7 @@ std::vector<Choice> choices_at(const Exec& exec, const ModelParallel& parallel, 
   return choices;
 }
 
-// The lowest id with the largest logit of all shards, where it is in this one.
+// The lowest id with the largest logit of all shards, if it is in this one.
 std::vector<Choice> greedy_choices(const Exec& exec, const ModelParallel& parallel,
                                    const RowLogits& l, int valid_ids, std::span<const Draw> draws) {
   const int begin = parallel.shard().vocab().begin * kVocabBlock,

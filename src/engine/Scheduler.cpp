@@ -66,7 +66,7 @@ void Scheduler::admit() {
   }
 }
 
-// Blocks for the next `count` positions; false where the pool is out of them.
+// Blocks for the next `count` positions; false if the pool has too few.
 bool Scheduler::reserve(Sequence& s, int count) {
   const int need = blocks_for(s.computed + count) - static_cast<int>(s.blocks.size());
   if (need > blocks_.free()) return false;

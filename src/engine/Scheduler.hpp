@@ -42,7 +42,7 @@ class Scheduler {
   // The work of the next step, with blocks assigned. Empty only when idle.
   std::vector<Work> next_step();
   // Puts a sequence that parted from `parent` into the running set, sharing full blocks. Returns
-  // the block to copy the parent's last, partly filled block into, or -1. Where no block is free
+  // the block to copy the parent's last, partly filled block into, or -1. If no block is free,
   // the new sequence waits and is recomputed.
   std::int32_t fork(const Sequence& parent, Sequence child);
   // Takes a sequence out and frees its blocks.

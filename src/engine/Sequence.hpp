@@ -10,7 +10,7 @@ namespace taper {
 
 // One response in the making (or a prompt whose samples have not parted yet).
 struct Sequence {
-  ResponseId id;    // of the first, where there are several
+  ResponseId id;    // of the first, if there are several
   int samples = 1;  // > 1: a prompt that is still being read for several samples
   int prompt_length = 0;
   int max_new_tokens = 0;

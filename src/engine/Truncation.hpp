@@ -8,7 +8,7 @@
 
 namespace taper {
 
-// What top-k, top-p and min-p leave of a row: an id is kept where (mass, id) ranks at or before the
+// What top-k, top-p and min-p leave of a row: an id is kept if (mass, id) ranks at or before the
 // threshold, masses descending, ids ascending on ties. A function of integers only, so it is the
 // same for every tensor-parallel degree.
 struct KeptSet {

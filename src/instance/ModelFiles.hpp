@@ -17,14 +17,14 @@ namespace taper {
 // Which model is wanted of a directory.
 struct HeadChoice {
   OutputHead output = OutputHead::kTokens;
-  std::uint64_t seed = 0;  // of a scalar head where the directory has none
+  std::uint64_t seed = 0;  // of a scalar head if the directory has none
 };
 
 // What a Hugging Face directory says, before any weight is read.
 struct ModelFiles {
   // `option` names the directory in errors: a key of a run file, or an option of a command. A
   // scalar head is that of the directory, or one drawn on its language model; tokens are only had
-  // from a language model. Throws Error where there is no model, or one that is not supported.
+  // from a language model. Throws Error if there is no model, or one that is not supported.
   explicit ModelFiles(const std::filesystem::path& directory,
                       const std::string& option = "the model directory",
                       const HeadChoice& head = {});
@@ -37,14 +37,14 @@ struct ModelFiles {
   // The seed of a scalar head that the directory does not have.
   std::optional<std::uint64_t> score_seed;
 
-  // Opens and checks the weights; throws Error where they are not those of the table.
+  // Opens and checks the weights; throws Error if they are not those of the table.
   HuggingFaceReader open_weights() const { return {directory, table, score_seed}; }
 
-  // Throws Error where the directory has no tokenizer.json: such a model takes and gives token ids
+  // Throws Error if the directory has no tokenizer.json: such a model takes and gives token ids
   // only.
   const Tokenizer& tokenizer() const;
   bool has_tokenizer() const { return tokenizer_.has_value(); }
-  // Throws Error where there is none; `purpose` says what it is needed for.
+  // Throws Error if there is none; `purpose` says what it is needed for.
   void require_tokenizer(const std::string& purpose) const;
   // Throws Error if sequences of so many tokens exceed the model's context; `limits` names what
   // the user can lower.

@@ -23,7 +23,7 @@ class Publisher {
             const LocalLayout& training_layout, float* staging);
   static std::int64_t staging_floats(const LocalLayout& packed_layout);
 
-  // Throws Error where a piece arrived damaged. Collective over the world.
+  // Throws Error if a piece arrived damaged. Collective over the world.
   MoveStatistics publish();
 
  private:

@@ -11,7 +11,7 @@
 namespace taper {
 namespace {
 
-// The part of tokenizer.json in which two tokenizers differ; empty where they give the same ids.
+// The part of tokenizer.json in which two tokenizers differ; empty if they give the same ids.
 std::string difference(const std::filesystem::path& a, const std::filesystem::path& b) {
   const std::string text = read_text_file(a), other_text = read_text_file(b);
   if (text == other_text) return "";

@@ -9,7 +9,7 @@
 namespace taper {
 
 // For a model that is given the token ids of the policy's responses, as critic and reward model
-// are. Throws Error (kBadInput), the same on all ranks, where these ids mean something else to it:
+// are. Throws Error (kBadInput), the same on all ranks, if these ids mean something else to it:
 // its tokenizer.json, if it has one, gives other ids than the policy's, which has one, or it lacks
 // embeddings. Two files that differ only in what does not matter for ids (padding, truncation, post
 // processing, the order of keys) are one tokenizer. `option` names the model's directory in the

@@ -44,7 +44,7 @@ class TrainingModel {
   const ShardedAdamW& optimizer() const { return *optimizer_; }
   WeightType weight_type() const { return options_.type; }
   const Gradients& gradients() const { return *gradients_; }
-  // Brings the masters into the packed weights of every rank. Throws Error where a piece arrived
+  // Brings the masters into the packed weights of every rank. Throws Error if a piece arrived
   // damaged. Collective over the world.
   void publish() { publisher_->publish(); }
 

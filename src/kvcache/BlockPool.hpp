@@ -34,7 +34,7 @@ class BlockPool {
   static void add_memory(MemoryPlan& plan, PhaseId phase, int layers, std::int64_t layer_stride);
   static KvMemory take(Arena& arena, PhaseId phase, int layers, std::int64_t layer_stride);
 
-  // Throws Error where the blocks need more than a layer's region.
+  // Throws Error if the blocks need more than a layer's region.
   BlockPool(const BlockShape& shape, int blocks, const KvMemory& memory);
 
   int blocks() const { return blocks_; }

@@ -16,7 +16,7 @@ class Gradients {
   FloatVector all() const { return FloatVector(memory_, layout_->size()); }
   FloatMatrix matrix(int tensor) const;
   FloatVector vector(int tensor) const;
-  // Empty views where the model has no such tensor.
+  // Empty views if the model has no such tensor.
   FloatMatrix matrix(ParamRole role, int layer = -1) const {
     return matrix(layout_->table().index_of(role, layer));
   }
@@ -29,7 +29,7 @@ class Gradients {
   void clear(const Exec& exec) const;
 
   // Sums the parameters that several shards hold but of which each saw its own query heads only:
-  // norms over heads, and KV heads where the degree exceeds their number. All holders get the same
+  // norms over heads, and KV heads if the degree exceeds their number. All holders get the same
   // bits. Collective over `group`, the tensor-parallel group of the layout.
   void sum_shared(const Exec& exec, const Group& group) const;
 

@@ -111,7 +111,7 @@ OutputHead output_of(const Reader& r, const Json& json) {
   for (const auto& name : r.get<std::vector<std::string>>("architectures", {}))
     classifies = classifies || name.ends_with(kClassifier);
   if (!classifies) return OutputHead::kTokens;
-  // transformers says the number of labels by their names, and means two where there are none.
+  // transformers says the number of labels by their names, and means two if there are none.
   const int labels = r.has("id2label") && json["id2label"].is_object()
                          ? static_cast<int>(json["id2label"].size())
                          : r.get<int>("num_labels", 2);

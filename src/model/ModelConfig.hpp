@@ -40,7 +40,7 @@ struct ModelConfig {
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
   OutputHead output = OutputHead::kTokens;
-  bool tied = false;  // token head = embedding; says nothing where the output is a scalar
+  bool tied = false;  // token head = embedding; says nothing if the output is a scalar
   bool qkv_bias = false;
   bool qk_norm = false;
   std::vector<int> eos_ids;  // of config.json and generation_config.json together
@@ -53,8 +53,8 @@ struct ModelConfig {
   std::int64_t parameters() const;
 };
 
-// Reads DIR/config.json (and generation_config.json where there is one). The output is a scalar
-// where the architecture is one of sequence classification, with one label. Throws Error naming the
+// Reads DIR/config.json (and generation_config.json if there is one). The output is a scalar
+// if the architecture is one of sequence classification, with one label. Throws Error naming the
 // file and the key for what is missing, contradictory or not supported.
 ModelConfig read_model_config(const std::filesystem::path& directory);
 

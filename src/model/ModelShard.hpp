@@ -12,7 +12,7 @@ namespace taper {
 // What one rank of a tensor-parallel group computes: ranges of units of each kind.
 class ModelShard {
  public:
-  // Shard `index` of `degree`. Throws Error where the degree exceeds the units of the model.
+  // Shard `index` of `degree`. Throws Error if the degree exceeds the units of the model.
   ModelShard(const ParamTable& table, int degree, int index);
 
   int degree() const { return degree_; }

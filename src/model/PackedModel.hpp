@@ -70,7 +70,8 @@ class ModelView {
   PackedMatrix head() const { return head_; }
   PackedMatrix head_t() const { return head_t_; }
   ConstFloatVector final_norm() const { return final_norm_; }
-  // Weights of the scalar head, (h); empty where the output is tokens, and then head() is not.
+  // Weights of the scalar head, (h); empty if the output is tokens, in which case head() is
+  // not.
   ConstFloatVector score() const { return score_; }
 
  private:

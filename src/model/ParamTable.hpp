@@ -30,8 +30,8 @@ enum class ParamRole {
   kGateUp,     // (blocks x {gate, up} x 64, h)
   kDown,       // transposed: (blocks x 64, h)
   kFinalNorm,  // (h)
-  kHead,       // (vocab, h); absent where tied
-  kScore,      // (h), the scalar head; absent where the output is tokens
+  kHead,       // (vocab, h); absent if tied
+  kScore,      // (h), the scalar head; absent if the output is tokens
 };
 
 struct ParamTensor {
@@ -60,7 +60,7 @@ class ParamTable {
 
   const ModelConfig& config() const { return config_; }
   const std::vector<ParamTensor>& tensors() const { return tensors_; }
-  int index_of(ParamRole role, int layer = -1) const;  // -1 where the model has no such tensor
+  int index_of(ParamRole role, int layer = -1) const;  // -1 if the model has no such tensor
 
   int pieces() const { return first_piece_.back(); }
   int first_piece(int tensor) const { return first_piece_[tensor]; }

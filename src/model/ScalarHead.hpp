@@ -22,7 +22,7 @@ class ScalarHead {
   // Works in `memory`; chunk_rows rows are normed at a time.
   ScalarHead(const ParamTable& table, int chunk_rows, float* memory);
 
-  // value[i] of hidden row rows[i]. Throws Error where one is not finite.
+  // value[i] of hidden row rows[i]. Throws Error if one is not finite.
   void values(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
               std::span<const int> rows, std::span<float> value) const;
 

@@ -20,10 +20,10 @@
 
 namespace taper {
 
-// Replaces the file in one step. On one rank. Throws Error where the profile has problems.
+// Replaces the file in one step. On one rank. Throws Error if the profile has problems.
 void write_profile(const std::filesystem::path& path, const LatencyProfile& profile);
 
-// On any rank. Throws Error naming the file where it is missing, no profile, damaged (each dataset
+// On any rank. Throws Error naming the file if it is missing, no profile, damaged (each dataset
 // and the whole are checksummed) or of another version.
 LatencyProfile read_profile(const std::filesystem::path& path);
 

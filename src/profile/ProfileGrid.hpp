@@ -60,7 +60,7 @@ struct PointError {
 std::vector<PointError> interpolation_errors(const std::vector<StepSample>& samples);
 
 // New points against that error, half way (on a logarithmic scale) to the neighbours on the axis:
-// more contexts of the line, more lines, more chunk sizes. None where the neighbours are near or
+// more contexts of the line, more lines, more chunk sizes. None if the neighbours are near or
 // the limits forbid.
 std::vector<StepShape> refine(const std::vector<StepSample>& samples, const PointError& error,
                               const GridLimits& limits);

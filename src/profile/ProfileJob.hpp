@@ -36,7 +36,7 @@ class ProfileJob {
   const MemoryPlan& memory_plan() const { return probe_->memory_plan(); }
   const std::vector<int>& degrees() const { return degrees_; }
 
-  // Measures what is missing and writes the output. Where the budget ends it before what was
+  // Measures what is missing and writes the output. If the budget ends it before what was
   // planned is done, the side file stays, and the same job goes on from there. The profile is there
   // on rank 0 only. Collective over the world.
   LatencyProfile run();
@@ -44,7 +44,7 @@ class ProfileJob {
  private:
   void restore();
   void measure_switches();
-  // One visit; false where there is none left. `schedule` is there on rank 0.
+  // One visit; false if there is none left. `schedule` is there on rank 0.
   bool visit_next(ProfileSchedule* schedule);
   void keep_books(const ProfileSchedule& schedule);
   std::vector<PairClass> pairs(int degree) const;  // of the degree's groups

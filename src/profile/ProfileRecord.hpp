@@ -25,7 +25,7 @@ std::filesystem::path partial_path(const std::filesystem::path& output);
 
 // Replaces the side file of `output` in one step.
 void save_partial(const std::filesystem::path& output, const ProfileRecord& record);
-// Throws Error where the side file cannot be read.
+// Throws Error if the side file cannot be read.
 ProfileRecord load_partial(const std::filesystem::path& output);
 
 // Throws Error saying what differs where `found` (of the file `name`) was not measured on the

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kShareForRefining = 0.6;  // of the budget; the rest is for repeats
 constexpr double kGoodEnough = 0.005;      // no model of step times needs to be better
-constexpr double kVisitSeconds = 0.03;     // of timed steps in a row, where they are short
+constexpr double kVisitSeconds = 0.03;     // of timed steps in a row, if they are short
 constexpr int kLeastSteps = 2, kMostSteps = 12;
 constexpr double kLeastBudget = 45, kMostBudget = 300;  // seconds
 
@@ -97,7 +97,7 @@ int ProfileSchedule::measured_percent() const {
   return std::clamp(static_cast<int>(100 * share), 1, 99);
 }
 
-// Many steps in a row where they are short, so that a visit is not all start and end.
+// Many steps in a row if they are short, so that a visit is not all start and end.
 ProfileVisit ProfileSchedule::visit_of(const ProfilePoint& point) const {
   ProfileVisit visit{point.tp, point.shape, 2, 3};
   if (point.visits.empty()) return visit;
@@ -151,7 +151,7 @@ FitError ProfileSchedule::repeat_noise(int degree, PairClass pair) const {
   return quantiles(degree, pair, noise);
 }
 
-// Points against the worst error of each degree and class; false where none needs any.
+// Points against the worst error of each degree and class; false if none needs any.
 bool ProfileSchedule::add_refinements() {
   const std::size_t before = record_->points.size();
   for (const ProfileSide& side : sides_)

@@ -38,7 +38,7 @@ class ProfileSchedule {
 
   ProfileSchedule(std::vector<ProfileSide> sides, ProfileRecord& record);
 
-  // Nothing where the profile is complete. Adds points to the record.
+  // Nothing if the profile is complete. Adds points to the record.
   std::optional<ProfileVisit> next();
   // Adds a visit: the times of the replicas whose group is of the class.
   void add(const ProfileVisit& visit, PairClass pair, const std::vector<std::int64_t>& ns);
@@ -51,7 +51,7 @@ class ProfileSchedule {
   std::vector<StepSample> samples() const;
 
   int visits() const { return visits_; }  // least over the points
-  // Share of the planned measuring that is done, by time: 100 where a start without a budget would
+  // Share of the planned measuring that is done, by time: 100 if a start without a budget would
   // measure no more, else 1 to 99.
   int measured_percent() const;
   const std::vector<ProfileSide>& sides() const { return sides_; }
@@ -71,7 +71,7 @@ class ProfileSchedule {
   int visits_ = 0;
 };
 
-// The budget where none is given: enough for small models in well under a minute, a few minutes for
+// The budget if none is given: enough for small models in well under a minute, a few minutes for
 // large ones. `first_round`: seconds that one visit of every point took.
 double default_budget(double first_round);
 

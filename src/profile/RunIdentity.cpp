@@ -20,7 +20,7 @@
 namespace taper {
 namespace {
 
-// The value of the first "key : value" line of /proc/cpuinfo; empty where there is none.
+// The value of the first "key : value" line of /proc/cpuinfo; empty if there is none.
 std::string cpu_info(const std::string& key) {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {

@@ -54,7 +54,7 @@ class StepProbe {
 
   int max_batch(int degree) const { return options_.max_batch * degree; }
   int max_tokens(int degree) const;
-  // The largest summed context of a step that fits the cache and the model; below `tokens` where
+  // The largest summed context of a step that fits the cache and the model; below `tokens` if
   // not even that of empty sequences fits.
   std::int64_t max_context(int degree, int tokens, int batch) const;
   const PackedModel& weights() const { return *packed_; }

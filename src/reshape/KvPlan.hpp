@@ -58,7 +58,7 @@ struct KvPlan {
 };
 
 // Sequences without room (blocks or running slots) in their new replica are recomputed. Sequences
-// of a group that stays as it is keep their blocks. Pure. Throws Error where a destination is no
+// of a group that stays as it is keep their blocks. Pure. Throws Error if a destination is no
 // replica.
 KvPlan plan_kv(const LayoutChange& change, const DivisorChain& chain, const KvGeometry& geometry,
                const SequenceList& sequences, std::span<const Destination> destinations);

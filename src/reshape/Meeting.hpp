@@ -41,12 +41,12 @@ struct Destination {
 
 // Says what a change would do, so that all ranks can agree before anything happens: compares the
 // hash of the decision and exchanges the current lists. Responses that have ended in the meantime
-// are not in them. Throws Error where hashes differ. Collective over `world`, the ranks of the
+// are not in them. Throws Error if hashes differ. Collective over `world`, the ranks of the
 // layouts.
 SequenceList meet(const Group& world, const LayoutChange& change, const Scheduler& scheduler);
 
-// Destinations without a planner: sequences stay with their ranks where these form one replica;
-// where a replica splits, or `repack` is set, they are shared out so that each replica has
+// Destinations without a planner: sequences stay with their ranks if these form one replica;
+// if a replica splits, or `repack` is set, they are shared out so that each replica has
 // sequences in proportion to its ranks, with as few as possible moved. Pure.
 std::vector<Destination> share_out(const LayoutChange& change, const SequenceList& sequences,
                                    bool repack = false);

@@ -81,9 +81,9 @@ SequenceList Reshaper::meet(const LayoutChange& change, const Engine& engine) co
   return taper::meet(groups_->world(), change, engine.scheduler());
 }
 
-// The cached group of the ranks that a change ties to this one; all ranks where there is none.
+// The cached group of the ranks that a change ties to this one; all ranks if there is none.
 const Group& Reshaper::component_group(const std::vector<int>& roots) const {
-  // Components that are nodes of the tree have a group of their own. Where one is not, all ranks
+  // Components that are nodes of the tree have a group of their own. If one is not, all ranks
   // move together.
   for (std::size_t r = 0; r < roots.size(); ++r) {
     const int root = roots[r], size = count_of(roots, root);

@@ -56,8 +56,8 @@ class Reshaper {
   SequenceList meet(const LayoutChange& change, const Engine& engine) const;
 
   // Brings the engine into the layout after the change, with the sequences that `destinations` give
-  // to its replica. Where it does not fit, all ranks keep the old layout. Every rank passes the
-  // same change, list and destinations. Throws Error where the bytes moved differ from those
+  // to its replica. If it does not fit, all ranks keep the old layout. Every rank passes the
+  // same change, list and destinations. Throws Error if the bytes moved differ from those
   // planned. Collective over all ranks, of which only those that something happens to communicate.
   ReshapeReport apply(const LayoutChange& change, const SequenceList& sequences,
                       std::span<const Destination> destinations, Engine& engine);

@@ -16,7 +16,7 @@ void append_sequence(std::string& bytes, const Sequence& sequence);
 // kept mass, that two layouts have produced: what a change of layout must expect.
 std::int64_t sequence_bytes(std::int64_t tokens);
 
-// Reads what append_sequence wrote, one after the other. Throws Error where bytes are missing.
+// Reads what append_sequence wrote, one after the other. Throws Error if bytes are missing.
 std::vector<Sequence> read_sequences(const std::string& bytes);
 
 }  // namespace taper

@@ -36,7 +36,7 @@ struct GroupSelection {
   GroupCounts counts;
 };
 
-// The first `wanted` groups that can teach; where there are fewer, the first others fill up. A pure
+// The first `wanted` groups that can teach; if there are fewer, the first others fill up. A pure
 // function of samples in the order of their ids.
 GroupSelection select_groups(const std::vector<SampleSummary>& samples, int wanted);
 

@@ -22,7 +22,7 @@ struct ExperienceReport {
   MismatchReport mismatch;
 };
 
-// Sets mask, correction, reward and advantages of samples, which have reference log-probs where the
+// Sets mask, correction, reward and advantages of samples, which have reference log-probs if the
 // KL is in the reward; kl_coef is its coefficient now. The report is the same on all ranks.
 // Collective over the ranks of the samples.
 ExperienceReport prepare_samples(SampleSet& samples, const ExperienceOptions& options,

@@ -29,7 +29,7 @@ enum class KlPlace { kLoss, kReward };
 enum class KlControl { kFixed, kAdaptive };
 
 struct KlOptions {
-  double coef = 0.0;  // at the start, where the controller is adaptive; 0: no reference
+  double coef = 0.0;  // at the start, if the controller is adaptive; 0: no reference
   KlEstimator estimator = KlEstimator::kK3;
   KlPlace place = KlPlace::kLoss;
   KlControl control = KlControl::kFixed;

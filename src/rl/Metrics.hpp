@@ -19,7 +19,7 @@ MetricValues rollout_metrics(const std::vector<SampleSummary>& samples);
 // kl_coef: of the KL in the loss; 0 without it.
 MetricValues update_metrics(const UpdateReport& report, double kl_coef);
 MetricValues critic_metrics(const CriticReport& report);
-// Of the values, returns and advantages of the tokens that carry a loss; none where no token does.
+// Of the values, returns and advantages of the tokens that carry a loss; none if no token does.
 // Collective over the ranks of the samples.
 MetricValues value_metrics(const SampleSet& samples);
 // with_mismatch: the distribution that drew the tokens may differ from the trained one.

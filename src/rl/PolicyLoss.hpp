@@ -75,7 +75,7 @@ double mean_log_ratio(const Sample& sample, std::span<const float> log_probs);
 struct TokenInput {
   float log_prob, old_log_prob, ref_log_prob, advantage, entropy;
   float correction = 1.0f;      // weight of the policy loss
-  double mean_log_ratio = 0.0;  // of its sequence, where the loss needs sequences
+  double mean_log_ratio = 0.0;  // of its sequence, if the loss needs sequences
 };
 
 // Weighted sums over tokens; add them up over micro-batches and ranks.

@@ -21,7 +21,7 @@ struct UpdateReport : OptimizerSteps {
   double policy_loss = 0.0, kl = 0.0, entropy = 0.0, clip_fraction = 0.0, dual_clip_fraction = 0.0,
          ppo_kl = 0.0;
   double log_prob_diff_max = 0.0;  // |rollout - training| log-prob before the first step; infinite
-                                   // where one of them is no number
+                                   // if one of them is no number
   double prob_diff_max = 0.0;      // the same of probabilities
 };
 
@@ -46,7 +46,7 @@ class PolicyTrainer {
     const Sample* sample;
     std::size_t index;
     double weight;
-    double mean_log_ratio = 0.0;  // of the sequence, where the loss needs it
+    double mean_log_ratio = 0.0;  // of the sequence, if the loss needs it
   };
 
   LossSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,

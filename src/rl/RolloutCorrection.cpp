@@ -125,7 +125,7 @@ void set_weights(SampleSet& samples, const std::vector<Ratios>& ratios,
   report.weight_mean = sum / count;
   report.effective_sample_size = sum * sum / (count * squares);
   if (!o.normalize) return;
-  // Over sequences where all tokens of one have the same weight.
+  // Over sequences if all tokens of one have the same weight.
   const double mean =
       o.weights == ImportanceLevel::kSequence ? sequence_sum / sequences : report.weight_mean;
   if (mean > 1e-8)

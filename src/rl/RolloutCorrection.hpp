@@ -47,7 +47,7 @@ struct MismatchReport {
 
 // d of each response token: its log-prob in training less the one of the distribution that drew it.
 // The former is the rollout's own full-softmax log-prob (the exactness contract), the latter has
-// what sampling cut off renormalized: d is the logarithm of the kept mass, 0 where nothing is cut.
+// what sampling cut off renormalized: d is the logarithm of the kept mass, 0 if nothing is cut.
 std::vector<double> log_ratios(const Sample& sample);
 
 // Sets correction and mask of the samples. Tokens that carry no loss stay so, and do not count. The

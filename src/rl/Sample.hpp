@@ -18,7 +18,7 @@ struct Sample {
   std::vector<float> ref_log_probs;  // by the reference model; empty without one
   FinishReason finish = FinishReason::kEos;
   std::vector<ProducedBy> spans;  // of the response, each produced in one layout
-  std::vector<float> rewards;     // by component; NaN where one has none
+  std::vector<float> rewards;     // by component; NaN if one has none
   float score = 0.0f;             // weighted sum of the components
   float unshaped_score = 0.0f;    // that sum without components that only shape (is_shaping())
   bool dropped = false;           // has no score: neither trained nor counted in its group
@@ -32,7 +32,7 @@ struct Sample {
 
   bool carries_loss(std::size_t token) const { return mask.empty() || mask[token] != 0; }
   std::int64_t loss_tokens() const;
-  // Of the response tokens; the advantage of the response where all have the same.
+  // Of the response tokens; the advantage of the response if all have the same.
   double mean_advantage() const;
 
   int length() const { return static_cast<int>(prompt.size() + response.size()); }

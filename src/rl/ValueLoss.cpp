@@ -12,7 +12,7 @@ double add_value_loss(double clip, const ValueInput& token, double w, ValueSums&
   const double error = value - token.target, held_error = held - token.target;
   sums.value += value;
   sums.tokens += 1.0;
-  if (held_error * held_error > error * error) {  // only where the value is outside: held is fixed
+  if (held_error * held_error > error * error) {  // only if the value is outside: held is fixed
     sums.clipped += 1.0;
     sums.loss += w * 0.5 * held_error * held_error;
     return 0.0;

@@ -23,7 +23,7 @@ struct ValueSums {
 };
 
 // Half the squared error of one token of weight w, or that of the value held within `clip` of the
-// old one where it is larger (0: no clip). Adds to the sums; returns the slope of the loss by the
+// old one if it is larger (0: no clip). Adds to the sums; returns the slope of the loss by the
 // value.
 double add_value_loss(double clip, const ValueInput& token, double w, ValueSums& sums);
 

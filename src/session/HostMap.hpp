@@ -30,7 +30,7 @@ struct HostMap {
   int ranks_on_host(int rank) const;
 };
 
-// The place of this process. Node: `node_name` where given, else the environment's TAPER_NODE (for
+// The place of this process. Node: `node_name` if given, else the environment's TAPER_NODE (for
 // virtual nodes), else SLURMD_NODENAME, else the host name.
 RankPlace find_place(const std::string& node_name = "");
 

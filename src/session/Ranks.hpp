@@ -16,14 +16,15 @@
 
 namespace taper {
 
-// A divisor chain of `ranks` that contains all the given degrees. Throws Error where there is none:
+// A divisor chain of `ranks` that contains all the given degrees. Throws Error if there is none:
 // degrees must divide the ranks and, sorted, each other.
 DivisorChain chain_with(int ranks, std::vector<int> degrees);
 
-// Throws Error naming the option whose tensor-parallel degree does not divide the ranks.
+// Throws Error naming the option whose tensor-parallel degree does not divide the ranks, or two
+// whose degrees do not divide each other.
 void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>& degrees);
 
-// Throws Error naming `option` where `text`, "2x4" or "4+2+2", is no layout of the ranks: of
+// Throws Error naming `option` if `text`, "2x4" or "4+2+2", is no layout of the ranks: of
 // another form or number of ranks, of degrees that do not divide the ranks and each other, or with
 // a group that does not start at a multiple of its degree. An empty text passes.
 void require_layout(const std::string& option, const std::string& text, int ranks);
@@ -39,8 +40,8 @@ struct Ranks {
   // The ranks [first, first + size) of these, with groups of their own for all the given degrees.
   // Blocks share nothing but progress and execution space of the process, which they have from
   // here, so that each may do something else. Every rank calls it with the block that it is in; the
-  // blocks may differ in all. Throws Error where the degrees do not fit the size, and where ranks
-  // disagree upon a block. Collective over these ranks, then over the block.
+  // blocks may differ in all. Throws Error if the degrees do not fit the size, or if ranks
+  // disagree about a block. Collective over these ranks, then over the block.
   Ranks block(int first, int size, const std::vector<int>& tp_degrees) const;
 
   int rank() const { return groups.world().rank(); }
@@ -59,7 +60,7 @@ struct Ranks {
   Ranks(const Ranks& parent, const DivisorChain& chain, GroupCache groups, HostMap hosts);
 };
 
-// Throws Error on every rank, with the figures of the first rank that fails, where a plan exceeds
+// Throws Error on every rank, with the figures of the first rank that fails, if a plan exceeds
 // the address space that its process has left (ulimit -v), or the plans of all ranks of a host the
 // memory that the host has left; `advice` names the options that lower the need. Ranks of other
 // blocks on the host are not counted. Collective over the world.
@@ -71,7 +72,8 @@ void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::strin
 // files that others might see in another state. Collective over the world.
 std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& make);
 
-// Fails on every rank where `text` differs between ranks; what names it. Collective over the world.
+// Throws Error on every rank if `text` differs between ranks; `what` names it. Collective over the
+// world.
 void require_equal(const Ranks& ranks, const std::string& what, const std::string& text);
 
 }  // namespace taper

@@ -27,7 +27,7 @@ class Session {
   int rank() const { return mpi_.rank(); }
   int size() const { return mpi_.ranks(); }
 
-  // Returns `code`, which the program must return, too: where MPI cannot be left in good order, the
+  // Returns `code`, which the program must return, too: if MPI cannot be left in good order, the
   // process ends with it. Needed for codes other than 0.
   int finish(ExitCode code) {
     mpi_.set_exit_code(static_cast<int>(code));
@@ -35,14 +35,14 @@ class Session {
   }
 
   // Groups for the given tensor-parallel degrees, and a watchdog that reports into `directory` and
-  // to `on_hang`. Throws Error where ranks share cores that they are pinned to. Collective over the
+  // to `on_hang`. Throws Error if ranks share cores that they are pinned to. Collective over the
   // world.
   Ranks& start(const std::vector<int>& tp_degrees, double hang_seconds,
                const std::string& directory, std::function<void(const std::string&)> on_hang = {});
 
  private:
-  // How many threads the ranks compute with, and where they are too many. Collective over the
-  // world.
+  // Logs how many threads the ranks compute with, and warns of hosts with too many. Collective over
+  // the world.
   void report_threads() const;
 
   Progress progress_;

@@ -28,7 +28,7 @@ struct World {
   int size = 1;
 };
 
-// A world of one where there is no MPI to speak through.
+// A world of one if there is no MPI to speak through.
 World find_world() {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);

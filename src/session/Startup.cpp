@@ -22,7 +22,7 @@ int number_of(const Environment& environment, const char* name) {
   return value == nullptr ? -1 : std::atoi(value);
 }
 
-// The variable by which a launcher says that it started several processes; empty where none does.
+// The variable by which a launcher says that it started several processes; empty if none does.
 std::string sign_of_several(const Environment& environment) {
   for (const char* name :
        {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"})

@@ -13,12 +13,12 @@ namespace taper {
 // MPI for the life of this object. First thing in a program, last to go.
 class MpiSession {
  public:
-  // MPI_Init_thread with MPI_THREAD_FUNNELED: only the main thread communicates. Throws Error where
-  // the library gives less, and where this process was meant to be one of several but MPI sees it
+  // MPI_Init_thread with MPI_THREAD_FUNNELED: only the main thread communicates. Throws Error if
+  // the library gives less, or if this process was meant to be one of several but MPI sees it
   // alone. Sets the rank of the log; MPI_COMM_WORLD returns errors from here on.
   MpiSession(int& argc, char**& argv);
   // Waits for all ranks and finalizes, unless an exception is on its way: the others would not come
-  // (see Guard.hpp). The results are safe by then, so where MPI_Finalize hangs (MPICH 4.0 with UCX
+  // (see Guard.hpp). The results are safe by then, so if MPI_Finalize hangs (MPICH 4.0 with UCX
   // over TCP does in some runs) the process leaves with the exit code after `kFinalizeSeconds`.
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
@@ -46,14 +46,14 @@ class MpiSession {
 // Name and version of the MPI library, e.g. "MPICH 4.0.2".
 std::string mpi_library();
 
-// Reads an environment variable; null where it is not set.
+// Reads an environment variable; null if it is not set.
 using Environment = std::function<const char*(const char*)>;
 
 // That of this process.
 const char* process_environment(const char* name);
 
 // Why a process alone in its MPI world was probably started as one of several by a launcher of
-// another MPI, with the remedy; empty where nothing hints at it.
+// another MPI, with the remedy; empty if nothing hints at it.
 std::string lone_rank_problem(int mpi_ranks, const Environment& environment);
 
 // Whether a launcher says that it started this process as one of several. SLURM_NTASKS is no such

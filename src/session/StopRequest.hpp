@@ -16,8 +16,8 @@ enum class StopReason : int { kNone, kDeadline, kUser, kInterrupt, kTerminate };
 // "deadline", "SIGUSR1", "SIGINT", "SIGTERM"; "" for kNone.
 std::string to_string(StopReason reason);
 
-// Seconds since 1970 by TAPER_DEADLINE (job scripts export it), infinity where it is not set.
-// Throws Error where it is no number.
+// Seconds since 1970 by TAPER_DEADLINE (job scripts export it), infinity if it is not set.
+// Throws Error if it is no number.
 double deadline_of_environment();
 
 // Whether the run was asked to stop at its next safe point: by SIGTERM, SIGINT (Ctrl-C), SIGUSR1,

@@ -25,11 +25,11 @@ struct ThreadChoice {
 
 // The choice of one rank. `host_map` must have been gathered before Kokkos started, which may bind
 // the thread that asks. The variables that count: KOKKOS_NUM_THREADS, then OMP_NUM_THREADS.
-// Throws Error where one of them is set to what is no number.
+// Throws Error if one of them is set to anything but a number.
 ThreadChoice choose_threads(const HostMap& host_map, int rank, const Environment& environment);
 
 // "1 thread per rank (chosen: 2 cores / 2 ranks)" or "4 threads per rank (OMP_NUM_THREADS)", as
-// rank 0 has it; "1 to 4 threads per rank" where ranks differ. `threads`: of all ranks, in rank
+// rank 0 has it; "1 to 4 threads per rank" if ranks differ. `threads`: of all ranks, in rank
 // order.
 std::string to_string(const ThreadChoice& choice, const std::vector<int>& threads);
 

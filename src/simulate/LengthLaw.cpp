@@ -10,7 +10,7 @@ namespace taper {
 
 namespace {
 
-// A log-normal length from a standard normal one: above `tokens` where that is above z.
+// A log-normal length from a standard normal one: above `tokens` if that is above z.
 double tail_length(double tokens, double z, double spread, double normal) {
   return tokens * std::exp(spread * (normal - z));
 }

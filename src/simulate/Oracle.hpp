@@ -17,7 +17,7 @@ struct OracleResult {
 
 // The fastest way through a generation whose lengths are known: any uniform layout of the degrees
 // to start with and at most two switches, each to another one or a repack, at multiples of
-// consult_ns (a multiple of it where there would be more than `grid` of them). An exhaustive
+// consult_ns (a multiple of it if there would be more than `grid` of them). An exhaustive
 // search.
 OracleResult best_plan(const ReplayTrace& trace, const std::vector<int>& degrees,
                        const DivisorChain& chain, const SimulatedMachine& machine,

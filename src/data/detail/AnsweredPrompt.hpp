@@ -11,7 +11,7 @@
 namespace taper::detail {
 
 // The text that the assistant says: `answer`, the value of `key`, is a text or a list with one
-// message of the assistant. Throws Error naming file, line and key where it is neither.
+// message of the assistant. Throws Error naming file, line and key if it is neither.
 std::string read_answer(const JsonLine& line, const nlohmann::ordered_json& answer,
                         const char* key);
 

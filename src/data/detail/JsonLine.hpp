@@ -22,24 +22,24 @@ struct JsonLine {
 
   // Throws Error (kBadInput).
   [[noreturn]] void fail(const std::string& problem) const;
-  // The value of a key; null where it is absent or null.
+  // The value of a key; null if it is absent or null.
   const nlohmann::ordered_json* find(const char* key) const;
 };
 
-// The value of a key of an object; null where it is absent or null.
+// The value of a key of an object; null if it is absent or null.
 const nlohmann::ordered_json* find(const nlohmann::ordered_json& object, const char* key);
 
-// A value as it stands in the file, cut where it is long.
+// A value as it stands in the file, cut if it is long.
 std::string shown(const nlohmann::ordered_json& value);
 
-// Calls `read` with each line that is not white space. Throws Error naming file and line where one
-// is no JSON object, and naming the file where it has none; `what` is what it should have
+// Calls `read` with each line that is not white space. Throws Error naming file and line if one
+// is no JSON object, or naming the file if it has none; `what` names what it should have
 // ("prompts").
 void read_json_lines(const std::filesystem::path& path, const std::string& what,
                      const std::function<void(const JsonLine&)>& read);
 
-// The value of `key` as chat messages (with the line's "tools") or token ids, not empty each. Throw
-// Error naming the entry that is wrong.
+// The value of `key` as chat messages (with the line's "tools") or as token ids; neither may be
+// empty. Throw Error naming the entry that is wrong; `wanted` says what the value should be.
 Chat read_chat(const JsonLine& line, const nlohmann::ordered_json& list, const char* key,
                const char* wanted);
 std::vector<int> read_tokens(const JsonLine& line, const nlohmann::ordered_json& list,
