@@ -20,8 +20,8 @@ struct DataOptions {
   std::string task = "mix";          // in-tree task, used if there is no prompt file
   std::vector<std::string> prompts;  // JSONL
   std::vector<double> weights;       // shares of the files in training; none: each prompt alike
-  std::string
-      evaluation_prompts;  // JSONL, held out; needed for evaluations if there is a prompt file
+  // JSONL, held out; needed for evaluations if there is a prompt file.
+  std::string evaluation_prompts;
   std::string chat_template = "auto";  // or a file, ChatTemplate.hpp
   // What errors advise if all prompts of a file are too long.
   std::string too_long_advice = "raise Rollout/Max Prompt Tokens";

@@ -56,8 +56,8 @@ TaskItem make_task_item(const TaskMix& mix, std::uint64_t seed, std::uint64_t in
 std::string worked_with_slips(const TaskItem& item, double slip_rate, RandomStream& random);
 
 struct SftStyle {
-  double direct_fraction =
-      0.5;  // of the examples have the direct response (right, but not computable at a glance)
+  // Share of the examples with the direct response (right, but not computable at a glance).
+  double direct_fraction = 0.5;
   double slip_rate = 0.015;  // per step of the worked ones
 
   std::vector<std::string> problems() const;

@@ -23,9 +23,8 @@ struct Sequence {
   std::vector<ProducedBy> spans;  // of the response
 
   int length() const { return static_cast<int>(tokens.size()); }
-  int pending() const {
-    return length() - computed;
-  }  // tokens to be computed next: 1 in plain decoding
+  // Tokens to be computed next: 1 in plain decoding.
+  int pending() const { return length() - computed; }
 };
 
 }  // namespace taper

@@ -21,8 +21,8 @@ struct TokenBatch {
 
 // Widths of the activations of one shard.
 struct ActivationShape {
-  int hidden, query, key_value,
-      mlp;  // columns per row: heads x pad, kv heads x 2 x pad, blocks x 64
+  // Columns per row: h, heads x pad, kv heads x 2 x pad, blocks x 64.
+  int hidden, query, key_value, mlp;
   int heads, kv_heads;
   bool qk_norm;
   AttentionShape attention;

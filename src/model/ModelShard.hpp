@@ -18,9 +18,8 @@ class ModelShard {
   int degree() const { return degree_; }
   int index() const { return index_; }
   Range heads() const { return heads_; }
-  Range kv_heads() const {
-    return kv_heads_;
-  }  // those that the heads read; shared where degree > kv heads
+  // Those that the heads read; several shards hold one if the degree exceeds their number.
+  Range kv_heads() const { return kv_heads_; }
   Range blocks() const { return blocks_; }
   Range vocab() const { return vocab_; }  // blocks of 64 rows
   Range units(ShardKind kind) const;

@@ -52,8 +52,8 @@ class PackedModel {
 // The weights of one layer as one rank of a layout sees them.
 struct LayerWeights {
   PackedMatrix query, key_value, output, gate_up, down;
-  PackedMatrix query_t, key_value_t, output_t, gate_up_t,
-      down_t;  // transposed; empty without backward
+  // Transposed; empty without backward.
+  PackedMatrix query_t, key_value_t, output_t, gate_up_t, down_t;
   ConstFloatVector input_norm, post_norm, query_norm, key_norm, query_bias, key_value_bias;
 };
 

@@ -83,8 +83,8 @@ class TokenHead {
   const ParamTable* table_;
   int chunk_rows_;
   std::vector<int> block_program_;
-  float *gathered_, *normed_, *logits_, *max_,
-      *inv_;  // (chunk, h) x 2, (chunk, vocabulary), (chunk) x 2
+  // (chunk, h) x 2, (chunk, local vocabulary), (chunk) x 2
+  float *gathered_, *normed_, *logits_, *max_, *inv_;
 };
 
 }  // namespace taper

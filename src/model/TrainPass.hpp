@@ -68,8 +68,8 @@ class TrainPass {
 
  private:
   struct Sizes;
-  FloatMatrix stream(
-      int layer) const;  // the input of `layer`; of `layers`: the output of the last one
+  // (rows, h): the input of `layer`; for the number of layers, the output of the last one.
+  FloatMatrix stream(int layer) const;
   LayerActivations activations(int layer) const;
   LayerContext context(const Exec& exec, const ModelParallel& parallel) const;
   void set_batch(const PackedSequences& sequences);

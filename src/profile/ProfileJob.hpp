@@ -14,8 +14,8 @@ namespace taper {
 
 struct ProfileOptions {
   StepProbeOptions probe;  // max_positions 0: the model's, at most 2048
-  std::vector<int>
-      degrees;         // tensor-parallel; empty: all of the divisor chain that the model allows
+  // Tensor-parallel; empty: all of the divisor chain that the model allows.
+  std::vector<int> degrees;
   double budget = 0;   // seconds of measuring; 0: by the speed of the model
   bool fresh = false;  // forget what the output or its side file hold
   std::string output = "profile.h5";

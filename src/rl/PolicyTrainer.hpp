@@ -20,9 +20,9 @@ struct PolicyTrainerOptions {
 struct UpdateReport : OptimizerSteps {
   double policy_loss = 0.0, kl = 0.0, entropy = 0.0, clip_fraction = 0.0, dual_clip_fraction = 0.0,
          ppo_kl = 0.0;
-  double log_prob_diff_max = 0.0;  // |rollout - training| log-prob before the first step; infinite
-                                   // if one of them is no number
-  double prob_diff_max = 0.0;      // the same of probabilities
+  // |rollout - training| log-prob before the first step; infinite if one of them is no number.
+  double log_prob_diff_max = 0.0;
+  double prob_diff_max = 0.0;  // the same of probabilities
 };
 
 // Updates the policy from samples with advantages. Tokens that carry no loss count nowhere, and

@@ -13,12 +13,12 @@
 namespace taper {
 
 struct WatchdogOptions {
-  double hang_seconds =
-      900.0;  // without change inside one collective; must exceed the slowest healthy wait
+  // Without change inside one collective; must exceed the slowest healthy wait.
+  double hang_seconds = 900.0;
   double grace_seconds = 5.0;   // between report and exit, so that other stuck ranks report as well
   std::string directory = ".";  // of hang-rank-N.txt
-  std::function<void(const std::string&)> on_report =
-      {};  // called with the report, before the exit
+  // Called with the report, before the exit.
+  std::function<void(const std::string&)> on_report = {};
 
   std::vector<std::string> problems() const;
 };
