@@ -6,10 +6,10 @@
 namespace taper {
 
 // Runs a program's body and returns its exit code. An exception that escapes is logged with its
-// rank, an Error that rank 0 ends with, too, by that rank alone (SharedError.hpp); where other
-// ranks exist they are ended by MPI_Abort with the code of the Error (1 for other exceptions),
-// since they would wait for this one for ever. Destructors of groups and of the session know that
-// and wait for nobody while unwinding.
+// rank; an Error that all ranks throw with the same text is logged by rank 0 only
+// (SharedError.hpp). If there are other ranks, MPI_Abort then ends them with the code of the Error
+// (1 for other exceptions), since they would wait for this one for ever. For the same reason the
+// destructors of groups and of the session wait for nobody while an exception unwinds the stack.
 int run_guarded(const std::function<int()>& body);
 
 }  // namespace taper

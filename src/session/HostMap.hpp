@@ -8,8 +8,8 @@
 
 namespace taper {
 
-// Where one rank runs. `node` is what layouts and prices go by; several (virtual) nodes may share
-// one host, whose cores are what binding goes by.
+// Where one rank runs. Layouts and their prices depend on the node, binding on the cores of the
+// host; several (virtual) nodes may share one host.
 struct RankPlace {
   std::string node;
   std::string host;
@@ -47,7 +47,7 @@ std::vector<std::string> pinning_problems(const HostMap& host_map);
 // Hosts with more ranks than cores to run on, one text per host.
 std::vector<std::string> oversubscription_warnings(const HostMap& host_map);
 
-// Throws Error for pinning problems, logs the warnings. The same on every rank.
+// Throws Error for pinning problems, on every rank; rank 0 logs the warnings.
 void check_host_map(const HostMap& host_map);
 
 }  // namespace taper

@@ -30,18 +30,19 @@ void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>
 void require_layout(const std::string& option, const std::string& text, int ranks);
 
 // The ranks that a model runs on, all of the job or a block of them: progress for the watchdog, the
-// groups of all layouts, the execution space, and where the ranks are. What is given Ranks takes
-// them for the world: it numbers them from 0 and knows no others, and "collective over the world"
-// means these.
+// groups of all layouts, the execution space, and where the ranks are. Code that is given a Ranks
+// treats it as the world: it numbers these ranks from 0 and knows no others, and "collective over
+// the world" means over these.
 struct Ranks {
-  // Collective over comm (MPI_COMM_WORLD). Kokkos must have started, which may bind threads.
-  Ranks(MPI_Comm comm, int ranks, const std::vector<int>& tp_degrees, Progress& progress);
+  // `size`: the ranks of comm (MPI_COMM_WORLD). Kokkos must have started, which may bind threads.
+  // Collective over comm.
+  Ranks(MPI_Comm comm, int size, const std::vector<int>& tp_degrees, Progress& progress);
 
   // The ranks [first, first + size) of these, with groups of their own for all the given degrees.
-  // Blocks share nothing but progress and execution space of the process, which they have from
-  // here, so that each may do something else. Every rank calls it with the block that it is in; the
-  // blocks may differ in all. Throws Error if the degrees do not fit the size, or if ranks
-  // disagree about a block. Collective over these ranks, then over the block.
+  // Blocks share only the progress and the execution space of the process, so each may do something
+  // else. Every rank passes the block that it is in; blocks may differ in size and degrees. Throws
+  // Error if the degrees do not fit the size, or if ranks disagree about a block. Collective over
+  // these ranks, then over the block.
   Ranks block(int first, int size, const std::vector<int>& tp_degrees) const;
 
   int rank() const { return groups.world().rank(); }
@@ -66,10 +67,11 @@ struct Ranks {
 // blocks on the host are not counted. Collective over the world.
 void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice);
 
-// The text that `make` gives on rank 0, on every rank. What it throws becomes an Error of every
-// rank: an Error with its code, an error of std::filesystem with kBadInput (a path that cannot be
-// read or is too long), others with kFailure. For what only one rank should look at or touch, as
-// files that others might see in another state. Collective over the world.
+// Calls `make` on rank 0 and returns its text on every rank. If it throws, every rank throws an
+// Error: with the code of an Error, with kBadInput for an error of std::filesystem (a path that
+// cannot be read or is too long), with kFailure otherwise. For things that only one rank should
+// look at or touch, such as files that others might see in another state. Collective over the
+// world.
 std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& make);
 
 // Throws Error on every rank if `text` differs between ranks; `what` names it. Collective over the

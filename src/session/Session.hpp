@@ -27,8 +27,8 @@ class Session {
   int rank() const { return mpi_.rank(); }
   int size() const { return mpi_.ranks(); }
 
-  // Returns `code`, which the program must return, too: if MPI cannot be left in good order, the
-  // process ends with it. Needed for codes other than 0.
+  // Returns `code`, which the program must return, too. If MPI_Finalize hangs, the process ends
+  // with it. Needed for codes other than 0.
   int finish(ExitCode code) {
     mpi_.set_exit_code(static_cast<int>(code));
     return static_cast<int>(code);

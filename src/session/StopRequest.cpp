@@ -60,7 +60,8 @@ StopRequest::StopRequest() {
 
 StopRequest::~StopRequest() {
   const timespec at_once{};
-  while (sigtimedwait(&signals_, nullptr, &at_once) > 0) {  // what came is dealt with
+  // Signals that came have had their effect: they must not end the process once they are unblocked.
+  while (sigtimedwait(&signals_, nullptr, &at_once) > 0) {
   }
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }

@@ -21,8 +21,9 @@ std::string to_string(StopReason reason);
 double deadline_of_environment();
 
 // Whether the run was asked to stop at its next safe point: by SIGTERM, SIGINT (Ctrl-C), SIGUSR1,
-// or because its time is nearly over. While it lives these signals end nothing, they wait to be
-// asked for. One per process, made before MPI and Kokkos start threads, which inherit that.
+// or because its time is nearly over. While this object lives these signals end nothing: they are
+// blocked, and mine() looks whether one is pending. One per process, made before MPI and Kokkos
+// start threads, which inherit the blocked signals.
 class StopRequest {
  public:
   StopRequest();
@@ -53,8 +54,8 @@ class StopAgreement {
 
   // Whether the job stops. Once agreed, it stays so. Collective over the world.
   bool reached();
-  // Whether a rank of `group` was asked to stop, for ranks that go on on their own; all of them
-  // must ask together. reached() has to follow. Collective over `group`.
+  // Whether a rank of `group` was asked to stop, for groups that work without the others. The
+  // answer is not remembered: reached() must follow, over all ranks. Collective over `group`.
   bool is_wanted_in(const Group& group) const;
 
   StopReason reason() const { return reason_; }

@@ -15,8 +15,8 @@
 namespace taper {
 namespace {
 
-// Below the thousandth of a core: sums of shares such as 1/3 + 1/3 + 1/3 are whole.
-constexpr double kWhole = 1e-3;
+// Of a core; more than rounding can take from sums of shares such as 1/3 + 1/3 + 1/3.
+constexpr double kRounding = 1e-3;
 
 bool meet(const std::vector<int>& a, const std::vector<int>& b) {
   return std::any_of(a.begin(), a.end(),
@@ -39,7 +39,7 @@ void measure(const RankPlace& mine, const Host& host, ThreadChoice& choice) {
   double share = 0;
   for (const auto& [core, ranks] : ranks_on) share += 1.0 / ranks;
   choice.cores = static_cast<int>(mine.cores.size());
-  choice.room = std::max(1, static_cast<int>(share + kWhole));
+  choice.room = std::max(1, static_cast<int>(share + kRounding));
 }
 
 // What the ranks of one host that have too many threads have in common.

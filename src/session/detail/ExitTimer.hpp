@@ -12,7 +12,8 @@
 
 namespace taper::detail {
 
-// Ends the process with `code` unless it goes out of scope within `seconds`, after `last_words`.
+// Unless this object goes out of scope within `seconds`, calls `last_words` and ends the process
+// with `code`.
 class ExitTimer {
  public:
   ExitTimer(double seconds, int code, std::function<void()> last_words = {})
