@@ -66,7 +66,7 @@ void Watchdog::give_up(const Progress::View& view) const {
     file << report.str() << '\n';
   }
   if (options_.on_report) options_.on_report(report.str());
-  ::usleep(static_cast<useconds_t>(options_.grace_seconds * 1e6));
+  std::this_thread::sleep_for(std::chrono::duration<double>(options_.grace_seconds));
   // No destructors and no MPI_Finalize: the main thread is inside MPI.
   ::_exit(static_cast<int>(ExitCode::kFailure));
 }
