@@ -30,9 +30,17 @@ bool is_vector(const ParamTensor& tensor) {
   }
 }
 
-// Stored transposed: rows are the inputs of the product.
-bool rows_are_inputs(ParamRole role) {
-  return role == ParamRole::kOutput || role == ParamRole::kDown;
+// How the stored rows enter the forward product; projections that are split by their inputs are
+// stored transposed.
+PackOrder forward_order(ParamRole role) {
+  const bool transposed = role == ParamRole::kOutput || role == ParamRole::kDown;
+  return transposed ? PackOrder::kRowsAreInputs : PackOrder::kRowsAreColumns;
+}
+
+// The same for the product with the transposed weights, by which gradients go back.
+PackOrder backward_order(ParamRole role) {
+  return forward_order(role) == PackOrder::kRowsAreInputs ? PackOrder::kRowsAreColumns
+                                                          : PackOrder::kRowsAreInputs;
 }
 
 // An embedding that is not the output head is only looked up: its gradient needs no transposed
@@ -64,10 +72,10 @@ void PackedModel::add_memory(MemoryPlan& plan, const std::string& name, const Lo
     }
     const std::int64_t by_rows = panel_bytes(rows, columns, type),
                        by_columns = panel_bytes(columns, rows, type);
-    const bool swap = rows_are_inputs(tensor.role);
-    plan.add(packed_item(name), PhaseId::kAlways, swap ? by_columns : by_rows);
+    const bool rows_are_inputs = forward_order(tensor.role) == PackOrder::kRowsAreInputs;
+    plan.add(packed_item(name), PhaseId::kAlways, rows_are_inputs ? by_columns : by_rows);
     if (backward == WithBackward::kYes && needs_transposed(table, tensor))
-      plan.add(transposed_item(name), PhaseId::kAlways, swap ? by_rows : by_columns);
+      plan.add(transposed_item(name), PhaseId::kAlways, rows_are_inputs ? by_rows : by_columns);
   }
 }
 
@@ -92,12 +100,12 @@ PackedModel::PackedModel(const std::string& name, const LocalLayout& layout,
       return make_packed(arena.take(item, PhaseId::kAlways, panel_bytes(out, in, type)), type, out,
                          in);
     };
-    const bool swap = rows_are_inputs(tensor.role);
-    forward_[t] =
-        swap ? matrix(packed_item(name), columns, rows) : matrix(packed_item(name), rows, columns);
+    const bool rows_are_inputs = forward_order(tensor.role) == PackOrder::kRowsAreInputs;
+    forward_[t] = rows_are_inputs ? matrix(packed_item(name), columns, rows)
+                                  : matrix(packed_item(name), rows, columns);
     if (backward == WithBackward::kYes && needs_transposed(table, tensor))
-      backward_[t] = swap ? matrix(transposed_item(name), rows, columns)
-                          : matrix(transposed_item(name), columns, rows);
+      backward_[t] = rows_are_inputs ? matrix(transposed_item(name), rows, columns)
+                                     : matrix(transposed_item(name), columns, rows);
   }
 }
 
@@ -109,13 +117,12 @@ void PackedModel::pack(const Exec& exec, int t, const float* values) {
     return;
   }
   const ConstFloatMatrix stored(values, rows, tensor.columns);
-  const bool swap = rows_are_inputs(tensor.role);
   const auto pack_as = [&](const PackedMatrix& matrix, PackOrder order) {
     if (matrix.data != nullptr)
       pack_panels(exec, const_cast<void*>(matrix.data), type_, stored, order);
   };
-  pack_as(forward_[t], swap ? PackOrder::kRowsAreInputs : PackOrder::kRowsAreColumns);
-  pack_as(backward_[t], swap ? PackOrder::kRowsAreColumns : PackOrder::kRowsAreInputs);
+  pack_as(forward_[t], forward_order(tensor.role));
+  pack_as(backward_[t], backward_order(tensor.role));
 }
 
 ModelView::ModelView(const PackedModel& packed, const ModelShard& shard)
@@ -130,25 +137,25 @@ ModelView::ModelView(const PackedModel& packed, const ModelShard& shard)
                                           << packed.shard().degree() << ")");
   for (int l = 0; l < t.config().layers; ++l) layers_.push_back(make_layer(l));
   const int embedding = t.index_of(ParamRole::kEmbedding);
-  embedding_ = slice(packed.forward(embedding), embedding, true);
+  embedding_ = slice(packed.forward(embedding), embedding, forward_order(ParamRole::kEmbedding));
   if (t.config().has_scalar_head()) {
     score_ = slice_vector(t.index_of(ParamRole::kScore));
   } else {
     const int head = t.config().tied ? embedding : t.index_of(ParamRole::kHead);
-    head_ = slice(packed.forward(head), head, true);
-    head_t_ = slice(packed.backward(head), head, false);
+    head_ = slice(packed.forward(head), head, forward_order(ParamRole::kHead));
+    head_t_ = slice(packed.backward(head), head, backward_order(ParamRole::kHead));
   }
   final_norm_ = packed.vector(t.index_of(ParamRole::kFinalNorm));
 }
 
-// The local rows of the tensor are the columns of the matrix, or its inputs.
-PackedMatrix ModelView::slice(const PackedMatrix& matrix, int tensor, bool rows_are_columns) const {
+PackedMatrix ModelView::slice(const PackedMatrix& matrix, int tensor, PackOrder order) const {
   if (matrix.data == nullptr) return matrix;
   const ParamTensor& info = table().tensors()[tensor];
   const Range held = packed_->layout().units(tensor), wanted = shard_.units(info.kind);
   const int begin = (wanted.begin - held.begin) * info.unit_rows,
             end = (wanted.end - held.begin) * info.unit_rows;
-  return rows_are_columns ? matrix.column_slice(begin, end) : matrix.k_slice(begin, end);
+  return order == PackOrder::kRowsAreColumns ? matrix.column_slice(begin, end)
+                                             : matrix.k_slice(begin, end);
 }
 
 ConstFloatVector ModelView::slice_vector(int tensor) const {
@@ -166,9 +173,8 @@ LayerWeights ModelView::make_layer(int l) const {
   LayerWeights w;
   const auto pair = [&](ParamRole role, PackedMatrix& forward, PackedMatrix& backward) {
     const int tensor = t.index_of(role, l);
-    const bool by_rows = !rows_are_inputs(role);
-    forward = slice(packed_->forward(tensor), tensor, by_rows);
-    backward = slice(packed_->backward(tensor), tensor, !by_rows);
+    forward = slice(packed_->forward(tensor), tensor, forward_order(role));
+    backward = slice(packed_->backward(tensor), tensor, backward_order(role));
   };
   pair(ParamRole::kQuery, w.query, w.query_t);
   pair(ParamRole::kKeyValue, w.key_value, w.key_value_t);

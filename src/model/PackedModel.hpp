@@ -75,7 +75,8 @@ class ModelView {
   ConstFloatVector score() const { return score_; }
 
  private:
-  PackedMatrix slice(const PackedMatrix& matrix, int tensor, bool rows_are_columns) const;
+  // The part of a packed matrix that this shard has, of `tensor` packed in `order`.
+  PackedMatrix slice(const PackedMatrix& matrix, int tensor, PackOrder order) const;
   ConstFloatVector slice_vector(int tensor) const;
   LayerWeights make_layer(int layer) const;
 
