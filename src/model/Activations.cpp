@@ -40,18 +40,12 @@ void LayerActivations::lay_out(int capacity, const Take& take) {
   key_inv_ = take(rows * shape_.kv_heads);
 }
 
-namespace {
-constexpr std::int64_t aligned(std::int64_t floats) {
-  return (floats + 15) / 16 * 16;
-}
-}  // namespace
-
 LayerActivations::LayerActivations(const ActivationShape& shape, int capacity, float* memory)
     : shape_(shape) {
   float* next = memory;
   lay_out(capacity, [&](std::int64_t count) {
     float* taken = next;
-    next += aligned(count);
+    next += aligned_floats(count);
     return taken;
   });
 }
@@ -60,7 +54,7 @@ std::int64_t LayerActivations::floats(const ActivationShape& shape, int capacity
   std::int64_t total = 0;
   LayerActivations measure(shape, 0, nullptr);
   measure.lay_out(capacity, [&](std::int64_t count) {
-    total += aligned(count);
+    total += aligned_floats(count);
     return static_cast<float*>(nullptr);
   });
   return total;

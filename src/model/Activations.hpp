@@ -69,6 +69,11 @@ class LayerActivations {
       *normed2_, *gate_up_, *act_, *inv1_, *inv2_, *query_inv_, *key_inv_;
 };
 
+// Floats that an array of `count` takes if the next one is to begin at a multiple of 64 bytes.
+constexpr std::int64_t aligned_floats(std::int64_t count) {
+  return (count + 15) / 16 * 16;
+}
+
 // Flat view of a matrix.
 inline FloatVector flat(FloatMatrix m) {
   return FloatVector(m.data(), m.extent(0) * m.extent(1));

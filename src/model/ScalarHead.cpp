@@ -12,22 +12,15 @@
 #include "model/Activations.hpp"
 
 namespace taper {
-namespace {
-
-std::int64_t aligned(std::int64_t floats) {
-  return (floats + 15) / 16 * 16;
-}
-
-}  // namespace
 
 std::int64_t ScalarHead::floats(const ParamTable& table, int chunk_rows) {
   const std::int64_t rows = chunk_rows;
-  return 2 * aligned(rows * table.config().hidden) + aligned(rows);
+  return 2 * aligned_floats(rows * table.config().hidden) + aligned_floats(rows);
 }
 
 ScalarHead::ScalarHead(const ParamTable& table, int chunk_rows, float* memory)
     : hidden_(table.config().hidden), eps_(table.config().norm_eps), chunk_rows_(chunk_rows) {
-  const std::int64_t matrix = aligned(std::int64_t{chunk_rows} * hidden_);
+  const std::int64_t matrix = aligned_floats(std::int64_t{chunk_rows} * hidden_);
   gathered_ = memory;
   normed_ = gathered_ + matrix;
   inv_ = normed_ + matrix;

@@ -27,7 +27,7 @@ TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk
           ReductionTree(shard.vocab().size(), 1).local_program({0, shard.vocab().size()})) {
   const auto take = [&](std::int64_t count) {
     float* taken = memory;
-    memory += (count + 15) / 16 * 16;
+    memory += aligned_floats(count);
     return taken;
   };
   const std::int64_t rows = chunk_rows;

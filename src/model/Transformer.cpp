@@ -49,7 +49,7 @@ InferencePass::InferencePass(const ParamTable& table, const ModelParallel& paral
     : table_(&table), rows_(rows), rope_table_(rope_table) {
   const ActivationShape shape(table, parallel.shard());
   hidden_ = memory;
-  activations_ = hidden_ + (static_cast<std::int64_t>(rows) * table.config().hidden + 15) / 16 * 16;
+  activations_ = hidden_ + aligned_floats(static_cast<std::int64_t>(rows) * table.config().hidden);
   partials_ = activations_ + LayerActivations::floats(shape, rows);
 }
 
