@@ -19,16 +19,6 @@ constexpr const char* kSummedItem = "gradients (summed shard)";
 
 }  // namespace
 
-std::vector<std::string> AdamWOptions::problems() const {
-  std::vector<std::string> list;
-  if (!(beta1 >= 0.0 && beta1 < 1.0)) list.push_back("beta1 must be in [0, 1)");
-  if (!(beta2 >= 0.0 && beta2 < 1.0)) list.push_back("beta2 must be in [0, 1)");
-  if (!(eps > 0.0)) list.push_back("eps must be positive");
-  if (!(weight_decay >= 0.0)) list.push_back("weight decay must not be negative");
-  if (!(clip_norm >= 0.0)) list.push_back("the clipping norm must not be negative (0 is off)");
-  return list;
-}
-
 void ShardedAdamW::add_memory(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group,
                               const MemoryOwner& owner) {
   const std::int64_t bytes =

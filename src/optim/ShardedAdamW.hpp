@@ -13,12 +13,11 @@
 
 namespace taper {
 
+// Limits are those of the run file (describe_optimizer).
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
-  double clip_norm = 1.0;  // 0: no clipping
+  double clip_norm = 1.0;  // largest 2-norm of the gradient; 0: no clipping
   enum class OnNonFinite { kStop, kSkip } on_non_finite = OnNonFinite::kStop;
-
-  std::vector<std::string> problems() const;
 };
 
 // What an optimizer step did, the same on all ranks.
