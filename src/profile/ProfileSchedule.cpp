@@ -85,14 +85,14 @@ std::optional<ProfileVisit> ProfileSchedule::next() {
   return visit_of(least_visited());
 }
 
-bool ProfileSchedule::is_nothing_left() const {
+bool ProfileSchedule::has_nothing_left() const {
   ProfileRecord copy = *record_;
   copy.budget = 0;
   return !ProfileSchedule(sides_, copy).next();
 }
 
 int ProfileSchedule::measured_percent() const {
-  if (is_nothing_left()) return 100;
+  if (has_nothing_left()) return 100;
   const double share = record_->seconds_spent / default_budget(record_->first_round);
   return std::clamp(static_cast<int>(100 * share), 1, 99);
 }

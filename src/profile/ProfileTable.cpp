@@ -21,13 +21,13 @@ double ms(std::int64_t ns) {
 }
 
 // Points of a degree and class, and the range of its decode steps.
-struct Range {
+struct StepRange {
   int points = 0, decode = 0;
   std::int64_t least = 0, most = 0;  // ns
 };
 
-Range range_of(const LatencyProfile& p, int tp, PairClass pair) {
-  Range range;
+StepRange range_of(const LatencyProfile& p, int tp, PairClass pair) {
+  StepRange range;
   for (const StepSample& s : p.steps) {
     if (s.tp != tp || s.pair != pair) continue;
     ++range.points;
@@ -51,7 +51,7 @@ std::string to_table(const LatencyProfile& p) {
   out << "  TP  group       points  decode steps, ms     error % 50/90   noise % 50/90\n";
   for (std::size_t i = 0; i < p.fit_errors.size(); ++i) {
     const FitError& e = p.fit_errors[i];
-    const Range r = range_of(p, e.tp, e.pair);
+    const StepRange r = range_of(p, e.tp, e.pair);
     out << format_text("%4d  %-10s %7d  %8.3f - %-9.3f %8.2f /%6.2f", e.tp, to_string(e.pair),
                        r.points, ms(r.least), ms(r.most), percent(e.p50), percent(e.p90));
     if (i < p.repeat_noise.size())
