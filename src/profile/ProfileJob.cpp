@@ -70,9 +70,7 @@ ProfileJob::ProfileJob(const ProfileOptions& options, ModelFiles& files, const R
 }
 
 Facts ProfileJob::settings() const {
-  std::vector<std::string> degrees;
-  for (const int degree : degrees_) degrees.push_back(std::to_string(degree));
-  return {{"degrees", join(degrees, ",")},
+  return {{"degrees", join(degrees_, ",")},
           {"max_positions", std::to_string(options_.probe.max_positions)},
           {"max_batch", std::to_string(options_.probe.max_batch)},
           {"step_rows", std::to_string(options_.probe.step_rows)},
