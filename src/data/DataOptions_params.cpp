@@ -1,7 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/DataOptions_params.hpp"
 
+#include <string>
+
 namespace taper {
+namespace {
+
+void describe_chat_template(param::Section& s, std::string& chat_template) {
+  s.text("Chat Template", chat_template,
+         "Jinja template that turns messages into text: auto (the model's own) or the path of "
+         "a file");
+}
+
+void describe_shuffle(param::Section& s, bool& shuffle) {
+  s.flag("Shuffle", shuffle,
+         "Visit the files in a different order in each pass; otherwise in the order of the files");
+}
+
+}  // namespace
 
 void describe_data(param::Section& schema, DataOptions& o) {
   auto s = schema.section("Data", "Prompts, and how answers are judged");
@@ -13,9 +29,7 @@ void describe_data(param::Section& schema, DataOptions& o) {
          "same share");
   s.text("Evaluation Prompts", o.evaluation_prompts,
          "JSONL file of held-out prompts, for evaluations in runs with prompt files");
-  s.text("Chat Template", o.chat_template,
-         "Jinja template that turns messages into text: auto (the model's own) or the path of "
-         "a file");
+  describe_chat_template(s, o.chat_template);
   s.check([&o] { return o.problems(); });
 }
 
@@ -24,13 +38,10 @@ void describe_sft_data(param::Section& schema, SftDataOptions& o) {
   s.list("Files", o.files,
          "JSONL files of examples (chats, or prompts with responses); empty: the in-tree task");
   s.list("Validation Files", o.validation_files, "JSONL files of held-out examples");
-  s.text("Chat Template", o.chat_template,
-         "Jinja template that turns messages into text: auto (the model's own) or the path of "
-         "a file");
+  describe_chat_template(s, o.chat_template);
   s.choice("Answers", o.answers, "Which messages of the assistant in a chat the model learns",
            {{"all", SftAnswers::kAll}, {"last", SftAnswers::kLast}});
-  s.flag("Shuffle", o.shuffle,
-         "Visit the files in a different order in each pass; otherwise in the order of the files");
+  describe_shuffle(s, o.shuffle);
   s.choice("Over Long", o.over_long,
            "Examples that are too long: drop: leave them out; cut: cut off their end; stop: refuse "
            "the run",
@@ -44,11 +55,8 @@ void describe_preference_data(param::Section& schema, PreferenceDataOptions& o) 
   auto s = schema.section("Data", "Preference pairs");
   s.list("Files", o.files, "JSONL files of pairs: a prompt with a chosen and a rejected response");
   s.list("Validation Files", o.validation_files, "JSONL files of held-out pairs");
-  s.text("Chat Template", o.chat_template,
-         "Jinja template that turns messages into text: auto (the model's own) or the path of "
-         "a file");
-  s.flag("Shuffle", o.shuffle,
-         "Visit the files in a different order in each pass; otherwise in the order of the files");
+  describe_chat_template(s, o.chat_template);
+  describe_shuffle(s, o.shuffle);
   s.choice("Over Long", o.over_long,
            "Pairs that are too long: drop: leave them out; stop: refuse the run",
            {{"drop", OverLong::kDrop}, {"stop", OverLong::kStop}});
