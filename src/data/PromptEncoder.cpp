@@ -18,10 +18,6 @@ std::string render(const ChatTemplate& chat, const PromptItem& item, const std::
   }
 }
 
-std::string place(const std::filesystem::path& file, const PromptItem& item) {
-  return line_text(file, item.line);
-}
-
 }  // namespace
 
 void require_known_ids(std::span<const int> ids, const ModelFiles& files,
@@ -54,12 +50,13 @@ std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem:
   PromptEncoder encoder(files, chat_template);
   std::vector<std::vector<std::int32_t>> prompts;
   for (const PromptItem& item : read_prompt_data(file)) {
-    prompts.push_back(encoder.encode(item, place(file, item)));
+    const std::string where = line_text(file, item.line);
+    prompts.push_back(encoder.encode(item, where));
     TAPER_VALIDATE(static_cast<int>(prompts.back().size()) < files.config.max_positions,
-                   place(file, item)
-                       << ": the prompt has " << prompts.back().size() << " tokens (the context of "
-                       << path_text(files.directory) << " holds " << files.config.max_positions
-                       << ", one must be left for the response); shorten it");
+                   where << ": the prompt has " << prompts.back().size()
+                         << " tokens (the context of " << path_text(files.directory) << " holds "
+                         << files.config.max_positions
+                         << ", one must be left for the response); shorten it");
   }
   return prompts;
 }
@@ -67,7 +64,7 @@ std::vector<std::vector<std::int32_t>> encode_prompt_file(const std::filesystem:
 ScoreInput read_score_input(const std::filesystem::path& file, const ModelFiles& files) {
   ScoreInput input;
   for (const PromptItem& item : read_prompt_data(file)) {
-    const std::string where = place(file, item);
+    const std::string where = line_text(file, item.line);
     TAPER_VALIDATE(
         item.form == PromptForm::kTokens,
         where
