@@ -46,4 +46,10 @@ struct PackedSamples {
   void add(std::span<const std::int32_t> tokens, std::span<const Range> answers);
 };
 
+// Some samples of a list, packed in their order.
+struct MicroBatch {
+  std::vector<int> samples;  // indices into the list
+  PackedSamples packed;
+};
+
 }  // namespace taper

@@ -41,12 +41,6 @@ struct TrainedModel {
   std::function<void()> publish;
 };
 
-// Some samples, and these packed in their order.
-struct MicroBatch {
-  std::vector<int> samples;  // indices
-  PackedSamples packed;
-};
-
 // Cuts the samples `mine`, which have responses, into micro-batches, one after the other.
 void for_each_micro_batch(const std::vector<Sample>& samples, std::span<const int> mine,
                           const TrainPassOptions& options,
