@@ -22,6 +22,21 @@ int count_of(const std::vector<int>& values, int value) {
   return static_cast<int>(std::count(values.begin(), values.end(), value));
 }
 
+// The sequences of an engine, which was replica `replica` at the meeting, by their numbers in its
+// list: the list has them in the order of the engine.
+std::map<int, Sequence> numbered_sequences(const Engine& engine, const SequenceList& list,
+                                           int replica) {
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (list[i].replica == replica) numbers.push_back(static_cast<int>(i));
+  std::map<int, Sequence> sequences;
+  std::size_t next = 0;
+  for (const Sequence& s : engine.scheduler().running()) sequences[numbers.at(next++)] = s;
+  for (const Sequence& s : engine.scheduler().waiting()) sequences[numbers.at(next++)] = s;
+  TAPER_ENSURE(next == numbers.size());
+  return sequences;
+}
+
 }  // namespace
 
 // One change on its way.
@@ -206,17 +221,7 @@ void Reshaper::move_states(const Step& step, Engine& engine, ReshapeReport& repo
   const Group& group = component_group(step.roots);
   const int replica = step.change.to.replica_of(step.rank),
             old_replica = step.change.from.replica_of(step.rank);
-  // Numbers of the sequences of each replica before the change, in the order of its engine.
-  std::map<int, Sequence> states;
-  {
-    std::vector<int> numbers;
-    for (std::size_t i = 0; i < step.sequences.size(); ++i)
-      if (step.sequences[i].replica == old_replica) numbers.push_back(static_cast<int>(i));
-    std::size_t next = 0;
-    for (const Sequence& s : engine.scheduler().running()) states[numbers.at(next++)] = s;
-    for (const Sequence& s : engine.scheduler().waiting()) states[numbers.at(next++)] = s;
-    TAPER_ENSURE(next == numbers.size());
-  }
+  std::map<int, Sequence> states = numbered_sequences(engine, step.sequences, old_replica);
   // All ranks of a group hold the same states, so its first rank sends them.
   std::string mine;
   if (step.change.from.groups()[old_replica].first == step.rank)
