@@ -12,7 +12,10 @@ void RepetitionPenalty::apply(const Exec& exec, const ModelParallel& parallel, F
   seen_.resize(static_cast<std::size_t>(end - begin), 0);
   std::vector<LogitPlace> places;
   for (std::size_t row = 0; row < tokens.size(); ++row) {
-    if (++mark_ == 0) seen_.assign(seen_.size(), 0), mark_ = 1;
+    if (++mark_ == 0) {  // all marks are used up
+      seen_.assign(seen_.size(), 0);
+      mark_ = 1;
+    }
     for (const std::int32_t id : tokens[row]) {
       if (id < begin || id >= end || seen_[id - begin] == mark_) continue;
       seen_[id - begin] = mark_;
