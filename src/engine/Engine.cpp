@@ -168,7 +168,8 @@ StepReport Engine::step(ControlWord word) {
 }
 
 // Draws the next token of every sequence whose last token has been computed, in chunks of logit
-// rows, and `word` becomes that of the leader; false if there is none to draw.
+// rows; `word` becomes that of the leader. Returns false if there is no token to draw, and then
+// leaves `word` as it is. Collective over the group.
 bool Engine::sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWord& word) {
   struct Ready {
     Sequence* sequence;
@@ -249,7 +250,8 @@ void Engine::append(Sequence& s, const DrawnToken& token) {
   }
 }
 
-// A prompt has been read: its samples part, sharing the prompt's full blocks.
+// Called when a prompt has been read: its samples become sequences of their own that share the
+// prompt's full blocks.
 void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens) {
   for (std::size_t k = 0; k < first_tokens.size(); ++k) {
     Sequence child = prompt;

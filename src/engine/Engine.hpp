@@ -71,9 +71,9 @@ class Engine {
   // Queues a prompt with its samples. Throws Error if it can never fit.
   void submit(const Request& request);
 
-  // Goes on in another layout, or with other sequences, as replica `replica` of it: every rank of
-  // the new group passes the same sequences in the same order. Keys and values of `running` must
-  // stand in their blocks of pool_for(layout). Nothing is allocated or copied.
+  // Continues in another layout, or with other sequences, as replica `replica` of the layout. Every
+  // rank of the new group passes the same sequences in the same order. Keys and values of `running`
+  // must be in their blocks of pool_for(layout). No device memory is allocated, and no page copied.
   void rebind(const EngineLayout& layout, int replica, std::list<Sequence> running,
               std::deque<Sequence> waiting);
   void set_replica(int replica) { replica_ = replica; }

@@ -9,13 +9,13 @@
 
 namespace taper {
 
-// Beyond any machine, and within the range of the counts that follow from them; the memory plan
-// says what a machine holds.
+// Limits of the options: beyond any machine, and small enough that counts computed from them do not
+// overflow. The memory plan tells whether a machine has the memory.
 inline constexpr int kMostRunning = 1 << 20;
 inline constexpr int kMostStepRows = 1 << 22;
 inline constexpr double kMostKvMemoryMb = 1e9;
 
-// How large an engine may become, as users say it.
+// How large an engine may become, in the terms of users.
 struct EngineSizing {
   int max_running = 64;          // sequences in flight per replica of the smallest degree
   int step_rows = 256;           // tokens per step, decode and prefill together

@@ -34,12 +34,13 @@ struct StopOptions {
 
 // A prompt with all its samples.
 struct Request {
-  ResponseId first;  // of its samples, which count on; their ids are the keys of random numbers
+  // Id of the first sample, the others are numbered on from it; ids are keys of random numbers.
+  ResponseId first;
   int samples = 1;
   std::vector<std::int32_t> prompt;
   int max_new_tokens = 0;
-  // Not empty: the samples, from `first` on, end after exactly so many tokens each (at most
-  // max_new_tokens), whatever these are. For replaying lengths; nothing else looks at them.
+  // For replaying lengths: if not empty, sample i ends after exactly lengths[i] tokens (at most
+  // max_new_tokens), whatever these are.
   std::vector<std::int32_t> lengths = {};
 };
 

@@ -23,7 +23,7 @@ struct DrawnToken {
   float kept_mass = 1.0f;  // probability left by the truncation
 };
 
-// What a leader tells its group with every step; the meaning belongs to the caller of the engine.
+// What a leader tells its group with every step; the caller of the engine defines what it means.
 using ControlWord = std::uint64_t;
 
 // Draws tokens by inverse transform over integer masses in order of ids, with one counter-based

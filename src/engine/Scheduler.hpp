@@ -32,16 +32,17 @@ class Scheduler {
  public:
   Scheduler(const SchedulerOptions& options, int blocks);
 
-  // Goes on with sequences of another layout: `running` oldest first, with their blocks in this
-  // one; `waiting` in order, without blocks.
+  // Takes over the sequences of a change of layout: `running` oldest first, with their blocks in
+  // this layout; `waiting` in order, without blocks.
   void adopt(std::list<Sequence> running, std::deque<Sequence> waiting);
 
+  // Queues a sequence. Throws Error if the cache could not hold it alone.
   void submit(Sequence sequence);
   bool idle() const { return running_.empty() && waiting_.empty(); }
 
   // The work of the next step, with blocks assigned. Empty only when idle.
   std::vector<Work> next_step();
-  // Puts a sequence that parted from `parent` into the running set, sharing full blocks. Returns
+  // Puts a sample of the prompt `parent` into the running set, sharing full blocks. Returns
   // the block to copy the parent's last, partly filled block into, or -1. If no block is free,
   // the new sequence waits and is recomputed.
   std::int32_t fork(const Sequence& parent, Sequence child);

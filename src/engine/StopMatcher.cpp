@@ -26,8 +26,7 @@ std::optional<FinishReason> StopMatcher::check(std::span<const std::int32_t> res
   return std::nullopt;
 }
 
-// A stop string counts when its last byte comes with the last token, wherever in the token it
-// stands.
+// Whether the last byte of a stop string comes with the last token, at any place in it.
 bool StopMatcher::ends_string(std::span<const std::int32_t> response) const {
   const std::string& last = options_.token_bytes[response.back()];
   std::string tail = last;

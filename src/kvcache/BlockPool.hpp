@@ -21,8 +21,8 @@ struct BlockShape {
   std::int64_t bytes() const { return floats() * static_cast<std::int64_t>(sizeof(float)); }
 };
 
-// The memory of a KV cache, in one region per layer. The regions stay where they are when the cache
-// is used with another shape, so a change of layout can go layer by layer.
+// The memory of a KV cache, in one region per layer. The regions keep their addresses when the
+// cache is used with another shape, so a layout can be changed layer by layer.
 struct KvMemory {
   float* data = nullptr;
   std::int64_t layer_stride = 0;  // floats

@@ -237,8 +237,8 @@ ModelConfig read_model_config(const std::filesystem::path& directory) {
 
 namespace {
 
-// One label. transformers takes the value at the last token that is not the padding: were that the
-// end of text, it would be the one before it.
+// The keys of one label. transformers reads the value at the last token that is not padding: if the
+// padding were the end-of-text token, it would read the value of the token before the end.
 void add_scalar_keys(nlohmann::ordered_json& j, const ModelConfig& c) {
   j["id2label"]["0"] = "LABEL_0";
   j["label2id"]["LABEL_0"] = 0;

@@ -12,7 +12,8 @@ namespace taper {
 enum class ModelFamily { kLlama, kQwen2, kQwen3 };
 const char* to_string(ModelFamily family);
 
-// What a model says of a position: which token comes next, or a number (a reward or a value).
+// What a model computes at each position: logits of the next token, or a number (a reward or a
+// value).
 enum class OutputHead { kTokens, kScalar };
 
 // How the angles of rotary embeddings depend on frequency.

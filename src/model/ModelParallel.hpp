@@ -11,9 +11,9 @@
 
 namespace taper {
 
-// What a model's layers need to know of the ranks they are sharded over, handed to every call: the
-// group and the order in which partial sums are added. One object per layout, made from a cached
-// group.
+// What a model's layers need to know about the ranks they are sharded over, an argument of every
+// call: the group and the order in which partial sums are added. One object per layout, made from a
+// cached group.
 class ModelParallel {
  public:
   // `group` must outlive this object; group.rank() is the shard index.

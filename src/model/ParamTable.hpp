@@ -17,21 +17,21 @@ enum class ShardKind { kReplicated, kHeads, kKvHeads, kMlpBlocks, kVocab };
 // sharded: weights that are split by their inputs (output and down projections) are stored
 // transposed.
 enum class ParamRole {
-  kEmbedding,  // (vocab, h), by blocks of 64 rows
-  kInputNorm,  // (h)
-  kQuery,      // (heads x head_pad, h)
-  kQueryBias,  // (heads x head_pad)
-  kKeyValue,   // (kv_heads x {k, v} x head_pad, h)
-  kKeyValueBias,
-  kQueryNorm,  // (head_dim)
-  kKeyNorm,    // (head_dim)
-  kOutput,     // transposed: (heads x head_pad, h)
-  kPostNorm,   // (h)
-  kGateUp,     // (blocks x {gate, up} x 64, h)
-  kDown,       // transposed: (blocks x 64, h)
-  kFinalNorm,  // (h)
-  kHead,       // (vocab, h); absent if tied
-  kScore,      // (h), the scalar head; absent if the output is tokens
+  kEmbedding,     // (vocab, h), by blocks of 64 rows
+  kInputNorm,     // (h)
+  kQuery,         // (heads x head_pad, h)
+  kQueryBias,     // (heads x head_pad)
+  kKeyValue,      // (kv_heads x {k, v} x head_pad, h)
+  kKeyValueBias,  // (kv_heads x {k, v} x head_pad)
+  kQueryNorm,     // (head_dim)
+  kKeyNorm,       // (head_dim)
+  kOutput,        // transposed: (heads x head_pad, h)
+  kPostNorm,      // (h)
+  kGateUp,        // (blocks x {gate, up} x 64, h)
+  kDown,          // transposed: (blocks x 64, h)
+  kFinalNorm,     // (h)
+  kHead,          // (vocab, h); absent if tied
+  kScore,         // (h), the scalar head; absent if the output is tokens
 };
 
 struct ParamTensor {

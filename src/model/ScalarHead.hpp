@@ -11,8 +11,8 @@ namespace taper {
 
 // The scalar head on selected rows of hidden states: final norm, then one value per row (a reward,
 // or the value of a state). Every rank of a tensor-parallel group holds whole hidden states and all
-// weights of this head, so each computes all values by itself, and with the same bits: nothing
-// travels.
+// weights of this head, so each computes all values itself, with the same bits and without
+// messages.
 //
 // A value is one sum over the columns, ascending, in double: it depends on nothing but its row.
 class ScalarHead {

@@ -26,7 +26,7 @@ struct TokenSlope {
   float by_entropy = 0.0f;
 };
 
-// Says the slopes of token i (index into the rows asked for) from its log-prob and entropy. Called
+// The slopes of token i (index into the rows asked for) from its log-prob and entropy. Called
 // once per token in ascending order, with the same values on all ranks of the group.
 using TokenLoss = std::function<TokenSlope(std::size_t i, float log_prob, float entropy)>;
 

@@ -70,8 +70,7 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   gradient_stream_ = take(kScratchItem, s.gradient_stream);
   partials_ = take(kScratchItem, s.partials);
   activation_floats_ = s.layer_activations;
-  // One layer's pages serve all layers: keys and values are written again before each backward
-  // step.
+  // The pages of one layer serve all layers: backward_layer() writes keys and values again.
   pages_ = make_layer_pages(shape_, table.config().head_dim, take(kPageItem, s.pages));
   float* head = take(head_item(table), s.head);
   if (table.config().has_scalar_head())

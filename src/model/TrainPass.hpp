@@ -47,9 +47,9 @@ class TrainPass {
                  std::span<const int> rows, std::span<const std::int32_t> targets,
                  const HeadOptions& head, std::span<float> log_prob, std::span<float> entropy);
 
-  // Hands the log-prob and entropy of each target to `loss` and adds the gradient of that loss to
-  // `gradients`; no call of log_probs() is needed. Query and key norms get the part of the local
-  // heads. Collective over parallel.group().
+  // Calls `loss` with the log-prob and entropy of each target and adds the gradient of that loss to
+  // `gradients`; needs forward(), but not log_probs(). Query and key norms get the part of the
+  // local heads (Gradients::sum_shared). Collective over parallel.group().
   void backward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                 std::span<const int> rows, std::span<const std::int32_t> targets,
                 const HeadOptions& head, const TokenLoss& loss, const Gradients& gradients);

@@ -9,6 +9,7 @@
 #include "kernels/embedding.hpp"
 
 namespace taper {
+
 void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                   VectorView<const std::int32_t, Exec> ids, FloatMatrix x) {
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;

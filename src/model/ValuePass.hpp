@@ -17,8 +17,8 @@ struct ValuePassOptions {
   PhaseId phase = PhaseId::kAlways;  // of the memory, nothing of which outlives a call
 };
 
-// The forward pass of a model with a scalar head over packed sequences, for one that is not
-// trained: values have the bits that a TrainPass gives, with the memory of one layer.
+// The forward pass over packed sequences of a model with a scalar head that is not trained. Values
+// have the bits that a TrainPass gives, with the memory of one layer.
 class ValuePass {
  public:
   // `name` stands in the memory plan.

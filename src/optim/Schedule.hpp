@@ -15,7 +15,7 @@ struct ScheduleOptions {
   Kind kind = Kind::kConstant;
   double peak = 1e-6;
   std::int64_t warmup_steps = 0;
-  std::int64_t total_steps = 0;  // where the cosine ends; needed for it only
+  std::int64_t total_steps = 0;  // where the cosine ends; kConstant does not need it
   double final_share = 0.1;      // of the peak, at the end of the cosine
   double stable_share = 0.9;     // of the steps behind the warm-up, for WSD
 

@@ -56,7 +56,8 @@ void ShardedAdamW::set_master(const Exec& exec, const LocalLayout::Piece& piece,
   copy_from_host(exec, FloatVector(master_ + (piece.offset - begin()), piece.size), values);
 }
 
-// Over the whole model: what several shards hold counts on the first of them.
+// Of the whole model's gradient: parameters that several shards hold count on the first of them.
+// Collective over both groups.
 double ShardedAdamW::squared_norm(const Exec& exec, FloatVector gradient) const {
   const ParamTable& table = layout_->table();
   const int shard = tp_group_->rank();
@@ -80,6 +81,7 @@ double ShardedAdamW::squared_norm(const Exec& exec, FloatVector gradient) const 
   return total.front();
 }
 
+// The first tensor with an entry that is not finite. Collective over both groups.
 std::string ShardedAdamW::first_bad_tensor(const Exec& exec, FloatVector gradient) const {
   std::vector<float> buffer;
   std::vector<std::int32_t> first{std::numeric_limits<std::int32_t>::max()};
