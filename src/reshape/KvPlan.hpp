@@ -44,14 +44,14 @@ struct BlockMove {
   friend bool operator==(const BlockMove&, const BlockMove&) = default;
 };
 
-// Everything that a change of layout does to keys and values, computed alike by every rank. Blocks
-// shared by several sequences travel once per replica and are shared again.
+// Everything that a change of layout does to keys and values, the same on every rank. Blocks that
+// several sequences share travel once per replica and stay shared.
 struct KvPlan {
   std::vector<ReplicaPlan> replicas;  // of the layout after
   std::vector<BlockMove> blocks;
-  std::int64_t bytes = 0;  // that travel between ranks, all layers of one page size counted once
+  std::int64_t bytes = 0;  // of the transfers, so of one layer
 
-  // Transfers of one layer: piece = index in `blocks` * kv_heads + head, named by rank.
+  // Transfers of one layer between ranks: piece = index in `blocks` * kv_heads + head.
   std::vector<PieceMove> transfers;
   Ownership needed;  // by piece
   Ownership held;
@@ -63,8 +63,8 @@ struct KvPlan {
 KvPlan plan_kv(const LayoutChange& change, const DivisorChain& chain, const KvGeometry& geometry,
                const SequenceList& sequences, std::span<const Destination> destinations);
 
-// Ranks that a change ties together: [first, last] ranges of ranks between which sequences or
-// shards move, as a group number per rank. A rank that nothing happens to is alone in its group.
+// The components of a change: sets of ranks between which sequences or shards move. By rank, the
+// lowest rank of its component; a rank that nothing happens to is alone in its own.
 std::vector<int> components(const LayoutChange& change, const SequenceList& sequences,
                             std::span<const Destination> destinations);
 

@@ -39,8 +39,8 @@ struct Destination {
   bool keep_kv = true;
 };
 
-// Says what a change would do, so that all ranks can agree before anything happens: compares the
-// hash of the decision and exchanges the current lists. Responses that have ended in the meantime
+// Tells all ranks what a change concerns before anything happens: compares the hash of the decision
+// and exchanges the current lists of sequences. Responses that have ended in the meantime
 // are not in them. Throws Error if hashes differ. Collective over `world`, the ranks of the
 // layouts.
 SequenceList meet(const Group& world, const LayoutChange& change, const Scheduler& scheduler);

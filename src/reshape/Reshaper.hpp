@@ -27,19 +27,21 @@ struct ReshaperOptions {
 // What a change of layout did, on this rank; times in seconds.
 struct ReshapeReport {
   bool done = false;               // false: it did not fit, everything is as before, on all ranks
-  std::string problem;             // then
+  std::string problem;             // why it did not fit; empty if done
   std::int64_t bytes_planned = 0;  // keys and values between ranks, over all ranks
   std::int64_t bytes_sent = 0;     // by this rank
   std::int64_t bytes_received = 0;
   std::int64_t bytes_local = 0;           // copied within this rank
   std::int64_t positions_recomputed = 0;  // over all ranks
   std::int64_t extra_bytes = 0;           // beyond the memory plan, at the peak
-  double lists_s = 0, kv_s = 0, rebind_s = 0;
+  double lists_s = 0;                     // sequences sent between ranks
+  double kv_s = 0;                        // keys and values moved
+  double rebind_s = 0;                    // the engine put into the new layout
 };
 
 // Carries out changes of the tensor-parallel layout of running engines. Weights are views and
-// groups are cached: what moves is keys and values (needed minus held, page by page, unless they
-// are recomputed) and the host state of sequences. No allocation of device memory, nothing is
+// groups are cached, so only keys and values move (needed minus held, page by page, unless they are
+// recomputed) and the host state of sequences. No device memory is allocated and nothing is
 // reloaded.
 class Reshaper {
  public:
@@ -52,7 +54,7 @@ class Reshaper {
            std::map<int, EngineLayout> layouts, const EngineMemory& memory, Arena& arena,
            PhaseId phase, const ReshaperOptions& options = {});
 
-  // Meeting.hpp. Collective over all ranks.
+  // As meet() of Meeting.hpp. Collective over all ranks.
   SequenceList meet(const LayoutChange& change, const Engine& engine) const;
 
   // Brings the engine into the layout after the change, with the sequences that `destinations` give

@@ -20,7 +20,7 @@ enum class AdvantageEstimator {
 };
 
 // What advantages are divided by: kDefault is the estimator's own way, kGroup the deviation of the
-// group, kBatch what all samples of the iteration say (doc/algorithms.md).
+// group, kBatch a deviation over all samples of the iteration (doc/algorithms.md).
 enum class AdvantageNormalization { kDefault, kGroup, kBatch, kNone };
 
 struct AdvantageOptions {

@@ -22,7 +22,8 @@ struct CriticReport : OptimizerSteps {
   double value_mean = 0.0;  // of the values that the updates saw
 };
 
-// Says the values of response tokens, and learns them from returns. The model has a scalar head.
+// Computes the values of response tokens, and trains the critic on returns. The model has a scalar
+// head.
 class CriticTrainer {
  public:
   CriticTrainer(const CriticTrainerOptions& options, const TrainedModel& model)

@@ -15,9 +15,9 @@ struct DynamicSamplingOptions {
   int max_rounds = 10;  // generations per iteration, at most
 };
 
-// Whether the scores of a group differ, of the samples that have one: those without shaping, or
-// responses that are all right would pass for their lengths. A group of one passes: it is not
-// compared.
+// Whether the scores of a group differ, among the samples that have one. The scores without shaping
+// are compared: otherwise a group of right responses would pass because of their lengths. A group
+// of one with a score passes, since it is not compared.
 bool can_teach(std::span<const SampleSummary> group);
 
 // Groups of the samples, in their order, that can teach.

@@ -17,7 +17,7 @@ double clip(const PolicyLossOptions& o, double ratio) {
   return std::clamp(ratio, 1.0 - o.clip_low, 1.0 + o.clip_high);
 }
 
-// The pessimistic one of plain and clipped loss; `held`: the ratio no longer follows the
+// The larger of plain and clipped loss; `held`: the ratio is at a bound and no longer follows the
 // log-prob.
 Value clipped_loss(const PolicyLossOptions& o, double a, double ratio, bool held, LossSums& sums) {
   const double plain = -a * ratio, clipped = -a * clip(o, ratio);

@@ -11,8 +11,8 @@
 
 namespace taper {
 
-// Of the ratio of trained and drawing probability: by token, the product over a sequence, or the
-// geometric mean over a sequence.
+// Which ratio of the probability in training to that in sampling counts: of each token, the product
+// over a sequence, or the geometric mean over a sequence.
 enum class ImportanceLevel { kNone, kToken, kSequence };
 enum class RejectionLevel { kNone, kToken, kSequence, kGeometric };
 

@@ -14,7 +14,7 @@ struct Sample {
   std::vector<std::int32_t> prompt;
   std::vector<std::int32_t> response;
   std::vector<float> log_probs;  // per response token, by the rollout
-  std::vector<float> kept_mass;
+  std::vector<float> kept_mass;  // per response token: probability that sampling left (Completion)
   std::vector<float> ref_log_probs;  // by the reference model; empty without one
   FinishReason finish = FinishReason::kEos;
   std::vector<ProducedBy> spans;  // of the response, each produced in one layout

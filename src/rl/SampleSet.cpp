@@ -99,7 +99,8 @@ SampleSet::SampleSet(const Group& group, std::vector<Sample> mine)
   summarize();
 }
 
-// Here are samples of this rank alone, or, once there are rows, of others as well.
+// Before there are rows, here() has samples that only this rank brings; later several ranks may
+// hold one, for which one of them speaks.
 void SampleSet::summarize() {
   std::string bytes;
   for (std::size_t k = 0; k < here_.size(); ++k)

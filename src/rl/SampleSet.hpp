@@ -31,9 +31,9 @@ struct SampleSummary {
 // Where the group ends that begins at `begin`: samples of a group stand together.
 std::size_t group_end(const std::vector<SampleSummary>& samples, std::size_t begin);
 
-// Samples of all ranks of a group, in the order of their ids. Each rank holds some of them
-// whole, the ranks of a replica the same ones; of all others it knows the summary. Rows are indices
-// into all().
+// Samples of all ranks of a group, in the order of their ids. Each rank holds some of them whole
+// (the ranks of a replica hold the same ones) and knows the summaries of all. Rows are indices into
+// all().
 class SampleSet {
  public:
   // Of this process alone.
@@ -57,11 +57,11 @@ class SampleSet {
   // Whether this rank speaks for here()[k]: of the ranks that hold a sample one does.
   bool speaks_for(std::size_t k) const { return all_[rows_[k]].holder == rank(); }
 
-  // Makes the summaries anew, of samples that have changed. Collective over the group.
+  // Computes the summaries again, after samples have changed. Collective over the group.
   void summarize();
 
-  // Brings each sample whole to all ranks of replica[row], and only there: replicas are those of
-  // the grid. Collective over the group.
+  // Brings the sample of each row to all ranks of replica[row] of the grid, and removes it from the
+  // others. Collective over the group.
   void move_to(const RankGrid& grid, const std::vector<int>& replica);
 
   // `width` figures of each sample, (rows, width) by rows, the same on all ranks: what is summed up
@@ -70,9 +70,9 @@ class SampleSet {
   std::vector<double> gather(
       int width, const std::function<void(std::size_t k, std::span<double> out)>&) const;
 
-  // Takes out the samples whose rows are marked, the same on all ranks.
+  // Takes out the samples whose rows are marked; every rank passes the same marks. Not collective.
   SampleSet extract(const std::vector<bool>& marked);
-  // Adds samples of the same group, all of which come behind these.
+  // Adds samples of the same group, whose ids are all above these. Not collective.
   void append(SampleSet&& more);
 
  private:

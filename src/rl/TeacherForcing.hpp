@@ -9,7 +9,7 @@
 
 namespace taper {
 
-// A model with what reads given tokens by it, teacher-forced: for their log-probs or values.
+// A model and what it takes to run it over given tokens (teacher forcing), for log-probs or values.
 struct ScoreContext {
   const Exec& exec;
   const ModelView& view;

@@ -38,10 +38,12 @@ struct TrainedModel {
   const Gradients& gradients;
   ShardedAdamW& optimizer;
   // Called after each optimizer step; must refresh the packed weights from the optimizer's masters.
+  // Collective over the training layout.
   std::function<void()> publish;
 };
 
-// Cuts the samples `mine`, which have responses, into micro-batches, one after the other.
+// Calls `visit` with the micro-batches of the samples `mine` (indices), in order. All of them must
+// have responses.
 void for_each_micro_batch(const std::vector<Sample>& samples, std::span<const int> mine,
                           const TrainPassOptions& options,
                           const std::function<void(const MicroBatch&)>& visit);
@@ -65,8 +67,8 @@ class UpdateLoop {
   // loss, to gradients(); `totals` are of all replicas. Collective over the training layout.
   using Accumulate = std::function<void(std::span<const int> mine, const StepTotals& totals)>;
 
-  // Brings the samples here, and makes an optimizer step for each mini-batch of them; report.steps
-  // are those before. Collective over the training layout.
+  // Brings the samples to the ranks that train them and makes an optimizer step for each
+  // mini-batch; adds to `report`. Collective over the training layout.
   void run(SampleSet& samples, const Accumulate& accumulate, OptimizerSteps& report);
 
  private:

@@ -37,6 +37,7 @@ class KvStaging {
   MoveStatistics fetch(PieceMover& mover, Range layers) const;
   // Stages what this rank holds already; returns the bytes.
   std::int64_t copy_own(Range layers) const;
+  // Writes the staged pages to their places in the new layout. Only after fetch() and copy_own().
   void write(Range layers) const;
 
  private:
