@@ -6,7 +6,7 @@
 
 namespace taper {
 
-// Whether there is an in-tree task of that name, which `key` has.
+// Why there is no in-tree task of that name, the value of `key`; empty if there is one.
 std::vector<std::string> task_problems(const std::string& task,
                                        const std::string& key = "Data/Task");
 
@@ -19,7 +19,7 @@ struct DataNames {
 struct DataOptions {
   std::string task = "mix";          // in-tree task, used if there is no prompt file
   std::vector<std::string> prompts;  // JSONL
-  std::vector<double> weights;       // shares of the files in training; none: each prompt alike
+  std::vector<double> weights;       // shares of the files in training; none: all prompts alike
   // JSONL, held out; needed for evaluations if there is a prompt file.
   std::string evaluation_prompts;
   std::string chat_template = "auto";  // or a file, ChatTemplate.hpp

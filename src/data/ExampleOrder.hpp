@@ -6,12 +6,12 @@
 
 namespace taper {
 
-// In which order a run visits the examples of its files: a pure function of (seed, position), a new
-// one in each pass over them (unless told otherwise).
+// In which order a run visits the examples of its files: a pure function of (seed, position). With
+// Shuffle::kYes the order is a new one in each pass over them, otherwise that of the files.
 class ExampleOrder {
  public:
   enum class Shuffle { kNo, kYes };
-  // epochs: passes after which the run is at its end; 0: never.
+  // epochs: passes after which the run ends; 0: it never does.
   ExampleOrder(std::int64_t examples, std::uint64_t seed, Shuffle shuffle, int epochs)
       : size_(static_cast<std::uint64_t>(examples)),
         seed_(seed),
@@ -20,7 +20,7 @@ class ExampleOrder {
 
   // The example at a position. There must be some.
   int index_at(std::uint64_t position) const;
-  // Where the examples of the run end.
+  // The position at which the examples of the run end.
   std::uint64_t end() const;
   // Passes that lie before a position.
   double passes(std::uint64_t position) const {

@@ -17,7 +17,7 @@ struct PromptItem {
   std::string text;
   Chat chat;
   std::vector<int> tokens;
-  std::vector<int> response;  // that followed the prompt, as ids: lines of `taper generate` have it
+  std::vector<int> response;  // ids that followed the prompt, as `taper generate` writes them
   std::string data_source;    // names the verifier; may be empty
   std::string ground_truth;   // may be empty; a number or list keeps its JSON spelling
   std::string extra_info;     // any JSON value, as text; may be empty
@@ -27,10 +27,9 @@ struct PromptItem {
 // A file of prompts, JSONL, the same for all commands (doc/data.md). Each line has its prompt in
 // exactly one form: "prompt" (a text, or chat messages as verl has them), "messages" (a list of
 // {"role", "content"}; "tools" may be beside it) or token ids, which are "prompt_tokens" with the
-// response's ids in "tokens" beside them, or "tokens" alone. "data_source" and "ground_truth" or
-// "reward_model":
-// {"ground_truth": ...} and "extra_info" are optional, others are ignored. Lines of white space are
-// skipped. Errors name file and line.
+// response's ids in "tokens" beside them, or "tokens" alone. "data_source", "extra_info" and
+// "ground_truth" or "reward_model": {"ground_truth": ...} are optional; other keys are ignored.
+// Lines of white space are skipped. Throws Error naming file and line.
 std::vector<PromptItem> read_prompt_data(const std::filesystem::path& file);
 
 }  // namespace taper

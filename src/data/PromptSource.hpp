@@ -33,10 +33,11 @@ struct PromptReading {
 std::vector<Prompt> read_prompts(const std::string& file, const PromptReading& how,
                                  const ModelFiles& files);
 
-// By which ranks tell whether they have read the same prompts: tokens, truths and all else.
+// Adds tokens, truths and all else of the prompts, so that ranks can tell whether they have read
+// the same ones.
 void add_prompts(Fingerprint& fingerprint, const std::vector<Prompt>& prompts);
 
-// Items of an in-tree task that no training meets, the same ones in every evaluation.
+// Items of an in-tree task that do not occur in training, the same ones in every evaluation.
 std::vector<Prompt> held_out_items(const std::string& task, std::uint64_t seed, int count,
                                    const ModelFiles& files);
 
@@ -49,16 +50,17 @@ class PromptSource {
   PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens,
                std::uint64_t seed);
 
-  // The prompts of a batch of `count`, which goes on where the batch before ended.
+  // The `count` prompts of batch number `batch`, counted from 0; they follow those of the batch
+  // before, if that had as many.
   std::vector<Prompt> training(std::int64_t batch, int count) const;
   // Held-out prompts, the same in every iteration: of the in-tree task, or the first ones of the
   // evaluation file. Throws Error if there is a prompt file but no evaluation file.
   std::vector<Prompt> evaluation(int count) const;
 
-  // Of all prompts that were read from files.
+  // Adds all prompts that were read from files.
   void add_to(Fingerprint& fingerprint) const;
 
-  // Those of the training files, 0 if there are none.
+  // The number of prompts in the training files, 0 if there are none.
   std::int64_t training_file_prompts() const { return std::ssize(training_); }
 
  private:

@@ -30,7 +30,7 @@ std::size_t answers_before(const SftItem& item, std::size_t message) {
       [](const ChatMessage& m) { return m.role == "assistant"; }));
 }
 
-// What of an example fits into `limit` tokens; nothing to learn may be left.
+// Keeps what fits into `limit` tokens; it may be that nothing to learn is left.
 void cut(TokenExample& example, int limit) {
   example.tokens.resize(static_cast<std::size_t>(limit));
   for (Range& answer : example.answers) answer.end = std::min(answer.end, limit);
@@ -107,9 +107,9 @@ TokenExample SftEncoder::encode_pair(const std::string& prompt, const std::strin
   return pair_example({ids.begin(), ids.end()}, whole);
 }
 
-// The chat is encoded as a whole. Where an answer begins and ends in it is seen by encoding what
-// stands before these places: as far as the tokens agree. A token across such a place counts to
-// what is behind it.
+// The chat is encoded as a whole. To find the tokens where an answer begins and ends, the text
+// before these places is encoded as well: they are where both lists of tokens begin to differ. A
+// token across such a place belongs to the text after it.
 TokenExample SftEncoder::encode_chat(const SftItem& item, const std::string& where) {
   const RenderedChat chat = render(chat_template(), item, where);
   const auto encode = [&](std::size_t bytes) {
@@ -130,7 +130,7 @@ TokenExample SftEncoder::encode_chat(const SftItem& item, const std::string& whe
                        tokens_before(chat.answers[i].end)};
     if (!answer.empty()) example.answers.push_back(answer);
   }
-  // What stands behind the last answer is never looked at.
+  // Nothing that follows the last answer has an effect on the loss.
   const int end = example.answers.empty() ? 0 : example.answers.back().end;
   example.tokens.assign(ids.begin(), ids.begin() + end);
   return example;

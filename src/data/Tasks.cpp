@@ -34,7 +34,7 @@ std::string with_answer(std::string text, long answer) {
   return text.append("#").append(std::to_string(answer));
 }
 
-// Result of one step: what it should be in, what is written out.
+// From the right result of one step to the one that is written.
 using Step = std::function<long(long)>;
 
 std::string work_sum(const std::vector<long>& terms, const Step& step) {
@@ -48,7 +48,7 @@ std::string work_sum(const std::vector<long>& terms, const Step& step) {
   return with_answer(std::move(text), total);
 }
 
-// Stops early, without an answer, behind the limit: wrong numbers can take very long.
+// Wrong numbers can take very long: stops beyond the limit, with text that is too long to be used.
 std::string work_gcd(const std::vector<long>& pair, const Step& step) {
   long a = pair.at(0), b = pair.at(1);
   std::string text;

@@ -15,7 +15,7 @@ namespace taper {
 // Reads the pieces that `packed` holds from the directory and packs them, tensor by tensor.
 void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed);
 
-// Weights for inference in one uniform layout, with all that the engine and scoring need.
+// The weights of a model for inference in one uniform layout.
 class InferenceModel {
  public:
   // `name` stands in the memory plan.
@@ -23,7 +23,7 @@ class InferenceModel {
 
   const ModelParallel& parallel() const { return parallel_; }
   void add_memory(MemoryPlan& plan, WeightType type) const;
-  // Reads and packs the weights.
+  // Reads and packs the weights, which this rank holds from then on. Not collective.
   void load(const Exec& exec, WeightType type, Arena& arena);
   const ModelView& view() const { return *view_; }
   const PackedModel& packed() const { return *packed_; }

@@ -11,7 +11,6 @@
 #include "model/RopeTable.hpp"
 
 namespace taper {
-
 namespace {
 
 const std::filesystem::path& checked(const std::filesystem::path& directory,
@@ -20,7 +19,7 @@ const std::filesystem::path& checked(const std::filesystem::path& directory,
   return directory;
 }
 
-// The configuration of the model that is wanted of the directory.
+// The configuration of the directory's model with the head that is wanted.
 ModelConfig configured(const std::filesystem::path& dir, const std::string& option,
                        OutputHead wanted) {
   ModelConfig config = read_model_config(dir);

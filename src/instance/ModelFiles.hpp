@@ -22,9 +22,10 @@ struct HeadChoice {
 
 // What a Hugging Face directory says, before any weight is read.
 struct ModelFiles {
-  // `option` names the directory in errors: a key of a run file, or an option of a command. A
-  // scalar head is that of the directory, or one drawn on its language model; tokens are only had
-  // from a language model. Throws Error if there is no model, or one that is not supported.
+  // `option` names the directory in errors: a key of a run file, or an option of a command. If
+  // `head` asks for a scalar head and the directory has a language model, the head is drawn from
+  // the seed. Throws Error if there is no model, if it is not supported, or if `head` asks for
+  // tokens and the directory has a model with a scalar head.
   explicit ModelFiles(const std::filesystem::path& directory,
                       const std::string& option = "the model directory",
                       const HeadChoice& head = {});
@@ -52,8 +53,9 @@ struct ModelFiles {
   // Ids that can be sampled: those of the tokenizer that the model has rows for; all rows without a
   // tokenizer.
   int valid_ids() const;
-  // Cosines and sines for sequences of up to `positions` tokens, valid until a call for more.
-  // Kokkos must run, and outlive this object. Throws Error if the context holds less.
+  // Cosines and sines for sequences of up to `positions` tokens, (positions, head_dim), valid until
+  // a call for more positions. Kokkos must run, and outlive this object. Throws Error if the
+  // context holds less.
   ConstFloatMatrix rope_table(int positions);
 
  private:

@@ -15,9 +15,9 @@ struct ModelOptions {
   std::vector<std::string> problems() const;
 };
 
-// Of forward and backward passes.
+// How forward and backward passes are run.
 struct PassOptions {
-  int tp = 1;
+  int tp = 1;             // ranks per replica
   int max_tokens = 2048;  // per micro-batch
   bool checkpointing = false;
 };

@@ -10,6 +10,7 @@
 #include "optim/Ownership.hpp"
 
 namespace taper {
+
 std::int64_t Publisher::staging_floats(const LocalLayout& layout) {
   std::int64_t largest = 0;
   for (int t = 0; t < static_cast<int>(layout.table().tensors().size()); ++t)

@@ -11,7 +11,7 @@
 //   /switching/moves/..., /switching/rendezvous/..., /switching (attributes: kv_bytes_per_position,
 //                          block_size, groups_ns, weights_ns, graphs_ns)
 //   /fit_errors/<column>   of left-out step times, per TP degree and pair class, millionths
-//   /repeat_noise/<column> the same of repeats against each other: what the machine's noise makes
+//   /repeat_noise/<column> the same of repeats against each other: the machine's noise
 #pragma once
 
 #include <filesystem>

@@ -54,13 +54,13 @@ struct PointError {
   double error = 0;  // relative
 };
 
-// What piecewise-linear interpolation makes of each sample of one degree and class when it is left
-// out, with all others at the same place of the axis, for each axis on which it lies between
-// others. The ends of an axis cannot be judged so.
+// The errors of piecewise-linear interpolation at the samples of one degree and class: for each
+// axis on which a sample lies between others, it is left out, with all that have the same place on
+// the axis, and predicted from the rest. The ends of an axis cannot be judged in this way.
 std::vector<PointError> interpolation_errors(const std::vector<StepSample>& samples);
 
-// New points against that error, half way (on a logarithmic scale) to the neighbours on the axis:
-// more contexts of the line, more lines, more chunk sizes. None if the neighbours are near or
+// New points that reduce that error, half way (on a logarithmic scale) to the neighbours on the
+// axis: more contexts of the line, more lines, more chunk sizes. None if the neighbours are near or
 // the limits forbid.
 std::vector<StepShape> refine(const std::vector<StepSample>& samples, const PointError& error,
                               const GridLimits& limits);

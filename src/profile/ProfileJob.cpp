@@ -77,7 +77,7 @@ Facts ProfileJob::settings() const {
           {"kv_memory_mb", std::to_string(options_.probe.kv_memory_mb)}};
 }
 
-// What earlier starts of the same job have left. On rank 0.
+// Reads what earlier starts of the same job have left. On rank 0.
 void ProfileJob::restore() {
   require_writable(options_.output);
   const fs::path partial = partial_path(options_.output);
@@ -94,7 +94,9 @@ void ProfileJob::restore() {
                                         << found.settings[name] << " (now it is " << value
                                         << "); give the same value, or start over with --fresh");
     before_ = found.seconds_spent;
-    if (found.ended)  // the same again, or now as long as planned
+    // Once a budget has ended the measurements, a new one counts from there; without one they are
+    // completed.
+    if (found.ended)
       found.budget = record_.budget > 0 ? before_ + record_.budget : 0;
     else if (record_.budget > 0)
       found.budget = record_.budget;

@@ -25,8 +25,8 @@ struct ProfileOptions {
 
 // Measures the latency profile of a model on the ranks of a run: steps of all degrees on a grid
 // that grows where interpolation is worst, then more repeats, until the time is over or the errors
-// drown in what the machine repeats badly. Rank 0 decides and keeps the books; the others follow.
-// What is measured is written beside the output every few seconds; the same job goes on from there.
+// are within the noise of the machine. Rank 0 decides and keeps the books; the others follow. What
+// is measured is written beside the output every few seconds, so that the same job can be resumed.
 class ProfileJob {
  public:
   // Refers to files and ranks. Throws Error for bad options, degrees, or an output (or its side

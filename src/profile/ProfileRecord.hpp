@@ -28,10 +28,11 @@ void save_partial(const std::filesystem::path& output, const ProfileRecord& reco
 // Throws Error if the side file cannot be read.
 ProfileRecord load_partial(const std::filesystem::path& output);
 
-// Throws Error saying what differs where `found` (of the file `name`) was not measured on the
-// model, machine and transport of `here`; suggests --fresh. Another build or clock is a warning
-// where the file is complete, and an error where it is still in the making.
 enum class Completeness { kPartial, kComplete };
+
+// Throws Error saying what differs if `found` (of the file `name`) was not measured on the model,
+// machine and transport of `here`; suggests --fresh. Another build or clock is a warning if the
+// file is complete, and an error if it is still in the making.
 void require_same_identity(const std::filesystem::path& name, Completeness completeness,
                            const ProfileIdentity& found, const ProfileIdentity& here);
 

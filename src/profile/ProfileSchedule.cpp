@@ -151,7 +151,7 @@ FitError ProfileSchedule::repeat_noise(int degree, PairClass pair) const {
   return quantiles(degree, pair, noise);
 }
 
-// Points against the worst error of each degree and class; false if none needs any.
+// Adds points that reduce the worst error of each degree and class; false if none needs any.
 bool ProfileSchedule::add_refinements() {
   const std::size_t before = record_->points.size();
   for (const ProfileSide& side : sides_)

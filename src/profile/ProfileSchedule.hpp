@@ -61,7 +61,7 @@ class ProfileSchedule {
   void add_point(const ProfileSide& side, const StepShape& shape);
   bool add_refinements();
   bool has_time(double share) const;
-  bool has_nothing_left() const;  // for a start without a budget
+  bool has_nothing_left() const;  // that a start without a budget would measure
   std::vector<StepSample> samples(int degree, PairClass pair) const;
   ProfileVisit visit_of(const ProfilePoint& point) const;
   const ProfilePoint& least_visited() const;

@@ -24,9 +24,8 @@ struct TransferSample {
   double seconds = 0;      // median
 };
 
-// A line through samples of ascending sizes that is right at the largest and, above all, at the
-// small ones: the latency is that of the smallest, the slope the median of those between it and the
-// others. At least two samples.
+// A line through samples of ascending sizes that meets the smallest one exactly; its slope is the
+// median of the slopes from the smallest to each of the others. At least two samples.
 TransferLine fit_transfer(const std::vector<TransferSample>& samples);
 
 // What changing to a tensor-parallel degree costs besides the steps themselves, in seconds.
@@ -38,15 +37,15 @@ struct MeasuredSwitch {
   double weights = 0;    // making the views of the weights
 };
 
-// Measures them in the merged groups of the degree, all at the same time; counts those with
-// `pairs`[group] == pair. Pages of `page_bytes` stand for those of the KV cache. Collective over
+// Measures the costs in the merged groups of the degree, all at the same time; only groups g with
+// pairs[g] == pair count. Pages of `page_bytes` stand for those of the KV cache. Collective over
 // the world.
 MeasuredSwitch measure_switch(const Ranks& ranks, const PackedModel& weights,
                               const ModelParallel& parallel, int degree, PairClass pair,
                               const std::vector<PairClass>& pairs, std::int64_t page_bytes);
 
-// Seconds that a change of layout takes all ranks to agree upon: the plan comes from rank 0, and
-// they meet (Meeting.hpp) with `sequences` running sequences at each rank. The same on all ranks.
+// Seconds that all ranks take to agree on a change of layout: the plan comes from rank 0, and they
+// meet (Meeting.hpp) with `sequences` running sequences at each rank. The same on all ranks.
 // Collective over the world.
 double measure_meeting(const Ranks& ranks, int sequences);
 

@@ -39,7 +39,8 @@ std::vector<GenerationAccount> account(std::span<const ReplayTrace> traces,
 // What a generation that took place was worth: replayed with its true lengths.
 struct GenerationReview {
   std::int64_t replayed_ns = 0;  // with the switches that were made
-  // The same, by as much slower than the profile as generations before it were.
+  // The same, scaled by how much slower than the profile the generations before it were; review()
+  // leaves it to the caller.
   std::int64_t predicted_ns = 0;
   std::int64_t stayed_ns = 0;  // in its first layout to the end
   std::vector<int> degrees;

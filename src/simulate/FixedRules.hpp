@@ -9,9 +9,9 @@
 
 namespace taper {
 
-// Rules that could be set by hand before a run, to judge a planner by: start in one uniform layout,
-// and change to a higher degree, or even out the replicas, or both one after the other, as soon as
-// so many sequences are left. The best of them is known only afterwards.
+// Rules that could be set by hand before a run, to compare a planner with: start in one uniform
+// layout, and change to a higher degree, or even out the replicas, or first the latter and then the
+// former, as soon as only so many sequences are left. The best of them is known only afterwards.
 class FixedRules {
  public:
   // For generations of at most so many sequences. Refers to the machine.

@@ -7,7 +7,6 @@
 #include "base/Random.hpp"
 
 namespace taper {
-
 namespace {
 
 // A log-normal length from a standard normal one: above `tokens` if that is above z.

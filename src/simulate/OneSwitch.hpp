@@ -2,7 +2,7 @@
 //
 // A stand-in for the planner of arXiv 2605.23945, whose rule and cost equations are not public: one
 // switch at most, to stay or to switch now, a target inside a node, the published costs, all of the
-// KV cache or nothing. Its lengths and step times are those that our own planner has.
+// KV cache or nothing. It knows the same lengths and step times as Taper's planner.
 #pragma once
 
 #include <cstdint>

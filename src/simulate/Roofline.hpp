@@ -47,6 +47,8 @@ std::vector<int> possible_degrees(const MachineDescription& machine, const Model
 // Bytes that a rank's KV cache has at a degree.
 double kv_pool_bytes(const MachineDescription& machine, const ModelDescription& model, int tp);
 
+// The profile that measuring such a machine would give: step times of each degree up to the reach,
+// and the costs of switching.
 LatencyProfile describe_profile(const MachineDescription& machine, const ModelDescription& model,
                                 const SwitchDescription& switching, const std::vector<int>& degrees,
                                 const ProfileReach& reach);

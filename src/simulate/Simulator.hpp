@@ -56,8 +56,8 @@ SimulatedGeneration simulate(Planner& planner, const PlannerOptions& options,
 std::int64_t replay_ns(const ReplayTrace& trace, const Layout& first,
                        const std::vector<ReplaySwitch>& switches, const SimulatedMachine& machine);
 
-// What each of the switches saved in a generation that took `time_ns` with all of them: against
-// none from it on.
+// What each of the switches saved, in nanoseconds, in a generation that took `time_ns` with all of
+// them: compared with making neither it nor any later one.
 std::vector<std::int64_t> savings(const ReplayTrace& trace, const Layout& first,
                                   const std::vector<ReplaySwitch>& switches, std::int64_t time_ns,
                                   const SimulatedMachine& machine);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prompts with what is answered, as lines of example files have them.
+// Prompts with their answers, as lines of example files have them.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace taper::detail {
 std::string read_answer(const JsonLine& line, const nlohmann::ordered_json& answer,
                         const char* key);
 
-// The value of `key`, a text or a list of messages, followed by that answer.
+// The prompt, which is the value of `key` (a text or a list of messages), with that answer.
 SftItem answered(const JsonLine& line, const nlohmann::ordered_json& prompt, const char* key,
                  const std::string& answer);
 
