@@ -30,7 +30,8 @@ std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::
   return static_cast<std::int64_t>(random.below(key, static_cast<std::uint64_t>(mass)));
 }
 
-// Every rank keeps the choice of the first shard that has one, and the word of rank 0.
+// Every rank keeps the choice of the first shard that has one, and the word of rank 0. Collective
+// over `group`.
 void share_choices(const Group& group, std::vector<Choice>& choices, ControlWord& word) {
   if (group.is_null()) return;
   static_assert(sizeof(Choice) == sizeof(ControlWord));
@@ -104,7 +105,7 @@ std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& paral
   return choices_at(exec, parallel, l, places);
 }
 
-// All masses of a row on every rank, in order of ids.
+// All masses of a row on every rank, in order of ids. Collective over parallel.group().
 std::vector<std::int64_t> gather_masses(const Exec& exec, const ModelParallel& parallel,
                                         const RowLogits& l, int valid_ids, int row) {
   const int valid = parallel.shard().valid_vocab(valid_ids), size = parallel.group().size();
@@ -121,6 +122,8 @@ std::vector<std::int64_t> gather_masses(const Exec& exec, const ModelParallel& p
   return all;
 }
 
+// Sampling from what top-k, top-p and min-p leave; sets kept_mass. Every rank computes the choice
+// from all masses. Collective over parallel.group().
 std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& parallel,
                                       const RowLogits& l, int valid_ids,
                                       std::span<const Draw> draws, const SamplingOptions& options,

@@ -27,6 +27,7 @@ class Publisher {
   MoveStatistics publish();
 
  private:
+  // By piece, of the masters of its first owner. Collective over the world.
   std::vector<std::uint64_t> owner_checksums() const;
 
   const Ranks* ranks_;

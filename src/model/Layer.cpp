@@ -12,7 +12,8 @@
 namespace taper {
 namespace {
 
-// out = x + (the row-parallel product of `input`, summed over the group in tree order).
+// out = x + (the row-parallel product of `input`, summed over the group in tree order). Collective
+// over the tensor-parallel group.
 void project_and_add(const LayerContext& c, const PackedMatrix& weights, const LeafOrder& leaves,
                      const TreeReducer& sum, FloatMatrix out, ConstFloatMatrix x,
                      ConstFloatMatrix input) {

@@ -15,7 +15,8 @@ FloatMatrix resize(FloatMatrix m, int rows, int columns) {
   return make_matrix(m.data(), rows, columns);
 }
 
-// The gradient by the input of column-parallel products is a sum over shards.
+// The gradient by the input of column-parallel products is a sum over shards. Collective over the
+// tensor-parallel group, as are backward_mlp() and backward_attention().
 void sum_over_group(const LayerContext& c, FloatMatrix d) {
   if (!c.parallel.group().is_null()) all_reduce_ordered_sum(c.parallel.group(), flat(d));
 }

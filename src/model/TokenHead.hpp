@@ -73,6 +73,8 @@ class TokenHead {
                 FloatVector d_final_norm);
 
  private:
+  // Log-probs and entropies (empty: not wanted) of the rows of `row_logits`. Collective over
+  // parallel.group().
   void chunk_log_probs(const Exec& exec, const ModelParallel& parallel, const RowLogits& row_logits,
                        std::span<const std::int32_t> targets, int valid, std::span<float> log_prob,
                        std::span<float> entropy);

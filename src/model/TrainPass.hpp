@@ -75,7 +75,8 @@ class TrainPass {
   void set_batch(const PackedSequences& sequences);
   // The gradient by the hidden states of the batch, set to zero.
   FloatMatrix clear_gradient_stream(const Exec& exec) const;
-  // From the gradient by the last hidden states to that of all layers and the embedding.
+  // From the gradient by the last hidden states to that of all layers and the embedding. Collective
+  // over parallel.group().
   void backward_layers(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                        FloatMatrix dx, const Gradients& gradients);
 

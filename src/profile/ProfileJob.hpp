@@ -43,8 +43,10 @@ class ProfileJob {
 
  private:
   void restore();
+  // Costs of switching to each degree. Collective over the world.
   void measure_switches();
-  // One visit; false if there is none left. `schedule` is there on rank 0.
+  // One visit; false if there is none left. `schedule` is null except on rank 0. Collective over
+  // the world.
   bool visit_next(ProfileSchedule* schedule);
   void keep_books(const ProfileSchedule& schedule);
   std::vector<PairClass> pairs(int degree) const;  // of the degree's groups

@@ -77,6 +77,7 @@ class ColdPages {
 
 // Every rank of the group sends `pages` pages to each of the others. What arrives is staged and
 // then written, and so is what a rank keeps of its own: as much as it gets from each other one.
+// Collective over the world.
 double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
   const Group& group = groups.mine();
   const int degree = groups.degree, pairs = degree * (degree - 1);

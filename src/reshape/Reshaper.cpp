@@ -215,7 +215,6 @@ void Reshaper::move_kv(const Step& step, const Engine& engine, ReshapeReport& re
                                            << staging.bytes_in() * layers);
 }
 
-// Every rank of a new replica gets the host state of its sequences, in the order of the list.
 void Reshaper::move_states(const Step& step, Engine& engine, ReshapeReport& report) {
   const Timer timer;
   const Group& group = component_group(step.roots);

@@ -71,7 +71,10 @@ class Reshaper {
   Range heads(int tp, int index) const;
   std::int64_t extra_bytes(const Step& step) const;
   int layers_at_once(const Step& step, const Group& group) const;
+  // Keys and values to their new pages. Collective over the component of this rank.
   void move_kv(const Step& step, const Engine& engine, ReshapeReport& report);
+  // The states of sequences to the ranks of their new replicas, and the engine into its new layout.
+  // Collective over the component of this rank.
   void move_states(const Step& step, Engine& engine, ReshapeReport& report);
   const Group& component_group(const std::vector<int>& roots) const;
 

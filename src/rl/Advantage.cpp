@@ -107,7 +107,8 @@ std::vector<std::vector<double>> token_advantages(SampleSet& samples,
   return values;
 }
 
-// One value per response, for all its tokens; before whitening.
+// One value per response, for all its tokens; before whitening. Collective over the ranks of the
+// samples.
 std::vector<std::vector<double>> response_advantages(
     const SampleSet& samples, const std::vector<std::vector<double>>& rewards,
     const AdvantageOptions& o) {
@@ -129,6 +130,7 @@ std::vector<std::vector<double>> response_advantages(
 }
 
 // Over all tokens that carry a loss; the others get values of the same scale, which nobody reads.
+// Collective over the ranks of the samples.
 void whiten_tokens(const SampleSet& samples, std::vector<std::vector<double>>& values) {
   const auto sum = [&](const auto& term) {
     return sum_over_tokens(samples, [&](auto k, auto t) { return term(values[k][t]); });

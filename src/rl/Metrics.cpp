@@ -23,7 +23,8 @@ struct TokenStatistics {
   double largest = -std::numeric_limits<double>::infinity(), smallest = -largest;
 };
 
-// Over the tokens that carry a loss: by sample, then over samples in their order.
+// Over the tokens that carry a loss: by sample, then over samples in their order. Collective over
+// the ranks of the samples.
 TokenStatistics statistics_over_tokens(const SampleSet& samples,
                                        const std::vector<float> Sample::*list) {
   const auto figures = samples.gather(4, [&](std::size_t k, std::span<double> out) {

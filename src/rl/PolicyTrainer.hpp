@@ -49,6 +49,8 @@ class PolicyTrainer {
     double mean_log_ratio = 0.0;  // of the sequence, if the loss needs it
   };
 
+  // Adds the gradient of this replica's part of a step and returns the sums over it. Collective
+  // over the tensor-parallel group.
   LossSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
                       const StepTotals& totals, UpdateReport& report);
   // The figures of a step, of all replicas. Collective over the data-parallel group.

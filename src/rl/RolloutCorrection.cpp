@@ -44,7 +44,7 @@ struct RatioSums {
   double tokens = 0.0, d = 0.0, k3 = 0.0, squares = 0.0, largest = 0.0;
 };
 
-// Of all samples, in their order.
+// Of all samples, in their order. Collective over the ranks of the samples.
 std::vector<RatioSums> gather_sums(const SampleSet& samples, const std::vector<Ratios>& ratios) {
   const auto figures = samples.gather(5, [&](std::size_t k, std::span<double> out) {
     RatioSums sums{ratios[k].count, ratios[k].sum};
@@ -86,6 +86,7 @@ void measure(const std::vector<RatioSums>& samples, MismatchReport& report) {
   report.chi2_seq = sequence_squares / sequences - 1.0;
 }
 
+// Sets the corrections, and their figures in the report. Collective over the ranks of the samples.
 void set_weights(SampleSet& samples, const std::vector<Ratios>& ratios,
                  const RolloutCorrectionOptions& o, MismatchReport& report) {
   std::vector<Sample>& here = samples.here();
@@ -139,6 +140,8 @@ double judged(const Ratios& r, std::size_t t, RejectionLevel level) {
   return bounded_exp(level == RejectionLevel::kSequence ? r.sum : r.sum / r.count);
 }
 
+// Masks tokens by their ratio, and counts them in the report. Collective over the ranks of the
+// samples.
 void reject(SampleSet& samples, const std::vector<Ratios>& ratios,
             const RolloutCorrectionOptions& o, MismatchReport& report) {
   std::vector<double> rejected;  // tokens, of samples.here()

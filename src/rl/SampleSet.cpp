@@ -143,7 +143,6 @@ void SampleSet::move_to(const RankGrid& grid, const std::vector<int>& replica) {
   replica_ = replica;
 }
 
-// Sends here()[k] to the ranks targets[k], in rounds of bounded size, and keeps what comes.
 void SampleSet::exchange(const std::vector<std::vector<int>>& targets) {
   const std::size_t ranks = static_cast<std::size_t>(group_->size());
   std::vector<Sample> come;

@@ -77,6 +77,8 @@ class SampleSet {
 
  private:
   int rank() const { return group_ == nullptr ? 0 : group_->rank(); }
+  // Sends here()[k] to the ranks targets[k], in rounds of bounded size, and keeps what comes.
+  // Collective over the group.
   void exchange(const std::vector<std::vector<int>>& targets);
   void set_rows();
 

@@ -72,6 +72,7 @@ class UpdateLoop {
   void run(SampleSet& samples, const Accumulate& accumulate, OptimizerSteps& report);
 
  private:
+  // One mini-batch: the samples of the rows `batch`. Collective over the training layout.
   void step(const SampleSet& samples, Range batch, const Accumulate& accumulate,
             OptimizerSteps& report);
 
