@@ -129,7 +129,8 @@ void HuggingFaceReader::check(const std::string& name, std::vector<std::int64_t>
   const TensorView& view = files_.tensor(name);
   TAPER_VALIDATE(view.shape == shape, path_ << ": tensor '" << name << "' has shape "
                                             << shape_text(view.shape) << " (config.json means "
-                                            << shape_text(shape) << ")");
+                                            << shape_text(shape)
+                                            << "); the weights are of another model");
   const std::string problem = weight_type_problem(view.type);
   TAPER_VALIDATE(problem.empty(), path_ << ": tensor '" << name << "' has " << problem
                                         << "; convert the model first");
