@@ -45,10 +45,4 @@ struct Destination {
 // layouts.
 SequenceList meet(const Group& world, const LayoutChange& change, const Scheduler& scheduler);
 
-// Destinations without a planner: sequences stay with their ranks if these form one replica;
-// if a replica splits, or `repack` is set, they are shared out so that each replica has
-// sequences in proportion to its ranks, with as few as possible moved. Pure.
-std::vector<Destination> share_out(const LayoutChange& change, const SequenceList& sequences,
-                                   bool repack = false);
-
 }  // namespace taper

@@ -12,6 +12,7 @@
 #include "comm/Collectives.hpp"
 #include "engine/EngineRun.hpp"
 #include "reshape/Reshaper.hpp"
+#include "support/ShareOut.hpp"
 
 namespace taper::test {
 

@@ -3,7 +3,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/ShareOut.hpp"
+
 using namespace taper;
+using namespace taper::test;
 
 namespace {
 

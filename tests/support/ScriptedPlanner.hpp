@@ -9,6 +9,7 @@
 #include "base/Text.hpp"
 #include "planner/LayoutPlanner.hpp"
 #include "reshape/Meeting.hpp"
+#include "support/ShareOut.hpp"
 
 namespace taper::test {
 
