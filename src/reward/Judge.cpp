@@ -209,10 +209,40 @@ std::optional<SampleSet> Judge::finish(std::vector<Sample> mine,
   return samples;
 }
 
+namespace {
+
+// By those kinds of rewards that a rank computes itself.
+double score_here(const RewardOptions& r, const std::string& truth, const std::string& text,
+                  const std::vector<std::int32_t>& response) {
+  switch (r.kind) {
+    case RewardKind::kTask:
+    case RewardKind::kExact:
+    case RewardKind::kGsm8kStrict:
+    case RewardKind::kGsm8kFlexible:
+    case RewardKind::kBoxed:
+      return score_response(*rule_of(r.kind), truth, text);
+    case RewardKind::kFormat:
+      return score_format(r.format, text);
+    case RewardKind::kLength:
+      return length_penalty(r.length, std::ssize(response));
+    case RewardKind::kOverlong:
+      return overlong_penalty(r.overlong, std::ssize(response));
+    case RewardKind::kRepetition:
+      return repetition_penalty(r.repetition, response);
+    case RewardKind::kNone:
+    case RewardKind::kCommand:
+    case RewardKind::kModel:
+      break;
+  }
+  TAPER_INSIST(false, "Rewards/" << r.name << " has a kind that is not computed here");
+  return 0.0;
+}
+
+}  // namespace
+
 void Judge::score(Sample& s) const {
   const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
   const std::string& truth = prompt_of(s.id.prompt).truth;
-  const std::int64_t tokens = std::ssize(s.response);
   double score = 0.0, unshaped = 0.0;
   s.rewards.clear();
   s.dropped = false;
@@ -225,11 +255,7 @@ void Judge::score(Sample& s) const {
     } else if (r.kind == RewardKind::kModel) {
       s.rewards.push_back(kNoReward);  // see add_model_rewards()
     } else {
-      if (const auto rule = rule_of(r.kind)) value = score_response(*rule, truth, text);
-      if (r.kind == RewardKind::kFormat) value = score_format(r.format, text);
-      if (r.kind == RewardKind::kLength) value = length_penalty(r.length, tokens);
-      if (r.kind == RewardKind::kOverlong) value = overlong_penalty(r.overlong, tokens);
-      if (r.kind == RewardKind::kRepetition) value = repetition_penalty(r.repetition, s.response);
+      value = score_here(r, truth, text, s.response);
       s.rewards.push_back(static_cast<float>(value));
     }
     score += r.weight * value;

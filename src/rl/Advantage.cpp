@@ -32,7 +32,7 @@ Moments moments_of(std::span<const double> values) {
 template <class Visit>
 void for_each_group(const std::vector<SampleSummary>& samples, const Visit& visit) {
   for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
-    end = group_end(samples, begin);
+    end = prompt_end(samples, begin);
     visit(begin, end);
   }
 }

@@ -15,7 +15,7 @@ struct GroupRange {
 std::vector<GroupRange> groups_of(const std::vector<SampleSummary>& samples) {
   std::vector<GroupRange> groups;
   for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
-    end = group_end(samples, begin);
+    end = prompt_end(samples, begin);
     groups.push_back({begin, end, can_teach({samples.data() + begin, end - begin})});
   }
   return groups;

@@ -82,7 +82,7 @@ std::vector<std::int64_t> sizes_of(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-std::size_t group_end(const std::vector<SampleSummary>& samples, std::size_t begin) {
+std::size_t prompt_end(const std::vector<SampleSummary>& samples, std::size_t begin) {
   std::size_t end = begin;
   while (end < samples.size() && samples[end].id.prompt == samples[begin].id.prompt) ++end;
   return end;

@@ -28,8 +28,8 @@ struct SampleSummary {
   int length() const { return prompt_tokens + response_tokens; }
 };
 
-// Where the group ends that begins at `begin`: samples of a group stand together.
-std::size_t group_end(const std::vector<SampleSummary>& samples, std::size_t begin);
+// Where the samples of a prompt end that begin at `begin`.
+std::size_t prompt_end(const std::vector<SampleSummary>& samples, std::size_t begin);
 
 // Samples of all ranks of a group, in the order of their ids. Each rank holds some of them whole
 // (the ranks of a replica hold the same ones) and knows the summaries of all. Rows are indices into
@@ -68,9 +68,10 @@ class SampleSet {
   // from them in the order of rows has the same bits whoever holds the samples. figures_of(k, out)
   // sets those of here()[k]. Collective over the group.
   std::vector<double> gather(
-      int width, const std::function<void(std::size_t k, std::span<double> out)>&) const;
+      int width, const std::function<void(std::size_t k, std::span<double> out)>& figures_of) const;
 
-  // Takes out the samples whose rows are marked; every rank passes the same marks. Not collective.
+  // Removes the samples whose rows are marked, and returns them; every rank passes the same marks.
+  // Not collective.
   SampleSet extract(const std::vector<bool>& marked);
   // Adds samples of the same group, whose ids are all above these. Not collective.
   void append(SampleSet&& more);

@@ -12,7 +12,7 @@ namespace {
 std::vector<Range> cut_mini_batches(const std::vector<SampleSummary>& samples, int parts) {
   std::vector<int> ends;  // of groups
   for (std::size_t at = 0; at < samples.size(); ends.push_back(static_cast<int>(at)))
-    at = group_end(samples, at);
+    at = prompt_end(samples, at);
   const std::size_t groups = ends.size();
   std::vector<Range> batches(std::max(1, std::min<int>(parts, static_cast<int>(groups))));
   for (std::size_t group = 0; group < groups; ++group)

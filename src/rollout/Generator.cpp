@@ -225,7 +225,8 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   workload_ = workload(requests, sampling.iteration);
   const Timer choice;
   const Layout first = planner_->begin(workload_);
-  report_.reset(new GenerationReport{0, first, first, 0, choice.seconds(), {}, {}, {}});
+  report_ = std::make_unique<GenerationReport>(GenerationReport{first, first});
+  report_->consultation_s = choice.seconds();
   completions_.clear();
   start(requests, sampling, stops, first);
   consult_->begin(first);
@@ -234,7 +235,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   Engine& engine = *engine_;
   for (std::int64_t step = 0; !consult.all_work_done() && !consult.stopped(); ++step) {
     ranks_.progress.set_step(step);
-    if (stop && asks_for_stop() && stop(engine.parallel().group())) consult.request_stop();
+    if (stop && is_time_to_ask() && stop(engine.parallel().group())) consult.request_stop();
     consult.observe(engine.step(consult.control_word()), engine);
     collect(ended);
     if (const auto agreed = consult.agree()) change_layout(*agreed, timer);
@@ -249,7 +250,8 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
   const auto& [plan, change, snapshot] = agreed;
   const char* phase = ranks_.progress.read().phase;
   ranks_.progress.set_phase("switch");
-  SwitchRecord record{plan, change.from, {}, {}, timer.seconds(), 0, 0, 0};
+  SwitchRecord record{plan, change.from};
+  record.at_s = timer.seconds();
   const SequenceList list = reshaper_->meet(change, *engine_);
   record.confirmation = planner_->confirm(plan, snapshot, states_of(list, change, plan));
   record.meeting_s = timer.seconds() - record.at_s;
@@ -264,7 +266,7 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
 }
 
 // Every so many steps, counted from the same moment on all ranks of a group.
-bool Generator::asks_for_stop() {
+bool Generator::is_time_to_ask() {
   constexpr int kStepsBetweenQuestions = 16;
   return steps_in_layout_++ % kStepsBetweenQuestions == 0;
 }

@@ -22,8 +22,8 @@ namespace taper {
 struct SwitchRecord {
   Plan plan;
   Layout before;
-  Confirmation confirmation;
-  ReshapeReport report;
+  Confirmation confirmation = {};
+  ReshapeReport report = {};
   double at_s = 0;       // since the start of the generation
   double meeting_s = 0;  // until lists and prices were there
   double seconds = 0;    // altogether
@@ -32,13 +32,13 @@ struct SwitchRecord {
 
 // What a generation was, besides its responses.
 struct GenerationReport {
-  double seconds = 0;
   Layout first_layout, last_layout;
-  std::int64_t consultations = 0;             // of this rank as a leader
-  double consultation_s = 0;                  // the choice of the first layout included
-  std::vector<ConsultationRecord> decisions;  // on rank 0
-  std::vector<SwitchRecord> switches;
-  std::optional<GenerationReview> review;  // on rank 0 after learn(), if the planner predicts
+  double seconds = 0;
+  std::int64_t consultations = 0;                  // of this rank as a leader
+  double consultation_s = 0;                       // the choice of the first layout included
+  std::vector<ConsultationRecord> decisions = {};  // on rank 0
+  std::vector<SwitchRecord> switches = {};
+  std::optional<GenerationReview> review = {};  // on rank 0 after learn(), if the planner predicts
 };
 
 // Generates responses on all ranks, in layouts that a planner chooses and may change on the way.
@@ -94,7 +94,7 @@ class Generator {
   void start(const std::vector<Request>& requests, const SamplingOptions& sampling,
              const StopOptions& stops, const Layout& layout);
   bool changes() const { return options_.mode != PlannerMode::kStatic; }
-  bool asks_for_stop();
+  bool is_time_to_ask();
   void collect(const std::function<void(const Completion&)>& ended);
   void change_layout(const AgreedChange& agreed, const Timer& timer);
   void keep(SwitchRecord record, const SequenceList& list);

@@ -38,7 +38,7 @@ RunStart Job::examine(const ResumePoint& from, CheckpointCheck check) const {
     if (from.is_own) IterationLog::require_readable(setup_.directory);
     return std::string();
   });
-  if (!start.is_afresh() && from.is_own) (void)load_history();  // throws where it cannot be read
+  if (!start.is_afresh() && from.is_own) (void)read_history();  // throws if it is damaged
   return start;
 }
 
@@ -96,13 +96,18 @@ std::string Job::recorded_history() const {
   return fs::exists(file) ? read_text_file(file) : "";
 }
 
-EvaluationHistory Job::load_history() const {
+EvaluationHistory Job::read_history() const {
   EvaluationHistory history(setup_.best);
   if (setup_.best.metric.empty()) return history;
   const std::string text = from_rank_0(ranks_, [&] { return recorded_history(); });
   if (!text.empty())
     history =
         EvaluationHistory::from_json(text, path_text(best_file(setup_.directory)), setup_.best);
+  return history;
+}
+
+EvaluationHistory Job::history_so_far() const {
+  EvaluationHistory history = read_history();
   history.forget_after(done_);
   // A run that ended here and goes on now must not differ from one that never ended.
   if (done_ < total_) history.forget_between(setup_.evaluate_every);
@@ -125,7 +130,7 @@ void Job::start(const ResumePoint& from) {
   create();
   restore(from);
   total_ = planned_iterations();
-  if (done_ > 0) history_ = load_history();
+  if (done_ > 0) history_ = history_so_far();
   if (const auto best = history_.best()) checkpoints_.keep_always(best->iteration);
   // Before any other result: where a kill comes first, nothing is left that is taken for a run, and
   // the same command may begin again.
@@ -213,6 +218,7 @@ void Job::stop_early() {
 ExitCode Job::run(const ResumePoint& from) {
   start(from);
   begin();
+  // A run without further progress is finished like a complete one.
   if (run_iterations() == IterationEnd::kStopped || finish() == IterationEnd::kStopped) {
     stop_early();
     return ExitCode::kStoppedEarly;

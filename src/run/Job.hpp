@@ -146,7 +146,9 @@ class Job {
   // What is otherwise than in the run of a checkpoint: run file and layout, into the log.
   void report_differences(const StateInfo& state) const;
   void warn_of_lost_metrics() const;
-  EvaluationHistory load_history() const;
+  EvaluationHistory read_history() const;
+  // What counts of it for a run that stands after done_ iterations.
+  EvaluationHistory history_so_far() const;
   // Removes what an unfinished iteration or another start has left, and opens the results. On rank
   // 0 only.
   void open_results(bool goes_on);

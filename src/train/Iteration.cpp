@@ -25,6 +25,7 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
     if (history().is_exhausted()) return IterationEnd::kNoProgress;
   }
 
+  // The comments name the phases whose times are recorded.
   auto batch = rollouts_.collect(iteration, prompt_batches_, stop(), timer);  // gen, reward
   if (!batch) return IterationEnd::kStopped;
   add_reference(*batch, timer);                                       // ref
@@ -32,13 +33,13 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   const ExperienceReport experience = add_advantages(*batch, timer);  // adv
   if (stop().reached()) return IterationEnd::kStopped;
 
-  // From here on the weights change: the iteration is finished and counts.
+  // From here on the weights change: the iteration will be finished, whatever stop is asked for.
   figures_.reset();
   add(metrics, advance(iteration, *batch, experience));
-  const MetricValues learned = learn(iteration, *batch, timer);  // update_critic, update_actor
+  const MetricValues update = learn(iteration, *batch, timer);  // update_critic, update_actor
   timer.start("output");
   write_rollout_file(iteration, *batch);
-  const auto record_iteration = [&] { record(iteration, *batch, learned, metrics, timer); };
+  const auto record_iteration = [&] { record(iteration, *batch, update, metrics, timer); };
   if (is_checkpoint_due(iteration)) {
     timer.start("save_checkpoint");
     save_checkpoint(iteration, record_iteration);
@@ -87,12 +88,12 @@ ExperienceReport TrainJob::add_advantages(Batch& batch, PhaseTimer& timer) {
 
 MetricValues TrainJob::advance(std::int64_t iteration, const Batch& batch,
                                const ExperienceReport& experience) {
-  learned_ = generator_.save_planner();
+  planner_state_ = generator_.save_planner();
   prompt_batches_ += batch.groups.rounds;
   kl_coef_ = adapted_kl_coef(options_.experience.kl, kl_coef_, experience.kl, batch.size());
-  const bool is_cut =
+  const bool may_mismatch =
       options_.experience.correction.is_on() || rollouts_.sampling(iteration).truncates();
-  MetricValues figures = experience_metrics(experience, options_.experience, is_cut);
+  MetricValues figures = experience_metrics(experience, options_.experience, may_mismatch);
   if (options_.dynamic.on) add(figures, group_metrics(batch.groups));
   const auto& generations = rollouts_.generations();
   if (!generations.empty()) add(figures, adaptive_metrics(generations));
@@ -143,13 +144,13 @@ RolloutRecord record_of(const Sample& s, bool is_cut) {
 }  // namespace
 
 // Stops the timer, and writes metrics and times of the iteration into all results.
-void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricValues& learned,
+void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricValues& update,
                       MetricValues& metrics, PhaseTimer& timer) {
   timer.stop();
   const std::vector<SampleSummary> samples = batch.summaries();
   std::int64_t tokens = 0;
   for (const SampleSummary& s : samples) tokens += s.length();
-  for (const auto& more : {rollout_metrics(samples), judge_.metrics("reward"), learned})
+  for (const auto& more : {rollout_metrics(samples), judge_.metrics("reward"), update})
     add(metrics, more);
   metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
   metrics.emplace_back("timing_s/publish", publish_seconds_);  // a part of update_actor

@@ -140,19 +140,19 @@ void TrainJob::create() {
 void TrainJob::load_start() {
   model_.load_masters();
   if (critic_) critic_->load_start();
-  learned_ = generator_.save_planner();
+  planner_state_ = generator_.save_planner();
 }
 
 void TrainJob::set_state(const StateInfo& state, const fs::path&) {
   if (!state.planner.empty()) generator_.load_planner(state.planner);
-  learned_ = generator_.save_planner();
+  planner_state_ = generator_.save_planner();
   if (options_.experience.kl.control == KlControl::kAdaptive && state.kl_coef)
     kl_coef_ = *state.kl_coef;
   prompt_batches_ = state.prompt_batches.value_or(state.iteration);
 }
 
 void TrainJob::add_state(StateInfo& state) const {
-  state.planner = learned_;
+  state.planner = planner_state_;
   state.kl_coef = kl_coef_;
   state.prompt_batches = prompt_batches_;
 }

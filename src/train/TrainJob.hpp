@@ -64,7 +64,7 @@ class TrainJob final : public Job {
   // Makes the iteration count: what the next one starts from. Its figures.
   MetricValues advance(std::int64_t iteration, const Batch& batch,
                        const ExperienceReport& experience);
-  void record(std::int64_t iteration, const Batch& batch, const MetricValues& learned,
+  void record(std::int64_t iteration, const Batch& batch, const MetricValues& update,
               MetricValues& metrics, PhaseTimer& timer);
   // The held-out figures of the weights as they are; nothing where a stop request came.
   std::optional<MetricValues> evaluate();
@@ -86,7 +86,7 @@ class TrainJob final : public Job {
   Generator generator_;
   Judge judge_;
   Rollouts rollouts_;
-  std::string learned_;              // the planner after the last finished iteration
+  std::string planner_state_;        // the planner after the last finished iteration
   double kl_coef_;                   // of the KL in the reward, after the last finished iteration
   std::int64_t prompt_batches_ = 0;  // drawn by the finished iterations, Rollout/Prompts each
   TrainingModel model_;

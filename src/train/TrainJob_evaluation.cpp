@@ -10,8 +10,8 @@ std::optional<MetricValues> TrainJob::evaluate() {
   if (figures_) return figures_;
   figures_ = evaluation_.run(generator_, judge_, ranks_,
                              [this](const Group& group) { return stop().is_wanted_in(group); });
-  generator_.load_planner(learned_);  // evaluations leave no trace in it
-  if (!figures_) stop().reached();    // agrees on the reason
+  generator_.load_planner(planner_state_);  // evaluations leave no trace in it
+  if (!figures_) stop().reached();          // agrees on the reason
   return figures_;
 }
 

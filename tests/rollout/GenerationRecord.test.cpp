@@ -19,7 +19,7 @@ const DivisorChain kChain({1, 2, 4});
 
 GenerationReport example() {
   const Layout apart = parse_layout("1x4", kChain), mixed = parse_layout("2+1+1", kChain);
-  GenerationReport report{3.5, apart, mixed, 7, 0.002, {}, {}, {}};
+  GenerationReport report{apart, mixed, 3.5, 7, 0.002};
   const Plan stay{apart, PlanStart::kNow, 0, false}, go{mixed, PlanStart::kBelow, 9, false};
   Decision decision{.act = false, .plan = go, .prices = {}, .reason = "later", .hash = 1};
   decision.prices.push_back({stay, {2'000'000'000, 1, 2}, {}, 0});
