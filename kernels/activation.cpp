@@ -3,6 +3,7 @@
 
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 
@@ -11,11 +12,10 @@ void swiglu(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> ga
   TAPER_EXPECT(gate_up.extent(1) == 2 * y.extent(1) && y.extent(1) % 64 == 0);
   const auto task = detail::host_ops().swiglu;
   const int blocks = y.extent_int(1) / 64;
-  Kokkos::parallel_for("taper::swiglu", Kokkos::RangePolicy<E>(exec, 0, y.extent_int(0) * blocks),
-                       [=](const int i) {
-                         const float* gate = &gate_up(i / blocks, i % blocks * 128);
-                         task(&y(i / blocks, i % blocks * 64), gate, gate + 64, 64);
-                       });
+  detail::for_each("taper::swiglu", exec, y.extent_int(0) * blocks, [=](const int i) {
+    const float* gate = &gate_up(i / blocks, i % blocks * 128);
+    task(&y(i / blocks, i % blocks * 64), gate, gate + 64, 64);
+  });
 }
 
 template <class E>
@@ -26,14 +26,12 @@ void swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up, MatrixView<c
                dy.extent(1) % 64 == 0);
   const auto task = detail::host_ops().swiglu_backward;
   const int blocks = dy.extent_int(1) / 64;
-  Kokkos::parallel_for("taper::swiglu_backward",
-                       Kokkos::RangePolicy<E>(exec, 0, dy.extent_int(0) * blocks),
-                       [=](const int i) {
-                         const int row = i / blocks, column = i % blocks * 128;
-                         const float* gate = &gate_up(row, column);
-                         float* d_gate = &d_gate_up(row, column);
-                         task(d_gate, d_gate + 64, &dy(row, i % blocks * 64), gate, gate + 64, 64);
-                       });
+  detail::for_each("taper::swiglu_backward", exec, dy.extent_int(0) * blocks, [=](const int i) {
+    const int row = i / blocks, column = i % blocks * 128;
+    const float* gate = &gate_up(row, column);
+    float* d_gate = &d_gate_up(row, column);
+    task(d_gate, d_gate + 64, &dy(row, i % blocks * 64), gate, gate + 64, 64);
+  });
 }
 
 template <class E>
@@ -43,12 +41,10 @@ void add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
   constexpr std::int64_t kPart = 8192;
   const auto task = detail::host_ops().add;
   const std::int64_t n = y.extent(0);
-  Kokkos::parallel_for("taper::add", Kokkos::RangePolicy<E>(exec, 0, (n + kPart - 1) / kPart),
-                       [=](const std::int64_t i) {
-                         const std::int64_t begin = i * kPart,
-                                            size = n - begin < kPart ? n - begin : kPart;
-                         task(y.data() + begin, a.data() + begin, b.data() + begin, size);
-                       });
+  detail::for_each("taper::add", exec, (n + kPart - 1) / kPart, [=](const std::int64_t i) {
+    const std::int64_t begin = i * kPart, size = n - begin < kPart ? n - begin : kPart;
+    task(y.data() + begin, a.data() + begin, b.data() + begin, size);
+  });
 }
 
 template <class E>
@@ -57,12 +53,10 @@ void accumulate_bias(const E& exec, VectorView<float, E> bias_gradient,
   TAPER_EXPECT(bias_gradient.extent(0) == dy.extent(1));
   const auto task = detail::host_ops().column_sums;
   const int columns = dy.extent_int(1), rows = dy.extent_int(0);
-  Kokkos::parallel_for("taper::accumulate_bias",
-                       Kokkos::RangePolicy<E>(exec, 0, (columns + 15) / 16), [=](const int s) {
-                         const int width = columns - 16 * s < 16 ? columns - 16 * s : 16;
-                         task(bias_gradient.data() + 16 * s, dy.data() + 16 * s, nullptr, nullptr,
-                              columns, rows, width);
-                       });
+  detail::for_each("taper::accumulate_bias", exec, (columns + 15) / 16, [=](const int s) {
+    const int width = columns - 16 * s < 16 ? columns - 16 * s : 16;
+    task(bias_gradient.data() + 16 * s, dy.data() + 16 * s, nullptr, nullptr, columns, rows, width);
+  });
 }
 
 template void swiglu<HostExec>(const HostExec&, MatrixView<float, HostExec>,

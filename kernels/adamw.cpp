@@ -5,6 +5,7 @@
 
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 
@@ -17,12 +18,11 @@ void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> 
   constexpr std::int64_t kPart = 16384;
   const auto task = detail::host_ops().adamw;
   const std::int64_t n = parameters.extent(0);
-  Kokkos::parallel_for("taper::adamw", Kokkos::RangePolicy<E>(exec, 0, (n + kPart - 1) / kPart),
-                       [=](const std::int64_t i) {
-                         const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
-                         task(parameters.data() + at, first.data() + at, second.data() + at,
-                              gradients.data() + at, size, step);
-                       });
+  detail::for_each("taper::adamw", exec, (n + kPart - 1) / kPart, [=](const std::int64_t i) {
+    const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
+    task(parameters.data() + at, first.data() + at, second.data() + at, gradients.data() + at, size,
+         step);
+  });
 }
 
 template <class E>
@@ -34,12 +34,11 @@ double sum_squares(const E& exec, VectorView<const float, E> x) {
   const auto task = detail::host_ops().sum_squares;
   const std::int64_t n = x.extent(0), part = (n + kParts - 1) / kParts;
   const float* data = x.data();
-  Kokkos::parallel_for("taper::sum_squares", Kokkos::RangePolicy<E>(exec, 0, kParts),
-                       [=](const std::int64_t i) {
-                         const std::int64_t begin = i * part < n ? i * part : n,
-                                            end = begin + part < n ? begin + part : n;
-                         out[i] = task(data + begin, end - begin);
-                       });
+  detail::for_each("taper::sum_squares", exec, kParts, [=](const std::int64_t i) {
+    const std::int64_t begin = i * part < n ? i * part : n,
+                       end = begin + part < n ? begin + part : n;
+    out[i] = task(data + begin, end - begin);
+  });
   double total = 0.0;
   for (const double sum : sums) total += sum;
   return total;

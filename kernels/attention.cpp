@@ -5,14 +5,12 @@
 
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 namespace {
 
 constexpr int kTokensPerTask = 32;
-
-template <class E>
-using Dynamic = Kokkos::RangePolicy<E, Kokkos::Schedule<Kokkos::Dynamic>>;
 
 template <class E>
 detail::AttentionArgs make_args(MatrixView<float, E> out, MatrixView<float, E> stats,
@@ -40,7 +38,7 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
   const int n = segments.extent_int(0) * shape.kv_heads;
   const AttentionSegment* list = segments.data();
   const float* source = kv.data();
-  Kokkos::parallel_for("taper::write_pages", Dynamic<E>(exec, 0, n), [=](const int i) {
+  detail::for_each_uneven("taper::write_pages", exec, n, [=](const int i) {
     const AttentionSegment& segment = list[i / shape.kv_heads];
     const int head = i % shape.kv_heads;
     for (int t = 0; t < segment.count; ++t) {
@@ -69,7 +67,7 @@ void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> sta
     longest = list[s].count > longest ? list[s].count : longest;
   const int parts = (longest + kTokensPerTask - 1) / kTokensPerTask;
   const int n = segments.extent_int(0) * shape.kv_heads * parts;
-  Kokkos::parallel_for("taper::attention", Dynamic<E>(exec, 0, n), [=](const int i) {
+  detail::for_each_uneven("taper::attention", exec, n, [=](const int i) {
     const AttentionSegment& segment = list[i / (shape.kv_heads * parts)];
     const int begin = i % parts * kTokensPerTask;
     const int end = begin + kTokensPerTask < segment.count ? begin + kTokensPerTask : segment.count;
@@ -97,7 +95,7 @@ void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float
   const AttentionSegment* list = segments.data();
   for (std::size_t s = 0; s < segments.extent(0); ++s) TAPER_EXPECT(list[s].start == 0);
   const int n = segments.extent_int(0) * shape.kv_heads;
-  Kokkos::parallel_for("taper::attention_backward", Dynamic<E>(exec, 0, n), [=](const int i) {
+  detail::for_each_uneven("taper::attention_backward", exec, n, [=](const int i) {
     task(args, list[i / shape.kv_heads], i % shape.kv_heads);
   });
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/Error.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 namespace {
@@ -20,45 +21,42 @@ bool equal_columns(MatrixView<float, E> y, MatrixView<const float, E> x) {
 template <class E>
 void fill(const E& exec, VectorView<float, E> y, float value) {
   const std::int64_t n = y.extent(0);
-  Kokkos::parallel_for("taper::fill", Kokkos::RangePolicy<E>(exec, 0, (n + kPart - 1) / kPart),
-                       [=](const std::int64_t i) {
-                         const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
-                         std::fill_n(y.data() + at, size, value);
-                       });
+  detail::for_each("taper::fill", exec, (n + kPart - 1) / kPart, [=](const std::int64_t i) {
+    const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
+    std::fill_n(y.data() + at, size, value);
+  });
 }
 
 template <class E>
 void copy(const E& exec, VectorView<float, E> y, VectorView<const float, E> x) {
   TAPER_EXPECT(y.extent(0) == x.extent(0));
   const std::int64_t n = y.extent(0);
-  Kokkos::parallel_for("taper::copy", Kokkos::RangePolicy<E>(exec, 0, (n + kPart - 1) / kPart),
-                       [=](const std::int64_t i) {
-                         const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
-                         std::copy_n(x.data() + at, size, y.data() + at);
-                       });
+  detail::for_each("taper::copy", exec, (n + kPart - 1) / kPart, [=](const std::int64_t i) {
+    const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
+    std::copy_n(x.data() + at, size, y.data() + at);
+  });
 }
 
 template <class E>
 void copy_blocks(const E& exec, VectorView<const BlockCopy, E> blocks, std::int64_t size) {
-  Kokkos::parallel_for(
-      "taper::copy_blocks", Kokkos::RangePolicy<E>(exec, 0, blocks.extent(0)),
-      [=](const std::int64_t i) { std::copy_n(blocks(i).from, size, blocks(i).to); });
+  detail::for_each("taper::copy_blocks", exec, blocks.extent(0),
+                   [=](const std::int64_t i) { std::copy_n(blocks(i).from, size, blocks(i).to); });
 }
 
 template <class E>
 void gather_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                  VectorView<const std::int32_t, E> rows) {
   TAPER_EXPECT(equal_columns<E>(y, x) && y.extent(0) == rows.extent(0));
-  Kokkos::parallel_for("taper::gather_rows", Kokkos::RangePolicy<E>(exec, 0, rows.extent_int(0)),
-                       [=](const int i) { std::copy_n(&x(rows(i), 0), x.extent(1), &y(i, 0)); });
+  detail::for_each("taper::gather_rows", exec, rows.extent_int(0),
+                   [=](const int i) { std::copy_n(&x(rows(i), 0), x.extent(1), &y(i, 0)); });
 }
 
 template <class E>
 void scatter_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                   VectorView<const std::int32_t, E> rows) {
   TAPER_EXPECT(equal_columns<E>(y, x) && x.extent(0) == rows.extent(0));
-  Kokkos::parallel_for("taper::scatter_rows", Kokkos::RangePolicy<E>(exec, 0, rows.extent_int(0)),
-                       [=](const int i) { std::copy_n(&x(i, 0), x.extent(1), &y(rows(i), 0)); });
+  detail::for_each("taper::scatter_rows", exec, rows.extent_int(0),
+                   [=](const int i) { std::copy_n(&x(i, 0), x.extent(1), &y(rows(i), 0)); });
 }
 
 template <class E>
@@ -67,44 +65,35 @@ void add_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> 
   TAPER_EXPECT(equal_columns<E>(y, x) && x.extent(0) == rows.extent(0));
   constexpr int kStrip = 64;  // columns per task: a row's additions stay in their order
   const int columns = x.extent_int(1), n = x.extent_int(0);
-  Kokkos::parallel_for(
-      "taper::add_rows", Kokkos::RangePolicy<E>(exec, 0, (columns + kStrip - 1) / kStrip),
-      [=](const int s) {
-        const int begin = s * kStrip, end = begin + kStrip < columns ? begin + kStrip : columns;
-        for (int i = 0; i < n; ++i) {
-          const std::int32_t row = rows(i) - first;
-          if (row < 0 || row >= y.extent_int(0)) continue;
-          for (int c = begin; c < end; ++c) y(row, c) += x(i, c);
-        }
-      });
+  detail::for_each("taper::add_rows", exec, (columns + kStrip - 1) / kStrip, [=](const int s) {
+    const int begin = s * kStrip, end = begin + kStrip < columns ? begin + kStrip : columns;
+    for (int i = 0; i < n; ++i) {
+      const std::int32_t row = rows(i) - first;
+      if (row < 0 || row >= y.extent_int(0)) continue;
+      for (int c = begin; c < end; ++c) y(row, c) += x(i, c);
+    }
+  });
 }
 
 template <class E>
 void copy_to_host(const E& exec, std::span<float> to, VectorView<const float, E> from) {
   TAPER_EXPECT(to.size() == from.size());
-  Kokkos::deep_copy(exec, VectorView<float, HostExec>(to.data(), to.size()), from);
   exec.fence();
+  std::copy_n(from.data(), from.size(), to.data());
 }
 
 template <class E>
 void copy_from_host(const E& exec, VectorView<float, E> to, std::span<const float> from) {
   TAPER_EXPECT(to.size() == from.size());
-  Kokkos::deep_copy(exec, to, VectorView<const float, HostExec>(from.data(), from.size()));
   exec.fence();
+  std::copy_n(from.data(), from.size(), to.data());
 }
 
 template <class E>
 std::span<const float> host_values(const E& exec, VectorView<const float, E> x,
-                                   std::vector<float>& buffer) {
-  if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace,
-                                           typename E::memory_space>::accessible) {
-    exec.fence();
-    return {x.data(), x.size()};
-  } else {
-    buffer.resize(x.size());
-    copy_to_host(exec, buffer, x);
-    return buffer;
-  }
+                                   std::vector<float>&) {
+  exec.fence();
+  return {x.data(), x.size()};
 }
 
 using HostRows = VectorView<const std::int32_t, HostExec>;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/Error.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 
@@ -12,13 +13,12 @@ void dot_rows(const E& exec, VectorView<float, E> y, MatrixView<const float, E> 
               VectorView<const float, E> w) {
   TAPER_EXPECT(y.extent(0) == x.extent(0) && w.extent(0) == x.extent(1));
   const int columns = x.extent_int(1);
-  Kokkos::parallel_for("taper::dot_rows", Kokkos::RangePolicy<E>(exec, 0, x.extent_int(0)),
-                       [=](const int r) {
-                         double sum = 0.0;
-                         for (int c = 0; c < columns; ++c)
-                           sum += static_cast<double>(x(r, c)) * static_cast<double>(w(c));
-                         y(r) = static_cast<float>(sum);
-                       });
+  detail::for_each("taper::dot_rows", exec, x.extent_int(0), [=](const int r) {
+    double sum = 0.0;
+    for (int c = 0; c < columns; ++c)
+      sum += static_cast<double>(x(r, c)) * static_cast<double>(w(c));
+    y(r) = static_cast<float>(sum);
+  });
 }
 
 template <class E>
@@ -30,9 +30,8 @@ void dot_rows_backward(const E& exec, MatrixView<float, E> dx, VectorView<float,
                w.extent(0) == x.extent(1));
   constexpr int kStrip = 64;  // columns per task: each column's chain stays in one
   const int columns = x.extent_int(1), rows = x.extent_int(0);
-  Kokkos::parallel_for(
-      "taper::dot_rows_backward", Kokkos::RangePolicy<E>(exec, 0, (columns + kStrip - 1) / kStrip),
-      [=](const int s) {
+  detail::for_each(
+      "taper::dot_rows_backward", exec, (columns + kStrip - 1) / kStrip, [=](const int s) {
         const int begin = s * kStrip, end = begin + kStrip < columns ? begin + kStrip : columns;
         for (int r = 0; r < rows; ++r)
           for (int c = begin; c < end; ++c) {

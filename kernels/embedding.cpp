@@ -2,6 +2,7 @@
 #include "kernels/embedding.hpp"
 
 #include "base/Error.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 
@@ -9,19 +10,17 @@ template <class E>
 void embed(const E& exec, MatrixView<float, E> y, VectorView<const std::int32_t, E> ids,
            const PackedMatrix& table, std::int32_t vocab_begin) {
   TAPER_EXPECT(y.extent_int(1) == table.k && y.extent(0) == ids.extent(0));
-  Kokkos::parallel_for("taper::embed", Kokkos::RangePolicy<E>(exec, 0, y.extent_int(0)),
-                       [=](const int row) {
-                         const std::int32_t local = ids(row) - vocab_begin;
-                         if (local < 0 || local >= table.columns) return;
-                         const std::int64_t first =
-                             local / kPanelColumns * table.panel_stride + local % kPanelColumns;
-                         for (int k = 0; k < table.k; ++k) {
-                           const std::int64_t at = first + std::int64_t{k} * kPanelColumns;
-                           y(row, k) = table.type == WeightType::kBf16
-                                           ? to_float(static_cast<const bf16*>(table.data)[at])
-                                           : static_cast<const float*>(table.data)[at];
-                         }
-                       });
+  detail::for_each("taper::embed", exec, y.extent_int(0), [=](const int row) {
+    const std::int32_t local = ids(row) - vocab_begin;
+    if (local < 0 || local >= table.columns) return;
+    const std::int64_t first = local / kPanelColumns * table.panel_stride + local % kPanelColumns;
+    for (int k = 0; k < table.k; ++k) {
+      const std::int64_t at = first + std::int64_t{k} * kPanelColumns;
+      y(row, k) = table.type == WeightType::kBf16
+                      ? to_float(static_cast<const bf16*>(table.data)[at])
+                      : static_cast<const float*>(table.data)[at];
+    }
+  });
 }
 
 template void embed<HostExec>(const HostExec&, MatrixView<float, HostExec>,

@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 
@@ -13,20 +14,19 @@ template <class E>
 void scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<float, E> max, int valid,
                   float temperature) {
   const auto task = detail::host_ops().scale_and_max;
-  Kokkos::parallel_for("taper::scale_logits", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
-                       [=](const int r) {
-                         max(r) = task(&logits(r, 0), valid, temperature);
-                         for (int c = valid; c < logits.extent_int(1); ++c)
-                           logits(r, c) = -std::numeric_limits<float>::infinity();
-                       });
+  detail::for_each("taper::scale_logits", exec, logits.extent_int(0), [=](const int r) {
+    max(r) = task(&logits(r, 0), valid, temperature);
+    for (int c = valid; c < logits.extent_int(1); ++c)
+      logits(r, c) = -std::numeric_limits<float>::infinity();
+  });
 }
 
 template <class E>
 void sum_masses(const E& exec, VectorView<std::int64_t, E> mass, MatrixView<const float, E> logits,
                 VectorView<const float, E> max, int valid) {
   const auto task = detail::host_ops().mass;
-  Kokkos::parallel_for("taper::sum_masses", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
-                       [=](const int r) { mass(r) = task(&logits(r, 0), valid, max(r)); });
+  detail::for_each("taper::sum_masses", exec, logits.extent_int(0),
+                   [=](const int r) { mass(r) = task(&logits(r, 0), valid, max(r)); });
 }
 
 template <class E>
@@ -34,17 +34,16 @@ void sum_weighted_logits(const E& exec, VectorView<double, E> weighted,
                          MatrixView<const float, E> logits, VectorView<const float, E> max,
                          int valid) {
   const auto task = detail::host_ops().weighted_logit;
-  Kokkos::parallel_for("taper::sum_weighted_logits",
-                       Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
-                       [=](const int r) { weighted(r) = task(&logits(r, 0), valid, max(r)); });
+  detail::for_each("taper::sum_weighted_logits", exec, logits.extent_int(0),
+                   [=](const int r) { weighted(r) = task(&logits(r, 0), valid, max(r)); });
 }
 
 template <class E>
 void list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
                  MatrixView<const float, E> logits, VectorView<const float, E> max, int valid) {
   const auto task = detail::host_ops().masses;
-  Kokkos::parallel_for("taper::list_masses", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
-                       [=](const int r) { task(&masses(r, 0), &logits(r, 0), valid, max(r)); });
+  detail::for_each("taper::list_masses", exec, logits.extent_int(0),
+                   [=](const int r) { task(&masses(r, 0), &logits(r, 0), valid, max(r)); });
 }
 
 template <class E>
@@ -52,46 +51,41 @@ void find_masses(const E& exec, VectorView<std::int32_t, E> choice,
                  MatrixView<const float, E> logits, VectorView<const float, E> max,
                  VectorView<const std::int64_t, E> target, int valid) {
   const auto task = detail::host_ops().find_mass;
-  Kokkos::parallel_for("taper::find_masses", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
-                       [=](const int r) {
-                         choice(r) = -1;
-                         if (target(r) < 0) return;
-                         const int found = task(&logits(r, 0), valid, max(r), target(r));
-                         if (found < valid) choice(r) = found;
-                       });
+  detail::for_each("taper::find_masses", exec, logits.extent_int(0), [=](const int r) {
+    choice(r) = -1;
+    if (target(r) < 0) return;
+    const int found = task(&logits(r, 0), valid, max(r), target(r));
+    if (found < valid) choice(r) = found;
+  });
 }
 
 template <class E>
 void find_max(const E& exec, VectorView<std::int32_t, E> column, MatrixView<const float, E> logits,
               VectorView<const float, E> max, int valid) {
-  Kokkos::parallel_for("taper::find_max", Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)),
-                       [=](const int r) {
-                         int c = 0;
-                         while (c < valid && logits(r, c) != max(r)) ++c;
-                         column(r) = c < valid ? c : -1;
-                       });
+  detail::for_each("taper::find_max", exec, logits.extent_int(0), [=](const int r) {
+    int c = 0;
+    while (c < valid && logits(r, c) != max(r)) ++c;
+    column(r) = c < valid ? c : -1;
+  });
 }
 
 template <class E>
 void pick_logits(const E& exec, VectorView<float, E> y, MatrixView<const float, E> logits,
                  VectorView<const LogitPlace, E> places) {
   TAPER_EXPECT(y.extent(0) == places.extent(0));
-  Kokkos::parallel_for("taper::pick_logits", Kokkos::RangePolicy<E>(exec, 0, places.extent_int(0)),
-                       [=](const int i) {
-                         const LogitPlace at = places(i);
-                         y(i) = at.column >= 0 ? logits(at.row, at.column)
-                                               : -std::numeric_limits<float>::infinity();
-                       });
+  detail::for_each("taper::pick_logits", exec, places.extent_int(0), [=](const int i) {
+    const LogitPlace at = places(i);
+    y(i) = at.column >= 0 ? logits(at.row, at.column) : -std::numeric_limits<float>::infinity();
+  });
 }
 
 template <class E>
 void penalize_logits(const E& exec, MatrixView<float, E> logits,
                      VectorView<const LogitPlace, E> places, float penalty) {
-  Kokkos::parallel_for("taper::penalize_logits",
-                       Kokkos::RangePolicy<E>(exec, 0, places.extent_int(0)), [=](const int i) {
-                         float& logit = logits(places(i).row, places(i).column);
-                         logit = logit < 0.0f ? logit * penalty : logit / penalty;
-                       });
+  detail::for_each("taper::penalize_logits", exec, places.extent_int(0), [=](const int i) {
+    float& logit = logits(places(i).row, places(i).column);
+    logit = logit < 0.0f ? logit * penalty : logit / penalty;
+  });
 }
 
 template <class E>
@@ -100,14 +94,12 @@ void logit_gradients(const E& exec, MatrixView<float, E> logits,
                      VectorView<const std::int32_t, E> target, int valid, float temperature) {
   const auto task = detail::host_ops().logit_gradient;
   const float inverse = 1.0f / temperature;
-  Kokkos::parallel_for("taper::logit_gradients",
-                       Kokkos::RangePolicy<E>(exec, 0, logits.extent_int(0)), [=](const int r) {
-                         const LogitSlope& s = slopes(r);
-                         task(&logits(r, 0), valid, s.lse, s.entropy, s.by_log_prob, s.by_entropy,
-                              inverse);
-                         for (int c = valid; c < logits.extent_int(1); ++c) logits(r, c) = 0.0f;
-                         if (target(r) >= 0) logits(r, target(r)) += s.by_log_prob * inverse;
-                       });
+  detail::for_each("taper::logit_gradients", exec, logits.extent_int(0), [=](const int r) {
+    const LogitSlope& s = slopes(r);
+    task(&logits(r, 0), valid, s.lse, s.entropy, s.by_log_prob, s.by_entropy, inverse);
+    for (int c = valid; c < logits.extent_int(1); ++c) logits(r, c) = 0.0f;
+    if (target(r) >= 0) logits(r, target(r)) += s.by_log_prob * inverse;
+  });
 }
 
 float log_sum_exp(float max, std::int64_t total_mass) {

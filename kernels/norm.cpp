@@ -3,6 +3,7 @@
 
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 
@@ -13,12 +14,11 @@ void rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> inv,
   TAPER_EXPECT(gain.extent_int(0) == shape.width && x.extent(0) % shape.stride == 0);
   const auto task = detail::host_ops().rmsnorm;
   const int n = static_cast<int>(x.extent(0) / shape.stride);
-  Kokkos::parallel_for(
-      "taper::rmsnorm", Kokkos::RangePolicy<E>(exec, 0, n), [=](const std::int64_t i) {
-        const float value = task(y.data() + i * shape.stride, x.data() + i * shape.stride,
-                                 gain.data(), shape.width, shape.eps);
-        if (inv.data() != nullptr) inv(i) = value;
-      });
+  detail::for_each("taper::rmsnorm", exec, n, [=](const std::int64_t i) {
+    const float value = task(y.data() + i * shape.stride, x.data() + i * shape.stride, gain.data(),
+                             shape.width, shape.eps);
+    if (inv.data() != nullptr) inv(i) = value;
+  });
 }
 
 template <class E>
@@ -33,18 +33,16 @@ void rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<float, 
   const int n = static_cast<int>(x.extent(0) / shape.stride);
   const int strips = (shape.width + 15) / 16;
   // dgain first: dx may overwrite dy.
-  Kokkos::parallel_for("taper::rmsnorm_dgain", Kokkos::RangePolicy<E>(exec, 0, strips),
-                       [=](const int s) {
-                         const int columns = shape.width - 16 * s < 16 ? shape.width - 16 * s : 16;
-                         ops.column_sums(dgain.data() + 16 * s, dy.data() + 16 * s,
-                                         x.data() + 16 * s, inv.data(), shape.stride, n, columns);
-                       });
-  Kokkos::parallel_for(
-      "taper::rmsnorm_backward", Kokkos::RangePolicy<E>(exec, 0, n), [=](const std::int64_t i) {
-        ops.rmsnorm_backward(dx.data() + i * shape.stride, dy.data() + i * shape.stride,
-                             x.data() + i * shape.stride, gain.data(), shape.width, inv(i),
-                             accumulate == Accumulate::kYes);
-      });
+  detail::for_each("taper::rmsnorm_dgain", exec, strips, [=](const int s) {
+    const int columns = shape.width - 16 * s < 16 ? shape.width - 16 * s : 16;
+    ops.column_sums(dgain.data() + 16 * s, dy.data() + 16 * s, x.data() + 16 * s, inv.data(),
+                    shape.stride, n, columns);
+  });
+  detail::for_each("taper::rmsnorm_backward", exec, n, [=](const std::int64_t i) {
+    ops.rmsnorm_backward(dx.data() + i * shape.stride, dy.data() + i * shape.stride,
+                         x.data() + i * shape.stride, gain.data(), shape.width, inv(i),
+                         accumulate == Accumulate::kYes);
+  });
 }
 
 template void rmsnorm<HostExec>(const HostExec&, VectorView<float, HostExec>,

@@ -3,6 +3,7 @@
 
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 namespace {
@@ -24,7 +25,7 @@ void launch(const char* label, const E& exec, const detail::ProductArgs& args) {
   const int panels = (args.columns + kPanelColumns - 1) / kPanelColumns;
   const int chunk = rows_per_task(args, panels, exec.concurrency());
   const int chunks = (args.rows + chunk - 1) / chunk;
-  Kokkos::parallel_for(label, Kokkos::RangePolicy<E>(exec, 0, chunks * panels), [=](const int i) {
+  detail::for_each(label, exec, chunks * panels, [=](const int i) {
     const int begin = i / panels * chunk;
     const int end = begin + chunk < args.rows ? begin + chunk : args.rows;
     task(args, begin, end, i % panels);
@@ -163,18 +164,17 @@ void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const 
   const std::int64_t column_step = by_rows ? ld : 1, k_step = by_rows ? 1 : ld;
   const T* source = stored.data();
   const int panels = (columns + kPanelColumns - 1) / kPanelColumns;
-  Kokkos::parallel_for(
-      "taper::pack_panels", Kokkos::RangePolicy<E>(exec, 0, panels), [=](const int p) {
-        const int first = p * kPanelColumns;
-        const int valid = columns - first < kPanelColumns ? columns - first : kPanelColumns;
-        const std::int64_t offset = static_cast<std::int64_t>(p) * k * kPanelColumns;
-        if (type == WeightType::kBf16)
-          pack_panel(static_cast<bf16*>(packed) + offset, source + first * column_step, valid, k,
-                     column_step, k_step);
-        else
-          pack_panel(static_cast<float*>(packed) + offset, source + first * column_step, valid, k,
-                     column_step, k_step);
-      });
+  detail::for_each("taper::pack_panels", exec, panels, [=](const int p) {
+    const int first = p * kPanelColumns;
+    const int valid = columns - first < kPanelColumns ? columns - first : kPanelColumns;
+    const std::int64_t offset = static_cast<std::int64_t>(p) * k * kPanelColumns;
+    if (type == WeightType::kBf16)
+      pack_panel(static_cast<bf16*>(packed) + offset, source + first * column_step, valid, k,
+                 column_step, k_step);
+    else
+      pack_panel(static_cast<float*>(packed) + offset, source + first * column_step, valid, k,
+                 column_step, k_step);
+  });
 }
 
 template void multiply<HostExec>(const HostExec&, MatrixView<float, HostExec>,

@@ -2,6 +2,7 @@
 #include "kernels/rope.hpp"
 
 #include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper {
 
@@ -11,7 +12,7 @@ void rope(const E& exec, MatrixView<float, E> x, VectorView<const std::int32_t, 
   const auto task = detail::host_ops().rope;
   const int rows = x.extent_int(0), half = shape.head_dim / 2;
   const float sign = direction == RopeDirection::kForward ? 1.0f : -1.0f;
-  Kokkos::parallel_for("taper::rope", Kokkos::RangePolicy<E>(exec, 0, rows), [=](const int row) {
+  detail::for_each("taper::rope", exec, rows, [=](const int row) {
     const float* angles = &table(positions(row), 0);
     for (int h = 0; h < shape.heads; ++h) {
       float* head = &x(row, 0) + h * shape.stride;

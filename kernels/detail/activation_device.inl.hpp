@@ -5,6 +5,7 @@
 
 #include "kernels/activation.hpp"
 #include "kernels/detail/DeviceMath.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper::detail {
 
@@ -17,9 +18,8 @@ KOKKOS_INLINE_FUNCTION std::int64_t gate_column(std::int64_t c) {
 template <class E>
 void device_swiglu(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> gate_up) {
   const std::int64_t columns = y.extent_int(1), elements = y.extent_int(0) * columns;
-  Kokkos::parallel_for(
-      "taper::swiglu", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, elements),
-      KOKKOS_LAMBDA(const std::int64_t i) {
+  for_each(
+      "taper::swiglu", exec, elements, KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t row = i / columns, c = i % columns, g = gate_column(c);
         const float gate = gate_up(row, g), up = gate_up(row, g + 64);
         y(row, c) = gate / (1.0f + device_exp(0.0f - gate)) * up;
@@ -30,10 +30,8 @@ template <class E>
 void device_swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up,
                             MatrixView<const float, E> dy, MatrixView<const float, E> gate_up) {
   const std::int64_t columns = dy.extent_int(1), elements = dy.extent_int(0) * columns;
-  Kokkos::parallel_for(
-      "taper::swiglu_backward",
-      Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, elements),
-      KOKKOS_LAMBDA(const std::int64_t i) {
+  for_each(
+      "taper::swiglu_backward", exec, elements, KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t row = i / columns, c = i % columns, g = gate_column(c);
         const float gate = gate_up(row, g),
                     up = gate_up(row, g + 64);  // read before they may be overwritten
@@ -47,9 +45,8 @@ void device_swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up,
 template <class E>
 void device_add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
                 VectorView<const float, E> b) {
-  Kokkos::parallel_for(
-      "taper::add", Kokkos::RangePolicy<E, Kokkos::IndexType<std::int64_t>>(exec, 0, y.extent(0)),
-      KOKKOS_LAMBDA(const std::int64_t i) { y(i) = a(i) + b(i); });
+  for_each(
+      "taper::add", exec, y.extent(0), KOKKOS_LAMBDA(const std::int64_t i) { y(i) = a(i) + b(i); });
 }
 
 // Rows in ascending order.
@@ -57,9 +54,8 @@ template <class E>
 void device_accumulate_bias(const E& exec, VectorView<float, E> bias_gradient,
                             MatrixView<const float, E> dy) {
   const int rows = dy.extent_int(0);
-  Kokkos::parallel_for(
-      "taper::accumulate_bias", Kokkos::RangePolicy<E>(exec, 0, dy.extent_int(1)),
-      KOKKOS_LAMBDA(const int c) {
+  for_each(
+      "taper::accumulate_bias", exec, dy.extent_int(1), KOKKOS_LAMBDA(const int c) {
         float sum = bias_gradient(c);
         for (int r = 0; r < rows; ++r) sum += dy(r, c);
         bias_gradient(c) = sum;

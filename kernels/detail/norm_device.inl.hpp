@@ -6,19 +6,21 @@
 #pragma once
 
 #include "kernels/detail/DeviceMath.hpp"
+#include "kernels/detail/Launch.hpp"
 #include "kernels/norm.hpp"
 
 namespace taper::detail {
 
 template <class E>
-using LaneScratch =
-    Kokkos::View<float*, typename E::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+using LaneScratch = Kokkos::View<float*, typename KokkosSpace<E>::scratch_memory_space,
+                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 template <class E>
-Kokkos::TeamPolicy<E> one_team_per_vector(const E& exec, int vectors) {
+Kokkos::TeamPolicy<KokkosSpace<E>> one_team_per_vector(const E& exec, int vectors) {
   constexpr bool kIsHost =
-      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename E::memory_space>::accessible;
-  return Kokkos::TeamPolicy<E>(exec, vectors, kIsHost ? 1 : kDeviceLanes)
+      Kokkos::SpaceAccessibility<Kokkos::HostSpace,
+                                 typename KokkosSpace<E>::memory_space>::accessible;
+  return Kokkos::TeamPolicy<KokkosSpace<E>>(kokkos_space(exec), vectors, kIsHost ? 1 : kDeviceLanes)
       .set_scratch_size(0, Kokkos::PerTeam(LaneScratch<E>::shmem_size(kDeviceLanes)));
 }
 
@@ -29,7 +31,7 @@ void device_rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> 
   const int vectors = static_cast<int>(x.extent(0) / shape.stride), width = shape.width,
             stride = shape.stride;
   const float eps = shape.eps;
-  using Member = typename Kokkos::TeamPolicy<E>::member_type;
+  using Member = typename Kokkos::TeamPolicy<KokkosSpace<E>>::member_type;
   Kokkos::parallel_for(
       "taper::rmsnorm", one_team_per_vector(exec, vectors), KOKKOS_LAMBDA(const Member& team) {
         const std::int64_t begin = static_cast<std::int64_t>(team.league_rank()) * stride;
@@ -58,9 +60,8 @@ void device_accumulate_gain(const E& exec, VectorView<float, E> dgain,
                             VectorView<const float, E> dy, VectorView<const float, E> x,
                             VectorView<const float, E> inv, const NormShape& shape) {
   const int vectors = static_cast<int>(x.extent(0) / shape.stride), stride = shape.stride;
-  Kokkos::parallel_for(
-      "taper::rmsnorm_dgain", Kokkos::RangePolicy<E>(exec, 0, shape.width),
-      KOKKOS_LAMBDA(const int i) {
+  for_each(
+      "taper::rmsnorm_dgain", exec, shape.width, KOKKOS_LAMBDA(const int i) {
         float sum = dgain(i);
         for (int v = 0; v < vectors; ++v) {
           const std::int64_t at = static_cast<std::int64_t>(v) * stride + i;
@@ -79,7 +80,7 @@ void device_rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<
   const int vectors = static_cast<int>(x.extent(0) / shape.stride), width = shape.width,
             stride = shape.stride;
   const bool adds = accumulate == Accumulate::kYes;
-  using Member = typename Kokkos::TeamPolicy<E>::member_type;
+  using Member = typename Kokkos::TeamPolicy<KokkosSpace<E>>::member_type;
   Kokkos::parallel_for(
       "taper::rmsnorm_backward", one_team_per_vector(exec, vectors),
       KOKKOS_LAMBDA(const Member& team) {

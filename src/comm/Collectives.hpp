@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives on contiguous host memory: spans, vectors, arrays and host Kokkos Views of trivially
-// copyable elements. On a group of one they are copies or nothing. `out` and `in` must not overlap
-// unless stated. Every rank of the group must call the same collectives in the same order; audit
-// builds check it. Ranks and roots are indices of the group.
+// Collectives on contiguous host memory: spans, vectors, arrays and views of host memory of
+// trivially copyable elements. On a group of one they are copies or nothing. `out` and `in` must
+// not overlap unless stated. Every rank of the group must call the same collectives in the same
+// order; audit builds check it. Ranks and roots are indices of the group.
 //
 // Sums of floating-point numbers are offered in a fixed order only (pairwise by bisection of the
 // ranks of the group), so that the bits of the result do not depend on the library; see also
@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/Error.hpp"
 #include "comm/Group.hpp"
 #include "comm/HostBuffer.hpp"
 

@@ -1,34 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Kokkos_Core.hpp>
 #include <cstddef>
 #include <ranges>
 #include <span>
 #include <type_traits>
 
-#include "base/Error.hpp"
-
 namespace taper {
 
 // What collectives read and write: contiguous host memory of trivially copyable elements. A span,
-// vector or array, or a contiguous Kokkos View that the host can access; host_span() makes the span
-// of either.
+// vector or array, or a view of host memory (kernels/Views.hpp); host_span() makes the span of it.
 template <class Range>
 requires std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>
 auto host_span(Range& range) {
   using Element = std::remove_reference_t<std::ranges::range_reference_t<Range>>;
   return std::span<Element>(std::ranges::data(range), std::ranges::size(range));
-}
-
-template <class View>
-requires Kokkos::is_view_v<View>
-auto host_span(const View& view) {
-  static_assert(
-      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename View::memory_space>::accessible,
-      "collectives take host Views");
-  TAPER_EXPECT(view.span_is_contiguous());
-  return std::span<typename View::value_type>(view.data(), view.size());
 }
 
 template <class Buffer>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/Runtime.hpp"
 
+#include <Kokkos_Core.hpp>
 #include <atomic>
 #include <cstdlib>
 #include <string>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Kokkos_Core.hpp>
-
 namespace taper {
 
 // Starts Kokkos and ends it, and puts every computing thread into the floating-point mode of the

@@ -7,7 +7,6 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "io/InputPath.hpp"
-#include "kernels/copy.hpp"
 #include "model/RopeTable.hpp"
 
 namespace taper {
@@ -75,11 +74,8 @@ int ModelFiles::valid_ids() const {
 
 ConstFloatMatrix ModelFiles::rope_table(int positions) {
   require_context(positions, "the length limits");
-  if (rope_.extent_int(0) < positions * config.head_dim) {
-    const std::vector<float> table = make_rope_table(config, positions);
-    rope_ = decltype(rope_)("taper::rope_table", table.size());
-    copy_from_host(Exec(), FloatVector(rope_), table);
-  }
+  if (std::ssize(rope_) < std::int64_t{positions} * config.head_dim)
+    rope_ = make_rope_table(config, positions);
   return ConstFloatMatrix(rope_.data(), positions, config.head_dim);
 }
 

@@ -54,13 +54,12 @@ struct ModelFiles {
   // tokenizer.
   int valid_ids() const;
   // Cosines and sines for sequences of up to `positions` tokens, (positions, head_dim), valid until
-  // a call for more positions. Kokkos must run, and outlive this object. Throws Error if the
-  // context holds less.
+  // a call for more positions. Throws Error if the context holds less.
   ConstFloatMatrix rope_table(int positions);
 
  private:
   std::optional<Tokenizer> tokenizer_;
-  Kokkos::View<float*, Exec::memory_space> rope_;
+  std::vector<float> rope_;
 };
 
 }  // namespace taper

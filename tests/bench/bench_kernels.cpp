@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/Launch.hpp"
 #include "kernels/ops/Data.hpp"
 #include "kernels/ops/Op.hpp"
 
@@ -52,11 +53,10 @@ void measure_memory(const Stopwatch& watch) {
   watch.measure(
       "yardstick: memory read",
       [&] {
-        Kokkos::parallel_for("taper::bench_read", Kokkos::RangePolicy<HostExec>(0, kParts),
-                             [&](const int i) {
-                               sums[i] = task(x.data() + i * (x.size() / kParts),
-                                              static_cast<std::int64_t>(x.size() / kParts));
-                             });
+        detail::for_each("taper::bench_read", HostExec(), kParts, [&](const int i) {
+          sums[i] = task(x.data() + i * (x.size() / kParts),
+                         static_cast<std::int64_t>(x.size() / kParts));
+        });
       },
       4.0 * x.size(), 0);
 }
@@ -70,19 +70,18 @@ void measure_peak(const Stopwatch& watch) {
   watch.measure(
       "yardstick: 6 x 64 x 64 product in cache",
       [&] {
-        Kokkos::parallel_for("taper::bench_peak", Kokkos::RangePolicy<HostExec>(0, threads),
-                             [&](int) {
-                               float y[kRows * 64];
-                               detail::ProductArgs args;
-                               args.a = x.data();
-                               args.a_row = kInputs;
-                               args.w = w.data();
-                               args.leaf_k = args.last_leaf_k = kInputs;
-                               args.y = y;
-                               args.y_row = args.columns = 64;
-                               args.rows = kRows;
-                               for (int i = 0; i < kRepeats; ++i) task(args, 0, kRows, 0);
-                             });
+        detail::for_each("taper::bench_peak", HostExec(), threads, [&](int) {
+          float y[kRows * 64];
+          detail::ProductArgs args;
+          args.a = x.data();
+          args.a_row = kInputs;
+          args.w = w.data();
+          args.leaf_k = args.last_leaf_k = kInputs;
+          args.y = y;
+          args.y_row = args.columns = 64;
+          args.rows = kRows;
+          for (int i = 0; i < kRepeats; ++i) task(args, 0, kRows, 0);
+        });
       },
       0, 2.0 * threads * kRepeats * kRows * kInputs * 64);
 }

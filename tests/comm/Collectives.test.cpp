@@ -12,6 +12,7 @@
 #include "base/Random.hpp"
 #include "comm/GroupCache.hpp"
 #include "comm/Progress.hpp"
+#include "kernels/Views.hpp"
 
 using namespace taper;
 
@@ -253,12 +254,12 @@ TEST_CASE("texts of all ranks") {
   });
 }
 
-TEST_CASE("host Views are buffers") {
-  using View = Kokkos::View<float**, Kokkos::LayoutRight, Kokkos::HostSpace>;
+TEST_CASE("views of host memory are buffers") {
+  using View = MatrixView<float, HostExec>;
   const auto groups = make_groups(kSettings[1]);
   const Group& world = groups.world();
-  const View mine("taper::test::mine", 2, 3), all("taper::test::all", 2 * world.size(), 3);
-  Kokkos::deep_copy(mine, float(world.rank()));
+  std::vector<float> own(6, float(world.rank())), others(6 * world.size());
+  const View mine(own.data(), 2, 3), all(others.data(), 2 * world.size(), 3);
   all_gather(world, all, mine);
   for (int r = 0; r < world.size(); ++r) CHECK(all(2 * r + 1, 2) == float(r));
   broadcast(world, mine, world.size() - 1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/activation.hpp"
+#include "kernels/detail/Launch.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/ops/Data.hpp"
 
@@ -39,7 +40,7 @@ class Held {
   }
 
  private:
-  Kokkos::View<float*, typename E::memory_space> data_;
+  Kokkos::View<float*, typename detail::KokkosSpace<E>::memory_space> data_;
 };
 
 using Results = std::vector<std::pair<std::string, Floats>>;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/CheckOp.hpp"
+#include "kernels/detail/Launch.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -26,8 +27,7 @@ TEST_CASE("the chosen instruction set is the one asked for, or the next that the
 TEST_CASE("denormals are flushed in every computing thread", "[host_ops]") {
   flush_denormals();
   Floats tiny(4096, 1e-30f), sums(tiny.size());
-  using Static = Kokkos::RangePolicy<HostExec, Kokkos::Schedule<Kokkos::Static>>;
-  Kokkos::parallel_for("taper::test_flush", Static(0, 4096),
-                       [&](const int i) { sums[i] = tiny[i] * tiny[i] * 1e30f; });
+  detail::for_each("taper::test_flush", HostExec(), 4096,
+                   [&](const std::int64_t i) { sums[i] = tiny[i] * tiny[i] * 1e30f; });
   for (const float value : sums) REQUIRE(value == 0.0f);
 }

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Device code lives in kernels/ and in *.device.cpp only; kernels know no MPI, NCCL, HDF5, Teuchos, and allocate nothing."""
+"""Device code lives in kernels/ and in *.device.cpp only; Kokkos is included there and in src/device only; kernels know
+no MPI, NCCL, HDF5, Teuchos, and allocate nothing."""
 import re
 
 import tree
 
 LAMBDA = re.compile(r"\bKOKKOS_(CLASS_)?LAMBDA\b")
+KOKKOS = re.compile(r'^\s*#\s*include\s*[<"]Kokkos', re.M)
 FOREIGN = re.compile(r'^\s*#\s*include\s*[<"](mpi\.h|nccl\.h|hdf5\.h|Teuchos_)', re.M)
 ALLOCATION = re.compile(r"\b(kokkos_malloc|malloc|cudaMalloc\w*)\s*\(|\bKokkos::fence\s*\(\s*\)")
 
@@ -20,6 +22,9 @@ def main():
         if not in_kernels and not path.name.endswith(".device.cpp"):
             problems += [f"{path}:{tree.line_of(code, m.start())}: {m[0]} outside kernels/ and *.device.cpp"
                          for m in LAMBDA.finditer(code)]
+        if not in_kernels and path.parts[:2] != ("src", "device"):
+            problems += [f"{path}:{tree.line_of(source, m.start())}: Kokkos outside kernels/ and src/device (every file "
+                         "above would be compiled with it)" for m in KOKKOS.finditer(source)]
         if in_kernels:
             problems += [f"{path}:{tree.line_of(source, m.start())}: kernels must not include {m[1]}"
                          for m in FOREIGN.finditer(source)]

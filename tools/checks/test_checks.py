@@ -65,6 +65,9 @@ class CheckTest(unittest.TestCase):
         self.expect_problem("device_code", {"src/io/A.cpp": use}, "src/io/A.cpp:1: KOKKOS_LAMBDA")
         self.expect_problem("device_code", {"kernels/a.cpp": "#include <mpi.h>\n"}, "must not include mpi.h")
         self.expect_problem("device_code", {"kernels/a.cpp": "void f() { Kokkos::fence(); }\n"}, "fence")
+        kokkos = "#include <Kokkos_Core.hpp>\n"
+        self.expect_clean("device_code", {"kernels/a.cpp": kokkos, "src/device/A.cpp": kokkos})
+        self.expect_problem("device_code", {"src/model/A.hpp": kokkos}, "src/model/A.hpp:1: Kokkos")
 
     def test_bare_calls(self):
         self.expect_clean("bare_calls", {"src/comm/A.cpp": "TAPER_MPI_CALL(\n  MPI_Barrier(comm));\n"})

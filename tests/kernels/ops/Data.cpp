@@ -6,6 +6,7 @@
 #endif
 
 #include "base/Random.hpp"
+#include "kernels/detail/Launch.hpp"
 
 namespace taper::test {
 
@@ -73,9 +74,8 @@ void flush_denormals() {
   constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
   const auto set = [] { _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero); };
   set();
-  using Static = Kokkos::RangePolicy<HostExec, Kokkos::Schedule<Kokkos::Static>>;
-  Kokkos::parallel_for("taper::flush_denormals", Static(0, HostExec().concurrency()),
-                       [=](int) { set(); });
+  detail::for_each("taper::flush_denormals", HostExec(), HostExec().concurrency(),
+                   [=](std::int64_t) { set(); });
 #endif
 }
 

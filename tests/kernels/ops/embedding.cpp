@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "kernels/embedding.hpp"
 
 #include "kernels/canonical/embedding.hpp"
