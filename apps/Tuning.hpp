@@ -21,8 +21,10 @@ namespace taper {
 
 inline constexpr RunArguments::Words kTuningWords{
     "Training/Steps=100",
-    "resumes from the newest checkpoint, starts afresh, or uses this checkpoint",
-    "validates input, files and memory, prints the memory plan and exits; leaves nothing behind"};
+    "auto: resumes from the newest checkpoint; none: starts over and deletes earlier results in "
+    "Output/Run Directory; DIR: resumes from this checkpoint, or from the newest one of this run "
+    "(another run's needs a new Output/Run Directory)",
+    "checks input, files and memory, prints the memory plan, and exits; changes nothing"};
 
 // What a command says of itself.
 struct TuningWords {

@@ -21,9 +21,9 @@ std::vector<int> degrees_of(const std::vector<std::string>& layouts, int ranks) 
   std::vector<int> degrees;
   for (const std::string& text : layouts) {
     const RankGrid grid = parse_rank_grid(text);
-    TAPER_VALIDATE(grid.ranks() == ranks, "--layouts " << text << " is for " << grid.ranks()
-                                                       << " ranks (there are " << ranks
-                                                       << "); start so many, or leave it out");
+    TAPER_VALIDATE(grid.ranks() == ranks,
+                   "--layouts " << text << " is for " << grid.ranks() << " ranks (there are "
+                                << ranks << "); start that many ranks, or leave --layouts out");
     degrees.push_back(grid.tp);
   }
   return degrees;
@@ -56,7 +56,7 @@ int run_profile(int argc, char** argv) {
                "tokens per step, decode and prefill together")
       .at_least(1);
   line.number("kv-memory-mb", options.probe.kv_memory_mb, "MB",
-              "largest KV cache per rank and degree in MB; limits the summed context")
+              "largest KV cache per rank and degree in MiB; limits the summed context")
       .above(0);
   line.number("budget", options.budget, "S",
               "seconds of measuring; 0: as planned, 45 to 300 depending on the model's speed. With "

@@ -55,7 +55,7 @@ void declare(param::CommandLine& line, ReplayOptions& o) {
       .at_least(PlannerOptions::kLeastScenarios)
       .at_most(PlannerOptions::kMostScenarios);
   line.integer("low-percent", o.planner.low_percent, "P",
-               "a switch must save time at this quantile of the scenarios")
+               "a switch must save time at this percentile of the scenarios")
       .at_least(1)
       .at_most(50);
   line.flag("mixed", o.planner.mixed_groups, "allows groups of different degrees");

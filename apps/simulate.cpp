@@ -50,7 +50,7 @@ std::vector<std::string> values_of(const std::string& variation) {
   const std::size_t equals = variation.find('=');
   TAPER_VALIDATE(equals != std::string::npos && equals + 1 < variation.size(),
                  "--vary is \"" << variation
-                                << "\" (a name and its values are wanted); write e.g. "
+                                << "\" (a name and its values are expected); write e.g. "
                                    "\"Machine/Ranks=64;256\"");
   std::vector<std::string> list;
   for (std::size_t at = equals + 1; at <= variation.size();) {

@@ -22,10 +22,11 @@ namespace {
 
 constexpr RunArguments::Words kWords{
     "Rollout/Temperature=0.8",
-    "resumes from the newest checkpoint, starts afresh, or uses this checkpoint (or the newest of "
-    "this run); a checkpoint of another run needs a new Output/Directory",
-    "validates input, files, memory and the checkpoint to resume from, prints where the run would "
-    "start, and exits; leaves nothing behind"};
+    "auto: resumes from the newest checkpoint; none: starts over and deletes earlier results in "
+    "Output/Directory; DIR: resumes from this checkpoint, or from the newest one of this run "
+    "(another run's needs a new Output/Directory)",
+    "checks input, files, memory and the checkpoint to resume from, prints where the run would "
+    "start, and exits; changes nothing"};
 
 AppliedPreset read(const RunArguments& arguments, param::Schema& schema) {
   param::ParamFile file = arguments.file();

@@ -137,7 +137,7 @@ std::string hdf5_tree(const std::filesystem::path& file) {
     show_group(out, Hdf5File::open_read(file), "/", 1);
   } catch (const Error& e) {
     TAPER_FAIL(ExitCode::kBadInput, path_text(file)
-                                        << " is damaged or no HDF5 file (" << e.what() << ")");
+                                        << " is damaged or not an HDF5 file (" << e.what() << ")");
   }
   return out.str();
 }

@@ -169,10 +169,9 @@ Inspection inspect(const fs::path& path) {
   if (CheckpointStore::is_checkpoint(path)) return inspect_checkpoint(path);
   for (const char* file : {"run.h5", "metrics.jsonl", "status.json"})
     if (fs::exists(path / file)) return RunInspector(path).run();
-  TAPER_VALIDATE(
-      fs::exists(path / "config.json"),
-      path_text(path)
-          << " is no directory of Taper's (no run.h5, manifest.json or config.json in it)");
+  TAPER_VALIDATE(fs::exists(path / "config.json"),
+                 path_text(path) << " is not a run, checkpoint or model directory (no run.h5, "
+                                    "manifest.json or config.json in it)");
   return {inspect_model(path), {}, {}};
 }
 

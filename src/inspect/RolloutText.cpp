@@ -97,7 +97,7 @@ RolloutSet read_rollouts_checked(const fs::path& file) {
     return read_rollouts(file);
   } catch (const Error& error) {
     TAPER_FAIL(ExitCode::kBadInput,
-               path_text(file) << " is damaged or no rollout file (" << error.what() << ")");
+               path_text(file) << " is damaged or not a rollout file (" << error.what() << ")");
   }
 }
 

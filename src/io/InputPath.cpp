@@ -20,7 +20,7 @@ fs::file_type require_something(const std::string& option, const fs::path& path,
   const bool missing = type == fs::file_type::not_found;
   TAPER_VALIDATE(!missing && type != fs::file_type::none,
                  option << " is " << path_text(path) << " ("
-                        << (missing ? "there is nothing of that name" : error.message()) << "); "
+                        << (missing ? "no such file or directory" : error.message()) << "); "
                         << path_advice(path) << (advice.empty() ? "" : ", or " + advice));
   return type;
 }

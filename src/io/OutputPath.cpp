@@ -35,7 +35,7 @@ std::string writing_problem(const fs::path& directory) {
   if (::access(directory.c_str(), F_OK) != 0 && errno != ENOENT) return reason(errno);
   const fs::path place = existing_part(directory);
   std::error_code ignored;
-  if (!fs::is_directory(place, ignored)) return path_text(place) + " is no directory";
+  if (!fs::is_directory(place, ignored)) return path_text(place) + " is not a directory";
   // A name of its own: several jobs may try at the same time.
   std::string trial = (place / ".taper-XXXXXX").string();
   if (::mkdtemp(trial.data()) == nullptr) {
@@ -51,13 +51,14 @@ std::string writing_problem(const fs::path& directory) {
 void require_writable(const std::filesystem::path& file) {
   std::error_code ignored;
   const fs::file_type type = fs::status(file, ignored).type();
-  TAPER_VALIDATE(type != fs::file_type::directory,
-                 "output " << path_text(file) << " is a directory (a file is written); add a name");
   TAPER_VALIDATE(
-      type == fs::file_type::regular || type == fs::file_type::not_found ||
-          type == fs::file_type::none,
-      "output " << path_text(file)
-                << " is a device or pipe (results are written aside and renamed); name a file");
+      type != fs::file_type::directory,
+      "output " << path_text(file) << " is a directory (a file is expected); add a file name");
+  TAPER_VALIDATE(type == fs::file_type::regular || type == fs::file_type::not_found ||
+                     type == fs::file_type::none,
+                 "output " << path_text(file)
+                           << " is a device or pipe (results are written under another name and "
+                              "renamed); name a file");
   const std::string problem = writing_problem(fs::absolute(file).parent_path());
   TAPER_VALIDATE(problem.empty(), "output " << path_text(file) << " cannot be written (" << problem
                                             << "); name another one");
@@ -77,13 +78,14 @@ void require_output_directory(const std::string& option, const std::filesystem::
 void require_run_places(const std::filesystem::path& run) {
   std::error_code ignored;
   for (const char* name : {"checkpoints", "rollouts"})
-    TAPER_VALIDATE(!fs::exists(run / name, ignored) || fs::is_directory(run / name, ignored),
-                   path_text(run / name)
-                       << " is no directory (a run has one of that name); move it away");
+    TAPER_VALIDATE(
+        !fs::exists(run / name, ignored) || fs::is_directory(run / name, ignored),
+        path_text(run / name)
+            << " is not a directory (a run writes a directory of this name); move it away");
   for (const char* name : {"metrics.jsonl", "run.h5", "status.json", "run.lock"})
     TAPER_VALIDATE(!fs::is_directory(run / name, ignored),
                    path_text(run / name)
-                       << " is a directory (a run has a file of that name); move it away");
+                       << " is a directory (a run writes a file of this name); move it away");
 }
 
 }  // namespace taper

@@ -181,7 +181,7 @@ std::vector<std::string> ModelConfig::problems() const {
   }
   if (kv_heads > 0 && heads % kv_heads != 0)
     list.push_back("num_attention_heads " + std::to_string(heads) +
-                   " is no multiple of num_key_value_heads " + std::to_string(kv_heads));
+                   " is not a multiple of num_key_value_heads " + std::to_string(kv_heads));
   if (head_dim % 2 != 0 || head_dim > 256)
     list.push_back("head_dim " + std::to_string(head_dim) + " (must be even and at most 256)");
   return list;

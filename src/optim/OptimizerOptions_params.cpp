@@ -10,16 +10,19 @@ void describe_schedule(param::Section& s, ScheduleOptions& lr, ScheduleEnd end,
                        const std::string& section) {
   s.number("Learning Rate", lr.peak, "Peak learning rate").at_least(0);
   s.choice("Schedule", lr.kind,
-           "After warm-up: constant; cosine: a cosine down to Final Share; wsd: constant for "
-           "Stable Share of the steps, then the cosine",
+           "Learning rate after warm-up: constant: the peak; cosine: falls along a cosine to Final "
+           "Share of the peak; wsd: the peak for Stable Share of the steps, then falls likewise",
            {{"constant", ScheduleOptions::Kind::kConstant},
             {"cosine", ScheduleOptions::Kind::kCosine},
             {"wsd", ScheduleOptions::Kind::kWsd}});
   s.integer("Warmup Steps", lr.warmup_steps, "Optimizer steps of linear warm-up").at_least(0);
-  s.integer("Total Steps", lr.total_steps,
-            end == ScheduleEnd::kGiven
-                ? "Optimizer step at which the cosine ends"
-                : "Optimizer step at which the cosine ends; 0: the last step of the run")
+  s.integer(
+       "Total Steps", lr.total_steps,
+       end == ScheduleEnd::kGiven
+           ? "Optimizer steps, warm-up included, after which the rate no longer falls; needed by "
+             "cosine and wsd"
+           : "Optimizer steps, warm-up included, after which the rate no longer falls; 0: "
+             "those of the run")
       .at_least(0);
   s.number("Final Share", lr.final_share,
            "Learning rate at the end of the cosine, as a share of the peak")
@@ -47,7 +50,7 @@ void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions
       .at_least(0);
   s.choice(
       "On Non Finite", o.on_non_finite,
-      "If a gradient is not finite: stop: end the run; skip: skip the optimizer step",
+      "What to do if a gradient is not finite: stop: end the run; skip: leave the step out",
       {{"stop", AdamWOptions::OnNonFinite::kStop}, {"skip", AdamWOptions::OnNonFinite::kSkip}});
 }
 

@@ -232,7 +232,7 @@ CommandLine::Next CommandLine::parse(const std::vector<std::string>& arguments) 
         take(option, "true");
       } else {
         const bool last = i + 1 == arguments.size() || arguments[i + 1].starts_with("--");
-        if (last) fail("option " + detail::show_usage(option) + " lacks its value");
+        if (last) fail("option " + detail::show_usage(option) + " needs a value");
         take(option, arguments[++i]);
       }
     }
@@ -260,7 +260,7 @@ void CommandLine::take(Option& option, const std::string& text) const {
 
 void CommandLine::take_positional(std::size_t position, const std::string& text) const {
   if (position >= positionals_.size())
-    fail("argument \"" + text + "\" is one too many" +
+    fail("unexpected argument \"" + text + "\"" +
          (positionals_.empty() ? "; options begin with two dashes" : ""));
   Option& positional = *positionals_[position];
   positional.given = true;

@@ -87,7 +87,7 @@ void ParamFile::set(const std::string& assignment) {
   const std::string path = trim(assignment.substr(0, std::min(equals, assignment.size())));
   TAPER_VALIDATE(equals != std::string::npos && !path.empty() && path.front() != '/' &&
                      path.back() != '/' && path.find("//") == std::string::npos,
-                 "--set " << assignment << " is not understood (it is written "
+                 "--set " << assignment << " is not understood (expected: "
                           << "--set Section/Name=value)");
   put(path, assignment.substr(equals + 1), "--set " + assignment);
 }
@@ -113,8 +113,8 @@ void ParamFile::put(const std::string& path, const std::string& text, const std:
   for (std::size_t slash; (slash = path.find('/', begin)) != std::string::npos; begin = slash + 1) {
     const std::string name = path.substr(begin, slash - begin);
     TAPER_VALIDATE(!list->isParameter(name) || list->isSublist(name),
-                   source << " goes into " << path.substr(0, slash) << " ("
-                          << where(path.substr(0, slash)) << " makes it a value, no section)");
+                   source << ": " << path.substr(0, slash) << " is a value, not a section (set by "
+                          << where(path.substr(0, slash)) << ")");
     list = &list->sublist(name);
   }
   const std::string name = path.substr(begin);

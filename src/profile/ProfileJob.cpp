@@ -44,7 +44,7 @@ std::vector<int> possible_degrees(const ModelFiles& files, const Ranks& ranks) {
 std::vector<std::string> ProfileOptions::problems() const {
   std::vector<std::string> list = probe.problems();
   if (!(budget >= 0)) list.push_back("the budget must not be negative (0: by the model's speed)");
-  if (output.empty()) list.push_back("there is no output file");
+  if (output.empty()) list.push_back("no output file is given");
   return list;
 }
 

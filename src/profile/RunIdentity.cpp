@@ -133,8 +133,9 @@ ProfileIdentity identity_from_lines(const std::string& lines) {
     const auto part =
         std::find_if(kIdentityParts.begin(), kIdentityParts.end(),
                      [&](const IdentityPart& p) { return line.substr(0, first) == p.name; });
-    TAPER_VALIDATE(second != std::string::npos && part != kIdentityParts.end(),
-                   "'" << line << "' is no fact of a profile (part, name and value are expected)");
+    TAPER_VALIDATE(
+        second != std::string::npos && part != kIdentityParts.end(),
+        "'" << line << "' is not a fact of a profile (part, name and value are expected)");
     (identity.*part->facts)[line.substr(first + 1, second - first - 1)] = line.substr(second + 1);
   }
   return identity;

@@ -127,11 +127,11 @@ void require_format(const Hdf5File& file, const FileSchema& schema, const std::s
   const std::string where = path_text(file.path());
   const std::string format =
       file.has_attribute("/", "format") ? file.string_attribute("/", "format") : "";
-  TAPER_VALIDATE(format == schema.format,
-                 where << " is no file of the format " << schema.format << ", such as "
-                       << schema.file << " ("
-                       << (format.empty() ? "it has no attribute format" : "it is " + format)
-                       << "); is it the right one?");
+  TAPER_VALIDATE(
+      format == schema.format,
+      where << " is not a file of format " << schema.format << ", such as " << schema.file << " ("
+            << (format.empty() ? "it has no attribute 'format'" : "its format is " + format)
+            << "); check the path");
   const auto version = file.int_attribute("/", "format_version");
   TAPER_VALIDATE(version >= schema.oldest && version <= schema.version,
                  where << " has format version " << version << " (this program reads "

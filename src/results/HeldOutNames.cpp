@@ -46,7 +46,7 @@ std::string held_out_meaning(const std::string& name) {
       is_final_name(name) ? ", after the last iteration of the run" : ", before the update";
   if (figure.starts_with("avg@")) return "mean score of a held-out set" + when;
   if (figure.starts_with("pass@"))
-    return "share of held-out prompts of which one of so many responses is right" + when;
+    return "estimated share of held-out prompts with a right response among that many" + when;
   if (figure.starts_with("maj@"))
     return "share of held-out prompts whose most frequent answer is right" + when;
   return "mean length of the responses to a held-out set" + when;

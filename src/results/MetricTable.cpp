@@ -40,11 +40,14 @@ const Table kRollout = {
     {"val/score/final", "1", "mean score of held-out prompts after the last iteration of the run"},
     {"response_length/clip_ratio", "1", "share of responses that ended at the length limit"},
     {"train/num_gen_batches", "1", "generations of the iteration"},
-    {"rollout/groups_dropped", "1", "prompts left out, all samples having the same score"},
-    {"rollout/groups_surplus", "1", "prompts left out, the iteration having enough"},
-    {"rollout/groups_filled", "1", "prompts trained for want of better ones, all scores the same"},
-    {"rollout/truncated_masked", "1", "share of responses without a loss, being truncated"},
-    {"rollout/preemptions", "1", "sequences dropped for want of KV pages and computed again"}};
+    {"rollout/groups_dropped", "1",
+     "prompts left out because all their samples have the same score"},
+    {"rollout/groups_surplus", "1", "prompts left out because the iteration had enough"},
+    {"rollout/groups_filled", "1", "prompts with equal scores that were used to fill the batch"},
+    {"rollout/truncated_masked", "1",
+     "share of responses without a loss because they were truncated"},
+    {"rollout/preemptions", "1",
+     "sequences preempted because the KV cache was full, and recomputed"}};
 
 const Table kUpdate = {
     {"actor/entropy", "nat", "entropy of the policy per response token"},
@@ -59,7 +62,7 @@ const Table kUpdate = {
     {"actor/grad_norm", "1", "norm of the gradient before clipping"},
     {"actor/lr", "1", "learning rate"},
     {"actor/skipped_steps", "1",
-     "optimizer steps left out: the gradient was not finite, or no token carried a loss"},
+     "optimizer steps left out because the gradient was not finite or no token carried a loss"},
     {"training/rollout_probs_diff_max", "1",
      "largest difference of a probability between rollout and training"},
     {"training/rollout_log_probs_diff_max", "nat",
@@ -68,22 +71,23 @@ const Table kUpdate = {
 const Table kCritic = {
     {"critic/vf_loss", "1", "loss of the critic"},
     {"critic/vf_clipfrac", "1", "share of tokens whose clipped value has the larger loss"},
-    {"critic/vpred_mean", "1", "mean value of a token as the updates of the critic saw it"},
+    {"critic/vpred_mean", "1", "mean value of a token during the updates of the critic"},
     {"critic/vf_explained_var", "1",
      "share of the variance of returns that the values of the rollout explain"},
     {"critic/grad_norm", "1", "norm of the critic's gradient before clipping"},
     {"critic/lr", "1", "learning rate of the critic"},
     {"critic/skipped_steps", "1",
-     "optimizer steps of the critic left out: the gradient was not finite, or no token carried a "
-     "loss"}};
+     "optimizer steps of the critic left out because the gradient was not finite or no token "
+     "carried a loss"}};
 
 const Table kCorrection = {
-    {"rollout_corr/kl", "nat", "KL (k1) of the drawing to the trained distribution"},
+    {"rollout_corr/kl", "nat", "KL (k1) of the sampling distribution to the trained one"},
     {"rollout_corr/k3_kl", "nat", "the same by the estimator k3"},
-    {"rollout_corr/ppl_ratio", "1", "perplexity in training by that of the rollout, per response"},
-    {"rollout_corr/chi2_token", "1", "mean squared ratio of probabilities less 1, over tokens"},
-    {"rollout_corr/chi2_seq", "1", "mean squared ratio of probabilities less 1, over responses"},
-    {"rollout_corr/log_ratio_abs_max", "nat", "largest size of a token's log-ratio"},
+    {"rollout_corr/ppl_ratio", "1",
+     "perplexity in training divided by that of the rollout, per response"},
+    {"rollout_corr/chi2_token", "1", "mean squared ratio of probabilities minus 1, over tokens"},
+    {"rollout_corr/chi2_seq", "1", "mean squared ratio of probabilities minus 1, over responses"},
+    {"rollout_corr/log_ratio_abs_max", "nat", "largest absolute log-ratio of a token"},
     {"rollout_corr/rollout_is_mean", "1", "mean importance weight, over tokens"},
     {"rollout_corr/rollout_is_min", "1", "smallest importance weight"},
     {"rollout_corr/rollout_is_max", "1", "largest importance weight"},
@@ -93,13 +97,14 @@ const Table kCorrection = {
      "share of responses with a rejected token"}};
 
 const Table kAdaptive = {
-    {"adaptive/switches", "1", "changes of layout carried out in the generation"},
+    {"adaptive/switches", "1", "changes of layout carried out in the iteration"},
     {"adaptive/switch_time_s", "s", "time of these changes on rank 0, meetings included"},
     {"adaptive/consultations", "1", "snapshots that rank 0 exchanged with the other leaders"},
-    {"adaptive/consult_time_s", "s", "what these, and the choice of the first layout, cost rank 0"},
+    {"adaptive/consult_time_s", "s", "time of rank 0 for these and for choosing the first layout"},
     {"adaptive/kv_bytes_moved", "byte", "keys and values sent between ranks"},
-    {"adaptive/positions_recomputed", "1", "positions computed again instead of sent"},
-    {"adaptive/extra_bytes", "byte", "most memory beyond the plan that a change took on a rank"}};
+    {"adaptive/positions_recomputed", "1", "positions recomputed instead of sent"},
+    {"adaptive/extra_bytes", "byte",
+     "largest memory beyond the plan that a change used on a rank"}};
 
 const Table kSft = {
     {"train/loss", "nat",
@@ -110,7 +115,7 @@ const Table kSft = {
     {"train/epoch", "1", "passes over the examples after the step"},
     {"train/examples", "1", "examples of the step"},
     {"train/target_tokens", "token", "tokens of the step that are learned"},
-    {"train/skipped_steps", "1", "1 where the step was left out, the gradient being not finite"},
+    {"train/skipped_steps", "1", "1 if the step was left out because the gradient was not finite"},
     {"val/loss", "nat",
      "mean cross entropy of held-out examples, or mean loss of held-out pairs, after the step"}};
 
@@ -132,9 +137,10 @@ const Table kPerformance = {
     {"perf/throughput", "token/s", "prompt and response tokens per second and rank"},
     {"perf/max_memory_allocated_gb", "GiB", "largest resident memory of a rank so far"},
     {"timing_s/step", "s", "time of the iteration on rank 0"},
-    {"timing_s/publish", "s", "weights to the generation layout, a part of update_actor; rank 0"},
+    {"timing_s/publish", "s",
+     "sending the weights to the generation layout, a part of update_actor; rank 0"},
     {"timing_s/record", "s",
-     "metrics.jsonl and run.h5 of the iteration before, after its end; rank 0"}};
+     "writing metrics.jsonl and run.h5 after the previous iteration; rank 0"}};
 
 // Of each reward by its name, and of the figures in a command's answers ("judge/style").
 const Table kReward = {
@@ -144,7 +150,7 @@ const Table kReward = {
     {"reward/<name>/failed", "1", "responses without this reward after all attempts"},
     {"reward/<name>/errors", "1", "attempts that failed, without time-outs"},
     {"reward/<name>/timeouts", "1", "attempts without an answer in time"},
-    {"reward/<name>/restarts", "1", "workers started in place of others"},
+    {"reward/<name>/restarts", "1", "workers started as replacements"},
     {"reward/<name>/latency_s/mean", "s", "mean time from request to answer"},
     {"reward/<name>/latency_s/max", "s", "longest time from request to answer"}};
 
@@ -165,7 +171,8 @@ const MetricMeaning* meaning_of_reward(const std::string& dataset) {
 Table make_metric_table() {
   Table table{{"training/global_step", "1", "the iteration"}};
   add_statistics(table, "critic/score", "1", "score of a response");
-  add_statistics(table, "critic/rewards", "1", "reward of a response as the advantage sees it");
+  add_statistics(table, "critic/rewards", "1",
+                 "reward of a response from which its advantage is computed");
   add_statistics(table, "critic/values", "1", "value of a token, by the critic before its update");
   add_statistics(table, "critic/returns", "1", "return of a token");
   add_statistics(table, "critic/advantages", "1", "advantage of a token");

@@ -60,7 +60,7 @@ void require_values(const std::filesystem::path& path, const std::string& datase
 std::vector<std::int64_t> read_steps(const Hdf5File& file, const std::string& group) {
   auto steps = file.read<std::int64_t>(group + "/step").values;
   TAPER_VALIDATE(std::is_sorted(steps.begin(), steps.end()),
-                 file.path() << ": " << group << "/step goes back (damaged file?)");
+                 file.path() << ": " << group << "/step is not in ascending order (damaged file?)");
   return steps;
 }
 
@@ -81,17 +81,18 @@ void RunFile::claim(const std::string& group, const std::string& name) {
   TAPER_VALIDATE(!name.empty() && dataset.back() != '/' &&
                      dataset.find("//") == std::string::npos &&
                      (dataset + "/").find("/./") == std::string::npos,
-                 where << " is no usable name (words joined by single slashes expected)");
+                 where << " is not a valid name (words joined by single slashes are expected)");
   TAPER_VALIDATE(name != "step", where << " is taken (it holds the iterations); use another name");
   for (auto slash = dataset.find('/', 1); slash != std::string::npos;
        slash = dataset.find('/', slash + 1)) {
     TAPER_VALIDATE(claimed_.count(dataset.substr(0, slash)) == 0,
                    where << " cannot be stored (" << dataset.substr(0, slash)
-                         << " is a dataset, not a group) rename one");
+                         << " is a dataset, not a group); rename one of the two");
   }
   const auto below = claimed_.lower_bound(dataset + "/");
-  TAPER_VALIDATE(below == claimed_.end() || !below->starts_with(dataset + "/"),
-                 where << " cannot be stored (it is the group of " << *below << ") rename one");
+  TAPER_VALIDATE(
+      below == claimed_.end() || !below->starts_with(dataset + "/"),
+      where << " cannot be stored (it is the group of " << *below << "); rename one of the two");
   claimed_.insert(dataset);
 }
 
@@ -125,7 +126,7 @@ void RunFile::add_record(const std::string& table, std::int64_t iteration, const
                                   << " is taken (it is not one of records); use another name");
   TAPER_VALIDATE(
       table.find('/') == std::string::npos,
-      path_text(path_) << ": table " << table << " is no usable name (no slashes expected)");
+      path_text(path_) << ": table " << table << " is not a valid name (it contains a slash)");
   for (const auto& [name, value] : row) claim("/" + table, name);
   records_[table].add(iteration, row, path_text(path_) + ": /" + table);
 }

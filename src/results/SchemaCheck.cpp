@@ -94,13 +94,13 @@ class SchemaChecker {
 
   bool find_schema(const Hdf5File& file) {
     if (!file.has_attribute("/", "format")) {
-      fault("the attribute format of / is missing: no file of Taper's");
+      fault("the attribute format of / is missing: not a file of Taper");
       return false;
     }
     const std::string format = file.string_attribute("/", "format");
     schema_ = schema_of(format);
     if (schema_ == nullptr) {
-      fault("its format " + format + " is none of Taper's");
+      fault("its format " + format + " is not one of Taper's");
       return false;
     }
     report_.format = format;
@@ -213,9 +213,9 @@ class SchemaChecker {
       for (const SizeUse& use : uses)
         if (use.count != most->first)
           fault(use.dataset + " has " + std::to_string(use.count + use.size.more) +
-                " entries where " + std::to_string(most->first + use.size.more) +
-                " are expected (" + like->dataset + " has " + std::to_string(like->count) + " " +
-                use.size.name + (use.size.more > 0 ? ", and there is one more here)" : ")"));
+                " entries, but " + std::to_string(most->first + use.size.more) + " are expected (" +
+                like->dataset + " has " + std::to_string(like->count) + " " + use.size.name +
+                (use.size.more > 0 ? ", and there is one more here)" : ")"));
     }
   }
 

@@ -296,7 +296,7 @@ void Judge::add_answer(const Command& command, Sample& s) const {
                "Rewards/" << command.options.name << " has no score for sample " << s.id.sample
                           << " of prompt " << s.id.prompt << " after "
                           << count_text(options.retries + 1, "attempt") << " (" << said.problem
-                          << "); with On Error: zero or drop the run would go on");
+                          << "); with On Error zero or drop the run would continue");
   s.rewards.insert(s.rewards.end(), options.components.size() + 1, kNoReward);
   if (options.on_error == OnError::kDrop) s.dropped = true;
 }

@@ -34,9 +34,10 @@ WorkerAnswer read_answer(std::string_view line, std::int64_t id,
                          const std::vector<std::string>& components) {
   const Json json = Json::parse(line, nullptr, false);
   if (json.is_discarded() || !json.is_object())
-    return nonsense("wrote " + shown(line) +
-                    ", which is no JSON object (write only answers to standard output, everything "
-                    "else to standard error)");
+    return nonsense(
+        "wrote " + shown(line) +
+        ", which is not a JSON object (write only answers to standard output, everything "
+        "else to standard error)");
   const auto found = json.find("id");
   if (found == json.end() || !found->is_number_integer() || found->get<std::int64_t>() != id)
     return nonsense("answered " + shown(line) + " to the request of id " + std::to_string(id));

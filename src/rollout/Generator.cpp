@@ -123,8 +123,11 @@ Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFile
       TAPER_VALIDATE(layouts_.contains(group.tp),
                      options.names.layout
                          << " " << options.layout << " has a group of " << group.tp
-                         << " ranks (the weights held by the smallest groups cannot "
-                            "be seen as its shards); choose another layout");
+                         << " ranks, which would split a KV head (the model has "
+                         << files.config.kv_heads << "; a larger degree is possible only if the "
+                         << "smallest degree is 1, here it is " << smallest_degree()
+                         << "); choose another layout "
+                            "(doc/planner.md#which-layouts-are-possible)");
   }
   // Where the layout may change, a group can take over the sequences of all replicas of the
   // smallest degree that it may be made of: in flight are as many per rank in every layout, and
@@ -328,7 +331,7 @@ void with_advice(Load&& load) {
   } catch (const Error& error) {
     TAPER_FAIL(error.code(), "the checkpoint cannot be used with Rollout/Mode advise or adaptive ("
                                  << error.what()
-                                 << "); go on with Rollout/Mode=static, which samples the same "
+                                 << "); continue with Rollout/Mode=static, which samples the same "
                                     "tokens, with the version of Taper that wrote it, or start "
                                     "over with --resume none");
   }

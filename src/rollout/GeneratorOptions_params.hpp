@@ -43,7 +43,7 @@ void describe_sizing(EngineSizing& o, Declare declare) {
   declare("Step Rows", "N", o.step_rows, "Tokens per step, decode and prefill together")
       .at_least(1)
       .at_most(kMostStepRows);
-  declare("KV Memory MB", "MB", o.kv_memory_mb, "Largest KV cache per rank in MB")
+  declare("KV Memory MB", "MB", o.kv_memory_mb, "Largest KV cache per rank in MiB")
       .above(0)
       .at_most(kMostKvMemoryMb);
 }

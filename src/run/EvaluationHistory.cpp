@@ -89,7 +89,7 @@ EvaluationHistory EvaluationHistory::from_json(const std::string& text, const st
                    entry.at("value").is_null() ? kWorst : entry.at("value").get<double>());
   } catch (const Json::exception& error) {
     TAPER_FAIL(ExitCode::kBadInput,
-               where << " is no record of the best checkpoint (" << error.what()
+               where << " is not a record of the best checkpoint (" << error.what()
                      << "); remove it, and the best checkpoint is determined again");
   }
   return history;

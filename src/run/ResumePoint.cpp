@@ -20,7 +20,7 @@ fs::path place_of(const fs::path& path) {
 
 ResumePoint point_of(const fs::path& given) {
   TAPER_VALIDATE(fs::is_directory(given),
-                 "--resume " << path_text(given) << " is no directory; " << path_advice(given));
+                 "--resume " << path_text(given) << " is not a directory; " << path_advice(given));
   const fs::path directory = place_of(given);
   if (CheckpointStore::is_checkpoint(directory)) return {directory, {}};
   for (const fs::path& store : {directory / "checkpoints", directory})

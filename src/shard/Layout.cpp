@@ -18,9 +18,10 @@ Layout::Layout(const std::vector<int>& degrees, const DivisorChain& chain) {
   TAPER_VALIDATE(problem.empty(), "layout " << join(degrees, "+") << " " << problem);
   int next = 0;
   for (const int tp : degrees) {
-    TAPER_VALIDATE(chain.has(tp), "a layout has tensor-parallel degree "
-                                      << tp << " (not a degree of the divisor chain of "
-                                      << chain.ranks() << " ranks); choose one of its degrees");
+    TAPER_VALIDATE(chain.has(tp), "layout " << join(degrees, "+") << " has tensor-parallel degree "
+                                            << tp << " (not possible in this run); choose from "
+                                            << join(chain.degrees())
+                                            << " (doc/planner.md#which-layouts-are-possible)");
     groups_.push_back({next, tp});
     next += tp;
   }
@@ -99,8 +100,8 @@ std::string layout_problem(const std::vector<int>& degrees, int ranks) {
       return "(degree " + text(tp) + " does not divide the " + text(ranks) +
              " ranks); choose another layout";
     if (next % tp != 0)
-      return "(its group of " + text(tp) + " starts at rank " + text(next) + ", no multiple of " +
-             text(tp) + "); put larger groups first";
+      return "(its group of " + text(tp) + " starts at rank " + text(next) +
+             ", which is not a multiple of " + text(tp) + "); put larger groups first";
     next += tp;
   }
   const std::set<int> different(degrees.begin(), degrees.end());

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 
 namespace taper {
 
@@ -37,8 +38,9 @@ bool DivisorChain::has(int degree) const {
 
 int DivisorChain::shard_index(int rank, int degree) const {
   TAPER_VALIDATE(has(degree), "tensor-parallel degree "
-                                  << degree << " is not in the divisor chain of " << ranks()
-                                  << " ranks (choose one of its degrees)");
+                                  << degree << " is not possible on " << ranks()
+                                  << " ranks; choose one of " << join(degrees_)
+                                  << " (doc/planner.md#which-layouts-are-possible)");
   int index = 0;
   for (std::size_t i = 1; i < degrees_.size() && degrees_[i] <= degree; ++i) {
     const int factor = degrees_[i] / degrees_[i - 1];

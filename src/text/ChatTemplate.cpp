@@ -201,11 +201,11 @@ RenderedChat ChatTemplate::render_with_answers(const Chat& chat) const {
   for (std::size_t i = 0; i < chat.messages.size(); ++i) {
     if (chat.messages[i].role != "assistant") continue;
     const auto part = finder.find(i);
-    TAPER_VALIDATE(part, "what the assistant says in message "
-                             << i << " cannot be told from what surrounds it (the chat template "
+    TAPER_VALIDATE(part, "the answer in message "
+                             << i << " cannot be located in the rendered chat (the chat template "
                              << where_
-                             << " marks no end of an answer, or changes what came before); give "
-                                "'prompt' and 'response' as texts");
+                             << " does not mark the end of an answer, or changes the text before "
+                                "it); write the example with 'prompt' and 'response' instead");
     rendered.answers.push_back(*part);
   }
   return rendered;

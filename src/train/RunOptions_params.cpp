@@ -16,9 +16,10 @@ namespace {
 void describe_advantages(param::Section& s, AdvantageOptions& o) {
   s.choice("Estimator", o.estimator, "How advantages are computed from rewards",
            named_estimators());
-  s.choice("Advantage Normalization", o.normalization,
-           "What advantages are divided by; default: that of the estimator",
-           named_normalizations());
+  s.choice(
+      "Advantage Normalization", o.normalization,
+      "How advantages are normalized; default: as is usual for the estimator (doc/algorithms.md)",
+      named_normalizations());
   s.number("Gamma", o.gamma, "Discount factor of later rewards, for gae and reinforce++")
       .above(0)
       .at_most(1);
@@ -65,17 +66,19 @@ void describe_kl(param::Section& s, KlOptions& o) {
 }
 
 void describe_correction(param::Section& s, RolloutCorrectionOptions& o) {
-  s.choice("Importance Weights", o.weights,
-           "Whether the policy loss is weighted by the ratio of trained and drawing probability, "
-           "per token or per sequence",
-           named_importance_levels());
+  s.choice(
+      "Importance Weights", o.weights,
+      "Multiply the policy loss by the ratio of the probability that is trained to the one that "
+      "the token was sampled with, per token or per sequence",
+      named_importance_levels());
   s.number("Importance Cap", o.cap, "Largest importance weight").above(0);
   s.flag("Importance Normalization", o.normalize, "Divide importance weights by their mean");
-  s.choice("Rejection", o.rejection,
-           "Whether tokens or sequences whose ratio is outside a band are left out",
-           named_rejection_levels());
-  s.number("Rejection Low", o.low, "Lower end of the band").at_least(0);
-  s.number("Rejection High", o.high, "Upper end of the band").above(0);
+  s.choice(
+      "Rejection", o.rejection,
+      "Leave out tokens or sequences whose ratio is below Rejection Low or above Rejection High",
+      named_rejection_levels());
+  s.number("Rejection Low", o.low, "Smallest ratio that is not rejected").at_least(0);
+  s.number("Rejection High", o.high, "Largest ratio that is not rejected").above(0);
   s.check([&o] { return o.problems(); });
 }
 

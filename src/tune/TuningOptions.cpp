@@ -16,7 +16,7 @@ void add_validation_problems(const TuningOptions& o, const std::vector<std::stri
   const bool known = std::find(figures.begin(), figures.end(), o.best_by) != figures.end();
   if (!o.best_by.empty() && !known)
     list.push_back("Validation/Best By is " + o.best_by +
-                   ", which is no held-out figure to go by (" + join(figures) + ")");
+                   ", which no evaluation produces; the metrics are " + join(figures));
   if (!o.best_by.empty() && o.validate_every == 0)
     list.push_back("Validation/Best By is " + o.best_by +
                    ", but Validation/Every is 0 (nothing is measured during the run); set it");

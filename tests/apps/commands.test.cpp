@@ -160,7 +160,8 @@ TEST_CASE("a model that is not there is refused by its name") {
   const fs::path model = scratch.path() / "model";
   spill(scratch / "in.jsonl", kLine);
   fs::remove_all(model);
-  scratch.refuses(scratch.generate(""), {"--model is " + model.string(), "nothing of that name"});
+  scratch.refuses(scratch.generate(""),
+                  {"--model is " + model.string(), "no such file or directory"});
   scratch.refuses(scratch.score(""), {"--model is " + model.string()});
   scratch.refuses("eval --model nowhere", {"--model is nowhere", "working directory, /"});
 }

@@ -86,10 +86,9 @@ TEST_CASE("examples that cannot be learned are named with file and line") {
   ids.response_tokens = {99999};
   CHECK_THROWS_MATCHES(encoder.encode(ids, "f:3"), Error,
                        MessageMatches(ContainsSubstring("f:3: token id 99999 is unknown")));
-  CHECK_THROWS_MATCHES(
-      plain.encode(chat(1), "f:3"), Error,
-      MessageMatches(ContainsSubstring("f:3: what the assistant says in message") &&
-                     ContainsSubstring("plain.jinja")));
+  CHECK_THROWS_MATCHES(plain.encode(chat(1), "f:3"), Error,
+                       MessageMatches(ContainsSubstring("f:3: the answer in message") &&
+                                      ContainsSubstring("plain.jinja")));
 }
 
 TEST_CASE("what is too long is left out, cut or refused") {

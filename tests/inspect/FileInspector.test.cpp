@@ -90,7 +90,7 @@ TEST_CASE("HDF5 is known by its content, and a profile by its format") {
   CHECK(inspect_file(file) == "  words (): \"of others\"\n");
   spill(scratch / "lost.h5", "no signature");
   CHECK_THAT(message_of([&] { inspect_file(scratch / "lost.h5"); }),
-             ContainsSubstring("lost.h5 is damaged or no HDF5 file"));
+             ContainsSubstring("lost.h5 is damaged or not an HDF5 file"));
 }
 
 TEST_CASE("files of other kinds are refused with what they are") {

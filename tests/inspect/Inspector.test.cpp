@@ -102,7 +102,7 @@ TEST_CASE("what is missing or unknown is refused") {
   const Scratch scratch;
   CHECK_THAT(message_of([&] { inspect(scratch / "none"); }), ContainsSubstring("does not exist"));
   CHECK_THAT(message_of([&] { inspect(scratch.path()); }),
-             ContainsSubstring("is no directory of Taper's"));
+             ContainsSubstring("is not a run, checkpoint or model directory"));
 }
 
 TEST_CASE("run.h5 is rebuilt from the metrics log, unless a job is at work") {

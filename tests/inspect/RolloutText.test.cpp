@@ -57,7 +57,7 @@ TEST_CASE("what has no rollouts, or damaged ones, is refused") {
   CHECK(read_rollouts_checked(run.rollouts).records.size() == 2);
   fs::resize_file(run.rollouts, fs::file_size(run.rollouts) / 2);
   CHECK_THAT(message_of([&] { read_rollouts_checked(run.rollouts); }),
-             ContainsSubstring("iter_000002.h5 is damaged or no rollout file"));
+             ContainsSubstring("iter_000002.h5 is damaged or not a rollout file"));
   CHECK_THAT(message_of([&] { read_rollouts_checked(run.run_file); }),
-             ContainsSubstring("run.h5 is damaged or no rollout file"));
+             ContainsSubstring("run.h5 is damaged or not a rollout file"));
 }

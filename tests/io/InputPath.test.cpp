@@ -22,7 +22,7 @@ TEST_CASE("what is there passes") {
 TEST_CASE("what is missing is named with its option and the directory it counts from") {
   const std::string here = std::filesystem::current_path().string();
   CHECK_THROWS_WITH(require_model_directory("Model/Directory", "no/such"),
-                    ContainsSubstring("Model/Directory is no/such (there is nothing") &&
+                    ContainsSubstring("Model/Directory is no/such (no such file or directory)") &&
                         ContainsSubstring("working directory, ") && ContainsSubstring(here));
   CHECK_THROWS_WITH(require_model_directory("Model/Directory", ""),
                     ContainsSubstring("Model/Directory is not set"));

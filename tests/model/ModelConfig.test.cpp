@@ -108,7 +108,7 @@ TEST_CASE("what is missing or contradictory is named with its file") {
     return directory.error();
   };
   CHECK(with("\"hidden_size\"", "\"hidden\"").find("hidden_size") != std::string::npos);
-  CHECK(with("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4").find("no multiple") !=
+  CHECK(with("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4").find("not a multiple") !=
         std::string::npos);
   CHECK(with("\"head_dim\": 16", "\"head_dim\": 15").find("head_dim 15") != std::string::npos);
   CHECK(with("\"vocab_size\": 300", "\"vocab_size\": 0").find("vocab_size") != std::string::npos);

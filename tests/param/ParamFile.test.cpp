@@ -98,7 +98,7 @@ TEST_CASE("defaults stand behind the file and its assignments, and say where the
   CHECK(file.where("A/z") == "preset p");
   CHECK(message_of([&] {
           file.set_default("A/x/deep", "1", "preset p");
-        }).find("preset p goes into A/x") != std::string::npos);
+        }).find("preset p: A/x is a value, not a section") != std::string::npos);
 }
 
 TEST_CASE("names of files with blanks are quoted") {
@@ -120,11 +120,11 @@ TEST_CASE("assignments that make no sense are refused") {
   ParamFile file = parse("A:\n  x: 1\n");
   const auto problem = [&](const std::string& text) { return message_of([&] { file.set(text); }); };
   for (const char* text : {"A/x", "=1", "/A=1", "A/=1", "A//x=1"}) {
-    CHECK(problem(text) == std::string("--set ") + text +
-                               " is not understood (it is written --set Section/Name=value)");
+    CHECK(problem(text) ==
+          std::string("--set ") + text + " is not understood (expected: --set Section/Name=value)");
   }
   CHECK(problem("A/x/y=1") ==
-        "--set A/x/y=1 goes into A/x (run.yaml line 2 makes it a value, no section)");
+        "--set A/x/y=1: A/x is a value, not a section (set by run.yaml line 2)");
   CHECK(problem("A=1") ==
         "--set A=1 replaces a whole section (name the values in it: A/Name=value)");
   CHECK(problem("A/x=[1") ==
@@ -132,7 +132,7 @@ TEST_CASE("assignments that make no sense are refused") {
   CHECK(problem("A/x='1") == "--set A/x='1 cannot be read as YAML (illegal EOF in scalar)");
   for (const char* text : {"A/x='1'2", "A/x=[1] 2", "A/x='a': b"}) {
     CHECK(problem(text) == std::string("--set ") + text +
-                               " cannot be read as YAML (one value is expected, and nothing behind "
+                               " cannot be read as YAML (one value is expected, and nothing after "
                                "it)");
   }
   CHECK(stable(file) == "A/x = 1\n");

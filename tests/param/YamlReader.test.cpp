@@ -124,8 +124,8 @@ TEST_CASE("the last line of a file needs no end") {
 TEST_CASE("anchors name a value that stands twice") {
   CHECK(stable("A: &a {x: 1}\nB: *a\nC: &c 2\nD: [*c, 3]\n") ==
         "A/x = 1\nB/x = 1\nC = 2\nD = [2, 3]\n");
-  CHECK(problem("A: &a\n  x: *a\n").find("(sections are nested too deep; does one hold itself?)") !=
-        std::string::npos);
+  CHECK(problem("A: &a\n  x: *a\n")
+            .find("(sections are nested too deep; does one contain itself?)") != std::string::npos);
   CHECK(problem("A: *a\n").find("(the referenced anchor is not defined)") != std::string::npos);
 }
 
@@ -134,25 +134,27 @@ TEST_CASE("misspelled files are refused with their line") {
         "run.yaml line 3: \"C: 2\" cannot be read as YAML (end of map not found)");
   CHECK(problem("A: 1\n  B: 2\n").find("line 2: \"B: 2\"") != std::string::npos);
   CHECK(problem("  A: 1\nB: 2\n") ==
-        "run.yaml line 2: \"B: 2\" cannot be read as YAML (it begins another document; only one "
-        "per file is read, and its entries line up)");
+        "run.yaml line 2: \"B: 2\" cannot be read as YAML (a second document begins here; a "
+        "file contains one document, and its top-level entries have the same indentation)");
   CHECK(problem("A:\n\tB: 1\n") ==
-        "run.yaml line 2: \"\tB: 1\" cannot be read as YAML (illegal map value; a tab indents it, "
-        "YAML allows blanks only)");
+        "run.yaml line 2: \"\tB: 1\" cannot be read as YAML (illegal map value; it is indented "
+        "with a "
+        "tab, but YAML allows only spaces)");
   CHECK(problem("A:\n  B: 1\n  C: 2\n  B: 3\n") ==
         "run.yaml line 4: \"B: 3\" cannot be read as YAML (A/B appears twice, first on line 2)");
   CHECK(problem("A: {x: 1, x: 2}\n").find("(A/x appears twice, first on line 1)") !=
         std::string::npos);
   for (const char* text : {"A\n", "A:1\n", "'A' 1\n", "- 1\n"}) {
     INFO(text);
-    CHECK(problem(text).find("(Name: value is expected, with a blank behind the :)") !=
+    CHECK(problem(text).find("(expected 'Name: value', with a space after the colon)") !=
           std::string::npos);
   }
   for (const char* text : {": 1\n", "'': 1\n", "[A]: 1\n"}) {
     INFO(text);
     CHECK(problem(text).find("(a name is expected before the :)") != std::string::npos);
   }
-  CHECK(problem("A: 1\n---\nB: 2\n").find("(it begins another document; only one") !=
+  CHECK(problem("A: 1\n---\nB: 2\n")
+            .find("(a second document begins here; a file contains one document") !=
         std::string::npos);
   CHECK(problem("A: x: y\n").find("(illegal map value)") != std::string::npos);
   CHECK(problem("A: !a\n").find("(text that starts with ! needs quotes)") != std::string::npos);

@@ -108,7 +108,7 @@ TEST_CASE("other files, missing files and a wrong sum are named") {
     Hdf5File file = Hdf5File::create(scratch.path);
     file.set_attribute("/", "format", "other");
   }
-  CHECK(message_of(scratch.path).find("is no file of the format taper-profile") !=
+  CHECK(message_of(scratch.path).find("is not a file of format taper-profile") !=
         std::string::npos);
   std::filesystem::resize_file(scratch.path, 100);
   CHECK_FALSE(message_of(scratch.path).empty());

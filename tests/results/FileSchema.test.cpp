@@ -84,12 +84,12 @@ TEST_CASE("files of another format or version are refused by name") {
   };
   Hdf5File file = Hdf5File::create_in_memory("a.h5");
   CHECK(problem(file) ==
-        "a.h5 is no file of the format taper-run, such as run.h5 (it has no attribute format); is "
-        "it the right one?");
+        "a.h5 is not a file of format taper-run, such as run.h5 (it has no attribute 'format'); "
+        "check the path");
   write_format(file, rollout_schema());
   CHECK(problem(file) ==
-        "a.h5 is no file of the format taper-run, such as run.h5 (it is taper-rollouts); is it the "
-        "right one?");
+        "a.h5 is not a file of format taper-run, such as run.h5 (its format is taper-rollouts); "
+        "check the path");
   write_format(file, run_schema());
   CHECK(problem(file).empty());
   file.set_attribute("/", "format_version", 9);

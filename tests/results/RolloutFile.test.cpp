@@ -235,6 +235,6 @@ TEST_CASE("other files are refused as rollouts") {
   if (rank() == 0) {
     { auto file = taper::Hdf5File::create(scratch / "a.h5"); }
     CHECK_THROWS_MATCHES(taper::read_rollouts(scratch / "a.h5"), Error,
-                         MessageMatches(ContainsSubstring("no file of the format taper-rollouts")));
+                         MessageMatches(ContainsSubstring("not a file of format taper-rollouts")));
   }
 }

@@ -224,7 +224,7 @@ TEST_CASE("other files are refused as run files") {
     file.set_attribute("/", "format", "other");
   }
   CHECK_THROWS_MATCHES(RunFile::load(path), Error,
-                       MessageMatches(ContainsSubstring("no file of the format taper-run")));
+                       MessageMatches(ContainsSubstring("not a file of format taper-run")));
   {
     auto file = Hdf5File::create(path);
     file.set_attribute("/", "format", "taper-run");

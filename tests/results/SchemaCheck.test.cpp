@@ -175,7 +175,7 @@ TEST_CASE("wrong types, sizes, units, filters and orders are named") {
       [&] {
         replace<double>(path, "/advantage", {1, 2}, good);
       },
-      {"/advantage has 2 entries where 3 are expected (/finish has 3 samples)"});
+      {"/advantage has 2 entries, but 3 are expected (/finish has 3 samples)"});
   DatasetOptions other = good;
   other.units = "s";
   check(
@@ -298,7 +298,7 @@ TEST_CASE("truncated files and files of others are one fault") {
     Hdf5File file = Hdf5File::create(path);
     file.set_attribute("/", "format", "another");
   }
-  check_one_fault(path, {"its format another is none of Taper's"});
+  check_one_fault(path, {"its format another is not one of Taper's"});
   {
     Hdf5File file = Hdf5File::create(path);
     write_format(file, run_schema());

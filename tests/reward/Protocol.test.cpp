@@ -80,9 +80,9 @@ TEST_CASE("what is no answer to the request shows that the worker is out of step
     CHECK_THAT(answer.problem, ContainsSubstring(word));
   };
   check("loading weights ...", "'loading weights ...'");
-  check("", "no JSON object");
-  check("[1]", "no JSON object");
-  check("{\"id\": 7, \"score\": NaN}", "no JSON object");  // as Python's json writes it
+  check("", "not a JSON object");
+  check("[1]", "not a JSON object");
+  check("{\"id\": 7, \"score\": NaN}", "not a JSON object");  // as Python's json writes it
   check("{\"id\": 8, \"score\": 1}", "to the request of id 7");
   check("{\"id\": \"7\", \"score\": 1}", "to the request of id 7");
   check("{\"score\": 1}", "to the request of id 7");

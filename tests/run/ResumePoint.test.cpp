@@ -103,9 +103,9 @@ TEST_CASE("what is no checkpoint and no run is refused, with what to give") {
     fs::create_directories(f.scratch / "empty/checkpoints");
     spill(f.scratch / "file", "");
   });
-  f.refuses(f.scratch / "nowhere", "a", {"nowhere is no directory; check the path"});
-  f.refuses(f.scratch / "no where", "a", {"/no where' is no directory"});
-  f.refuses("nowhere", "a", {"nowhere is no directory", "working directory"});
-  f.refuses(f.scratch / "file", "a", {"file is no directory"});
+  f.refuses(f.scratch / "nowhere", "a", {"nowhere is not a directory; check the path"});
+  f.refuses(f.scratch / "no where", "a", {"/no where' is not a directory"});
+  f.refuses("nowhere", "a", {"nowhere is not a directory", "working directory"});
+  f.refuses(f.scratch / "file", "a", {"file is not a directory"});
   f.refuses(f.scratch / "empty", "a", {"empty is neither", "manifest.json", "--resume auto"});
 }

@@ -196,7 +196,7 @@ TEST_CASE("a template that cannot be had or run is an error that names the file 
              ContainsSubstring("'chatml'") && ContainsSubstring("data/chat_templates"));
   directory.write("tokenizer_config.json", R"({"chat_template": "{% if x %}"})");
   CHECK_THAT(problem(),
-             ContainsSubstring("tokenizer_config.json") && ContainsSubstring("no Jinja"));
+             ContainsSubstring("tokenizer_config.json") && ContainsSubstring("not valid Jinja"));
   directory.write("tokenizer_config.json", "{\"chat_template\": ");
   CHECK_THAT(problem(), ContainsSubstring("tokenizer_config.json"));
 }

@@ -114,7 +114,7 @@ def write_run(path: Path, numbers: Synthetic) -> None:
         config = file.create_dataset(
             "config", data=np.array(text, dtype=h5py.string_dtype("utf-8", max(1, len(text))))
         )
-        _set_text(config, {"units": "1", "description": "parameters of the run, defaults included"})
+        _set_text(config, {"units": "1", "description": "parameters of the run, including defaults"})
         _set_text(
             file.create_group("build"),
             {"version": "0.1.0", "compiler": "GCC 12.2.0", "build_type": "Release"},

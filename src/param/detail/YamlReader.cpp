@@ -54,17 +54,18 @@ class YamlReader {
     const auto documents = load(text_);
     if (documents.empty()) return;
     if (!documents[0].IsMap() && !documents[0].IsNull())
-      fail(documents[0], "Name: value is expected, with a blank behind the :");
+      fail(documents[0], "expected 'Name: value', with a space after the colon");
     if (documents.size() > 1)
       fail(documents[1],
-           "it begins another document; only one per file is read, and its entries line up");
+           "a second document begins here; a file contains one document, and its top-level entries "
+           "have the same indentation");
     if (documents[0].IsMap()) read_section(documents[0], "", list, lines, 0);
   }
 
   Value read_only_value() const {
     const auto documents = load(text_);
     if (documents.size() != 1 || documents[0].IsMap())
-      throw std::invalid_argument("one value is expected, and nothing behind it");
+      throw std::invalid_argument("one value is expected, and nothing after it");
     return read_value(documents[0]);
   }
 
@@ -76,7 +77,7 @@ class YamlReader {
     std::string text = file + " line " + std::to_string(line + 1) + ": \"" +
                        std::string(shown.substr(0, 60)) + "\" cannot be read as YAML (" +
                        problem.msg;
-    if (shown.starts_with('\t')) text += "; a tab indents it, YAML allows blanks only";
+    if (shown.starts_with('\t')) text += "; it is indented with a tab, but YAML allows only spaces";
     return text + ")";
   }
 
@@ -84,7 +85,7 @@ class YamlReader {
   void read_section(const YAML::Node& section, const std::string& prefix,
                     Teuchos::ParameterList& list, LineMap& lines, int depth) const {
     refuse_tag(section);
-    if (depth == kDeepest) fail(section, "sections are nested too deep; does one hold itself?");
+    if (depth == kDeepest) fail(section, "sections are nested too deep; does one contain itself?");
     for (const auto& entry : section) {
       if (!entry.first.IsScalar() || entry.first.Scalar().empty())
         fail(entry.first, "a name is expected before the :");

@@ -15,47 +15,50 @@ void add_errors(std::vector<DatasetRule>& list, const std::string& group, const 
   list.push_back({group + "/p50", kI64, {size}, "1e-6", "median of the relative errors", of});
   list.push_back({group + "/p90", kI64, {size}, "1e-6", "90th percentile"});
   list.push_back({group + "/p95", kI64, {size}, "1e-6", "95th percentile"});
-  list.push_back({group + "/max", kI64, {size}, "1e-6", "largest"});
+  list.push_back({group + "/max", kI64, {size}, "1e-6", "maximum"});
 }
 
 void add_steps(std::vector<DatasetRule>& list) {
   const std::vector<std::string> points{"points"};
   list.push_back({"/steps/tp", kI32, points, "1", "tensor-parallel degree"});
   list.push_back({"/steps/pair", kI32, points, "1", "0: ranks share a node, 1: they do not"});
-  list.push_back({"/steps/new_tokens", kI32, points, "tokens", "rows of the step",
-                  "; in decode steps as many as sequences"});
+  list.push_back({"/steps/new_tokens", kI32, points, "tokens", "new tokens of the step",
+                  "; in decode steps one per sequence"});
   list.push_back({"/steps/sequences", kI32, points, "1", "sequences in the step"});
   list.push_back(
-      {"/steps/context", kI64, points, "tokens", "summed context lengths after the step"});
+      {"/steps/context", kI64, points, "tokens", "sum of the context lengths after the step"});
   list.push_back({"/steps/time_ns", kI64, points, "ns",
                   "time of the step: median over visits of the mean of their steps",
-                  " (stalls cut)"});
+                  " (a stalled step counts as three median ones)"});
   list.push_back(
-      {"/steps/spread_ns", kI64, points, "ns", "upper minus lower quartile of the repeats"});
-  list.push_back({"/steps/repeats", kI32, points, "1", "measurements"});
+      {"/steps/spread_ns", kI64, points, "ns", "upper minus lower quartile of the measured steps"});
+  list.push_back({"/steps/repeats", kI32, points, "1", "number of measured steps"});
 }
 
 FileSchema make_schema() {
   FileSchema s{.format = "taper-profile", .version = 2, .file = "profile.h5"};
   s.attributes = {
-      {"/", "ranks", kI64, "of the job that measured"},
-      {"/", "ranks_per_node", kI64, "the same"},
+      {"/", "ranks", kI64, "ranks of the job that measured"},
+      {"/", "ranks_per_node", kI64, "its ranks per node"},
       {"/", "measured_percent", kI64,
-       "of the planned measuring that is done: 100 is complete, as is a file without it", "percent",
+       "share of the planned measurements that is done; 100 or absent: complete", "percent",
        Presence::kMaybe},
-      {"/", "content_hash", kI64, "of everything in it: damage is an error at reading"},
-      {"/identity/model", "<fact>", kText, "facts that must be the same where it is used"},
-      {"/identity/machine", "<fact>", kText, "the same"},
-      {"/identity/transport", "<fact>", kText, "the same"},
-      {"/identity/build", "<fact>", kText, "facts whose change is a warning", "-",
+      {"/", "content_hash", kI64,
+       "hash of the whole content; a damaged file is an error when it is read"},
+      {"/identity/model", "<fact>", kText,
+       "facts that must be the same in a run that uses the profile"},
+      {"/identity/machine", "<fact>", kText, "likewise"},
+      {"/identity/transport", "<fact>", kText, "likewise"},
+      {"/identity/build", "<fact>", kText, "facts whose change causes a warning", "-",
        Presence::kMaybe},
-      {"/identity/clock", "<fact>", kText, "the same", "-", Presence::kMaybe},
-      {"/switching", "groups_ns", kI64, "finding cached groups", "ns"},
-      {"/switching", "weights_ns", kI64, "making views of weights", "ns"},
-      {"/switching", "graphs_ns", kI64, "captured graphs; none on CPUs", "ns"},
+      {"/identity/clock", "<fact>", kText, "likewise", "-", Presence::kMaybe},
+      {"/switching", "groups_ns", kI64, "time for finding the cached groups", "ns"},
+      {"/switching", "weights_ns", kI64, "time for making the views of the weights", "ns"},
+      {"/switching", "graphs_ns", kI64, "time for captured graphs; 0 on CPUs", "ns"},
       {"/switching", "kv_bytes_per_position", kI64,
        "keys and values of one position, all layers and heads", "byte"},
-      {"/switching", "block_size", kI64, "a page of the KV cache; pages move whole", "positions"}};
+      {"/switching", "block_size", kI64,
+       "length of a page of the KV cache; pages are moved as a whole", "positions"}};
   auto& d = s.datasets;
   add_steps(d);
   d.push_back(
@@ -64,21 +67,23 @@ FileSchema make_schema() {
                kI64,
                {"classes"},
                "ns",
-               "of moving KV data between two ranks"});
+               "latency of moving KV data between two ranks"});
   d.push_back({"/switching/moves/ps_per_byte",
                kI64,
                {"classes"},
                "ps/byte",
-               "of moving KV data between two ranks"});
-  d.push_back({"/switching/rendezvous/ranks", kI32, {"meetings"}, "1", "that meet"});
+               "time per byte of moving KV data between two ranks"});
+  d.push_back(
+      {"/switching/rendezvous/ranks", kI32, {"meetings"}, "1", "number of ranks that meet"});
   d.push_back({"/switching/rendezvous/ns",
                kI64,
                {"meetings"},
                "ns",
                "time of a meeting",
-               ": the plan from rank 0 and the meeting of all ranks"});
-  add_errors(d, "/fit_errors", "degrees", " of interpolation at points that are left out");
-  add_errors(d, "/repeat_noise", "degrees again", " of the even against the odd visits of a point");
+               ": rank 0 sends the plan, and all ranks meet"});
+  add_errors(d, "/fit_errors", "degrees", " of interpolation at left-out points");
+  add_errors(d, "/repeat_noise", "noise degrees",
+             " between the even and the odd visits of a point");
   return s;
 }
 

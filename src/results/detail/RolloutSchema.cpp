@@ -33,42 +33,44 @@ void add_column(std::vector<DatasetRule>& list, DatasetRule column) {
 
 // What there is once for each sample.
 void add_samples(std::vector<DatasetRule>& d) {
-  d.push_back({"/reward_names",
-               kText,
-               {"components"},
-               "1",
-               "components of /rewards",
-               ": the names of the run's `Rewards`, each followed by the figures of its answers "
-               "(`judge/style`); `score` where there is a rule alone"});
+  d.push_back(
+      {"/reward_names",
+       kText,
+       {"components"},
+       "1",
+       "names of the components of /rewards",
+       ": the run's `Rewards`, each followed by its `Components` (`judge/style`); `score` if "
+       "the run has only a rule"});
   add_column(d, {"/group",
                  kI64,
                  {"samples"},
                  "1",
-                 "ordinal of the prompt in the iteration",
-                 "; samples of one prompt are a group",
+                 "number of the prompt in the iteration, from 0",
+                 "; the samples of one prompt form a group",
                  Presence::kAlways,
                  Order::kNotDescending});
-  add_column(d, {"/sample", kI32, {"samples"}, "1", "ordinal of the sample in its group"});
-  add_column(d, {"/prompt_length", kI32, {"samples"}, "token", "tokens of the prompt"});
-  add_column(d, {"/response_length", kI32, {"samples"}, "token", "tokens of the response"});
+  add_column(d, {"/sample", kI32, {"samples"}, "1", "number of the sample in its group, from 0"});
+  add_column(d, {"/prompt_length", kI32, {"samples"}, "token", "length of the prompt"});
+  add_column(d, {"/response_length", kI32, {"samples"}, "token", "length of the response"});
   add_column(d, {"/advantage",
                  kF64,
                  {"samples"},
                  "1",
                  "advantage of the sample",
-                 ": the mean over its response tokens; 0 where it is dropped"});
-  add_column(d, {"/finish",
-                 kI8,
-                 {"samples"},
-                 "1",
-                 "why the response ended: 0 eos, 1 stop, 2 length, 3 abort",
-                 " (end of sequence, stop string or id or a given length, length limit, aborted)"});
+                 ": the mean over its response tokens; 0 if it was dropped"});
+  add_column(
+      d, {"/finish",
+          kI8,
+          {"samples"},
+          "1",
+          "why the response ended: 0 eos, 1 stop, 2 length, 3 abort",
+          " (end of sequence; stop string, stop id or prescribed length; length limit; aborted)"});
   add_column(d, {"/rewards",
                  kF32,
                  {"samples", "components"},
                  "1",
                  "reward of each component; the names are in /reward_names",
-                 "; before its weight; NaN where a worker gave none"});
+                 "; before weighting; NaN if a worker gave none"});
 }
 
 // What there is for its tokens.
@@ -85,27 +87,27 @@ void add_tokens(std::vector<DatasetRule>& d) {
                  {"response tokens"},
                  "1",
                  "probability mass kept by top-k, top-p, min-p",
-                 "; absent, with its offsets, where sampling was not cut",
+                 "; absent, like its offsets, if sampling was not truncated",
                  Presence::kMaybe});
   add_ragged(d, {"/values",
                  kF32,
                  {"valued tokens"},
                  "1",
                  "value of the state before each response token, by the critic",
-                 "; absent, with its offsets, without one; dropped samples have none",
+                 "; absent, like its offsets, without a critic; dropped samples have none",
                  Presence::kMaybe});
   add_ragged(d, {"/layout",
                  kI32,
                  {"spans", "3"},
                  "1",
                  "columns: first response token, TP degree, replica",
-                 ": which layout produced a span; a sample may have none"});
+                 ": the layout that produced a span; a sample may have no spans"});
 }
 
 FileSchema make_schema() {
   FileSchema s{.format = "taper-rollouts", .version = 1, .file = "rollouts/iter_NNNNNN.h5"};
-  s.attributes = {{"/", "git_hash", kText, "source of the program"},
-                  {"/", "iteration", kI64, "the iteration"}};
+  s.attributes = {{"/", "git_hash", kText, "git commit from which the program was built"},
+                  {"/", "iteration", kI64, "number of the iteration"}};
   add_samples(s.datasets);
   add_tokens(s.datasets);
   return s;

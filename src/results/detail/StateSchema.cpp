@@ -18,41 +18,43 @@ FileSchema make_schema() {
   s.attributes = {
       {"/", "model", kText, "family and shape of the model"},
       {"/", "layout", kText,
-       "tensor-parallel degree and replicas of the training that wrote it, `2x4`; absent in older "
-       "files",
-       "-", kMaybe},
-      {"/", "iteration", kI64, "finished iterations; random numbers follow from it"},
-      {"/", "optimizer_steps", kI64, "steps done"},
-      {"/", "seed", kI64, "random numbers follow from it"},
+       "layout of the training that wrote it (TPxDP, `2x4`); absent in older files", "-", kMaybe},
+      {"/", "iteration", kI64, "finished iterations; random numbers depend on it"},
+      {"/", "optimizer_steps", kI64, "finished optimizer steps"},
+      {"/", "seed", kI64, "`Run/Seed`; random numbers depend on it"},
       {"/", "kl_coef", kF64,
-       "coefficient of the KL in the reward, where it adapts the one of the next iteration", "-",
+       "coefficient of the KL in the reward; if it adapts, that of the next iteration", "-",
        kMaybe},
       {"/", "prompt_batches", kI64,
-       "batches of `Rollout/Prompts` prompts drawn so far; `iteration` where it is absent, in "
-       "older files",
+       "batches of `Rollout/Prompts` prompts drawn so far; absent in older files: as `iteration`",
        "-", kMaybe}};
   const std::vector<std::string> units{"units", "elements of a unit"};
-  s.datasets = {
-      {"/config", kText, {}, "", "parameters as YAML"},
-      {"/data",
-       kText,
-       {},
-       "",
-       "of `taper sft`: position of the next example, and a fingerprint of all; else empty",
-       "",
-       kMaybe},
-      {"/planner",
-       kText,
-       {},
-       "",
-       "integers that the planner of layouts has learned; may be empty",
-       "",
-       kMaybe},
-      {"/policy", kText, {}, "", "the same in older files", "", kMaybe},
-      {"/master/<tensor>", kF32, units, "", "weights before rounding"},
-      {"/first/<tensor>", kF32, units, "", "first moments of AdamW"},
-      {"/second/<tensor>", kF32, units, "", "second moments of AdamW"},
-      {"/hash/<tensor>", kU64, {"units", "3"}, "", "checksums of each unit in the three"}};
+  s.datasets = {{"/config", kText, {}, "", "parameters of the run as YAML"},
+                {"/data",
+                 kText,
+                 {},
+                 "",
+                 "of `taper sft` and `taper reward-model`: position of the next example, and a "
+                 "fingerprint of "
+                 "all; else empty",
+                 "",
+                 kMaybe},
+                {"/planner",
+                 kText,
+                 {},
+                 "",
+                 "what the planner of layouts has learned, as integers; may be empty",
+                 "",
+                 kMaybe},
+                {"/policy", kText, {}, "", "name of `/planner` in older files", "", kMaybe},
+                {"/master/<tensor>", kF32, units, "", "weights before rounding (f32 masters)"},
+                {"/first/<tensor>", kF32, units, "", "first moments of AdamW"},
+                {"/second/<tensor>", kF32, units, "", "second moments of AdamW"},
+                {"/hash/<tensor>",
+                 kU64,
+                 {"units", "3"},
+                 "",
+                 "checksums of each unit in these three datasets"}};
   return s;
 }
 

@@ -64,7 +64,7 @@ Jinja::Jinja(const std::string& text, std::string where) : where_(std::move(wher
     program_ = std::make_shared<const Program>(Program{minja::Parser::parse(text, options)});
   } catch (const std::exception& error) {
     TAPER_FAIL(ExitCode::kBadInput,
-               where_ << ": the chat template is no Jinja (" << error.what() << ")");
+               where_ << ": the chat template is not valid Jinja (" << error.what() << ")");
   }
 }
 
