@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds each #include of src/, kernels/ and apps/ against doc/dev/module-matrix.txt."""
+"""Checks each #include of src/, kernels/ and apps/ against doc/dev/module-matrix.txt, which allows no more than is used."""
 import re
 
 import tree
@@ -38,6 +38,7 @@ def depth_problem(path):
 def main():
     allowed = read_matrix()
     problems = []
+    used = {}
     paths = tree.files("src", "kernels", "apps", suffixes=tree.CPP)
     for path in paths:
         module = module_of(path)
@@ -51,6 +52,11 @@ def main():
                 problems.append(f"{path}:{number}: {other} is no module (include roots are src/ and the tree)")
             elif other not in may:
                 problems.append(f"{path}:{number}: {module} must not include {other} ({MATRIX})")
+            else:
+                used.setdefault(module, set()).add(other)
+    for module in allowed.keys() & used.keys():
+        problems += [f"{MATRIX}: {module} may include {other}, but does not" for other in
+                     sorted(allowed[module] - used[module] - {"base"})]
     tree.report("modules", problems, checked=len(paths))
 
 

@@ -44,6 +44,8 @@ class CheckTest(unittest.TestCase):
         self.expect_problem("modules", {"src/fresh/A.hpp": ""}, "the module fresh is not in")
         self.expect_problem("modules", {"src/comm/A.hpp": '#include "other/B.hpp"\n'}, "other is no module")
         self.expect_problem("modules", {"src/comm/a/b/A.hpp": ""}, "nested too deep")
+        self.expect_problem("modules", {"doc/dev/module-matrix.txt": MATRIX.replace("2 comm base", "2 comm base io"),
+                                        "src/comm/A.hpp": '#include "base/B.hpp"\n'}, "comm may include io, but does not")
         self.expect_clean("modules", {"src/comm/Comm_params.cpp": '#include "param/Schema.hpp"\n'})
 
     def test_sizes(self):
