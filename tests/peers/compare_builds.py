@@ -80,7 +80,12 @@ def cases():
     for ranks in (2, 4):
         yield train(f"adaptive-{ranks}", ranks,
                     more=["Rollout/Mode=adaptive", f"Rollout/Profile=%/profile-{ranks}.h5", "Rollout/Max New Tokens=400"])
-    yield train("ppo-2", 2, "data/ppo.yaml")
+    yield from (train(f"ppo-{n}", n, "data/ppo.yaml") for n in (2, 4))
+    # A reward model, and the run in which it judges.
+    yield "reward-model-2", lambda b: b.run("reward-model-2", 2, "reward-model", "data/reward_model.yaml", *sets(
+        ["Training/Steps=4", "Training/Batch Pairs=8", "Data/Files=[%/preferences.jsonl]", "Validation/Every=2",
+         "Data/Validation Files=[%/preferences.jsonl]", "Output/Directory=@/model", "Output/Run Directory=@/run"]))
+    yield train("preferred-2", 2, "data/preferred.yaml", ["Rewards/preferred/Directory=%/recorded/reward-model-2/model"])
     yield train("rewards-2", 2, more=["Rewards/judge/Kind=command", "Rewards/judge/Command=[python3, data/reward_worker.py]",
                                       "Rewards/answer/Kind=task", "Algorithm/KL Coefficient=0.01",
                                       "Algorithm/Dynamic Sampling=true", "Rollout/Top P=0.9"])
@@ -103,6 +108,7 @@ def cases():
                   "--sequences", 32, "--output", "@/account.jsonl")
     yield printed("simulate", "simulate", "data/simulate/two-cores.yaml", "--output", "@/rows.jsonl")
     yield printed("inspect", "inspect", "%/recorded/train-2/run")
+    yield printed("validate", "inspect", "--validate", "%/recorded/train-2/run")
     for command in ("train", "sft", "reward-model", "simulate"):
         yield printed(f"defaults-{command}", command, "--dump-default")
     for command in ("train", "sft", "reward-model", "generate", "score", "eval", "profile", "inspect", "replay", "simulate"):
@@ -188,13 +194,17 @@ def compare(case, old, new, names):
 
 
 def prepare(build, work):
-    """What both builds work on: a profile for each number of ranks, prompts, a recorded run."""
+    """What both builds work on: profiles, prompts, preferences, a recorded run, and a reward model of it."""
     for ranks in (2, 4):
         build.run("profile", ranks, "profile", "--model", "data/model", "--output", f"%/profile-{ranks}.h5",
                   "--max-positions", 512, "--max-batch", 8, "--budget", 5)
     (work / "prompts.jsonl").write_text("".join(json.dumps({"prompt": f"{i} + {7 * i} =", "ground_truth": str(8 * i)}) + "\n"
                                                 for i in range(9)), encoding="utf-8")
-    dict([train("train-2", 2)])["train-2"](build)
+    with open(work / "preferences.jsonl", "w", encoding="utf-8") as file:
+        subprocess.run([sys.executable, ROOT / "data/make_preferences.py", "--count", "64", "--seed", "1"], stdout=file, check=True)
+    recorded = dict(cases())
+    recorded["train-2"](build)
+    recorded["reward-model-2"](build)
 
 
 def main():
