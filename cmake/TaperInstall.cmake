@@ -21,3 +21,19 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/TaperConfig.cmake.in ${P
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/TaperConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/TaperConfig.cmake ${PROJECT_BINARY_DIR}/TaperConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/deps/teuchos.cmake DESTINATION ${taper_package})
+
+if(TAPER_ENABLE_APPS)
+  # PREFIX/bin/taper, and in PREFIX/share/taper what it and its users look for: report.cpp finds tools/ there.
+  install(TARGETS taper RUNTIME DESTINATION bin)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/report DESTINATION share/taper/tools FILES_MATCHING PATTERN "*.py")
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/taper_report.py ${PROJECT_SOURCE_DIR}/tools/taper_h5.py
+    ${PROJECT_SOURCE_DIR}/tools/taper_results.py
+    ${PROJECT_SOURCE_DIR}/tools/reward_summary.py
+    ${PROJECT_SOURCE_DIR}/tools/parquet_to_jsonl.py
+    DESTINATION share/taper/tools)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/data ${PROJECT_SOURCE_DIR}/doc DESTINATION share/taper PATTERN "__pycache__" EXCLUDE)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION share/taper)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/slurm DESTINATION share/taper USE_SOURCE_PERMISSIONS)
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/modulefiles/taper.tcl.in ${PROJECT_BINARY_DIR}/modulefile @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/modulefile DESTINATION share/modulefiles/taper RENAME ${PROJECT_VERSION})
+endif()

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The owner of the precompiled header needs a source (TaperTargets.cmake).
