@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
 
 #include "base/Error.hpp"
 
@@ -73,23 +72,18 @@ std::vector<PromptScores> score_prompts(SampleSet& samples, std::size_t prompts,
       add_sample(rule, s.score, files.tokenizer().decode(s.response, SkipSpecial::kYes),
                  judged[s.id.prompt]);
   // The first response to a prompt brings the figures of all.
-  const auto figures = samples.gather(4, [&](std::size_t k, std::span<double> out) {
+  const auto by_sample = samples.gather([&](std::size_t k) {
+    PromptScores scores;
     const auto found = judged.find(samples.here()[k].id.prompt);
-    if (found == judged.end()) return;
-    const PromptScores scores = scores_of(found->second);
+    if (found == judged.end()) return scores;
+    scores = scores_of(found->second);
     judged.erase(found);
-    out[0] = scores.samples;
-    out[1] = scores.right;
-    out[2] = scores.mean;
-    out[3] = scores.majority;
+    return scores;
   });
   std::vector<PromptScores> all(prompts);
-  for (std::size_t row = 0; row < samples.all().size(); ++row) {
-    const double* f = &figures[4 * row];
-    if (f[0] > 0.0)
-      all.at(static_cast<std::size_t>(samples.all()[row].id.prompt)) = {
-          static_cast<int>(f[0]), static_cast<int>(f[1]), f[2], f[3]};
-  }
+  for (std::size_t row = 0; row < by_sample.size(); ++row)
+    if (by_sample[row].samples > 0)
+      all.at(static_cast<std::size_t>(samples.all()[row].id.prompt)) = by_sample[row];
   return all;
 }
 

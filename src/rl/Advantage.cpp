@@ -113,9 +113,9 @@ std::vector<std::vector<double>> response_advantages(
     const SampleSet& samples, const std::vector<std::vector<double>>& rewards,
     const AdvantageOptions& o) {
   const Normalization normalization = o.normalization_used();
-  const auto totals = samples.gather(1, [&](std::size_t k, std::span<double> total) {
-    total[0] = rewards[k].empty() ? samples.here()[k].score
-                                  : std::accumulate(rewards[k].begin(), rewards[k].end(), 0.0);
+  const std::vector<double> totals = samples.gather([&](std::size_t k) {
+    return rewards[k].empty() ? samples.here()[k].score
+                              : std::accumulate(rewards[k].begin(), rewards[k].end(), 0.0);
   });
   std::vector<double> centred = centre_groups(samples.all(), totals, o.estimator);
   if (normalization == Normalization::kGroup)

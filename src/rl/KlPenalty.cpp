@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -62,12 +61,12 @@ std::vector<double> token_rewards(const Sample& s, const KlOptions& options, dou
 }
 
 double mean_kl(const SampleSet& samples, KlEstimator kind) {
-  const auto means = samples.gather(1, [&](std::size_t k, std::span<double> mean) {
+  const std::vector<double> means = samples.gather([&](std::size_t k) {
     const Sample& s = samples.here()[k];
     double tokens = 0.0;
     for (std::size_t t = 0; t < s.response.size(); ++t)
       tokens += kl_estimate(kind, s.log_probs[t], s.ref_log_probs[t]).value;
-    mean[0] = s.response.empty() ? 0.0 : tokens / static_cast<double>(s.response.size());
+    return s.response.empty() ? 0.0 : tokens / static_cast<double>(s.response.size());
   });
   double sum = 0.0, count = 0.0;
   for (std::size_t i = 0; i < means.size(); ++i) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -27,7 +26,7 @@ struct TokenStatistics {
 // the ranks of the samples.
 TokenStatistics statistics_over_tokens(const SampleSet& samples,
                                        const std::vector<float> Sample::*list) {
-  const auto figures = samples.gather(4, [&](std::size_t k, std::span<double> out) {
+  const auto by_sample = samples.gather([&](std::size_t k) {
     const Sample& s = samples.here()[k];
     TokenStatistics mine;
     for (std::size_t t = 0; t < s.response.size(); ++t) {
@@ -38,17 +37,14 @@ TokenStatistics statistics_over_tokens(const SampleSet& samples,
       mine.largest = std::max(mine.largest, value);
       mine.smallest = std::min(mine.smallest, value);
     }
-    out[0] = mine.count;
-    out[1] = mine.sum;
-    out[2] = mine.largest;
-    out[3] = mine.smallest;
+    return mine;
   });
   TokenStatistics all;
-  for (std::size_t i = 0; i < figures.size(); i += 4) {
-    all.count += figures[i];
-    all.sum += figures[i + 1];
-    all.largest = std::max(all.largest, figures[i + 2]);
-    all.smallest = std::min(all.smallest, figures[i + 3]);
+  for (const TokenStatistics& s : by_sample) {
+    all.count += s.count;
+    all.sum += s.sum;
+    all.largest = std::max(all.largest, s.largest);
+    all.smallest = std::min(all.smallest, s.smallest);
   }
   return all;
 }

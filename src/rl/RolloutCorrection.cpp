@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
-#include <span>
 
 #include "base/Text.hpp"
 
@@ -46,7 +44,7 @@ struct RatioSums {
 
 // Of all samples, in their order. Collective over the ranks of the samples.
 std::vector<RatioSums> gather_sums(const SampleSet& samples, const std::vector<Ratios>& ratios) {
-  const auto figures = samples.gather(5, [&](std::size_t k, std::span<double> out) {
+  return samples.gather([&](std::size_t k) {
     RatioSums sums{ratios[k].count, ratios[k].sum};
     for (std::size_t t = 0; t < ratios[k].d.size(); ++t) {
       if (!samples.here()[k].carries_loss(t)) continue;
@@ -55,13 +53,8 @@ std::vector<RatioSums> gather_sums(const SampleSet& samples, const std::vector<R
       sums.squares += std::pow(bounded_exp(d), 2);
       sums.largest = std::max(sums.largest, std::abs(d));
     }
-    const double list[] = {sums.tokens, sums.d, sums.k3, sums.squares, sums.largest};
-    std::copy(std::begin(list), std::end(list), out.begin());
+    return sums;
   });
-  std::vector<RatioSums> all;
-  for (std::size_t i = 0; i < figures.size(); i += 5)
-    all.push_back({figures[i], figures[i + 1], figures[i + 2], figures[i + 3], figures[i + 4]});
-  return all;
 }
 
 void measure(const std::vector<RatioSums>& samples, MismatchReport& report) {
@@ -86,6 +79,27 @@ void measure(const std::vector<RatioSums>& samples, MismatchReport& report) {
   report.chi2_seq = sequence_squares / sequences - 1.0;
 }
 
+// Over the weights of the loss tokens of one sample; all zero if there is none.
+struct WeightSums {
+  double count = 0.0, sum = 0.0, squares = 0.0, smallest = 0.0, largest = 0.0;
+  double first = 0.0;  // the weight of its first loss token
+};
+
+WeightSums weight_sums(const Sample& s) {
+  WeightSums sums;
+  for (std::size_t t = 0; t < s.correction.size(); ++t) {
+    if (!s.carries_loss(t)) continue;
+    const double w = s.correction[t];
+    if (sums.count == 0.0) sums.smallest = sums.largest = sums.first = w;
+    sums.count += 1.0;
+    sums.sum += w;
+    sums.squares += w * w;
+    sums.smallest = std::min(sums.smallest, w);
+    sums.largest = std::max(sums.largest, w);
+  }
+  return sums;
+}
+
 // Sets the corrections, and their figures in the report. Collective over the ranks of the samples.
 void set_weights(SampleSet& samples, const std::vector<Ratios>& ratios,
                  const RolloutCorrectionOptions& o, MismatchReport& report) {
@@ -97,29 +111,16 @@ void set_weights(SampleSet& samples, const std::vector<Ratios>& ratios,
       here[k].correction[t] = static_cast<float>(std::min(bounded_exp(d), o.cap));
     }
   }
-  // By sample: loss tokens, sum and sum of squares of their weights, smallest, largest, first.
-  const auto figures = samples.gather(6, [&](std::size_t k, std::span<double> out) {
-    for (std::size_t t = 0; t < here[k].correction.size(); ++t) {
-      if (!here[k].carries_loss(t)) continue;
-      const double w = here[k].correction[t];
-      if (out[0] == 0.0) out[3] = out[4] = out[5] = w;
-      out[0] += 1.0;
-      out[1] += w;
-      out[2] += w * w;
-      out[3] = std::min(out[3], w);
-      out[4] = std::max(out[4], w);
-    }
-  });
+  const auto by_sample = samples.gather([&](std::size_t k) { return weight_sums(here[k]); });
   double sum = 0.0, squares = 0.0, count = 0.0, sequence_sum = 0.0, sequences = 0.0;
-  for (std::size_t i = 0; i < figures.size(); i += 6) {
-    const double* f = &figures[i];
-    if (f[0] == 0.0) continue;
-    report.weight_min = count == 0.0 ? f[3] : std::min(report.weight_min, f[3]);
-    report.weight_max = count == 0.0 ? f[4] : std::max(report.weight_max, f[4]);
-    count += f[0];
-    sum += f[1];
-    squares += f[2];
-    sequence_sum += f[5];
+  for (const WeightSums& s : by_sample) {
+    if (s.count == 0.0) continue;
+    report.weight_min = count == 0.0 ? s.smallest : std::min(report.weight_min, s.smallest);
+    report.weight_max = count == 0.0 ? s.largest : std::max(report.weight_max, s.largest);
+    count += s.count;
+    sum += s.sum;
+    squares += s.squares;
+    sequence_sum += s.first;
     sequences += 1.0;
   }
   if (count == 0.0 || squares == 0.0) return;
@@ -140,35 +141,37 @@ double judged(const Ratios& r, std::size_t t, RejectionLevel level) {
   return bounded_exp(level == RejectionLevel::kSequence ? r.sum : r.sum / r.count);
 }
 
+// Loss tokens of one sample, and those of them that are rejected.
+struct RejectionCounts {
+  double tokens = 0.0, rejected = 0.0;
+};
+
 // Masks tokens by their ratio, and counts them in the report. Collective over the ranks of the
 // samples.
 void reject(SampleSet& samples, const std::vector<Ratios>& ratios,
             const RolloutCorrectionOptions& o, MismatchReport& report) {
-  std::vector<double> rejected;  // tokens, of samples.here()
+  std::vector<RejectionCounts> counts;  // of samples.here()
   for (std::size_t k = 0; k < ratios.size(); ++k) {
     Sample& s = samples.here()[k];
-    rejected.push_back(0.0);
+    counts.push_back({ratios[k].count, 0.0});
     if (ratios[k].count == 0.0) continue;
     std::vector<std::uint8_t> mask(s.response.size(), 0);
     for (std::size_t t = 0; t < mask.size(); ++t) {
       if (!s.carries_loss(t)) continue;
       const double ratio = judged(ratios[k], t, o.rejection);
       mask[t] = ratio >= o.low && ratio <= o.high ? 1 : 0;
-      rejected.back() += mask[t] == 0 ? 1.0 : 0.0;
+      counts.back().rejected += mask[t] == 0 ? 1.0 : 0.0;
     }
     s.mask = std::move(mask);
   }
-  const auto figures = samples.gather(2, [&](std::size_t k, std::span<double> out) {
-    out[0] = ratios[k].count;
-    out[1] = rejected[k];
-  });
+  const auto by_sample = samples.gather([&](std::size_t k) { return counts[k]; });
   double tokens = 0.0, sum = 0.0, sequences = 0.0, touched = 0.0;
-  for (std::size_t i = 0; i < figures.size(); i += 2) {
-    if (figures[i] == 0.0) continue;
-    tokens += figures[i];
+  for (const RejectionCounts& s : by_sample) {
+    if (s.tokens == 0.0) continue;
+    tokens += s.tokens;
     sequences += 1.0;
-    sum += figures[i + 1];
-    touched += figures[i + 1] > 0.0 ? 1.0 : 0.0;
+    sum += s.rejected;
+    touched += s.rejected > 0.0 ? 1.0 : 0.0;
   }
   if (tokens == 0.0) return;
   report.rejected_tokens = sum / tokens;

@@ -175,29 +175,23 @@ void SampleSet::exchange(const std::vector<std::vector<int>>& targets) {
   here_ = std::move(come);
 }
 
-std::vector<double> SampleSet::gather(
-    int width, const std::function<void(std::size_t k, std::span<double> out)>& figures_of) const {
-  const auto columns = static_cast<std::size_t>(width);
-  std::vector<double> mine;
-  for (std::size_t k = 0; k < here_.size(); ++k) {
-    if (!speaks_for(k)) continue;
-    mine.resize(mine.size() + columns);
-    figures_of(k, std::span(mine).last(columns));
+void SampleSet::gather_bytes(std::span<std::byte> by_row, std::span<const std::byte> mine,
+                             std::size_t size) const {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks()), 0);
+  for (const SampleSummary& s : all_) counts[s.holder] += static_cast<std::int64_t>(size);
+  std::vector<std::byte> by_rank(mine.begin(), mine.end());
+  if (group_ != nullptr) {
+    by_rank.resize(by_row.size());
+    all_gather_v(*group_, by_rank, mine, counts);
   }
-  if (group_ == nullptr) return mine;
-  std::vector<std::int64_t> counts(group_->size(), 0);
-  for (const SampleSummary& s : all_) counts[s.holder] += width;
-  std::vector<double> by_rank(all_.size() * columns), figures(by_rank.size());
-  all_gather_v(*group_, by_rank, mine, counts);
   std::vector<std::int64_t> next(counts.size(), 0);
   std::exclusive_scan(counts.begin(), counts.end(), next.begin(), std::int64_t{0});
   for (std::size_t row = 0; row < all_.size(); ++row) {
     std::int64_t& from = next[all_[row].holder];
-    std::copy_n(by_rank.begin() + from, width,
-                figures.begin() + static_cast<std::ptrdiff_t>(row * columns));
-    from += width;
+    std::copy_n(by_rank.begin() + from, size,
+                by_row.begin() + static_cast<std::ptrdiff_t>(row * size));
+    from += static_cast<std::int64_t>(size);
   }
-  return figures;
 }
 
 SampleSet SampleSet::extract(const std::vector<bool>& marked) {
@@ -230,10 +224,12 @@ void SampleSet::append(SampleSet&& more) {
 
 double sum_over_tokens(const SampleSet& samples,
                        const std::function<double(std::size_t k, std::size_t t)>& term) {
-  const auto sums = samples.gather(1, [&](std::size_t k, std::span<double> sum) {
+  const std::vector<double> sums = samples.gather([&](std::size_t k) {
     const Sample& s = samples.here()[k];
+    double sum = 0.0;
     for (std::size_t t = 0; t < s.response.size(); ++t)
-      if (s.carries_loss(t)) sum[0] += term(k, t);
+      if (s.carries_loss(t)) sum += term(k, t);
+    return sum;
   });
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }

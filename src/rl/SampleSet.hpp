@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "comm/Group.hpp"
@@ -64,11 +65,20 @@ class SampleSet {
   // others. Collective over the group.
   void move_to(const RankGrid& grid, const std::vector<int>& replica);
 
-  // `width` figures of each sample, (rows, width) by rows, the same on all ranks: what is summed up
-  // from them in the order of rows has the same bits whoever holds the samples. figures_of(k, out)
-  // sets those of here()[k]. Collective over the group.
-  std::vector<double> gather(
-      int width, const std::function<void(std::size_t k, std::span<double> out)>& figures_of) const;
+  // figures_of(k) of here()[k], a number or a struct of numbers: those of all samples by rows, the
+  // same on all ranks. What is summed up from them in the order of rows has the same bits whoever
+  // holds the samples. Collective over the group.
+  template <class FiguresOf>
+  auto gather(const FiguresOf& figures_of) const {
+    using Figures = std::invoke_result_t<const FiguresOf&, std::size_t>;
+    static_assert(std::is_trivially_copyable_v<Figures>);
+    std::vector<Figures> mine, all(all_.size());
+    for (std::size_t k = 0; k < here_.size(); ++k)
+      if (speaks_for(k)) mine.push_back(figures_of(k));
+    gather_bytes(std::as_writable_bytes(std::span(all)), std::as_bytes(std::span(mine)),
+                 sizeof(Figures));
+    return all;
+  }
 
   // Removes the samples whose rows are marked, and returns them; every rank passes the same marks.
   // Not collective.
@@ -82,6 +92,10 @@ class SampleSet {
   // Collective over the group.
   void exchange(const std::vector<std::vector<int>>& targets);
   void set_rows();
+  // `size` bytes for each of all(), by rows; `mine` are those of the samples for which this rank
+  // speaks. Collective over the group.
+  void gather_bytes(std::span<std::byte> by_row, std::span<const std::byte> mine,
+                    std::size_t size) const;
 
   const Group* group_ = nullptr;  // null: this process alone
   std::vector<SampleSummary> all_;

@@ -142,14 +142,17 @@ TEST_CASE("figures stand in the order of samples, with equal sums wherever these
   const Group world = Group::world(MPI_COMM_WORLD);
   SampleSet set = make_set(world), alone = SampleSet(all_samples(set));
   const auto check = [&](const SampleSet& some) {
-    const auto figures = some.gather(2, [&](std::size_t k, std::span<double> out) {
-      out[0] = some.here()[k].score;
-      out[1] = some.rows()[k];
+    struct Figures {
+      double score = 0.0;
+      int row = 0;
+    };
+    const auto figures = some.gather([&](std::size_t k) {
+      return Figures{some.here()[k].score, some.rows()[k]};
     });
-    REQUIRE(figures.size() == 2 * kSamples);
+    REQUIRE(figures.size() == kSamples);
     for (int i = 0; i < kSamples; ++i) {
-      CHECK(figures[2 * i] == i);
-      CHECK(figures[2 * i + 1] == i);
+      CHECK(figures[i].score == i);
+      CHECK(figures[i].row == i);
     }
     return sum_over_tokens(some, [&](std::size_t k, std::size_t t) {
       return 0.1 * some.here()[k].response.size() + 1e-3 * static_cast<double>(t);
