@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "comm/DoublesOnly.hpp"
 #include "comm/Group.hpp"
 #include "comm/HostBuffer.hpp"
 
@@ -127,6 +128,20 @@ template <HostBuffer Data>
 requires std::floating_point<BufferElement<Data>>
 void all_reduce_ordered_sum(const Group& group, Data&& data) {
   detail::all_reduce_ordered_sum<BufferElement<Data>>(group, host_span(data));
+}
+
+// The sum of each member of the structs of doubles over the ranks in the fixed order, in place.
+// Collective over `group`.
+template <HostBuffer Data>
+requires DoublesOnly<BufferElement<Data>>
+void all_reduce_ordered_sum(const Group& group, Data&& data) {
+  const auto structs = host_span(data);
+  detail::all_reduce_ordered_sum<double>(
+      group, {reinterpret_cast<double*>(structs.data()), structs.size_bytes() / sizeof(double)});
+}
+template <DoublesOnly Figures>
+void all_reduce_ordered_sum(const Group& group, Figures& figures) {
+  all_reduce_ordered_sum(group, std::span<Figures>(&figures, 1));
 }
 
 // out = elements [offsets[rank], offsets[rank + 1]) of the sum of `in` over the ranks, the same

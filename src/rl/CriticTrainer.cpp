@@ -61,12 +61,11 @@ CriticReport CriticTrainer::update(SampleSet& samples) {
   loop_.run(
       samples,
       [&](std::span<const int> mine, const StepTotals& totals) {
-        const ValueSums sums = accumulate(samples.here(), mine, totals);
-        std::vector<double> global{sums.loss, sums.clipped, sums.value, sums.tokens};
-        all_reduce_ordered_sum(loop_.dp_group(), global);
-        report.loss += global[0];
-        report.clip_fraction += global[1] / global[3];
-        report.value_mean += global[2] / global[3];
+        ValueSums sums = accumulate(samples.here(), mine, totals);
+        all_reduce_ordered_sum(loop_.dp_group(), sums);
+        report.loss += sums.loss;
+        report.clip_fraction += sums.clipped / sums.tokens;
+        report.value_mean += sums.value / sums.tokens;
       },
       report);
   const double steps = std::max(1, report.steps);

@@ -23,7 +23,9 @@ UpdateReport PolicyTrainer::update(SampleSet& samples) {
   loop_.run(
       samples,
       [&](std::span<const int> mine, const StepTotals& totals) {
-        add_figures(accumulate(samples.here(), mine, totals, report), report);
+        LossSums sums = accumulate(samples.here(), mine, totals, report);
+        all_reduce_ordered_sum(loop_.dp_group(), sums);
+        add_figures(sums, report);
       },
       report);
   const double steps = std::max(1, report.steps);
@@ -34,20 +36,16 @@ UpdateReport PolicyTrainer::update(SampleSet& samples) {
 }
 
 void PolicyTrainer::add_figures(const LossSums& sums, UpdateReport& report) const {
-  const Group& dp_group = loop_.dp_group();
-  std::vector<double> global{sums.policy,       sums.kl,     sums.entropy, sums.clipped,
-                             sums.dual_clipped, sums.ppo_kl, sums.tokens};
-  all_reduce_ordered_sum(dp_group, global);
   std::vector<double> worst{report.log_prob_diff_max, report.prob_diff_max};
-  all_reduce_max(dp_group, worst);
+  all_reduce_max(loop_.dp_group(), worst);
   report.log_prob_diff_max = worst[0];
   report.prob_diff_max = worst[1];
-  report.policy_loss += global[0];
-  report.kl += global[1];
-  report.entropy += global[2];
-  report.clip_fraction += global[3] / global[6];
-  report.dual_clip_fraction += global[4] / global[6];
-  report.ppo_kl += global[5] / global[6];
+  report.policy_loss += sums.policy;
+  report.kl += sums.kl;
+  report.entropy += sums.entropy;
+  report.clip_fraction += sums.clipped / sums.tokens;
+  report.dual_clip_fraction += sums.dual_clipped / sums.tokens;
+  report.ppo_kl += sums.ppo_kl / sums.tokens;
 }
 
 TokenSlope PolicyTrainer::add_token(const TokenRef& token, float log_prob, float entropy,

@@ -53,7 +53,8 @@ class PolicyTrainer {
   // over the tensor-parallel group.
   LossSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
                       const StepTotals& totals, UpdateReport& report);
-  // The figures of a step, of all replicas. Collective over the data-parallel group.
+  // Adds the figures of a step; the sums are of all replicas. Collective over the data-parallel
+  // group.
   void add_figures(const LossSums& sums, UpdateReport& report) const;
   // Fills in mean_log_ratio: a head pass over the log-probs of the micro-batch, which holds whole
   // sequences. Collective over the tensor-parallel group.

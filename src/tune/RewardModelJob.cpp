@@ -45,8 +45,7 @@ std::vector<RewardModelJob::Judged> RewardModelJob::judge(const std::vector<Toke
   for (const TokenPair& pair : pairs) lengths.push_back(pair.length());
   const auto& exec = ranks().exec;
   const auto& parallel = model().train_parallel();
-  // Three numbers a pair, zero where another replica has it.
-  std::vector<double> found(3 * pairs.size(), 0.0);
+  std::vector<Judged> judged(pairs.size());  // all zero where another replica has the pair
   for (const auto& members :
        micro_batches_of(lengths, model().dp_group().size(), model().dp_group().rank(),
                         pass_options().max_rows, pass_options().max_sequences / 2)) {
@@ -65,19 +64,13 @@ std::vector<RewardModelJob::Judged> RewardModelJob::judge(const std::vector<Toke
       const auto count = static_cast<double>(pairs.size());
       slopes[2 * k] = static_cast<float>(loss.by_chosen / count);
       slopes[2 * k + 1] = static_cast<float>(loss.by_rejected / count);
-      double* of_pair = &found[3 * static_cast<std::size_t>(members[k])];
-      of_pair[0] = loss.loss;
-      of_pair[1] = chosen;
-      of_pair[2] = rejected;
+      judged[members[k]] = {loss.loss, chosen, rejected};
     }
     if (learn == Learn::kYes)
       model().pass().backward_values(exec, model().train_view(), parallel, packed.rows, slopes,
                                      model().gradients());
   }
-  all_reduce_ordered_sum(model().dp_group(), found);
-  std::vector<Judged> judged;
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-    judged.push_back({found[3 * i], found[3 * i + 1], found[3 * i + 2]});
+  all_reduce_ordered_sum(model().dp_group(), judged);
   return judged;
 }
 

@@ -268,6 +268,29 @@ TEST_CASE("views of host memory are buffers") {
   CHECK(mine(1, 1) == float(world.size() * (world.size() - 1)));
 }
 
+TEST_CASE("structs of doubles are summed up member by member") {
+  struct Figures {
+    double a = 0.0, b = 0.0;
+  };
+  const auto groups = make_groups(kSettings[1]);
+  const Group& world = groups.world();
+  const auto figures_of = [](int rank) { return Figures{0.1 * (rank + 1), 1e9 / (rank + 3)}; };
+  std::vector<std::vector<double>> numbers;
+  for (int r = 0; r < world.size(); ++r) numbers.push_back({figures_of(r).a, figures_of(r).b});
+  const auto sum = [&](std::size_t i) { return ordered_sum(numbers, i, 0, world.size()); };
+  Figures one = figures_of(world.rank());
+  all_reduce_ordered_sum(world, one);
+  CHECK(one.a == sum(0));
+  CHECK(one.b == sum(1));
+  const Figures mine = figures_of(world.rank());
+  std::vector<Figures> list{mine, {}, {mine.b, mine.a}};
+  all_reduce_ordered_sum(world, list);
+  CHECK(list[0].b == sum(1));
+  CHECK(list[1].a == 0.0);
+  CHECK(list[2].a == sum(1));
+  CHECK(list[2].b == sum(0));
+}
+
 TEST_CASE("collectives on a group of one are copies and count nothing") {
   const Group self = Group::self();
   std::vector<int> out(2), in{3, 4};
