@@ -11,6 +11,14 @@
 #include "base/Error.hpp"
 
 namespace taper {
+namespace detail {
+
+template <class T>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::vector<T>> = true;
+
+}  // namespace detail
 
 // Trivially copyable values, vectors of them and texts, one after the other in a string of bytes:
 // messages between ranks of one machine type, which ByteReader takes apart in the same order.
@@ -29,6 +37,17 @@ class ByteWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     value(static_cast<std::int64_t>(v.size()));
     bytes_->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T));
+  }
+  // The fields of a struct, values and vectors, as its static member for_each_field(self, visit)
+  // lists them: it calls visit(self.field) for each, in one order whether self is const or not.
+  template <class Record>
+  void record(const Record& r) {
+    Record::for_each_field(r, [this]<class T>(const T& field) {
+      if constexpr (detail::is_list<T>)
+        list(field);
+      else
+        value(field);
+    });
   }
   // Bytes as they are; who reads them must know how many.
   void bytes(std::string_view raw) { bytes_->append(raw); }
@@ -69,6 +88,15 @@ class ByteReader {
     v.resize(static_cast<std::size_t>(count));
     const char* from = take(v.size() * sizeof(T));
     if (!v.empty()) std::memcpy(v.data(), from, v.size() * sizeof(T));
+  }
+  template <class Record>
+  void record(Record& r) {
+    Record::for_each_field(r, [this]<class T>(T& field) {
+      if constexpr (detail::is_list<T>)
+        list(field);
+      else
+        value(field);
+    });
   }
   // A view of the reader's own bytes.
   std::string_view bytes(std::size_t count) { return {take(count), count}; }

@@ -47,6 +47,14 @@ struct RolloutRecord {
   FinishReason finish = FinishReason::kEos;
   std::vector<ProducedBy> layout;  // may be empty
 
+  // As records go from rank to rank (ByteWriter::record).
+  template <class Self, class Visit>
+  static void for_each_field(Self& r, const Visit& visit) {
+    visit(r.id), visit(r.prompt_length), visit(r.advantage), visit(r.finish);
+    visit(r.tokens), visit(r.log_probs), visit(r.kept_mass), visit(r.values);
+    visit(r.rewards), visit(r.layout);
+  }
+
   std::int32_t response_length() const {
     return static_cast<std::int32_t>(tokens.size()) - prompt_length;
   }

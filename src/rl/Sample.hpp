@@ -30,6 +30,16 @@ struct Sample {
   std::vector<std::uint8_t> mask;  // 0: the token carries no loss; empty: all carry one
   std::vector<float> correction;   // weight of the policy loss (RolloutCorrection.hpp); empty: 1
 
+  // As samples go from rank to rank (ByteWriter::record).
+  template <class Self, class Visit>
+  static void for_each_field(Self& s, const Visit& visit) {
+    visit(s.id), visit(s.finish), visit(s.dropped);
+    visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
+    visit(s.prompt), visit(s.response), visit(s.log_probs), visit(s.kept_mass);
+    visit(s.ref_log_probs), visit(s.spans), visit(s.advantages), visit(s.values);
+    visit(s.returns), visit(s.mask), visit(s.correction);
+  }
+
   bool carries_loss(std::size_t token) const { return mask.empty() || mask[token] != 0; }
   std::int64_t loss_tokens() const;
   // Of the response tokens; the advantage of the response if all have the same.

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <numeric>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "base/Bytes.hpp"
@@ -30,48 +29,6 @@ SampleSummary summary_of(const Sample& s, int holder) {
           s.unshaped_score,
           s.reward,
           s.rewards};
-}
-
-// Calls visit(field) for all fields of a summary, and of a sample: what is written and read.
-template <class S, class Visit>
-void for_each_field(S& s, const Visit& visit) requires(
-    std::is_same_v<std::remove_const_t<S>, SampleSummary>) {
-  visit(s.id), visit(s.holder);
-  visit(s.prompt_tokens), visit(s.response_tokens), visit(s.loss_tokens);
-  visit(s.finish), visit(s.dropped);
-  visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
-}
-template <class S, class Visit>
-void for_each_field(S& s,
-                    const Visit& visit) requires(std::is_same_v<std::remove_const_t<S>, Sample>) {
-  visit(s.id), visit(s.finish), visit(s.dropped);
-  visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
-  visit(s.prompt), visit(s.response), visit(s.log_probs), visit(s.kept_mass);
-  visit(s.ref_log_probs), visit(s.spans), visit(s.advantages), visit(s.values);
-  visit(s.returns), visit(s.mask), visit(s.correction);
-}
-
-template <class S>
-void pack(std::string& bytes, const S& s) {
-  ByteWriter out(bytes);
-  for_each_field(s, [&](const auto& field) {
-    if constexpr (requires { field.data(); })
-      out.list(field);
-    else
-      out.value(field);
-  });
-}
-
-template <class S>
-S unpack(ByteReader& in) {
-  S s;
-  for_each_field(s, [&](auto& field) {
-    if constexpr (requires { field.data(); })
-      in.list(field);
-    else
-      in.value(field);
-  });
-  return s;
 }
 
 std::vector<std::int64_t> sizes_of(const std::vector<std::string>& texts) {
@@ -104,7 +61,7 @@ SampleSet::SampleSet(const Group& group, std::vector<Sample> mine)
 void SampleSet::summarize() {
   std::string bytes;
   for (std::size_t k = 0; k < here_.size(); ++k)
-    if (rows_.empty() || speaks_for(k)) pack(bytes, summary_of(here_[k], rank()));
+    if (rows_.empty() || speaks_for(k)) ByteWriter(bytes).record(summary_of(here_[k], rank()));
   std::string every = bytes;
   if (group_ != nullptr) {
     std::vector<std::int64_t> counts(group_->size());
@@ -113,7 +70,7 @@ void SampleSet::summarize() {
     all_gather_v(*group_, every, bytes, counts);
   }
   all_.clear();
-  for (ByteReader in(every); !in.done();) all_.push_back(unpack<SampleSummary>(in));
+  for (ByteReader in(every); !in.done();) in.record(all_.emplace_back());
   std::ranges::sort(all_, {}, &SampleSummary::id);
   set_rows();
 }
@@ -153,7 +110,7 @@ void SampleSet::exchange(const std::vector<std::vector<int>>& targets) {
     for (; next < here_.size() && bytes < kRoundBytes; ++next) {
       for (const int rank : targets[next]) {
         const std::size_t before = out[rank].size();
-        pack(out[rank], here_[next]);
+        ByteWriter(out[rank]).record(here_[next]);
         bytes += out[rank].size() - before;
       }
       here_[next] = Sample();
@@ -167,7 +124,7 @@ void SampleSet::exchange(const std::vector<std::vector<int>>& targets) {
     received.resize(
         static_cast<std::size_t>(std::accumulate(in_sizes.begin(), in_sizes.end(), 0LL)));
     all_to_all_v(*group_, received, in_sizes, sent, out_sizes);
-    for (ByteReader in(received); !in.done();) come.push_back(unpack<Sample>(in));
+    for (ByteReader in(received); !in.done();) in.record(come.emplace_back());
     left.front() = next < here_.size() ? 1 : 0;
     all_reduce_max(*group_, left);
   }

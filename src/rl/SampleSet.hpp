@@ -26,6 +26,15 @@ struct SampleSummary {
   float score = 0.0f, unshaped_score = 0.0f, reward = 0.0f;
   std::vector<float> rewards;  // by component
 
+  // As summaries go from rank to rank (ByteWriter::record).
+  template <class Self, class Visit>
+  static void for_each_field(Self& s, const Visit& visit) {
+    visit(s.id), visit(s.holder);
+    visit(s.prompt_tokens), visit(s.response_tokens), visit(s.loss_tokens);
+    visit(s.finish), visit(s.dropped);
+    visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
+  }
+
   int length() const { return prompt_tokens + response_tokens; }
 };
 

@@ -20,32 +20,13 @@ namespace {
 void pack(std::string& bytes, std::int64_t row, const RolloutRecord& record) {
   ByteWriter out(bytes);
   out.value(row);
-  out.value(record.id);
-  out.value(record.prompt_length);
-  out.value(record.advantage);
-  out.value(record.finish);
-  out.list(record.tokens);
-  out.list(record.log_probs);
-  out.list(record.kept_mass);
-  out.list(record.values);
-  out.list(record.rewards);
-  out.list(record.layout);
+  out.record(record);
 }
 
 void unpack(std::string_view bytes, RolloutShare& share) {
   for (ByteReader in(bytes); !in.done();) {
     const auto row = in.value<std::int64_t>();
-    auto& record = share.records.at(static_cast<std::size_t>(row - share.first_row));
-    in.value(record.id);
-    in.value(record.prompt_length);
-    in.value(record.advantage);
-    in.value(record.finish);
-    in.list(record.tokens);
-    in.list(record.log_probs);
-    in.list(record.kept_mass);
-    in.list(record.values);
-    in.list(record.rewards);
-    in.list(record.layout);
+    in.record(share.records.at(static_cast<std::size_t>(row - share.first_row)));
   }
 }
 
@@ -117,10 +98,11 @@ std::vector<std::int64_t> rows_of(const std::vector<ResponseId>& ids) {
 // Bytes that a record brings to its file.
 std::int64_t payload(const RolloutRecord& record) {
   constexpr std::size_t kScalars = 56;  // of its row, lengths and offsets
-  const auto bytes = [](const auto& values) { return values.size() * sizeof(values[0]); };
-  return static_cast<std::int64_t>(kScalars + bytes(record.tokens) + bytes(record.log_probs) +
-                                   bytes(record.kept_mass) + bytes(record.values) +
-                                   bytes(record.rewards) + bytes(record.layout));
+  std::size_t bytes = kScalars;
+  RolloutRecord::for_each_field(record, [&](const auto& field) {
+    if constexpr (requires { field.data(); }) bytes += field.size() * sizeof(field[0]);
+  });
+  return static_cast<std::int64_t>(bytes);
 }
 
 // How many ranks write.
