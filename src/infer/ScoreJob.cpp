@@ -56,7 +56,7 @@ std::vector<std::vector<float>> ScoreJob::run() {
     prompts.push_back(all.first(1));
     responses.push_back(all.subspan(1));
   }
-  auto scores = score_responses(
+  auto scores = response_log_probs(
       {ranks_.exec, model_.view(), model_.parallel(), pass, pass_, {files_.valid_ids(), 1.0f}},
       prompts, responses);
 

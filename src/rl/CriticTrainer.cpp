@@ -8,7 +8,7 @@
 namespace taper {
 
 std::vector<float> CriticTrainer::values_of(const MicroBatch& batch) const {
-  const ScoreContext& c = loop_.context();
+  const PassContext& c = loop_.context();
   c.pass.forward(c.exec, c.view, c.parallel, batch.packed.sequences);
   std::vector<float> values(batch.packed.rows.size());
   c.pass.values(c.exec, c.view, batch.packed.rows, values);
@@ -35,7 +35,7 @@ void CriticTrainer::set_values(SampleSet& samples) const {
 ValueSums CriticTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
                                     const StepTotals& totals) const {
   ValueSums sums;
-  const ScoreContext& c = loop_.context();
+  const PassContext& c = loop_.context();
   for_each_micro_batch(samples, mine, c.options, [&](const MicroBatch& batch) {
     const std::vector<float> values = values_of(batch);
     std::vector<float> slopes;

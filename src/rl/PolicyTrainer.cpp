@@ -68,7 +68,7 @@ TokenSlope PolicyTrainer::add_token(const TokenRef& token, float log_prob, float
 
 void PolicyTrainer::set_sequence_ratios(const PackedSamples& packed,
                                         std::vector<TokenRef>& tokens) {
-  const ScoreContext& c = loop_.context();
+  const PassContext& c = loop_.context();
   std::vector<float> log_probs(packed.rows.size());
   c.pass.log_probs(c.exec, c.view, c.parallel, packed.rows, packed.targets, c.head, log_probs, {});
   for (std::size_t at = 0; at < tokens.size();) {
@@ -82,7 +82,7 @@ void PolicyTrainer::set_sequence_ratios(const PackedSamples& packed,
 LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
                                    const StepTotals& totals, UpdateReport& report) {
   LossSums sums;
-  const ScoreContext& c = loop_.context();
+  const PassContext& c = loop_.context();
   for_each_micro_batch(samples, mine, c.options, [&](const MicroBatch& batch) {
     std::vector<TokenRef> tokens;
     for (const int i : batch.samples) {

@@ -5,10 +5,10 @@
 
 namespace taper {
 
-std::vector<std::vector<float>> score_responses(
-    const ScoreContext& c, const std::vector<std::span<const std::int32_t>>& prompts,
+std::vector<std::vector<float>> response_log_probs(
+    const PassContext& c, const std::vector<std::span<const std::int32_t>>& prompts,
     const std::vector<std::span<const std::int32_t>>& responses) {
-  std::vector<std::vector<float>> scores(prompts.size());
+  std::vector<std::vector<float>> all(prompts.size());
   std::vector<int> lengths, index;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     if (responses[i].empty()) continue;
@@ -26,11 +26,11 @@ std::vector<std::vector<float>> score_responses(
     auto next = log_probs.begin();
     for (const int b : batch) {
       const auto end = next + static_cast<std::ptrdiff_t>(responses[index[b]].size());
-      scores[index[b]].assign(next, end);
+      all[index[b]].assign(next, end);
       next = end;
     }
   }
-  return scores;
+  return all;
 }
 
 }  // namespace taper

@@ -10,7 +10,7 @@
 namespace taper {
 
 // A model and what it takes to run it over given tokens (teacher forcing), for log-probs or values.
-struct ScoreContext {
+struct PassContext {
   const Exec& exec;
   const ModelView& view;
   const ModelParallel& parallel;
@@ -21,8 +21,8 @@ struct ScoreContext {
 
 // For each sequence the log-probs of its response tokens. prompts[i] has at least one token,
 // responses may be empty. Collective over the tensor-parallel group.
-std::vector<std::vector<float>> score_responses(
-    const ScoreContext& context, const std::vector<std::span<const std::int32_t>>& prompts,
+std::vector<std::vector<float>> response_log_probs(
+    const PassContext& context, const std::vector<std::span<const std::int32_t>>& prompts,
     const std::vector<std::span<const std::int32_t>>& responses);
 
 }  // namespace taper

@@ -33,7 +33,7 @@ struct OptimizerSteps {
 
 // A model that learns, in one layout. All that it refers to must outlive it.
 struct TrainedModel {
-  ScoreContext context;
+  PassContext context;
   const Group& dp_group;
   const Gradients& gradients;
   ShardedAdamW& optimizer;
@@ -55,7 +55,7 @@ class UpdateLoop {
   UpdateLoop(const UpdateOptions& options, const TrainedModel& model)
       : options_(options), model_(model) {}
 
-  const ScoreContext& context() const { return model_.context; }
+  const PassContext& context() const { return model_.context; }
   const Group& dp_group() const { return model_.dp_group; }
   const Gradients& gradients() const { return model_.gradients; }
 

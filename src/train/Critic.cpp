@@ -51,8 +51,8 @@ void Critic::require_state_in(const fs::path& checkpoint) const {
 
 void Critic::create(Arena& arena) {
   model_.create(arena, files_.rope_table(static_cast<int>(positions_)));
-  const ScoreContext context{ranks_.exec,   model_.train_view(), model_.train_parallel(),
-                             model_.pass(), pass_options_,       {}};
+  const PassContext context{ranks_.exec,   model_.train_view(), model_.train_parallel(),
+                            model_.pass(), pass_options_,       {}};
   const auto publish = [this] {
     ranks_.progress.set_phase("publish");
     model_.publish();

@@ -49,7 +49,7 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   return IterationEnd::kFinished;
 }
 
-ScoreContext TrainJob::score_context(const ModelView& view) {
+PassContext TrainJob::pass_context(const ModelView& view) {
   return {
       ranks_.exec,   view,          model_.train_parallel(),
       model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.sampling.temperature}};
@@ -60,7 +60,7 @@ void TrainJob::add_reference(Batch& batch, PhaseTimer& timer) {
   timer.start("ref");
   trainer_->bring(batch.samples);
   std::vector<Sample>& samples = batch.samples.here();
-  // Before the first step policy and reference are one model, and scoring has the bits of the
+  // Before the first step policy and reference are one model, whose log-probs have the bits of the
   // rollout.
   if (model_.optimizer().steps() == 0) {
     for (Sample& s : samples) s.ref_log_probs = s.log_probs;
@@ -71,8 +71,9 @@ void TrainJob::add_reference(Batch& batch, PhaseTimer& timer) {
     prompts.emplace_back(s.prompt);
     responses.emplace_back(s.response);
   }
-  auto scores = score_responses(score_context(reference_->view()), prompts, responses);
-  for (std::size_t k = 0; k < samples.size(); ++k) samples[k].ref_log_probs = std::move(scores[k]);
+  auto log_probs = response_log_probs(pass_context(reference_->view()), prompts, responses);
+  for (std::size_t k = 0; k < samples.size(); ++k)
+    samples[k].ref_log_probs = std::move(log_probs[k]);
 }
 
 void TrainJob::add_values(Batch& batch, PhaseTimer& timer) {

@@ -133,7 +133,7 @@ void TrainJob::create() {
     publish_seconds_ += timer.seconds();
   };
   trainer_ = std::make_unique<PolicyTrainer>(
-      trainer, TrainedModel{score_context(model_.train_view()), model_.dp_group(),
+      trainer, TrainedModel{pass_context(model_.train_view()), model_.dp_group(),
                             model_.gradients(), model_.optimizer(), publish});
 }
 

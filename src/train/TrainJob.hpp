@@ -74,7 +74,7 @@ class TrainJob final : public Job {
   // where a stop request came: the job that goes on will do it.
   bool evaluate_at_the_end();
   void write_rollout_file(std::int64_t iteration, const Batch& batch);
-  ScoreContext score_context(const ModelView& view);
+  PassContext pass_context(const ModelView& view);
 
   RunOptions options_;
   const Ranks& ranks_;

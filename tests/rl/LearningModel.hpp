@@ -39,7 +39,7 @@ class LearningModel {
     std::copy_n(model_.values.begin() + adamw_.begin(), adamw_.size(), adamw_.master().data());
   }
 
-  ScoreContext context() {
+  PassContext context() {
     return {model_.exec,  *model_.view,  model_.parallel,
             *model_.pass, pass_options_, {model_.config.vocab, temperature_}};
   }

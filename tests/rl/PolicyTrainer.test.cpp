@@ -42,8 +42,8 @@ class Policy : public LearningModel {
       prompts.emplace_back(s.prompt);
       responses.emplace_back(s.response);
     }
-    const auto scores = score_responses(context(), prompts, responses);
-    for (std::size_t i = 0; i < samples.size(); ++i) samples[i].log_probs = scores[i];
+    const auto log_probs = response_log_probs(context(), prompts, responses);
+    for (std::size_t i = 0; i < samples.size(); ++i) samples[i].log_probs = log_probs[i];
     return samples;
   }
 

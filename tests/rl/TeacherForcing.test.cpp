@@ -32,7 +32,7 @@ struct Batch {
 
 }  // namespace
 
-TEST_CASE("scores are the log-probs of transformers") {
+TEST_CASE("log_probs are the log-probs of transformers") {
   const Group self = Group::self();
   GoldenModel m("llama_b", self);
   const PackedSequences s = m.sequences();
@@ -45,49 +45,49 @@ TEST_CASE("scores are the log-probs of transformers") {
     responses.push_back(ids.subspan(begin + 3, length - 3));
     begin += length;
   }
-  const ScoreContext context{m.exec, *m.view, m.parallel, *m.pass, {}, {m.config.vocab, 1.0f}};
-  const auto scores = score_responses(context, prompts, responses);
-  REQUIRE(scores.size() == s.lengths.size());
+  const PassContext context{m.exec, *m.view, m.parallel, *m.pass, {}, {m.config.vocab, 1.0f}};
+  const auto log_probs = response_log_probs(context, prompts, responses);
+  REQUIRE(log_probs.size() == s.lengths.size());
   begin = 0;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    REQUIRE(scores[i].size() == responses[i].size());
-    for (std::size_t t = 0; t < scores[i].size(); ++t)
-      CHECK(std::abs(scores[i][t] - expected[begin + 3 + t]) < 4e-5);  // f32 noise
+  for (std::size_t i = 0; i < log_probs.size(); ++i) {
+    REQUIRE(log_probs[i].size() == responses[i].size());
+    for (std::size_t t = 0; t < log_probs[i].size(); ++t)
+      CHECK(std::abs(log_probs[i][t] - expected[begin + 3 + t]) < 4e-5);  // f32 noise
     begin += s.lengths[i];
   }
 }
 
-TEST_CASE("scores have the same bits in micro-batches of any size and in any order") {
+TEST_CASE("log-probs have the same bits in micro-batches of any size and in any order") {
   const Group self = Group::self();
   LearningModel large({.dp = self, .tp = self}), small({.dp = self, .tp = self, .max_rows = 32});
   Batch batch(large.random_samples());
-  const auto scores = score_responses(large.context(), batch.prompts, batch.responses);
-  REQUIRE(scores.size() == batch.samples.size());
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    CHECK(scores[i].size() == batch.samples[i].response.size());
-  CHECK(scores[4].empty());
-  const auto in_parts = score_responses(small.context(), batch.prompts, batch.responses);
+  const auto log_probs = response_log_probs(large.context(), batch.prompts, batch.responses);
+  REQUIRE(log_probs.size() == batch.samples.size());
+  for (std::size_t i = 0; i < log_probs.size(); ++i)
+    CHECK(log_probs[i].size() == batch.samples[i].response.size());
+  CHECK(log_probs[4].empty());
+  const auto in_parts = response_log_probs(small.context(), batch.prompts, batch.responses);
   std::reverse(batch.prompts.begin(), batch.prompts.end());
   std::reverse(batch.responses.begin(), batch.responses.end());
-  const auto reversed = score_responses(large.context(), batch.prompts, batch.responses);
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    CHECK(same_bits(in_parts[i], scores[i]));
-    CHECK(same_bits(reversed[scores.size() - 1 - i], scores[i]));
+  const auto reversed = response_log_probs(large.context(), batch.prompts, batch.responses);
+  for (std::size_t i = 0; i < log_probs.size(); ++i) {
+    CHECK(same_bits(in_parts[i], log_probs[i]));
+    CHECK(same_bits(reversed[log_probs.size() - 1 - i], log_probs[i]));
   }
 }
 
-TEST_CASE("scores have the same bits for every tensor-parallel degree") {
+TEST_CASE("log-probs have the same bits for every tensor-parallel degree") {
   const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
   LearningModel one({.dp = self, .tp = self}), many({.dp = self, .tp = world});
   const Batch batch(one.random_samples());
-  const auto expected = score_responses(one.context(), batch.prompts, batch.responses),
-             scores = score_responses(many.context(), batch.prompts, batch.responses);
-  REQUIRE(scores.size() == expected.size());
-  for (std::size_t i = 0; i < scores.size(); ++i) CHECK(same_bits(scores[i], expected[i]));
+  const auto expected = response_log_probs(one.context(), batch.prompts, batch.responses),
+             log_probs = response_log_probs(many.context(), batch.prompts, batch.responses);
+  REQUIRE(log_probs.size() == expected.size());
+  for (std::size_t i = 0; i < log_probs.size(); ++i) CHECK(same_bits(log_probs[i], expected[i]));
 }
 
-TEST_CASE("nothing to score is no score") {
+TEST_CASE("no sequences have no log-probs") {
   const Group self = Group::self();
   LearningModel model({.dp = self, .tp = self});
-  CHECK(score_responses(model.context(), {}, {}).empty());
+  CHECK(response_log_probs(model.context(), {}, {}).empty());
 }
