@@ -68,7 +68,7 @@ std::vector<PromptScores> score_prompts(SampleSet& samples, std::size_t prompts,
   samples.move_to({1, samples.ranks()}, rank_of);
   std::map<std::int64_t, JudgedPrompt> judged;
   for (const Sample& s : samples.here())
-    if (!s.dropped)
+    if (!s.unscored)
       add_sample(rule, s.score, files.tokenizer().decode(s.response, SkipSpecial::kYes),
                  judged[s.id.prompt]);
   // The first response to a prompt brings the figures of all.

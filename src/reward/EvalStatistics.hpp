@@ -46,7 +46,7 @@ struct PromptScores {
 PromptScores scores_of(const JudgedPrompt& prompt);
 
 // What the responses to each of `prompts` prompts, whose numbers are 0, 1, ..., are worth by their
-// scores, the same on all ranks; without dropped responses, of which a prompt may have nothing
+// scores, the same on all ranks; without unscored responses, of which a prompt may have nothing
 // else: 0 samples. Answers are taken out of responses by `rule`. Brings the responses to a prompt
 // together on one rank. Collective over the ranks of the samples.
 std::vector<PromptScores> score_prompts(SampleSet& samples, std::size_t prompts, RewardRule rule,

@@ -200,7 +200,7 @@ std::optional<SampleSet> Judge::finish(std::vector<Sample> mine,
   add_model_rewards(samples);
   count(samples.all());
   const bool any = std::any_of(samples.all().begin(), samples.all().end(),
-                               [](const SampleSummary& s) { return !s.dropped; });
+                               [](const SampleSummary& s) { return !s.unscored; });
   if (!any && !samples.empty())
     TAPER_FAIL(ExitCode::kFailure,
                "no response of this iteration has a score: all are dropped (Rewards, On Error "
@@ -245,7 +245,7 @@ void Judge::score(Sample& s) const {
   const std::string& truth = prompt_of(s.id.prompt).truth;
   double score = 0.0, unshaped = 0.0;
   s.rewards.clear();
-  s.dropped = false;
+  s.unscored = false;
   for (const RewardOptions& r : rewards_) {
     double value = 0.0;
     if (r.kind == RewardKind::kCommand) {
@@ -298,7 +298,7 @@ void Judge::add_answer(const Command& command, Sample& s) const {
                           << count_text(options.retries + 1, "attempt") << " (" << said.problem
                           << "); with On Error zero or drop the run would continue");
   s.rewards.insert(s.rewards.end(), options.components.size() + 1, kNoReward);
-  if (options.on_error == OnError::kDrop) s.dropped = true;
+  if (options.on_error == OnError::kDrop) s.unscored = true;
 }
 
 void Judge::count(const std::vector<SampleSummary>& samples) {

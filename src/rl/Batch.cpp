@@ -8,9 +8,9 @@
 namespace taper {
 
 Batch::Batch(SampleSet all, const GroupCounts& counts) : samples(std::move(all)), groups(counts) {
-  std::vector<bool> dropped;
-  for (const SampleSummary& s : samples.all()) dropped.push_back(s.dropped);
-  unscored = samples.extract(dropped);
+  std::vector<bool> has_none;
+  for (const SampleSummary& s : samples.all()) has_none.push_back(s.unscored);
+  unscored = samples.extract(has_none);
 }
 
 std::vector<SampleSummary> Batch::summaries() const {

@@ -11,7 +11,7 @@ namespace taper {
 
 // The responses of an iteration.
 struct Batch {
-  // Takes those without a score (SampleSummary::dropped) apart from those that are trained.
+  // Takes those without a score (SampleSummary::unscored) apart from those that are trained.
   Batch(SampleSet all, const GroupCounts& counts);
 
   SampleSet samples;   // to train

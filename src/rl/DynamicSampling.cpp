@@ -24,7 +24,7 @@ std::vector<GroupRange> groups_of(const std::vector<SampleSummary>& samples) {
 }  // namespace
 
 bool can_teach(std::span<const SampleSummary> group) {
-  const auto has_score = [](const SampleSummary& s) { return !s.dropped; };
+  const auto has_score = [](const SampleSummary& s) { return !s.unscored; };
   const auto first = std::find_if(group.begin(), group.end(), has_score);
   if (first == group.end()) return false;
   return group.size() == 1 || std::any_of(first, group.end(), [&](const SampleSummary& s) {

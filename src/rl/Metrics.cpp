@@ -56,7 +56,7 @@ MetricValues rollout_metrics(const std::vector<SampleSummary>& samples) {
   std::vector<double> score, reward, response, prompt;
   double clipped = 0;
   for (const SampleSummary& s : samples) {
-    if (!s.dropped) {
+    if (!s.unscored) {
       score.push_back(s.score);
       reward.push_back(s.reward);
     }

@@ -14,7 +14,7 @@
 
 namespace taper {
 
-// Of all responses; scores and rewards of those that are not dropped, of which there must be one.
+// Of all responses; scores and rewards of the scored ones, of which there must be one.
 MetricValues rollout_metrics(const std::vector<SampleSummary>& samples);
 // kl_coef: of the KL in the loss; 0 without it.
 MetricValues update_metrics(const UpdateReport& report, double kl_coef);

@@ -21,7 +21,7 @@ struct Sample {
   std::vector<float> rewards;     // by component; NaN if one has none
   float score = 0.0f;             // weighted sum of the components
   float unshaped_score = 0.0f;    // that sum without components that only shape (is_shaping())
-  bool dropped = false;           // has no score: neither trained nor counted in its group
+  bool unscored = false;          // has no score: neither trained nor counted in its group
   float reward = 0.0f;            // the score less KL penalties: what the advantages see
   // Per response token, as all that follows.
   std::vector<float> advantages;
@@ -33,7 +33,7 @@ struct Sample {
   // As samples go from rank to rank (ByteWriter::record).
   template <class Self, class Visit>
   static void for_each_field(Self& s, const Visit& visit) {
-    visit(s.id), visit(s.finish), visit(s.dropped);
+    visit(s.id), visit(s.finish), visit(s.unscored);
     visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
     visit(s.prompt), visit(s.response), visit(s.log_probs), visit(s.kept_mass);
     visit(s.ref_log_probs), visit(s.spans), visit(s.advantages), visit(s.values);

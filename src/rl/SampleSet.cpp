@@ -24,7 +24,7 @@ SampleSummary summary_of(const Sample& s, int holder) {
           static_cast<int>(s.response.size()),
           static_cast<int>(s.loss_tokens()),
           s.finish,
-          s.dropped,
+          s.unscored,
           s.score,
           s.unshaped_score,
           s.reward,

@@ -22,7 +22,7 @@ struct SampleSummary {
   int holder = 0;  // rank of the group, the first of those that hold it
   int prompt_tokens = 0, response_tokens = 0, loss_tokens = 0;
   FinishReason finish = FinishReason::kEos;
-  bool dropped = false;
+  bool unscored = false;
   float score = 0.0f, unshaped_score = 0.0f, reward = 0.0f;
   std::vector<float> rewards;  // by component
 
@@ -31,7 +31,7 @@ struct SampleSummary {
   static void for_each_field(Self& s, const Visit& visit) {
     visit(s.id), visit(s.holder);
     visit(s.prompt_tokens), visit(s.response_tokens), visit(s.loss_tokens);
-    visit(s.finish), visit(s.dropped);
+    visit(s.finish), visit(s.unscored);
     visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
   }
 

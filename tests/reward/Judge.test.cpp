@@ -139,7 +139,7 @@ TEST_CASE("a response without a score counts as zero or is dropped, and is known
     CHECK(std::isnan(samples[2].rewards[1]));
     CHECK(std::isnan(samples[2].rewards[2]));
     CHECK(samples[2].score == 0.0f);
-    CHECK(samples[2].dropped == (on_error == OnError::kDrop));
+    CHECK(samples[2].unscored == (on_error == OnError::kDrop));
     CHECK(value_of(metrics, "reward/judge/failed") == 1);
     CHECK(value_of(metrics, "reward/judge/errors") == 1);
     CHECK(value_of(metrics, "reward/judge/mean") == 0.5);  // of those that have one

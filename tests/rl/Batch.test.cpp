@@ -16,7 +16,7 @@ SampleSet six_samples() {
     s.id.prompt = i / 3;
     s.id.sample = i % 3;
     s.response = {i, i};
-    s.dropped = i == 1 || i >= 3;
+    s.unscored = i == 1 || i >= 3;
     samples.push_back(s);
   }
   return SampleSet(samples);

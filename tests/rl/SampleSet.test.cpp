@@ -31,7 +31,7 @@ Sample make_sample(int i) {
   s.rewards = {static_cast<float>(i), 2.0f};
   s.score = static_cast<float>(i);
   s.unshaped_score = static_cast<float>(-i);
-  s.dropped = i % 5 == 0;
+  s.unscored = i % 5 == 0;
   s.reward = 0.5f * i;
   s.advantages.assign(i, 1.5f * i);
   s.values.assign(i, 0.1f * i);
@@ -56,7 +56,7 @@ void check_whole(const Sample& s, int i) {
   CHECK(s.rewards == e.rewards);
   CHECK(s.score == e.score);
   CHECK(s.unshaped_score == e.unshaped_score);
-  CHECK(s.dropped == e.dropped);
+  CHECK(s.unscored == e.unscored);
   CHECK(s.reward == e.reward);
   CHECK(s.advantages == e.advantages);
   CHECK(s.values == e.values);
@@ -105,7 +105,7 @@ TEST_CASE("every rank knows the summary of each sample, in order, and has its ow
     CHECK(s.length() == i + 2);
     CHECK(s.loss_tokens == std::max(0, i - 1));
     CHECK(s.finish == e.finish);
-    CHECK(s.dropped == e.dropped);
+    CHECK(s.unscored == e.unscored);
     CHECK(s.score == e.score);
     CHECK(s.unshaped_score == e.unshaped_score);
     CHECK(s.reward == e.reward);

@@ -356,5 +356,5 @@ TEST_CASE("a sample has all that was generated, and nothing of a reward") {
   CHECK(s.rewards.empty());
   CHECK(s.score == 0.0f);
   CHECK(s.advantages.empty());
-  CHECK_FALSE(s.dropped);
+  CHECK_FALSE(s.unscored);
 }
