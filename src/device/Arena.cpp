@@ -19,14 +19,14 @@ std::size_t mapped_bytes(std::int64_t total) {
 
 }  // namespace
 
-PhaseId MemoryPlan::phase(const std::string& name) {
+MemoryPhase MemoryPlan::phase(const std::string& name) {
   const auto at = std::find(phases_.begin(), phases_.end(), name);
-  const auto id = static_cast<PhaseId>(at - phases_.begin());
+  const auto id = static_cast<MemoryPhase>(at - phases_.begin());
   if (at == phases_.end()) phases_.push_back(name);
   return id;
 }
 
-void MemoryPlan::add(const std::string& name, PhaseId phase, std::int64_t bytes) {
+void MemoryPlan::add(const std::string& name, MemoryPhase phase, std::int64_t bytes) {
   TAPER_EXPECT(static_cast<int>(phase) < phases());
   for (Item& item : items_) {
     if (item.name == name && item.phase == phase) {
@@ -37,7 +37,7 @@ void MemoryPlan::add(const std::string& name, PhaseId phase, std::int64_t bytes)
   items_.push_back({name, phase, arena_bytes(bytes)});
 }
 
-std::int64_t MemoryPlan::bytes(PhaseId phase) const {
+std::int64_t MemoryPlan::bytes(MemoryPhase phase) const {
   std::int64_t sum = 0;
   for (const Item& item : items_)
     if (item.phase == phase) sum += item.bytes;
@@ -46,8 +46,9 @@ std::int64_t MemoryPlan::bytes(PhaseId phase) const {
 
 std::int64_t MemoryPlan::total() const {
   std::int64_t largest = 0;
-  for (int p = 1; p < phases(); ++p) largest = std::max(largest, bytes(static_cast<PhaseId>(p)));
-  return bytes(PhaseId::kAlways) + largest;
+  for (int p = 1; p < phases(); ++p)
+    largest = std::max(largest, bytes(static_cast<MemoryPhase>(p)));
+  return bytes(MemoryPhase::kAlways) + largest;
 }
 
 std::string MemoryPlan::table() const {
@@ -62,7 +63,7 @@ std::string MemoryPlan::table() const {
   add("total", "", total());
   std::vector<std::string> sharing;
   for (int p = 1; p < phases(); ++p)
-    if (bytes(static_cast<PhaseId>(p)) > 0) sharing.push_back(phases_[p]);
+    if (bytes(static_cast<MemoryPhase>(p)) > 0) sharing.push_back(phases_[p]);
   if (sharing.size() < 2) return text;
   const std::string last = sharing.back();
   sharing.pop_back();
@@ -86,8 +87,8 @@ Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
   // Only a wish: small pages give the same results more slowly.
   if (total_ >= kLargePage) ::madvise(base_, static_cast<std::size_t>(total_), MADV_HUGEPAGE);
   // Where the next item of each phase begins.
-  std::vector<std::int64_t> next(plan.phases(), plan.bytes(PhaseId::kAlways));
-  next[static_cast<int>(PhaseId::kAlways)] = 0;
+  std::vector<std::int64_t> next(plan.phases(), plan.bytes(MemoryPhase::kAlways));
+  next[static_cast<int>(MemoryPhase::kAlways)] = 0;
   for (const auto& item : plan.items()) {
     std::int64_t& at = next[static_cast<int>(item.phase)];
     regions_.push_back({item.name, item.phase, at, at + item.bytes, at});
@@ -105,7 +106,7 @@ void Arena::populate() {
 #endif
 }
 
-void* Arena::take(const std::string& name, PhaseId phase, std::int64_t bytes) {
+void* Arena::take(const std::string& name, MemoryPhase phase, std::int64_t bytes) {
   for (Region& region : regions_) {
     if (region.name != name || region.phase != phase) continue;
     TAPER_INSIST(region.next + arena_bytes(bytes) <= region.end,

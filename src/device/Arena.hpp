@@ -9,27 +9,27 @@ namespace taper {
 
 // When an item of the memory plan is in use: always, or in one of the phases that the plan hands
 // out. Two phases are never at work at the same time on a rank, so their items share addresses.
-enum class PhaseId : int { kAlways = 0 };
+enum class MemoryPhase : int { kAlways = 0 };
 
 // What one rank will hold, item by item, known before anything is allocated.
 class MemoryPlan {
  public:
   struct Item {
     std::string name;
-    PhaseId phase;
+    MemoryPhase phase;
     std::int64_t bytes;
   };
 
   // The phase of that name, which the first call makes. Whoever plans the memory of a rank gives
   // each model the phases that it works in.
-  PhaseId phase(const std::string& name);
+  MemoryPhase phase(const std::string& name);
   int phases() const { return static_cast<int>(phases_.size()); }
 
   // Adds an item; items of the same name and phase are added up.
-  void add(const std::string& name, PhaseId phase, std::int64_t bytes);
+  void add(const std::string& name, MemoryPhase phase, std::int64_t bytes);
 
   const std::vector<Item>& items() const { return items_; }
-  std::int64_t bytes(PhaseId phase) const;
+  std::int64_t bytes(MemoryPhase phase) const;
   // What is needed at the same time: always + the largest of the other phases.
   std::int64_t total() const;
   // A table for people: item, phase, size, and the total.
@@ -42,8 +42,8 @@ class MemoryPlan {
 
 // Which model that is trained an item belongs to.
 struct MemoryOwner {
-  std::string model = {};            // stands in the plan; empty: the policy
-  PhaseId phase = PhaseId::kAlways;  // of what is needed only while it is at work
+  std::string model = {};                    // stands in the plan; empty: the policy
+  MemoryPhase phase = MemoryPhase::kAlways;  // of what is needed only while it is at work
 
   // The name of an item.
   std::string item(const std::string& what) const {
@@ -65,10 +65,10 @@ class Arena {
 
   // The next `bytes` of the item's region, aligned to 64 bytes and zeroed at start. Throws Error
   // where the plan had less.
-  void* take(const std::string& name, PhaseId phase, std::int64_t bytes);
+  void* take(const std::string& name, MemoryPhase phase, std::int64_t bytes);
 
   template <class T>
-  T* take(const std::string& name, PhaseId phase, std::int64_t count) {
+  T* take(const std::string& name, MemoryPhase phase, std::int64_t count) {
     return static_cast<T*>(take(name, phase, static_cast<std::int64_t>(count * sizeof(T))));
   }
 
@@ -81,7 +81,7 @@ class Arena {
  private:
   struct Region {
     std::string name;
-    PhaseId phase;
+    MemoryPhase phase;
     std::int64_t begin, end, next;
   };
 

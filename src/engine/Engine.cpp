@@ -39,7 +39,7 @@ void EngineMemory::cover(const EngineMemory& other) {
   head = std::max(head, other.head);
 }
 
-void EngineMemory::add_memory(MemoryPlan& plan, PhaseId phase) const {
+void EngineMemory::add_memory(MemoryPlan& plan, MemoryPhase phase) const {
   constexpr std::int64_t kBytes = sizeof(float);
   BlockPool::add_memory(plan, phase, layers, kv_layer);
   plan.add(kPassItem, phase, activations * kBytes);
@@ -47,7 +47,7 @@ void EngineMemory::add_memory(MemoryPlan& plan, PhaseId phase) const {
 }
 
 Engine::Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
-               Arena& arena, PhaseId phase, ConstFloatMatrix rope_table)
+               Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
     : exec_(exec),
       view_(layout.view),
       parallel_(layout.parallel),

@@ -44,7 +44,7 @@ struct EngineMemory {
                          const EngineOptions& options);
   // Makes room for `other` too.
   void cover(const EngineMemory& other);
-  void add_memory(MemoryPlan& plan, PhaseId phase) const;
+  void add_memory(MemoryPlan& plan, MemoryPhase phase) const;
 };
 
 // What one step did, the same on all ranks of the group.
@@ -64,7 +64,7 @@ class Engine {
  public:
   // `memory` covers all layouts that rebind() will be given.
   Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory, Arena& arena,
-         PhaseId phase, ConstFloatMatrix rope_table);
+         MemoryPhase phase, ConstFloatMatrix rope_table);
 
   // Starts a generation; the engine must be idle.
   void begin(const SamplingOptions& sampling, const StopOptions& stops);

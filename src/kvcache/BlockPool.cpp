@@ -12,11 +12,12 @@ namespace {
 constexpr const char* kItem = "keys and values (rollout)";
 }
 
-void BlockPool::add_memory(MemoryPlan& plan, PhaseId phase, int layers, std::int64_t layer_stride) {
+void BlockPool::add_memory(MemoryPlan& plan, MemoryPhase phase, int layers,
+                           std::int64_t layer_stride) {
   plan.add(kItem, phase, layers * layer_stride * static_cast<std::int64_t>(sizeof(float)));
 }
 
-KvMemory BlockPool::take(Arena& arena, PhaseId phase, int layers, std::int64_t layer_stride) {
+KvMemory BlockPool::take(Arena& arena, MemoryPhase phase, int layers, std::int64_t layer_stride) {
   return {arena.take<float>(kItem, phase, layers * layer_stride), layer_stride};
 }
 

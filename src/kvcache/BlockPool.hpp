@@ -31,8 +31,9 @@ struct KvMemory {
 // The pages of the KV cache: (layers, blocks, kv_heads, page) in a KvMemory.
 class BlockPool {
  public:
-  static void add_memory(MemoryPlan& plan, PhaseId phase, int layers, std::int64_t layer_stride);
-  static KvMemory take(Arena& arena, PhaseId phase, int layers, std::int64_t layer_stride);
+  static void add_memory(MemoryPlan& plan, MemoryPhase phase, int layers,
+                         std::int64_t layer_stride);
+  static KvMemory take(Arena& arena, MemoryPhase phase, int layers, std::int64_t layer_stride);
 
   // Throws Error if the blocks need more than a layer's region.
   BlockPool(const BlockShape& shape, int blocks, const KvMemory& memory);

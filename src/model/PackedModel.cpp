@@ -66,16 +66,16 @@ void PackedModel::add_memory(MemoryPlan& plan, const std::string& name, const Lo
     const ParamTensor& tensor = table.tensors()[t];
     const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
-      plan.add(packed_item(name), PhaseId::kAlways,
+      plan.add(packed_item(name), MemoryPhase::kAlways,
                rows * columns * static_cast<std::int64_t>(sizeof(float)));
       continue;
     }
     const std::int64_t by_rows = panel_bytes(rows, columns, type),
                        by_columns = panel_bytes(columns, rows, type);
     const bool rows_are_inputs = forward_order(tensor.role) == PackOrder::kRowsAreInputs;
-    plan.add(packed_item(name), PhaseId::kAlways, rows_are_inputs ? by_columns : by_rows);
+    plan.add(packed_item(name), MemoryPhase::kAlways, rows_are_inputs ? by_columns : by_rows);
     if (backward == WithBackward::kYes && needs_transposed(table, tensor))
-      plan.add(transposed_item(name), PhaseId::kAlways, rows_are_inputs ? by_rows : by_columns);
+      plan.add(transposed_item(name), MemoryPhase::kAlways, rows_are_inputs ? by_rows : by_columns);
   }
 }
 
@@ -92,13 +92,14 @@ PackedModel::PackedModel(const std::string& name, const LocalLayout& layout,
     const ParamTensor& tensor = table.tensors()[t];
     const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
-      vectors_[t] = FloatVector(
-          arena.take<float>(packed_item(name), PhaseId::kAlways, rows * columns), rows * columns);
+      vectors_[t] =
+          FloatVector(arena.take<float>(packed_item(name), MemoryPhase::kAlways, rows * columns),
+                      rows * columns);
       continue;
     }
     const auto matrix = [&](const std::string& item, std::int64_t out, std::int64_t in) {
-      return make_packed(arena.take(item, PhaseId::kAlways, panel_bytes(out, in, type)), type, out,
-                         in);
+      return make_packed(arena.take(item, MemoryPhase::kAlways, panel_bytes(out, in, type)), type,
+                         out, in);
     };
     const bool rows_are_inputs = forward_order(tensor.role) == PackOrder::kRowsAreInputs;
     forward_[t] = rows_are_inputs ? matrix(packed_item(name), columns, rows)

@@ -22,7 +22,7 @@ std::int64_t pages_floats(const ParamTable& table, const ModelParallel& parallel
          layer_page_floats(ActivationShape(table, parallel.shard()), table.config().head_dim);
 }
 
-float* take(Arena& arena, const std::string& name, PhaseId phase, std::int64_t floats) {
+float* take(Arena& arena, const std::string& name, MemoryPhase phase, std::int64_t floats) {
   return arena.take<float>(item(name), phase, floats);
 }
 

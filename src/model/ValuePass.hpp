@@ -12,9 +12,9 @@
 namespace taper {
 
 struct ValuePassOptions {
-  int max_rows = 2048;               // tokens per micro-batch
-  int max_sequences = 256;           // sequences per micro-batch
-  PhaseId phase = PhaseId::kAlways;  // of the memory, nothing of which outlives a call
+  int max_rows = 2048;                       // tokens per micro-batch
+  int max_sequences = 256;                   // sequences per micro-batch
+  MemoryPhase phase = MemoryPhase::kAlways;  // of the memory, nothing of which outlives a call
 };
 
 // The forward pass over packed sequences of a model with a scalar head that is not trained. Values

@@ -23,8 +23,8 @@ void ShardedAdamW::add_memory(MemoryPlan& plan, const LocalLayout& layout, const
                               const MemoryOwner& owner) {
   const std::int64_t bytes =
       StateShards(layout, dp_group.size()).size(dp_group.rank()) * std::int64_t{sizeof(float)};
-  plan.add(owner.item(kMasterItem), PhaseId::kAlways, bytes);
-  plan.add(owner.item(kMomentItem), PhaseId::kAlways, arena_bytes(bytes) * 2);
+  plan.add(owner.item(kMasterItem), MemoryPhase::kAlways, bytes);
+  plan.add(owner.item(kMomentItem), MemoryPhase::kAlways, arena_bytes(bytes) * 2);
   if (dp_group.size() > 1) plan.add(owner.item(kSummedItem), owner.phase, bytes);
 }
 
@@ -36,9 +36,9 @@ ShardedAdamW::ShardedAdamW(const LocalLayout& layout, const Group& tp_group, con
       options_(options),
       model_(owner.model),
       shards_(layout, dp_group.size()) {
-  master_ = arena.take<float>(owner.item(kMasterItem), PhaseId::kAlways, size());
-  first_ = arena.take<float>(owner.item(kMomentItem), PhaseId::kAlways, size());
-  second_ = arena.take<float>(owner.item(kMomentItem), PhaseId::kAlways, size());
+  master_ = arena.take<float>(owner.item(kMasterItem), MemoryPhase::kAlways, size());
+  first_ = arena.take<float>(owner.item(kMomentItem), MemoryPhase::kAlways, size());
+  second_ = arena.take<float>(owner.item(kMomentItem), MemoryPhase::kAlways, size());
   summed_ = dp_group.size() > 1 ? arena.take<float>(owner.item(kSummedItem), owner.phase, size())
                                 : nullptr;
 }

@@ -61,13 +61,13 @@ std::vector<std::string> ReshaperOptions::problems() const {
   return {};
 }
 
-void Reshaper::add_memory(MemoryPlan& plan, PhaseId phase, const EngineMemory& memory) {
+void Reshaper::add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory) {
   plan.add(kItem, phase, memory.kv_layer * kFloat);
 }
 
 Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const GroupCache& groups,
                    std::map<int, EngineLayout> layouts, const EngineMemory& memory, Arena& arena,
-                   PhaseId phase, const ReshaperOptions& options)
+                   MemoryPhase phase, const ReshaperOptions& options)
     : table_(&table),
       chain_(&chain),
       groups_(&groups),

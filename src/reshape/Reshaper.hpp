@@ -46,13 +46,13 @@ struct ReshapeReport {
 class Reshaper {
  public:
   // Adds the staging memory for one layer of keys and values to the plan.
-  static void add_memory(MemoryPlan& plan, PhaseId phase, const EngineMemory& memory);
+  static void add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory);
 
   // `layouts`: how this rank runs at each degree that a layout may have. All references must
   // outlive the reshaper; `groups` must be made for_chain(chain).
   Reshaper(const ParamTable& table, const DivisorChain& chain, const GroupCache& groups,
            std::map<int, EngineLayout> layouts, const EngineMemory& memory, Arena& arena,
-           PhaseId phase, const ReshaperOptions& options = {});
+           MemoryPhase phase, const ReshaperOptions& options = {});
 
   // As meet() of Meeting.hpp. Collective over all ranks.
   SequenceList meet(const LayoutChange& change, const Engine& engine) const;

@@ -17,8 +17,8 @@ struct RewardModelSetup {
   WeightType type = WeightType::kBf16;
   int tp = 1;           // ranks per replica, where the reward does not say
   int max_rows = 2048;  // tokens of a micro-batch, as many as a response with its prompt at least
-  int max_positions = 1024;          // of a prompt with its response
-  PhaseId phase = PhaseId::kAlways;  // of the memory for scoring
+  int max_positions = 1024;                  // of a prompt with its response
+  MemoryPhase phase = MemoryPhase::kAlways;  // of the memory for scoring
 };
 
 // A reward that a model gives: the value of its scalar head at the last token of a response, which

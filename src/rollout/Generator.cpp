@@ -101,7 +101,7 @@ struct Generator::Reviewer {
 };
 
 Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files,
-                     const Ranks& ranks, PhaseId phase)
+                     const Ranks& ranks, MemoryPhase phase)
     : options_(options), type_(type), files_(files), ranks_(ranks), phase_(phase) {
   std::vector<int> degrees = degrees_of_layout(options.layout);
   if (!changes() && degrees.empty()) degrees = {options.tp};

@@ -49,7 +49,7 @@ class Generator {
   // where not even one sequence fits. Collective over the world: the profile of a planner is
   // compared with all ranks. `phase` is that of its memory.
   Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files, const Ranks& ranks,
-            PhaseId phase);
+            MemoryPhase phase);
   ~Generator();
 
   // The ranks hold the weights of this degree; the others are views of it.
@@ -106,7 +106,7 @@ class Generator {
   WeightType type_;
   ModelFiles& files_;
   const Ranks& ranks_;
-  PhaseId phase_;
+  MemoryPhase phase_;
   std::map<int, ModelParallel> parallels_;  // by degree, as all below
   std::map<int, ModelView> views_;
   std::map<int, EngineLayout> layouts_;

@@ -22,13 +22,13 @@ ModelFiles open_critic(const RunOptions& o, const ModelFiles& policy, const Rank
   return files;
 }
 
-TrainPassOptions pass_options(const RunOptions& o, PhaseId phase) {
+TrainPassOptions pass_options(const RunOptions& o, MemoryPhase phase) {
   TrainPassOptions pass = o.pass_options();
   pass.owner = {"critic", phase};
   return pass;
 }
 
-TrainingModelOptions model_options(const RunOptions& o, PhaseId phase) {
+TrainingModelOptions model_options(const RunOptions& o, MemoryPhase phase) {
   const int tp = o.critic_in_use().tp;
   return {o.model.type, tp, tp, pass_options(o, phase), o.adamw, "critic"};
 }
@@ -36,7 +36,7 @@ TrainingModelOptions model_options(const RunOptions& o, PhaseId phase) {
 }  // namespace
 
 Critic::Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
-               PhaseId phase)
+               MemoryPhase phase)
     : options_(options.critic_in_use()),
       loss_(options.loss_in_use()),
       ranks_(ranks),

@@ -18,7 +18,8 @@ class Critic {
   // Reads the configuration of its model. `policy` is the model that the critic judges, `phase`
   // that of the memory for its passes. Throws Error where there is none that fits. Collective over
   // the world.
-  Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks, PhaseId phase);
+  Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
+         MemoryPhase phase);
 
   // What this rank will hold. Not collective.
   void add_memory(MemoryPlan& plan) const { model_.add_memory(plan); }

@@ -23,7 +23,7 @@ ModelFiles open_model(const RunOptions& o) {
   return files;
 }
 
-TrainingModelOptions model_options(const RunOptions& o, int rollout_tp, PhaseId phase) {
+TrainingModelOptions model_options(const RunOptions& o, int rollout_tp, MemoryPhase phase) {
   TrainPassOptions pass = o.pass_options();
   pass.owner.phase = phase;
   return {o.model.type, o.training.tp, rollout_tp, pass, o.adamw};

@@ -82,7 +82,7 @@ class TrainJob final : public Job {
   Evaluation evaluation_;
   std::optional<MetricValues> figures_;  // of the weights behind the last iteration
   MemoryPlan plan_;
-  PhaseId rollout_phase_, training_phase_, critic_phase_;  // of the memory
+  MemoryPhase rollout_phase_, training_phase_, critic_phase_;  // of the memory
   Generator generator_;
   Judge judge_;
   Rollouts rollouts_;

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TrainPassOptions pass_options_of(const TuningOptions& o, PhaseId phase) {
+TrainPassOptions pass_options_of(const TuningOptions& o, MemoryPhase phase) {
   TrainPassOptions pass;
   pass.max_rows = o.training.max_tokens;
   pass.max_sequences = 512;

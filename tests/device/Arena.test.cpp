@@ -47,7 +47,7 @@ std::string mapping_flags(std::uintptr_t address) {
 
 TEST_CASE("a plan says why its total is less than the sum") {
   MemoryPlan plan;
-  plan.add("weights", PhaseId::kAlways, 100);
+  plan.add("weights", MemoryPhase::kAlways, 100);
   plan.add("cache", plan.phase("rollout"), 1000);
   CHECK(plan.table().find("one after the other") == std::string::npos);
   plan.add("gradients", plan.phase("training"), 300);
@@ -57,14 +57,14 @@ TEST_CASE("a plan says why its total is less than the sum") {
 
 TEST_CASE("rollout and training share addresses, what is always there stands before them") {
   MemoryPlan plan;
-  plan.add("weights", PhaseId::kAlways, 100);
+  plan.add("weights", MemoryPhase::kAlways, 100);
   plan.add("cache", plan.phase("rollout"), 1000);
   plan.add("gradients", plan.phase("training"), 300);
   plan.add("gradients", plan.phase("training"), 300);
   CHECK(plan.items().size() == 3);
   CHECK(plan.total() == 128 + 1024);  // items are rounded up to 64 bytes
   Arena arena(plan);
-  auto* weights = static_cast<char*>(arena.take("weights", PhaseId::kAlways, 100));
+  auto* weights = static_cast<char*>(arena.take("weights", MemoryPhase::kAlways, 100));
   auto* cache = static_cast<char*>(arena.take("cache", plan.phase("rollout"), 1000));
   auto* first = static_cast<char*>(arena.take("gradients", plan.phase("training"), 300));
   auto* second = static_cast<char*>(arena.take("gradients", plan.phase("training"), 300));
@@ -76,7 +76,7 @@ TEST_CASE("rollout and training share addresses, what is always there stands bef
 
 TEST_CASE("a critic works in the memory of rollout and training, under its own name") {
   MemoryPlan plan;
-  plan.add("weights", PhaseId::kAlways, 100);
+  plan.add("weights", MemoryPhase::kAlways, 100);
   plan.add("cache", plan.phase("rollout"), 1000);
   plan.add("gradients", plan.phase("training"), 300);
   const MemoryOwner critic{"critic", plan.phase("critic")};
@@ -94,11 +94,11 @@ TEST_CASE("a critic works in the memory of rollout and training, under its own n
 
 TEST_CASE("models of one kind can have phases of their own") {
   MemoryPlan plan;
-  const PhaseId first = plan.phase("policy a"), second = plan.phase("policy b");
+  const MemoryPhase first = plan.phase("policy a"), second = plan.phase("policy b");
   CHECK(first != second);
-  CHECK(first != PhaseId::kAlways);
+  CHECK(first != MemoryPhase::kAlways);
   CHECK(plan.phase("policy a") == first);
-  plan.add("weights", PhaseId::kAlways, 64);
+  plan.add("weights", MemoryPhase::kAlways, 64);
   plan.add("gradients", first, 64);
   plan.add("gradients", second, 640);
   CHECK(plan.bytes(first) == 64);
@@ -128,10 +128,10 @@ TEST_CASE("more than was planned is a bug, not bad input") {
 
 TEST_CASE("a large arena begins on a large page and asks for them") {
   MemoryPlan plan;
-  plan.add("weights", PhaseId::kAlways, 5 * Arena::kLargePage + 12345);
+  plan.add("weights", MemoryPhase::kAlways, 5 * Arena::kLargePage + 12345);
   Arena arena(plan);
   const auto* memory =
-      static_cast<char*>(arena.take("weights", PhaseId::kAlways, 5 * Arena::kLargePage));
+      static_cast<char*>(arena.take("weights", MemoryPhase::kAlways, 5 * Arena::kLargePage));
   CHECK(address(memory) % Arena::kLargePage == 0);
   const std::string flags = mapping_flags(address(memory));
   if (!flags.empty() && std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))

@@ -34,12 +34,12 @@ struct TestEngine {
   TestEngine(GoldenModel& m, const EngineOptions& options)
       : arena(plan(m, options)),
         engine(m.exec, {&*m.view, &m.parallel, options},
-               EngineMemory::of(m.table, m.parallel, options), arena, PhaseId::kAlways,
+               EngineMemory::of(m.table, m.parallel, options), arena, MemoryPhase::kAlways,
                ConstFloatMatrix(m.rope.data(), kPositions, m.config.head_dim)) {}
 
   static MemoryPlan plan(const GoldenModel& m, const EngineOptions& options) {
     MemoryPlan plan;
-    EngineMemory::of(m.table, m.parallel, options).add_memory(plan, PhaseId::kAlways);
+    EngineMemory::of(m.table, m.parallel, options).add_memory(plan, MemoryPhase::kAlways);
     return plan;
   }
 

@@ -46,7 +46,7 @@ TEST_CASE("a model is planned, then loaded in that much memory, in every degree"
     REQUIRE(!plan.items().empty());
     for (const auto& item : plan.items()) {
       CHECK(item.name.starts_with("judge"));
-      CHECK(item.phase == PhaseId::kAlways);  // it stays
+      CHECK(item.phase == MemoryPhase::kAlways);  // it stays
     }
     Arena arena(plan);
     model.load(f.ranks.exec, WeightType::kF32, arena);

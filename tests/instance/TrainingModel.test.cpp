@@ -107,7 +107,7 @@ TEST_CASE("the memory plan tells models apart, and when they are at work") {
   TrainingModel(files, r.ranks, policy).add_memory(plan);
   const std::int64_t alone = plan.total();
   TrainingModel(files, r.ranks, critic).add_memory(plan);
-  const auto bytes = [&](const std::string& name, PhaseId phase) {
+  const auto bytes = [&](const std::string& name, MemoryPhase phase) {
     for (const auto& item : plan.items())
       if (item.name == name && item.phase == phase) return item.bytes;
     return std::int64_t{0};
@@ -115,8 +115,8 @@ TEST_CASE("the memory plan tells models apart, and when they are at work") {
   const std::int64_t gradients = bytes("gradients", policy.pass.owner.phase);
   CHECK(gradients == 4 * LocalLayout(files.table, ModelShard(files.table, 1, 0)).size());
   CHECK(bytes("critic gradients", critic.pass.owner.phase) == gradients);
-  CHECK(bytes("policy weights (packed)", PhaseId::kAlways) > 0);
-  CHECK(bytes("critic weights (packed)", PhaseId::kAlways) ==
-        bytes("policy weights (packed)", PhaseId::kAlways));
+  CHECK(bytes("policy weights (packed)", MemoryPhase::kAlways) > 0);
+  CHECK(bytes("critic weights (packed)", MemoryPhase::kAlways) ==
+        bytes("policy weights (packed)", MemoryPhase::kAlways));
   CHECK(plan.total() < 2 * alone);  // they are not at work at the same time
 }

@@ -15,13 +15,13 @@ namespace {
 struct Pool {
   Pool(const BlockShape& shape, int blocks)
       : arena(plan(shape, blocks)),
-        memory(
-            BlockPool::take(arena, PhaseId::kAlways, shape.layers, blocks * shape.layer_floats())),
+        memory(BlockPool::take(arena, MemoryPhase::kAlways, shape.layers,
+                               blocks * shape.layer_floats())),
         pool(shape, blocks, memory) {}
 
   static MemoryPlan plan(const BlockShape& shape, int blocks) {
     MemoryPlan plan;
-    BlockPool::add_memory(plan, PhaseId::kAlways, shape.layers, blocks * shape.layer_floats());
+    BlockPool::add_memory(plan, MemoryPhase::kAlways, shape.layers, blocks * shape.layer_floats());
     return plan;
   }
 
@@ -42,7 +42,7 @@ TEST_CASE("a block holds K and V of 64 positions of all layers and heads") {
   const BlockShape shape{3, 2, 24};
   CHECK(shape.floats() == 3 * 2 * (64 * 24 + 64 * 32));  // rows of V are padded to 16
   CHECK(shape.bytes() == 4 * shape.floats());
-  CHECK(Pool::plan(shape, 5).bytes(PhaseId::kAlways) == 5 * shape.bytes());
+  CHECK(Pool::plan(shape, 5).bytes(MemoryPhase::kAlways) == 5 * shape.bytes());
 }
 
 TEST_CASE("the pages of a pool are disjoint and fill it") {
@@ -95,5 +95,5 @@ TEST_CASE("another shape sees the same regions of layers") {
 TEST_CASE("a pool that was planned smaller is refused") {
   const BlockShape shape{2, 1, 16};
   Arena arena(Pool::plan(shape, 3));
-  CHECK_THROWS_AS(BlockPool::take(arena, PhaseId::kAlways, 2, 4 * shape.layer_floats()), Error);
+  CHECK_THROWS_AS(BlockPool::take(arena, MemoryPhase::kAlways, 2, 4 * shape.layer_floats()), Error);
 }

@@ -31,7 +31,7 @@ struct LoadedModel {
     MemoryPlan plan;
     PackedModel::add_memory(plan, "test", layout, type, WithBackward::kYes);
     TrainPass::add_memory(plan, table, parallel, options);
-    plan.add("gradients", PhaseId::kAlways, layout.size() * 4);
+    plan.add("gradients", MemoryPhase::kAlways, layout.size() * 4);
     arena = std::make_unique<Arena>(plan);
     packed = std::make_unique<PackedModel>("test", layout, parallel.shard(), type,
                                            WithBackward::kYes, *arena);
@@ -45,7 +45,7 @@ struct LoadedModel {
     const ConstFloatMatrix rope_table(rope.data(), positions, config.head_dim);
     pass = std::make_unique<TrainPass>(table, parallel, options, *arena, rope_table);
     gradients = std::make_unique<Gradients>(
-        layout, arena->take<float>("gradients", PhaseId::kAlways, layout.size()));
+        layout, arena->take<float>("gradients", MemoryPhase::kAlways, layout.size()));
   }
 
   static ModelConfig configured(const std::filesystem::path& directory, bool draws_score) {

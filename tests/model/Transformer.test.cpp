@@ -36,11 +36,11 @@ class SequencePass {
         plan_(plan(model)),
         arena_(plan_),
         pass_(model.table, model.parallel, kLength,
-              arena_.take<float>("pass", PhaseId::kAlways, pass_floats(model)),
+              arena_.take<float>("pass", MemoryPhase::kAlways, pass_floats(model)),
               ConstFloatMatrix(model.rope.data(), 512, model.config.head_dim)),
-        pages_{make_layer_pages(ActivationShape(model.table, model.parallel.shard()),
-                                model.config.head_dim,
-                                arena_.take<float>("pages", PhaseId::kAlways, page_floats(model))),
+        pages_{make_layer_pages(
+                   ActivationShape(model.table, model.parallel.shard()), model.config.head_dim,
+                   arena_.take<float>("pages", MemoryPhase::kAlways, page_floats(model))),
                2 * layer_floats(model)} {}
 
   // Hidden states of all tokens, read `step` at a time.
@@ -76,8 +76,8 @@ class SequencePass {
   }
   static MemoryPlan plan(const GoldenModel& m) {
     MemoryPlan plan;
-    plan.add("pass", PhaseId::kAlways, pass_floats(m) * std::int64_t{sizeof(float)});
-    plan.add("pages", PhaseId::kAlways, page_floats(m) * std::int64_t{sizeof(float)});
+    plan.add("pass", MemoryPhase::kAlways, pass_floats(m) * std::int64_t{sizeof(float)});
+    plan.add("pages", MemoryPhase::kAlways, page_floats(m) * std::int64_t{sizeof(float)});
     return plan;
   }
 

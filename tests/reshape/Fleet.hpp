@@ -43,14 +43,14 @@ struct Fleet {
       memory.cover(EngineMemory::of(model.table, parallels.at(tp), layouts[tp].options));
     }
     MemoryPlan plan;
-    memory.add_memory(plan, PhaseId::kAlways);
-    Reshaper::add_memory(plan, PhaseId::kAlways, memory);
+    memory.add_memory(plan, MemoryPhase::kAlways);
+    Reshaper::add_memory(plan, MemoryPhase::kAlways, memory);
     arena = std::make_unique<Arena>(plan);
     engine = std::make_unique<Engine>(
-        model.exec, layouts.at(smallest), memory, *arena, PhaseId::kAlways,
+        model.exec, layouts.at(smallest), memory, *arena, MemoryPhase::kAlways,
         ConstFloatMatrix(model.rope.data(), kPositions, model.config.head_dim));
     reshaper = std::make_unique<Reshaper>(model.table, chain, groups, layouts, memory, *arena,
-                                          PhaseId::kAlways, reshaper_options);
+                                          MemoryPhase::kAlways, reshaper_options);
     present = smallest;
   }
 

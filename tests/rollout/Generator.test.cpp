@@ -28,7 +28,7 @@ struct GoldenGenerator {
   GoldenGenerator(PlannerMode mode, const std::string& layout, const Ranks& given)
       : ranks(given),
         files(TAPER_GOLDEN_DIR "/models/llama_b"),
-        generator(options(mode, layout), WeightType::kF32, files, ranks, PhaseId::kAlways),
+        generator(options(mode, layout), WeightType::kF32, files, ranks, MemoryPhase::kAlways),
         layout_of_weights(files.table, shard()) {
     MemoryPlan plan;
     PackedModel::add_memory(plan, "test", layout_of_weights, WeightType::kF32, WithBackward::kNo);
@@ -244,7 +244,7 @@ TEST_CASE("a rank has memory for its share of the sequences in flight, in the wo
   ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
   GeneratorOptions options = Fixture::options(PlannerMode::kAdaptive, "");
   options.max_running = 30;
-  const Generator generator(options, WeightType::kF32, files, world.ranks, PhaseId::kAlways);
+  const Generator generator(options, WeightType::kF32, files, world.ranks, MemoryPhase::kAlways);
   MemoryPlan plan;
   generator.add_memory(plan);
   std::int64_t most = 0, planned = 0;

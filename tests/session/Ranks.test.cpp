@@ -64,8 +64,8 @@ TEST_CASE("a memory plan that does not fit is that of the rank that it is too la
   const TestRanks world;
   const int last = world_size() - 1;
   MemoryPlan small, mine;
-  small.add("weights", PhaseId::kAlways, 1 << 20);
-  mine.add("weights", PhaseId::kAlways,
+  small.add("weights", MemoryPhase::kAlways, 1 << 20);
+  mine.add("weights", MemoryPhase::kAlways,
            world.ranks.rank() == last ? std::int64_t{1} << 56 : 1 << 20);
   CHECK_NOTHROW(require_memory(world.ranks, small, "use less"));
   CHECK_THROWS_MATCHES(
@@ -80,7 +80,7 @@ TEST_CASE("the address-space limit of a process bounds its own plan alone") {
   auto& places = world.ranks.hosts.ranks;
   places.resize(4, places.front());
   MemoryPlan plan;
-  plan.add("weights", PhaseId::kAlways, 64 << 20);
+  plan.add("weights", MemoryPhase::kAlways, 64 << 20);
   rlimit old{};
   REQUIRE(getrlimit(RLIMIT_AS, &old) == 0);
   const auto check_with = [&](std::int64_t left) {

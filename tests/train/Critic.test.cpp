@@ -163,7 +163,9 @@ TEST_CASE("the memory plan has all models, and what is used in turn counts once"
        {"policy weights (packed)", "reference weights (packed)", "critic weights (packed)",
         "critic optimizer moments", "critic activations (layers)"})
     CHECK_THAT(table, ContainsSubstring(item));
-  const auto always = [](const TrainJob& job) { return job.memory_plan().bytes(PhaseId::kAlways); };
+  const auto always = [](const TrainJob& job) {
+    return job.memory_plan().bytes(MemoryPhase::kAlways);
+  };
   // Passes and gradients of the critic share the memory of rollout and training.
   MemoryPlan plan = with.memory_plan();
   CHECK(plan.bytes(plan.phase("critic")) > 0);
