@@ -7,15 +7,14 @@ namespace taper {
 
 void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed) {
   const HuggingFaceReader reader = files.open_weights();
-  const LocalLayout& layout = packed.layout();
+  const LocalParams& local = packed.local();
   std::vector<float> values;
   std::size_t piece = 0;
   for (int t = 0; t < static_cast<int>(files.table.tensors().size()); ++t) {
-    const std::int64_t begin = layout.offset(t), size = layout.offset(t + 1) - begin;
+    const std::int64_t begin = local.offset(t), size = local.offset(t + 1) - begin;
     values.resize(static_cast<std::size_t>(size));
-    for (; piece < layout.pieces().size() && layout.pieces()[piece].offset < begin + size;
-         ++piece) {
-      const auto& p = layout.pieces()[piece];
+    for (; piece < local.pieces().size() && local.pieces()[piece].offset < begin + size; ++piece) {
+      const auto& p = local.pieces()[piece];
       reader.read_piece(p.id,
                         {values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)});
     }
@@ -28,15 +27,15 @@ InferenceModel::InferenceModel(const std::string& name, const ModelFiles& files,
     : name_(name),
       files_(&files),
       parallel_(files.table, ranks.groups.tp_group(tp)),
-      layout_(files.table, parallel_.shard()) {}
+      local_(files.table, parallel_.shard()) {}
 
 void InferenceModel::add_memory(MemoryPlan& plan, WeightType type) const {
-  PackedModel::add_memory(plan, name_, layout_, type, WithBackward::kNo);
+  PackedModel::add_memory(plan, name_, local_, type, WithBackward::kNo);
 }
 
 void InferenceModel::load(const Exec& exec, WeightType type, Arena& arena) {
-  packed_ = std::make_unique<PackedModel>(name_, layout_, parallel_.shard(), type,
-                                          WithBackward::kNo, arena);
+  packed_ = std::make_unique<PackedModel>(name_, local_, parallel_.shard(), type, WithBackward::kNo,
+                                          arena);
   load_packed(exec, *files_, *packed_);
   view_ = std::make_unique<ModelView>(*packed_, parallel_.shard());
 }

@@ -32,7 +32,7 @@ class InferenceModel {
   std::string name_;
   const ModelFiles* files_;
   ModelParallel parallel_;
-  LocalLayout layout_;
+  LocalParams local_;
   std::unique_ptr<PackedModel> packed_;
   std::unique_ptr<ModelView> view_;
 };

@@ -11,16 +11,16 @@
 
 namespace taper {
 
-std::int64_t Publisher::staging_floats(const LocalLayout& layout) {
+std::int64_t Publisher::staging_floats(const LocalParams& packed) {
   std::int64_t largest = 0;
-  for (int t = 0; t < static_cast<int>(layout.table().tensors().size()); ++t)
-    largest = std::max(largest, layout.offset(t + 1) - layout.offset(t));
+  for (int t = 0; t < static_cast<int>(packed.table().tensors().size()); ++t)
+    largest = std::max(largest, packed.offset(t + 1) - packed.offset(t));
   return largest;
 }
 
 Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid& training,
                      PackedModel& packed, int packed_tp, const ShardedAdamW& optimizer,
-                     const LocalLayout& training_layout, float* staging)
+                     const LocalParams& training_local, float* staging)
     : ranks_(&ranks),
       table_(&table),
       packed_(&packed),
@@ -37,7 +37,7 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid
   const Ownership holders = held_pieces(table, ranks.chain, {packed_tp, ranks.size() / packed_tp});
   for (const PieceMove& move : plan_moves(owners, holders, bytes_))
     moves_[table.tensor_of_piece(move.piece)].push_back(move);
-  for (const auto& piece : training_layout.pieces()) {
+  for (const auto& piece : training_local.pieces()) {
     if (!std::binary_search(owners[piece.id].begin(), owners[piece.id].end(), ranks.rank()))
       continue;
     source_[piece.id] = optimizer.master().data() + (piece.offset - optimizer.begin());
@@ -58,21 +58,21 @@ std::vector<std::uint64_t> Publisher::owner_checksums() const {
 
 MoveStatistics Publisher::publish() {
   const std::vector<std::uint64_t> expected = owner_checksums();
-  const LocalLayout& layout = packed_->layout();
+  const LocalParams& local = packed_->local();
   MoveStatistics total;
   std::vector<float> buffer;
   std::size_t next = 0;
   for (int t = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
-    const std::int64_t begin = layout.offset(t), end = layout.offset(t + 1),
+    const std::int64_t begin = local.offset(t), end = local.offset(t + 1),
                        unit = table_->tensors()[t].unit_size();
-    const int first_local = table_->first_piece(t) + layout.units(t).begin;
+    const int first_local = table_->first_piece(t) + local.units(t).begin;
     const MoveStatistics moved = mover_.move(
         ranks_->world(), moves_[t], bytes_, [&](int piece) { return source_[piece]; },
         [&](int piece) { return staging_ + (piece - first_local) * unit; });
     total.bytes_sent += moved.bytes_sent;
     total.bytes_received += moved.bytes_received;
-    for (; next < layout.pieces().size() && layout.pieces()[next].offset < end; ++next) {
-      const auto& piece = layout.pieces()[next];
+    for (; next < local.pieces().size() && local.pieces()[next].offset < end; ++next) {
+      const auto& piece = local.pieces()[next];
       const FloatVector here(staging_ + (piece.offset - begin), piece.size);
       if (source_[piece.id] != nullptr)
         copy(ranks_->exec, here, ConstFloatVector(source_[piece.id], piece.size));

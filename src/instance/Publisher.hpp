@@ -20,8 +20,8 @@ class Publisher {
   // `staging` holds the largest local tensor of the packed layout: staging_floats().
   Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid& training,
             PackedModel& packed, int packed_tp, const ShardedAdamW& optimizer,
-            const LocalLayout& training_layout, float* staging);
-  static std::int64_t staging_floats(const LocalLayout& packed_layout);
+            const LocalParams& training_local, float* staging);
+  static std::int64_t staging_floats(const LocalParams& packed);
 
   // Throws Error if a piece arrived damaged. Collective over the world.
   MoveStatistics publish();

@@ -21,37 +21,36 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
       dp_group_(&ranks.groups.dp_group(options.train_tp)),
       train_parallel_(files.table, ranks.groups.tp_group(options.train_tp)),
       packed_shard_(files.table, packed_tp(), ranks.chain.shard_index(ranks.rank(), packed_tp())),
-      train_layout_(files.table, train_parallel_.shard()),
-      packed_layout_(files.table, packed_shard_) {}
+      train_local_(files.table, train_parallel_.shard()),
+      packed_local_(files.table, packed_shard_) {}
 
 void TrainingModel::add_memory(MemoryPlan& plan) const {
-  PackedModel::add_memory(plan, options_.name, packed_layout_, options_.type, WithBackward::kYes);
+  PackedModel::add_memory(plan, options_.name, packed_local_, options_.type, WithBackward::kYes);
   const MemoryOwner& owner = options_.pass.owner;
-  ShardedAdamW::add_memory(plan, train_layout_, *dp_group_, owner);
+  ShardedAdamW::add_memory(plan, train_local_, *dp_group_, owner);
   plan.add(owner.item(kGradientItem), owner.phase,
-           train_layout_.size() * std::int64_t{sizeof(float)});
+           train_local_.size() * std::int64_t{sizeof(float)});
   plan.add(owner.item(kStagingItem), owner.phase,
-           Publisher::staging_floats(packed_layout_) * std::int64_t{sizeof(float)});
+           Publisher::staging_floats(packed_local_) * std::int64_t{sizeof(float)});
   TrainPass::add_memory(plan, files_->table, train_parallel_, options_.pass);
 }
 
 void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
-  packed_ = std::make_unique<PackedModel>(options_.name, packed_layout_, packed_shard_,
+  packed_ = std::make_unique<PackedModel>(options_.name, packed_local_, packed_shard_,
                                           options_.type, WithBackward::kYes, arena);
   const MemoryOwner& owner = options_.pass.owner;
   train_view_ = std::make_unique<ModelView>(*packed_, train_parallel_.shard());
   pass_ =
       std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena, rope_table);
   gradients_ = std::make_unique<Gradients>(
-      train_layout_,
-      arena.take<float>(owner.item(kGradientItem), owner.phase, train_layout_.size()));
-  optimizer_ = std::make_unique<ShardedAdamW>(train_layout_, train_parallel_.group(), *dp_group_,
+      train_local_, arena.take<float>(owner.item(kGradientItem), owner.phase, train_local_.size()));
+  optimizer_ = std::make_unique<ShardedAdamW>(train_local_, train_parallel_.group(), *dp_group_,
                                               options_.adamw, arena, owner);
   float* staging = arena.take<float>(owner.item(kStagingItem), owner.phase,
-                                     Publisher::staging_floats(packed_layout_));
+                                     Publisher::staging_floats(packed_local_));
   publisher_ = std::make_unique<Publisher>(*ranks_, files_->table,
                                            RankGrid{options_.train_tp, dp_group_->size()}, *packed_,
-                                           packed_tp(), *optimizer_, train_layout_, staging);
+                                           packed_tp(), *optimizer_, train_local_, staging);
 }
 
 void TrainingModel::load_masters() {

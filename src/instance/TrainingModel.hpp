@@ -38,7 +38,7 @@ class TrainingModel {
   const ModelView& train_view() const { return *train_view_; }
   const PackedModel& packed() const { return *packed_; }
   const Group& dp_group() const { return *dp_group_; }
-  const LocalLayout& layout() const { return train_layout_; }
+  const LocalParams& local() const { return train_local_; }
   TrainPass& pass() { return *pass_; }
   ShardedAdamW& optimizer() { return *optimizer_; }
   const ShardedAdamW& optimizer() const { return *optimizer_; }
@@ -57,7 +57,7 @@ class TrainingModel {
   const Group* dp_group_;
   ModelParallel train_parallel_;
   ModelShard packed_shard_;
-  LocalLayout train_layout_, packed_layout_;
+  LocalParams train_local_, packed_local_;
   std::unique_ptr<PackedModel> packed_;
   std::unique_ptr<ModelView> train_view_;
   std::unique_ptr<TrainPass> pass_;

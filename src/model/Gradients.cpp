@@ -11,8 +11,8 @@ namespace taper {
 
 FloatMatrix Gradients::matrix(int tensor) const {
   if (tensor < 0) return {};
-  return make_matrix(memory_ + layout_->offset(tensor), layout_->rows(tensor),
-                     layout_->table().tensors()[tensor].columns);
+  return make_matrix(memory_ + local_->offset(tensor), local_->rows(tensor),
+                     local_->table().tensors()[tensor].columns);
 }
 
 FloatVector Gradients::vector(int tensor) const {
@@ -35,7 +35,7 @@ void Gradients::clear(const Exec& exec) const {
 }
 
 void Gradients::sum_shared(const Exec& exec, const Group& group) const {
-  const ParamTable& table = layout_->table();
+  const ParamTable& table = local_->table();
   const bool heads_shared = group.size() > table.config().kv_heads;
   for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
@@ -45,7 +45,7 @@ void Gradients::sum_shared(const Exec& exec, const Group& group) const {
     // All heads travel, zero where they are not held: adding zero changes nothing.
     const FloatVector mine = vector(t);
     std::vector<float> all(static_cast<std::size_t>(tensor.units * tensor.unit_size()), 0.0f);
-    const std::span<float> held(all.data() + layout_->units(t).begin * tensor.unit_size(),
+    const std::span<float> held(all.data() + local_->units(t).begin * tensor.unit_size(),
                                 mine.extent(0));
     copy_to_host(exec, held, mine);
     all_reduce_ordered_sum(group, all);

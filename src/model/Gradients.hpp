@@ -7,21 +7,21 @@
 
 namespace taper {
 
-// The gradient of all local parameters as one flat array in the order of LocalLayout.
+// The gradient of all local parameters as one flat array in the order of LocalParams.
 class Gradients {
  public:
-  Gradients(const LocalLayout& layout, float* memory) : layout_(&layout), memory_(memory) {}
+  Gradients(const LocalParams& local, float* memory) : local_(&local), memory_(memory) {}
 
-  const LocalLayout& layout() const { return *layout_; }
-  FloatVector all() const { return FloatVector(memory_, layout_->size()); }
+  const LocalParams& local() const { return *local_; }
+  FloatVector all() const { return FloatVector(memory_, local_->size()); }
   FloatMatrix matrix(int tensor) const;
   FloatVector vector(int tensor) const;
   // Empty views if the model has no such tensor.
   FloatMatrix matrix(ParamRole role, int layer = -1) const {
-    return matrix(layout_->table().index_of(role, layer));
+    return matrix(local_->table().index_of(role, layer));
   }
   FloatVector vector(ParamRole role, int layer = -1) const {
-    return vector(layout_->table().index_of(role, layer));
+    return vector(local_->table().index_of(role, layer));
   }
   LayerGradients layer(int l) const;
 
@@ -34,7 +34,7 @@ class Gradients {
   void sum_shared(const Exec& exec, const Group& group) const;
 
  private:
-  const LocalLayout* layout_;
+  const LocalParams* local_;
   float* memory_;
 };
 

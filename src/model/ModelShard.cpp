@@ -51,7 +51,7 @@ int ModelShard::valid_vocab(int ids) const {
   return std::clamp(ids - vocab_.begin * kVocabBlock, 0, vocab_.size() * kVocabBlock);
 }
 
-LocalLayout::LocalLayout(const ParamTable& table, const ModelShard& shard) : table_(&table) {
+LocalParams::LocalParams(const ParamTable& table, const ModelShard& shard) : table_(&table) {
   offsets_.push_back(0);
   for (std::size_t t = 0; t < table.tensors().size(); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
@@ -65,7 +65,7 @@ LocalLayout::LocalLayout(const ParamTable& table, const ModelShard& shard) : tab
   }
 }
 
-std::int64_t LocalLayout::rows(int tensor) const {
+std::int64_t LocalParams::rows(int tensor) const {
   return std::int64_t{units_[tensor].size()} * table_->tensors()[tensor].unit_rows;
 }
 

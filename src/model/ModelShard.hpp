@@ -32,11 +32,11 @@ class ModelShard {
   Range heads_, kv_heads_, blocks_, vocab_;
 };
 
-// The local parameters of a shard as one flat array: tensors in table order, their local units one
-// after another.
-class LocalLayout {
+// Where the local parameters of a shard stand in one flat array: tensors in table order, their
+// local units one after another.
+class LocalParams {
  public:
-  LocalLayout(const ParamTable& table, const ModelShard& shard);
+  LocalParams(const ParamTable& table, const ModelShard& shard);
 
   // Elements of all local tensors.
   std::int64_t size() const { return offsets_.back(); }

@@ -59,12 +59,12 @@ PackedMatrix make_packed(void* data, WeightType type, std::int64_t columns, std:
 
 }  // namespace
 
-void PackedModel::add_memory(MemoryPlan& plan, const std::string& name, const LocalLayout& layout,
+void PackedModel::add_memory(MemoryPlan& plan, const std::string& name, const LocalParams& local,
                              WeightType type, WithBackward backward) {
-  const ParamTable& table = layout.table();
+  const ParamTable& table = local.table();
   for (std::size_t t = 0; t < table.tensors().size(); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
-    const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
+    const std::int64_t rows = local.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
       plan.add(packed_item(name), MemoryPhase::kAlways,
                rows * columns * static_cast<std::int64_t>(sizeof(float)));
@@ -79,18 +79,17 @@ void PackedModel::add_memory(MemoryPlan& plan, const std::string& name, const Lo
   }
 }
 
-PackedModel::PackedModel(const std::string& name, const LocalLayout& layout,
-                         const ModelShard& shard, WeightType type, WithBackward backward,
-                         Arena& arena)
-    : layout_(&layout), shard_(shard), type_(type) {
-  const ParamTable& table = layout.table();
+PackedModel::PackedModel(const std::string& name, const LocalParams& local, const ModelShard& shard,
+                         WeightType type, WithBackward backward, Arena& arena)
+    : local_(&local), shard_(shard), type_(type) {
+  const ParamTable& table = local.table();
   const auto count = table.tensors().size();
   forward_.resize(count);
   backward_.resize(count);
   vectors_.resize(count);
   for (std::size_t t = 0; t < count; ++t) {
     const ParamTensor& tensor = table.tensors()[t];
-    const std::int64_t rows = layout.rows(static_cast<int>(t)), columns = tensor.columns;
+    const std::int64_t rows = local.rows(static_cast<int>(t)), columns = tensor.columns;
     if (is_vector(tensor)) {
       vectors_[t] =
           FloatVector(arena.take<float>(packed_item(name), MemoryPhase::kAlways, rows * columns),
@@ -111,8 +110,8 @@ PackedModel::PackedModel(const std::string& name, const LocalLayout& layout,
 }
 
 void PackedModel::pack(const Exec& exec, int t, const float* values) {
-  const ParamTensor& tensor = layout_->table().tensors()[t];
-  const std::int64_t rows = layout_->rows(t);
+  const ParamTensor& tensor = local_->table().tensors()[t];
+  const std::int64_t rows = local_->rows(t);
   if (vectors_[t].data() != nullptr) {
     copy(exec, vectors_[t], ConstFloatVector(values, vectors_[t].extent(0)));
     return;
@@ -152,7 +151,7 @@ ModelView::ModelView(const PackedModel& packed, const ModelShard& shard)
 PackedMatrix ModelView::slice(const PackedMatrix& matrix, int tensor, PackOrder order) const {
   if (matrix.data == nullptr) return matrix;
   const ParamTensor& info = table().tensors()[tensor];
-  const Range held = packed_->layout().units(tensor), wanted = shard_.units(info.kind);
+  const Range held = packed_->local().units(tensor), wanted = shard_.units(info.kind);
   const int begin = (wanted.begin - held.begin) * info.unit_rows,
             end = (wanted.end - held.begin) * info.unit_rows;
   return order == PackOrder::kRowsAreColumns ? matrix.column_slice(begin, end)
@@ -164,7 +163,7 @@ ConstFloatVector ModelView::slice_vector(int tensor) const {
   const ParamTensor& info = table().tensors()[tensor];
   const auto whole = packed_->vector(tensor);
   if (info.kind == ShardKind::kReplicated) return whole;
-  const Range held = packed_->layout().units(tensor), wanted = shard_.units(info.kind);
+  const Range held = packed_->local().units(tensor), wanted = shard_.units(info.kind);
   return ConstFloatVector(whole.data() + (wanted.begin - held.begin) * info.unit_size(),
                           wanted.size() * info.unit_size());
 }

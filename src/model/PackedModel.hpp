@@ -21,16 +21,16 @@ class PackedModel {
  public:
   // Adds what the constructor will take to the plan.
   // `name` tells models apart in the plan ("policy", "reference").
-  static void add_memory(MemoryPlan& plan, const std::string& name, const LocalLayout& layout,
+  static void add_memory(MemoryPlan& plan, const std::string& name, const LocalParams& local,
                          WeightType type, WithBackward backward);
 
-  PackedModel(const std::string& name, const LocalLayout& layout, const ModelShard& shard,
+  PackedModel(const std::string& name, const LocalParams& local, const ModelShard& shard,
               WeightType type, WithBackward backward, Arena& arena);
 
   // Packs local tensor `tensor` from its stored f32 rows, rounding to the forward type.
   void pack(const Exec& exec, int tensor, const float* values);
 
-  const LocalLayout& layout() const { return *layout_; }
+  const LocalParams& local() const { return *local_; }
   const ModelShard& shard() const { return shard_; }
   WeightType type() const { return type_; }
 
@@ -42,7 +42,7 @@ class PackedModel {
   ConstFloatVector vector(int tensor) const { return vectors_[tensor]; }
 
  private:
-  const LocalLayout* layout_;
+  const LocalParams* local_;
   ModelShard shard_;
   WeightType type_;
   std::vector<PackedMatrix> forward_, backward_;
@@ -63,7 +63,7 @@ class ModelView {
  public:
   ModelView(const PackedModel& packed, const ModelShard& shard);
 
-  const ParamTable& table() const { return packed_->layout().table(); }
+  const ParamTable& table() const { return packed_->local().table(); }
   const ModelShard& shard() const { return shard_; }
   const LayerWeights& layer(int l) const { return layers_[l]; }
   PackedMatrix embedding() const { return embedding_; }

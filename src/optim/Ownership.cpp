@@ -5,17 +5,17 @@
 
 namespace taper {
 
-StateShards::StateShards(const LocalLayout& layout, int dp_size) {
+StateShards::StateShards(const LocalParams& local, int dp_size) {
   offsets_.push_back(0);
   std::size_t piece = 0;
-  const auto& pieces = layout.pieces();
+  const auto& pieces = local.pieces();
   for (int d = 1; d < dp_size; ++d) {
-    const std::int64_t target = layout.size() * d / dp_size;
+    const std::int64_t target = local.size() * d / dp_size;
     while (piece < pieces.size() && pieces[piece].offset + pieces[piece].size / 2 < target) ++piece;
     offsets_.push_back(
-        std::max(offsets_.back(), piece < pieces.size() ? pieces[piece].offset : layout.size()));
+        std::max(offsets_.back(), piece < pieces.size() ? pieces[piece].offset : local.size()));
   }
-  offsets_.push_back(layout.size());
+  offsets_.push_back(local.size());
 }
 
 int StateShards::owner(std::int64_t offset) const {
@@ -27,9 +27,9 @@ Ownership owned_pieces(const ParamTable& table, const DivisorChain& chain, const
   Ownership owners(table.pieces());
   for (int rank = 0; rank < grid.ranks(); ++rank) {
     const ModelShard shard(table, grid.tp, chain.shard_index(rank, grid.tp));
-    const LocalLayout layout(table, shard);
-    const StateShards shards(layout, grid.dp);
-    for (const auto& piece : layout.pieces())
+    const LocalParams local(table, shard);
+    const StateShards shards(local, grid.dp);
+    for (const auto& piece : local.pieces())
       if (shards.owner(piece.offset) == grid.replica_of(rank)) owners[piece.id].push_back(rank);
   }
   return owners;
@@ -38,8 +38,8 @@ Ownership owned_pieces(const ParamTable& table, const DivisorChain& chain, const
 Ownership held_pieces(const ParamTable& table, const DivisorChain& chain, const RankGrid& grid) {
   Ownership holders(table.pieces());
   for (int rank = 0; rank < grid.ranks(); ++rank) {
-    const LocalLayout layout(table, ModelShard(table, grid.tp, chain.shard_index(rank, grid.tp)));
-    for (const auto& piece : layout.pieces()) holders[piece.id].push_back(rank);
+    const LocalParams local(table, ModelShard(table, grid.tp, chain.shard_index(rank, grid.tp)));
+    for (const auto& piece : local.pieces()) holders[piece.id].push_back(rank);
   }
   return holders;
 }

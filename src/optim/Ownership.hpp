@@ -14,7 +14,7 @@ namespace taper {
 // of the flat local parameters, cut at pieces, of nearly equal length.
 class StateShards {
  public:
-  StateShards(const LocalLayout& layout, int dp_size);
+  StateShards(const LocalParams& local, int dp_size);
 
   // dp_size + 1 ascending flat offsets.
   const std::vector<std::int64_t>& offsets() const { return offsets_; }

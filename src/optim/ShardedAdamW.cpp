@@ -19,23 +19,23 @@ constexpr const char* kSummedItem = "gradients (summed shard)";
 
 }  // namespace
 
-void ShardedAdamW::add_memory(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group,
+void ShardedAdamW::add_memory(MemoryPlan& plan, const LocalParams& local, const Group& dp_group,
                               const MemoryOwner& owner) {
   const std::int64_t bytes =
-      StateShards(layout, dp_group.size()).size(dp_group.rank()) * std::int64_t{sizeof(float)};
+      StateShards(local, dp_group.size()).size(dp_group.rank()) * std::int64_t{sizeof(float)};
   plan.add(owner.item(kMasterItem), MemoryPhase::kAlways, bytes);
   plan.add(owner.item(kMomentItem), MemoryPhase::kAlways, arena_bytes(bytes) * 2);
   if (dp_group.size() > 1) plan.add(owner.item(kSummedItem), owner.phase, bytes);
 }
 
-ShardedAdamW::ShardedAdamW(const LocalLayout& layout, const Group& tp_group, const Group& dp_group,
+ShardedAdamW::ShardedAdamW(const LocalParams& local, const Group& tp_group, const Group& dp_group,
                            const AdamWOptions& options, Arena& arena, const MemoryOwner& owner)
-    : layout_(&layout),
+    : local_(&local),
       tp_group_(&tp_group),
       dp_group_(&dp_group),
       options_(options),
       model_(owner.model),
-      shards_(layout, dp_group.size()) {
+      shards_(local, dp_group.size()) {
   master_ = arena.take<float>(owner.item(kMasterItem), MemoryPhase::kAlways, size());
   first_ = arena.take<float>(owner.item(kMomentItem), MemoryPhase::kAlways, size());
   second_ = arena.take<float>(owner.item(kMomentItem), MemoryPhase::kAlways, size());
@@ -43,14 +43,14 @@ ShardedAdamW::ShardedAdamW(const LocalLayout& layout, const Group& tp_group, con
                                 : nullptr;
 }
 
-std::vector<LocalLayout::Piece> ShardedAdamW::owned() const {
-  std::vector<LocalLayout::Piece> list;
-  for (const auto& piece : layout_->pieces())
+std::vector<LocalParams::Piece> ShardedAdamW::owned() const {
+  std::vector<LocalParams::Piece> list;
+  for (const auto& piece : local_->pieces())
     if (piece.offset >= begin() && piece.offset < begin() + size()) list.push_back(piece);
   return list;
 }
 
-void ShardedAdamW::set_master(const Exec& exec, const LocalLayout::Piece& piece,
+void ShardedAdamW::set_master(const Exec& exec, const LocalParams::Piece& piece,
                               std::span<const float> values) {
   TAPER_EXPECT(static_cast<std::int64_t>(values.size()) == piece.size);
   copy_from_host(exec, FloatVector(master_ + (piece.offset - begin()), piece.size), values);
@@ -59,19 +59,19 @@ void ShardedAdamW::set_master(const Exec& exec, const LocalLayout::Piece& piece,
 // Of the whole model's gradient: parameters that several shards hold count on the first of them.
 // Collective over both groups.
 double ShardedAdamW::squared_norm(const Exec& exec, FloatVector gradient) const {
-  const ParamTable& table = layout_->table();
+  const ParamTable& table = local_->table();
   const int shard = tp_group_->rank();
   double sum = 0.0;
   for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
-    const Range units = layout_->units(t);
+    const Range units = local_->units(t);
     int first = units.begin;
     if (shard > 0)
       first =
           std::max(first, ModelShard(table, tp_group_->size(), shard - 1).units(tensor.kind).end);
-    const std::int64_t counted = layout_->offset(t) + (first - units.begin) * tensor.unit_size();
+    const std::int64_t counted = local_->offset(t) + (first - units.begin) * tensor.unit_size();
     const std::int64_t from = std::max(counted, begin());
-    const std::int64_t to = std::min(layout_->offset(t + 1), begin() + size());
+    const std::int64_t to = std::min(local_->offset(t + 1), begin() + size());
     if (from < to)
       sum += sum_squares(exec, ConstFloatVector(gradient.data() + (from - begin()), to - from));
   }
@@ -90,12 +90,12 @@ std::string ShardedAdamW::first_bad_tensor(const Exec& exec, FloatVector gradien
         exec, ConstFloatVector(gradient.data() + (piece.offset - begin()), piece.size), buffer);
     if (std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
       continue;
-    first[0] = layout_->table().tensor_of_piece(piece.id);
+    first[0] = local_->table().tensor_of_piece(piece.id);
     break;
   }
   all_reduce_min(*dp_group_, first);
   all_reduce_min(*tp_group_, first);
-  const auto& tensors = layout_->table().tensors();
+  const auto& tensors = local_->table().tensors();
   // A norm may overflow although every entry is finite.
   const std::string name = first[0] < static_cast<std::int32_t>(tensors.size())
                                ? tensors[first[0]].name

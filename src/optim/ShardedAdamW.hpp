@@ -30,11 +30,11 @@ struct OptimizerReport {
 // AdamW with f32 masters and moments sharded over data-parallel ranks (ZeRO stage 1).
 class ShardedAdamW {
  public:
-  static void add_memory(MemoryPlan& plan, const LocalLayout& layout, const Group& dp_group,
+  static void add_memory(MemoryPlan& plan, const LocalParams& local, const Group& dp_group,
                          const MemoryOwner& owner = {});
 
   // The groups must outlive this object. dp_group.rank() is the replica.
-  ShardedAdamW(const LocalLayout& layout, const Group& tp_group, const Group& dp_group,
+  ShardedAdamW(const LocalParams& local, const Group& tp_group, const Group& dp_group,
                const AdamWOptions& options, Arena& arena, const MemoryOwner& owner = {});
 
   // One step with the gradients of this rank's micro-batches, which are summed over the replicas
@@ -48,9 +48,9 @@ class ShardedAdamW {
   FloatVector first_moment() const { return FloatVector(first_, size()); }
   FloatVector second_moment() const { return FloatVector(second_, size()); }
   // The local pieces of that stretch.
-  std::vector<LocalLayout::Piece> owned() const;
+  std::vector<LocalParams::Piece> owned() const;
   // Sets the masters of one of them.
-  void set_master(const Exec& exec, const LocalLayout::Piece& piece, std::span<const float> values);
+  void set_master(const Exec& exec, const LocalParams::Piece& piece, std::span<const float> values);
 
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
@@ -59,7 +59,7 @@ class ShardedAdamW {
   double squared_norm(const Exec& exec, FloatVector gradient) const;
   std::string first_bad_tensor(const Exec& exec, FloatVector gradient) const;
 
-  const LocalLayout* layout_;
+  const LocalParams* local_;
   const Group* tp_group_;
   const Group* dp_group_;
   AdamWOptions options_;

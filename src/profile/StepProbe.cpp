@@ -60,8 +60,8 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
     TAPER_FAIL(ExitCode::kBadInput, "profile: " << problem);
   for (const int degree : degrees)
     sides_[degree] = std::make_unique<Side>(files.table, ranks.groups.tp_group(degree));
-  layout_ = std::make_unique<LocalLayout>(files.table, sides_.begin()->second->parallel.shard());
-  PackedModel::add_memory(plan_, kModelName, *layout_, options.type, WithBackward::kNo);
+  local_ = std::make_unique<LocalParams>(files.table, sides_.begin()->second->parallel.shard());
+  PackedModel::add_memory(plan_, kModelName, *local_, options.type, WithBackward::kNo);
   for (auto& [degree, side] : sides_) {
     const EngineSizing sizing{max_batch(degree), max_tokens(degree), options.kv_memory_mb};
     const EngineNeed need{options.max_positions, files.valid_ids(), "--kv-memory-mb"};
@@ -79,7 +79,7 @@ void StepProbe::load() {
   arena_ = std::make_unique<Arena>(plan_);
   arena_->populate();
   packed_ =
-      std::make_unique<PackedModel>(kModelName, *layout_, sides_.begin()->second->parallel.shard(),
+      std::make_unique<PackedModel>(kModelName, *local_, sides_.begin()->second->parallel.shard(),
                                     options_.type, WithBackward::kNo, *arena_);
   load_packed(ranks_->exec, *files_, *packed_);
   for (auto& [degree, side] : sides_) {

@@ -73,7 +73,7 @@ class StepProbe {
   ModelFiles* files_;
   const Ranks* ranks_;
   std::map<int, std::unique_ptr<Side>> sides_;
-  std::unique_ptr<LocalLayout> layout_;  // of the smallest degree
+  std::unique_ptr<LocalParams> local_;  // of the smallest degree
   MemoryPlan plan_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<PackedModel> packed_;

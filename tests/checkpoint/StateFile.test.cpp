@@ -30,7 +30,7 @@ std::array<FloatVector, 3> state_of(const SmallTraining& training) {
 
 void fill(const SmallTraining& training, const ParamTable& table) {
   const auto state = state_of(training);
-  training.each_piece([&](const LocalLayout::Piece& piece, std::int64_t begin) {
+  training.each_piece([&](const LocalParams::Piece& piece, std::int64_t begin) {
     for (int kind = 0; kind < 3; ++kind)
       for (std::int64_t i = 0; i < piece.size; ++i)
         state[kind](begin + i) = value_of(table, kind, piece.id, i);
@@ -41,7 +41,7 @@ void fill(const SmallTraining& training, const ParamTable& table) {
 std::int64_t differences(const SmallTraining& training, const ParamTable& table) {
   const auto state = state_of(training);
   std::int64_t count = 0;
-  training.each_piece([&](const LocalLayout::Piece& piece, std::int64_t begin) {
+  training.each_piece([&](const LocalParams::Piece& piece, std::int64_t begin) {
     for (int kind = 0; kind < 3; ++kind)
       for (std::int64_t i = 0; i < piece.size; ++i)
         if (state[kind](begin + i) != value_of(table, kind, piece.id, i)) ++count;
@@ -156,7 +156,7 @@ TEST_CASE("a flipped bit is named by its tensor and unit, where it is read") {
   SmallTraining training(world.ranks, files, 1);
   bool is_mine = false;
   training.each_piece(
-      [&](const LocalLayout::Piece& owned, std::int64_t) { is_mine |= owned.id == piece; });
+      [&](const LocalParams::Piece& owned, std::int64_t) { is_mine |= owned.id == piece; });
   const std::string error = message_of([&] { read_state(path, files, training.model); });
   if (is_mine)
     CHECK_THAT(error,

@@ -57,7 +57,7 @@ std::string error_with(const Group& group, ParamRole role, int layer, std::vecto
                        float value) {
   GoldenModel m("llama_b", group);
   const int tensor = m.table.index_of(role, layer);
-  for (const auto& piece : m.layout.pieces())
+  for (const auto& piece : m.local.pieces())
     for (const int unit : units)
       if (piece.id == m.table.first_piece(tensor) + unit) m.values[piece.offset] = value;
   m.pack();

@@ -17,19 +17,19 @@ struct Fixture : TestRanks {
 
   // Whether each piece that this rank holds is that of the directory.
   bool has_weights_of_the_directory(const PackedModel& packed) const {
-    const LocalLayout& layout = packed.layout();
+    const LocalParams& local = packed.local();
     const HuggingFaceReader reader = files.open_weights();
-    std::vector<float> values(static_cast<std::size_t>(layout.size()));
-    for (const auto& piece : layout.pieces())
+    std::vector<float> values(static_cast<std::size_t>(local.size()));
+    for (const auto& piece : local.pieces())
       reader.read_piece(piece.id,
                         {values.data() + piece.offset, static_cast<std::size_t>(piece.size)});
     MemoryPlan plan;
-    PackedModel::add_memory(plan, "expected", layout, packed.type(), WithBackward::kNo);
+    PackedModel::add_memory(plan, "expected", local, packed.type(), WithBackward::kNo);
     Arena arena(plan);
-    PackedModel expected("expected", layout, packed.shard(), packed.type(), WithBackward::kNo,
+    PackedModel expected("expected", local, packed.shard(), packed.type(), WithBackward::kNo,
                          arena);
     for (int t = 0; t < static_cast<int>(files.table.tensors().size()); ++t)
-      expected.pack(ranks.exec, t, values.data() + layout.offset(t));
+      expected.pack(ranks.exec, t, values.data() + local.offset(t));
     return same_weights(packed, expected);
   }
 };
@@ -51,7 +51,7 @@ TEST_CASE("a model is planned, then loaded in that much memory, in every degree"
     Arena arena(plan);
     model.load(f.ranks.exec, WeightType::kF32, arena);
     CHECK(f.has_weights_of_the_directory(model.packed()));
-    CHECK(&model.view().table() == &model.packed().layout().table());
+    CHECK(&model.view().table() == &model.packed().local().table());
   }
 }
 

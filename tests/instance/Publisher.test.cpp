@@ -49,14 +49,14 @@ struct Publishing : TestRanks {
     ShardedAdamW::add_memory(plan, training, dp_group);
     return plan;
   }
-  float* master(const LocalLayout::Piece& piece) const {
+  float* master(const LocalParams::Piece& piece) const {
     return optimizer.master().data() + (piece.offset - optimizer.begin());
   }
 
   ModelFiles files;
   const Group& tp_group;
   const Group& dp_group;
-  LocalLayout training, held;
+  LocalParams training, held;
   Arena arena;
   PackedModel packed, expected;
   ShardedAdamW optimizer;
@@ -90,18 +90,18 @@ TEST_CASE("a rank is sent what it needs and does not own") {
 
 TEST_CASE("the staging area holds the largest tensor") {
   const ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
-  const LocalLayout layout(files.table, ModelShard(files.table, 2, 1));
+  const LocalParams local(files.table, ModelShard(files.table, 2, 1));
   std::int64_t largest = 0;
   for (int t = 0; t < static_cast<int>(files.table.tensors().size()); ++t)
-    largest = std::max(largest, layout.rows(t) * files.table.tensors()[t].columns);
-  CHECK(Publisher::staging_floats(layout) == largest);
+    largest = std::max(largest, local.rows(t) * files.table.tensors()[t].columns);
+  CHECK(Publisher::staging_floats(local) == largest);
 }
 
 TEST_CASE("replicas that have drifted apart are an error that names the tensor") {
   if (world_size() != 2) return;  // the model has two blocks of MLP
   Publishing p("llama_a", 2, 2);
   // The last tensor, which both ranks own: no collective follows that rank 1 would miss.
-  const LocalLayout::Piece last = p.optimizer.owned().back();
+  const LocalParams::Piece last = p.optimizer.owned().back();
   REQUIRE(p.files.table.tensors()[p.files.table.tensor_of_piece(last.id)].kind ==
           ShardKind::kReplicated);
   if (p.ranks.rank() == 1) p.master(last)[0] += 1.0f;

@@ -9,7 +9,7 @@ namespace taper::test {
 
 // Whether two models of one layout and type have the same bits for their forward pass.
 inline bool same_weights(const PackedModel& a, const PackedModel& b) {
-  const ParamTable& table = a.layout().table();
+  const ParamTable& table = a.local().table();
   for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
     const PackedMatrix x = a.forward(t), y = b.forward(t);
     if (x.columns != y.columns || x.k != y.k || x.type != y.type) return false;

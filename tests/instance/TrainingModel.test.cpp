@@ -79,7 +79,7 @@ TEST_CASE("masters are those of the files, each once among the replicas") {
     }
     std::vector<std::int64_t> owned{optimizer.size()};
     all_reduce_sum(f.model.dp_group(), owned);
-    CHECK(owned[0] == f.model.layout().size());
+    CHECK(owned[0] == f.model.local().size());
   }
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("the memory plan tells models apart, and when they are at work") {
     return std::int64_t{0};
   };
   const std::int64_t gradients = bytes("gradients", policy.pass.owner.phase);
-  CHECK(gradients == 4 * LocalLayout(files.table, ModelShard(files.table, 1, 0)).size());
+  CHECK(gradients == 4 * LocalParams(files.table, ModelShard(files.table, 1, 0)).size());
   CHECK(bytes("critic gradients", critic.pass.owner.phase) == gradients);
   CHECK(bytes("policy weights (packed)", MemoryPhase::kAlways) > 0);
   CHECK(bytes("critic weights (packed)", MemoryPhase::kAlways) ==

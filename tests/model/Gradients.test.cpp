@@ -19,10 +19,10 @@ namespace {
 // The gradient of the whole model from those of the shards, pieces in table order. Where several
 // shards hold a piece, `agree` says whether all have the same values.
 std::vector<float> assemble(const GoldenModel& m, const Group& group, bool& agree) {
-  const LocalLayout whole(m.table, ModelShard(m.table, 1, 0));
+  const LocalParams whole(m.table, ModelShard(m.table, 1, 0));
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   std::vector<float> high(whole.size(), kNone), low(whole.size(), kNone);
-  for (const auto& piece : m.layout.pieces())
+  for (const auto& piece : m.local.pieces())
     for (std::int64_t i = 0; i < piece.size; ++i) {
       const float value = m.gradients->all()(piece.offset + i);
       high[whole.pieces()[piece.id].offset + i] = value;
@@ -53,7 +53,7 @@ TEST_CASE("shards together have the gradient of one rank, also where they share 
     bool agree = false;
     const std::vector<float> got = assemble(many, group, agree);
     CHECK(agree);
-    for (const auto& piece : one.layout.pieces()) {
+    for (const auto& piece : one.local.pieces()) {
       double difference = 0, norm = 0;
       for (std::int64_t i = piece.offset; i < piece.offset + piece.size; ++i) {
         const double expected = one.gradients->all()(i);
@@ -72,7 +72,7 @@ TEST_CASE("the gradient of a layer is a view of the flat gradient") {
   const GoldenModel m("qwen3_a", self);
   const LayerGradients layer = m.gradients->layer(1);
   const int down = m.table.index_of(ParamRole::kDown, 1);
-  CHECK(layer.down.data() == m.gradients->all().data() + m.layout.offset(down));
+  CHECK(layer.down.data() == m.gradients->all().data() + m.local.offset(down));
   CHECK(layer.down.extent_int(0) == m.table.mlp_blocks() * kMlpBlock);
   CHECK(layer.down.extent_int(1) == m.config.hidden);
   CHECK(layer.key_norm.extent_int(0) == m.config.head_dim);

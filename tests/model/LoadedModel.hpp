@@ -25,19 +25,19 @@ struct LoadedModel {
       : config(configured(directory, score_seed.has_value())),
         table(config),
         parallel(table, group),
-        layout(table, parallel.shard()),
+        local(table, parallel.shard()),
         rope(make_rope_table(config, positions)) {
     set_float_mode();
     MemoryPlan plan;
-    PackedModel::add_memory(plan, "test", layout, type, WithBackward::kYes);
+    PackedModel::add_memory(plan, "test", local, type, WithBackward::kYes);
     TrainPass::add_memory(plan, table, parallel, options);
-    plan.add("gradients", MemoryPhase::kAlways, layout.size() * 4);
+    plan.add("gradients", MemoryPhase::kAlways, local.size() * 4);
     arena = std::make_unique<Arena>(plan);
-    packed = std::make_unique<PackedModel>("test", layout, parallel.shard(), type,
+    packed = std::make_unique<PackedModel>("test", local, parallel.shard(), type,
                                            WithBackward::kYes, *arena);
-    values.resize(layout.size());
+    values.resize(local.size());
     const HuggingFaceReader reader(directory, table, score_seed);
-    for (const auto& piece : layout.pieces())
+    for (const auto& piece : local.pieces())
       reader.read_piece(piece.id,
                         {values.data() + piece.offset, static_cast<std::size_t>(piece.size)});
     pack();
@@ -45,7 +45,7 @@ struct LoadedModel {
     const ConstFloatMatrix rope_table(rope.data(), positions, config.head_dim);
     pass = std::make_unique<TrainPass>(table, parallel, options, *arena, rope_table);
     gradients = std::make_unique<Gradients>(
-        layout, arena->take<float>("gradients", MemoryPhase::kAlways, layout.size()));
+        local, arena->take<float>("gradients", MemoryPhase::kAlways, local.size()));
   }
 
   static ModelConfig configured(const std::filesystem::path& directory, bool draws_score) {
@@ -56,7 +56,7 @@ struct LoadedModel {
 
   void pack() {
     for (std::size_t t = 0; t < table.tensors().size(); ++t)
-      packed->pack(exec, static_cast<int>(t), values.data() + layout.offset(static_cast<int>(t)));
+      packed->pack(exec, static_cast<int>(t), values.data() + local.offset(static_cast<int>(t)));
   }
 
   // Rows and targets of all next-token predictions.
@@ -93,7 +93,7 @@ struct LoadedModel {
   // The gradient in the tensors and shapes of Hugging Face. One shard that is the whole model.
   void write_gradients(const std::filesystem::path& file) const {
     HuggingFaceWriter writer(file, table, TensorType::kF32);
-    for (const auto& piece : layout.pieces())
+    for (const auto& piece : local.pieces())
       writer.write_piece(
           piece.id, {gradients->all().data() + piece.offset, static_cast<std::size_t>(piece.size)});
     writer.commit();
@@ -103,7 +103,7 @@ struct LoadedModel {
   ModelConfig config;
   ParamTable table;
   ModelParallel parallel;
-  LocalLayout layout;
+  LocalParams local;
   std::vector<float> rope, values;
   std::unique_ptr<Arena> arena;
   std::unique_ptr<PackedModel> packed;

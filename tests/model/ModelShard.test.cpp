@@ -78,19 +78,19 @@ TEST_CASE("the vocabulary of a shard ends at the last id of the tokenizer") {
 
 TEST_CASE("the local pieces stand in table order without gaps") {
   const ParamTable table(config(6, 2));
-  const LocalLayout layout(table, ModelShard(table, 4, 1));  // shares a KV head with shard 0
+  const LocalParams local(table, ModelShard(table, 4, 1));  // shares a KV head with shard 0
   std::int64_t next = 0;
   int last = -1;
-  for (const auto& piece : layout.pieces()) {
+  for (const auto& piece : local.pieces()) {
     CHECK(piece.offset == next);
     CHECK(piece.id > last);
     CHECK(piece.size == table.tensors()[table.tensor_of_piece(piece.id)].unit_size());
     next += piece.size;
     last = piece.id;
   }
-  CHECK(next == layout.size());
+  CHECK(next == local.size());
   const int key_value = table.index_of(ParamRole::kKeyValue, 1);
-  CHECK(layout.units(key_value) == Range{0, 1});
-  CHECK(layout.rows(key_value) == 2 * table.head_pad());
-  CHECK(layout.offset(key_value + 1) - layout.offset(key_value) == 2 * table.head_pad() * 64);
+  CHECK(local.units(key_value) == Range{0, 1});
+  CHECK(local.rows(key_value) == 2 * table.head_pad());
+  CHECK(local.offset(key_value + 1) - local.offset(key_value) == 2 * table.head_pad() * 64);
 }

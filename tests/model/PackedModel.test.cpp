@@ -34,29 +34,29 @@ struct Packed {
   Packed(const ParamTable& table, int degree, int index, WeightType type = WeightType::kF32,
          WithBackward backward = WithBackward::kYes)
       : shard(table, degree, index),
-        layout(table, shard),
-        arena(plan(layout, type, backward)),
-        model("test", layout, shard, type, backward, arena) {
-    for (const auto& piece : layout.pieces()) {
+        local(table, shard),
+        arena(plan(local, type, backward)),
+        model("test", local, shard, type, backward, arena) {
+    for (const auto& piece : local.pieces()) {
       const auto numbers = random_floats(piece.size, static_cast<std::uint64_t>(piece.id));
       values.insert(values.end(), numbers.begin(), numbers.end());
     }
     for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t)
-      model.pack(HostExec(), t, values.data() + layout.offset(t));
+      model.pack(HostExec(), t, values.data() + local.offset(t));
   }
-  static MemoryPlan plan(const LocalLayout& layout, WeightType type, WithBackward backward) {
+  static MemoryPlan plan(const LocalParams& local, WeightType type, WithBackward backward) {
     MemoryPlan plan;
-    PackedModel::add_memory(plan, "test", layout, type, backward);
+    PackedModel::add_memory(plan, "test", local, type, backward);
     return plan;
   }
   // Stored row `row` of a tensor.
   const float* row(int tensor, int row) const {
-    const int columns = layout.table().tensors()[tensor].columns;
-    return values.data() + layout.offset(tensor) + std::int64_t{row} * columns;
+    const int columns = local.table().tensors()[tensor].columns;
+    return values.data() + local.offset(tensor) + std::int64_t{row} * columns;
   }
 
   ModelShard shard;
-  LocalLayout layout;
+  LocalParams local;
   Arena arena;
   PackedModel model;
   std::vector<float> values;
@@ -90,16 +90,16 @@ TEST_CASE(
   const Packed p(table, 2, 1);
   const int query = table.index_of(ParamRole::kQuery, 1),
             down = table.index_of(ParamRole::kDown, 1);
-  REQUIRE(p.model.forward(query).columns == p.layout.rows(query));
+  REQUIRE(p.model.forward(query).columns == p.local.rows(query));
   REQUIRE(p.model.forward(query).k == 48);
   REQUIRE(p.model.forward(down).columns == 48);
-  REQUIRE(p.model.forward(down).k == p.layout.rows(down));
-  for (int row = 0; row < p.layout.rows(query); ++row)
+  REQUIRE(p.model.forward(down).k == p.local.rows(down));
+  for (int row = 0; row < p.local.rows(query); ++row)
     for (int i = 0; i < 48; ++i) {
       REQUIRE(weight(p.model.forward(query), i, row) == p.row(query, row)[i]);
       REQUIRE(weight(p.model.backward(query), row, i) == p.row(query, row)[i]);
     }
-  for (int row = 0; row < p.layout.rows(down); ++row)
+  for (int row = 0; row < p.local.rows(down); ++row)
     for (int i = 0; i < 48; ++i) {
       REQUIRE(weight(p.model.forward(down), row, i) == p.row(down, row)[i]);
       REQUIRE(weight(p.model.backward(down), i, row) == p.row(down, row)[i]);
@@ -112,15 +112,15 @@ TEST_CASE("matrices are rounded to the forward type, norms and biases stay f32")
   const int output = table.index_of(ParamRole::kOutput, 0),
             bias = table.index_of(ParamRole::kQueryBias, 0);
   int rounded = 0;
-  for (int row = 0; row < p.layout.rows(output); ++row)
+  for (int row = 0; row < p.local.rows(output); ++row)
     for (int i = 0; i < 48; ++i) {
       const float exact = p.row(output, row)[i];
       REQUIRE(weight(p.model.forward(output), row, i) == to_float(to_bf16(exact)));
       rounded += weight(p.model.forward(output), row, i) != exact;
     }
   CHECK(rounded > 0);
-  REQUIRE(p.model.vector(bias).extent_int(0) == p.layout.rows(bias));
-  CHECK(same(p.model.vector(bias), ConstFloatVector(p.row(bias, 0), p.layout.rows(bias))));
+  REQUIRE(p.model.vector(bias).extent_int(0) == p.local.rows(bias));
+  CHECK(same(p.model.vector(bias), ConstFloatVector(p.row(bias, 0), p.local.rows(bias))));
 }
 
 TEST_CASE("without backward there are no transposed weights, and none are planned") {
@@ -130,8 +130,8 @@ TEST_CASE("without backward there are no transposed weights, and none are planne
   CHECK(view.layer(0).query.data != nullptr);
   CHECK(view.layer(0).query_t.data == nullptr);
   CHECK(view.head_t().data == nullptr);
-  const MemoryPlan with = Packed::plan(p.layout, WeightType::kBf16, WithBackward::kYes),
-                   without = Packed::plan(p.layout, WeightType::kBf16, WithBackward::kNo);
+  const MemoryPlan with = Packed::plan(p.local, WeightType::kBf16, WithBackward::kYes),
+                   without = Packed::plan(p.local, WeightType::kBf16, WithBackward::kNo);
   REQUIRE(without.items().size() == 1);
   REQUIRE(with.items().size() == 2);
   CHECK(with.items()[0].bytes == without.items()[0].bytes);

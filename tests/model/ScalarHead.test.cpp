@@ -30,7 +30,7 @@ struct ScalarModel : LoadedModel {
         golden(SafetensorsFile::open(golden_dir("../scalar/" + name + ".safetensors"))) {
     const auto score = read<float>(golden, "score");
     std::copy(score.begin(), score.end(),
-              values.begin() + layout.offset(table.index_of(ParamRole::kScore)));
+              values.begin() + local.offset(table.index_of(ParamRole::kScore)));
     pack();
     for (const auto id : read<std::int64_t>(base, "input_ids"))
       sequences.ids.push_back(static_cast<std::int32_t>(id));
@@ -184,13 +184,13 @@ TEST_CASE("what is written with a scalar head is what is read") {
   std::filesystem::create_directories(directory);
   {
     HuggingFaceWriter writer(directory / "model.safetensors", m.table, TensorType::kF32);
-    for (const auto& piece : m.layout.pieces())
+    for (const auto& piece : m.local.pieces())
       writer.write_piece(piece.id,
                          {m.values.data() + piece.offset, static_cast<std::size_t>(piece.size)});
     writer.commit();
   }
   const HuggingFaceReader reader(directory, m.table);
-  const LocalLayout::Piece score = m.layout.pieces().back();
+  const LocalParams::Piece score = m.local.pieces().back();
   REQUIRE(m.table.tensors()[m.table.tensor_of_piece(score.id)].role == ParamRole::kScore);
   std::vector<float> read(static_cast<std::size_t>(score.size));
   reader.read_piece(score.id, read);
@@ -207,7 +207,7 @@ TEST_CASE("what is written with a scalar head is what is read") {
 TEST_CASE("a value that is not finite is an error") {
   const Group self = Group::self();
   ScalarModel m("llama_b", self);
-  m.values[m.layout.offset(m.table.index_of(ParamRole::kScore))] =
+  m.values[m.local.offset(m.table.index_of(ParamRole::kScore))] =
       std::numeric_limits<float>::quiet_NaN();
   m.pack();
   CHECK_THROWS_AS(m.forward_values(), Error);

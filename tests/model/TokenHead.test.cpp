@@ -162,25 +162,25 @@ TEST_CASE("the gradient by hidden states keeps the small terms of a large vocabu
   const Group self = Group::self();
   const ParamTable table(config);
   const ModelParallel parallel(table, self);
-  const LocalLayout layout(table, parallel.shard());
+  const LocalParams local(table, parallel.shard());
   MemoryPlan plan;
-  PackedModel::add_memory(plan, "test", layout, WeightType::kF32, WithBackward::kYes);
+  PackedModel::add_memory(plan, "test", local, WeightType::kF32, WithBackward::kYes);
   Arena arena(plan);
-  PackedModel packed("test", layout, parallel.shard(), WeightType::kF32, WithBackward::kYes, arena);
-  std::vector<float> values(layout.size(), 1.0f);  // norms
+  PackedModel packed("test", local, parallel.shard(), WeightType::kF32, WithBackward::kYes, arena);
+  std::vector<float> values(local.size(), 1.0f);  // norms
   const int embedding = table.index_of(ParamRole::kEmbedding);
   for (int id = 0; id < config.vocab; ++id)
     for (int c = 0; c < config.hidden; ++c)
-      values[layout.offset(embedding) + std::int64_t{id} * config.hidden + c] = weight(id, c);
+      values[local.offset(embedding) + std::int64_t{id} * config.hidden + c] = weight(id, c);
   const HostExec exec;
   for (std::size_t t = 0; t < table.tensors().size(); ++t)
-    packed.pack(exec, static_cast<int>(t), values.data() + layout.offset(static_cast<int>(t)));
+    packed.pack(exec, static_cast<int>(t), values.data() + local.offset(static_cast<int>(t)));
   const ModelView view(packed, parallel.shard());
 
   std::vector<float> memory(TokenHead::floats(table, parallel.shard(), 1));
   TokenHead head(table, parallel.shard(), 1, memory.data());
   const std::vector<float> hidden(config.hidden, 1.0f);
-  std::vector<float> d_hidden(config.hidden, 0.0f), d_head(layout.size()), d_norm(config.hidden);
+  std::vector<float> d_hidden(config.hidden, 0.0f), d_head(local.size()), d_norm(config.hidden);
   head.backward(
       exec, view, parallel, ConstFloatMatrix(hidden.data(), 1, config.hidden), std::vector<int>{0},
       std::vector<std::int32_t>{0}, {config.vocab, 1.0f},

@@ -26,17 +26,17 @@ ModelConfig small_config() {
 TEST_CASE("replicas own contiguous stretches of nearly equal length that tile the shard") {
   const ParamTable table(small_config());
   for (const int tp : {1, 2, 3}) {
-    const LocalLayout layout(table, ModelShard(table, tp, tp - 1));
+    const LocalParams local(table, ModelShard(table, tp, tp - 1));
     std::int64_t largest_piece = 0;
-    for (const auto& piece : layout.pieces()) largest_piece = std::max(largest_piece, piece.size);
+    for (const auto& piece : local.pieces()) largest_piece = std::max(largest_piece, piece.size);
     for (const int dp : {1, 2, 3, 7}) {
-      const StateShards shards(layout, dp);
+      const StateShards shards(local, dp);
       REQUIRE(shards.offsets().front() == 0);
-      REQUIRE(shards.offsets().back() == layout.size());
+      REQUIRE(shards.offsets().back() == local.size());
       // Each cut is at most half a piece from where it would be without pieces; 1 is for rounding.
       for (int d = 0; d < dp; ++d)
-        CHECK(std::abs(shards.size(d) - layout.size() / dp) <= largest_piece + 1);
-      for (const auto& piece : layout.pieces()) {
+        CHECK(std::abs(shards.size(d) - local.size() / dp) <= largest_piece + 1);
+      for (const auto& piece : local.pieces()) {
         const int owner = shards.owner(piece.offset);
         CHECK(shards.begin(owner) <= piece.offset);
         CHECK(piece.offset + piece.size <= shards.begin(owner) + shards.size(owner));

@@ -23,7 +23,7 @@ class Training {
       : dp_(dp),
         model_(name, self),
         arena_(plan()),
-        adamw_(model_.layout, self, dp, options, arena_) {
+        adamw_(model_.local, self, dp, options, arena_) {
     std::copy_n(model_.values.begin() + adamw_.begin(), adamw_.size(), adamw_.master().data());
     const PackedSequences all = model_.sequences();
     std::vector<int> rows;
@@ -77,7 +77,7 @@ class Training {
  private:
   MemoryPlan plan() {
     MemoryPlan plan;
-    ShardedAdamW::add_memory(plan, model_.layout, dp_);
+    ShardedAdamW::add_memory(plan, model_.local, dp_);
     return plan;
   }
 
@@ -117,7 +117,7 @@ TEST_CASE("a gradient that is not finite stops or skips the step and names the t
   stopping.accumulate();
   auto& model = stopping.model();
   const int bad = model.table.index_of(ParamRole::kGateUp, 1);
-  model.gradients->all()(model.layout.offset(bad) + 5) = std::numeric_limits<float>::quiet_NaN();
+  model.gradients->all()(model.local.offset(bad) + 5) = std::numeric_limits<float>::quiet_NaN();
   try {
     stopping.step(1e-3);
     FAIL("no error");
@@ -128,7 +128,7 @@ TEST_CASE("a gradient that is not finite stops or skips the step and names the t
   Training skipping("llama_a", dp, self, options);
   const auto before = skipping.model().values;
   skipping.accumulate();
-  skipping.model().gradients->all()(skipping.model().layout.offset(bad)) =
+  skipping.model().gradients->all()(skipping.model().local.offset(bad)) =
       std::numeric_limits<float>::infinity();
   const OptimizerReport report = skipping.step(1e-3);
   CHECK(report.skipped);

@@ -56,7 +56,7 @@ class Training {
         self_(Group::self()),
         model_(directory, self_, WeightType::kF32, pass_for(sequences_), sequences_.rows()),
         arena_(plan()),
-        adamw_(model_.layout, self_, self_, adamw_options(task), arena_) {
+        adamw_(model_.local, self_, self_, adamw_options(task), arena_) {
     std::copy_n(model_.values.begin(), adamw_.size(), adamw_.master().data());
   }
 
@@ -88,7 +88,7 @@ class Training {
  private:
   MemoryPlan plan() {
     MemoryPlan plan;
-    ShardedAdamW::add_memory(plan, model_.layout, self_);
+    ShardedAdamW::add_memory(plan, model_.local, self_);
     return plan;
   }
 

@@ -34,7 +34,7 @@ class LearningModel {
         pass_options_(pass_options(o.max_rows)),
         model_(golden_dir("llama_b"), o.tp, WeightType::kF32, pass_options_, 512, o.score_seed),
         arena_(plan(o.owner)),
-        adamw_(model_.layout, o.tp, o.dp, o.adamw, arena_, o.owner),
+        adamw_(model_.local, o.tp, o.dp, o.adamw, arena_, o.owner),
         temperature_(o.temperature) {
     std::copy_n(model_.values.begin() + adamw_.begin(), adamw_.size(), adamw_.master().data());
   }
@@ -91,7 +91,7 @@ class LearningModel {
   }
   MemoryPlan plan(const MemoryOwner& owner) {
     MemoryPlan plan;
-    ShardedAdamW::add_memory(plan, model_.layout, dp_, owner);
+    ShardedAdamW::add_memory(plan, model_.local, dp_, owner);
     return plan;
   }
   std::vector<float> gather(FloatVector mine) {

@@ -29,12 +29,12 @@ struct GoldenGenerator {
       : ranks(given),
         files(TAPER_GOLDEN_DIR "/models/llama_b"),
         generator(options(mode, layout), WeightType::kF32, files, ranks, MemoryPhase::kAlways),
-        layout_of_weights(files.table, shard()) {
+        local(files.table, shard()) {
     MemoryPlan plan;
-    PackedModel::add_memory(plan, "test", layout_of_weights, WeightType::kF32, WithBackward::kNo);
+    PackedModel::add_memory(plan, "test", local, WeightType::kF32, WithBackward::kNo);
     generator.add_memory(plan);
     arena = std::make_unique<Arena>(plan);
-    packed = std::make_unique<PackedModel>("test", layout_of_weights, shard(), WeightType::kF32,
+    packed = std::make_unique<PackedModel>("test", local, shard(), WeightType::kF32,
                                            WithBackward::kNo, *arena);
     load_packed(ranks.exec, files, *packed);
     generator.create(*packed, *arena, files.rope_table(generator.max_positions()));
@@ -92,7 +92,7 @@ struct GoldenGenerator {
   const Ranks& ranks;
   ModelFiles files;
   Generator generator;
-  LocalLayout layout_of_weights;
+  LocalParams local;
   std::unique_ptr<Arena> arena;
   std::unique_ptr<PackedModel> packed;
   std::uint64_t prompts = 1;  // their seed
