@@ -128,9 +128,8 @@ void publish_loaded(TrainingModel& model, const std::optional<CheckpointPart>& c
 void write_part(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                 const StateInfo& info, const fs::path& directory) {
   write_model(ranks, files, model, directory);
-  ranks.progress.set_phase("write_state");
+  const PhaseScope phase(ranks.progress, "write_state");
   write_state(directory / kState, ranks, files, model, info);
-  ranks.progress.set_phase("save_checkpoint");
 }
 
 }  // namespace
@@ -138,6 +137,7 @@ void write_part(const Ranks& ranks, const ModelFiles& files, const TrainingModel
 void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                            const StateInfo& info, const std::function<void()>& before_rename,
                            const std::optional<CheckpointPart>& critic) {
+  const PhaseScope phase(ranks.progress, "save_checkpoint");
   const std::string name = iteration_name(info.iteration);
   const fs::path target = directory_ / name, aside = directory_ / (name + kUnfinished);
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");

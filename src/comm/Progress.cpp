@@ -17,7 +17,7 @@ std::int64_t now_ns() {
 
 Progress::Progress(Faults faults) : changed_ns_(now_ns()), faults_(std::move(faults)) {}
 
-void Progress::touch() {
+void Progress::touch() noexcept {
   changed_ns_.store(now_ns(), std::memory_order_release);
 }
 
@@ -25,6 +25,11 @@ void Progress::set_phase(const char* phase) {
   phase_ = phase;
   touch();
   faults_.pass(phase, iteration_, std::nullopt);
+}
+
+void Progress::return_to_phase(const char* phase) noexcept {
+  phase_ = phase;
+  touch();
 }
 
 void Progress::set_iteration(std::int64_t iteration) {

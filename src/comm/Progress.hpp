@@ -33,6 +33,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void set_phase(const char* phase);
+  // To the phase within which another one has ended: nothing begins here, and no fault strikes.
+  void return_to_phase(const char* phase) noexcept;
   void set_iteration(std::int64_t iteration);
   void set_step(std::int64_t step);
 
@@ -45,7 +47,7 @@ class Progress {
   View read() const;
 
  private:
-  void touch();
+  void touch() noexcept;
 
   std::atomic<const char*> phase_{""};
   std::atomic<std::int64_t> iteration_{0};
@@ -56,6 +58,22 @@ class Progress {
   std::atomic<bool> inside_{false};
   std::atomic<std::int64_t> changed_ns_;  // steady clock
   [[no_unique_address]] Faults faults_;   // main thread only
+};
+
+// A phase within another one, for as long as the scope lives.
+class PhaseScope {
+ public:
+  PhaseScope(Progress& progress, const char* phase)
+      : progress_(progress), outer_(progress.read().phase) {
+    progress_.set_phase(phase);
+  }
+  ~PhaseScope() { progress_.return_to_phase(outer_); }
+  PhaseScope(const PhaseScope&) = delete;
+  PhaseScope& operator=(const PhaseScope&) = delete;
+
+ private:
+  Progress& progress_;
+  const char* outer_;
 };
 
 // A wait for other ranks inside a library that makes its own collective calls (parallel HDF5,

@@ -251,8 +251,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
 // All ranks meet, price the plan again, and carry it out or leave everything as it is.
 void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
   const auto& [plan, change, snapshot] = agreed;
-  const char* phase = ranks_.progress.read().phase;
-  ranks_.progress.set_phase("switch");
+  const PhaseScope phase(ranks_.progress, "switch");
   SwitchRecord record{plan, change.from};
   record.at_s = timer.seconds();
   const SequenceList list = reshaper_->meet(change, *engine_);
@@ -265,7 +264,6 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
   consult_->close(agreed, record.report.done ? Applied::kYes : Applied::kNo);
   record.seconds = timer.seconds() - record.at_s;
   keep(std::move(record), list);
-  ranks_.progress.set_phase(phase);
 }
 
 // Every so many steps, counted from the same moment on all ranks of a group.

@@ -54,9 +54,8 @@ void Critic::create(Arena& arena) {
   const PassContext context{ranks_.exec,   model_.train_view(), model_.train_parallel(),
                             model_.pass(), pass_options_,       {}};
   const auto publish = [this] {
-    ranks_.progress.set_phase("publish");
+    const PhaseScope phase(ranks_.progress, "publish");
     model_.publish();
-    ranks_.progress.set_phase("update_critic");
   };
   trainer_ = std::make_unique<CriticTrainer>(
       CriticTrainerOptions{options_.clip,

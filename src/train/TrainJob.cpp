@@ -127,9 +127,8 @@ void TrainJob::create() {
       {options_.schedule, options_.training.mini_batches, options_.training.epochs}};
   const auto publish = [this] {
     const Timer timer;
-    ranks_.progress.set_phase("publish");
+    const PhaseScope phase(ranks_.progress, "publish");
     model_.publish();
-    ranks_.progress.set_phase("update_actor");
     publish_seconds_ += timer.seconds();
   };
   trainer_ = std::make_unique<PolicyTrainer>(

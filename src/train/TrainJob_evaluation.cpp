@@ -18,7 +18,7 @@ std::optional<MetricValues> TrainJob::evaluate() {
 // The best so far are in a checkpoint before best.json says so; where a kill comes between, the job
 // that goes on evaluates them again.
 void TrainJob::note(const MetricValues& figures) {
-  if (note_evaluation(done(), figures) && save_unsaved()) ranks_.progress.set_phase("testing");
+  if (note_evaluation(done(), figures)) save_unsaved();
   keep_best();
 }
 

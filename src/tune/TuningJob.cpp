@@ -152,10 +152,8 @@ MetricValues TuningJob::learn() {
 }
 
 MetricValues TuningJob::held_out_figures() {
-  ranks().progress.set_phase("validation");
-  MetricValues figures = validate();
-  ranks().progress.set_phase(command());
-  return figures;
+  const PhaseScope phase(ranks().progress, "validation");
+  return validate();
 }
 
 bool TuningJob::validates_after(std::int64_t step) const {
@@ -194,7 +192,6 @@ IterationEnd TuningJob::iterate(std::int64_t step) {
   };
   if (is_due) {
     save_checkpoint(step, record);
-    ranks().progress.set_phase(command());
   } else {
     record();
   }

@@ -2,6 +2,7 @@
 #include "comm/FaultHook.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <string>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -38,6 +39,17 @@ TEST_CASE("progress strikes where the fault is due") {
     progress.set_iteration(2);
     CHECK_NOTHROW(progress.set_phase("gen"));
     CHECK_THROWS_AS(progress.set_phase("update"), Error);
+  }
+  {
+    Progress progress(FaultHook::parse("update" + here));
+    progress.set_iteration(1);
+    progress.set_phase("update");
+    {
+      const PhaseScope scope(progress, "publish");
+      progress.set_iteration(2);
+    }  // the phase goes on, which is no place to strike
+    CHECK(std::string(progress.read().phase) == "update");
+    CHECK_THROWS_AS(PhaseScope(progress, "update"), Error);
   }
   Progress progress(FaultHook::parse("gen" + here + ":5"));
   progress.set_iteration(2);

@@ -29,6 +29,22 @@ TEST_CASE("progress shows what was set last") {
   CHECK_THAT(to_string(view), ContainsSubstring("after barrier"));
 }
 
+TEST_CASE("a phase within another one ends with its scope") {
+  Progress progress;
+  const auto phase = [&] { return std::string(progress.read().phase); };
+  progress.set_phase("update");
+  {
+    const PhaseScope outer(progress, "save");
+    CHECK(phase() == "save");
+    {
+      const PhaseScope inner(progress, "write");
+      CHECK(phase() == "write");
+    }
+    CHECK(phase() == "save");
+  }
+  CHECK(phase() == "update");
+}
+
 TEST_CASE("the time since the last change starts again with every change") {
   Progress progress;
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
