@@ -116,27 +116,28 @@ MetricValues value_metrics(const SampleSet& samples) {
   return out;
 }
 
-MetricValues experience_metrics(const ExperienceReport& r, const ExperienceOptions& o,
-                                bool with_mismatch) {
+MetricValues experience_metrics(const ExperienceReport& r, const ExperienceOptions& o) {
   MetricValues out;
   if (o.kl.in_reward())
     out.insert(out.end(),
                {{"actor/reward_kl_penalty", r.kl}, {"actor/reward_kl_penalty_coeff", r.kl_coef}});
   if (o.mask_truncated) out.emplace_back("rollout/truncated_masked", r.truncated_share);
-  if (!with_mismatch) return out;
-  const MismatchReport& m = r.mismatch;
-  out.insert(out.end(), {{"rollout_corr/kl", m.kl},
-                         {"rollout_corr/k3_kl", m.k3_kl},
-                         {"rollout_corr/ppl_ratio", m.ppl_ratio},
-                         {"rollout_corr/chi2_token", m.chi2_token},
-                         {"rollout_corr/chi2_seq", m.chi2_seq},
-                         {"rollout_corr/log_ratio_abs_max", m.log_ratio_abs_max}});
-  if (o.correction.weights != ImportanceLevel::kNone)
+  return out;
+}
+
+MetricValues mismatch_metrics(const MismatchReport& m, const RolloutCorrectionOptions& o) {
+  MetricValues out{{"rollout_corr/kl", m.kl},
+                   {"rollout_corr/k3_kl", m.k3_kl},
+                   {"rollout_corr/ppl_ratio", m.ppl_ratio},
+                   {"rollout_corr/chi2_token", m.chi2_token},
+                   {"rollout_corr/chi2_seq", m.chi2_seq},
+                   {"rollout_corr/log_ratio_abs_max", m.log_ratio_abs_max}};
+  if (o.weights != ImportanceLevel::kNone)
     out.insert(out.end(), {{"rollout_corr/rollout_is_mean", m.weight_mean},
                            {"rollout_corr/rollout_is_min", m.weight_min},
                            {"rollout_corr/rollout_is_max", m.weight_max},
                            {"rollout_corr/rollout_is_eff_sample_size", m.effective_sample_size}});
-  if (o.correction.rejection != RejectionLevel::kNone)
+  if (o.rejection != RejectionLevel::kNone)
     out.insert(out.end(), {{"rollout_corr/rollout_rs_masked_fraction", m.rejected_tokens},
                            {"rollout_corr/rollout_rs_seq_masked_fraction", m.rejected_sequences}});
   return out;

@@ -22,9 +22,10 @@ MetricValues critic_metrics(const CriticReport& report);
 // Of the values, returns and advantages of the tokens that carry a loss; none if no token does.
 // Collective over the ranks of the samples.
 MetricValues value_metrics(const SampleSet& samples);
-// with_mismatch: the distribution that drew the tokens may differ from the trained one.
-MetricValues experience_metrics(const ExperienceReport& report, const ExperienceOptions& options,
-                                bool with_mismatch);
+MetricValues experience_metrics(const ExperienceReport& report, const ExperienceOptions& options);
+// Where the distribution that drew the tokens may differ from the trained one.
+MetricValues mismatch_metrics(const MismatchReport& report,
+                              const RolloutCorrectionOptions& options);
 
 // Of dynamic sampling.
 MetricValues group_metrics(const GroupCounts& groups);

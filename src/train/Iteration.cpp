@@ -92,9 +92,10 @@ MetricValues TrainJob::advance(std::int64_t iteration, const Batch& batch,
   planner_state_ = generator_.save_planner();
   prompt_batches_ += batch.groups.rounds;
   kl_coef_ = adapted_kl_coef(options_.experience.kl, kl_coef_, experience.kl, batch.size());
-  const bool may_mismatch =
-      options_.experience.correction.is_on() || rollouts_.sampling(iteration).truncates();
-  MetricValues figures = experience_metrics(experience, options_.experience, may_mismatch);
+  MetricValues figures = experience_metrics(experience, options_.experience);
+  const RolloutCorrectionOptions& correction = options_.experience.correction;
+  if (correction.is_on() || rollouts_.sampling(iteration).truncates())
+    add(figures, mismatch_metrics(experience.mismatch, correction));
   if (options_.dynamic.on) add(figures, group_metrics(batch.groups));
   const auto& generations = rollouts_.generations();
   if (!generations.empty()) add(figures, adaptive_metrics(generations));
