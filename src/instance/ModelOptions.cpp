@@ -12,4 +12,11 @@ std::vector<std::string> ModelOptions::problems() const {
   return {};
 }
 
+TrainPassOptions PassOptions::train_pass() const {
+  TrainPassOptions pass;
+  pass.max_rows = max_tokens;
+  pass.checkpointing = checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+  return pass;
+}
+
 }  // namespace taper

@@ -20,6 +20,8 @@ struct PassOptions {
   int tp = 1;             // ranks per replica
   int max_tokens = 2048;  // per micro-batch
   bool checkpointing = false;
+
+  TrainPassOptions train_pass() const;
 };
 
 }  // namespace taper

@@ -100,9 +100,8 @@ PolicyLossOptions RunOptions::loss_in_use() const {
 }
 
 TrainPassOptions RunOptions::pass_options() const {
-  TrainPassOptions pass;
-  pass.max_rows = std::max(training.max_tokens, static_cast<int>(max_positions()));
-  pass.checkpointing = training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+  TrainPassOptions pass = training.train_pass();
+  pass.max_rows = std::max(pass.max_rows, static_cast<int>(max_positions()));
   return pass;
 }
 

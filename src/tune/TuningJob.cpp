@@ -18,10 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 TrainPassOptions pass_options_of(const TuningOptions& o, MemoryPhase phase) {
-  TrainPassOptions pass;
-  pass.max_rows = o.training.max_tokens;
-  pass.max_sequences = 512;
-  pass.checkpointing = o.training.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+  TrainPassOptions pass = o.training.train_pass();
+  pass.max_sequences *= 2;  // a preference pair is two
   pass.owner.phase = phase;
   return pass;
 }

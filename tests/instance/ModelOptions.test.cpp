@@ -11,6 +11,13 @@
 using namespace taper;
 using taper::test::check_problem;
 
+TEST_CASE("passes run as the options say") {
+  CHECK(PassOptions().train_pass().checkpointing == Checkpointing::kNo);
+  const TrainPassOptions pass = PassOptions{2, 77, true}.train_pass();
+  CHECK(pass.max_rows == 77);
+  CHECK(pass.checkpointing == Checkpointing::kYes);
+}
+
 TEST_CASE("a model that is not set is told, also where the working directory is gone") {
   namespace fs = std::filesystem;
   const fs::path before = fs::current_path();
