@@ -5,6 +5,7 @@
 
 #include "infer/GenerateJob.hpp"
 #include "param/CommandLine.hpp"
+#include "session/Watchdog.hpp"
 #include "shard/RankGrid.hpp"
 
 namespace taper {
@@ -16,7 +17,7 @@ enum class LayoutForms { kUniform, kMixed };
 struct ModelArguments {
   std::string model, layout;
   WeightType type = WeightType::kBf16;
-  double hang_seconds = 600.0;
+  double hang_seconds = kHangSeconds;
 
   void declare(param::CommandLine& line, LayoutForms layouts);
   // The layout asked for, of replicas of one size; else one rank per replica. Throws Error where it

@@ -35,7 +35,7 @@ int run_profile(int argc, char** argv) {
   ProfileOptions options;
   std::string model;
   std::vector<std::string> layouts;
-  double hang_seconds = 600;
+  double hang_seconds = kHangSeconds;
   param::CommandLine line("taper profile",
                           "Measures, for adaptive runs, how long generation steps take on these "
                           "ranks at each tensor-parallel degree, and what changing the degree "

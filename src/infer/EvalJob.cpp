@@ -30,7 +30,8 @@ EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions
       samples_(options.samples),
       generation_(options, files, tokens_, ranks),
       judge_(rewards, files, ranks, spawner, log_directory,
-             {options.type, options.tp, std::max(2048, generation_.max_positions()),
+             {options.type, options.tp,
+              std::max(RewardModelSetup().max_rows, generation_.max_positions()),
               generation_.max_positions(), judge_plan_.phase("training")}) {
   files.require_tokenizer("responses are judged by their text");
   judge_.require_judges();

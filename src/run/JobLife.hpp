@@ -26,7 +26,7 @@ struct JobLife {
   StatusFile status;
   std::vector<JobOutput> outputs;
   std::vector<int> tp_degrees;  // that the job's groups have
-  double hang_seconds = 600.0;
+  double hang_seconds = kHangSeconds;
   std::string config;  // the parameters in use, the same on all ranks
   std::string resume;  // --resume
   bool check = false;  // --check: only examine; nothing is left behind

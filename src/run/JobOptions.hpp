@@ -3,13 +3,15 @@
 
 #include <cstdint>
 
+#include "session/Watchdog.hpp"
+
 namespace taper {
 
 // Of the whole job.
 struct JobOptions {
-  std::uint64_t seed = 1;          // of all random numbers
-  double hang_seconds = 600.0;     // that a rank may wait for another one
-  double deadline_margin = 120.0;  // seconds before the deadline at which the job stops
+  std::uint64_t seed = 1;              // of all random numbers
+  double hang_seconds = kHangSeconds;  // that a rank may wait for another one
+  double deadline_margin = 120.0;      // seconds before the deadline at which the job stops
 };
 
 struct CheckpointOptions {

@@ -12,9 +12,13 @@
 
 namespace taper {
 
+// The default of --hang-seconds and Run/Hang Seconds. Healthy ranks wait for each other, too, while
+// one of them reads from a slow disk, or ends a long response: rarely for minutes.
+constexpr double kHangSeconds = 600.0;
+
 struct WatchdogOptions {
   // Without change inside one collective; must exceed the slowest healthy wait.
-  double hang_seconds = 900.0;
+  double hang_seconds = kHangSeconds;
   double grace_seconds = 5.0;   // between report and exit, so that other stuck ranks report as well
   std::string directory = ".";  // of hang-rank-N.txt
   // Called with the report, before the exit.
