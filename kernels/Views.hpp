@@ -38,8 +38,6 @@ class BasicVectorView {
 
   TAPER_DEVICE_FUNCTION T* data() const { return data_; }
   TAPER_DEVICE_FUNCTION std::size_t size() const { return size_; }
-  TAPER_DEVICE_FUNCTION std::size_t extent(int) const { return size_; }
-  TAPER_DEVICE_FUNCTION int extent_int(int) const { return static_cast<int>(size_); }
   TAPER_DEVICE_FUNCTION T& operator()(std::size_t i) const { return data_[i]; }
   // A range where the host can reach it.
   T* begin() const requires std::same_as<E, HostExec> { return data_; }

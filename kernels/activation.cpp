@@ -37,10 +37,10 @@ void swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up, MatrixView<c
 template <class E>
 void add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
          VectorView<const float, E> b) {
-  TAPER_EXPECT(a.extent(0) == y.extent(0) && b.extent(0) == y.extent(0));
+  TAPER_EXPECT(a.size() == y.size() && b.size() == y.size());
   constexpr std::int64_t kPart = 8192;
   const auto task = detail::host_ops().add;
-  const std::int64_t n = y.extent(0);
+  const std::int64_t n = y.size();
   detail::for_each("taper::add", exec, (n + kPart - 1) / kPart, [=](const std::int64_t i) {
     const std::int64_t begin = i * kPart, size = n - begin < kPart ? n - begin : kPart;
     task(y.data() + begin, a.data() + begin, b.data() + begin, size);
@@ -50,7 +50,7 @@ void add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
 template <class E>
 void accumulate_bias(const E& exec, VectorView<float, E> bias_gradient,
                      MatrixView<const float, E> dy) {
-  TAPER_EXPECT(bias_gradient.extent(0) == dy.extent(1));
+  TAPER_EXPECT(bias_gradient.size() == dy.extent(1));
   const auto task = detail::host_ops().column_sums;
   const int columns = dy.extent_int(1), rows = dy.extent_int(0);
   detail::for_each("taper::accumulate_bias", exec, (columns + 15) / 16, [=](const int s) {

@@ -30,7 +30,7 @@ template <>
 void add<Kokkos::Cuda>(const Kokkos::Cuda& exec, VectorView<float, Kokkos::Cuda> y,
                        VectorView<const float, Kokkos::Cuda> a,
                        VectorView<const float, Kokkos::Cuda> b) {
-  TAPER_EXPECT(a.extent(0) == y.extent(0) && b.extent(0) == y.extent(0));
+  TAPER_EXPECT(a.size() == y.size() && b.size() == y.size());
   detail::device_add(exec, y, a, b);
 }
 
@@ -38,7 +38,7 @@ template <>
 void accumulate_bias<Kokkos::Cuda>(const Kokkos::Cuda& exec,
                                    VectorView<float, Kokkos::Cuda> bias_gradient,
                                    MatrixView<const float, Kokkos::Cuda> dy) {
-  TAPER_EXPECT(bias_gradient.extent(0) == dy.extent(1));
+  TAPER_EXPECT(bias_gradient.size() == dy.extent(1));
   detail::device_accumulate_bias(exec, bias_gradient, dy);
 }
 

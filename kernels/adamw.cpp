@@ -13,11 +13,11 @@ template <class E>
 void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> first,
            VectorView<float, E> second, VectorView<const float, E> gradients,
            const AdamWStep& step) {
-  TAPER_EXPECT(parameters.extent(0) == gradients.extent(0) &&
-               parameters.extent(0) == first.extent(0) && first.extent(0) == second.extent(0));
+  TAPER_EXPECT(parameters.size() == gradients.size() && parameters.size() == first.size() &&
+               first.size() == second.size());
   constexpr std::int64_t kPart = 16384;
   const auto task = detail::host_ops().adamw;
-  const std::int64_t n = parameters.extent(0);
+  const std::int64_t n = parameters.size();
   detail::for_each("taper::adamw", exec, (n + kPart - 1) / kPart, [=](const std::int64_t i) {
     const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
     task(parameters.data() + at, first.data() + at, second.data() + at, gradients.data() + at, size,
@@ -32,7 +32,7 @@ double sum_squares(const E& exec, VectorView<const float, E> x) {
   std::array<double, kParts> sums{};
   double* out = sums.data();
   const auto task = detail::host_ops().sum_squares;
-  const std::int64_t n = x.extent(0), part = (n + kParts - 1) / kParts;
+  const std::int64_t n = x.size(), part = (n + kParts - 1) / kParts;
   const float* data = x.data();
   detail::for_each("taper::sum_squares", exec, kParts, [=](const std::int64_t i) {
     const std::int64_t begin = i * part < n ? i * part : n,

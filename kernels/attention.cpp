@@ -35,7 +35,7 @@ detail::AttentionArgs make_args(MatrixView<float, E> out, MatrixView<float, E> s
 template <class E>
 void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
                  VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
-  const int n = segments.extent_int(0) * shape.kv_heads;
+  const int n = static_cast<int>(segments.size()) * shape.kv_heads;
   const AttentionSegment* list = segments.data();
   const float* source = kv.data();
   detail::for_each_uneven("taper::write_pages", exec, n, [=](const int i) {
@@ -63,10 +63,10 @@ void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> sta
   const auto task = detail::host_ops().attention;
   const AttentionSegment* list = segments.data();
   int longest = 0;
-  for (std::size_t s = 0; s < segments.extent(0); ++s)
+  for (std::size_t s = 0; s < segments.size(); ++s)
     longest = list[s].count > longest ? list[s].count : longest;
   const int parts = (longest + kTokensPerTask - 1) / kTokensPerTask;
-  const int n = segments.extent_int(0) * shape.kv_heads * parts;
+  const int n = static_cast<int>(segments.size()) * shape.kv_heads * parts;
   detail::for_each_uneven("taper::attention", exec, n, [=](const int i) {
     const AttentionSegment& segment = list[i / (shape.kv_heads * parts)];
     const int begin = i % parts * kTokensPerTask;
@@ -93,8 +93,8 @@ void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float
   args.dkv = dkv.data();
   const auto task = detail::host_ops().attention_backward;
   const AttentionSegment* list = segments.data();
-  for (std::size_t s = 0; s < segments.extent(0); ++s) TAPER_EXPECT(list[s].start == 0);
-  const int n = segments.extent_int(0) * shape.kv_heads;
+  for (std::size_t s = 0; s < segments.size(); ++s) TAPER_EXPECT(list[s].start == 0);
+  const int n = static_cast<int>(segments.size()) * shape.kv_heads;
   detail::for_each_uneven("taper::attention_backward", exec, n, [=](const int i) {
     task(args, list[i / shape.kv_heads], i % shape.kv_heads);
   });

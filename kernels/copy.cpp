@@ -20,7 +20,7 @@ bool equal_columns(MatrixView<float, E> y, MatrixView<const float, E> x) {
 
 template <class E>
 void fill(const E& exec, VectorView<float, E> y, float value) {
-  const std::int64_t n = y.extent(0);
+  const std::int64_t n = y.size();
   detail::for_each("taper::fill", exec, (n + kPart - 1) / kPart, [=](const std::int64_t i) {
     const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
     std::fill_n(y.data() + at, size, value);
@@ -29,8 +29,8 @@ void fill(const E& exec, VectorView<float, E> y, float value) {
 
 template <class E>
 void copy(const E& exec, VectorView<float, E> y, VectorView<const float, E> x) {
-  TAPER_EXPECT(y.extent(0) == x.extent(0));
-  const std::int64_t n = y.extent(0);
+  TAPER_EXPECT(y.size() == x.size());
+  const std::int64_t n = y.size();
   detail::for_each("taper::copy", exec, (n + kPart - 1) / kPart, [=](const std::int64_t i) {
     const std::int64_t at = i * kPart, size = n - at < kPart ? n - at : kPart;
     std::copy_n(x.data() + at, size, y.data() + at);
@@ -39,30 +39,30 @@ void copy(const E& exec, VectorView<float, E> y, VectorView<const float, E> x) {
 
 template <class E>
 void copy_blocks(const E& exec, VectorView<const BlockCopy, E> blocks, std::int64_t size) {
-  detail::for_each("taper::copy_blocks", exec, blocks.extent(0),
+  detail::for_each("taper::copy_blocks", exec, blocks.size(),
                    [=](const std::int64_t i) { std::copy_n(blocks(i).from, size, blocks(i).to); });
 }
 
 template <class E>
 void gather_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                  VectorView<const std::int32_t, E> rows) {
-  TAPER_EXPECT(equal_columns<E>(y, x) && y.extent(0) == rows.extent(0));
-  detail::for_each("taper::gather_rows", exec, rows.extent_int(0),
+  TAPER_EXPECT(equal_columns<E>(y, x) && y.extent(0) == rows.size());
+  detail::for_each("taper::gather_rows", exec, static_cast<int>(rows.size()),
                    [=](const int i) { std::copy_n(&x(rows(i), 0), x.extent(1), &y(i, 0)); });
 }
 
 template <class E>
 void scatter_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                   VectorView<const std::int32_t, E> rows) {
-  TAPER_EXPECT(equal_columns<E>(y, x) && x.extent(0) == rows.extent(0));
-  detail::for_each("taper::scatter_rows", exec, rows.extent_int(0),
+  TAPER_EXPECT(equal_columns<E>(y, x) && x.extent(0) == rows.size());
+  detail::for_each("taper::scatter_rows", exec, static_cast<int>(rows.size()),
                    [=](const int i) { std::copy_n(&x(i, 0), x.extent(1), &y(rows(i), 0)); });
 }
 
 template <class E>
 void add_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
               VectorView<const std::int32_t, E> rows, std::int32_t first) {
-  TAPER_EXPECT(equal_columns<E>(y, x) && x.extent(0) == rows.extent(0));
+  TAPER_EXPECT(equal_columns<E>(y, x) && x.extent(0) == rows.size());
   constexpr int kStrip = 64;  // columns per task: a row's additions stay in their order
   const int columns = x.extent_int(1), n = x.extent_int(0);
   detail::for_each("taper::add_rows", exec, (columns + kStrip - 1) / kStrip, [=](const int s) {

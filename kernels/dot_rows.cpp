@@ -11,7 +11,7 @@ namespace taper {
 template <class E>
 void dot_rows(const E& exec, VectorView<float, E> y, MatrixView<const float, E> x,
               VectorView<const float, E> w) {
-  TAPER_EXPECT(y.extent(0) == x.extent(0) && w.extent(0) == x.extent(1));
+  TAPER_EXPECT(y.size() == x.extent(0) && w.size() == x.extent(1));
   const int columns = x.extent_int(1);
   detail::for_each("taper::dot_rows", exec, x.extent_int(0), [=](const int r) {
     double sum = 0.0;
@@ -26,8 +26,7 @@ void dot_rows_backward(const E& exec, MatrixView<float, E> dx, VectorView<float,
                        VectorView<const float, E> dy, MatrixView<const float, E> x,
                        VectorView<const float, E> w) {
   TAPER_EXPECT(dx.extent(0) == x.extent(0) && dx.extent(1) == x.extent(1) &&
-               dy.extent(0) == x.extent(0) && dw.extent(0) == x.extent(1) &&
-               w.extent(0) == x.extent(1));
+               dy.size() == x.extent(0) && dw.size() == x.extent(1) && w.size() == x.extent(1));
   constexpr int kStrip = 64;  // columns per task: each column's chain stays in one
   const int columns = x.extent_int(1), rows = x.extent_int(0);
   detail::for_each(

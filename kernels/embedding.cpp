@@ -9,7 +9,7 @@ namespace taper {
 template <class E>
 void embed(const E& exec, MatrixView<float, E> y, VectorView<const std::int32_t, E> ids,
            const PackedMatrix& table, std::int32_t vocab_begin) {
-  TAPER_EXPECT(y.extent_int(1) == table.k && y.extent(0) == ids.extent(0));
+  TAPER_EXPECT(y.extent_int(1) == table.k && y.extent(0) == ids.size());
   detail::for_each("taper::embed", exec, y.extent_int(0), [=](const int row) {
     const std::int32_t local = ids(row) - vocab_begin;
     if (local < 0 || local >= table.columns) return;

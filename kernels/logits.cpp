@@ -72,8 +72,8 @@ void find_max(const E& exec, VectorView<std::int32_t, E> column, MatrixView<cons
 template <class E>
 void pick_logits(const E& exec, VectorView<float, E> y, MatrixView<const float, E> logits,
                  VectorView<const LogitPlace, E> places) {
-  TAPER_EXPECT(y.extent(0) == places.extent(0));
-  detail::for_each("taper::pick_logits", exec, places.extent_int(0), [=](const int i) {
+  TAPER_EXPECT(y.size() == places.size());
+  detail::for_each("taper::pick_logits", exec, static_cast<int>(places.size()), [=](const int i) {
     const LogitPlace at = places(i);
     y(i) = at.column >= 0 ? logits(at.row, at.column) : -std::numeric_limits<float>::infinity();
   });
@@ -82,10 +82,11 @@ void pick_logits(const E& exec, VectorView<float, E> y, MatrixView<const float, 
 template <class E>
 void penalize_logits(const E& exec, MatrixView<float, E> logits,
                      VectorView<const LogitPlace, E> places, float penalty) {
-  detail::for_each("taper::penalize_logits", exec, places.extent_int(0), [=](const int i) {
-    float& logit = logits(places(i).row, places(i).column);
-    logit = logit < 0.0f ? logit * penalty : logit / penalty;
-  });
+  detail::for_each("taper::penalize_logits", exec, static_cast<int>(places.size()),
+                   [=](const int i) {
+                     float& logit = logits(places(i).row, places(i).column);
+                     logit = logit < 0.0f ? logit * penalty : logit / penalty;
+                   });
 }
 
 template <class E>

@@ -11,9 +11,9 @@ template <class E>
 void rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> inv,
              VectorView<const float, E> x, VectorView<const float, E> gain,
              const NormShape& shape) {
-  TAPER_EXPECT(gain.extent_int(0) == shape.width && x.extent(0) % shape.stride == 0);
+  TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width && x.size() % shape.stride == 0);
   const auto task = detail::host_ops().rmsnorm;
-  const int n = static_cast<int>(x.extent(0) / shape.stride);
+  const int n = static_cast<int>(x.size() / shape.stride);
   detail::for_each("taper::rmsnorm", exec, n, [=](const std::int64_t i) {
     const float value = task(y.data() + i * shape.stride, x.data() + i * shape.stride, gain.data(),
                              shape.width, shape.eps);
@@ -26,11 +26,12 @@ void rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<float, 
                       VectorView<const float, E> dy, VectorView<const float, E> x,
                       VectorView<const float, E> inv, VectorView<const float, E> gain,
                       const NormShape& shape, Accumulate accumulate) {
-  TAPER_EXPECT(gain.extent_int(0) == shape.width && dgain.extent_int(0) == shape.width);
-  TAPER_EXPECT(x.extent(0) == inv.extent(0) * shape.stride && dy.extent(0) == x.extent(0) &&
-               dx.extent(0) == x.extent(0));
+  TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width &&
+               static_cast<int>(dgain.size()) == shape.width);
+  TAPER_EXPECT(x.size() == inv.size() * shape.stride && dy.size() == x.size() &&
+               dx.size() == x.size());
   const auto& ops = detail::host_ops();
-  const int n = static_cast<int>(x.extent(0) / shape.stride);
+  const int n = static_cast<int>(x.size() / shape.stride);
   const int strips = (shape.width + 15) / 16;
   // dgain first: dx may overwrite dy.
   detail::for_each("taper::rmsnorm_dgain", exec, strips, [=](const int s) {

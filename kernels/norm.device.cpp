@@ -13,7 +13,7 @@ void rmsnorm<Kokkos::Cuda>(const Kokkos::Cuda& exec, VectorView<float, Kokkos::C
                            VectorView<float, Kokkos::Cuda> inv,
                            VectorView<const float, Kokkos::Cuda> x,
                            VectorView<const float, Kokkos::Cuda> gain, const NormShape& shape) {
-  TAPER_EXPECT(gain.extent_int(0) == shape.width && x.extent(0) % shape.stride == 0);
+  TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width && x.size() % shape.stride == 0);
   detail::device_rmsnorm(exec, y, inv, x, gain, shape);
 }
 
@@ -25,9 +25,10 @@ void rmsnorm_backward<Kokkos::Cuda>(const Kokkos::Cuda& exec, VectorView<float, 
                                     VectorView<const float, Kokkos::Cuda> inv,
                                     VectorView<const float, Kokkos::Cuda> gain,
                                     const NormShape& shape, Accumulate accumulate) {
-  TAPER_EXPECT(gain.extent_int(0) == shape.width && dgain.extent_int(0) == shape.width);
-  TAPER_EXPECT(x.extent(0) == inv.extent(0) * shape.stride && dy.extent(0) == x.extent(0) &&
-               dx.extent(0) == x.extent(0));
+  TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width &&
+               static_cast<int>(dgain.size()) == shape.width);
+  TAPER_EXPECT(x.size() == inv.size() * shape.stride && dy.size() == x.size() &&
+               dx.size() == x.size());
   detail::device_rmsnorm_backward(exec, dx, dgain, dy, x, inv, gain, shape, accumulate);
 }
 

@@ -46,7 +46,7 @@ template <class E>
 void device_add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
                 VectorView<const float, E> b) {
   for_each(
-      "taper::add", exec, y.extent(0), KOKKOS_LAMBDA(const std::int64_t i) { y(i) = a(i) + b(i); });
+      "taper::add", exec, y.size(), KOKKOS_LAMBDA(const std::int64_t i) { y(i) = a(i) + b(i); });
 }
 
 // Rows in ascending order.

@@ -28,7 +28,7 @@ template <class E>
 void device_rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> inv,
                     VectorView<const float, E> x, VectorView<const float, E> gain,
                     const NormShape& shape) {
-  const int vectors = static_cast<int>(x.extent(0) / shape.stride), width = shape.width,
+  const int vectors = static_cast<int>(x.size() / shape.stride), width = shape.width,
             stride = shape.stride;
   const float eps = shape.eps;
   using Member = typename Kokkos::TeamPolicy<KokkosSpace<E>>::member_type;
@@ -59,7 +59,7 @@ template <class E>
 void device_accumulate_gain(const E& exec, VectorView<float, E> dgain,
                             VectorView<const float, E> dy, VectorView<const float, E> x,
                             VectorView<const float, E> inv, const NormShape& shape) {
-  const int vectors = static_cast<int>(x.extent(0) / shape.stride), stride = shape.stride;
+  const int vectors = static_cast<int>(x.size() / shape.stride), stride = shape.stride;
   for_each(
       "taper::rmsnorm_dgain", exec, shape.width, KOKKOS_LAMBDA(const int i) {
         float sum = dgain(i);
@@ -77,7 +77,7 @@ void device_rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<
                              VectorView<const float, E> inv, VectorView<const float, E> gain,
                              const NormShape& shape, Accumulate accumulate) {
   device_accumulate_gain(exec, dgain, dy, x, inv, shape);  // first: dx may overwrite dy
-  const int vectors = static_cast<int>(x.extent(0) / shape.stride), width = shape.width,
+  const int vectors = static_cast<int>(x.size() / shape.stride), width = shape.width,
             stride = shape.stride;
   const bool adds = accumulate == Accumulate::kYes;
   using Member = typename Kokkos::TeamPolicy<KokkosSpace<E>>::member_type;

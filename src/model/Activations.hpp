@@ -16,7 +16,7 @@ struct TokenBatch {
   VectorView<const std::int32_t, Exec> positions;  // (rows)
   VectorView<const AttentionSegment, Exec> segments;
 
-  int rows() const { return ids.extent_int(0); }
+  int rows() const { return static_cast<int>(ids.size()); }
 };
 
 // Widths of the activations of one shard.

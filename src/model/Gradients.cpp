@@ -46,7 +46,7 @@ void Gradients::sum_shared(const Exec& exec, const Group& group) const {
     const FloatVector mine = vector(t);
     std::vector<float> all(static_cast<std::size_t>(tensor.units * tensor.unit_size()), 0.0f);
     const std::span<float> held(all.data() + local_->units(t).begin * tensor.unit_size(),
-                                mine.extent(0));
+                                mine.size());
     copy_to_host(exec, held, mine);
     all_reduce_ordered_sum(group, all);
     copy_from_host(exec, mine, held);

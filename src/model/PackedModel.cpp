@@ -113,7 +113,7 @@ void PackedModel::pack(const Exec& exec, int t, const float* values) {
   const ParamTensor& tensor = local_->table().tensors()[t];
   const std::int64_t rows = local_->rows(t);
   if (vectors_[t].data() != nullptr) {
-    copy(exec, vectors_[t], ConstFloatVector(values, vectors_[t].extent(0)));
+    copy(exec, vectors_[t], ConstFloatVector(values, vectors_[t].size()));
     return;
   }
   const ConstFloatMatrix stored(values, rows, tensor.columns);

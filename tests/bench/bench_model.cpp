@@ -156,7 +156,7 @@ class TrainBench {
   double train() {
     return rate([&] {
       const FloatVector gradient = model_.gradients().all();
-      std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
+      std::fill_n(gradient.data(), gradient.size(), 0.0f);
       constexpr TokenSlope kSlope{-1.0f / (kTrainRows * kTrainLength), 0.0f};
       model_.pass().forward(ranks_.exec, model_.train_view(), model_.train_parallel(),
                             packed_.sequences);

@@ -45,7 +45,7 @@ TEST_CASE("generations and gradients to a file") {
       const double loss = m.train(m.sequences());
       const FloatVector gradient = m.gradients->all();
       write(out, std::vector<double>{loss});
-      write(out, std::vector<float>(gradient.data(), gradient.data() + gradient.extent(0)));
+      write(out, std::vector<float>(gradient.data(), gradient.data() + gradient.size()));
     }
   }
   out.flush();

@@ -56,7 +56,7 @@ class Trained {
   // The masters that this rank owns.
   std::vector<float> masters() const {
     const FloatVector mine = model_.optimizer().master();
-    return {mine.data(), mine.data() + mine.extent(0)};
+    return {mine.data(), mine.data() + mine.size()};
   }
   // Of the tokens of the sequence, by the published weights.
   std::vector<float> log_probs() {

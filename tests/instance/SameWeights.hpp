@@ -17,8 +17,8 @@ inline bool same_weights(const PackedModel& a, const PackedModel& b) {
                                                 x.k * bytes_of(x.type));
     if (bytes > 0 && std::memcmp(x.data, y.data, bytes) != 0) return false;
     const ConstFloatVector v = a.vector(t), w = b.vector(t);
-    if (v.extent(0) != w.extent(0)) return false;
-    if (v.extent(0) > 0 && std::memcmp(v.data(), w.data(), v.extent(0) * sizeof(float)) != 0)
+    if (v.size() != w.size()) return false;
+    if (v.size() > 0 && std::memcmp(v.data(), w.data(), v.size() * sizeof(float)) != 0)
       return false;
   }
   return true;

@@ -87,11 +87,11 @@ TEST_CASE("what the masters have become is published to all ranks") {
   Fixture f(options(world_size(), 1));
   f.model.load_masters();
   const FloatVector master = f.model.optimizer().master();
-  for (std::size_t i = 0; i < master.extent(0); ++i) master(i) *= 2.0f;
+  for (std::size_t i = 0; i < master.size(); ++i) master(i) *= 2.0f;
   CHECK(same_weights(f.model.packed(), f.inference.packed()));  // not yet
   f.model.publish();
   CHECK_FALSE(same_weights(f.model.packed(), f.inference.packed()));
-  for (std::size_t i = 0; i < master.extent(0); ++i) master(i) *= 0.5f;
+  for (std::size_t i = 0; i < master.size(); ++i) master(i) *= 0.5f;
   f.model.publish();
   CHECK(same_weights(f.model.packed(), f.inference.packed()));
 }

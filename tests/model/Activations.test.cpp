@@ -91,12 +91,12 @@ TEST_CASE("the arrays of a layer lie apart in the floats that they ask for") {
   const LayerActivations activations(shape, kRows, memory.data());
   const auto list = arrays(activations, kRows);
   for (std::size_t i = 0; i < list.size(); ++i)
-    std::fill_n(list[i].data(), list[i].extent(0), static_cast<float>(i));
+    std::fill_n(list[i].data(), list[i].size(), static_cast<float>(i));
   for (std::size_t i = 0; i < list.size(); ++i) {
     INFO("array " << i);
-    REQUIRE(list[i].extent(0) > 0);
-    CHECK(std::count(list[i].data(), list[i].data() + list[i].extent(0), static_cast<float>(i)) ==
-          static_cast<std::ptrdiff_t>(list[i].extent(0)));
+    REQUIRE(list[i].size() > 0);
+    CHECK(std::count(list[i].data(), list[i].data() + list[i].size(), static_cast<float>(i)) ==
+          static_cast<std::ptrdiff_t>(list[i].size()));
   }
   CHECK(memory.back() == -1.0f);
 }

@@ -75,6 +75,6 @@ TEST_CASE("the gradient of a layer is a view of the flat gradient") {
   CHECK(layer.down.data() == m.gradients->all().data() + m.local.offset(down));
   CHECK(layer.down.extent_int(0) == m.table.mlp_blocks() * kMlpBlock);
   CHECK(layer.down.extent_int(1) == m.config.hidden);
-  CHECK(layer.key_norm.extent_int(0) == m.config.head_dim);
+  CHECK(static_cast<int>(layer.key_norm.size()) == m.config.head_dim);
   CHECK(layer.query_bias.data() == nullptr);  // this family has no biases
 }

@@ -31,7 +31,7 @@ TEST_CASE("every sequence starts at position 0 and has rows and pages of its own
   packed.set(sequences_of(lengths));
   const TokenBatch& batch = packed.batch();
   REQUIRE(batch.rows() == 3 + kPage + kPage + 6 + 1);
-  REQUIRE(batch.segments.extent(0) == lengths.size());
+  REQUIRE(batch.segments.size() == lengths.size());
   const std::int64_t pages = PackedBatch::pages(batch.rows(), 4);
   std::set<int> taken;
   int row = 0;
@@ -57,8 +57,8 @@ TEST_CASE("a batch is that of the sequences that were set last") {
   packed.set(sequences_of({kPage, 5, 7}));
   packed.set(sequences_of({4}));
   CHECK(packed.batch().rows() == 4);
-  CHECK(packed.batch().positions.extent(0) == 4);
-  REQUIRE(packed.batch().segments.extent(0) == 1);
+  CHECK(packed.batch().positions.size() == 4);
+  REQUIRE(packed.batch().segments.size() == 1);
   CHECK(packed.batch().segments(0).count == 4);
 }
 

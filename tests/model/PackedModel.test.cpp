@@ -79,7 +79,7 @@ bool same(const PackedMatrix& a, const PackedMatrix& b) {
 }
 
 bool same(ConstFloatVector a, ConstFloatVector b) {
-  return a.extent(0) == b.extent(0) && std::equal(a.data(), a.data() + a.extent(0), b.data());
+  return a.size() == b.size() && std::equal(a.data(), a.data() + a.size(), b.data());
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ TEST_CASE("matrices are rounded to the forward type, norms and biases stay f32")
       rounded += weight(p.model.forward(output), row, i) != exact;
     }
   CHECK(rounded > 0);
-  REQUIRE(p.model.vector(bias).extent_int(0) == p.local.rows(bias));
+  REQUIRE(static_cast<int>(p.model.vector(bias).size()) == p.local.rows(bias));
   CHECK(same(p.model.vector(bias), ConstFloatVector(p.row(bias, 0), p.local.rows(bias))));
 }
 

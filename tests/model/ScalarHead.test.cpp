@@ -40,7 +40,7 @@ struct ScalarModel : LoadedModel {
     rows.resize(sequences.ids.size());
     std::iota(rows.begin(), rows.end(), 0);
     const FloatVector gradient = gradients->all();
-    std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
+    std::fill_n(gradient.data(), gradient.size(), 0.0f);
   }
 
   template <class T>
@@ -61,7 +61,7 @@ struct ScalarModel : LoadedModel {
     pass->forward(exec, *view, parallel, sequences);
     pass->backward_values(exec, *view, parallel, rows, read<float>(golden, "slopes"), *gradients);
     const FloatVector all = gradients->all();
-    return {all.data(), all.data() + all.extent(0)};
+    return {all.data(), all.data() + all.size()};
   }
 
   SafetensorsFile base, golden;
@@ -158,7 +158,7 @@ TEST_CASE("all ranks of a group have the same gradient of the scalar head") {
   const auto part = [](ScalarModel& m) {
     m.gradient();
     const FloatVector score = m.gradients->vector(ParamRole::kScore);
-    return std::vector<float>(score.data(), score.data() + score.extent(0));
+    return std::vector<float>(score.data(), score.data() + score.size());
   };
   // The head sees whole hidden states, so even the bits are those of one rank.
   CHECK(same_bits(part(many), part(one)));

@@ -37,7 +37,7 @@ struct HeadRun {
       targets.push_back((i * 37) % m.config.vocab);
     }
     const FloatVector gradient = m.gradients->all();
-    std::fill_n(gradient.data(), gradient.extent(0), 0.0f);
+    std::fill_n(gradient.data(), gradient.size(), 0.0f);
   }
 
   ConstFloatMatrix states() const {
@@ -109,7 +109,7 @@ TEST_CASE("gradients have the same bits in chunks of any size") {
     HeadRun run(m, chunk);
     run.train(slopes);
     const FloatVector all = m.gradients->all();
-    const std::vector<float> got(all.data(), all.data() + all.extent(0));
+    const std::vector<float> got(all.data(), all.data() + all.size());
     if (d_hidden.empty()) {
       d_hidden = run.d_hidden;
       gradient = got;
