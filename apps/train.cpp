@@ -74,7 +74,7 @@ int run_train(int argc, char** argv) {
   describe(schema, options);
   if (arguments.answered(schema, [&](param::Schema& filled) { read(arguments, filled); })) return 0;
   const auto spawner = make_spawner([&] { return rewards_of(arguments); });
-  StopRequest stop;  // likewise
+  StopRequest stop;  // before threads start
   Session session(argc, argv);
   const AppliedPreset preset = read(arguments, schema);
   if (session.rank() == 0) {

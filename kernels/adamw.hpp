@@ -10,6 +10,8 @@
 
 namespace taper {
 
+using AdamWStep = detail::AdamWStep;  // the scalars of a step, described there
+
 // One AdamW step on equally long vectors of parameters, first and second moments and gradients
 // (scalars: AdamWStep).
 template <class E>

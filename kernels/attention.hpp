@@ -14,13 +14,8 @@ namespace taper {
 
 using detail::kPage;  // positions per page
 
-// Consecutive new tokens of one sequence: positions [start, start + count) stand in rows [row, row
-// + count); the page of position p is blocks[p / kPage].
-using AttentionSegment = detail::SegmentArgs;
-
-// The pages of one layer: page (block, local KV head) starts at kv + block * block_stride + head *
-// head_stride, first K as (head_dim, kPage), then V as (kPage, v_stride).
-using LayerPages = detail::PageArgs;
+using AttentionSegment = detail::SegmentArgs;  // new tokens of one sequence, described there
+using LayerPages = detail::PageArgs;           // the pages of one layer, likewise
 
 // Floats of one value vector in a page: whole vector registers.
 constexpr int v_stride(int head_dim) {

@@ -9,7 +9,7 @@
 
 namespace taper::canonical {
 
-inline void adamw(float& p, float& m, float& v, float gradient, const AdamWStep& s) {
+inline void adamw(float& p, float& m, float& v, float gradient, const detail::AdamWStep& s) {
   const float g = gradient * s.grad_scale;
   m = s.beta1 * m + s.rest1 * g;
   v = s.beta2 * v + s.rest2 * g * g;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace taper {
+namespace taper::detail {
+
+inline constexpr float kMassOne = 1099511627776.0f;  // 2^40: the mass of the largest logit
 
 // The scalars of one AdamW step (Loshchilov and Hutter, 2019), with t the step counted from 1:
 // p = p (1 - lr wd); m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; p -= lr / correction1 * m /
@@ -16,8 +18,4 @@ struct AdamWStep {
   float grad_scale = 1.0f;
 };
 
-namespace detail {
-inline constexpr float kMassOne = 1099511627776.0f;  // 2^40: the mass of the largest logit
-}
-
-}  // namespace taper
+}  // namespace taper::detail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors in five words: EXPECT and ENSURE check the programmer (debug and audit builds only), and
+// Errors in six words: EXPECT and ENSURE check the programmer (debug and audit builds only), and
 // so does INSIST, in all builds, where going on would cost wrong results or a hang. VALIDATE checks
-// the world outside (always). Each module that calls a C library has a CALL wrapper (MPI, HDF5)
-// on top of these.
+// the world outside (always), and FAIL reports what is known to have failed. Each module that calls
+// a C library has a CALL wrapper (MPI, HDF5) on top of these.
 #pragma once
 
 #include <sstream>

@@ -82,8 +82,8 @@ struct RolloutSet {
 
 // Collective over comm. Any rank may bring any records, also none; no ids twice. A bad
 // record on one rank throws on all, and so does a failure of a single writer. Where several ranks
-// write, one that fails throws alone: the caller must end all ranks then (comm/Guard.hpp does). The
-// file appears whole or not at all.
+// write, one that fails throws alone: the caller must end all ranks then (session/Guard.hpp does).
+// The file appears whole or not at all.
 void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,
                     std::span<const RolloutRecord> mine, const RolloutFileOptions& options);
 

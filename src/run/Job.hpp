@@ -57,10 +57,10 @@ class Job {
   // checkpoints. Throws Error.
   RunStart examine(const ResumePoint& from, CheckpointCheck check) const;
 
-  // What a run with that start would find otherwise than its checkpoint's run had it, has lost and
-  // would remove, into the log of rank 0. run() says the same of the start that it makes.
+  // Logs on rank 0 what differs from the run that wrote the checkpoint, which results are lost, and
+  // what a run with that start would remove. run() logs the same of the start that it makes.
   void report_start(const RunStart& start) const;
-  // What a run with that start would do, as people read it: "would go on after step 3 (...)".
+  // What a run with that start would do, for people: "would go on after step 3 (...)".
   virtual std::string outlook(const RunStart& start) const = 0;
 
   // Examines again, allocates, loads, and runs what is left after `from`, by default all with the

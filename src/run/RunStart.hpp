@@ -30,7 +30,7 @@ enum class CheckpointCheck { kHead, kContents };
 RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,
                         const Ranks& ranks, CheckpointCheck check);
 
-// What a run of so many iterations with that start would do, as people read it: "would go on after
+// What a run of so many iterations with that start would do, for people: "would go on after
 // iteration 3 (checkpoint out/checkpoints/iter_000003)". On rank 0, which has the state.
 std::string outlook(const RunStart& start, std::int64_t iterations);
 
