@@ -14,6 +14,9 @@ namespace {
 using Estimator = AdvantageEstimator;
 using Normalization = AdvantageNormalization;
 
+// Added to the deviations of groups and of samples, as verl does.
+constexpr double kEpsilon = 1e-6;
+
 struct Moments {
   double mean = 0.0, variance = 0.0;  // unbiased; 0 of fewer than two values
 };
@@ -55,11 +58,11 @@ std::vector<double> centre_groups(const std::vector<SampleSummary>& samples,
 
 // A deviation of a group of one is 1.
 void divide_by_group(const std::vector<SampleSummary>& samples, const std::vector<double>& rewards,
-                     double eps, std::vector<double>& values) {
+                     std::vector<double>& values) {
   for_each_group(samples, [&](std::size_t begin, std::size_t end) {
     const std::size_t n = end - begin;
     const double variance = n > 1 ? moments_of({rewards.data() + begin, n}).variance : 1.0;
-    for (std::size_t i = begin; i < end; ++i) values[i] /= std::sqrt(variance) + eps;
+    for (std::size_t i = begin; i < end; ++i) values[i] /= std::sqrt(variance) + kEpsilon;
   });
 }
 
@@ -69,9 +72,9 @@ void normalize_by_batch(const AdvantageOptions& o, const std::vector<double>& re
   if (values.size() < 2) return;
   if (o.estimator == Estimator::kRloo) {
     const Moments m = moments_of(values);
-    for (double& v : values) v = (v - m.mean) / (std::sqrt(m.variance) + o.eps);
+    for (double& v : values) v = (v - m.mean) / (std::sqrt(m.variance) + kEpsilon);
   } else {
-    const double deviation = std::sqrt(moments_of(rewards).variance) + o.eps;
+    const double deviation = std::sqrt(moments_of(rewards).variance) + kEpsilon;
     for (double& v : values) v /= deviation;
   }
 }
@@ -118,8 +121,7 @@ std::vector<std::vector<double>> response_advantages(
                               : std::accumulate(rewards[k].begin(), rewards[k].end(), 0.0);
   });
   std::vector<double> centred = centre_groups(samples.all(), totals, o.estimator);
-  if (normalization == Normalization::kGroup)
-    divide_by_group(samples.all(), totals, o.eps, centred);
+  if (normalization == Normalization::kGroup) divide_by_group(samples.all(), totals, centred);
   if (normalization == Normalization::kBatch &&
       o.estimator != Estimator::kReinforcePlusPlusBaseline)
     normalize_by_batch(o, totals, centred);

@@ -28,7 +28,6 @@ struct AdvantageOptions {
   AdvantageNormalization normalization = AdvantageNormalization::kDefault;
   double gamma = 1.0;   // discount of later rewards, of estimators that see each token
   double lambda = 1.0;  // of kGae: 0 trusts the critic's next value, 1 only what came
-  double eps = 1e-6;    // added to deviations of groups and of samples
 
   // Whether samples of a prompt are compared: groups of one teach nothing then.
   bool compares_groups() const {
