@@ -2,7 +2,6 @@
 #include "device/Runtime.hpp"
 
 #include <Kokkos_Core.hpp>
-#include <atomic>
 #include <cstdlib>
 #include <string>
 
@@ -21,20 +20,12 @@ constexpr unsigned kFlushAndDenormals = 0x8000u | 0x0040u;  // FTZ | DAZ in MXCS
 void set_on_this_thread() {
   _mm_setcsr(_mm_getcsr() | kFlushAndDenormals);
 }
-bool has_on_this_thread() {
-  return (_mm_getcsr() & kFlushAndDenormals) == kFlushAndDenormals;
-}
 #elif defined(__aarch64__)
 constexpr unsigned long kFlush = 1ul << 24;  // FZ in FPCR covers inputs and results
 void set_on_this_thread() {
   unsigned long fpcr;
   asm volatile("mrs %0, fpcr" : "=r"(fpcr));
   asm volatile("msr fpcr, %0" ::"r"(fpcr | kFlush));
-}
-bool has_on_this_thread() {
-  unsigned long fpcr;
-  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
-  return (fpcr & kFlush) != 0;
 }
 #endif
 
@@ -71,14 +62,6 @@ Runtime::~Runtime() {
 void set_float_mode() {
   set_on_this_thread();
   on_every_thread([] { set_on_this_thread(); });
-}
-
-bool has_float_mode() {
-  std::atomic<int> missing{has_on_this_thread() ? 0 : 1};
-  on_every_thread([&] {
-    if (!has_on_this_thread()) ++missing;
-  });
-  return missing == 0;
 }
 
 }  // namespace taper

@@ -23,7 +23,5 @@ class Runtime {
 // Sets flush-to-zero and denormals-are-zero on the calling thread and on all threads of the host
 // execution space.
 void set_float_mode();
-// True where all threads of the host execution space have it.
-bool has_float_mode();
 
 }  // namespace taper

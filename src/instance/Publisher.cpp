@@ -56,21 +56,18 @@ std::vector<std::uint64_t> Publisher::owner_checksums() const {
   return sums;
 }
 
-MoveStatistics Publisher::publish() {
+void Publisher::publish() {
   const std::vector<std::uint64_t> expected = owner_checksums();
   const LocalParams& local = packed_->local();
-  MoveStatistics total;
   std::vector<float> buffer;
   std::size_t next = 0;
   for (int t = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
     const std::int64_t begin = local.offset(t), end = local.offset(t + 1),
                        unit = table_->tensors()[t].unit_size();
     const int first_local = table_->first_piece(t) + local.units(t).begin;
-    const MoveStatistics moved = mover_.move(
+    mover_.move(
         ranks_->world(), moves_[t], bytes_, [&](int piece) { return source_[piece]; },
         [&](int piece) { return staging_ + (piece - first_local) * unit; });
-    total.bytes_sent += moved.bytes_sent;
-    total.bytes_received += moved.bytes_received;
     for (; next < local.pieces().size() && local.pieces()[next].offset < end; ++next) {
       const auto& piece = local.pieces()[next];
       const FloatVector here(staging_ + (piece.offset - begin), piece.size);
@@ -86,7 +83,6 @@ MoveStatistics Publisher::publish() {
     }
     packed_->pack(ranks_->exec, t, staging_);
   }
-  return total;
 }
 
 }  // namespace taper

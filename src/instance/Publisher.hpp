@@ -24,7 +24,7 @@ class Publisher {
   static std::int64_t staging_floats(const LocalParams& packed);
 
   // Throws Error if a piece arrived damaged. Collective over the world.
-  MoveStatistics publish();
+  void publish();
 
  private:
   // By piece, of the masters of its first owner. Collective over the world.

@@ -141,11 +141,6 @@ const TensorView& SafetensorsFile::tensor(const std::string& name) const {
                                       << (close.empty() ? "" : " (did you mean " + close + "?)"));
 }
 
-void SafetensorsFile::read_f32_rows(const std::string& name, std::int64_t row_begin,
-                                    std::int64_t row_end, std::span<float> out) const {
-  read_f32_block(name, row_begin, row_end, 0, tensor(name).columns(), out);
-}
-
 void SafetensorsFile::read_f32_block(const std::string& name, std::int64_t row_begin,
                                      std::int64_t row_end, std::int64_t column_begin,
                                      std::int64_t column_end, std::span<float> out) const {

@@ -68,10 +68,8 @@ class SafetensorsFile {
   // Throws on unknown names, with the nearest one that exists.
   const TensorView& tensor(const std::string& name) const;
 
-  // Rows [row_begin, row_end) of F32, BF16 or F16 as f32; out: (rows, columns) row-major.
-  void read_f32_rows(const std::string& name, std::int64_t row_begin, std::int64_t row_end,
-                     std::span<float> out) const;
-  // The same of columns [column_begin, column_end); out: (rows, columns) of the block.
+  // Rows [row_begin, row_end) and columns [column_begin, column_end) of F32, BF16 or F16 as f32;
+  // out: (rows, columns) of the block, row-major.
   void read_f32_block(const std::string& name, std::int64_t row_begin, std::int64_t row_end,
                       std::int64_t column_begin, std::int64_t column_end,
                       std::span<float> out) const;
@@ -96,10 +94,6 @@ class SafetensorsDir {
   std::vector<std::string> names() const;
   bool contains(const std::string& name) const { return file_of_.count(name) > 0; }
   const TensorView& tensor(const std::string& name) const { return file_of(name).tensor(name); }
-  void read_f32_rows(const std::string& name, std::int64_t row_begin, std::int64_t row_end,
-                     std::span<float> out) const {
-    file_of(name).read_f32_rows(name, row_begin, row_end, out);
-  }
   void read_f32_block(const std::string& name, std::int64_t row_begin, std::int64_t row_end,
                       std::int64_t column_begin, std::int64_t column_end,
                       std::span<float> out) const {

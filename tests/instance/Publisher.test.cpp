@@ -79,15 +79,6 @@ TEST_CASE("masters of any layout become the weights of any other one") {
     }
 }
 
-TEST_CASE("a rank is sent what it needs and does not own") {
-  Publishing p("llama_b", 1, 1);
-  const MoveStatistics moved = p.publisher.publish();
-  CHECK(moved.bytes_received == 4 * (p.held.size() - p.optimizer.size()));
-  std::vector<std::int64_t> sums{moved.bytes_sent, moved.bytes_received};
-  all_reduce_sum(p.ranks.world(), sums);
-  CHECK(sums[0] == sums[1]);
-}
-
 TEST_CASE("the staging area holds the largest tensor") {
   const ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
   const LocalParams local(files.table, ModelShard(files.table, 2, 1));

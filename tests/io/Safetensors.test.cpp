@@ -11,6 +11,7 @@
 #include "base/Error.hpp"
 #include "io/detail/HalfFloat.hpp"
 #include "support/Scratch.hpp"
+#include "support/TensorRows.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -18,6 +19,7 @@ using taper::Error;
 using taper::SafetensorsDir;
 using taper::SafetensorsFile;
 using taper::TensorType;
+using taper::test::read_rows;
 using taper::test::Scratch;
 using taper::test::spill;
 
@@ -62,15 +64,15 @@ TEST_CASE("tensors of a safetensors file") {
   CHECK(file.tensor("h").columns() == 1);
 
   std::vector<float> row(3), block(2), halves(2), one(1);
-  file.read_f32_rows("m", 1, 2, row);
+  read_rows(file, "m", 1, 2, row);
   CHECK(row == std::vector<float>{3, 4, 5});
   file.read_f32_block("m", 0, 2, 1, 2, block);
   CHECK(block == std::vector<float>{1, 4});
-  file.read_f32_rows("h", 0, 2, halves);
+  read_rows(file, "h", 0, 2, halves);
   CHECK(halves == std::vector<float>{1, -2});
   file.read_f32_block("b", 0, 1, 1, 2, one);
   CHECK(one == std::vector<float>{0.5});
-  file.read_f32_rows("m", 1, 1, {});
+  read_rows(file, "m", 1, 1, {});
 }
 
 TEST_CASE("reading outside a tensor is refused") {
@@ -78,11 +80,11 @@ TEST_CASE("reading outside a tensor is refused") {
   spill(scratch / "a.safetensors", good_file());
   const auto file = SafetensorsFile::open(scratch / "a.safetensors");
   std::vector<float> out(6);
-  CHECK_THROWS_MATCHES(file.read_f32_rows("m", 1, 3, out), Error,
+  CHECK_THROWS_MATCHES(read_rows(file, "m", 1, 3, out), Error,
                        MessageMatches(ContainsSubstring("2 x 3")));
-  CHECK_THROWS_AS(file.read_f32_rows("m", -1, 1, out), Error);
+  CHECK_THROWS_AS(read_rows(file, "m", -1, 1, out), Error);
   CHECK_THROWS_AS(file.read_f32_block("m", 0, 2, 2, 4, std::span(out).first(4)), Error);
-  CHECK_THROWS_MATCHES(file.read_f32_rows("m", 0, 1, out), Error,
+  CHECK_THROWS_MATCHES(read_rows(file, "m", 0, 1, out), Error,
                        MessageMatches(ContainsSubstring("buffer")));
   CHECK_THROWS_MATCHES(file.tensor("hh"), Error,
                        MessageMatches(ContainsSubstring("did you mean h?")));
@@ -94,7 +96,7 @@ TEST_CASE("integer tensors are not read as weights") {
         one_tensor(R"({"dtype":"I64","shape":[1],"data_offsets":[0,8]})", 8));
   const auto file = SafetensorsFile::open(scratch / "a.safetensors");
   std::vector<float> out(1);
-  CHECK_THROWS_MATCHES(file.read_f32_rows("t", 0, 1, out), Error,
+  CHECK_THROWS_MATCHES(read_rows(file, "t", 0, 1, out), Error,
                        MessageMatches(ContainsSubstring("I64")));
 }
 
@@ -107,10 +109,10 @@ TEST_CASE("scalars and empty tensors") {
           raw<float>({2.5f})));
   const auto file = SafetensorsFile::open(scratch / "a.safetensors");
   std::vector<float> out(1);
-  file.read_f32_rows("s", 0, 1, out);
+  read_rows(file, "s", 0, 1, out);
   CHECK(out[0] == 2.5f);
   CHECK(file.tensor("e").bytes.empty());
-  file.read_f32_rows("e", 0, 0, {});
+  read_rows(file, "e", 0, 0, {});
 }
 
 TEST_CASE("damaged safetensors files are refused by name") {
@@ -158,7 +160,7 @@ TEST_CASE("a model directory with one file") {
   const auto dir = SafetensorsDir::open(scratch.path());
   CHECK(dir.names() == std::vector<std::string>{"b", "h", "m"});
   std::vector<float> row(3);
-  dir.read_f32_rows("m", 0, 1, row);
+  read_rows(dir, "m", 0, 1, row);
   CHECK(row == std::vector<float>{0, 1, 2});
   CHECK_THROWS_MATCHES(dir.tensor("mm"), Error,
                        MessageMatches(ContainsSubstring("did you mean m?")));
@@ -177,7 +179,7 @@ TEST_CASE("a model directory with shards") {
   CHECK(dir.tensor("t").bytes.size() == 8);
   CHECK_FALSE(dir.contains("b"));  // in the file, not in the index
   std::vector<float> row(3);
-  dir.read_f32_rows("m", 1, 2, row);
+  read_rows(dir, "m", 1, 2, row);
   CHECK(row == std::vector<float>{3, 4, 5});
 
   spill(index, R"({"weight_map":{"x":"two.safetensors"}})");

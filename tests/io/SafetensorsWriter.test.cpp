@@ -8,6 +8,7 @@
 
 #include "base/Error.hpp"
 #include "support/Scratch.hpp"
+#include "support/TensorRows.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -15,6 +16,7 @@ using taper::Error;
 using taper::SafetensorsFile;
 using taper::SafetensorsWriter;
 using taper::TensorType;
+using taper::test::read_rows;
 using taper::test::Scratch;
 
 namespace {
@@ -28,7 +30,7 @@ std::vector<float> counting(std::size_t count, float from = 0) {
 std::vector<float> all_of(const SafetensorsFile& file, const std::string& name) {
   const auto& view = file.tensor(name);
   std::vector<float> values(static_cast<std::size_t>(view.rows() * view.columns()));
-  file.read_f32_rows(name, 0, view.rows(), values);
+  read_rows(file, name, 0, view.rows(), values);
   return values;
 }
 

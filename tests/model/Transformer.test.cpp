@@ -9,6 +9,7 @@
 
 #include "model/GoldenModel.hpp"
 #include "support/Bits.hpp"
+#include "support/TensorRows.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -106,7 +107,7 @@ TEST_CASE("every rank gets the embedding rows of all ids, whichever shard owns t
                  make_matrix(got.data(), static_cast<std::int64_t>(ids.size()), h));
     for (std::size_t i = 0; i < ids.size(); ++i) {
       INFO("id " << ids[i]);
-      files.read_f32_rows("model.embed_tokens.weight", ids[i], ids[i] + 1, row);
+      read_rows(files, "model.embed_tokens.weight", ids[i], ids[i] + 1, row);
       CHECK(std::equal(row.begin(), row.end(), got.begin() + static_cast<std::ptrdiff_t>(i) * h));
     }
   }

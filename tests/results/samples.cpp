@@ -49,7 +49,7 @@ void read_weights(const std::filesystem::path& directory) {
     if (view.type == TensorType::kF32 || view.type == TensorType::kF16 ||
         view.type == TensorType::kBf16) {
       std::vector<float> values(static_cast<std::size_t>(view.rows() * view.columns()));
-      file.read_f32_rows(name, 0, view.rows(), values);
+      file.read_f32_block(name, 0, view.rows(), 0, view.columns(), values);
       entry["values"] = values;
     }
     all[name] = entry;
