@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -38,16 +39,11 @@ class ByteWriter {
     value(static_cast<std::int64_t>(v.size()));
     bytes_->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T));
   }
-  // The fields of a struct, values and vectors, as its static member for_each_field(self, visit)
-  // lists them: it calls visit(self.field) for each, in one order whether self is const or not.
+  // The fields of a struct, values and vectors, as its static member fields(self) ties them
+  // together: return std::tie(self.id, self.lengths).
   template <class Record>
   void record(const Record& r) {
-    Record::for_each_field(r, [this]<class T>(const T& field) {
-      if constexpr (detail::is_list<T>)
-        list(field);
-      else
-        value(field);
-    });
+    std::apply([this](const auto&... field) { (add(field), ...); }, Record::fields(r));
   }
   // Bytes as they are; who reads them must know how many.
   void bytes(std::string_view raw) { bytes_->append(raw); }
@@ -57,6 +53,14 @@ class ByteWriter {
   }
 
  private:
+  template <class T>
+  void add(const T& field) {
+    if constexpr (detail::is_list<T>)
+      list(field);
+    else
+      value(field);
+  }
+
   std::string* bytes_;
 };
 
@@ -91,18 +95,20 @@ class ByteReader {
   }
   template <class Record>
   void record(Record& r) {
-    Record::for_each_field(r, [this]<class T>(T& field) {
-      if constexpr (detail::is_list<T>)
-        list(field);
-      else
-        value(field);
-    });
+    std::apply([this](auto&... field) { (take_into(field), ...); }, Record::fields(r));
   }
   // A view of the reader's own bytes.
   std::string_view bytes(std::size_t count) { return {take(count), count}; }
   std::string text() { return std::string(bytes(value<std::size_t>())); }
 
  private:
+  template <class T>
+  void take_into(T& field) {
+    if constexpr (detail::is_list<T>)
+      list(field);
+    else
+      value(field);
+  }
   const char* take(std::size_t count) {
     TAPER_INSIST(count <= rest_.size(),
                  "a message ends " << count - rest_.size() << " bytes before a value of it");

@@ -29,6 +29,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/Response.hpp"
@@ -48,11 +49,10 @@ struct RolloutRecord {
   std::vector<ProducedBy> layout;  // may be empty
 
   // As records go from rank to rank (ByteWriter::record).
-  template <class Self, class Visit>
-  static void for_each_field(Self& r, const Visit& visit) {
-    visit(r.id), visit(r.prompt_length), visit(r.advantage), visit(r.finish);
-    visit(r.tokens), visit(r.log_probs), visit(r.kept_mass), visit(r.values);
-    visit(r.rewards), visit(r.layout);
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.id, self.prompt_length, self.advantage, self.finish, self.tokens,
+                    self.log_probs, self.kept_mass, self.values, self.rewards, self.layout);
   }
 
   std::int32_t response_length() const {

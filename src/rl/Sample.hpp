@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "base/Response.hpp"
@@ -31,13 +32,12 @@ struct Sample {
   std::vector<float> correction;   // weight of the policy loss (RolloutCorrection.hpp); empty: 1
 
   // As samples go from rank to rank (ByteWriter::record).
-  template <class Self, class Visit>
-  static void for_each_field(Self& s, const Visit& visit) {
-    visit(s.id), visit(s.finish), visit(s.unscored);
-    visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
-    visit(s.prompt), visit(s.response), visit(s.log_probs), visit(s.kept_mass);
-    visit(s.ref_log_probs), visit(s.spans), visit(s.advantages), visit(s.values);
-    visit(s.returns), visit(s.mask), visit(s.correction);
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.id, self.finish, self.unscored, self.score, self.unshaped_score,
+                    self.reward, self.rewards, self.prompt, self.response, self.log_probs,
+                    self.kept_mass, self.ref_log_probs, self.spans, self.advantages, self.values,
+                    self.returns, self.mask, self.correction);
   }
 
   bool carries_loss(std::size_t token) const { return mask.empty() || mask[token] != 0; }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -27,12 +28,11 @@ struct SampleSummary {
   std::vector<float> rewards;  // by component
 
   // As summaries go from rank to rank (ByteWriter::record).
-  template <class Self, class Visit>
-  static void for_each_field(Self& s, const Visit& visit) {
-    visit(s.id), visit(s.holder);
-    visit(s.prompt_tokens), visit(s.response_tokens), visit(s.loss_tokens);
-    visit(s.finish), visit(s.unscored);
-    visit(s.score), visit(s.unshaped_score), visit(s.reward), visit(s.rewards);
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.id, self.holder, self.prompt_tokens, self.response_tokens,
+                    self.loss_tokens, self.finish, self.unscored, self.score, self.unshaped_score,
+                    self.reward, self.rewards);
   }
 
   int length() const { return prompt_tokens + response_tokens; }

@@ -2,6 +2,7 @@
 #include "base/Bytes.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <tuple>
 
 #include "base/Error.hpp"
 
@@ -19,9 +20,9 @@ struct Record {
   std::vector<double> b;
   bool c = false;
 
-  template <class Self, class Visit>
-  static void for_each_field(Self& r, const Visit& visit) {
-    visit(r.c), visit(r.b), visit(r.a);
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.c, self.b, self.a);
   }
 };
 

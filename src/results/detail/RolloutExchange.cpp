@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "base/Bytes.hpp"
 #include "base/Error.hpp"
@@ -99,9 +100,10 @@ std::vector<std::int64_t> rows_of(const std::vector<ResponseId>& ids) {
 std::int64_t payload(const RolloutRecord& record) {
   constexpr std::size_t kScalars = 56;  // of its row, lengths and offsets
   std::size_t bytes = kScalars;
-  RolloutRecord::for_each_field(record, [&](const auto& field) {
+  const auto add = [&](const auto& field) {
     if constexpr (requires { field.data(); }) bytes += field.size() * sizeof(field[0]);
-  });
+  };
+  std::apply([&](const auto&... field) { (add(field), ...); }, RolloutRecord::fields(record));
   return static_cast<std::int64_t>(bytes);
 }
 
