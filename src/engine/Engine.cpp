@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "base/Error.hpp"
-#include "comm/Collectives.hpp"
 
 namespace taper {
 namespace {
@@ -142,23 +140,20 @@ TokenBatch Engine::assemble(const std::vector<Work>& work) {
 
 StepReport Engine::step(ControlWord word) {
   StepReport report;
-  bool is_told = false;
+  StepExchange exchange(parallel_->group(), word);
   const std::vector<Work> work = scheduler_.next_step();
+  for (const Work& w : work) {
+    const bool decodes = w.count == 1 && w.sequence->length() > w.sequence->prompt_length;
+    (decodes ? report.decode_rows : report.prefill_rows) += w.count;
+  }
   if (!work.empty()) {
-    for (const Work& w : work) {
-      const bool decodes = w.count == 1 && w.sequence->length() > w.sequence->prompt_length;
-      (decodes ? report.decode_rows : report.prefill_rows) += w.count;
-    }
     const TokenBatch batch = assemble(work);
     const FloatMatrix hidden = pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
-    is_told = sample(work, hidden, word);
+    const std::vector<Ready> ready = ready_rows(work);
+    for (const Work& w : work) w.sequence->computed += w.count;
+    sample(ready, hidden, exchange);
   }
-  if (!is_told && !parallel_->group().is_null()) {
-    std::vector<ControlWord> words(parallel_->group().size());
-    all_gather(parallel_->group(), words, std::vector<ControlWord>{word});
-    word = words.front();
-  }
-  report.control = word;
+  report.control = exchange.leader_word();
   for (const Sequence& s : scheduler_.running()) {
     report.running += s.samples;
     report.context += s.computed;
@@ -167,57 +162,61 @@ StepReport Engine::step(ControlWord word) {
   return report;
 }
 
-// Draws the next token of every sequence whose last token has been computed, in chunks of logit
-// rows; `word` becomes that of the leader. Returns false if there is no token to draw, and then
-// leaves `word` as it is. Collective over the group.
-bool Engine::sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWord& word) {
-  struct Ready {
-    Sequence* sequence;
-    int row;
-  };
+// The sequences that `work` brings to their last token. Parts of prompts are not among them.
+std::vector<Engine::Ready> Engine::ready_rows(const std::vector<Work>& work) {
   std::vector<Ready> ready;
   int row = 0;
   for (const Work& w : work) {
     row += w.count;
-    const bool last = w.finishes();
-    w.sequence->computed += w.count;
-    if (last) ready.push_back({w.sequence, row - 1});
+    if (w.finishes()) ready.push_back({w.sequence, row - 1});
   }
-  const float temperature = sampling_.temperature > 0.0f ? sampling_.temperature : 1.0f;
+  return ready;
+}
+
+// In chunks of as many rows as there is memory for logits. Collective over the group.
+void Engine::sample(std::span<const Ready> ready, FloatMatrix hidden, StepExchange& exchange) {
   const std::size_t chunk = static_cast<std::size_t>(options_.logit_rows);
-  for (std::size_t at = 0; at < ready.size(); at += chunk) {
-    const std::size_t n = std::min(chunk, ready.size() - at);
-    std::vector<int> rows(n);
-    std::vector<Draw> draws;
-    for (std::size_t i = 0; i < n; ++i) {
-      const Sequence& s = *ready[at + i].sequence;
-      rows[i] = ready[at + i].row;
-      for (int k = 0; k < s.samples; ++k)
-        draws.push_back({static_cast<int>(i), {s.id.prompt, s.id.sample + k}, s.length()});
-    }
-    std::vector<std::span<const std::int32_t>> tokens_of_rows;
-    std::function<void(FloatMatrix)> edit;
-    if (penalty_.is_on()) {
-      for (std::size_t i = 0; i < n; ++i)
-        tokens_of_rows.emplace_back(ready[at + i].sequence->tokens);
-      edit = [&](FloatMatrix raw) { penalty_.apply(exec_, *parallel_, raw, tokens_of_rows); };
-    }
-    const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows,
-                                          {options_.valid_ids, temperature}, edit);
-    const auto tokens =
-        draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_, word);
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      Sequence& s = *ready[at + i].sequence;
-      const std::vector<DrawnToken> mine(tokens.begin() + next, tokens.begin() + next + s.samples);
-      next += s.samples;
-      if (s.samples > 1)
-        part(s, mine);
-      else
-        append(s, mine.front());
-    }
+  while (!ready.empty()) {
+    const auto now = ready.first(std::min(chunk, ready.size()));
+    ready = ready.subspan(now.size());
+    deliver(now, draw(now, hidden, exchange));
   }
-  return !ready.empty();
+}
+
+// The next tokens of the sequences, those of all samples of a prompt side by side. Collective over
+// the group.
+std::vector<DrawnToken> Engine::draw(std::span<const Ready> ready, FloatMatrix hidden,
+                                     StepExchange& exchange) {
+  std::vector<int> rows;
+  std::vector<Draw> draws;
+  std::vector<std::span<const std::int32_t>> tokens_of_rows;
+  for (const auto& [sequence, row] : ready) {
+    const Sequence& s = *sequence;
+    for (int k = 0; k < s.samples; ++k)
+      draws.push_back({static_cast<int>(rows.size()), {s.id.prompt, s.id.sample + k}, s.length()});
+    rows.push_back(row);
+    tokens_of_rows.emplace_back(s.tokens);
+  }
+  std::function<void(FloatMatrix)> edit;
+  if (penalty_.is_on())
+    edit = [&](FloatMatrix raw) { penalty_.apply(exec_, *parallel_, raw, tokens_of_rows); };
+  const float temperature = sampling_.temperature > 0.0f ? sampling_.temperature : 1.0f;
+  const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows,
+                                        {options_.valid_ids, temperature}, edit);
+  return draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_, exchange);
+}
+
+// Gives the sequences the tokens that draw() returned for them.
+void Engine::deliver(std::span<const Ready> ready, std::span<const DrawnToken> tokens) {
+  for (const Ready& r : ready) {
+    Sequence& s = *r.sequence;
+    const auto mine = tokens.first(s.samples);
+    tokens = tokens.subspan(mine.size());
+    if (s.samples > 1)
+      part(s, mine);
+    else
+      append(s, mine.front());
+  }
 }
 
 std::optional<FinishReason> Engine::end_of(const Sequence& s) const {
@@ -252,7 +251,7 @@ void Engine::append(Sequence& s, const DrawnToken& token) {
 
 // Called when a prompt has been read: its samples become sequences of their own that share the
 // prompt's full blocks.
-void Engine::part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens) {
+void Engine::part(Sequence& prompt, std::span<const DrawnToken> first_tokens) {
   for (std::size_t k = 0; k < first_tokens.size(); ++k) {
     Sequence child = prompt;
     child.samples = 1;

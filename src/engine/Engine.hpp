@@ -5,6 +5,7 @@
 #include <deque>
 #include <list>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/ReplicaSnapshot.hpp"
@@ -13,6 +14,7 @@
 #include "engine/Request.hpp"
 #include "engine/Sampler.hpp"
 #include "engine/Scheduler.hpp"
+#include "engine/StepExchange.hpp"
 #include "engine/StopMatcher.hpp"
 #include "kvcache/BlockPool.hpp"
 #include "model/Transformer.hpp"
@@ -88,8 +90,7 @@ class Engine {
   bool idle() const { return scheduler_.idle(); }
 
   // One forward pass: next tokens of running sequences and chunks of prompts. Collective over the
-  // group; `word` of its rank 0 comes back on all ranks. It rides in the exchange of the tokens
-  // drawn; only a step that draws none has an exchange for it.
+  // group; `word` of its rank 0 comes back on all ranks, by a StepExchange.
   StepReport step(ControlWord word = 0);
 
   // Responses finished since the last call, in the order in which they finished.
@@ -100,11 +101,22 @@ class Engine {
   std::int64_t preemptions() const { return preemptions_ + scheduler_.preemptions(); }
 
  private:
+  // A sequence whose tokens have all been computed, and the row of the step's hidden states that
+  // its next tokens, one for each of its samples, are drawn from.
+  struct Ready {
+    Sequence* sequence = nullptr;
+    int row = 0;
+  };
+
   TokenBatch assemble(const std::vector<Work>& work);
-  bool sample(const std::vector<Work>& work, FloatMatrix hidden, ControlWord& word);
+  static std::vector<Ready> ready_rows(const std::vector<Work>& work);
+  void sample(std::span<const Ready> ready, FloatMatrix hidden, StepExchange& exchange);
+  std::vector<DrawnToken> draw(std::span<const Ready> ready, FloatMatrix hidden,
+                               StepExchange& exchange);
+  void deliver(std::span<const Ready> ready, std::span<const DrawnToken> tokens);
   void add_token(Sequence& sequence, const DrawnToken& token) const;
   void append(Sequence& sequence, const DrawnToken& token);
-  void part(Sequence& prompt, const std::vector<DrawnToken>& first_tokens);
+  void part(Sequence& prompt, std::span<const DrawnToken> first_tokens);
   void complete(const Sequence& sequence, FinishReason reason);
   std::optional<FinishReason> end_of(const Sequence& sequence) const;
 

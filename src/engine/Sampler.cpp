@@ -2,8 +2,6 @@
 #include "engine/Sampler.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
@@ -12,12 +10,6 @@
 
 namespace taper {
 namespace {
-
-// What the shard that owns the drawn id tells the others; the others have no id.
-struct Choice {
-  std::int32_t id = -1;
-  float logit = -INFINITY;
-};
 
 std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::int64_t mass) {
   const CounterRandom random(options.seed);
@@ -28,24 +20,6 @@ std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::
                       static_cast<std::uint64_t>(draw.position),
                       0};
   return static_cast<std::int64_t>(random.below(key, static_cast<std::uint64_t>(mass)));
-}
-
-// Every rank keeps the choice of the first shard that has one, and the word of rank 0. Collective
-// over `group`.
-void share_choices(const Group& group, std::vector<Choice>& choices, ControlWord& word) {
-  if (group.is_null()) return;
-  static_assert(sizeof(Choice) == sizeof(ControlWord));
-  const std::size_t length = choices.size() + 1;
-  std::vector<ControlWord> mine, all(length * group.size());
-  for (const Choice& choice : choices) mine.push_back(std::bit_cast<ControlWord>(choice));
-  mine.push_back(word);
-  all_gather(group, all, mine);
-  word = all[length - 1];
-  for (std::size_t i = 0; i < choices.size(); ++i)
-    for (std::size_t at = i; at < all.size(); at += length) {
-      choices[i] = std::bit_cast<Choice>(all[at]);
-      if (choices[i].id >= 0) break;
-    }
 }
 
 // The ids at the places, one per choice, with their logits.
@@ -154,7 +128,7 @@ std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& par
 std::vector<DrawnToken> draw_tokens(const Exec& exec, const ModelParallel& parallel,
                                     const RowLogits& logits, int valid_ids,
                                     std::span<const Draw> draws, const SamplingOptions& options,
-                                    ControlWord& word) {
+                                    StepExchange& exchange) {
   std::vector<float> kept_mass(draws.size(), 1.0f);
   std::vector<Choice> choices;
   if (options.temperature == 0.0f)
@@ -163,7 +137,7 @@ std::vector<DrawnToken> draw_tokens(const Exec& exec, const ModelParallel& paral
     choices = truncated_choices(exec, parallel, logits, valid_ids, draws, options, kept_mass);
   else
     choices = sampled_choices(exec, parallel, logits, valid_ids, draws, options);
-  share_choices(parallel.group(), choices, word);
+  exchange.share(choices);
   std::vector<DrawnToken> tokens(draws.size());
   for (std::size_t i = 0; i < draws.size(); ++i) {
     TAPER_ENSURE(choices[i].id >= 0);

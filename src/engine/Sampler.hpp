@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/Request.hpp"
+#include "engine/StepExchange.hpp"
 #include "model/TokenHead.hpp"
 
 namespace taper {
@@ -23,16 +24,13 @@ struct DrawnToken {
   float kept_mass = 1.0f;  // probability left by the truncation
 };
 
-// What a leader tells its group with every step; the caller of the engine defines what it means.
-using ControlWord = std::uint64_t;
-
 // Draws tokens by inverse transform over integer masses in order of ids, with one counter-based
 // uniform number per token. The same for every tensor-parallel degree, batch composition and order
-// of draws. Collective over parallel.group(), on which all ranks return the same tokens; `word`
-// becomes that of its rank 0, in the same exchange.
+// of draws. Collective over parallel.group(), which is that of the exchange; all its ranks return
+// the same tokens.
 std::vector<DrawnToken> draw_tokens(const Exec& exec, const ModelParallel& parallel,
                                     const RowLogits& logits, int valid_ids,
                                     std::span<const Draw> draws, const SamplingOptions& options,
-                                    ControlWord& word);
+                                    StepExchange& exchange);
 
 }  // namespace taper

@@ -67,9 +67,12 @@ std::vector<DrawnToken> draw(const std::vector<std::vector<float>>& rows, int va
                              const SamplingOptions& options) {
   const float temperature = options.temperature > 0 ? options.temperature : 1.0f;
   const ShardedLogits l(rows, valid_ids, group, temperature);
-  ControlWord word = kWord + group.rank();
-  const auto tokens = draw_tokens(l.exec, l.parallel, l.logits, valid_ids, draws, options, word);
-  CHECK(word == kWord);  // that of rank 0
+  StepExchange exchange(group, kWord + group.rank());
+  const auto tokens =
+      draw_tokens(l.exec, l.parallel, l.logits, valid_ids, draws, options, exchange);
+  const std::uint64_t exchanges = group.number();
+  CHECK(exchange.leader_word() == kWord);
+  CHECK(group.number() == exchanges);  // it came with the tokens
   return tokens;
 }
 
