@@ -101,24 +101,20 @@ void Engine::submit(const Request& request) {
                  "prompt " << request.first.prompt << " has " << length
                            << " tokens (the context holds " << options_.max_positions
                            << ", at least one must be left for the response)");
-  TAPER_VALIDATE(request.lengths.empty() ||
-                     request.lengths.size() == static_cast<std::size_t>(request.samples),
-                 "prompt " << request.first.prompt << " has " << request.lengths.size()
-                           << " lengths to replay for " << request.samples << " samples");
   for (const std::int32_t id : request.prompt)
     TAPER_VALIDATE(id >= 0 && id < options_.valid_ids,
                    "prompt " << request.first.prompt << " has token id " << id
                              << " (ids of this tokenizer are below " << options_.valid_ids << ")");
   for (int first = 0; first < request.samples; first += options_.scheduler.max_running) {
+    Request part =
+        request.part(first, std::min(request.samples - first, options_.scheduler.max_running));
     Sequence sequence;
-    sequence.id = {request.first.prompt, request.first.sample + first};
-    sequence.samples = std::min(request.samples - first, options_.scheduler.max_running);
+    sequence.id = part.first;
+    sequence.samples = part.samples;
     sequence.prompt_length = length;
-    sequence.max_new_tokens = std::min(request.max_new_tokens, options_.max_positions - length);
-    sequence.tokens = request.prompt;
-    if (!request.lengths.empty())
-      sequence.lengths.assign(request.lengths.begin() + first,
-                              request.lengths.begin() + first + sequence.samples);
+    sequence.max_new_tokens = std::min(part.max_new_tokens, options_.max_positions - length);
+    sequence.pinned = std::move(part.pinned);
+    sequence.tokens = std::move(part.prompt);
     scheduler_.submit(std::move(sequence));
   }
 }
@@ -212,8 +208,8 @@ void Engine::deliver(std::span<const Ready> ready, std::span<const DrawnToken> t
     Sequence& s = *r.sequence;
     const auto mine = tokens.first(s.samples);
     tokens = tokens.subspan(mine.size());
-    if (s.samples > 1)
-      part(s, mine);
+    if (s.is_shared_prompt())
+      fork_samples(s, mine);
     else
       append(s, mine.front());
   }
@@ -223,13 +219,9 @@ std::optional<FinishReason> Engine::end_of(const Sequence& s) const {
   const std::span<const std::int32_t> response(s.tokens.data() + s.prompt_length,
                                                s.tokens.size() - s.prompt_length);
   const int length = static_cast<int>(response.size());
-  if (s.lengths.empty()) {
-    if (const auto reason = stops_.check(response)) return reason;
-  } else if (length >= s.lengths.front() && length < s.max_new_tokens) {
-    return FinishReason::kStop;
-  }
-  if (length >= s.max_new_tokens) return FinishReason::kLength;
-  return std::nullopt;
+  if (const auto reason = stops_.check(response)) return reason;
+  if (length < s.limit()) return std::nullopt;
+  return length < s.max_new_tokens ? FinishReason::kStop : FinishReason::kLength;
 }
 
 void Engine::add_token(Sequence& s, const DrawnToken& token) const {
@@ -249,14 +241,11 @@ void Engine::append(Sequence& s, const DrawnToken& token) {
   }
 }
 
-// Called when a prompt has been read: its samples become sequences of their own that share the
-// prompt's full blocks.
-void Engine::part(Sequence& prompt, std::span<const DrawnToken> first_tokens) {
+// Called when a shared prompt has been read: its samples become sequences of their own that share
+// the prompt's full blocks.
+void Engine::fork_samples(Sequence& prompt, std::span<const DrawnToken> first_tokens) {
   for (std::size_t k = 0; k < first_tokens.size(); ++k) {
-    Sequence child = prompt;
-    child.samples = 1;
-    child.id.sample = prompt.id.sample + static_cast<int>(k);
-    if (!prompt.lengths.empty()) child.lengths = {prompt.lengths[k]};
+    Sequence child = prompt.fork(static_cast<int>(k));
     add_token(child, first_tokens[k]);
     if (const auto reason = end_of(child)) {  // over at its first token: never scheduled
       complete(child, *reason);

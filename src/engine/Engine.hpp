@@ -116,7 +116,7 @@ class Engine {
   void deliver(std::span<const Ready> ready, std::span<const DrawnToken> tokens);
   void add_token(Sequence& sequence, const DrawnToken& token) const;
   void append(Sequence& sequence, const DrawnToken& token);
-  void part(Sequence& prompt, std::span<const DrawnToken> first_tokens);
+  void fork_samples(Sequence& prompt, std::span<const DrawnToken> first_tokens);
   void complete(const Sequence& sequence, FinishReason reason);
   std::optional<FinishReason> end_of(const Sequence& sequence) const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/Request.hpp"
 
+#include "base/Error.hpp"
+
 namespace taper {
 
 std::vector<std::string> SamplingOptions::problems() const {
@@ -11,6 +13,17 @@ std::vector<std::string> SamplingOptions::problems() const {
   if (!(top_p > 0.0f && top_p <= 1.0f)) list.push_back("top_p must be in (0, 1] (1 is off)");
   if (!(min_p >= 0.0f && min_p <= 1.0f)) list.push_back("min_p must be in [0, 1] (0 is off)");
   return list;
+}
+
+Request Request::part(int from, int count) const {
+  TAPER_INSIST(pinned.empty() || std::ssize(pinned) == samples,
+               "prompt " << first.prompt << " has " << pinned.size() << " pinned ends for "
+                         << samples << " samples");
+  Request some = *this;
+  some.first.sample += from;
+  some.samples = count;
+  if (!pinned.empty()) some.pinned.assign(pinned.begin() + from, pinned.begin() + from + count);
+  return some;
 }
 
 }  // namespace taper

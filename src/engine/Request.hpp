@@ -25,7 +25,7 @@ struct SamplingOptions {
   std::vector<std::string> problems() const;
 };
 
-// When a response ends besides reaching its limit.
+// When a response ends besides reaching its limit. Without any, its tokens never end it.
 struct StopOptions {
   std::vector<std::int32_t> ids;     // the stopping token belongs to the response
   std::vector<std::string> strings;  // matched on the bytes of the response, across token borders
@@ -39,9 +39,12 @@ struct Request {
   int samples = 1;
   std::vector<std::int32_t> prompt;
   int max_new_tokens = 0;
-  // For replaying lengths: if not empty, sample i ends after exactly lengths[i] tokens (at most
-  // max_new_tokens), whatever these are.
-  std::vector<std::int32_t> lengths = {};
+  // Token limits of the samples, where their ends are given: a sample that reaches its own, below
+  // max_new_tokens, has stopped. If empty, max_new_tokens is the only limit.
+  std::vector<std::int32_t> pinned = {};
+
+  // The request for `count` of the samples from the one with index `from` on.
+  Request part(int from, int count) const;
 };
 
 // One finished response.

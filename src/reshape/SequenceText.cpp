@@ -12,7 +12,7 @@ void append_sequence(std::string& bytes, const Sequence& s) {
   out.value(s.id);
   for (const int v : {s.samples, s.prompt_length, s.max_new_tokens, s.computed, s.preemptions})
     out.value(v);
-  out.list(s.lengths);
+  out.list(s.pinned);
   out.list(s.tokens);
   out.list(s.log_probs);
   out.list(s.kept_mass);
@@ -34,7 +34,7 @@ std::vector<Sequence> read_sequences(const std::string& bytes) {
     for (int* const v :
          {&s.samples, &s.prompt_length, &s.max_new_tokens, &s.computed, &s.preemptions})
       in.value(*v);
-    in.list(s.lengths);
+    in.list(s.pinned);
     in.list(s.tokens);
     in.list(s.log_probs);
     in.list(s.kept_mass);

@@ -80,12 +80,7 @@ std::vector<Request> first_requests(const std::vector<Request>& requests, const 
       if (deal.replica == replica) here = deal.samples;
     }
     if (here == 0 && request.samples > 0) continue;  // the engine refuses the others
-    Request& part = mine.emplace_back(request);
-    part.first.sample += before;
-    part.samples = here;
-    if (!request.lengths.empty())
-      part.lengths.assign(request.lengths.begin() + before,
-                          request.lengths.begin() + before + part.samples);
+    mine.push_back(request.part(before, here));
   }
   return mine;
 }

@@ -79,15 +79,14 @@ const std::vector<std::int32_t>& PinnedLengths::recorded(std::int64_t iteration)
 }
 
 void PinnedLengths::give(std::vector<Request>& requests, std::int64_t iteration) const {
-  if (requests.empty() || (!law_ && recorded_.empty())) return;
+  if (requests.empty() || !is_on()) return;
   const auto index_of_first = [](const Request& r) { return r.first.prompt * r.samples; };
   const int count = static_cast<int>(index_of_first(requests.back()) + requests.back().samples);
   const std::vector<std::int32_t> lengths =
       law_ ? draw_lengths(*law_, seed_, iteration, count, limit_) : recorded(iteration);
   for (Request& r : requests)
     for (int k = 0; k < r.samples; ++k)
-      r.lengths.push_back(
-          lengths[static_cast<std::size_t>(index_of_first(r) + k) % lengths.size()]);
+      r.pinned.push_back(lengths[static_cast<std::size_t>(index_of_first(r) + k) % lengths.size()]);
 }
 
 }  // namespace taper

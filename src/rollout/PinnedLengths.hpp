@@ -23,6 +23,9 @@ class PinnedLengths {
   // over the world.
   PinnedLengths(const std::string& from, std::uint64_t seed, int limit, const Ranks& ranks);
 
+  // Whether there are such lengths. Then no token must end a response: pass no StopOptions.
+  bool is_on() const { return law_ || !recorded_.empty(); }
+
   // Gives each sample of the requests of an iteration its length, which depends on the iteration,
   // on the response's id alone. Where a recorded run lacks the iteration, or has fewer
   // responses in it, they come again from the first.

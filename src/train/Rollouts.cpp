@@ -14,7 +14,7 @@ Rollouts::Rollouts(const RunOptions& options, const ModelFiles& files, const Ran
       judge_(judge),
       prompts_(options.data, files, options.rollout.max_prompt_tokens, options.seed),
       lengths_(options.rollout.lengths, options.seed, options.rollout.max_new_tokens, ranks),
-      stops_(options.rollout.stops(files)) {}
+      stops_(lengths_.is_on() ? StopOptions() : options.rollout.stops(files)) {}
 
 SamplingOptions Rollouts::sampling(std::int64_t iteration) const {
   SamplingOptions sampling = options_.sampling;

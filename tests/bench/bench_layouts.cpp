@@ -76,7 +76,7 @@ class Requests {
       r.max_new_tokens = options_.max_new_tokens;
       if (prompts_.empty()) {
         r.prompt = random_prompt(generation * count + i);
-        r.lengths.assign(lengths.begin() + i * r.samples, lengths.begin() + (i + 1) * r.samples);
+        r.pinned.assign(lengths.begin() + i * r.samples, lengths.begin() + (i + 1) * r.samples);
       } else {
         r.prompt = prompts_[static_cast<std::size_t>(generation * count + i) % prompts_.size()];
       }
@@ -150,7 +150,7 @@ class LayoutBench {
     std::vector<Request> requests = requests_.of(0);
     for (Request& r : requests) {
       r.max_new_tokens = std::min(r.max_new_tokens, 8);
-      r.lengths.clear();
+      r.pinned.clear();
     }
     for (const Contestant& c : contestants_) {
       if (c.name == "adaptive") continue;
@@ -162,7 +162,8 @@ class LayoutBench {
   // One generation by every contestant, another one first each time.
   OrderedJson generation(int number) {
     const std::vector<Request> requests = requests_.of(number);
-    const StopOptions stops = GeneratorOptions().stops(files_);
+    const bool pinned = !requests.front().pinned.empty();
+    const StopOptions stops = pinned ? StopOptions() : GeneratorOptions().stops(files_);
     SamplingOptions sampling;
     sampling.seed = options_.seed;
     sampling.iteration = static_cast<std::uint64_t>(number);

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <limits>
@@ -153,6 +154,27 @@ TEST_CASE("responses end by id, by string, or at their limit") {
   const Completion cut = generate(m, o, greedy(), {}, {request(prompt, 100)}).responses.at({0, 0});
   CHECK(cut.response.size() == 16 - prompt.size());
   CHECK(cut.finish == FinishReason::kLength);
+}
+
+TEST_CASE(
+    "pinned samples end where they are told to, and only those cut at the limit count as cut") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  EngineOptions o = roomy(m);
+  o.scheduler.max_running = 4;  // the samples are read in two groups
+  SamplingOptions sampling;
+  sampling.seed = 5;
+  Request r = request(random_prompt(3, 70, m.config.vocab), 12, 0, 6);
+  const Generation free = generate(m, o, sampling, {}, {r});
+  r.pinned = {1, 12, 5, 30, 11, 2};
+  const Generation g = generate(m, o, sampling, {}, {r});
+  REQUIRE(g.responses.size() == 6);
+  for (int k = 0; k < 6; ++k) {
+    const Completion &c = g.responses.at({0, k}), &whole = free.responses.at({0, k});
+    REQUIRE(c.response.size() == static_cast<std::size_t>(std::min(r.pinned[k], 12)));
+    CHECK(std::equal(c.response.begin(), c.response.end(), whole.response.begin()));
+    CHECK(c.finish == (r.pinned[k] < 12 ? FinishReason::kStop : FinishReason::kLength));
+  }
 }
 
 TEST_CASE("samples that end at their first token leave nothing behind") {

@@ -99,7 +99,7 @@ struct Driver {
       computed += w.count;
       if (last) ready.push_back(&s);
     }
-    for (Sequence* s : ready) s->samples > 1 ? part(*s) : append(*s);
+    for (Sequence* s : ready) s->is_shared_prompt() ? fork_samples(*s) : append(*s);
     check_blocks();
   }
 
@@ -110,11 +110,9 @@ struct Driver {
     scheduler.finish(&s);
   }
 
-  void part(Sequence& parent) {
+  void fork_samples(Sequence& parent) {
     for (int k = 0; k < parent.samples; ++k) {
-      Sequence child = parent;
-      child.samples = 1;
-      child.id.sample = parent.id.sample + k;
+      Sequence child = parent.fork(k);
       child.tokens.push_back(next_token(child));
       if (over(child)) {
         finish(child);

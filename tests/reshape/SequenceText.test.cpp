@@ -16,7 +16,7 @@ Sequence example(int tokens) {
   s.samples = 2;
   s.prompt_length = 2;
   s.max_new_tokens = 77;
-  s.lengths = {11, 13};
+  s.pinned = {11, 13};
   s.computed = 5;
   s.preemptions = 4;
   for (int i = 0; i < tokens; ++i) {
@@ -44,7 +44,7 @@ TEST_CASE("sequences survive the way to another rank, but for their blocks") {
   CHECK(read[0].samples == 2);
   CHECK(read[0].prompt_length == 2);
   CHECK(read[0].max_new_tokens == 77);
-  CHECK(read[0].lengths == expected.lengths);
+  CHECK(read[0].pinned == expected.pinned);
   CHECK(read[0].computed == 5);
   CHECK(read[0].preemptions == 4);
   CHECK(read[0].tokens == expected.tokens);
@@ -59,7 +59,7 @@ TEST_CASE("sequences survive the way to another rank, but for their blocks") {
 TEST_CASE("the bytes of a sequence are known before it is written") {
   for (const int tokens : {0, 1, 9, 1000}) {
     Sequence s = example(tokens);
-    s.lengths.clear();
+    s.pinned.clear();
     std::string bytes;
     append_sequence(bytes, s);
     CHECK(sequence_bytes(tokens) == static_cast<std::int64_t>(bytes.size()));

@@ -289,7 +289,7 @@ TEST_CASE("what each replica begins with") {
     r.first.sample = 10;
     r.prompt.assign(4, 0);
     r.max_new_tokens = 1000;
-    r.lengths = {1, 2, 3, 4, 5};
+    r.pinned = {1, 2, 3, 4, 5};
   }
   const Layout layout = parse_layout("2+1+1", chain);
   std::vector<std::vector<int>> seen(requests.size());
@@ -297,10 +297,10 @@ TEST_CASE("what each replica begins with") {
   for (int replica = 0; replica < layout.replicas(); ++replica) {
     std::size_t count = 0;
     for (const Request& part : first_requests(requests, layout, replica)) {
-      REQUIRE(part.lengths.size() == static_cast<std::size_t>(part.samples));
+      REQUIRE(part.pinned.size() == static_cast<std::size_t>(part.samples));
       const auto request = static_cast<std::size_t>(part.first.prompt);
       for (int i = 0; i < part.samples; ++i) {
-        CHECK(part.lengths[i] == part.first.sample + i - 9);
+        CHECK(part.pinned[i] == part.first.sample + i - 9);
         seen[request].push_back(part.first.sample + i);
         ++count;
       }

@@ -35,7 +35,7 @@ std::vector<std::int32_t> given(const PinnedLengths& lengths, std::int64_t itera
   std::vector<Request> requests = requests_from(first, count);
   lengths.give(requests, iteration);
   std::vector<std::int32_t> all;
-  for (const Request& r : requests) all.insert(all.end(), r.lengths.begin(), r.lengths.end());
+  for (const Request& r : requests) all.insert(all.end(), r.pinned.begin(), r.pinned.end());
   return all;
 }
 
@@ -54,12 +54,15 @@ std::string recorded_run(const Scratch& scratch, const TestRanks& f) {
 
 TEST_CASE("without a name the model ends its responses") {
   const TestRanks f;
-  CHECK(given(PinnedLengths("", 1, kLimit, f.ranks), 1, 0, 2).empty());
+  const PinnedLengths none("", 1, kLimit, f.ranks);
+  CHECK_FALSE(none.is_on());
+  CHECK(given(none, 1, 0, 2).empty());
 }
 
 TEST_CASE("lengths of a law depend on iteration, ordinal and sample alone") {
   const TestRanks f;
   const PinnedLengths lengths("heavy-tail", 3, kLimit, f.ranks);
+  CHECK(lengths.is_on());
   const auto all = given(lengths, 2, 0, 32);
   CHECK(all == draw_lengths(LengthLaw::kHeavyTail, 3, 2, 64, kLimit));
   // More prompts, or a part of them, as of a later round of dynamic sampling.
@@ -72,6 +75,7 @@ TEST_CASE("lengths of a run come again, from the first where it has fewer") {
   const TestRanks f;
   const Scratch scratch;
   const PinnedLengths lengths(recorded_run(scratch, f), 1, kLimit, f.ranks);
+  CHECK(lengths.is_on());
   CHECK(given(lengths, 5, 0, 2) == std::vector<std::int32_t>{10, 11, 12, 13});
   CHECK(given(lengths, 5, 1, 2) == std::vector<std::int32_t>{12, 13, 10, 11});
   CHECK(given(lengths, 6, 0, 2) == std::vector<std::int32_t>{20, 21, 20, 21});

@@ -93,6 +93,25 @@ TEST_CASE("an iteration has all samples of its prompts, with scores") {
   CHECK(f.rollouts.generations().empty());  // of a static layout there is nothing to say
 }
 
+TEST_CASE("pinned responses go on beyond the model's own ends, to the lengths of the law") {
+  RunOptions options = sums();
+  Fixture free(options);
+  options.rollout.lengths = "no-tail";
+  Fixture pinned(options);
+  const auto first = free.collect(1, 0), second = pinned.collect(1, 0);
+  REQUIRE((first && second));
+  const auto expected = draw_lengths(LengthLaw::kNarrow, options.seed, 1, 8, 64);
+  const auto before = first->summaries(), samples = second->summaries();
+  REQUIRE((before.size() == 8 && samples.size() == 8));
+  int beyond = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    CHECK(samples[i].response_tokens == expected[i]);
+    CHECK(samples[i].finish == FinishReason::kStop);
+    beyond += samples[i].response_tokens > before[i].response_tokens;
+  }
+  CHECK(beyond > 0);  // or there was nothing to test
+}
+
 TEST_CASE("iteration and prompts say what is drawn, not what was drawn before") {
   Fixture f(sums());
   const auto first = f.collect(1, 0), second = f.collect(2, 1), again = f.collect(1, 0);
