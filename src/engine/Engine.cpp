@@ -287,7 +287,7 @@ ReplicaSnapshot Engine::snapshot() const {
     response += std::int64_t{generated} * s.samples;
     longest = std::max(longest, s.length());
     auto& bucket = snapshot.lengths[length_bucket(generated)];
-    bucket = static_cast<std::uint16_t>(bucket + s.samples);
+    bucket = clamped<std::uint16_t>(std::int64_t{bucket} + s.samples);
   }
   for (const Sequence& s : scheduler_.waiting()) waiting += s.samples;
   snapshot.context = clamped<std::uint32_t>(context);

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <limits>
+#include <list>
 #include <set>
 
 #include "base/Error.hpp"
@@ -226,6 +227,28 @@ TEST_CASE("snapshots and reports count what is there") {
   test.engine.begin(greedy(), {});
   test.engine.submit(request(random_prompt(0, 10, m.config.vocab), 5));
   CHECK(drain(test.engine).responses.size() == 1);
+}
+
+TEST_CASE("a snapshot of more sequences than it can count has the largest count") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  const EngineOptions o = roomy(m);
+  TestEngine test(m, o);
+  test.engine.begin({}, {});
+  const auto counted = [&](int samples) {
+    Sequence prompt;
+    prompt.samples = samples;
+    prompt.tokens = {1, 5, 9};
+    prompt.prompt_length = 3;
+    std::list<Sequence> running{prompt};
+    running.emplace_back(prompt).samples = 2;
+    test.engine.rebind({&*m.view, &m.parallel, o}, 0, running, {});
+    return test.engine.snapshot().lengths[0];
+  };
+  CHECK(counted(1) == 3);
+  CHECK(counted(65533) == 65535);
+  CHECK(counted(65534) == 65535);
+  CHECK(counted(70000) == 65535);
 }
 
 TEST_CASE("the word of rank 0 comes back on all ranks at the same step") {
