@@ -99,7 +99,8 @@ Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFile
                      const Ranks& ranks, MemoryPhase phase)
     : options_(options), type_(type), files_(files), ranks_(ranks), phase_(phase) {
   std::vector<int> degrees = degrees_of_layout(options.layout);
-  if (!changes() && degrees.empty()) degrees = {options.tp};
+  // The degree that is asked for stays, fit or not: ModelShard says what is wrong with it.
+  if (changes() || degrees.empty()) degrees.push_back(options.tp);
   if (changes())
     for (const int tp : ranks.chain.degrees())
       if (tp % options.tp == 0 && fits_model(files.table, tp)) degrees.push_back(tp);
@@ -112,6 +113,7 @@ Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFile
     layouts_[tp] = {nullptr, &parallels_.at(tp),
                     engine_options(options, need, files.config, parallels_.at(tp))};
   }
+  TAPER_INSIST(!layouts_.empty(), "no tensor-parallel degree is left to generate in");
   if (!options.layout.empty()) {
     const Layout first = parse_layout(options.layout, ranks.chain);
     for (const LayoutGroup& group : first.groups())

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <cstring>
 #include <map>
 #include <thread>
 
+#include "base/Error.hpp"
 #include "base/Random.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
@@ -20,6 +23,8 @@
 
 using namespace taper;
 using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
 
 namespace {
 
@@ -256,6 +261,24 @@ TEST_CASE("a rank has memory for its share of the sequences in flight, in the wo
   for (const auto& item : plan.items())
     if (item.name == "activations (inference)") planned = item.bytes;
   CHECK(planned == arena_bytes(most * static_cast<std::int64_t>(sizeof(float))));
+}
+
+TEST_CASE("a degree that the model is too small for is refused, whether or not it may change") {
+  const TestRanks world({world_size()});
+  ModelFiles files(TAPER_GOLDEN_DIR "/models/qwen3_b");
+  for (const auto& [name, mode] : named_planner_modes()) {
+    INFO(name);
+    GeneratorOptions options = Fixture::options(mode, "");
+    options.tp = world_size();
+    if (world_size() > 2)  // as many ranks as this model has shards for
+      CHECK_THROWS_MATCHES(
+          Generator(options, WeightType::kF32, files, world.ranks, PhaseId::kAlways), Error,
+          MessageMatches(ContainsSubstring("degree " + std::to_string(world_size())) &&
+                         ContainsSubstring("blocks of 64 MLP columns to share out")));
+    options.tp = 1;
+    const Generator fits(options, WeightType::kF32, files, world.ranks, PhaseId::kAlways);
+    CHECK(fits.smallest_degree() == 1);
+  }
 }
 
 TEST_CASE("the planner is told how many responses a prompt has, where all have the same number") {
