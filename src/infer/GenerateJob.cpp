@@ -12,6 +12,7 @@
 #include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
 #include "io/JsonNumber.hpp"
+#include "rollout/GeneratedSample.hpp"
 
 namespace taper {
 namespace {

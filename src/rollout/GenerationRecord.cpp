@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "base/Text.hpp"
 
@@ -193,23 +192,6 @@ void add_generations(RunFile& file, std::int64_t iteration,
     if (report.review) add("layout_accounts", account_row(report));
     ++number;
   }
-}
-
-std::string summary(const GenerationReport& report) {
-  std::string text = "layout " + to_string(report.first_layout);
-  char line[200];
-  for (const SwitchRecord& s : report.switches) {
-    if (!s.report.done) continue;
-    std::snprintf(line, sizeof line, ", %s at %.2f s (%s, %s moved, %.1f ms)",
-                  to_string(s.plan.layout).c_str(), s.at_s,
-                  count_text(s.sequences, "sequence").c_str(),
-                  format_bytes(count(s.report.bytes_planned)).c_str(), 1e3 * s.seconds);
-    text += line;
-  }
-  std::snprintf(line, sizeof line, "; %s and the first choice, %.2f ms",
-                count_text(report.consultations, "consultation").c_str(),
-                1e3 * report.consultation_s);
-  return text + line;
 }
 
 }  // namespace taper

@@ -3,12 +3,11 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "results/MetricsLog.hpp"
 #include "results/RunFile.hpp"
-#include "rollout/Generator.hpp"
+#include "rollout/GenerationReport.hpp"
 
 namespace taper {
 
@@ -23,8 +22,5 @@ MetricValues adaptive_metrics(std::span<const GenerationReport> reports);
 // seconds.
 void add_generations(RunFile& file, std::int64_t iteration,
                      std::span<const GenerationReport> reports);
-
-// One line for people: "layout 1x2, then 2x1 at 3.2 s (...)".
-std::string summary(const GenerationReport& report);
 
 }  // namespace taper

@@ -12,7 +12,7 @@ StopOptions GeneratorOptions::stops(const ModelFiles& files) const {
 }
 
 std::vector<std::string> GeneratorOptions::problems() const {
-  if (mode == PlannerMode::kStatic || !profile.empty()) return {};
+  if (!may_change_layout() || !profile.empty()) return {};
   return {std::string(names.mode) + " needs " + names.profile +
           " (made by taper profile) unless it is static"};
 }

@@ -33,6 +33,7 @@ struct GeneratorOptions : EngineSizing {
   std::string layout;   // at the start, "2x4" or "4+2+2"; empty: tp, or chosen by the planner
   GeneratorNames names;
 
+  bool may_change_layout() const { return mode != PlannerMode::kStatic; }
   // Of a prompt with its response.
   int max_positions() const { return max_prompt_tokens + max_new_tokens; }
   // When responses end: the model's end-of-sequence ids and the stop strings, with the bytes of all

@@ -7,6 +7,7 @@
 #include "results/HeldOutNames.hpp"
 #include "reward/EvalStatistics.hpp"
 #include "reward/RewardRule.hpp"
+#include "rollout/GeneratedSample.hpp"
 
 namespace taper {
 namespace {

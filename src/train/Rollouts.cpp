@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "rollout/GeneratedSample.hpp"
+
 namespace taper {
 
 Rollouts::Rollouts(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,

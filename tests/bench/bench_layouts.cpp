@@ -24,6 +24,7 @@
 #include "param/CommandLine.hpp"
 #include "profile/ProfileFile.hpp"
 #include "rl/SampleSet.hpp"
+#include "rollout/GeneratedSample.hpp"
 #include "rollout/GenerationRecord.hpp"
 #include "rollout/Generator.hpp"
 #include "session/Guard.hpp"

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/Error.hpp"
+#include "rollout/GeneratedSample.hpp"
 #include "rollout/Generator.hpp"
 #include "support/AllSamples.hpp"
 #include "support/Scratch.hpp"

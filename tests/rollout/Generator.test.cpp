@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_exception.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
 #include <cstring>
 #include <map>
 #include <thread>
 
-#include "base/Error.hpp"
 #include "base/Random.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
@@ -23,8 +20,6 @@
 
 using namespace taper;
 using namespace taper::test;
-using Catch::Matchers::ContainsSubstring;
-using Catch::Matchers::MessageMatches;
 
 namespace {
 
@@ -244,43 +239,6 @@ TEST_CASE("one group that stops stops all") {
   CHECK_FALSE(f.generator.stopped());
 }
 
-TEST_CASE("a rank has memory for its share of the sequences in flight, in the worst layout") {
-  const TestRanks world;
-  ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_b");
-  GeneratorOptions options = Fixture::options(PlannerMode::kAdaptive, "");
-  options.max_running = 30;
-  const Generator generator(options, WeightType::kF32, files, world.ranks, MemoryPhase::kAlways);
-  MemoryPlan plan;
-  generator.add_memory(plan);
-  std::int64_t most = 0, planned = 0;
-  for (const int tp : world.ranks.chain.degrees()) {
-    const ModelParallel parallel(files.table, world.ranks.groups.tp_group(tp));
-    const int rows = std::max(options.step_rows, options.max_running * tp);
-    most = std::max(most, InferencePass::floats(files.table, parallel, rows));
-  }
-  for (const auto& item : plan.items())
-    if (item.name == "activations (inference)") planned = item.bytes;
-  CHECK(planned == arena_bytes(most * static_cast<std::int64_t>(sizeof(float))));
-}
-
-TEST_CASE("a degree that the model is too small for is refused, whether or not it may change") {
-  const TestRanks world({world_size()});
-  ModelFiles files(TAPER_GOLDEN_DIR "/models/qwen3_b");
-  for (const auto& [name, mode] : named_planner_modes()) {
-    INFO(name);
-    GeneratorOptions options = Fixture::options(mode, "");
-    options.tp = world_size();
-    if (world_size() > 2)  // as many ranks as this model has shards for
-      CHECK_THROWS_MATCHES(
-          Generator(options, WeightType::kF32, files, world.ranks, PhaseId::kAlways), Error,
-          MessageMatches(ContainsSubstring("degree " + std::to_string(world_size())) &&
-                         ContainsSubstring("blocks of 64 MLP columns to share out")));
-    options.tp = 1;
-    const Generator fits(options, WeightType::kF32, files, world.ranks, PhaseId::kAlways);
-    CHECK(fits.smallest_degree() == 1);
-  }
-}
-
 TEST_CASE("the planner is told how many responses a prompt has, where all have the same number") {
   struct Listener : ScriptedPlanner {
     using ScriptedPlanner::ScriptedPlanner;
@@ -301,83 +259,4 @@ TEST_CASE("the planner is told how many responses a prompt has, where all have t
   f.generator.run(requests, {}, {});
   CHECK(planner->told.samples == 2);
   CHECK(planner->told.sequences == 20);
-}
-
-TEST_CASE("what each replica begins with") {
-  const DivisorChain chain({1, 2, 4});
-  std::vector<Request> requests(3);
-  for (Request& r : requests) {
-    r.first.prompt = &r - requests.data();
-    r.samples = 5;
-    r.first.sample = 10;
-    r.prompt.assign(4, 0);
-    r.max_new_tokens = 1000;
-    r.pinned = {1, 2, 3, 4, 5};
-  }
-  const Layout layout = parse_layout("2+1+1", chain);
-  std::vector<std::vector<int>> seen(requests.size());
-  std::vector<std::size_t> counts;
-  for (int replica = 0; replica < layout.replicas(); ++replica) {
-    std::size_t count = 0;
-    for (const Request& part : first_requests(requests, layout, replica)) {
-      REQUIRE(part.pinned.size() == static_cast<std::size_t>(part.samples));
-      const auto request = static_cast<std::size_t>(part.first.prompt);
-      for (int i = 0; i < part.samples; ++i) {
-        CHECK(part.pinned[i] == part.first.sample + i - 9);
-        seen[request].push_back(part.first.sample + i);
-        ++count;
-      }
-    }
-    counts.push_back(count);
-  }
-  for (auto& samples : seen) {
-    std::sort(samples.begin(), samples.end());
-    CHECK(samples == std::vector<int>{10, 11, 12, 13, 14});
-  }
-  CHECK(counts == std::vector<std::size_t>{7, 4, 4});
-}
-
-TEST_CASE("degrees of layouts") {
-  CHECK(degrees_of_layout("4+2+2") == std::vector<int>{2, 4});
-  CHECK(degrees_of_layout("2x4") == std::vector<int>{2});
-  CHECK(degrees_of_layout("").empty());
-}
-
-TEST_CASE("what the planner learns from") {
-  std::vector<SampleSummary> samples(2);
-  samples[1].prompt_tokens = 3;
-  samples[1].response_tokens = 5;
-  samples[1].finish = FinishReason::kAbort;
-  const auto outcomes = outcomes_of(samples);
-  REQUIRE(outcomes.size() == 2);
-  CHECK_FALSE(outcomes[0].aborted);
-  CHECK(outcomes[1].sequence == 1);
-  CHECK(outcomes[1].prompt == 3);
-  CHECK(outcomes[1].response == 5);
-  CHECK(outcomes[1].aborted);
-}
-
-TEST_CASE("a sample has all that was generated, and nothing of a reward") {
-  Completion c;
-  c.id.prompt = 7;
-  c.id.sample = 2;
-  c.prompt = {1, 4, 5};
-  c.response = {6, 2};
-  c.log_probs = {-0.5f, -0.25f};
-  c.kept_mass = {1.0f, 0.75f};
-  c.finish = FinishReason::kLength;
-  c.spans = {{0, 1, 3}, {1, 2, 1}};
-  const Sample s = as_sample(Completion(c));
-  CHECK(s.id.prompt == 7);
-  CHECK(s.id.sample == 2);
-  CHECK(s.prompt == c.prompt);
-  CHECK(s.response == c.response);
-  CHECK(s.log_probs == c.log_probs);
-  CHECK(s.kept_mass == c.kept_mass);
-  CHECK(s.finish == FinishReason::kLength);
-  CHECK(s.spans == c.spans);
-  CHECK(s.rewards.empty());
-  CHECK(s.score == 0.0f);
-  CHECK(s.advantages.empty());
-  CHECK_FALSE(s.unscored);
 }

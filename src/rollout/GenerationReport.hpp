@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reshape/Reshaper.hpp"
+#include "rollout/Consultation.hpp"
+#include "simulate/Account.hpp"
+
+namespace taper {
+
+// A change of layout that was agreed upon, as this rank saw it.
+struct SwitchRecord {
+  Plan plan;
+  Layout before;
+  Confirmation confirmation = {};
+  ReshapeReport report = {};
+  double at_s = 0;       // since the start of the generation
+  double meeting_s = 0;  // until lists and prices were there
+  double seconds = 0;    // altogether
+  int sequences = 0;
+};
+
+// What a generation was, besides its responses.
+struct GenerationReport {
+  Layout first_layout, last_layout;
+  double seconds = 0;
+  std::int64_t consultations = 0;                  // of this rank as a leader
+  double consultation_s = 0;                       // the choice of the first layout included
+  std::vector<ConsultationRecord> decisions = {};  // on rank 0
+  std::vector<SwitchRecord> switches = {};
+  std::optional<GenerationReview> review = {};  // see GenerationReviewer; on rank 0, at the end
+};
+
+// One line for people: "layout 1x2, then 2x1 at 3.2 s (...)".
+std::string summary(const GenerationReport& report);
+
+}  // namespace taper

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rollout/GenerationReviewer.hpp"
+
+#include <utility>
+
+namespace taper {
+
+GenerationReview GenerationReviewer::review(const GenerationReport& report, const Workload& work,
+                                            const std::vector<Outcome>& outcomes,
+                                            std::int64_t scale) const {
+  std::vector<ReplaySwitch> made;
+  for (const SwitchRecord& s : report.switches)
+    if (s.report.done)
+      made.push_back({static_cast<std::int64_t>(s.at_s * 1e9), s.plan.layout, s.plan.repack});
+  GenerationReview found = taper::review(make_trace(work, outcomes), report.first_layout, made,
+                                         degrees_, chain_, machine_, consult_ns_);
+  found.predicted_ns = found.replayed_ns * scale / 1024;
+  return found;
+}
+
+}  // namespace taper
