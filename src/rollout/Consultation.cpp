@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "base/Bytes.hpp"
@@ -28,11 +27,8 @@ struct Posted {
 constexpr int kWords = sizeof(Posted) / sizeof(std::int64_t);
 static_assert(std::is_trivially_copyable_v<Posted> && sizeof(Posted) % sizeof(std::int64_t) == 0);
 
-constexpr double kHeadStart = 9;    // see ConsultationOptions: more shares of the first second
-constexpr double kLongestWait = 1;  // seconds: a stop that one rank asks for reaches all by then
-
-std::int64_t nanoseconds(double seconds) {
-  return static_cast<std::int64_t>(seconds * 1e9);
+std::int64_t nanoseconds(const Timer& timer) {
+  return static_cast<std::int64_t>(timer.seconds() * 1e9);
 }
 
 std::vector<int> leaders_of(const Layout& layout) {
@@ -43,17 +39,12 @@ std::vector<int> leaders_of(const Layout& layout) {
 
 }  // namespace
 
-std::vector<std::string> ConsultationOptions::problems() const {
-  if (period_ns < 0 || period_steps < 1 || !(largest_share > 0.0))
-    return {"a period of consultation must not be negative, its steps and its share positive"};
-  return {};
-}
-
 Consultation::Consultation(const Ranks& ranks, LayoutPlanner& planner,
                            const ConsultationOptions& options)
     : ranks_(ranks),
       planner_(planner),
       options_(options),
+      pace_(options),
       exchange_(ranks.world(), kWords),
       layout_(Layout::uniform(1, ranks.chain)) {
   for (const auto& problem : options.problems()) TAPER_FAIL(ExitCode::kBadInput, problem);
@@ -67,11 +58,8 @@ void Consultation::begin(const Layout& layout) {
   last_change_.reset();
   consultation_ = epoch_ = 0;
   clock_.restart();
-  posted_at_ = wait_ = step_began_ = switch_seconds_ = 0;
-  steps_since_ = 0;
-  measured_ns_ = predicted_ns_ = 0;
-  count_ = 0;
-  seconds_ = 0;
+  pace_ = ConsultationPace(options_);
+  switched_ns_ = 0;
   records_.clear();
 }
 
@@ -89,32 +77,16 @@ void Consultation::read_word(ControlWord word) {
   if ((word & kPlan) != 0) decided_ = word >> kHashShift;
 }
 
-// How long the leader's steps take, beside what the planner expects of them.
+// How long the leader's step took, beside what the planner expects of it.
 void Consultation::measure(const StepReport& report) {
-  const double now = clock_.seconds();
+  const std::int64_t now = nanoseconds(clock_);
   const int rows = report.decode_rows + report.prefill_rows;
   if (rows > 0) {
-    ++steps_since_;
     const LayoutGroup& group = layout_.groups()[layout_.replica_of(ranks_.rank())];
-    const std::int64_t expected =
-        planner_.step_ns(group, rows, std::max(1, std::min(rows, report.running)), report.context);
-    if (expected > 0) {
-      measured_ns_ += nanoseconds(now - step_began_);
-      predicted_ns_ += expected;
-    }
+    const int sequences = std::max(1, std::min(rows, report.running));
+    pace_.measure(now, planner_.step_ns(group, rows, sequences, report.context));
   }
-  step_began_ = now;
-}
-
-bool Consultation::is_due(bool idle) const {
-  if (idle || wants_stop_) return true;
-  const double now = clock_.seconds();
-  if (steps_since_ < options_.period_steps ||
-      now - posted_at_ <
-          std::max(std::min(wait_, kLongestWait), static_cast<double>(options_.period_ns) * 1e-9))
-    return false;
-  const double own = count_ > 0 ? seconds_ / static_cast<double>(count_) : 0.0;
-  return seconds_ + own <= options_.largest_share * (now + kHeadStart * std::min(now, 1.0));
+  pace_.resume(now);
 }
 
 void Consultation::observe(const StepReport& report, const Engine& engine) {
@@ -124,13 +96,14 @@ void Consultation::observe(const StepReport& report, const Engine& engine) {
   measure(report);
   if (done_ || stopped_ || decided_) return;
   const bool idle = report.running == 0 && report.waiting == 0;
-  const double before = clock_.seconds();
+  const std::int64_t before = nanoseconds(clock_);
   const bool posted = exchange_.is_posted();
-  if (!posted && is_due(idle)) post(engine);
+  // Who has nothing else to do consults at once; so does who knows what cannot wait.
+  if (!posted && (idle || wants_stop_ || pace_.is_due(before))) post(engine);
   if (exchange_.is_posted() && is_complete(idle)) conclude();
-  const double now = clock_.seconds();
-  if (!idle && (posted || exchange_.is_posted())) seconds_ += now - before;
-  step_began_ = now;
+  const std::int64_t now = nanoseconds(clock_);
+  if (!idle && (posted || exchange_.is_posted())) pace_.add_cost(now - before);
+  pace_.resume(now);
 }
 
 // A replica without work waits for the others here, under the eyes of the watchdog.
@@ -142,18 +115,12 @@ bool Consultation::is_complete(bool idle) {
 }
 
 void Consultation::post(const Engine& engine) {
-  Posted mine{engine.snapshot(), nanoseconds(clock_.seconds()), nanoseconds(switch_seconds_),
-              wants_stop_ ? 1 : 0};
-  if (predicted_ns_ > 0)
-    mine.replica.speed = clamped<std::uint16_t>(std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(1024.0 * static_cast<double>(measured_ns_) /
-                                     static_cast<double>(predicted_ns_))));
+  Posted mine{engine.snapshot(), nanoseconds(clock_), switched_ns_, wants_stop_ ? 1 : 0};
+  mine.replica.speed = pace_.speed();
   std::array<std::int64_t, kWords> words;
   std::memcpy(words.data(), &mine, sizeof mine);
   exchange_.post(leaders_of(layout_), words);
-  posted_at_ = clock_.seconds();
-  steps_since_ = 0;
-  measured_ns_ = predicted_ns_ = 0;
+  pace_.restart(nanoseconds(clock_));
 }
 
 // All leaders have posted: what they read here is the same, and so is what they conclude.
@@ -170,11 +137,11 @@ void Consultation::conclude() {
     stop = stop || posted.wants_stop != 0;
   }
   ++consultation_;
-  ++count_;
+  pace_.add_consultation();
   if (last_change_) {
     planner_.switched(*last_change_, switched_ns);
     last_change_.reset();
-    switch_seconds_ = 0;
+    switched_ns_ = 0;
   }
   word_ = static_cast<ControlWord>(epoch_ & 0xffff) << kEpochShift;
   if (snapshot.alive() == 0) {
@@ -184,7 +151,7 @@ void Consultation::conclude() {
   } else {
     decision_ = planner_.decide(snapshot);
     snapshot_ = snapshot;
-    wait_ = 1e-9 * static_cast<double>(decision_->wait_ns);
+    pace_.set_wait(decision_->wait_ns);
     if (ranks_.rank() == 0) records_.push_back({snapshot, *decision_});
     if (decision_->act)
       word_ |= kPlan | (decision_->hash & (~ControlWord{0} >> kHashShift)) << kHashShift;
@@ -249,11 +216,11 @@ void Consultation::close(const AgreedChange& agreed, Applied applied) {
     layout_ = agreed.plan.layout;
     last_change_ = agreed.plan;
   }
-  switch_seconds_ = applied == Applied::kYes ? switch_clock_.seconds() : 0.0;
-  posted_at_ = step_began_ = clock_.seconds();
-  wait_ = 0;
-  steps_since_ = 0;
-  measured_ns_ = predicted_ns_ = 0;
+  switched_ns_ = applied == Applied::kYes ? nanoseconds(switch_clock_) : 0;
+  const std::int64_t now = nanoseconds(clock_);
+  pace_.restart(now);
+  pace_.resume(now);
+  pace_.set_wait(0);
 }
 
 }  // namespace taper

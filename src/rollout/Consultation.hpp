@@ -10,22 +10,12 @@
 #include "base/Timer.hpp"
 #include "comm/LeaderExchange.hpp"
 #include "engine/Engine.hpp"
-#include "planner/Planner.hpp"
+#include "planner/LayoutPlanner.hpp"
 #include "reshape/Meeting.hpp"
+#include "rollout/ConsultationPace.hpp"
 #include "session/Ranks.hpp"
 
 namespace taper {
-
-struct ConsultationOptions {
-  // A replica at work consults after so much time and so many steps, not before the last decision
-  // asks for it, and so seldom that it costs it at most this share of the time; ten times that in
-  // the first second, since short generations could hardly consult otherwise.
-  std::int64_t period_ns = PlannerOptions().consult_ns;
-  int period_steps = PlannerOptions().consult_steps;
-  double largest_share = 0.001;
-
-  std::vector<std::string> problems() const;
-};
 
 // A consultation as rank 0 saw it.
 struct ConsultationRecord {
@@ -76,15 +66,14 @@ class Consultation {
 
   const Layout& layout() const { return layout_; }
   // Consultations that this rank, as a leader, took part in, and what they cost it.
-  std::int64_t count() const { return count_; }
-  double seconds() const { return seconds_; }
+  std::int64_t count() const { return pace_.count(); }
+  double seconds() const { return 1e-9 * static_cast<double>(pace_.cost()); }
   const std::vector<ConsultationRecord>& records() const { return records_; }  // on rank 0
 
  private:
   bool leads() const;
   void read_word(ControlWord word);
   void measure(const StepReport& report);
-  bool is_due(bool idle) const;
   bool is_complete(bool idle);
   void post(const Engine& engine);
   void conclude();
@@ -94,6 +83,7 @@ class Consultation {
   const Ranks& ranks_;
   LayoutPlanner& planner_;
   ConsultationOptions options_;
+  ConsultationPace pace_;  // of a leader
   LeaderExchange exchange_;
   Layout layout_;
   ControlWord word_ = 0;
@@ -104,12 +94,8 @@ class Consultation {
   std::int64_t consultation_ = 0, epoch_ = 0;
   // The last change, until all leaders know how long it took.
   std::optional<Plan> last_change_;
-  Timer clock_, switch_clock_;
-  double posted_at_ = 0, wait_ = 0, step_began_ = 0, switch_seconds_ = 0;
-  int steps_since_ = 0;
-  std::int64_t measured_ns_ = 0, predicted_ns_ = 0;  // steps since the last snapshot
-  std::int64_t count_ = 0;
-  double seconds_ = 0;
+  Timer clock_, switch_clock_;  // since the begin of the generation, and of a change
+  std::int64_t switched_ns_ = 0;
   std::vector<ConsultationRecord> records_;
 };
 

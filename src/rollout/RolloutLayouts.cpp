@@ -74,7 +74,7 @@ RolloutLayouts::RolloutLayouts(const GeneratorOptions& options, const ModelFiles
                          << " " << options.layout << " has a group of " << group.tp
                          << " ranks, which would split a KV head (the model has "
                          << files.config.kv_heads << "; a larger degree is possible only if the "
-                         << "smallest degree is 1, here it is " << degrees.front()
+                         << "smallest degree is 1, here it is " << layouts_.begin()->first
                          << "); choose another layout "
                             "(doc/planner.md#which-layouts-are-possible)");
   }

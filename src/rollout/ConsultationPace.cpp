@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rollout/ConsultationPace.hpp"
+
+#include <algorithm>
+
+#include "base/ReplicaSnapshot.hpp"
+
+namespace taper {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kHeadStart = 9;  // see ConsultationOptions: more shares of the first second
+constexpr std::int64_t kLongestWait = kSecond;  // a stop that one rank asks for reaches all by then
+
+}  // namespace
+
+std::vector<std::string> ConsultationOptions::problems() const {
+  if (period_ns < 0 || period_steps < 1 || !(largest_share > 0.0))
+    return {"a period of consultation must not be negative, its steps and its share positive"};
+  return {};
+}
+
+bool ConsultationPace::is_due(std::int64_t now) const {
+  if (steps_ < options_.period_steps) return false;
+  if (now - restarted_ < std::max(std::min(wait_, kLongestWait), options_.period_ns)) return false;
+  // The next one is expected to cost what those before did on average.
+  const std::int64_t next = count_ > 0 ? cost_ / count_ : 0;
+  const std::int64_t elapsed = now + kHeadStart * std::min(now, kSecond);
+  return static_cast<double>(cost_ + next) <= options_.largest_share * static_cast<double>(elapsed);
+}
+
+void ConsultationPace::measure(std::int64_t now, std::int64_t expected) {
+  ++steps_;
+  if (expected <= 0) return;
+  measured_ += now - step_began_;
+  predicted_ += expected;
+}
+
+std::uint16_t ConsultationPace::speed() const {
+  if (predicted_ == 0) return 0;
+  const double ratio = static_cast<double>(measured_) / static_cast<double>(predicted_);
+  // 0 would say that nothing was measured.
+  return clamped<std::uint16_t>(
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(1024.0 * ratio)));
+}
+
+void ConsultationPace::restart(std::int64_t now) {
+  restarted_ = now;
+  steps_ = 0;
+  measured_ = predicted_ = 0;
+}
+
+}  // namespace taper
