@@ -33,15 +33,12 @@ class Places {
   std::int32_t at_ = 0;
 };
 
-bool same_group(const LayoutChange& change, int before, int after) {
-  return change.from.groups()[before] == change.to.groups()[after];
-}
-
 // Fills one replica: who keeps running there and in which blocks.
 class ReplicaFiller {
  public:
-  ReplicaFiller(const LayoutChange& change, int replica, int blocks, int max_running)
-      : change_(change), replica_(replica), places_(blocks), slots_(max_running) {}
+  // `before`: the number of the replica in the layout before, -1 where its group is new.
+  ReplicaFiller(int replica, int before, int blocks, int max_running)
+      : replica_(replica), before_(before), places_(blocks), slots_(max_running) {}
 
   // Blocks of sequences that stay where they are stay too.
   void reserve(const ListedSequence& s) {
@@ -79,7 +76,7 @@ class ReplicaFiller {
   }
 
  private:
-  bool stays(const ListedSequence& s) const { return same_group(change_, s.replica, replica_); }
+  bool stays(const ListedSequence& s) const { return s.replica == before_; }
   bool fits(const ListedSequence& s) const {
     if (stays(s)) return true;
     int need = 0;
@@ -87,8 +84,7 @@ class ReplicaFiller {
     return need <= places_.free();
   }
 
-  const LayoutChange& change_;
-  int replica_;
+  int replica_, before_;
   Places places_;
   int slots_;
   std::map<std::pair<int, std::int32_t>, std::int32_t> moved_;
@@ -123,10 +119,12 @@ std::vector<Ownership> holders_of(const Layout& layout, const DivisorChain& chai
 KvPlan plan_kv(const LayoutChange& change, const DivisorChain& chain, const KvGeometry& geometry,
                const SequenceList& sequences, std::span<const Destination> destinations) {
   TAPER_EXPECT(sequences.size() == destinations.size());
+  const std::vector<bool> is_new = changed_groups(change.to, change.from);
   std::vector<ReplicaFiller> fillers;
   for (int g = 0; g < change.to.replicas(); ++g) {
-    const int tp = change.to.groups()[g].tp;
-    fillers.emplace_back(change, g, geometry.blocks(tp), geometry.max_running(tp));
+    const auto [first, tp] = change.to.groups()[g];
+    fillers.emplace_back(g, is_new[g] ? -1 : change.from.replica_of(first), geometry.blocks(tp),
+                         geometry.max_running(tp));
   }
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     TAPER_INSIST(destinations[i].replica >= 0 && destinations[i].replica < change.to.replicas(),
@@ -166,14 +164,15 @@ std::vector<int> components(const LayoutChange& change, const SequenceList& sequ
     b = find(b);
     root[std::max(a, b)] = std::min(a, b);
   };
-  for (const LayoutGroup& g : change.to.groups()) {
-    if (change.from.groups()[change.from.replica_of(g.first)] == g) continue;
-    for (int r = g.first; r < g.end(); ++r) join(g.first, r);
-  }
-  for (const LayoutGroup& g : change.from.groups()) {
-    if (change.to.groups()[change.to.replica_of(g.first)] == g) continue;
-    for (int r = g.first; r < g.end(); ++r) join(g.first, r);
-  }
+  const auto join_changed = [&](const Layout& layout, const Layout& other) {
+    const std::vector<bool> changed = changed_groups(layout, other);
+    for (int i = 0; i < layout.replicas(); ++i) {
+      const LayoutGroup& g = layout.groups()[i];
+      for (int r = g.first; changed[i] && r < g.end(); ++r) join(g.first, r);
+    }
+  };
+  join_changed(change.to, change.from);
+  join_changed(change.from, change.to);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const LayoutGroup& a = change.from.groups()[sequences[i].replica];
     const LayoutGroup& b = change.to.groups()[destinations[i].replica];
