@@ -134,7 +134,6 @@ MoveStatistics PieceMover::move(const Group& group, std::span<const PieceMove> m
     moved.bytes_sent += streams.to[r].done();
     moved.bytes_received += streams.from[r].done();
   }
-  moved.buffer_bytes = static_cast<std::int64_t>(send_buffer_.size() + receive_buffer_.size());
   return moved;
 }
 

@@ -26,7 +26,6 @@ struct MoveStatistics {
   std::int64_t bytes_sent = 0;
   std::int64_t bytes_received = 0;
   std::int64_t bytes_local = 0;  // copied from this rank to itself
-  std::int64_t buffer_bytes = 0;
   int rounds = 0;
 };
 
