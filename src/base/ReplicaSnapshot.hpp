@@ -20,6 +20,10 @@ T clamped(std::int64_t value) {
       std::clamp<std::int64_t>(value, 0, std::int64_t{std::numeric_limits<T>::max()}));
 }
 
+// The ratio 1: ratios of times and the like are integers in 1/1024, so that all ranks compute
+// alike.
+inline constexpr int kRatioBits = 10, kRatioOne = 1 << kRatioBits;
+
 // The state of one replica, as it travels among leaders. Counts are clamped().
 struct ReplicaSnapshot {
   static constexpr int kBuckets = kLengthBuckets;
@@ -31,7 +35,7 @@ struct ReplicaSnapshot {
   std::uint32_t prompts = 0;                      // of the running
   std::uint32_t finished = 0;  // responses that ended in this generation at this replica
   std::uint16_t waiting = 0;   // sequences not yet running (or preempted)
-  std::uint16_t speed = 0;     // measured / predicted step time since the last one, in 1/1024;
+  std::uint16_t speed = 0;     // measured / predicted step time since the last one, in 1/kRatioOne;
                                // 0: nothing measured
 
   int running() const { return std::accumulate(lengths.begin(), lengths.end(), 0); }

@@ -28,9 +28,9 @@ struct Workload {
   int block_size = 64;
 };
 
-// One response after the generation. `sequence` is its place in the order of submission.
+// One response after the generation. `row` is its place in the order of submission.
 struct Outcome {
-  std::int64_t sequence = 0;
+  std::int64_t row = 0;
   std::int32_t prompt = 0;
   std::int32_t response = 0;
   bool aborted = false;  // ended neither by itself nor at the limit
@@ -75,8 +75,8 @@ class LayoutPlanner {
     return 0;
   }
 
-  // Time of a generation by what the profile says of it, as past generations have shown, in 1/1024;
-  // 0: nothing is known of step times.
+  // Time of a generation by what the profile says of it, as past generations have shown,
+  // in 1/kRatioOne; 0: nothing is known of step times.
   virtual int scale() const { return 0; }
 
   // Everything learned and the state of the present generation, for checkpoints and for ranks that

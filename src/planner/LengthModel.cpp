@@ -6,6 +6,7 @@
 
 #include "base/Bytes.hpp"
 #include "base/Error.hpp"
+#include "base/ReplicaSnapshot.hpp"
 #include "planner/Fading.hpp"
 
 namespace taper {
@@ -59,7 +60,8 @@ void LengthModel::begin(int limit) {
 
 int LengthModel::scale() const {
   return static_cast<int>(std::clamp<std::int64_t>(
-      (kScaleWeight + seen_ended_) * 1024 / (kScaleWeight + seen_expected_), 256, 4096));
+      (kScaleWeight + seen_ended_) * kRatioOne / (kScaleWeight + seen_expected_), kRatioOne / 4,
+      4 * kRatioOne));
 }
 
 // Hazards and survival as past generations have shown them.
@@ -83,7 +85,8 @@ void LengthModel::fit() {
 void LengthModel::rescale() {
   const int factor = scale();
   scaled_.assign(kBins + 1, kCertain);
-  for (int b = 0; b < kBins; ++b) scaled_[b + 1] = thin(scaled_[b], hazards_[b] * factor / 1024);
+  for (int b = 0; b < kBins; ++b)
+    scaled_[b + 1] = thin(scaled_[b], hazards_[b] * factor / kRatioOne);
 }
 
 std::uint64_t LengthModel::survival(const std::vector<std::uint32_t>& curve, int length) const {
@@ -116,9 +119,9 @@ std::int64_t LengthModel::expected_ends(int from, int to) const {
 
 void LengthModel::observe(std::int64_t expected, int ended, int progress) {
   // What was seen an octave ago counts half.
-  const std::int64_t keep = 1024 - std::min(progress, 1024) / 2;
-  seen_expected_ = seen_expected_ * keep / 1024 + expected;
-  seen_ended_ = seen_ended_ * keep / 1024 + ended * kOne;
+  const std::int64_t keep = kRatioOne - std::min(progress, kRatioOne) / 2;
+  seen_expected_ = seen_expected_ * keep / kRatioOne + expected;
+  seen_ended_ = seen_ended_ * keep / kRatioOne + ended * kOne;
   rescale();
 }
 

@@ -25,7 +25,8 @@ class LengthModel {
 
   // Within a generation: of sequences whose chances of ending since the last call summed up to
   // `expected` (1/65536, under expected_ends()), so many did end; `progress` is their relative
-  // growth in length (1/1024). Hazards of the rest of this generation are scaled accordingly.
+  // growth in length (in 1/kRatioOne). Hazards of the rest of this generation are scaled
+  // accordingly.
   void observe(std::int64_t expected, int ended, int progress);
   // The chance (1/65536) that a response of `from` tokens ends before it has more than `to`, as
   // learned from past generations.
@@ -42,7 +43,7 @@ class LengthModel {
   int limit() const { return limit_; }
   // Past responses that count, fading ones by their weight.
   std::int64_t weight() const;
-  // Present scale of the hazards, 1/1024.
+  // Present scale of the hazards, in 1/kRatioOne.
   int scale() const;
 
   // 8-byte integers (ByteWriter). load() throws Error if they are damaged.

@@ -4,13 +4,14 @@
 #include <algorithm>
 
 #include "base/Bytes.hpp"
+#include "base/ReplicaSnapshot.hpp"
 
 namespace taper {
 namespace {
 
 // Generations that the comparison with static layouts remembers, in the mean. Without forgetting, a
 // loss of the first generations, when little is known of lengths, would end all switching.
-constexpr std::int64_t kMemory = 8, kWeightOne = 1024;
+constexpr std::int64_t kMemory = 8;
 
 // value * ppm / 10^6 without overflow for any time.
 std::int64_t share(std::int64_t value, std::int64_t ppm) {
@@ -26,7 +27,8 @@ bool RegretBudget::affords(std::int64_t cost_ns, std::int64_t generation_ns) con
 
 // As of a full memory, so that a small loss of the first generations ends nothing.
 std::int64_t RegretBudget::limit_ns() const {
-  return share(replayed_ * (kMemory * kWeightOne) / std::max(kWeightOne, weight_), fallback_ppm_);
+  return share(replayed_ * (kMemory * kRatioOne) / std::max<std::int64_t>(kRatioOne, weight_),
+               fallback_ppm_);
 }
 
 int RegretBudget::best_static() const {
@@ -42,7 +44,7 @@ void RegretBudget::finish(std::int64_t elapsed_ns, std::int64_t replayed_ns, std
   const auto add = [](std::int64_t& sum, std::int64_t ns) { sum += ns - sum / kMemory; };
   static_.resize(static_ns.size(), 0);
   for (std::size_t i = 0; i < static_ns.size(); ++i) add(static_[i], static_ns[i]);
-  add(weight_, kWeightOne);
+  add(weight_, kRatioOne);
   add(stayed_, stayed_ns);
   add(replayed_, replayed_ns);
   const std::int64_t limit = limit_ns();

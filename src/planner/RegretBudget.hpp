@@ -47,10 +47,10 @@ class RegretBudget {
   std::int64_t budget_ppm_, fallback_ppm_;
   std::int64_t elapsed_ = 0, saved_ = 0;  // of all past generations; costs are off the savings
   std::int64_t spent_ = 0;                // in the present one
-  std::int64_t weight_ = 0;               // of the generations summed in what follows, 1/1024
-  std::int64_t stayed_ = 0;               // summed as the next
-  std::int64_t replayed_ = 0;             // summed over generations, older ones fading
-  std::vector<std::int64_t> static_;      // likewise, by layout
+  std::int64_t weight_ = 0;           // of the generations summed in what follows, in 1/kRatioOne
+  std::int64_t stayed_ = 0;           // summed as the next
+  std::int64_t replayed_ = 0;         // summed over generations, older ones fading
+  std::vector<std::int64_t> static_;  // likewise, by layout
   bool exhausted_ = false, prefers_static_ = false;
 };
 

@@ -25,7 +25,7 @@ std::vector<SequenceState> initial_sequences(int sequences, int samples, std::in
 ReplayTrace make_trace(const Workload& work, std::span<const Outcome> outcomes) {
   ReplayTrace trace{work, {outcomes.begin(), outcomes.end()}};
   std::stable_sort(trace.outcomes.begin(), trace.outcomes.end(),
-                   [](const Outcome& a, const Outcome& b) { return a.sequence < b.sequence; });
+                   [](const Outcome& a, const Outcome& b) { return a.row < b.row; });
   return trace;
 }
 

@@ -10,7 +10,7 @@ namespace taper {
 namespace {
 
 constexpr std::int64_t kContextUnit = 16;
-constexpr std::int64_t kFactorOne = 1 << 20;
+constexpr std::int64_t kFactorOne = 1 << 20, kInRatio = kFactorOne / kRatioOne;
 constexpr std::int64_t kScaleMemory = 4;  // generations that count, the profile before the first
 
 // y at x on the line through two points.
@@ -111,12 +111,12 @@ std::int64_t StepCurve::decode_ns(int sequences, std::int64_t context) const {
   const std::int64_t mean = context * kContextUnit / sequences;
   const std::int64_t ns =
       sequences < kTable ? table_[sequences].at(mean) : between(lines_, sequences, mean);
-  return std::max<std::int64_t>(1, ns * factor_ >> 10);
+  return std::max<std::int64_t>(1, ns * factor_ >> kRatioBits);
 }
 
 std::int64_t StepCurve::prefill_ns(std::int64_t rows, std::int64_t context) const {
   if (rows <= 0) return 0;
-  return between(prefill_, rows, context * kContextUnit) * factor_ >> 10;
+  return between(prefill_, rows, context * kContextUnit) * factor_ >> kRatioBits;
 }
 
 StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ranks_per_node) {
@@ -141,7 +141,7 @@ void StepModel::observe(int tp, int speed) {
   if (speed <= 0) return;
   std::int64_t& own = own_.try_emplace(tp, kFactorOne).first->second;
   // The leader's prediction contains the factor learned so far.
-  const std::int64_t seen = total(tp) * std::clamp(speed, 512, 2048) / 1024;
+  const std::int64_t seen = total(tp) * std::clamp(speed, kRatioOne / 2, 2 * kRatioOne) / kRatioOne;
   common_ = bounded(common_ + (seen * kFactorOne / own - common_) / 16);
   own = bounded(own + (seen * kFactorOne / common_ - own) / 256);
   apply();
@@ -156,9 +156,9 @@ void StepModel::begin() {
 // says better how the machine is today.
 void StepModel::learn(std::int64_t measured_ns, std::int64_t expected_ns) {
   if (measured_ns <= 0 || expected_ns <= 0) return;
-  const std::int64_t seen =
-      scale_ * std::clamp(measured_ns * 1024 / expected_ns, std::int64_t{512}, std::int64_t{2048}) /
-      1024;
+  const auto ratio =
+      std::clamp<std::int64_t>(measured_ns * kRatioOne / expected_ns, kRatioOne / 2, 2 * kRatioOne);
+  const std::int64_t seen = scale_ * ratio / kRatioOne;
   generations_ = std::min(generations_ + 1, kScaleMemory - 1);
   scale_ = bounded(scale_ + (seen - scale_) / (generations_ + 1));
 }
@@ -172,8 +172,12 @@ void StepModel::apply() {
   for (auto& [key, curve] : curves_) curve.set_factor(factor(key.first));
 }
 
+int StepModel::scale() const {
+  return static_cast<int>(scale_ / kInRatio);
+}
+
 int StepModel::factor(int tp) const {
-  return static_cast<int>(total(tp) >> 10);
+  return static_cast<int>(total(tp) / kInRatio);
 }
 
 std::string StepModel::save() const {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ReplicaSnapshot.hpp"
 #include "planner/LatencyProfile.hpp"
 #include "shard/Layout.hpp"
 
@@ -36,7 +37,7 @@ class StepCurve {
            prefill_ns(new_tokens - sequences, context / std::max(1, sequences));
   }
 
-  // Multiplies all times by factor / 1024.
+  // Multiplies all times by factor / kRatioOne.
   void set_factor(int factor) { factor_ = factor; }
 
  private:
@@ -58,7 +59,7 @@ class StepCurve {
   std::vector<Line> lines_;    // as measured, by ascending batch
   std::vector<Line> table_;    // [sequences], for all batches below kTable
   std::vector<Line> prefill_;  // what prompt rows add; starts with no rows
-  std::int64_t factor_ = 1024;
+  std::int64_t factor_ = kRatioOne;
 };
 
 // The curves of a profile, and what is learned of their scale while running.
@@ -76,13 +77,13 @@ class StepModel {
   void begin();
   // Ends one: its time as measured, and as the factors of its start let expect.
   void learn(std::int64_t measured_ns, std::int64_t expected_ns);
-  // Time of a generation by what the profile says of it, in 1/1024.
-  int scale() const { return static_cast<int>(scale_ >> 10); }
+  // Time of a generation by what the profile says of it, in 1/kRatioOne.
+  int scale() const;
 
-  // Takes in the measured / predicted ratio of one degree in 1/1024 (ReplicaSnapshot::speed):
+  // Takes in the measured / predicted ratio of one degree (ReplicaSnapshot::speed):
   // moving averages, never outside [3/4, 4/3].
   void observe(int tp, int speed);
-  // Learned factor of a degree in 1/1024.
+  // Learned factor of a degree, in 1/kRatioOne.
   int factor(int tp) const;
 
   // 8-byte integers (ByteWriter). load() throws Error if they are damaged.

@@ -41,7 +41,7 @@ std::uint16_t ConsultationPace::speed() const {
   const double ratio = static_cast<double>(measured_) / static_cast<double>(predicted_);
   // 0 would say that nothing was measured.
   return clamped<std::uint16_t>(
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(1024.0 * ratio)));
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(kRatioOne * ratio)));
 }
 
 void ConsultationPace::restart(std::int64_t now) {

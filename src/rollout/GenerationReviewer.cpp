@@ -14,7 +14,7 @@ GenerationReview GenerationReviewer::review(const GenerationReport& report, cons
       made.push_back({static_cast<std::int64_t>(s.at_s * 1e9), s.plan.layout, s.plan.repack});
   GenerationReview found = taper::review(make_trace(work, outcomes), report.first_layout, made,
                                          degrees_, chain_, machine_, consult_ns_);
-  found.predicted_ns = found.replayed_ns * scale / 1024;
+  found.predicted_ns = found.replayed_ns * scale / kRatioOne;
   return found;
 }
 

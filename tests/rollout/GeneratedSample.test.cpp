@@ -14,7 +14,7 @@ TEST_CASE("what the planner learns from") {
   const auto outcomes = outcomes_of(samples);
   REQUIRE(outcomes.size() == 2);
   CHECK_FALSE(outcomes[0].aborted);
-  CHECK(outcomes[1].sequence == 1);
+  CHECK(outcomes[1].row == 1);
   CHECK(outcomes[1].prompt == 3);
   CHECK(outcomes[1].response == 5);
   CHECK(outcomes[1].aborted);

@@ -185,7 +185,7 @@ void Planner::State::observe(const Snapshot& now) {
       }
       expected += count * lengths.expected_ends(static_cast<int>(from), static_cast<int>(to));
       at_risk += count;
-      growth += count * ((to - from) * 1024 / std::max<std::int64_t>(1, from));
+      growth += count * ((to - from) * kRatioOne / std::max<std::int64_t>(1, from));
     }
     if (at_risk > 0)
       lengths.observe(expected, static_cast<int>(std::max<std::int64_t>(0, ended)),
