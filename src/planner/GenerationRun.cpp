@@ -90,7 +90,7 @@ std::vector<SequenceState> GenerationRun::states() const {
   return states;
 }
 
-GenerationRun::Change GenerationRun::plan_change(const LayoutShape& to, bool repack) const {
+GenerationRun::Change GenerationRun::plan_change(const LayoutShape& to, Repack repack) const {
   const std::vector<SequenceState> list = by_replica();
   Change change{place_sequences(layout(), to.layout, repack, list), {}};
   change.cost = cost_->price(layout(), to, list, change.moves);

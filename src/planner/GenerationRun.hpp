@@ -16,7 +16,7 @@ namespace taper {
 struct SwitchRule {
   int alive = 0;
   const LayoutShape* shape = nullptr;
-  bool repack = false;
+  Repack repack = Repack::kNo;
 };
 
 // A simulated generation: replicas of a layout with sequences whose lengths are known, and layout
@@ -56,10 +56,10 @@ class GenerationRun {
     std::vector<SequenceMove> moves;
     SwitchParts cost;
   };
-  Change plan_change(const LayoutShape& to, bool repack) const;
+  Change plan_change(const LayoutShape& to, Repack repack) const;
   // Carries it out now: the groups involved wait for each other.
   void apply(const LayoutShape& to, const Change& change);
-  void switch_to(const LayoutShape& to, bool repack) { apply(to, plan_change(to, repack)); }
+  void switch_to(const LayoutShape& to, Repack repack) { apply(to, plan_change(to, repack)); }
 
   // As the leaders would see it; speeds are as predicted. Ids count the samples of one prompt
   // after the other.

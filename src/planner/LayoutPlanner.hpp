@@ -94,7 +94,7 @@ class StaticPlanner : public LayoutPlanner {
 
   Layout begin(const Workload&) override { return layout_; }
   Decision decide(const Snapshot& snapshot) override {
-    return {false, {snapshot.layout, PlanStart::kNow, 0, false}, {}, 0, "stay", 0};
+    return {false, stay_in(snapshot.layout), {}, 0, "stay", 0};
   }
   Confirmation confirm(const Plan&, const Snapshot&, std::span<const SequenceState>) override {
     return {};

@@ -7,7 +7,7 @@ namespace taper {
 
 std::string to_string(const Plan& plan) {
   std::string text = to_string(plan.layout);
-  if (plan.repack) text += " repacked";
+  if (plan.repack == Repack::kYes) text += " repacked";
   switch (plan.start) {
     case PlanStart::kNow:
       return text + " now";
@@ -18,7 +18,7 @@ std::string to_string(const Plan& plan) {
 }
 
 Plan stay_in(const Layout& layout) {
-  return {layout, PlanStart::kNow, 0, false};
+  return {layout, PlanStart::kNow, 0, Repack::kNo};
 }
 
 }  // namespace taper

@@ -18,13 +18,16 @@ enum class PlanStart : std::int32_t {
   kBelow = 2,  // as soon as at most so many sequences are alive
 };
 
+// Whether sequences also move between replicas of equal groups, for balance.
+enum class Repack { kNo, kYes };
+
 // "Continue in this layout from then on." A plan whose layout is the present one and that does not
 // repack is "stay".
 struct Plan {
   Layout layout;
   PlanStart start = PlanStart::kNow;
   std::int64_t argument = 0;  // sequences, of kBelow
-  bool repack = false;        // move sequences between replicas of equal groups for balance
+  Repack repack = Repack::kNo;
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 std::string to_string(const Plan& plan);

@@ -34,7 +34,7 @@ std::vector<SwitchRule> ladder(const PlanSetting& setting, const LayoutShape& fr
     if (at == 0) continue;
     // A degree that pays no later than the one before it makes that one superfluous.
     while (!rules.empty() && rules.back().alive <= at) rules.pop_back();
-    rules.push_back({at, next, false});
+    rules.push_back({at, next, Repack::kNo});
     here = next;
   }
   return rules;
@@ -61,7 +61,7 @@ std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const L
       std::vector<SwitchRule> way;
       const int top = climb.empty() ? 0 : climb.front().alive;
       for (const int at : evening)
-        if (at > top) way.push_back({at, &from, true});
+        if (at > top) way.push_back({at, &from, Repack::kYes});
       if (way.empty() && !evening.empty()) continue;  // that of the climb alone
       way.insert(way.end(), climb.begin(), climb.end());
       ways.push_back(std::move(way));
@@ -97,7 +97,8 @@ std::vector<const LayoutShape*> PlanSearch::uniform_targets() const {
   return list;
 }
 
-void PlanSearch::add_now(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const {
+void PlanSearch::add_now(const LayoutShape& to, Repack repack,
+                         std::vector<PricedPlan>& plans) const {
   const Plan plan{to.layout, PlanStart::kNow, 0, repack};
   plans.emplace_back(plan, std::vector<SwitchRule>{{alive_, &to, repack}});
   const auto rest = ladder(setting_, to, alive_ - 1, mean_context_);
@@ -107,7 +108,7 @@ void PlanSearch::add_now(const LayoutShape& to, bool repack, std::vector<PricedP
   plans.back().rules.insert(plans.back().rules.end(), rest.begin(), rest.end());
 }
 
-void PlanSearch::add_later(const LayoutShape& to, bool repack,
+void PlanSearch::add_later(const LayoutShape& to, Repack repack,
                            std::vector<PricedPlan>& plans) const {
   const auto rest = ladder(setting_, to, alive_ - 1, mean_context_);
   int before = alive_;
@@ -143,17 +144,18 @@ void PlanSearch::merge() {
 
 void PlanSearch::list_plans() {
   if (setting_.look_ahead) {
-    for (const LayoutShape* shape : targets_) add_later(*shape, false, plans_);
-    if (repack_) add_later(here_, true, plans_);
+    for (const LayoutShape* shape : targets_) add_later(*shape, Repack::kNo, plans_);
+    if (repack_) add_later(here_, Repack::kYes, plans_);
     const auto climb = ladder(setting_, here_, alive_ - 1, mean_context_);
     if (!climb.empty())
       plans_.emplace_back(
-          Plan{climb.front().shape->layout, PlanStart::kBelow, climb.front().alive, false}, climb);
+          Plan{climb.front().shape->layout, PlanStart::kBelow, climb.front().alive, Repack::kNo},
+          climb);
     if (merge_)
       if (const auto mixed = merge_->best()) targets_.push_back(&setting_.shape(*mixed));
   }
-  for (const LayoutShape* shape : targets_) add_now(*shape, false, plans_);
-  if (repack_) add_now(here_, true, plans_);
+  for (const LayoutShape* shape : targets_) add_now(*shape, Repack::kNo, plans_);
+  if (repack_) add_now(here_, Repack::kYes, plans_);
 }
 
 bool PlanSearch::extend_one(std::size_t scenarios) {
@@ -232,7 +234,7 @@ bool PlanSearch::advance(std::int64_t work) {
   return stage_ == Stage::kDone;
 }
 
-std::vector<PricedPlan> PlanSearch::compare(const LayoutShape& to, bool repack) {
+std::vector<PricedPlan> PlanSearch::compare(const LayoutShape& to, Repack repack) {
   std::vector<PricedPlan> plans{PricedPlan(stay_in(here_.layout))};
   add_now(to, repack, plans);
   for (PricedPlan& plan : plans) pricer_.price(plan, static_cast<int>(scenarios_));

@@ -58,7 +58,7 @@ class PlanSearch {
   const std::vector<PricedPlan>& plans() const { return plans_; }
 
   // "Stay" and one switch now, with what may follow it, on all scenarios.
-  std::vector<PricedPlan> compare(const LayoutShape& to, bool repack);
+  std::vector<PricedPlan> compare(const LayoutShape& to, Repack repack);
 
  private:
   enum class Stage { kTargets, kMerge, kList, kFew, kAll, kDone };
@@ -68,8 +68,8 @@ class PlanSearch {
   // The next scenario of the search for unequal groups.
   void merge();
   void list_plans();
-  void add_now(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const;
-  void add_later(const LayoutShape& to, bool repack, std::vector<PricedPlan>& plans) const;
+  void add_now(const LayoutShape& to, Repack repack, std::vector<PricedPlan>& plans) const;
+  void add_later(const LayoutShape& to, Repack repack, std::vector<PricedPlan>& plans) const;
   // Extends one plan that lacks some of so many scenarios; false where none does.
   bool extend_one(std::size_t scenarios);
   // After a few scenarios, those that may turn out best.

@@ -149,7 +149,7 @@ Confirmation Planner::confirm(const Plan& plan, const Snapshot& snapshot,
   std::vector<SequenceState> sequences(exact.begin(), exact.end());
   const std::vector<bool> changed = changed_groups(here.layout, to.layout);
   for (SequenceState& q : expand(snapshot, s.expansion()))
-    if (!plan.repack && !changed[q.replica]) {
+    if (plan.repack == Repack::kNo && !changed[q.replica]) {
       q.owner += s.work.sequences;  // whose of the exact ones is not known
       sequences.push_back(q);
     }

@@ -32,7 +32,7 @@ GenerationRun start_replay(const ReplayTrace& trace, const LayoutShape& shape,
 struct ReplaySwitch {
   std::int64_t at_ns = 0;
   Layout layout;
-  bool repack = false;
+  Repack repack = Repack::kNo;
 };
 
 }  // namespace taper

@@ -81,7 +81,7 @@ LayoutShape resolve(const Layout& layout, const StepModel& steps) {
   return shape;
 }
 
-std::vector<SequenceMove> place_sequences(const Layout& from, const Layout& to, bool repack,
+std::vector<SequenceMove> place_sequences(const Layout& from, const Layout& to, Repack repack,
                                           std::span<const SequenceState> sequences) {
   std::vector<SequenceMove> moves(sequences.size());
   std::vector<Load> loads(to.groups().size());
@@ -103,7 +103,7 @@ std::vector<SequenceMove> place_sequences(const Layout& from, const Layout& to, 
     loads[target].context += s.context;
   }
   deal(from, to, sequences, moves, unplaced, loads);
-  if (repack) balance(to, sequences, moves, loads);
+  if (repack == Repack::kYes) balance(to, sequences, moves, loads);
   for (std::size_t i = 0; i < moves.size(); ++i)
     if (from.groups()[moves[i].from] != to.groups()[moves[i].to] && sequences[i].context > 0)
       moves[i].kv = KvAction::kMove;

@@ -24,11 +24,11 @@ LayoutShape resolve(const Layout& layout, const StepModel& steps);
 
 // Where each sequence goes. A sequence stays in the group that contains its own; a group that
 // splits deals its sequences to its parts, the longest first, each to the part with the fewest.
-// `repack`: between groups of equal degree sequences then move (waiting ones first, then the
+// Repacked, between groups of equal degree sequences then move (waiting ones first, then the
 // shortest, which are cheap) until none has two more than another. Among equals the id decides,
 // never the order of the list. kv is kMove where a rank lacks something of the sequence, else
 // kKeep.
-std::vector<SequenceMove> place_sequences(const Layout& from, const Layout& to, bool repack,
+std::vector<SequenceMove> place_sequences(const Layout& from, const Layout& to, Repack repack,
                                           std::span<const SequenceState> sequences);
 
 class SwitchCost {

@@ -178,9 +178,8 @@ std::string Consultation::describe_decision() const {
 
 AgreedChange Consultation::read_decision(std::string_view bytes) {
   ByteReader in(bytes);
-  AgreedChange agreed{{layout_, PlanStart::kNow, 0, false},
-                      {layout_, layout_, in.value<std::uint64_t>()},
-                      {layout_, {}, 0, 0, epoch_}};
+  AgreedChange agreed{
+      stay_in(layout_), {layout_, layout_, in.value<std::uint64_t>()}, {layout_, {}, 0, 0, epoch_}};
   in.value(agreed.plan.repack);
   std::vector<int> degrees;
   in.list(degrees);

@@ -49,7 +49,7 @@ RecordRow consultation_row(const ConsultationRecord& record) {
                 {"plan_layout", to_string(record.decision.plan.layout)},
                 {"plan_start", static_cast<std::int64_t>(record.decision.plan.start)},
                 {"plan_argument", record.decision.plan.argument},
-                {"plan_repack", record.decision.plan.repack},
+                {"plan_repack", record.decision.plan.repack == Repack::kYes},
                 {"candidates", std::ssize(record.decision.prices)}};
   PriceRange saving{};
   std::int64_t cost = 0;
@@ -68,7 +68,7 @@ RecordRow price_row(const ConsultationRecord& record, const Price& price) {
                 {"layout", to_string(price.plan.layout)},
                 {"start", static_cast<std::int64_t>(price.plan.start)},
                 {"argument", price.plan.argument},
-                {"repack", price.plan.repack},
+                {"repack", price.plan.repack == Repack::kYes},
                 {"chosen", price.plan == record.decision.plan},
                 {"cost_s", seconds(price.cost_ns)}};
   add_range(row, "rest", price.rest);
@@ -86,7 +86,7 @@ RecordRow switch_row(const SwitchRecord& s) {
   RecordRow row{{"at_s", s.at_s},
                 {"from", to_string(s.before)},
                 {"to", to_string(s.plan.layout)},
-                {"repack", s.plan.repack},
+                {"repack", s.plan.repack == Repack::kYes},
                 {"confirmed", s.confirmation.act},
                 {"done", s.report.done},
                 {"sequences", s.sequences},

@@ -20,7 +20,7 @@ std::vector<SequenceState> states_of(const SequenceList& list, const LayoutChang
   const std::vector<bool> changed = changed_groups(change.from, change.to);
   std::vector<SequenceState> states;
   for (std::size_t i = 0; i < list.size(); ++i)
-    if (plan.repack || changed[list[i].replica])
+    if (plan.repack == Repack::kYes || changed[list[i].replica])
       states.push_back({static_cast<std::int64_t>(i), list[i].replica, list[i].computed,
                         list[i].prompt_length, list[i].length - list[i].prompt_length,
                         list[i].limit, list[i].id.prompt});

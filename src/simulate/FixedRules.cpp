@@ -25,13 +25,13 @@ FixedRules::FixedRules(const std::vector<int>& degrees, const DivisorChain& chai
     const LayoutShape* first = &shapes_[from];
     const bool repacks = first->layout.replicas() > 1;
     for (const int alive : thresholds(sequences)) {
-      if (repacks) rules_.push_back({first, {{alive, first, true}}});
+      if (repacks) rules_.push_back({first, {{alive, first, Repack::kYes}}});
       for (std::size_t to = from + 1; to < shapes_.size(); ++to) {
-        const SwitchRule climb{alive, &shapes_[to], false};
+        const SwitchRule climb{alive, &shapes_[to], Repack::kNo};
         rules_.push_back({first, {climb}});
         for (const int earlier : {2 * alive, 4 * alive})
           if (repacks && earlier < sequences)
-            rules_.push_back({first, {{earlier, first, true}, climb}});
+            rules_.push_back({first, {{earlier, first, Repack::kYes}, climb}});
       }
     }
   }

@@ -23,10 +23,11 @@ class Search {
       run.advance(at);
       if (run.alive() == 0 || at >= best_.time_ns) return;
       for (const LayoutShape& to : shapes_) {
-        const bool repack = to.layout == run.layout();
-        if (repack && to.layout.replicas() == 1) continue;
+        const bool stays = to.layout == run.layout();
+        if (stays && to.layout.replicas() == 1) continue;
+        const Repack repack = stays ? Repack::kYes : Repack::kNo;
         const GenerationRun::Change change = run.plan_change(to, repack);
-        if (repack && !moves_any(change)) continue;
+        if (stays && !moves_any(change)) continue;
         GenerationRun next = run;
         next.apply(to, change);
         made_.push_back({at, to.layout, repack});

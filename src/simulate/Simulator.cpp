@@ -15,7 +15,8 @@ std::vector<SequenceState> affected(const GenerationRun& run, const Plan& plan,
   const auto& after = plan.layout.groups();
   std::erase_if(list, [&](const SequenceState& s) {
     const LayoutGroup& group = run.layout().groups()[s.replica];
-    return !plan.repack && std::find(after.begin(), after.end(), group) != after.end();
+    return plan.repack == Repack::kNo &&
+           std::find(after.begin(), after.end(), group) != after.end();
   });
   for (SequenceState& s : list) {
     s.limit = work.max_new_tokens;

@@ -52,7 +52,7 @@ ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) 
 OrderedJson to_json(const SimulatedSwitch& s) {
   return {{"at_ns", s.made.at_ns},
           {"layout", to_string(s.made.layout)},
-          {"repack", s.made.repack},
+          {"repack", s.made.repack == Repack::kYes},
           {"alive", s.alive},
           {"predicted_saving_ns", s.predicted.mean},
           {"predicted_saving_low_ns", s.predicted.low},
@@ -76,8 +76,9 @@ OrderedJson to_json(const ReplayResult& result, std::size_t run, const Generatio
   for (const SimulatedSwitch& s : g.adaptive.switches) line["switches"].push_back(to_json(s));
   line["oracle_switches"] = OrderedJson::array();
   for (const ReplaySwitch& s : g.oracle.switches)
-    line["oracle_switches"].push_back(
-        {{"at_ns", s.at_ns}, {"layout", to_string(s.layout)}, {"repack", s.repack}});
+    line["oracle_switches"].push_back({{"at_ns", s.at_ns},
+                                       {"layout", to_string(s.layout)},
+                                       {"repack", s.repack == Repack::kYes}});
   line["forecasts"] = {{"count", g.forecasts},
                        {"below_low", g.below_low},
                        {"below_mean", g.below_mean},

@@ -65,7 +65,7 @@ TEST_CASE_METHOD(Fixture, "a switch makes its groups wait for each other and pay
   GenerationRun run = this->run("1x4", {{10}, {}, {}, {4}});
   run.advance(2500);  // third step of both
   CHECK(run.clock() == 3000);
-  run.switch_to(shape("2x2"), false);
+  run.switch_to(shape("2x2"), Repack::kNo);
   CHECK(run.switches() == 1);
   CHECK(run.finish() == 3000 + 50 + 7 * 600);
 }
@@ -73,14 +73,15 @@ TEST_CASE_METHOD(Fixture, "a switch makes its groups wait for each other and pay
 TEST_CASE_METHOD(Fixture, "groups that a plan leaves alone go on") {
   GenerationRun run = this->run("1x4", {{10}, {1}, {6}, {4}});
   run.advance(3000);
-  run.switch_to(shape("2+1+1"), false);
+  run.switch_to(shape("2+1+1"), Repack::kNo);
   CHECK(run.replicas()[0].clock() == 3050);
   CHECK(run.replicas()[1].clock() == 3000);
   CHECK(run.finish() == 3050 + 7 * 600);
 }
 
 TEST_CASE_METHOD(Fixture, "rules switch as sequences leave") {
-  const std::vector<SwitchRule> rules{{2, &shape("2x2"), false}, {1, &shape("4x1"), false}};
+  const std::vector<SwitchRule> rules{{2, &shape("2x2"), Repack::kNo},
+                                      {1, &shape("4x1"), Repack::kNo}};
   GenerationRun run = this->run("1x4", {{10}, {1}, {6}, {2}});
   // 2 steps of 1000, then 4 of 600 until one is left, then 4 of 400.
   CHECK(run.finish(rules) == 2000 + 50 + 4 * 600 + 50 + 4 * 400);
@@ -105,7 +106,7 @@ TEST_CASE_METHOD(Fixture, "sequences wait for slots, and snapshots see it") {
 TEST_CASE_METHOD(Fixture, "what ended before a switch stays counted") {
   GenerationRun run = this->run("1x4", {{1, 9}, {1}, {1}, {5}});
   run.advance(1000);
-  run.switch_to(shape("4x1"), false);
+  run.switch_to(shape("4x1"), Repack::kNo);
   CHECK(run.snapshot(0).finished() == 3);
   CHECK(run.states().size() == 2);
 }

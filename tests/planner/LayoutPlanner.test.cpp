@@ -31,7 +31,7 @@ TEST_CASE("a static planner stays in its layout, knows no times and has nothing 
 }
 
 TEST_CASE("a script acts at its consultations and nowhere else") {
-  const Plan merge{parse_layout("2x1", kChain), PlanStart::kNow, 0, false};
+  const Plan merge{parse_layout("2x1", kChain), PlanStart::kNow, 0, Repack::kNo};
   ScriptedPlanner planner(parse_layout("1x2", kChain), {{3, merge, true}});
   CHECK(planner.begin({}) == parse_layout("1x2", kChain));
   CHECK_FALSE(planner.decide(snapshot("1x2", 2)).act);

@@ -52,7 +52,7 @@ TEST_CASE_METHOD(Searching,
                  "a comparison has staying and the switch, with the price of the search") {
   PlanSearch s = search(12);
   s.advance(std::numeric_limits<std::int64_t>::max());
-  const auto compared = search(12).compare(*uniform[1], false);
+  const auto compared = search(12).compare(*uniform[1], Repack::kNo);
   REQUIRE(compared.size() == 2);
   CHECK(compared[0].rest_ns == s.plans()[0].rest_ns);
   CHECK(compared[1].plan.layout == uniform[1]->layout);

@@ -217,7 +217,7 @@ TEST_CASE("a state is saved in the form that checkpoints have") {
   const DivisorChain chain({1, 2});
   Planner planner(test::synthetic_profile(test::small_model_tcp(), {1, 2}), chain, {});
   planner.begin(workload(8));
-  planner.switched({Layout::uniform(2, chain), PlanStart::kNow, 0, true}, 7);
+  planner.switched({Layout::uniform(2, chain), PlanStart::kNow, 0, Repack::kYes}, 7);
   const std::string bytes = planner.save();
   std::vector<std::int64_t> words;
   for (ByteReader in(bytes); !in.done();) words.push_back(in.value<std::int64_t>());

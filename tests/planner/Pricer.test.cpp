@@ -23,7 +23,8 @@ struct Pricing : Tail {
 
   // One replica of four ranks as soon as at most `alive` sequences are left.
   PricedPlan merge(int alive) const {
-    return PricedPlan({uniform[2]->layout, PlanStart::kBelow, alive}, {{alive, uniform[2], false}});
+    return PricedPlan({uniform[2]->layout, PlanStart::kBelow, alive},
+                      {{alive, uniform[2], Repack::kNo}});
   }
   // Mean over the scenarios of the time when `count` sequences have ended.
   std::int64_t mean_end(int count) {
@@ -75,10 +76,10 @@ TEST_CASE_METHOD(Pricing, "a switch that happens now has its cost, and nothing t
   pricer.price(now, kScenarios);
   CHECK(now.next_ns == 0);
   CHECK(now.cost_ns > 0);
-  CHECK(now.cost_ns == pricer.run(0).plan_change(*uniform[2], false).cost.total());
+  CHECK(now.cost_ns == pricer.run(0).plan_change(*uniform[2], Repack::kNo).cost.total());
   for (std::size_t k = 0; k < kScenarios; ++k) {
     GenerationRun run = pricer.run(k);
-    run.switch_to(*uniform[2], false);
+    run.switch_to(*uniform[2], Repack::kNo);
     CHECK(now.rest_ns[k] == run.finish());
   }
 }

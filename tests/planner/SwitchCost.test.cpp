@@ -40,7 +40,7 @@ std::vector<int> counts(const std::vector<SequenceMove>& moves, int replicas) {
 TEST_CASE("merging keeps sequences in the group that contains theirs") {
   const Layout from = Layout::uniform(1, kChain), to = Layout::uniform(2, kChain);
   const auto list = sequences({3, 1, 0, 2}, 100);
-  const auto moves = place_sequences(from, to, false, list);
+  const auto moves = place_sequences(from, to, Repack::kNo, list);
   for (std::size_t i = 0; i < list.size(); ++i) {
     CHECK(moves[i].to == list[i].replica / 2);
     CHECK(moves[i].kv == KvAction::kMove);
@@ -48,13 +48,13 @@ TEST_CASE("merging keeps sequences in the group that contains theirs") {
 }
 
 TEST_CASE("a group that splits deals its sequences evenly; equal groups can be balanced") {
-  const auto split = place_sequences(Layout::uniform(4, kChain), Layout::uniform(1, kChain), false,
-                                     sequences({10}, 100));
+  const auto split = place_sequences(Layout::uniform(4, kChain), Layout::uniform(1, kChain),
+                                     Repack::kNo, sequences({10}, 100));
   CHECK(counts(split, 4) == std::vector{3, 3, 2, 2});
   const Layout here = Layout::uniform(1, kChain);
   const auto list = sequences({7, 1, 0, 2}, 100);
-  CHECK(counts(place_sequences(here, here, false, list), 4) == std::vector{7, 1, 0, 2});
-  const auto even = counts(place_sequences(here, here, true, list), 4);
+  CHECK(counts(place_sequences(here, here, Repack::kNo, list), 4) == std::vector{7, 1, 0, 2});
+  const auto even = counts(place_sequences(here, here, Repack::kYes, list), 4);
   for (const int n : even) CHECK((n == 2 || n == 3));
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("shards nest: going up moves only what others lack, going down likewis
   const auto bytes = [&](const char* from_text, const char* to_text, const std::vector<int>& n) {
     const Layout from = parse_layout(from_text, kChain), to = parse_layout(to_text, kChain);
     const auto list = sequences(n, 100);
-    auto moves = place_sequences(from, to, false, list);
+    auto moves = place_sequences(from, to, Repack::kNo, list);
     return cost.price(from, resolve(to, steps), list, moves).kv_bytes;
   };
   // One sequence of 100 positions is 100,000 bytes.
@@ -85,7 +85,7 @@ TEST_CASE("pages move whole") {
   const Layout from = Layout::uniform(1, kChain), to = Layout::uniform(2, kChain);
   for (const auto& [context, pages] : {std::pair(64, 1), std::pair(65, 2), std::pair(128, 2)}) {
     const auto list = sequences({1, 0, 0, 0}, context);
-    auto moves = place_sequences(from, to, false, list);
+    auto moves = place_sequences(from, to, Repack::kNo, list);
     CHECK(SwitchCost(p).price(from, resolve(to, steps), list, moves).kv_bytes == pages * 32'000);
   }
 }
@@ -98,7 +98,7 @@ TEST_CASE("parts add up, and the busiest rank counts") {
   const StepModel steps(p);
   const Layout from = Layout::uniform(1, kChain), to = Layout::uniform(2, kChain);
   const auto list = sequences({1, 0, 0, 0}, 100);
-  auto moves = place_sequences(from, to, false, list);
+  auto moves = place_sequences(from, to, Repack::kNo, list);
   const SwitchParts parts = SwitchCost(p).price(from, resolve(to, steps), list, moves);
   CHECK(parts.move == 5000 + 50'000 / 10);  // 100 ps per byte
   CHECK(parts.recompute == 0);
@@ -112,7 +112,7 @@ TEST_CASE("a sequence is read again where moving it would take longer") {
   const StepModel steps(p);
   const Layout from = Layout::uniform(1, kChain), to = Layout::uniform(4, kChain);
   const auto list = sequences({1, 1, 0, 0}, 100);
-  auto moves = place_sequences(from, to, false, list);
+  auto moves = place_sequences(from, to, Repack::kNo, list);
   const SwitchParts parts = SwitchCost(p).price(from, resolve(to, steps), list, moves);
   for (const SequenceMove& m : moves) CHECK(m.kv == KvAction::kRecompute);
   CHECK(parts.move == 0);

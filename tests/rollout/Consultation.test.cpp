@@ -47,7 +47,8 @@ struct Fixture : TestRanks {
 
   // The plan that the leaders would make at a consultation: all as it is, but for the sequences.
   static ScriptedChange repack_at(std::int64_t consultation, int tp, const Ranks& ranks) {
-    return {consultation, {Layout::uniform(tp, ranks.chain), PlanStart::kNow, 0, true}, false};
+    return {
+        consultation, {Layout::uniform(tp, ranks.chain), PlanStart::kNow, 0, Repack::kYes}, false};
   }
 
   void submit(int requests, int tokens) {

@@ -20,13 +20,14 @@ const DivisorChain kChain({1, 2, 4});
 GenerationReport example() {
   const Layout apart = parse_layout("1x4", kChain), mixed = parse_layout("2+1+1", kChain);
   GenerationReport report{apart, mixed, 3.5, 7, 0.002};
-  const Plan stay{apart, PlanStart::kNow, 0, false}, go{mixed, PlanStart::kBelow, 9, false};
+  const Plan stay{apart, PlanStart::kNow, 0, Repack::kNo},
+      go{mixed, PlanStart::kBelow, 9, Repack::kNo};
   Decision decision{.act = false, .plan = go, .prices = {}, .reason = "later", .hash = 1};
   decision.prices.push_back({stay, {2'000'000'000, 1, 2}, {}, 0});
   decision.prices.push_back({go, {1'500'000'000, 1, 2}, {500'000'000, 100'000'000, 1}, 7'000'000});
   report.decisions.push_back(
       {{apart, std::vector<ReplicaSnapshot>(4), 250'000'000, 3, 0}, decision});
-  const Plan now{mixed, PlanStart::kNow, 0, false};
+  const Plan now{mixed, PlanStart::kNow, 0, Repack::kNo};
   SwitchRecord change{now, apart, Confirmation(), ReshapeReport(), 1.25, 0.001, 0.004, 12};
   change.report.done = true;
   change.report.bytes_planned = 4096;

@@ -10,7 +10,7 @@ TEST_CASE("a generation in one line names its layouts and what the changes took"
   const Layout apart = parse_layout("1x4", chain), mixed = parse_layout("2+1+1", chain);
   GenerationReport report{apart, mixed, 3.5, 7, 0.002};
   CHECK(summary(report) == "layout 1x4; 7 consultations and the first choice, 2.00 ms");
-  SwitchRecord change{{mixed, PlanStart::kNow, 0, false}, apart};
+  SwitchRecord change{{mixed, PlanStart::kNow, 0, Repack::kNo}, apart};
   change.at_s = 1.25;
   change.seconds = 0.004;
   change.sequences = 12;

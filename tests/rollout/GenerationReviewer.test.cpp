@@ -32,7 +32,7 @@ TEST_CASE("a generation is replayed with the changes that were done, in the plan
   CHECK(stayed.static_ns.front() == stayed.stayed_ns);
   CHECK(reviewer.review(report, work, outcomes, 2048).predicted_ns == 2 * stayed.replayed_ns);
 
-  SwitchRecord change{{together, PlanStart::kNow, 0, false}, apart};
+  SwitchRecord change{{together, PlanStart::kNow, 0, Repack::kNo}, apart};
   change.at_s = 1e-9 * static_cast<double>(stayed.stayed_ns / 4);
   report.switches.push_back(change);
   CHECK(reviewer.review(report, work, outcomes, 1024).replayed_ns == stayed.stayed_ns);

@@ -85,7 +85,7 @@ struct GoldenGenerator {
         {0, 1, 0.9});
   }
   ScriptedChange change(std::int64_t consultation, const std::string& layout, bool mixed = false,
-                        bool repack = false) const {
+                        Repack repack = Repack::kNo) const {
     return {consultation, {parse_layout(layout, ranks.chain), PlanStart::kNow, 0, repack}, mixed};
   }
 
@@ -159,7 +159,8 @@ TEST_CASE("a generation that changes its layout is the one that does not") {
       std::vector<ScriptedChange> changes;
       for (std::size_t i = 1; i <= 6 && layouts.size() > 1; ++i)
         changes.push_back(adaptive.change(first + static_cast<std::int64_t>(i) - 1,
-                                          layouts[i % layouts.size()], mixed, i % 3 == 0));
+                                          layouts[i % layouts.size()], mixed,
+                                          i % 3 == 0 ? Repack::kYes : Repack::kNo));
       adaptive.script(layouts.front(), changes);
       CHECK(digest(adaptive.ranks.world(), adaptive.run()) == expected);
       const GenerationReport& report = adaptive.generator.report();
@@ -188,7 +189,7 @@ TEST_CASE("ranks that sleep at random agree all the same") {
     std::vector<ScriptedChange> changes;
     for (std::int64_t c = 0; c < 60; c += 1 + static_cast<std::int64_t>(shared.below(4)))
       changes.push_back(f.change(c, layouts[shared.below(layouts.size())], shared.below(2) == 0,
-                                 shared.below(3) == 0));
+                                 shared.below(3) == 0 ? Repack::kYes : Repack::kNo));
     f.script(layouts[shared.below(layouts.size())], changes);
     const auto sleepy = [&](const Group&) {
       if (mine.below(3) == 0)

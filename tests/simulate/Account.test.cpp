@@ -26,8 +26,8 @@ TEST_CASE("gains are against the static layout that is best over the run") {
                                      generation(1400, 1300, {1400, 1100}, 1000),
                                      generation(995, 995, {1000, 1500}, 990)};  // no room
   const Layout layout = Layout::uniform(2, DivisorChain::of(2));
-  run[0].adaptive.switches = {{{5, layout, false}, 0, 3, {}, 0, 0, 100},
-                              {{6, layout, false}, 0, 3, {}, 0, 0, -30}};
+  run[0].adaptive.switches = {{{5, layout, Repack::kNo}, 0, 3, {}, 0, 0, 100},
+                              {{6, layout, Repack::kNo}, 0, 3, {}, 0, 0, -30}};
   run[0].rule_ns = {850, 990};
   run[1].rule_ns = {1500, 1200};  // the second rule is better in all
   run[2].rule_ns = {1000, 1000};

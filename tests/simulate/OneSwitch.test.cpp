@@ -47,7 +47,7 @@ TEST_CASE("a published switch costs its parts, whatever it moves") {
   const Layout from = Layout::uniform(1, chain), to = Layout::uniform(8, chain);
   for (const int context : {1, 1000, 16000}) {
     const std::vector<SequenceState> one{{0, 3, context, 100, context - 100, 16384}};
-    auto moves = place_sequences(from, to, false, one);
+    auto moves = place_sequences(from, to, Repack::kNo, one);
     const SwitchParts parts = machine.cost.price(from, resolve(to, machine.steps), one, moves);
     CHECK(parts.move == 2'360'000'000);
     CHECK(parts.weights == 1'030'000'000);

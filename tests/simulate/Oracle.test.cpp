@@ -38,7 +38,9 @@ TEST_CASE("the oracle beats every static layout and every single switch of its g
     for (int k = 1; k < 30; ++k)
       for (const Layout& then : {tp1, tp2})
         CHECK(best.time_ns <=
-              replay_ns(trace, first, {{k * consult, then, then == first}}, machine));
+              replay_ns(trace, first,
+                        {{k * consult, then, then == first ? Repack::kYes : Repack::kNo}},
+                        machine));
   }
   CHECK(!best.switches.empty());
   CHECK(best.time_ns < replay_ns(trace, tp1, {}, machine) * 98 / 100);

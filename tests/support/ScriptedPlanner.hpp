@@ -46,7 +46,7 @@ inline const ScriptedChange* ScriptedPlanner::at(std::int64_t consultation) cons
 
 inline Decision ScriptedPlanner::decide(const Snapshot& snapshot) {
   Decision decision{.act = false,
-                    .plan = {snapshot.layout, PlanStart::kNow, 0, false},
+                    .plan = {snapshot.layout, PlanStart::kNow, 0, Repack::kNo},
                     .prices = {},
                     .wait_ns = 0,
                     .reason = "stay",
@@ -65,7 +65,8 @@ inline Confirmation ScriptedPlanner::confirm(const Plan& plan, const Snapshot& s
                                              std::span<const SequenceState> sequences) {
   SequenceList list(sequences.size());
   for (std::size_t i = 0; i < sequences.size(); ++i) list[i].replica = sequences[i].replica;
-  const auto destinations = share_out({snapshot.layout, plan.layout, 0}, list, plan.repack);
+  const auto destinations =
+      share_out({snapshot.layout, plan.layout, 0}, list, plan.repack == Repack::kYes);
   const ScriptedChange* change = at(snapshot.consultation);
   Confirmation confirmation;
   confirmation.act = true;

@@ -38,7 +38,7 @@ std::string bytes_of(const std::vector<ReplaySwitch>& made) {
     std::vector<std::int64_t> degrees;
     for (const LayoutGroup& group : s.layout.groups()) degrees.push_back(group.tp);
     out.value(s.at_ns);
-    out.value(std::int64_t{s.repack});
+    out.value(std::int64_t{s.repack == Repack::kYes});
     out.list(degrees);
   }
   return bytes;
@@ -50,7 +50,8 @@ std::vector<ReplaySwitch> switches_of(std::string_view bytes, const DivisorChain
   for (ByteReader in(bytes); !in.done();) {
     const auto at_ns = in.value<std::int64_t>(), repack = in.value<std::int64_t>();
     in.list(degrees);
-    made.push_back({at_ns, Layout({degrees.begin(), degrees.end()}, chain), repack != 0});
+    made.push_back({at_ns, Layout({degrees.begin(), degrees.end()}, chain),
+                    repack != 0 ? Repack::kYes : Repack::kNo});
   }
   return made;
 }
