@@ -11,6 +11,8 @@
 
 namespace taper {
 
+// Tensors arrive one after the other in the same memory, so that publishing needs no second copy of
+// the model.
 std::int64_t Publisher::staging_floats(const LocalParams& packed) {
   std::int64_t largest = 0;
   for (int t = 0; t < static_cast<int>(packed.table().tensors().size()); ++t)
@@ -29,14 +31,20 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid
       moves_(table.tensors().size()),
       source_(table.pieces(), nullptr),
       speaks_for_(table.pieces(), false) {
+  // Masters travel as f32, whatever the type of the weights: every rank rounds them in the same
+  // way.
   for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t)
     for (int u = 0; u < table.tensors()[t].units; ++u)
       bytes_[table.first_piece(t) + u] =
           table.tensors()[t].unit_size() * static_cast<std::int64_t>(sizeof(float));
+  // The plan is the same at every publication: neither layout changes during a run.
   const Ownership owners = owned_pieces(table, ranks.chain, training);
   const Ownership holders = held_pieces(table, ranks.chain, {packed_tp, ranks.size() / packed_tp});
   for (const PieceMove& move : plan_moves(owners, holders, bytes_))
     moves_[table.tensor_of_piece(move.piece)].push_back(move);
+  // The optimizers of other data-parallel ranks own most pieces of this shard. Replicated tensors,
+  // and KV heads in parts, have an owner in several shards: all compute the same master, and the
+  // first one's counts.
   for (const auto& piece : training_local.pieces()) {
     if (!std::binary_search(owners[piece.id].begin(), owners[piece.id].end(), ranks.rank()))
       continue;
@@ -45,6 +53,8 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid
   }
 }
 
+// All ranks get the checksums of all pieces, also of those that they never hold: 8 bytes for each,
+// in one exchange.
 std::vector<std::uint64_t> Publisher::owner_checksums() const {
   std::vector<std::uint64_t> sums(source_.size(), 0);
   std::vector<float> buffer;
@@ -60,7 +70,7 @@ void Publisher::publish() {
   const std::vector<std::uint64_t> expected = owner_checksums();
   const LocalParams& local = packed_->local();
   std::vector<float> buffer;
-  std::size_t next = 0;
+  std::size_t next = 0;  // pieces of the layout are in the order of the tensors
   for (int t = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
     const std::int64_t begin = local.offset(t), end = local.offset(t + 1),
                        unit = table_->tensors()[t].unit_size();
@@ -71,8 +81,12 @@ void Publisher::publish() {
     for (; next < local.pieces().size() && local.pieces()[next].offset < end; ++next) {
       const auto& piece = local.pieces()[next];
       const FloatVector here(staging_ + (piece.offset - begin), piece.size);
+      // What a rank owns itself is not among the moves (needed minus held).
       if (source_[piece.id] != nullptr)
         copy(ranks_->exec, here, ConstFloatVector(source_[piece.id], piece.size));
+      // Before rounding, which could hide a small difference. Own pieces are compared too: a rank
+      // whose replica of an optimizer has drifted finds its own master to differ from the first
+      // owner's.
       if (checksum_of(host_values(ranks_->exec, here, buffer)) != expected[piece.id])
         TAPER_FAIL(
             ExitCode::kFailure,

@@ -10,6 +10,9 @@ namespace taper {
 BlockManager::BlockManager(int blocks) : BlockManager(std::vector<int>(blocks, 0)) {}
 
 BlockManager::BlockManager(std::vector<int> users) : users_(std::move(users)) {
+  // The lowest ids on top: a cache that is never full touches only the front of its memory. And all
+  // ranks of a group that adopt the same users go on with the same blocks, whatever they did
+  // before.
   for (int block = total() - 1; block >= 0; --block)
     if (users_[block] == 0) free_.push_back(block);
 }
@@ -29,6 +32,7 @@ void BlockManager::share(std::int32_t block) {
 
 void BlockManager::release(std::int32_t block) {
   TAPER_EXPECT(users_[block] > 0);
+  // On top of the stack: the next one to be taken, while its memory may still be in a cache.
   if (--users_[block] == 0) free_.push_back(block);
 }
 

@@ -12,6 +12,7 @@ namespace {
 constexpr const char* kItem = "keys and values (rollout)";
 }
 
+// The strides of all layouts that the engine may run in are covered by one, the largest.
 void BlockPool::add_memory(MemoryPlan& plan, MemoryPhase phase, int layers,
                            std::int64_t layer_stride) {
   plan.add(kItem, phase, layers * layer_stride * static_cast<std::int64_t>(sizeof(float)));
@@ -23,6 +24,8 @@ KvMemory BlockPool::take(Arena& arena, MemoryPhase phase, int layers, std::int64
 
 BlockPool::BlockPool(const BlockShape& shape, int blocks, const KvMemory& memory)
     : shape_(shape), blocks_(blocks), memory_(memory) {
+  // Every layout is planned before the arena is made; one that were not would write into the region
+  // of the next layer.
   TAPER_INSIST(
       blocks * shape.layer_floats() <= memory.layer_stride,
       "a KV cache of " << blocks << " blocks of " << shape.kv_heads << " heads (its memory holds "
@@ -35,10 +38,11 @@ PagedLayers BlockPool::pages() const {
 }
 
 void BlockPool::copy(const Exec& exec, std::int32_t to, std::int32_t from) const {
+  // The heads of a block lie side by side, so each layer is one stretch of memory.
   std::vector<BlockCopy> layers;
   for (int l = 0; l < shape_.layers; ++l) layers.push_back({page(l, to, 0), page(l, from, 0)});
   copy_blocks(exec, staging_view(layers), shape_.layer_floats());
-  exec.fence();
+  exec.fence();  // the kernel reads `layers`
 }
 
 }  // namespace taper

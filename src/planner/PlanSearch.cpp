@@ -9,7 +9,9 @@ namespace {
 
 // All plans are first compared on this many futures; only those that may be best are priced on all.
 constexpr std::size_t kFewScenarios = 8;
-// What a replica costs beside its sequences, in sequences.
+// What a replica costs beside its sequences in each future, in sequences: it is copied, started and
+// ended however few it has, and at the end of a generation on many ranks most have one or none. It
+// need not be exact: it only says how far one consultation gets.
 constexpr std::int64_t kReplicaWork = 8;
 // Futures beyond this work outgrow the inner caches and cost several times as much.
 constexpr std::int64_t kCachedWork = 1024, kUncachedFactor = 4;
@@ -45,13 +47,16 @@ std::vector<std::vector<SwitchRule>> ways_on(const PlanSetting& setting, const L
   std::vector<std::vector<SwitchRule>> climbs{{}};
   const auto rules = ladder(setting, from, alive, mean_context);
   // The ladder compares step times alone. A switch also costs time, so climbing later, with fewer
-  // sequences left, may be better.
+  // sequences left, may be better; how much later is tried in about equal ratios, few of them,
+  // because each is priced and short generations have no time for more.
   if (!rules.empty())
     for (const int percent : {100, 60, 35}) {
       climbs.push_back(rules);
       for (SwitchRule& rule : climbs.back()) rule.alive = std::max(1, rule.alive * percent / 100);
     }
-  // Evening out stays in the layout `from`, so it comes before the climb (`top` below).
+  // Evening out stays in the layout `from`, so it comes before the climb (`top` below). It pays
+  // once replicas have lost unequally many sequences: when half of them have ended, then again
+  // after another half; or both one half later.
   std::vector<std::vector<int>> evenings{{}};
   if (setting.repack && from.layout.replicas() > 1)
     evenings.insert(evenings.end(), {{alive / 2}, {alive / 2, alive / 4}, {alive / 4, alive / 8}});

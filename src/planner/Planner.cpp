@@ -43,6 +43,7 @@ Planner::Planner(const LatencyProfile& profile, const DivisorChain& chain,
     TAPER_FAIL(ExitCode::kBadInput, "planner: " << problem);
   require_degrees(profile, options.degrees);
   std::vector<int> degrees;
+  // A profile may have been measured for other ranks: what is not in the chain has no groups here.
   for (const int tp : options.degrees.empty() ? profile.degrees() : options.degrees)
     if (chain.has(tp)) degrees.push_back(tp);
   std::sort(degrees.begin(), degrees.end());
@@ -71,6 +72,8 @@ Layout Planner::begin(const Workload& workload) {
   } else if (s.budget.prefers_static()) {
     best = uniform[s.budget.best_static()];
   } else if (s.lengths.weight() == 0) {
+    // Nothing is known of lengths: the fastest steps for all sequences. Switching to higher degrees
+    // later remains possible.
     for (const SwitchRule& rule :
          ladder(s.setting(s.whole), *best, workload.sequences, s.mean_prompt()))
       if (rule.alive >= workload.sequences) best = rule.shape;
@@ -96,6 +99,7 @@ Decision Planner::decide(const Snapshot& snapshot) {
     return decision;
   };
   if (s.options.mode == PlannerMode::kStatic) return answer("static");
+  // Before any answer: step times and lengths are learned from every snapshot.
   s.observe(snapshot);
   s.notice_refusal(snapshot);
   const int alive = snapshot.alive();
@@ -107,11 +111,13 @@ Decision Planner::decide(const Snapshot& snapshot) {
   if (s.is_settled(snapshot)) return answer("as planned");
   const auto found = s.search_on(snapshot);
   if (!found) {
-    decision.wait_ns = 0;
+    decision.wait_ns = 0;  // a search that goes on takes as few periods as it can
     return answer("plans are still being priced");
   }
   const std::vector<PricedPlan>& plans = *found;
   if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
+  // The mean chooses, in favour of staying where it is the same; the lower quantile of the saving,
+  // future by future, has to permit it.
   std::size_t best = 0;
   std::vector<PriceRange> savings;
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -122,6 +128,9 @@ Decision Planner::decide(const Snapshot& snapshot) {
     if (plans[i].mean() < plans[best].mean()) best = i;
   }
   decision.plan = plans[best].plan;
+  // The result stands for half the time to the next switch (at most a quarter of the elapsed time),
+  // until its switch point, or until a quarter of the sequences have ended: by then lengths have
+  // been seen that may change it.
   const bool later = decision.plan.start == PlanStart::kBelow;
   s.settled = {
       snapshot.epoch,
@@ -130,6 +139,8 @@ Decision Planner::decide(const Snapshot& snapshot) {
   decision.wait_ns = s.wait_ns(snapshot);
   if (best == 0) return answer("staying is fastest");
   if (later) return answer("a later switch is better");
+  // From here on a switch now is best: whatever forbids it may be different at the next
+  // consultation.
   s.settled = {};
   if (savings[best].low <= 0) return answer("the saving is uncertain");
   if (!s.budget.affords(plans[best].cost_ns, snapshot.elapsed_ns + plans.front().mean()))
@@ -179,14 +190,18 @@ void Planner::switched(const Plan& plan, std::int64_t measured_ns) {
   State& s = *state_;
   ++s.switching.done;
   s.budget.spend(measured_ns);
+  // The planner has no clock: the switch came right after the snapshot that it was decided on.
   s.made.push_back({s.last.elapsed_ns, plan.layout, plan.repack});
 }
 
 void Planner::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) {
   State& s = *state_;
+  // Choices without any knowledge of lengths are not held against switching.
   const bool informed = s.lengths.weight() > 0;
   s.steps.begin();  // as it was expected, not as its last steps were
   const ReplayTrace trace = make_trace(s.work, outcomes);
+  // What was gained or lost is told by the model alone, for what was done as for what was not: a
+  // measured time beside modelled ones would add the error of the model.
   std::vector<std::int64_t> fixed;
   for (const LayoutShape* shape : s.whole.uniform())
     fixed.push_back(start_replay(trace, *shape, s.cost).finish());
@@ -203,6 +218,8 @@ void Planner::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns)
   std::vector<int> lengths, aborted;
   for (const Outcome& o : outcomes) (o.aborted ? aborted : lengths).push_back(o.response);
   s.lengths.learn(lengths, aborted);
+  // Likeness is that of all responses to a prompt; where some were aborted, it is not known which
+  // prompts are complete.
   if (aborted.empty()) s.likeness.learn(lengths, s.work.samples);
 }
 

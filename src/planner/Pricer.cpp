@@ -28,6 +28,7 @@ Pricer::Pricer(Scenarios& scenarios, std::vector<SequenceState> sequences, const
       lengths_(lengths),
       slots_per_rank_(slots_per_rank) {}
 
+// Lengths are drawn and sequences placed once for all plans, which go on from copies.
 void Pricer::provide(std::size_t scenarios) {
   while (runs_.size() < scenarios) {
     runs_.push_back(scenarios_.run(static_cast<int>(runs_.size()), sequences_, shape_, cost_,
@@ -44,7 +45,7 @@ const GenerationRun& Pricer::run(std::size_t scenario) {
 void Pricer::extend(PricedPlan& plan) {
   const std::size_t k = plan.rest_ns.size();
   provide(k + 1);
-  if (plan.rules.empty()) {
+  if (plan.rules.empty()) {  // to stay: known without a run
     plan.rest_ns.push_back(ends_[k].empty() ? 0 : ends_[k].back());
   } else {
     GenerationRun run = runs_[k];
@@ -57,6 +58,9 @@ void Pricer::price(PricedPlan& plan, int count) {
   finish(plan);
 }
 
+// next_ns is what the planner waits for before it searches again (State::wait_ns), so "stay" needs
+// one as well: a tenth of the sequences, less than the quarter after which a result is no longer
+// kept in any case.
 void Pricer::finish(PricedPlan& plan) const {
   const auto count = static_cast<std::int64_t>(plan.rest_ns.size());
   const int alive = static_cast<int>(sequences_.size());
@@ -64,12 +68,14 @@ void Pricer::finish(PricedPlan& plan) const {
   plan.next_ns = 0;
   for (std::int64_t k = 0; k < count && first < alive; ++k)
     plan.next_ns += ends_[k][static_cast<std::size_t>(alive - first - 1)] / count;
+  // A switch now costs the same in every future: they differ only in what is still to come.
   if (!plan.rules.empty() && first >= alive)
     plan.cost_ns = runs_.front()
                        .plan_change(*plan.rules.front().shape, plan.rules.front().repack)
                        .cost.total();
 }
 
+// No interpolation between values: integers, and of 8 to 48 futures no finer quantile is known.
 PriceRange range_of(std::vector<std::int64_t> values, int low_percent) {
   std::sort(values.begin(), values.end());
   const std::size_t low = (values.size() - 1) * low_percent / 100;
