@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reward/Judge.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <thread>
@@ -20,6 +17,7 @@
 #include "comm/Collectives.hpp"
 #include "reward/Protocol.hpp"
 #include "reward/Shaping.hpp"
+#include "workers/ProgramPath.hpp"
 
 namespace taper {
 namespace {
@@ -27,25 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr float kNoReward = std::numeric_limits<float>::quiet_NaN();
-
-bool is_program(const fs::path& path) {
-  std::error_code ignored;
-  return ::access(path.c_str(), X_OK) == 0 && !fs::is_directory(path, ignored);
-}
-
-// As execvp() looks for it.
-bool is_found(const std::string& program) {
-  if (program.find('/') != std::string::npos) return is_program(program);
-  const char* variable = std::getenv("PATH");
-  const std::string folders = variable == nullptr ? "/bin:/usr/bin" : variable;
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const std::string folder = folders.substr(begin, end - begin);
-    if (is_program(fs::path(folder.empty() ? "." : folder) / program)) return true;
-    begin = end + 1;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -94,7 +73,7 @@ void Judge::require_judges() const {
   for (const RewardOptions& r : rewards_) {
     if (r.kind != RewardKind::kCommand) continue;
     const std::string& program = r.command.command.front();
-    TAPER_VALIDATE(is_found(program),
+    TAPER_VALIDATE(can_be_run(program),
                    "Rewards/" << r.name << "/Command: there is no program " << path_text(program)
                               << (program.find('/') == std::string::npos ? " in PATH" : "")
                               << " that can be run; check its name and permissions");
