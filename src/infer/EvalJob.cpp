@@ -46,7 +46,7 @@ SampleSet EvalJob::judge(SampleSet samples) {
   samples.move_to({1, ranks_.size()}, rank_of);
   judge_.begin(prompts_);
   for (const Sample& s : samples.here())
-    judge_.submit({s.id, s.prompt, s.response, {}, {}, s.finish, 0, {}});
+    judge_.submit({.id = s.id, .prompt = s.prompt, .response = s.response, .finish = s.finish});
   return judge_.finish(std::move(samples.here()), {}).value();  // nothing stops it
 }
 

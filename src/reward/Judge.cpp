@@ -26,6 +26,11 @@ namespace fs = std::filesystem;
 
 constexpr float kNoReward = std::numeric_limits<float>::quiet_NaN();
 
+// Whether this rank computes such a reward from the text of a response.
+bool reads_text(RewardKind kind) {
+  return rule_of(kind) || kind == RewardKind::kFormat;
+}
+
 }  // namespace
 
 struct Judge::Command {
@@ -50,6 +55,7 @@ Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const 
       log_directory_(std::move(log_directory)) {
   for (const RewardOptions& r : rewards_) {
     names_.push_back(r.name);
+    reads_texts_ = reads_texts_ || reads_text(r.kind);
     if (r.kind == RewardKind::kCommand)
       for (const std::string& part : r.command.components) names_.push_back(r.name + "/" + part);
     if (r.kind == RewardKind::kModel)
@@ -102,30 +108,32 @@ RewardRule Judge::answer_rule() const {
   return RewardRule::kExact;
 }
 
-void Judge::begin(const std::vector<Prompt>& prompts, std::int64_t first_prompt) {
-  prompts_ = &prompts;
+void Judge::begin(std::span<const Prompt> prompts, std::int64_t first_prompt) {
+  prompts_.clear();
+  for (const Prompt& p : prompts) prompts_.push_back({p.truth, p.source, p.extra});
   first_prompt_ = first_prompt;
+  texts_.clear();
   for (auto& [name, command] : commands_) command->said.clear();
 }
 
-const Prompt& Judge::prompt_of(std::int64_t prompt) const {
-  return prompts_->at(static_cast<std::size_t>(prompt - first_prompt_));
+const Judge::PromptFacts& Judge::facts_of(std::int64_t prompt) const {
+  return prompts_.at(static_cast<std::size_t>(prompt - first_prompt_));
 }
 
-void Judge::submit(const Completion& c) {
+void Judge::submit(const EndedResponse& ended) {
   if (commands_.empty()) return;
-  const Prompt& prompt = prompt_of(c.id.prompt);
-  JudgedResponse r;
-  r.id = c.id;
-  r.prompt = files_.tokenizer().decode(c.prompt, SkipSpecial::kNo);
-  r.response = files_.tokenizer().decode(c.response, SkipSpecial::kYes);
-  r.ground_truth = prompt.truth;
-  r.data_source = prompt.source;
-  r.extra_info = prompt.extra;
-  r.prompt_tokens = std::ssize(c.prompt);
-  r.response_tokens = std::ssize(c.response);
-  r.finish = c.finish;
+  const PromptFacts& facts = facts_of(ended.id.prompt);
+  JudgedResponse r{.id = ended.id,
+                   .prompt = files_.tokenizer().decode(ended.prompt, SkipSpecial::kNo),
+                   .response = files_.tokenizer().decode(ended.response, SkipSpecial::kYes),
+                   .ground_truth = facts.truth,
+                   .data_source = facts.source,
+                   .extra_info = facts.extra,
+                   .prompt_tokens = std::ssize(ended.prompt),
+                   .response_tokens = std::ssize(ended.response),
+                   .finish = ended.finish};
   for (auto& [name, command] : commands_) command->pool.submit({r.id, request_members(name, r)});
+  if (reads_texts_) texts_[ended.id] = std::move(r.response);
 }
 
 // No rank waits in a collective for workers of others, which may take longer than ranks may be
@@ -219,9 +227,16 @@ double score_here(const RewardOptions& r, const std::string& truth, const std::s
 
 }  // namespace
 
-void Judge::score(Sample& s) const {
-  const std::string text = files_.tokenizer().decode(s.response, SkipSpecial::kYes);
-  const std::string& truth = prompt_of(s.id.prompt).truth;
+// The text of a response, decoded unless submit() has done so; empty where no reward reads it.
+std::string Judge::take_text(const Sample& s) {
+  if (!reads_texts_) return "";
+  if (auto known = texts_.extract(s.id)) return std::move(known.mapped());
+  return files_.tokenizer().decode(s.response, SkipSpecial::kYes);
+}
+
+void Judge::score(Sample& s) {
+  const std::string text = take_text(s);
+  const std::string& truth = facts_of(s.id.prompt).truth;
   double score = 0.0, unshaped = 0.0;
   s.rewards.clear();
   s.unscored = false;

@@ -5,11 +5,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/Response.hpp"
 #include "data/PromptSource.hpp"
-#include "engine/Request.hpp"
 #include "instance/ModelFiles.hpp"
 #include "results/MetricsLog.hpp"
 #include "reward/RewardFigures.hpp"
@@ -20,6 +21,13 @@
 #include "workers/WorkerPool.hpp"
 
 namespace taper {
+
+// A response that has just ended, as its rank tells the judge.
+struct EndedResponse {
+  ResponseId id;
+  std::span<const std::int32_t> prompt, response;  // tokens
+  FinishReason finish = FinishReason::kEos;
+};
 
 // Gives responses their rewards, and their score: the weighted sum of these, with and without those
 // that shape. Rules are computed where a response was made; commands are asked as soon as it ends,
@@ -55,11 +63,11 @@ class Judge {
 
   // Begins the figures anew: metrics() is of the responses from here on.
   void begin_figures() { figures_.begin(); }
-  // The prompts of the responses to come, by their numbers from first_prompt on; they must stay
-  // until finish().
-  void begin(const std::vector<Prompt>& prompts, std::int64_t first_prompt = 0);
-  // Tells the workers of a response that has just ended on this rank.
-  void submit(const Completion& completion);
+  // The prompts of the responses to come, by their numbers from first_prompt on.
+  void begin(std::span<const Prompt> prompts, std::int64_t first_prompt = 0);
+  // Tells the workers of a response that has just ended on this rank. Does nothing where no reward
+  // is a command.
+  void submit(const EndedResponse& ended);
   // The samples of all ranks with rewards and scores; `mine` are those submitted here, where they
   // stay unless a model judges them. Waits for the workers; where `stop`, which all ranks ask
   // together, says so while they work, or within half a second after a score is found missing that
@@ -74,12 +82,17 @@ class Judge {
  private:
   // A command, with what it said of the responses of this rank.
   struct Command;
+  // What judges need of a prompt besides its tokens.
+  struct PromptFacts {
+    std::string truth, source, extra;
+  };
 
-  const Prompt& prompt_of(std::int64_t prompt) const;
+  const PromptFacts& facts_of(std::int64_t prompt) const;
+  std::string take_text(const Sample& sample);
   bool wait_for_workers(const std::function<bool()>& stop);
   bool take_judgements();
   static bool is_about_to_stop(const std::function<bool()>& stop);
-  void score(Sample& sample) const;
+  void score(Sample& sample);
   void add_model_rewards(SampleSet& samples);
   void add_answer(const Command& command, Sample& sample) const;
   void count(const std::vector<SampleSummary>& samples);
@@ -92,10 +105,12 @@ class Judge {
   Spawner* spawner_;
   std::string log_directory_;
   std::vector<std::string> names_;
+  bool reads_texts_ = false;                                    // some reward that is no command
   std::map<std::string, std::unique_ptr<Command>> commands_;    // by the name of the reward
   std::map<std::string, std::unique_ptr<RewardModel>> models_;  // likewise
-  const std::vector<Prompt>* prompts_ = nullptr;
+  std::vector<PromptFacts> prompts_;                            // from first_prompt_ on
   std::int64_t first_prompt_ = 0;
+  std::map<ResponseId, std::string> texts_;  // that workers were told of, until score() needs them
   RewardFigures figures_;
 };
 

@@ -108,7 +108,9 @@ std::optional<SampleSet> Evaluation::answer(const Set& set, Generator& generator
   sampling.repetition_penalty = o.repetition_penalty;
   if (!set.rule) judge.begin(set.prompts);
   auto completions = generator.run(requests, sampling, stops_, stop, [&](const Completion& c) {
-    if (!set.rule) judge.submit(c);
+    if (!set.rule)
+      judge.submit(
+          {.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
   });
   if (generator.stopped()) return std::nullopt;
   std::vector<Sample> mine;

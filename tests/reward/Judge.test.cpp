@@ -8,8 +8,6 @@
 #include <cmath>
 
 #include "base/Error.hpp"
-#include "rollout/GeneratedSample.hpp"
-#include "rollout/Generator.hpp"
 #include "support/AllSamples.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
@@ -66,14 +64,12 @@ struct Fixture : TestRanks {
     judge.begin(prompts, first_ordinal);
     std::vector<Sample> mine;
     for (int i = ranks.rank(); i < 8; i += ranks.size()) {
-      Completion c;
-      c.id.prompt = first_ordinal + i / 4;
-      c.id.sample = i % 4;
+      Sample& s = mine.emplace_back();
+      s.id = {first_ordinal + i / 4, i % 4};
       const auto ids = files.tokenizer().encode(texts[i], AddSpecial::kNo);
-      c.response.assign(ids.begin(), ids.end());
-      c.prompt = {1};
-      judge.submit(c);
-      mine.push_back(as_sample(std::move(c)));
+      s.response.assign(ids.begin(), ids.end());
+      s.prompt = {1};
+      judge.submit({.id = s.id, .prompt = s.prompt, .response = s.response, .finish = s.finish});
     }
     auto judged = judge.finish(std::move(mine), stop);
     return judged ? all_samples(*judged) : std::vector<Sample>();
@@ -172,6 +168,37 @@ TEST_CASE("figures are of all responses since they were begun") {
   CHECK(value_of(last, "val/right/mean") == 1.0);
   CHECK(value_of(last, "val/right/min") == 1.0);
   CHECK(value_of(last, "val/judge/failed") == 0);
+}
+
+TEST_CASE("a judge keeps what it was told of the prompts, whatever becomes of the caller's") {
+  Fixture f;
+  Judge judge({reward("right", RewardKind::kTask)}, f.files, f.ranks, nullptr, "");
+  judge.begin(f.prompts, 10);
+  for (Prompt& p : f.prompts) p.truth = "9";
+  std::vector<Sample> mine;
+  if (f.ranks.rank() == 0) {
+    Sample& s = mine.emplace_back();
+    s.id = {11, 0};
+    const auto ids = f.files.tokenizer().encode("#8", AddSpecial::kNo);
+    s.response.assign(ids.begin(), ids.end());
+  }
+  SampleSet judged = judge.finish(std::move(mine), {}).value();
+  CHECK(judged.all().front().score == 1.0f);
+}
+
+TEST_CASE("rewards that read no text need no tokenizer") {
+  TestRanks world;
+  const ModelFiles files(TAPER_GOLDEN_DIR "/models/llama_a");
+  REQUIRE(!files.has_tokenizer());
+  RewardOptions length = reward("length", RewardKind::kLength);
+  length.length = {1, 0.5, -1.0};
+  Judge judge({length, reward("repeated", RewardKind::kRepetition, 0.0)}, files, world.ranks,
+              nullptr, "");
+  judge.begin(std::vector<Prompt>(1));
+  std::vector<Sample> mine;
+  if (world.ranks.rank() == 0) mine.emplace_back().response = {5, 6};
+  SampleSet judged = judge.finish(std::move(mine), {}).value();
+  CHECK(judged.all().front().score == -0.5f);
 }
 
 TEST_CASE("workers that score nothing end the job, whatever errors count as") {
