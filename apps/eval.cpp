@@ -15,6 +15,7 @@
 #include "io/AtomicFile.hpp"
 #include "io/OutputPath.hpp"
 #include "param/ParamFile.hpp"
+#include "reward/RewardModel.hpp"
 #include "session/Session.hpp"
 #include "train/RunOptions_params.hpp"
 #include "workers/Spawner.hpp"
@@ -117,9 +118,8 @@ int run_eval(int argc, char** argv) {
   const int all = eval.data.evaluation_prompts.empty() ? 256 : std::numeric_limits<int>::max();
   const std::vector<Prompt> prompts = source.evaluation(eval.count > 0 ? eval.count : all);
   if (session.rank() == 0 && !eval.output.empty()) require_writable(eval.output);
-  std::vector<int> degrees{options.tp};
-  for (const RewardOptions& reward : rewards)
-    if (reward.model.tp > 0) degrees.push_back(reward.model.tp);
+  std::vector<int> degrees = degrees_of_models(rewards, session.size());
+  degrees.push_back(options.tp);
   Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
   Fingerprint read;
   add_prompts(read, prompts);

@@ -8,6 +8,7 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "io/OutputPath.hpp"
+#include "reward/RewardModel.hpp"
 #include "run/JobLife.hpp"
 #include "run/OutputLock.hpp"
 #include "session/Session.hpp"
@@ -53,11 +54,8 @@ std::vector<int> degrees_of(const RunOptions& options, int ranks) {
                             {"Critic/Tensor Parallel", critic_tp}});
   std::vector<int> degrees = degrees_of_layout(options.rollout.layout);
   degrees.insert(degrees.end(), {options.training.tp, options.rollout.tp, critic_tp});
-  for (const RewardOptions& reward : options.rewards) {
-    if (reward.model.tp == 0) continue;
-    require_divisible(ranks, {{"Rewards/" + reward.name + "/Tensor Parallel", reward.model.tp}});
-    degrees.push_back(reward.model.tp);
-  }
+  const std::vector<int> of_rewards = degrees_of_models(options.judged_by(), ranks);
+  degrees.insert(degrees.end(), of_rewards.begin(), of_rewards.end());
   return degrees;
 }
 

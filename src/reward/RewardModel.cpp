@@ -37,6 +37,16 @@ RewardModelSetup with_layout_of(const RewardOptions& reward, RewardModelSetup se
 
 }  // namespace
 
+std::vector<int> degrees_of_models(const std::vector<RewardOptions>& rewards, int ranks) {
+  std::vector<int> degrees;
+  for (const RewardOptions& reward : rewards) {
+    if (reward.model.tp == 0) continue;
+    require_divisible(ranks, {{"Rewards/" + reward.name + "/Tensor Parallel", reward.model.tp}});
+    degrees.push_back(reward.model.tp);
+  }
+  return degrees;
+}
+
 RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, const Ranks& ranks,
                          const RewardModelSetup& setup)
     : files_(open_model(reward)),

@@ -21,6 +21,10 @@ struct RewardModelSetup {
   MemoryPhase phase = MemoryPhase::kAlways;  // of the memory for scoring
 };
 
+// The tensor-parallel degrees that models among the rewards ask for: the ranks need groups of them.
+// Throws Error naming the key of one that does not divide the ranks.
+std::vector<int> degrees_of_models(const std::vector<RewardOptions>& rewards, int ranks);
+
 // A reward that a model gives: the value of its scalar head at the last token of a response, which
 // the model sees as the policy made it, token by token.
 class RewardModel {

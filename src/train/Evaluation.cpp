@@ -109,8 +109,7 @@ std::optional<SampleSet> Evaluation::answer(const Set& set, Generator& generator
   if (!set.rule) judge.begin(set.prompts);
   auto completions = generator.run(requests, sampling, stops_, stop, [&](const Completion& c) {
     if (!set.rule)
-      judge.submit(
-          {.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
+      judge.submit({.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
   });
   if (generator.stopped()) return std::nullopt;
   std::vector<Sample> mine;

@@ -69,8 +69,7 @@ std::optional<SampleSet> Rollouts::round(const std::vector<Prompt>& prompts,
   auto completions = generator_.run(
       requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
       [&](const Completion& c) {
-        judge_.submit(
-            {.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
+        judge_.submit({.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
       });
   if (stop.reached()) return std::nullopt;
   timer.start("reward");

@@ -87,6 +87,13 @@ TEST_CASE("a reward model is trained, and a policy learns from it") {
   INFO(evaluated.text);
   CHECK(evaluated.code == 0);
   CHECK_THAT(evaluated.text, ContainsSubstring("reward/preferred"));
+
+  std::string split = rewards;
+  split.insert(split.find("Kind: model"), "Tensor Parallel: 2, ");
+  spill(scratch / "rewards.yaml", split);
+  scratch.refuses("eval --model " + scratch / "model" + " --task sum --count 3 --rewards " +
+                      scratch / "rewards.yaml",
+                  {"Rewards/preferred/Tensor Parallel is 2", "the 1 ranks"});
 }
 
 TEST_CASE("reward-model names what it cannot learn") {

@@ -116,6 +116,21 @@ TEST_CASE("the reward is the value at the last token, the same bits in any layou
   f.check_rewards(model, expected);
 }
 
+TEST_CASE("degrees that the ranks cannot have are refused by their key") {
+  RewardOptions first, second;
+  first.name = "first";
+  first.model.tp = 2;
+  second.name = "second";
+  CHECK(degrees_of_models({first, second}, 4) == std::vector<int>{2});  // 0: as in training
+  second.model.tp = 4;
+  CHECK(degrees_of_models({first, second}, 4) == std::vector<int>{2, 4});
+  CHECK_THAT(
+      message_of([&] {
+        degrees_of_models({first, second}, 6);
+      }),
+      ContainsSubstring("Rewards/second/Tensor Parallel is 4") && ContainsSubstring("the 6 ranks"));
+}
+
 TEST_CASE("a model judges beside rules, and its reward is recorded") {
   const Fixture f;
   const auto expected = f.expected();
