@@ -78,8 +78,7 @@ struct EvalArguments {
     if (rewards.empty()) return run.judged_by();
     param::Schema schema;
     describe(schema, run);
-    const param::ParamFile file = param::ParamFile::read(rewards);
-    schema.read(file);
+    read_run(schema, param::ParamFile::read(rewards));
     run.data.prompts = prompts;
     run.evaluation = {};
     const auto problems = run.problems();

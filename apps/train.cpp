@@ -13,7 +13,6 @@
 #include "run/OutputLock.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
-#include "train/Preset.hpp"
 #include "train/RunOptions_params.hpp"
 #include "train/TrainJob.hpp"
 #include "workers/Spawner.hpp"
@@ -29,18 +28,11 @@ constexpr RunArguments::Words kWords{
     "checks input, files, memory and the checkpoint to resume from, prints where the run would "
     "start, and exits; changes nothing"};
 
-AppliedPreset read(const RunArguments& arguments, param::Schema& schema) {
-  param::ParamFile file = arguments.file();
-  AppliedPreset preset = apply_preset(file);
-  schema.read(file);
-  return preset;
-}
-
 std::vector<RewardOptions> rewards_of(const RunArguments& arguments) {
   RunOptions options;
   param::Schema schema;
   describe(schema, options);
-  read(arguments, schema);
+  read_run(schema, arguments.file());
   return {options.rewards.begin(), options.rewards.end()};
 }
 
@@ -70,11 +62,12 @@ int run_train(int argc, char** argv) {
   RunOptions options;
   param::Schema schema;
   describe(schema, options);
-  if (arguments.answered(schema, [&](param::Schema& filled) { read(arguments, filled); })) return 0;
+  if (arguments.answered(schema, [&](param::Schema& s) { read_run(s, arguments.file()); }))
+    return 0;
   const auto spawner = make_spawner([&] { return rewards_of(arguments); });
   StopRequest stop;  // before threads start
   Session session(argc, argv);
-  const AppliedPreset preset = read(arguments, schema);
+  const AppliedPreset preset = read_run(schema, arguments.file());
   if (session.rank() == 0) {
     if (!preset.name.empty()) TAPER_INFO(preset.summary());
     require_output_directory("Output/Directory", options.output);

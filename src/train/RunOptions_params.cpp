@@ -8,7 +8,6 @@
 #include "rollout/GeneratorOptions_params.hpp"
 #include "rollout/RolloutOptions_params.hpp"
 #include "run/JobOptions_params.hpp"
-#include "train/Preset.hpp"
 
 namespace taper {
 namespace {
@@ -199,6 +198,12 @@ void describe(param::Section& schema, RunOptions& o) {
   out.text("Directory", o.output, "Directory for run.h5, rollouts, metrics.jsonl and checkpoints")
       .not_empty();
   schema.check([&o] { return o.problems(); });
+}
+
+AppliedPreset read_run(param::Schema& schema, param::ParamFile file) {
+  AppliedPreset preset = apply_preset(file);
+  schema.read(file);
+  return preset;
 }
 
 }  // namespace taper

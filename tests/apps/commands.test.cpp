@@ -350,6 +350,21 @@ TEST_CASE("eval prints and writes its figures") {
   CHECK(figures["tasks"]["all"]["pass@1"] == figures["tasks"]["all"]["avg@2"]);
 }
 
+TEST_CASE("eval judges by the rewards of a run file whose preset counts") {
+  const Scratch scratch;
+  spill(scratch / "ppo.yaml",
+        "Model: {Directory: elsewhere}\nAlgorithm: {Preset: ppo}\n"
+        "Critic: {Model Directory: a critic}\n"
+        "Rewards: {right: {Kind: task}, brief: {Kind: length, Target: 2, Per Token: 0.5}}\n");
+  const Outcome outcome =
+      run("eval --model " + scratch / "model" +
+          " --task sum --count 2 --max-new-tokens 4 --rewards " + scratch / "ppo.yaml");
+  INFO(outcome.text);
+  REQUIRE(outcome.code == 0);
+  CHECK_THAT(outcome.text,
+             ContainsSubstring("reward/right/mean") && ContainsSubstring("reward/brief/mean"));
+}
+
 TEST_CASE("scripts get parameters of a run without starting it") {
   const std::string train =
       "train --set Model/Directory=model --set 'Output/Directory=a run' --print ";

@@ -47,6 +47,20 @@ TEST_CASE("a critic has from the policy what it has not of its own, and its sett
   CHECK(o.critic_in_use().tp == 4);  // or the run would need groups of that size
 }
 
+TEST_CASE("a run file is read with what its preset sets") {
+  RunOptions o;
+  param::Schema schema;
+  describe(schema, o);
+  const AppliedPreset preset =
+      read_run(schema, param::ParamFile::parse("Model: {Directory: m}\nAlgorithm: {Preset: ppo}\n"
+                                               "Critic: {Model Directory: c, Value Clip: 0}",
+                                               "run.yaml"));
+  CHECK(preset.name == "ppo");
+  CHECK(o.has_critic());  // or its directory would be a mistake
+  CHECK(o.critic.directory == "c");
+  CHECK(o.critic.clip == 0.0);  // the file's own goes before the preset's
+}
+
 TEST_CASE("rollouts that cannot teach are refused") {
   const auto problems = [](const std::string& rollout, const std::string& estimator = "grpo") {
     RunOptions o;
