@@ -2,8 +2,10 @@
 #include "results/MetricTable.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <string_view>
+
+#include "results/HeldOutNames.hpp"
 
 namespace taper {
 namespace {
@@ -36,8 +38,8 @@ Table make_phase_table() {
 }
 
 const Table kRollout = {
-    {"val/score/mean", "1", "mean score of held-out prompts, before the update of the iteration"},
-    {"val/score/final", "1", "mean score of held-out prompts after the last iteration of the run"},
+    {kPlainHeldOutScore, "1", "mean score of held-out prompts, before the update of the iteration"},
+    {kPlainFinalScore, "1", "mean score of held-out prompts after the last iteration of the run"},
     {"response_length/clip_ratio", "1", "share of responses that ended at the length limit"},
     {"train/num_gen_batches", "1", "generations of the iteration"},
     {"rollout/groups_dropped", "1",
@@ -154,12 +156,17 @@ const Table kReward = {
     {"reward/<name>/latency_s/mean", "s", "mean time from request to answer"},
     {"reward/<name>/latency_s/max", "s", "longest time from request to answer"}};
 
+// Whether a dataset is of a reward, of the iteration's responses or of held-out ones.
+bool is_of_reward(const std::string& dataset) {
+  constexpr std::string_view kMetrics = "/metrics/";
+  if (!dataset.starts_with(kMetrics)) return false;
+  const std::string name = dataset.substr(kMetrics.size());
+  const auto held_out = parse_held_out_name(name);
+  return name.starts_with("reward/") || (held_out && held_out->source == HeldOutSource::kRewards);
+}
+
 const MetricMeaning* meaning_of_reward(const std::string& dataset) {
-  constexpr std::array kPlaces{"/metrics/reward/", "/metrics/val/reward/",
-                               "/metrics/val/final/reward/"};
-  if (std::none_of(kPlaces.begin(), kPlaces.end(),
-                   [&](const char* place) { return dataset.starts_with(place); }))
-    return nullptr;
+  if (!is_of_reward(dataset)) return nullptr;
   const MetricMeaning* longest = nullptr;  // a latency ends as a mean does
   for (const MetricMeaning& m : kReward)
     if (dataset.ends_with(m.name.substr(m.name.find('>') + 1)) &&

@@ -19,10 +19,9 @@ namespace {
 std::string held_out_text(const MetricValues& values) {
   std::string text;
   for (const auto& [name, value] : values) {
-    const bool plain = name == "val/score/mean";
-    const auto slash = name.rfind('/');
-    if (!plain && !(name.starts_with("val/") && name.find("/avg@") == slash)) continue;
-    text += (plain ? "" : " " + name.substr(4, slash - 4)) + format_text(" %.3f", value);
+    const auto parts = parse_held_out_name(name);
+    if (!parts || !parts->is_mean_score()) continue;
+    text += (parts->set.empty() ? "" : " " + parts->set) + format_text(" %.3f", value);
   }
   return text;
 }
@@ -102,8 +101,8 @@ void IterationLog::add_values(std::int64_t iteration, const MetricValues& metric
 // The names of sets are the user's, so the table of metrics does not have them.
 void IterationLog::describe_held_out(const MetricValues& metrics) {
   for (const auto& [name, unused] : metrics)
-    if (const std::string meaning = held_out_meaning(name); !meaning.empty())
-      run_file_.describe("/metrics/" + name, name.ends_with("length") ? "token" : "1", meaning);
+    if (const auto meaning = held_out_meaning(name))
+      run_file_.describe("/metrics/" + name, meaning->units, meaning->description);
 }
 
 void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {

@@ -12,8 +12,6 @@
 namespace taper {
 namespace {
 
-constexpr const char* kValidation = "val/";
-
 // The set's own stream of random numbers; the plain set has 0, as ever.
 std::uint64_t stream_of(const std::string& name) {
   constexpr std::uint64_t kField = (1u << 24) - 1;  // what a key has room for
@@ -26,10 +24,6 @@ std::optional<RewardRule> own_rule(const RunOptions& run, const EvaluationSetOpt
   if (set.rule != RewardRule::kTask) return set.rule;
   if (set.file.empty() && !run.data.prompts.empty()) return RewardRule::kTask;
   return std::nullopt;
-}
-
-std::string at(const char* figure, int samples) {
-  return std::string(figure) + "@" + std::to_string(samples);
 }
 
 }  // namespace
@@ -131,16 +125,17 @@ void Evaluation::add_figures(const Set& set, RewardRule rule, SampleSet& samples
     figures.emplace_back(kPlainHeldOutScore, scores.avg);
     return;
   }
-  const std::string prefix = kValidation + set.name + "/";
+  const auto add = [&](const std::string& figure, double value) {
+    figures.emplace_back(held_out_name(set.name, figure), value);
+  };
   const int samples_each = set.options.samples;
-  figures.emplace_back(prefix + at("avg", samples_each), scores.avg);
+  add(avg_figure(samples_each), scores.avg);
   if (samples_each > 1) {
     for (const int k : pass_sizes(samples_each))
-      if (k > 1 && scores.pass.contains(k))
-        figures.emplace_back(prefix + at("pass", k), scores.pass.at(k));
-    figures.emplace_back(prefix + at("maj", samples_each), scores.maj);
+      if (k > 1 && scores.pass.contains(k)) add(pass_figure(k), scores.pass.at(k));
+    add(maj_figure(samples_each), scores.maj);
   }
-  figures.emplace_back(prefix + "response_length", length / static_cast<double>(samples.size()));
+  add(kLengthFigure, length / static_cast<double>(samples.size()));
 }
 
 std::optional<MetricValues> Evaluation::run(Generator& generator, Judge& judge, const Ranks& ranks,
@@ -160,12 +155,11 @@ std::set<std::string> Evaluation::figures(const EvaluationOptions& options) {
   if (options.sets.empty()) return {kPlainHeldOutScore};
   std::set<std::string> names;
   for (const auto& [name, set] : options.sets) {
-    const std::string prefix = kValidation + name + "/";
-    names.insert(prefix + at("avg", set.samples));
+    names.insert(held_out_name(name, avg_figure(set.samples)));
     if (set.samples == 1) continue;
-    names.insert(prefix + at("maj", set.samples));
+    names.insert(held_out_name(name, maj_figure(set.samples)));
     for (const int k : pass_sizes(set.samples))
-      if (k > 1) names.insert(prefix + at("pass", k));
+      if (k > 1) names.insert(held_out_name(name, pass_figure(k)));
   }
   return names;
 }

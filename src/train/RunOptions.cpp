@@ -7,6 +7,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "results/HeldOutNames.hpp"
 #include "train/Evaluation.hpp"
 
 namespace taper {
@@ -29,8 +30,7 @@ void add_problems(const std::string& name, const EvaluationSetOptions& set, cons
   const std::string at = "Evaluation/Sets/" + name;
   constexpr const char* kLetters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-  const bool is_taken = name == "score" || name == "final" || name == "reward";
-  if (is_taken || name.find_first_not_of(kLetters) != std::string::npos)
+  if (is_taken_set_name(name) || name.find_first_not_of(kLetters) != std::string::npos)
     list.push_back(at +
                    " has a name that cannot be part of a metric's (letters, digits, '-', '_' "
                    "and '.', and none of score, final and reward); choose another");
