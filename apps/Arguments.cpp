@@ -65,13 +65,7 @@ RankGrid ModelArguments::grid(int ranks) const {
 
 void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
   line.integer("max-new-tokens", o.max_new_tokens, "N", "longest response in tokens").at_least(1);
-  line.number("temperature", o.sampling.temperature, "T", "softmax temperature; 0: greedy")
-      .at_least(0);
-  describe_truncation(o.sampling, options_of(line));
-  line.number("repetition-penalty", o.sampling.repetition_penalty, "P",
-              "divides the positive and multiplies the negative logits of ids that occur in prompt "
-              "or response; 1: off")
-      .above(0);
+  describe_sampling(o.sampling, options_of(line));
   line.integer("seed", o.sampling.seed, "S", "seed of all random numbers").at_least(0);
   line.integer("samples", o.samples, "N", "responses per prompt").at_least(1).at_most(65535);
   line.repeated("stop", o.stop_strings, "TEXT", "text that ends a response");

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "engine/EngineSizing.hpp"
+#include "engine/Request.hpp"
 #include "param/Schema.hpp"
 
 namespace taper {
@@ -22,15 +23,26 @@ inline auto keys_of(param::Section section) {
   };
 }
 
-// The ids that may be sampled: members top_p, top_k and min_p of any options.
-template <class Options, class Declare>
-void describe_truncation(Options& o, Declare declare) {
+// The ids that may be sampled.
+template <class Declare>
+void describe_truncation(SamplingOptions& o, Declare declare) {
   declare("Top P", "P", o.top_p, "Nucleus sampling; 1: off").above(0).at_most(1);
   declare("Top K", "K", o.top_k, "Sample from the k most likely ids only; 0: off").at_least(0);
   declare("Min P", "P", o.min_p,
           "Sample only from ids with at least this share of the largest probability; 0: off")
       .at_least(0)
       .at_most(1);
+}
+
+// How tokens are drawn where the answer to a prompt may be greedy: not in rollouts.
+template <class Declare>
+void describe_sampling(SamplingOptions& o, Declare declare) {
+  declare("Temperature", "T", o.temperature, "Softmax temperature; 0: greedy").at_least(0);
+  describe_truncation(o, declare);
+  declare("Repetition Penalty", "P", o.repetition_penalty,
+          "Divides the positive and multiplies the negative logits of ids that have already "
+          "occurred; 1: off")
+      .above(0);
 }
 
 template <class Declare>

@@ -35,7 +35,7 @@ Evaluation::Evaluation(const RunOptions& options, const ModelFiles& files)
   if (!sets_.empty()) return;
   EvaluationSetOptions plain;
   plain.prompts = options.evaluation.prompts;
-  plain.temperature = options.evaluation.temperature;
+  plain.sampling.temperature = options.evaluation.temperature;
   plain.file = options.data.evaluation_prompts;
   plain.task = options.data.task;
   add_set(options, "", plain);
@@ -70,8 +70,9 @@ std::string Evaluation::description() const {
   std::vector<std::string> texts;
   for (const Set& set : sets_) {
     const auto& o = set.options;
-    const std::string how = o.temperature > 0.0f
-                                ? format_text("sampled at temperature %g", o.temperature)
+    const float temperature = o.sampling.temperature;
+    const std::string how = temperature > 0.0f
+                                ? format_text("sampled at temperature %g", temperature)
                                 : std::string("greedy");
     const std::string prompts = count_text(std::ssize(set.prompts), "prompt");
     if (set.name.empty())
@@ -91,15 +92,10 @@ std::optional<SampleSet> Evaluation::answer(const Set& set, Generator& generator
   for (std::size_t i = 0; i < set.prompts.size(); ++i)
     requests.push_back(
         {static_cast<std::int64_t>(i), 0, o.samples, set.prompts[i].tokens, o.max_new_tokens});
-  SamplingOptions sampling;
-  sampling.temperature = o.temperature;
-  sampling.top_k = o.top_k;
-  sampling.top_p = o.top_p;
-  sampling.min_p = o.min_p;
+  SamplingOptions sampling = o.sampling;
   sampling.seed = seed_;
   sampling.purpose = RandomPurpose::kEvaluation;
   sampling.iteration = stream_of(set.name);
-  sampling.repetition_penalty = o.repetition_penalty;
   if (!set.rule) judge.begin(set.prompts);
   auto completions = generator.run(requests, sampling, stops_, stop, [&](const Completion& c) {
     if (!set.rule)

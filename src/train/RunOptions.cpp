@@ -48,7 +48,7 @@ void add_problems(const std::string& name, const EvaluationSetOptions& set, cons
                    "the rule at task");
   if (!set.task.empty())
     for (auto& problem : task_problems(set.task, at + "/Task")) list.push_back(std::move(problem));
-  if (set.samples > 1 && set.temperature == 0.0f)
+  if (set.samples > 1 && set.sampling.temperature == 0.0f)
     list.push_back(at + "/Samples is " + std::to_string(set.samples) +
                    " and Temperature 0 (greedy samples of a prompt are all the same); set a "
                    "temperature above 0, or Samples to 1");

@@ -50,9 +50,10 @@ struct EvaluationSetOptions {
   RewardRule rule = RewardRule::kTask;  // of a file; kTask: as in training
   int prompts = 0;                      // the first ones; 0: all of a file
   int samples = 1;
-  float temperature = 0.0f, top_p = 1.0f, min_p = 0.0f, repetition_penalty = 1.0f;
-  int top_k = 0;
-  int max_new_tokens = 0;  // 0: as in training
+  SamplingOptions sampling;  // greedy if it is not said; the random numbers come from the run
+  int max_new_tokens = 0;    // 0: as in training
+
+  EvaluationSetOptions() { sampling.temperature = 0.0f; }
 };
 
 struct EvaluationOptions {

@@ -136,12 +136,7 @@ void describe_evaluation_set(param::Section s, EvaluationSetOptions& o) {
       .at_least(0);
   s.integer("Samples", o.samples, "Responses per prompt, the k of avg@k, pass@k and maj@k")
       .between(1, 65535);
-  s.number("Temperature", o.temperature, "Softmax temperature; 0: greedy").at_least(0);
-  describe_truncation(o, keys_of(s));
-  s.number("Repetition Penalty", o.repetition_penalty,
-           "Divides the positive and multiplies the negative logits of ids that have already "
-           "occurred; 1: off")
-      .above(0);
+  describe_sampling(o.sampling, keys_of(s));
   s.integer("Max New Tokens", o.max_new_tokens,
             "Longest response in tokens; 0: Rollout/Max New Tokens")
       .at_least(0);

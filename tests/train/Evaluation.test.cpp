@@ -41,6 +41,8 @@ constexpr const char* kTwoSets = R"(  Every: 2
       Prompts: 8
       Samples: 4
       Temperature: 0.7
+      Top P: 0.9
+      Repetition Penalty: 1.5
     held out:
       Prompt File: x.jsonl
       Reward Rule: boxed
@@ -58,11 +60,14 @@ TEST_CASE("named sets are read, from the file and from assignments, and stand in
   REQUIRE(sets.size() == 3);
   CHECK(sets.at("sums").task == "sum");
   CHECK(sets.at("sums").samples == 4);
-  CHECK(sets.at("sums").temperature == 0.7f);
+  CHECK(sets.at("sums").sampling.temperature == 0.7f);
+  CHECK(sets.at("sums").sampling.top_p == 0.9f);
+  CHECK(sets.at("sums").sampling.repetition_penalty == 1.5f);
   CHECK(sets.at("held-out").file == "x.jsonl");
   CHECK(sets.at("held-out").rule == RewardRule::kBoxed);
   CHECK(sets.at("held-out").max_new_tokens == 5);
   CHECK(sets.at("third").prompts == 7);
+  CHECK(sets.at("third").sampling.temperature == 0.0f);  // greedy
   // The dump is a run file again.
   RunOptions again;
   param::Schema schema;

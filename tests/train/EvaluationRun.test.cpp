@@ -50,7 +50,7 @@ struct Fixture : TestRanks {
     EvaluationSetOptions sampled;
     sampled.prompts = 8;
     sampled.samples = 3;
-    sampled.temperature = 0.8f;
+    sampled.sampling.temperature = 0.8f;
     EvaluationSetOptions file;
     file.file = path("held_out.jsonl");
     file.rule = RewardRule::kGsm8kFlexible;
