@@ -13,6 +13,7 @@
 #include "io/Json.hpp"
 #include "io/JsonNumber.hpp"
 #include "rollout/GeneratedSample.hpp"
+#include "rollout/RequestParts.hpp"
 
 namespace taper {
 namespace {
@@ -59,17 +60,14 @@ GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
   generator_.add_memory(plan_);
 }
 
-// A request per prompt; with fewer prompts than replicas, several that share out its samples.
 std::vector<Request> GenerateJob::requests() const {
-  const int replicas = ranks_.size() / options_.tp, prompts = static_cast<int>(prompts_.size());
-  const int parts = std::clamp(replicas / prompts, 1, options_.samples);
-  const int share = (options_.samples + parts - 1) / parts;
   std::vector<Request> list;
-  for (int i = 0; i < prompts; ++i)
-    for (int first = 0; first < options_.samples; first += share)
-      list.push_back({i, first, std::min(share, options_.samples - first), prompts_[i],
-                      options_.max_new_tokens});
-  return list;
+  for (std::size_t i = 0; i < prompts_.size(); ++i)
+    list.push_back({{static_cast<std::int64_t>(i), 0},
+                    options_.samples,
+                    prompts_[i],
+                    options_.max_new_tokens});
+  return in_parts(std::move(list), ranks_.size() / options_.tp);
 }
 
 SampleSet GenerateJob::run() {
