@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/Error.hpp"
+#include "results/HeldOutNames.hpp"
 
 namespace taper {
 
@@ -105,6 +106,14 @@ EvalScores summarize(const std::vector<PromptScores>& prompts) {
   total.maj /= total.prompts;
   for (auto& [j, pass] : total.pass) pass /= prompts_of[j];
   return total;
+}
+
+MetricValues named_scores(const EvalScores& scores, int samples) {
+  MetricValues values{{avg_figure(samples), scores.avg}};
+  for (const int j : pass_sizes(samples))
+    if (scores.pass.contains(j)) values.emplace_back(pass_figure(j), scores.pass.at(j));
+  values.emplace_back(maj_figure(samples), scores.maj);
+  return values;
 }
 
 }  // namespace taper

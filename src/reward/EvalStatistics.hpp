@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/MetricValues.hpp"
 #include "instance/ModelFiles.hpp"
 #include "reward/RewardRule.hpp"
 #include "rl/SampleSet.hpp"
@@ -62,5 +63,9 @@ std::vector<int> pass_sizes(int samples);
 // Of the prompts that have a sample. Where some have fewer than others, pass@j is of the prompts
 // that have j or more.
 EvalScores summarize(const std::vector<PromptScores>& prompts);
+
+// The scores of a group with so many samples per prompt by name: "avg@k", "pass@j" for each that
+// there is, "maj@k".
+MetricValues named_scores(const EvalScores& scores, int samples);
 
 }  // namespace taper

@@ -16,7 +16,7 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   ranks_.progress.set_iteration(iteration);
   PhaseTimer timer(ranks_.progress);
   MetricValues metrics{{"training/global_step", static_cast<double>(iteration)}};
-  if (options_.evaluation.every > 0 && (iteration - 1) % options_.evaluation.every == 0) {
+  if (evaluation_.is_due(iteration)) {
     timer.start("testing");
     const auto figures = evaluate();
     if (!figures) return IterationEnd::kStopped;

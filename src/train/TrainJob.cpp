@@ -48,7 +48,6 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       options_(options),
       ranks_(ranks),
       files_(open_model(options)),
-      evaluation_(options, files_),
       rollout_phase_(plan_.phase("rollout")),
       training_phase_(plan_.phase("training")),
       critic_phase_(plan_.phase("critic")),
@@ -58,6 +57,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
              {options.model.type, options.training.tp, options.pass_options().max_rows,
               static_cast<int>(options.max_positions()), training_phase_}),
       rollouts_(options, files_, ranks, generator_, judge_),
+      evaluation_(options, files_, ranks, generator_, judge_),
       kl_coef_(options.experience.kl.coef),
       model_(files_, ranks, model_options(options, generator_.smallest_degree(), training_phase_)),
       pass_options_(options.pass_options()) {

@@ -79,13 +79,13 @@ class TrainJob final : public Job {
   RunOptions options_;
   const Ranks& ranks_;
   ModelFiles files_;
-  Evaluation evaluation_;
   std::optional<MetricValues> figures_;  // of the weights behind the last iteration
   MemoryPlan plan_;
   MemoryPhase rollout_phase_, training_phase_, critic_phase_;  // of the memory
   Generator generator_;
   Judge judge_;
   Rollouts rollouts_;
+  Evaluation evaluation_;
   std::string planner_state_;        // the planner after the last finished iteration
   double kl_coef_;                   // of the KL in the reward, after the last finished iteration
   std::int64_t prompt_batches_ = 0;  // drawn by the finished iterations, Rollout/Prompts each

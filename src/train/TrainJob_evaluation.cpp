@@ -8,8 +8,7 @@ namespace taper {
 
 std::optional<MetricValues> TrainJob::evaluate() {
   if (figures_) return figures_;
-  figures_ = evaluation_.run(generator_, judge_, ranks_,
-                             [this](const Group& group) { return stop().is_wanted_in(group); });
+  figures_ = evaluation_.run([this](const Group& group) { return stop().is_wanted_in(group); });
   generator_.load_planner(planner_state_);  // evaluations leave no trace in it
   if (!figures_) stop().reached();          // agrees on the reason
   return figures_;
@@ -23,7 +22,7 @@ void TrainJob::note(const MetricValues& figures) {
 }
 
 bool TrainJob::evaluate_at_the_end() {
-  std::vector<std::int64_t> has_figures{options_.evaluation.every == 0 ||
+  std::vector<std::int64_t> has_figures{!evaluation_.is_on() ||
                                         (log() && log()->has_final_evaluation())};
   all_reduce_max(ranks_.world(), has_figures);  // rank 0 has the log
   if (has_figures.front() != 0) return true;

@@ -54,6 +54,15 @@ TEST_CASE("prompts with fewer samples count where they have enough") {
   CHECK(s.pass.at(4) == Approx(1.0));  // of the first one
 }
 
+TEST_CASE("scores are named by their samples, without those that are not there") {
+  EvalScores s;
+  s.avg = 0.25;
+  s.pass = {{1, 0.5}, {2, 0.75}};
+  s.maj = 0.125;
+  CHECK(named_scores(s, 4) ==
+        MetricValues{{"avg@4", 0.25}, {"pass@1", 0.5}, {"pass@2", 0.75}, {"maj@4", 0.125}});
+}
+
 TEST_CASE("answers vote in the form in which they first came") {
   JudgedPrompt judged;
   for (const char* text : {"is \\boxed{1/2}", "is \\boxed{3}", "is \\boxed{0.5}", "is 3"})
