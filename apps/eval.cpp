@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "Arguments.hpp"
@@ -96,7 +97,6 @@ int run_eval(int argc, char** argv) {
   GenerateOptions options;
   options.max_new_tokens = 1024;
   options.sampling.temperature = 0.0f;
-  options.sampling.purpose = RandomPurpose::kEvaluation;
   param::CommandLine line("taper eval",
                           "Accuracy of a model on a task: avg@k, pass@k and maj@k over k samples.");
   arguments.declare(line, LayoutForms::kUniform);
@@ -115,7 +115,7 @@ int run_eval(int argc, char** argv) {
   const PromptSource source(eval.data, files, files.config.max_positions - 1,
                             options.sampling.seed);
   const int all = eval.data.evaluation_prompts.empty() ? 256 : std::numeric_limits<int>::max();
-  const std::vector<Prompt> prompts = source.evaluation(eval.count > 0 ? eval.count : all);
+  std::vector<Prompt> prompts = source.evaluation(eval.count > 0 ? eval.count : all);
   if (session.rank() == 0 && !eval.output.empty()) require_writable(eval.output);
   std::vector<int> degrees = degrees_of_models(rewards, session.size());
   degrees.push_back(options.tp);
@@ -123,7 +123,7 @@ int run_eval(int argc, char** argv) {
   Fingerprint read;
   add_prompts(read, prompts);
   require_equal(ranks, "the prompts", std::to_string(read.value()));
-  EvalJob job(options, rewards, files, prompts, ranks, spawner.get(), eval.reward_logs);
+  EvalJob job(options, rewards, files, std::move(prompts), ranks, spawner.get(), eval.reward_logs);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   if (!job.judge_memory_plan().items().empty())
     TAPER_INFO("memory of rank 0 when the responses are judged\n"

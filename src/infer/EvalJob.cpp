@@ -3,94 +3,87 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "base/Text.hpp"
 #include "io/Json.hpp"
+#include "results/HeldOutNames.hpp"
 
 namespace taper {
 namespace {
 
-std::vector<std::vector<std::int32_t>> tokens_of(const std::vector<Prompt>& prompts) {
-  std::vector<std::vector<std::int32_t>> tokens;
-  for (const Prompt& p : prompts) tokens.push_back(p.tokens);
-  return tokens;
+PromptSizes sizes_of(const std::vector<Prompt>& prompts) {
+  PromptSizes sizes{static_cast<int>(prompts.size())};
+  for (const Prompt& p : prompts)
+    sizes.longest = std::max(sizes.longest, static_cast<int>(p.tokens.size()));
+  return sizes;
+}
+
+EvaluationSet set_of(const GenerateOptions& options, std::vector<Prompt> prompts) {
+  EvaluationSet set;
+  set.prompts = std::move(prompts);
+  set.samples = options.samples;
+  set.max_new_tokens = options.max_new_tokens;
+  set.sampling = options.sampling;
+  return set;
+}
+
+// What is printed: each task or data source, and "all" where there are several, or none is named.
+std::map<std::string, EvalScores> groups_of(const EvalResult& result) {
+  std::map<std::string, EvalScores> groups;
+  for (const auto& [source, scores] : result.sources)
+    groups[source.empty() ? "all" : source] = scores;
+  if (result.sources.size() > 1) groups["all"] = result.scores;
+  return groups;
 }
 
 }  // namespace
 
 EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions>& rewards,
-                 ModelFiles& files, const std::vector<Prompt>& prompts, const Ranks& ranks,
+                 ModelFiles& files, std::vector<Prompt> prompts, const Ranks& ranks,
                  Spawner* spawner, const std::string& log_directory)
-    : files_(files),
-      prompts_(prompts),
-      tokens_(tokens_of(prompts)),
-      ranks_(ranks),
-      samples_(options.samples),
-      generation_(options, files, tokens_, ranks),
+    : ranks_(ranks),
+      set_(set_of(options, std::move(prompts))),
+      model_(options, files, sizes_of(set_.prompts), ranks),
       judge_(rewards, files, ranks, spawner, log_directory,
-             {options.type, options.tp,
-              std::max(RewardModelSetup().max_rows, generation_.max_positions()),
-              generation_.max_positions(), judge_plan_.phase("training")}) {
+             {options.type, options.tp, std::max(RewardModelSetup().max_rows, model_.max_positions()),
+              model_.max_positions(), judge_plan_.phase("training")}),
+      evaluator_(files, ranks, judge_, options.stops(files)) {
   files.require_tokenizer("responses are judged by their text");
   judge_.require_judges();
   judge_.add_memory(judge_plan_);
 }
 
-// Each rank has a share of them judged.
-SampleSet EvalJob::judge(SampleSet samples) {
-  std::vector<int> rank_of(static_cast<std::size_t>(samples.size()));
-  for (std::size_t row = 0; row < rank_of.size(); ++row)
-    rank_of[row] = static_cast<int>(row) % ranks_.size();
-  samples.move_to({1, ranks_.size()}, rank_of);
-  judge_.begin(prompts_);
-  for (const Sample& s : samples.here())
-    judge_.submit({.id = s.id, .prompt = s.prompt, .response = s.response, .finish = s.finish});
-  return judge_.finish(std::move(samples.here()), {}).value();  // nothing stops it
-}
-
 EvalResult EvalJob::run() {
-  EvalResult result;
-  result.samples = samples_;
   judge_.start_workers(Judge::Start::kOnDemand);
-  auto responses = generation_.run();
+  std::vector<Sample> answers;
+  model_.use([&](Generator& generator) { answers = evaluator_.answer(set_, generator).value(); });
   std::optional<Arena> arena;  // the memory of the generation is free again
   if (!judge_plan_.items().empty()) {
     require_memory(ranks_, judge_plan_, "lower --max-new-tokens");
     judge_.load_models(arena.emplace(judge_plan_));
   }
-  SampleSet samples = judge(std::move(responses));
+  EvalResult result{evaluator_.judge(set_, std::move(answers)).value(), {}};
   result.rewards = judge_.metrics("reward");
-  for (const SampleSummary& s : samples.all()) {
-    result.mean_length += s.response_tokens;
-    if (s.finish == FinishReason::kLength) ++result.truncated;
-  }
-  result.mean_length /= static_cast<double>(samples.size());
-  const auto scores = score_prompts(samples, prompts_.size(), judge_.answer_rule(), files_);
-  std::map<std::string, std::vector<PromptScores>> groups;
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    if (scores[i].samples > 0)
-      groups[prompts_[i].source.empty() ? "all" : prompts_[i].source].push_back(scores[i]);
-  for (const auto& [source, list] : groups) result.groups[source] = summarize(list);
-  if (groups.size() > 1) result.groups["all"] = summarize(scores);
   return result;
 }
 
 // Where responses were dropped, no prompt of a group may have as many as a pass@k needs.
 std::string to_table(const EvalResult& result) {
   const std::vector<int> sizes = pass_sizes(result.samples);
-  const std::string samples = std::to_string(result.samples);
   char cell[160];
-  std::snprintf(cell, sizeof cell, "%-16s %8s %9s", "task", "prompts", ("avg@" + samples).c_str());
+  std::snprintf(cell, sizeof cell, "%-16s %8s %9s", "task", "prompts",
+                avg_figure(result.samples).c_str());
   std::string table = cell;
   for (const int k : sizes) {
-    std::snprintf(cell, sizeof cell, " %9s", ("pass@" + std::to_string(k)).c_str());
+    std::snprintf(cell, sizeof cell, " %9s", pass_figure(k).c_str());
     table += cell;
   }
-  std::snprintf(cell, sizeof cell, " %9s\n", ("maj@" + samples).c_str());
+  std::snprintf(cell, sizeof cell, " %9s\n", maj_figure(result.samples).c_str());
   table += cell;
-  for (const auto& [source, scores] : result.groups) {
+  for (const auto& [source, scores] : groups_of(result)) {
     std::snprintf(cell, sizeof cell, "%-16s %8d %9.4f", source.c_str(), scores.prompts, scores.avg);
     table += cell;
     for (const int k : sizes) {
@@ -112,14 +105,10 @@ std::string to_table(const EvalResult& result) {
 
 std::string to_json(const EvalResult& result) {
   OrderedJson json;
-  for (const auto& [source, scores] : result.groups) {
+  for (const auto& [source, scores] : groups_of(result)) {
     OrderedJson group;
-    const std::string samples = std::to_string(result.samples);
     group["prompts"] = scores.prompts;
-    group["avg@" + samples] = scores.avg;
-    for (const int k : pass_sizes(result.samples))
-      if (scores.pass.contains(k)) group["pass@" + std::to_string(k)] = scores.pass.at(k);
-    group["maj@" + samples] = scores.maj;
+    for (const auto& [name, value] : named_scores(scores, result.samples)) group[name] = value;
     json["tasks"][source] = group;
   }
   for (const auto& [name, value] : result.rewards) json[name] = value;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/Log.hpp"
-#include "base/Path.hpp"
 #include "base/Printable.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
@@ -18,30 +16,10 @@
 namespace taper {
 namespace {
 
-// The options with lengths as the prompts and the context have them, and no more sequences in
-// flight than there will be.
-GeneratorOptions fitted(const GenerateOptions& o, const ModelFiles& files,
-                        const std::vector<std::vector<std::int32_t>>& prompts, int replicas) {
-  std::size_t longest = 1;
-  for (const auto& p : prompts) longest = std::max(longest, p.size());
-  GeneratorOptions r = o;
-  r.max_prompt_tokens = static_cast<int>(longest);
-  r.max_new_tokens = std::min(o.max_new_tokens, files.config.max_positions - r.max_prompt_tokens);
-  const std::int64_t responses = static_cast<std::int64_t>(prompts.size()) * o.samples;
-  r.max_running = static_cast<int>(
-      std::min<std::int64_t>(o.max_running, (responses + replicas - 1) / replicas));
-  r.step_rows = std::max(o.step_rows, r.max_running);
-  return r;
-}
-
-// Says that the context will end responses where the limit asked for would not.
-void report_short_context(int max_new_tokens, const ModelFiles& files, const GeneratorOptions& r) {
-  if (max_new_tokens <= r.max_new_tokens) return;
-  TAPER_INFO("--max-new-tokens is "
-             << max_new_tokens << ", but the context of " << path_text(files.directory) << " holds "
-             << files.config.max_positions
-             << " tokens: a response ends when it is full (the response to the longest prompt, of "
-             << r.max_prompt_tokens << ", has " << r.max_new_tokens << " at most)");
+PromptSizes sizes_of(const std::vector<std::vector<std::int32_t>>& prompts) {
+  PromptSizes sizes{static_cast<int>(prompts.size())};
+  for (const auto& p : prompts) sizes.longest = std::max(sizes.longest, static_cast<int>(p.size()));
+  return sizes;
 }
 
 }  // namespace
@@ -52,13 +30,7 @@ GenerateJob::GenerateJob(const GenerateOptions& options, ModelFiles& files,
       files_(files),
       prompts_(prompts),
       ranks_(ranks),
-      fitted_(fitted(options, files, prompts, ranks.size() / options.tp)),
-      generator_(fitted_, options.type, files, ranks, plan_.phase("rollout")),
-      model_("model", files, ranks, generator_.smallest_degree()) {
-  report_short_context(options.max_new_tokens, files, fitted_);
-  model_.add_memory(plan_, options.type);
-  generator_.add_memory(plan_);
-}
+      model_(options, files, sizes_of(prompts), ranks) {}
 
 std::vector<Request> GenerateJob::requests() const {
   std::vector<Request> list;
@@ -72,19 +44,16 @@ std::vector<Request> GenerateJob::requests() const {
 
 SampleSet GenerateJob::run() {
   const StopOptions stops = options_.stops(files_);
-  require_memory(ranks_, plan_, "lower --kv-memory-mb, --max-running or --step-rows");
-  ranks_.progress.set_phase("gen");
-  Arena arena(plan_);
-  model_.load(ranks_.exec, options_.type, arena);
-  generator_.create(model_.packed(), arena, files_.rope_table(generator_.max_positions()));
-  barrier(ranks_.world());
-  const Timer timer;
-  auto completions = generator_.run(requests(), options_.sampling, stops);
-  std::vector<Sample> mine;
-  mine.reserve(completions.size());
-  for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
-  SampleSet samples(ranks_.world(), std::move(mine));
-  seconds_ = timer.seconds();
+  SampleSet samples;
+  model_.use([&](Generator& generator) {
+    const Timer timer;
+    auto completions = generator.run(requests(), options_.sampling, stops);
+    std::vector<Sample> mine;
+    mine.reserve(completions.size());
+    for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
+    samples = SampleSet(ranks_.world(), std::move(mine));
+    seconds_ = timer.seconds();
+  });
   return samples;
 }
 

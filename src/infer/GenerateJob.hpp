@@ -5,21 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "instance/InferenceModel.hpp"
+#include "infer/LoadedGenerator.hpp"
 #include "rl/SampleSet.hpp"
-#include "rollout/Generator.hpp"
 
 namespace taper {
-
-// What a command says of its responses; the job takes the longest prompt as it is.
-struct GenerateOptions : GeneratorOptions {
-  WeightType type = WeightType::kBf16;
-
-  GenerateOptions() {
-    kv_memory_mb = 4096.0;
-    names = {"--layout", "--kv-memory-mb", "--mode", "--profile"};
-  }
-};
 
 // Responses of a model to prompts given as token ids. The tokens do not depend on layout or ranks.
 class GenerateJob {
@@ -29,15 +18,13 @@ class GenerateJob {
   GenerateJob(const GenerateOptions& options, ModelFiles& files,
               const std::vector<std::vector<std::int32_t>>& prompts, const Ranks& ranks);
 
-  const MemoryPlan& memory_plan() const { return plan_; }
-  // Of a prompt with its response, at most.
-  int max_positions() const { return generator_.max_positions(); }
+  const MemoryPlan& memory_plan() const { return model_.memory_plan(); }
 
   // The responses, on the ranks where they ended. Collective over the world.
   SampleSet run();
   // Of the generation alone, without loading.
   double seconds() const { return seconds_; }
-  const GenerationReport& report() const { return generator_.report(); }
+  const GenerationReport& report() const { return model_.report(); }
 
  private:
   std::vector<Request> requests() const;
@@ -46,10 +33,7 @@ class GenerateJob {
   ModelFiles& files_;
   const std::vector<std::vector<std::int32_t>>& prompts_;
   const Ranks& ranks_;
-  GeneratorOptions fitted_;  // to model and prompts
-  MemoryPlan plan_;
-  Generator generator_;
-  InferenceModel model_;
+  LoadedGenerator model_;
   double seconds_ = 0;
 };
 

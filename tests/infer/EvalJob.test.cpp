@@ -58,8 +58,8 @@ struct Fixture : TestRanks {
 TEST_CASE("responses that a reward drops count neither as right nor as wrong") {
   Fixture f;
   const EvalResult result = f.evaluate("first", 4);  // drops the first of each prompt's four
-  REQUIRE(result.groups.contains("all"));
-  const EvalScores& all = result.groups.at("all");
+  CHECK(result.sources.size() == 2);
+  const EvalScores& all = result.scores;
   CHECK(all.prompts == 2);
   CHECK(all.avg == 0.0);
   CHECK(all.maj == 0.0);
@@ -77,9 +77,28 @@ TEST_CASE("responses that a reward drops count neither as right nor as wrong") {
 TEST_CASE("a prompt without a judged response is left out") {
   Fixture f;
   const EvalResult result = f.evaluate("second", 2);  // drops all of the first prompt
-  REQUIRE(result.groups.size() == 1);
-  CHECK(result.groups.begin()->first == "two");
-  CHECK(result.groups.at("two").prompts == 1);
-  CHECK(result.groups.at("two").avg == 0.0);
-  CHECK(result.groups.at("two").pass.at(2) == 0.0);
+  REQUIRE(result.sources.size() == 1);
+  REQUIRE(result.sources.contains("two"));
+  CHECK(result.sources.at("two").prompts == 1);
+  CHECK(result.sources.at("two").avg == 0.0);
+  CHECK(result.sources.at("two").pass.at(2) == 0.0);
+}
+
+TEST_CASE("each source has a row, and all together where there are several") {
+  EvalResult result;
+  result.samples = 2;
+  result.scores.prompts = 3;
+  result.scores.pass = {{1, 0.5}, {2, 1.0}};
+  result.sources["one"].prompts = 1;
+  const auto tasks = [&] { return parse_json(to_json(result), "the result")["tasks"]; };
+  CHECK(tasks().size() == 1);
+  CHECK(tasks().contains("one"));
+  result.sources["two"].prompts = 2;
+  CHECK(tasks().size() == 3);
+  CHECK(tasks()["all"]["prompts"] == 3);
+  CHECK(tasks()["all"]["pass@2"] == 1.0);
+  CHECK_THAT(to_table(result), ContainsSubstring("\nall ") && ContainsSubstring("\ntwo "));
+  result.sources = {{"", result.scores}};  // of a file without data sources
+  CHECK(tasks().size() == 1);
+  CHECK(tasks()["all"]["prompts"] == 3);
 }
