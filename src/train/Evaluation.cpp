@@ -115,4 +115,20 @@ std::set<std::string> Evaluation::figures(const EvaluationOptions& options) {
   return names;
 }
 
+std::string Evaluation::lack_of_best(const EvaluationOptions& options,
+                                     const MetricValues& figures) {
+  const std::set<std::string> known = Evaluation::figures(options);
+  std::vector<std::string> there;
+  for (const auto& [name, value] : figures) {
+    if (name == options.best.metric) return "";
+    if (known.contains(name)) there.push_back(name);
+  }
+  if (options.best.metric.empty()) return "";
+  return "Evaluation/Best By is " + options.best.metric +
+         ", which this evaluation could not give (rewards dropped so many responses that no prompt "
+         "has enough): the evaluation counts neither for the best checkpoint nor for "
+         "Evaluation/Patience; if this goes on, choose one of " +
+         join(there);
+}
+
 }  // namespace taper

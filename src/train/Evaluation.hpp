@@ -39,6 +39,9 @@ class Evaluation {
 
   // The figures that the sets will give, by which a best checkpoint can be chosen.
   static std::set<std::string> figures(const EvaluationOptions& options);
+  // What is to be said of an evaluation that did not give the figure by which the best checkpoint
+  // is chosen; empty where it did, or none is named.
+  static std::string lack_of_best(const EvaluationOptions& options, const MetricValues& figures);
 
  private:
   void add_set(const RunOptions& options, const std::string& name, const EvaluationSetOptions& set);

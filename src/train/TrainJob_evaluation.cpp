@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of a training job that concerns held-out figures and the best checkpoint.
+#include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #include "train/TrainJob.hpp"
 
@@ -17,6 +18,9 @@ std::optional<MetricValues> TrainJob::evaluate() {
 // The best so far are in a checkpoint before best.json says so; where a kill comes between, the job
 // that goes on evaluates them again.
 void TrainJob::note(const MetricValues& figures) {
+  if (const std::string lack = Evaluation::lack_of_best(options_.evaluation, figures);
+      ranks_.rank() == 0 && !lack.empty())
+    TAPER_WARN(lack);
   if (note_evaluation(done(), figures)) save_unsaved();
   keep_best();
 }

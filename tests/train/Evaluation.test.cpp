@@ -80,6 +80,22 @@ TEST_CASE("named sets are read, from the file and from assignments, and stand in
                                                        "val/sums/pass@4", "val/third/avg@1"});
 }
 
+TEST_CASE("an evaluation without the figure of the best checkpoint is told, with those it has") {
+  EvaluationOptions o;
+  o.sets["sums"].samples = 4;
+  const MetricValues figures{{"val/sums/avg@4", 0.5},
+                             {"val/sums/pass@2", 0.5},
+                             {"val/sums/response_length", 7},
+                             {"val/reward/judge/mean", 0.5}};
+  CHECK(Evaluation::lack_of_best(o, figures).empty());  // none is asked for
+  o.best.metric = "val/sums/pass@2";
+  CHECK(Evaluation::lack_of_best(o, figures).empty());
+  o.best.metric = "val/sums/pass@4";
+  const std::string lack = Evaluation::lack_of_best(o, figures);
+  CHECK_THAT(lack, ContainsSubstring("Evaluation/Best By is val/sums/pass@4"));
+  CHECK(lack.ends_with("choose one of val/sums/avg@4, val/sums/pass@2"));
+}
+
 TEST_CASE("what is wrong with sets is told with their keys") {
   struct Case {
     const char *evaluation, *key, *words;
