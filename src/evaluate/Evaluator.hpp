@@ -16,7 +16,7 @@
 #include "instance/ModelFiles.hpp"
 #include "reward/EvalStatistics.hpp"
 #include "reward/Judge.hpp"
-#include "rl/Sample.hpp"
+#include "rl/SampleSet.hpp"
 #include "rollout/Generator.hpp"
 #include "session/Ranks.hpp"
 

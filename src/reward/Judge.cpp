@@ -28,7 +28,23 @@ constexpr float kNoReward = std::numeric_limits<float>::quiet_NaN();
 
 // Whether this rank computes such a reward from the text of a response.
 bool reads_text(RewardKind kind) {
-  return rule_of(kind) || kind == RewardKind::kFormat;
+  switch (kind) {
+    case RewardKind::kTask:
+    case RewardKind::kExact:
+    case RewardKind::kGsm8kStrict:
+    case RewardKind::kGsm8kFlexible:
+    case RewardKind::kBoxed:
+    case RewardKind::kFormat:
+      return true;
+    case RewardKind::kLength:
+    case RewardKind::kOverlong:
+    case RewardKind::kRepetition:
+    case RewardKind::kNone:
+    case RewardKind::kCommand:
+    case RewardKind::kModel:
+      break;
+  }
+  return false;
 }
 
 }  // namespace

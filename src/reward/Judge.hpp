@@ -105,7 +105,7 @@ class Judge {
   Spawner* spawner_;
   std::string log_directory_;
   std::vector<std::string> names_;
-  bool reads_texts_ = false;                                    // some reward that is no command
+  bool reads_texts_ = false;                                    // to compute rewards on this rank
   std::map<std::string, std::unique_ptr<Command>> commands_;    // by the name of the reward
   std::map<std::string, std::unique_ptr<RewardModel>> models_;  // likewise
   std::vector<PromptFacts> prompts_;                            // from first_prompt_ on
