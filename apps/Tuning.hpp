@@ -10,6 +10,7 @@
 #include "base/Path.hpp"
 #include "checkpoint/SaveModel.hpp"
 #include "io/OutputPath.hpp"
+#include "results/RunDirectory.hpp"
 #include "run/JobLife.hpp"
 #include "run/OutputLock.hpp"
 #include "session/Session.hpp"
@@ -37,7 +38,7 @@ struct TuningWords {
 // inspect looks there.
 inline std::vector<JobOutput> outputs_of(const TuningOptions& o) {
   return {{"Output/Directory " + path_text(o.output), OutputLock::of_model(o.output)},
-          {"Output/Run Directory " + path_text(o.run_path()), OutputLock::of_run(o.run_path())}};
+          {"Output/Run Directory " + path_text(o.run_path()), RunDirectory(o.run_path()).lock()}};
 }
 
 // A command from its arguments on.
@@ -57,17 +58,22 @@ int run_tuning(int argc, char** argv, const TuningWords& words) {
   read(schema);
   require_divisible(session.size(), {{"Training/Tensor Parallel", options.training.tp}});
   require_model_target("Output/Directory", options.output);
+  const RunDirectory run(options.run_path());
   if (session.rank() == 0) {
     require_output_directory("Output/Directory", options.output);
     require_output_directory("Output/Run Directory", options.run_path());
-    require_run_places(options.run_path());
+    run.require_places();
   }
   stop.set_deadline(arguments.deadline - options.deadline_margin);
   const TuningContext context{schema.current_yaml(), &stop};
-  const JobLife life{options.run_path(),   StatusFile(options.run_path()),
-                     outputs_of(options),  {options.training.tp},
-                     options.hang_seconds, context.config,
-                     arguments.resume,     arguments.check};
+  const JobLife life{run,
+                     StatusFile(run),
+                     outputs_of(options),
+                     {options.training.tp},
+                     options.hang_seconds,
+                     context.config,
+                     arguments.resume,
+                     arguments.check};
   return life.live(session, [&](const Ranks& ranks) {
     return std::make_unique<Tuning>(options, ranks, context);
   });

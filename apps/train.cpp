@@ -9,8 +9,8 @@
 #include "base/Path.hpp"
 #include "io/OutputPath.hpp"
 #include "reward/RewardModel.hpp"
+#include "results/RunDirectory.hpp"
 #include "run/JobLife.hpp"
-#include "run/OutputLock.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
 #include "train/RunOptions_params.hpp"
@@ -68,10 +68,11 @@ int run_train(int argc, char** argv) {
   StopRequest stop;  // before threads start
   Session session(argc, argv);
   const AppliedPreset preset = read_run(schema, arguments.file());
+  const RunDirectory run(options.output);
   if (session.rank() == 0) {
     if (!preset.name.empty()) TAPER_INFO(preset.summary());
     require_output_directory("Output/Directory", options.output);
-    require_run_places(options.output);
+    run.require_places();
   }
   stop.set_deadline(arguments.deadline - options.deadline_margin);
   if (session.rank() == 0 && stop.mine() == StopReason::kDeadline)
@@ -80,15 +81,14 @@ int run_train(int argc, char** argv) {
         "Run/Deadline Margin): it stops before its first iteration, with exit code 75; give a "
         "later time, in seconds since 1970");
   const std::string config = schema.current_yaml();
-  const JobLife life{
-      options.output,
-      StatusFile(options.output, options.training.iterations),
-      {{"Output/Directory " + path_text(options.output), OutputLock::of_run(options.output)}},
-      degrees_of(options, session.size()),
-      options.hang_seconds,
-      config,
-      arguments.resume,
-      arguments.check};
+  const JobLife life{run,
+                     StatusFile(run, options.training.iterations),
+                     {{"Output/Directory " + path_text(options.output), run.lock()}},
+                     degrees_of(options, session.size()),
+                     options.hang_seconds,
+                     config,
+                     arguments.resume,
+                     arguments.check};
   return life.live(session, [&](const Ranks& ranks) {
     return std::make_unique<TrainJob>(options, config, ranks, stop, spawner.get());
   });

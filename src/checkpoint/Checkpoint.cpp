@@ -20,16 +20,14 @@
 #include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
 #include "results/IterationName.hpp"
+#include "results/RunDirectory.hpp"
 
 namespace taper {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kManifest = "manifest.json";
 constexpr const char* kUnfinished = ".writing";
-constexpr const char* kState = "state.h5";
-constexpr const char* kCritic = "critic";  // the folder of its model and state
 
 // Throws Error where the file cannot be read to its end.
 std::uint64_t file_checksum(const fs::path& path) {
@@ -76,7 +74,7 @@ void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
     file["checksum"] = file_checksum(path);
     manifest["files"][path.lexically_relative(checkpoint).generic_string()] = file;
   }
-  write_json_file(checkpoint / kManifest, manifest);
+  write_json_file(CheckpointDirectory(checkpoint).manifest(), manifest);
 }
 
 // Throws Error where a file does not agree with its entry in the manifest.
@@ -111,7 +109,7 @@ std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const Model
   std::string problem;
   try {
     if (ranks.rank() == 0) require_whole(checkpoint);
-    info = read_state(checkpoint / kState, files, model);
+    info = read_state(CheckpointDirectory(checkpoint).state(), files, model);
     if (critic) read_state(CheckpointStore::critic_state(checkpoint), critic->files, critic->model);
   } catch (const std::exception& e) {
     problem = e.what();
@@ -126,10 +124,10 @@ void publish_loaded(TrainingModel& model, const std::optional<CheckpointPart>& c
 
 // The directory must be there on rank 0.
 void write_part(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
-                const StateInfo& info, const fs::path& directory) {
-  write_model(ranks, files, model, directory);
+                const StateInfo& info, const CheckpointDirectory& directory) {
+  write_model(ranks, files, model, directory.path());
   const PhaseScope phase(ranks.progress, "write_state");
-  write_state(directory / kState, ranks, files, model, info);
+  write_state(directory.state(), ranks, files, model, info);
 }
 
 }  // namespace
@@ -142,11 +140,12 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
   const fs::path target = directory_ / name, aside = directory_ / (name + kUnfinished);
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
   ranks.progress.set_step(0);
-  write_part(ranks, files, model, info, aside);
+  const CheckpointDirectory checkpoint(aside);
+  write_part(ranks, files, model, info, checkpoint);
   if (critic) {
-    if (ranks.rank() == 0) fs::create_directory(aside / kCritic);
+    if (ranks.rank() == 0) fs::create_directory(checkpoint.critic().path());
     StateInfo own{info.iteration, critic->model.optimizer().steps(), info.seed, info.config};
-    write_part(ranks, critic->files, critic->model, own, aside / kCritic);
+    write_part(ranks, critic->files, critic->model, own, checkpoint.critic());
   }
   barrier(ranks.world());
   ranks.progress.set_step(1);
@@ -202,7 +201,7 @@ StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
 }
 
 fs::path CheckpointStore::critic_state(const fs::path& checkpoint) {
-  const fs::path state = checkpoint / kCritic / kState;
+  const fs::path state = CheckpointDirectory(checkpoint).critic().state();
   TAPER_VALIDATE(
       fs::exists(state),
       path_text(checkpoint)
@@ -243,11 +242,11 @@ std::vector<fs::path> CheckpointStore::being_replaced(const fs::path& directory)
 }
 
 bool CheckpointStore::is_checkpoint(const fs::path& directory) {
-  return fs::exists(directory / kManifest);
+  return fs::exists(CheckpointDirectory(directory).manifest());
 }
 
 std::vector<std::string> CheckpointStore::problems(const fs::path& checkpoint) {
-  const fs::path path = checkpoint / kManifest;
+  const fs::path path = CheckpointDirectory(checkpoint).manifest();
   std::vector<std::string> problems;
   const auto note = [&](const auto& check) {
     try {

@@ -12,11 +12,11 @@
 #include "inspect/FileInspector.hpp"
 #include "inspect/Hdf5Tree.hpp"
 #include "inspect/RolloutText.hpp"
+#include "io/FileLock.hpp"
 #include "io/Json.hpp"
 #include "model/HuggingFace.hpp"
-#include "results/RolloutFolder.hpp"
+#include "results/RunDirectory.hpp"
 #include "results/RunFile.hpp"
-#include "run/OutputLock.hpp"
 
 namespace taper {
 namespace {
@@ -44,7 +44,8 @@ Inspection inspect_checkpoint(const fs::path& directory) {
   std::ostringstream out;
   if (found.problems.empty())
     out << "checkpoint after iteration "
-        << read_json_file(directory / "manifest.json").value("iteration", std::int64_t{0})
+        << read_json_file(CheckpointDirectory(directory).manifest())
+               .value("iteration", std::int64_t{0})
         << "; all files agree with the manifest\n";
   else
     out << "checkpoint, DAMAGED\n";
@@ -56,31 +57,31 @@ Inspection inspect_checkpoint(const fs::path& directory) {
 // Looks at the parts of a run one after the other, and keeps what is wrong with each.
 class RunInspector {
  public:
-  explicit RunInspector(fs::path directory) : directory_(std::move(directory)) {}
+  explicit RunInspector(RunDirectory directory) : directory_(std::move(directory)) {}
 
   Inspection run() {
-    check_if_there("status.json", [&](const fs::path& file) {
+    check_if_there(directory_.status(), [&](const fs::path& file) {
       const Json status = read_json_file(file);
       for (const auto& [key, value] : status.items()) out_ << key << ": " << value.dump() << '\n';
       const std::string state = status.value("state", "");
-      if ((state == "running" || state == "pending") &&
-          !FileLock::is_held(OutputLock::of_run(directory_)))
+      if ((state == "running" || state == "pending") && !FileLock::is_held(directory_.lock()))
         out_ << "(no job is at work here: the last one was killed)\n";
     });
-    const bool has_log = check_if_there("metrics.jsonl", [&](const fs::path& file) {
+    const bool has_log = check_if_there(directory_.metrics(), [&](const fs::path& file) {
       const std::string text = inspect_metrics(file);  // may throw
       out_ << "metrics.jsonl: " << text;
     });
     out_ << "files:\n";
-    list_files(out_, directory_, "  ");
+    list_files(out_, directory_.path(), "  ");
     check_checkpoints();
     check_rollouts();
-    const bool is_good = check_if_there("run.h5", [&](const fs::path& file) {
+    const bool is_good = check_if_there(directory_.run_file(), [&](const fs::path& file) {
       const std::string tree = hdf5_tree(file);
       out_ << "run.h5:\n" << tree;
     });
-    if (!is_good && has_log && fs::exists(directory_ / "metrics.jsonl"))
-      advice_.push_back("taper inspect --repair " + path_text(directory_) + " rebuilds run.h5");
+    if (!is_good && has_log && fs::exists(directory_.metrics()))
+      advice_.push_back("taper inspect --repair " + path_text(directory_.path()) +
+                        " rebuilds run.h5");
     return {out_.str(), std::move(problems_), std::move(advice_)};
   }
 
@@ -101,16 +102,15 @@ class RunInspector {
 
   // False where it is damaged.
   template <class Check>
-  bool check_if_there(const char* name, const Check& look) {
-    const fs::path path = directory_ / name;
+  bool check_if_there(const fs::path& path, const Check& look) {
     const bool is_good = !fs::exists(path) || check(path, look);
-    if (!is_good) out_ << name << ": DAMAGED\n";
+    if (!is_good) out_ << path.filename().string() << ": DAMAGED\n";
     return is_good;
   }
 
   void check_checkpoints() {
     const std::size_t before = problems_.size();
-    for (const fs::path& checkpoint : CheckpointStore::list(directory_ / "checkpoints")) {
+    for (const fs::path& checkpoint : CheckpointStore::list(directory_.checkpoints())) {
       const auto problems = CheckpointStore::problems(checkpoint);
       problems_.insert(problems_.end(), problems.begin(), problems.end());
       out_ << "checkpoints/" << checkpoint.filename().string() << ": "
@@ -123,7 +123,7 @@ class RunInspector {
     std::vector<std::int64_t> iterations;
     std::size_t samples = 0;
     int damaged = 0;
-    for (const fs::path& path : rollout_files(directory_ / "rollouts"))
+    for (const fs::path& path : rollout_files(directory_.rollouts()))
       if (!check(path, [&](const fs::path& file) {
             const RolloutSet set = read_rollouts_checked(file);
             iterations.push_back(set.iteration);
@@ -139,7 +139,7 @@ class RunInspector {
     out_ << '\n';
   }
 
-  fs::path directory_;
+  RunDirectory directory_;
   std::ostringstream out_;
   std::vector<std::string> problems_, advice_;
 };
@@ -167,8 +167,9 @@ Inspection inspect(const fs::path& path) {
   TAPER_VALIDATE(fs::exists(path), path_text(path) << " does not exist; " << path_advice(path));
   if (!fs::is_directory(path)) return {path_text(path) + "\n" + inspect_file(path), {}, {}};
   if (CheckpointStore::is_checkpoint(path)) return inspect_checkpoint(path);
-  for (const char* file : {"run.h5", "metrics.jsonl", "status.json"})
-    if (fs::exists(path / file)) return RunInspector(path).run();
+  const RunDirectory run(path);
+  for (const fs::path& file : {run.run_file(), run.metrics(), run.status()})
+    if (fs::exists(file)) return RunInspector(run).run();
   TAPER_VALIDATE(fs::exists(path / "config.json"),
                  path_text(path) << " is not a run, checkpoint or model directory (no run.h5, "
                                     "manifest.json or config.json in it)");
@@ -176,9 +177,10 @@ Inspection inspect(const fs::path& path) {
 }
 
 std::string repair_run(const fs::path& run_directory) {
-  const fs::path log = run_directory / "metrics.jsonl", file = run_directory / "run.h5";
+  const RunDirectory run(run_directory);
+  const fs::path log = run.metrics(), file = run.run_file();
   TAPER_VALIDATE(fs::exists(log), path_text(log) << " does not exist (run.h5 is rebuilt from it)");
-  FileLock lock(OutputLock::of_run(run_directory), path_text(run_directory));
+  FileLock lock(run.lock(), path_text(run_directory));
   lock.take();
   RunFile::rebuild_from(file, log).save();
   return path_text(file) + ": rebuilt from metrics.jsonl, " + inspect_metrics(log);

@@ -11,7 +11,7 @@
 #include "base/Text.hpp"
 #include "checkpoint/Checkpoint.hpp"
 #include "instance/ModelFiles.hpp"
-#include "results/RolloutFolder.hpp"
+#include "results/RunDirectory.hpp"
 #include "run/RunConfig.hpp"
 
 namespace taper {
@@ -22,14 +22,14 @@ namespace fs = std::filesystem;
 // The model that the run file beside the rollouts names, or else a checkpoint, which has the same
 // tokenizer: a relative name counts from where the run was started.
 fs::path model_of_run(const fs::path& rollouts) {
-  const fs::path directory = fs::absolute(rollouts).parent_path().parent_path();
-  const fs::path run = directory / "run.h5";
+  const RunDirectory directory(fs::absolute(rollouts).parent_path().parent_path());
+  const fs::path run = directory.run_file();
   TAPER_VALIDATE(fs::exists(run), path_text(run)
                                       << " does not exist (it would name the model with the "
                                          "tokenizer); name the model with --model DIR");
   const fs::path model = config_text(run, "Model", "Directory", "");
   if (fs::exists(model / "config.json")) return model;
-  const auto checkpoints = CheckpointStore::list(directory / "checkpoints");
+  const auto checkpoints = CheckpointStore::list(directory.checkpoints());
   TAPER_VALIDATE(
       !checkpoints.empty(),
       "the model "
@@ -77,7 +77,7 @@ std::string rollout_text(const fs::path& path, int count, const fs::path& model)
   TAPER_VALIDATE(fs::exists(path), path_text(path) << " does not exist; check the path");
   fs::path file = path;
   if (fs::is_directory(path)) {
-    const auto files = rollout_files(path / "rollouts");
+    const auto files = rollout_files(RunDirectory(path).rollouts());
     TAPER_VALIDATE(!files.empty(), path_text(path) << " has no rollouts/*.h5 (only these and run "
                                                       "directories are shown as text)");
     file = files.back();

@@ -17,7 +17,7 @@
 #include "results/IterationName.hpp"
 #include "results/MetricsLog.hpp"
 #include "results/RolloutFile.hpp"
-#include "results/RolloutFolder.hpp"
+#include "results/RunDirectory.hpp"
 #include "results/RunFile.hpp"
 #include "results/SchemaCheck.hpp"
 
@@ -42,12 +42,13 @@ class ResultsValidator {
 
   void check_checkpoint(const fs::path& directory) {
     append(found.faults, CheckpointStore::problems(directory));
-    for (const char* name : {"state.h5", "critic/state.h5"})
-      if (fs::exists(directory / name)) check_file(directory / name);
+    const CheckpointDirectory checkpoint(directory);
+    for (const fs::path& state : {checkpoint.state(), checkpoint.critic().state()})
+      if (fs::exists(state)) check_file(state);
   }
 
-  void check_run(const fs::path& directory) {
-    const fs::path run = directory / "run.h5", log = directory / "metrics.jsonl";
+  void check_run(const RunDirectory& directory) {
+    const fs::path run = directory.run_file(), log = directory.metrics();
     const bool is_good = fs::exists(run) && check_file(run);
     Lengths lengths;
     if (is_good)
@@ -62,12 +63,12 @@ class ResultsValidator {
         if (is_good) compare_metrics(run, log, records);
       });
     std::int64_t right = 0;  // one line for all of them: there may be thousands
-    for (const fs::path& file : rollout_files(directory / "rollouts"))
+    for (const fs::path& file : rollout_files(directory.rollouts()))
       if (!look_at(file, lengths).empty()) ++right;
     if (right > 0)
-      tell(found.good, directory / "rollouts",
+      tell(found.good, directory.rollouts(),
            count_text(right, "file") + " of " + rollout_schema().format + ": as in the schema");
-    for (const fs::path& checkpoint : CheckpointStore::list(directory / "checkpoints"))
+    for (const fs::path& checkpoint : CheckpointStore::list(directory.checkpoints()))
       check_checkpoint(checkpoint);
   }
 
@@ -171,10 +172,11 @@ Validation validate_results(const fs::path& path) {
   } else if (CheckpointStore::is_checkpoint(path)) {
     validator.check_checkpoint(path);
   } else {
-    TAPER_VALIDATE(fs::exists(path / "run.h5") || fs::exists(path / "metrics.jsonl"),
+    const RunDirectory run(path);
+    TAPER_VALIDATE(fs::exists(run.run_file()) || fs::exists(run.metrics()),
                    path_text(path)
                        << " has nothing to validate (no run.h5, metrics.jsonl or manifest.json)");
-    validator.check_run(path);
+    validator.check_run(run);
   }
   return std::move(validator.found);
 }

@@ -75,17 +75,4 @@ void require_output_directory(const std::string& option, const std::filesystem::
                                          << "); choose another one");
 }
 
-void require_run_places(const std::filesystem::path& run) {
-  std::error_code ignored;
-  for (const char* name : {"checkpoints", "rollouts"})
-    TAPER_VALIDATE(
-        !fs::exists(run / name, ignored) || fs::is_directory(run / name, ignored),
-        path_text(run / name)
-            << " is not a directory (a run writes a directory of this name); move it away");
-  for (const char* name : {"metrics.jsonl", "run.h5", "status.json", "run.lock"})
-    TAPER_VALIDATE(!fs::is_directory(run / name, ignored),
-                   path_text(run / name)
-                       << " is a directory (a run writes a file of this name); move it away");
-}
-
 }  // namespace taper

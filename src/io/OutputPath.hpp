@@ -15,8 +15,4 @@ void require_writable(const std::filesystem::path& file);
 // yet. Leaves nothing behind; creates no directory.
 void require_output_directory(const std::string& option, const std::filesystem::path& directory);
 
-// Throws Error where something in the directory of a run has the name of a result but is a file
-// instead of a directory, or the reverse.
-void require_run_places(const std::filesystem::path& run);
-
 }  // namespace taper

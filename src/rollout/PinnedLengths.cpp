@@ -10,6 +10,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "results/RunDirectory.hpp"
 #include "results/RunFile.hpp"
 
 namespace taper {
@@ -39,8 +40,9 @@ std::string no_run_text(const std::string& from) {
 
 // A line for each iteration: its number, and its lengths.
 std::string recorded_text(const std::string& from, int limit) {
-  TAPER_VALIDATE(fs::exists(fs::path(from) / "run.h5"), no_run_text(from));
-  const RunFile file = RunFile::load(fs::path(from) / "run.h5");
+  const fs::path run_file = RunDirectory(from).run_file();
+  TAPER_VALIDATE(fs::exists(run_file), no_run_text(from));
+  const RunFile file = RunFile::load(run_file);
   std::ostringstream text;
   std::int32_t longest = 0;
   for (const auto& [iteration, lengths] : file.lengths()) {

@@ -95,17 +95,13 @@ EvaluationHistory EvaluationHistory::from_json(const std::string& text, const st
   return history;
 }
 
-std::filesystem::path best_file(const std::filesystem::path& run) {
-  return run / "best.json";
-}
-
-void write_best_file(const std::filesystem::path& run, const EvaluationHistory& history,
+void write_best_file(const RunDirectory& run, const EvaluationHistory& history,
                      const CheckpointStore& checkpoints) {
   const auto best = history.best();
-  const bool is_kept = best && checkpoints.has(best->iteration);
-  write_file_atomically(
-      best_file(run),
-      history.to_json(is_kept ? "checkpoints/" + iteration_name(best->iteration) : ""));
+  std::string kept;  // by its name within the run, which may be moved
+  if (best && checkpoints.has(best->iteration))
+    kept = (run.checkpoints().filename() / iteration_name(best->iteration)).string();
+  write_file_atomically(run.best(), history.to_json(kept));
 }
 
 }  // namespace taper

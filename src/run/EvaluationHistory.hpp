@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/MetricValues.hpp"
+#include "results/RunDirectory.hpp"
 
 namespace taper {
 
@@ -68,11 +68,9 @@ class EvaluationHistory {
   std::vector<Entry> entries_;
 };
 
-// best.json of a run, beside metrics.jsonl.
-std::filesystem::path best_file(const std::filesystem::path& run);
-// Writes it in one step, with the checkpoint of the best weights where `checkpoints` has it. Throws
-// Error where it cannot be written. One rank only.
-void write_best_file(const std::filesystem::path& run, const EvaluationHistory& history,
+// Writes best.json of a run in one step, with the checkpoint of the best weights where
+// `checkpoints` has it. Throws Error where it cannot be written. One rank only.
+void write_best_file(const RunDirectory& run, const EvaluationHistory& history,
                      const CheckpointStore& checkpoints);
 
 }  // namespace taper

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "base/Log.hpp"
@@ -28,17 +29,17 @@ std::string held_out_text(const MetricValues& values) {
 
 }  // namespace
 
-IterationLog::IterationLog(const std::filesystem::path& directory, const std::string& config,
+IterationLog::IterationLog(const RunDirectory& directory, const std::string& config,
                            const std::map<std::string, std::string>& job, std::int64_t finished)
     : first_iteration_(finished + 1),
-      log_(directory / "metrics.jsonl", finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
-      run_file_(directory / "run.h5") {
+      log_(directory.metrics(), finished > 0 ? OpenMode::kAppend : OpenMode::kTruncate),
+      run_file_(directory.run_file()) {
   if (finished > 0) {
     log_.truncate_after(finished);
-    const auto records = read_metrics_log(directory / "metrics.jsonl");
+    const auto records = read_metrics_log(directory.metrics());
     // The results of a run that begins with another one's checkpoint begin here.
-    if (!records.empty() || std::filesystem::exists(directory / "run.h5")) {
-      run_file_ = RunFile::rebuild_from(directory / "run.h5", directory / "metrics.jsonl");
+    if (!records.empty() || std::filesystem::exists(directory.run_file())) {
+      run_file_ = RunFile::rebuild_from(directory.run_file(), directory.metrics());
       run_file_.truncate_after(finished);
     }
     for (const auto& record : records) {
@@ -51,16 +52,15 @@ IterationLog::IterationLog(const std::filesystem::path& directory, const std::st
   for (const auto& [name, value] : job) run_file_.set_machine(name, value);
 }
 
-void IterationLog::require_readable(const std::filesystem::path& directory) {
-  const std::filesystem::path log = directory / "metrics.jsonl";
+void IterationLog::require_readable(const RunDirectory& directory) {
+  const std::filesystem::path log = directory.metrics();
   if (std::filesystem::exists(log)) read_metrics_log(log);
 }
 
-std::string IterationLog::lost_metrics(const std::filesystem::path& directory,
-                                       const std::string& unit) {
-  const std::filesystem::path log = directory / "metrics.jsonl";
+std::string IterationLog::lost_metrics(const RunDirectory& directory, const std::string& unit) {
+  const std::filesystem::path log = directory.metrics();
   // Each run has made the log before run.h5.
-  if (std::filesystem::exists(log) || !std::filesystem::exists(directory / "run.h5")) return "";
+  if (std::filesystem::exists(log) || !std::filesystem::exists(directory.run_file())) return "";
   return path_text(log) + " is missing: the metrics of all earlier " + unit +
          "s are lost, also in run.h5, which is made from it; if you have a copy of the file, put "
          "it back before the run continues";

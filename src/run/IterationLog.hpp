@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "results/MetricsLog.hpp"
+#include "results/RunDirectory.hpp"
 #include "results/RunFile.hpp"
 
 namespace taper {
@@ -17,16 +17,16 @@ class IterationLog {
  public:
   // Goes on after `finished` iterations, 0 for a new run: what lies beyond in older results is
   // dropped. `job`: facts for /machine of run.h5.
-  IterationLog(const std::filesystem::path& directory, const std::string& config,
+  IterationLog(const RunDirectory& directory, const std::string& config,
                const std::map<std::string, std::string>& job, std::int64_t finished);
 
   // Throws Error where the results in a directory, which need not have any, cannot be gone on with:
   // a line of metrics.jsonl is broken. Changes nothing.
-  static void require_readable(const std::filesystem::path& directory);
+  static void require_readable(const RunDirectory& directory);
 
   // What is to be said of a run whose log of metrics was removed; empty where it was not. `unit` is
   // what the run calls an iteration.
-  static std::string lost_metrics(const std::filesystem::path& directory,
+  static std::string lost_metrics(const RunDirectory& directory,
                                   const std::string& unit = "iteration");
 
   // lengths: of all responses, in tokens.

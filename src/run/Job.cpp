@@ -9,7 +9,6 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "profile/RunIdentity.hpp"
-#include "results/RolloutFolder.hpp"
 #include "run/RunConfig.hpp"
 #include "session/Watchdog.hpp"
 
@@ -21,7 +20,7 @@ Job::Job(RunSetup setup, const Ranks& ranks, const StopRequest* stop)
     : setup_(std::move(setup)),
       ranks_(ranks),
       stop_(stop, ranks.world()),
-      checkpoints_(setup_.directory / "checkpoints", setup_.keep),
+      checkpoints_(setup_.directory.checkpoints(), setup_.keep),
       status_(setup_.directory),
       history_(setup_.best) {}
 
@@ -92,7 +91,7 @@ void Job::restore(const ResumePoint& from) {
 }
 
 std::string Job::recorded_history() const {
-  const fs::path file = best_file(setup_.directory);
+  const fs::path file = setup_.directory.best();
   return fs::exists(file) ? read_text_file(file) : "";
 }
 
@@ -101,8 +100,7 @@ EvaluationHistory Job::read_history() const {
   if (setup_.best.metric.empty()) return history;
   const std::string text = from_rank_0(ranks_, [&] { return recorded_history(); });
   if (!text.empty())
-    history =
-        EvaluationHistory::from_json(text, path_text(best_file(setup_.directory)), setup_.best);
+    history = EvaluationHistory::from_json(text, path_text(setup_.directory.best()), setup_.best);
   return history;
 }
 
@@ -120,9 +118,9 @@ void Job::start(const ResumePoint& from) {
   const bool goes_on = from.is_own && !from.is_start();
   same_command_goes_on_ = goes_on && from.checkpoint.empty();
   if (ranks_.rank() == 0) {
-    fs::create_directories(setup_.directory);
+    fs::create_directories(setup_.directory.path());
     checkpoints_.remove_unfinished();
-    remove_hang_reports(setup_.directory.string());
+    remove_hang_reports(setup_.directory.path().string());
     status_ = StatusFile(setup_.directory, planned_iterations());
     status_.write(RunState::kPending, goes_on ? status_.last_iteration() : 0);
   }
@@ -142,8 +140,8 @@ void Job::open_results(bool goes_on) {
   report_later_results(setup_.directory, done_, Removal::kNow, setup_.checkpoints.unit);
   if (goes_on) warn_of_lost_metrics();
   checkpoints_.remove_after(done_);
-  remove_rollouts_after(setup_.directory / "rollouts", done_);
-  if (done_ == 0) fs::remove(best_file(setup_.directory));  // of a run that this one replaces
+  setup_.directory.remove_rollouts_after(done_);
+  if (done_ == 0) fs::remove(setup_.directory.best());  // of a run that this one replaces
   log_ = std::make_unique<IterationLog>(setup_.directory, setup_.config, job_facts(ranks_), done_);
   status_ = StatusFile(setup_.directory, total_);
   status_.write(RunState::kRunning, done_);

@@ -10,6 +10,7 @@
 
 #include "base/Error.hpp"
 #include "checkpoint/Checkpoint.hpp"
+#include "results/RunDirectory.hpp"
 #include "run/EvaluationHistory.hpp"
 #include "run/IterationLog.hpp"
 #include "run/LaterResults.hpp"
@@ -29,8 +30,8 @@ enum class IterationEnd {
 
 // What a job is told of its run.
 struct RunSetup {
-  std::filesystem::path directory;  // status.json, metrics, checkpoints, best.json
-  std::string config;               // the parameters in use, for the results
+  RunDirectory directory;
+  std::string config;  // the parameters in use, for the results
   std::uint64_t seed = 1;
   int tp = 1;                  // ranks per replica in training
   CheckpointPlan checkpoints;  // when, and what the run calls an iteration

@@ -11,7 +11,7 @@ namespace taper {
 
 int JobLife::live(Session& session, const MakeJob& make) const {
   const auto note = std::make_shared<FailureNote>(status);
-  Ranks& ranks = session.start(tp_degrees, hang_seconds, check ? "." : directory.string(),
+  Ranks& ranks = session.start(tp_degrees, hang_seconds, check ? "." : directory.path().string(),
                                [note](const std::string& why) { note->write(why); });
   return session.finish(live_on(ranks, *note, make));
 }
@@ -24,7 +24,7 @@ ExitCode JobLife::live_on(const Ranks& ranks, FailureNote& note, const MakeJob& 
       OutputLock::require_free(ranks, output.what, output.lock);
     const std::unique_ptr<Job> job = make(ranks);
     TAPER_INFO("memory of rank 0\n" << job->memory_plan().table());
-    const auto find = [&] { return find_resume_point(ranks, resume, directory); };
+    const auto find = [&] { return find_resume_point(ranks, resume, directory.path()); };
     const RunStart start =
         job->examine(find(), check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (check) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "results/RunDirectory.hpp"
 #include "run/Job.hpp"
 #include "run/StatusFile.hpp"
 #include "session/Session.hpp"
@@ -22,7 +23,7 @@ struct JobOutput {
 
 // A job from its first collective call to its exit code: the same for all commands.
 struct JobLife {
-  std::filesystem::path directory;  // of the run: status.json, checkpoints, reports of hangs
+  RunDirectory directory;
   StatusFile status;
   std::vector<JobOutput> outputs;
   std::vector<int> tp_degrees;  // that the job's groups have

@@ -2,6 +2,7 @@
 #include "run/LaterResults.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -12,7 +13,6 @@
 #include "checkpoint/Checkpoint.hpp"
 #include "results/IterationName.hpp"
 #include "results/MetricsLog.hpp"
-#include "results/RolloutFolder.hpp"
 #include "run/RunConfig.hpp"
 
 namespace taper {
@@ -31,31 +31,32 @@ std::vector<std::int64_t> later(std::vector<std::int64_t> iterations, std::int64
   return iterations;
 }
 
-std::vector<std::int64_t> iterations_of_rollouts(const fs::path& output) {
+std::vector<std::int64_t> iterations_of_rollouts(const RunDirectory& output) {
   std::vector<std::int64_t> iterations;
-  for (const fs::path& file : rollout_files(output / "rollouts"))
+  for (const fs::path& file : rollout_files(output.rollouts()))
     iterations.push_back(*iteration_of_name(file.stem().string()));
   return iterations;
 }
 
 // Of the lines in their order; empty where there is no log. Throws Error where one is broken.
-std::vector<std::int64_t> iterations_of_metrics(const fs::path& output) {
+std::vector<std::int64_t> iterations_of_metrics(const RunDirectory& output) {
   std::vector<std::int64_t> iterations;
-  if (fs::exists(output / "metrics.jsonl"))
-    for (const MetricsRecord& record : read_metrics_log(output / "metrics.jsonl"))
+  if (fs::exists(output.metrics()))
+    for (const MetricsRecord& record : read_metrics_log(output.metrics()))
       iterations.push_back(record.iteration);
   return iterations;
 }
 
 // What there is of later metrics, as people read it; run.h5 where the log has nothing of them.
-std::string later_metrics(const fs::path& output, std::int64_t finished, const std::string& unit) {
+std::string later_metrics(const RunDirectory& output, std::int64_t finished,
+                          const std::string& unit) {
   try {
     const auto metrics = later(iterations_of_metrics(output), finished);
     if (!metrics.empty()) return "metrics of " + iterations_text(metrics, unit);
   } catch (const Error&) {
     return "metrics.jsonl, which cannot be read";
   }
-  return finished == 0 && fs::exists(output / "run.h5") ? "run.h5" : "";
+  return finished == 0 && fs::exists(output.run_file()) ? "run.h5" : "";
 }
 
 // After which iteration a run that begins with iteration 1 has saved a checkpoint at the latest;
@@ -68,9 +69,10 @@ std::optional<std::int64_t> first_checkpoint(const CheckpointPlan& plan) {
 
 // Of the run that left the results, which is of the kind that `now` is; nothing where these do not
 // say it. Run files of all kinds have Checkpoint/Every.
-std::optional<CheckpointPlan> plan_of_results(const fs::path& output, const CheckpointPlan& now) {
+std::optional<CheckpointPlan> plan_of_results(const RunDirectory& output,
+                                              const CheckpointPlan& now) {
   try {
-    const fs::path run = output / "run.h5";
+    const fs::path run = output.run_file();
     const std::int64_t every = config_integer(run, "Checkpoint", "Every", now.every);
     if (now.last == 0) return CheckpointPlan{every, 0, now.unit};
     return CheckpointPlan{every, config_integer(run, "Training", "Iterations", now.last), now.unit};
@@ -80,13 +82,13 @@ std::optional<CheckpointPlan> plan_of_results(const fs::path& output, const Chec
 }
 
 // Throws Error where results up to iteration `last` tell of a checkpoint.
-void require_none_due(const fs::path& output, std::int64_t last, const CheckpointPlan& now,
+void require_none_due(const RunDirectory& output, std::int64_t last, const CheckpointPlan& now,
                       const std::string& advice) {
   const std::optional<CheckpointPlan> then = plan_of_results(output, now);
   const std::optional<std::int64_t> due = first_checkpoint(then.value_or(now));
   if (!due) return;
   TAPER_VALIDATE(last < *due,
-                 path_text(output)
+                 path_text(output.path())
                      << " has results up to " << now.unit << ' ' << last << " but no checkpoint ("
                      << (then ? "by the settings in its run.h5 it saved one after "
                               : "this run would have saved one after ")
@@ -99,9 +101,10 @@ void require_none_due(const fs::path& output, std::int64_t last, const Checkpoin
 
 }  // namespace
 
-std::string later_results(const fs::path& output, std::int64_t finished, const std::string& unit) {
+std::string later_results(const RunDirectory& output, std::int64_t finished,
+                          const std::string& unit) {
   std::vector<std::string> found;
-  for (const fs::path& checkpoint : CheckpointStore::list(output / "checkpoints"))
+  for (const fs::path& checkpoint : CheckpointStore::list(output.checkpoints()))
     if (*iteration_of_name(checkpoint.filename().string()) > finished)
       found.push_back("checkpoints/" + checkpoint.filename().string());
   const auto rollouts = later(iterations_of_rollouts(output), finished);
@@ -111,25 +114,25 @@ std::string later_results(const fs::path& output, std::int64_t finished, const s
   return join(found, "; ");
 }
 
-void report_later_results(const fs::path& output, std::int64_t finished, Removal removal,
+void report_later_results(const RunDirectory& output, std::int64_t finished, Removal removal,
                           const std::string& unit) {
   const std::string removed = later_results(output, finished, unit);
   if (removed.empty()) return;
   const bool now = removal == Removal::kNow;
   TAPER_INFO((now ? "removing from " : "would remove from ")
-             << path_text(output)
+             << path_text(output.path())
              << (now ? ", because this job starts after " : ", starting after ") << unit << ' '
              << finished << ": " << removed);
 }
 
-void require_no_lost_checkpoints(const fs::path& output, const CheckpointPlan& now) {
+void require_no_lost_checkpoints(const RunDirectory& output, const CheckpointPlan& now) {
   constexpr const char* kAdvice =
       "put them back, choose another output directory, or remove these results and start over with "
       "--resume none";
   std::vector<std::int64_t> done = iterations_of_metrics(output), begun = done;
   // Rollouts and metrics of an iteration are written before its checkpoint, the metrics while that
   // is complete under another name.
-  for (const fs::path& path : CheckpointStore::unfinished(output / "checkpoints"))
+  for (const fs::path& path : CheckpointStore::unfinished(output.checkpoints()))
     if (const auto iteration = iteration_of_name(path.stem().string())) {
       std::erase(done, *iteration);
       done.push_back(*iteration - 1);
@@ -143,7 +146,7 @@ void require_no_lost_checkpoints(const fs::path& output, const CheckpointPlan& n
   const std::int64_t last = *std::max_element(done.begin(), done.end());
   // Held-out figures before the first step of fine-tuning have the number 0.
   TAPER_VALIDATE(first <= 1,
-                 path_text(output)
+                 path_text(output.path())
                      << " has results from " << now.unit << ' ' << first
                      << " on but no checkpoint (a run that starts there first saves a checkpoint "
                         "of its start: either its checkpoints were removed, or the results before "

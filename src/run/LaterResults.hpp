@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
+
+#include "results/RunDirectory.hpp"
 
 namespace taper {
 
@@ -11,15 +12,15 @@ namespace taper {
 // iter_000004; rollouts of iterations 3 to 8; metrics of iterations 3 to 8". Empty where there is
 // nothing. `unit` is what the run calls an iteration. A run that starts there removes it all: those
 // iterations will come again. Reads only; for one rank.
-std::string later_results(const std::filesystem::path& output, std::int64_t finished,
+std::string later_results(const RunDirectory& output, std::int64_t finished,
                           const std::string& unit = "iteration");
 
 // Whether a start removes later results, or would.
 enum class Removal { kNow, kPlanned };
 
 // Says in the log what later_results() finds, if anything. Reads only; for one rank.
-void report_later_results(const std::filesystem::path& output, std::int64_t finished,
-                          Removal removal, const std::string& unit = "iteration");
+void report_later_results(const RunDirectory& output, std::int64_t finished, Removal removal,
+                          const std::string& unit = "iteration");
 
 // When a run that begins afresh saves its first checkpoint.
 struct CheckpointPlan {
@@ -35,6 +36,6 @@ struct CheckpointPlan {
 // this run (`now`). Somebody has removed the checkpoints, and to start afresh would remove the
 // results unasked. Also where a line of metrics.jsonl is broken: it cannot tell. Reads only; for
 // one rank.
-void require_no_lost_checkpoints(const std::filesystem::path& output, const CheckpointPlan& now);
+void require_no_lost_checkpoints(const RunDirectory& output, const CheckpointPlan& now);
 
 }  // namespace taper

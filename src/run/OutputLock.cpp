@@ -41,10 +41,6 @@ void OutputLock::require_free(const Ranks& ranks, const std::string& what,
   ask(ranks, [&lock] { return lock.try_free(); });
 }
 
-std::filesystem::path OutputLock::of_run(const std::filesystem::path& directory) {
-  return directory / "run.lock";
-}
-
 std::filesystem::path OutputLock::of_model(const std::filesystem::path& directory) {
   return without_end_slash(directory).string() + ".lock";
 }

@@ -30,9 +30,8 @@ class OutputLock {
   static void require_free(const Ranks& ranks, const std::string& what,
                            const std::filesystem::path& file);
 
-  // The lock file of a run: in its directory.
-  static std::filesystem::path of_run(const std::filesystem::path& directory);
-  // Of a model directory, which is replaced as a whole: beside it.
+  // The lock file of a model directory, which is replaced as a whole: beside it. That of a run is
+  // in its directory (RunDirectory.hpp).
   static std::filesystem::path of_model(const std::filesystem::path& directory);
 
  private:

@@ -6,7 +6,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "checkpoint/Checkpoint.hpp"
-#include "results/RolloutFolder.hpp"
+#include "results/RunDirectory.hpp"
 
 namespace taper {
 namespace {
@@ -23,7 +23,7 @@ ResumePoint point_of(const fs::path& given) {
                  "--resume " << path_text(given) << " is not a directory; " << path_advice(given));
   const fs::path directory = place_of(given);
   if (CheckpointStore::is_checkpoint(directory)) return {directory, {}};
-  for (const fs::path& store : {directory / "checkpoints", directory})
+  for (const fs::path& store : {RunDirectory(directory).checkpoints(), directory})
     if (!CheckpointStore::list(store).empty()) return {{}, store};
   TAPER_FAIL(ExitCode::kBadInput,
              "--resume " << path_text(given)
@@ -33,19 +33,19 @@ ResumePoint point_of(const fs::path& given) {
 }
 
 // The first result of a run in a directory; empty where there is none.
-fs::path run_in(const fs::path& output) {
-  for (const char* file : {"metrics.jsonl", "run.h5"})
-    if (fs::exists(output / file)) return output / file;
-  const auto checkpoints = CheckpointStore::list(output / "checkpoints");
+fs::path run_in(const RunDirectory& output) {
+  for (const fs::path& file : {output.metrics(), output.run_file()})
+    if (fs::exists(file)) return file;
+  const auto checkpoints = CheckpointStore::list(output.checkpoints());
   if (!checkpoints.empty()) return checkpoints.front();
-  const auto rollouts = rollout_files(output / "rollouts");
+  const auto rollouts = rollout_files(output.rollouts());
   return rollouts.empty() ? fs::path() : rollouts.front();
 }
 
 ResumePoint resolve(const fs::path& given, const fs::path& output) {
   ResumePoint point = point_of(given);
   const fs::path store = point.store.empty() ? point.checkpoint.parent_path() : point.store;
-  point.is_own = store == place_of(output / "checkpoints");
+  point.is_own = store == place_of(RunDirectory(output).checkpoints());
   if (point.is_own) return point;
   const fs::path other = run_in(output);
   TAPER_VALIDATE(
@@ -62,7 +62,7 @@ ResumePoint resolve(const fs::path& given, const fs::path& output) {
 ResumePoint find_resume_point(const Ranks& ranks, const std::string& resume,
                               const fs::path& output) {
   if (resume == "none") return {};
-  if (resume == "auto") return {{}, output / "checkpoints"};
+  if (resume == "auto") return {{}, RunDirectory(output).checkpoints()};
   std::istringstream lines(from_rank_0(ranks, [&] {
     const ResumePoint point = resolve(resume, output);
     return (point.is_own ? "own\n" : "other\n") + point.checkpoint.string() + "\n" +

@@ -12,6 +12,7 @@
 #include "checkpoint/Checkpoint.hpp"
 #include "io/AtomicFile.hpp"
 #include "results/IterationName.hpp"
+#include "results/RunDirectory.hpp"
 
 namespace taper {
 namespace {
@@ -39,7 +40,7 @@ StateInfo look_at(const fs::path& checkpoint, const ModelFiles& files, Checkpoin
     const auto problems = CheckpointStore::problems(checkpoint);
     TAPER_VALIDATE(problems.empty(), join(problems, "; "));
   }
-  return read_state_info(checkpoint / "state.h5", files);
+  return read_state_info(CheckpointDirectory(checkpoint).state(), files);
 }
 
 RunStart newest(const ResumePoint& from, const ModelFiles& files, CheckpointCheck check) {

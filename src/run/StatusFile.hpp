@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "results/RunDirectory.hpp"
+
 namespace taper {
 
 enum class RunState { kPending, kRunning, kCompleted, kStopped, kFailed };
@@ -16,12 +18,11 @@ enum class RunState { kPending, kRunning, kCompleted, kStopped, kFailed };
 // readers never find a half.
 class StatusFile {
  public:
-  StatusFile(std::filesystem::path directory, std::int64_t iterations)
-      : path_(std::move(directory) / "status.json"), iterations_(iterations) {}
+  StatusFile(const RunDirectory& run, std::int64_t iterations)
+      : path_(run.status()), iterations_(iterations) {}
   // Keeps the number of iterations that the file has, 0 where there is none: for who does not know
   // how many the run has.
-  explicit StatusFile(std::filesystem::path directory)
-      : path_(std::move(directory) / "status.json") {}
+  explicit StatusFile(const RunDirectory& run) : path_(run.status()) {}
 
   // Any rank may; usually rank 0, but the rank that fails says so itself. Throws Error where the
   // file cannot be written.

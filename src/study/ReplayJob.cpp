@@ -12,7 +12,7 @@
 #include "profile/ProfileFile.hpp"
 #include "profile/ProfileTable.hpp"
 #include "results/RolloutFile.hpp"
-#include "results/RolloutFolder.hpp"
+#include "results/RunDirectory.hpp"
 
 namespace taper {
 namespace {
@@ -105,7 +105,8 @@ std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const Rep
   require_input_path("--run", run);
   std::vector<std::filesystem::path> files;
   if (std::filesystem::is_directory(run)) {
-    files = rollout_files(std::filesystem::is_directory(run / "rollouts") ? run / "rollouts" : run);
+    const std::filesystem::path rollouts = RunDirectory(run).rollouts();
+    files = rollout_files(std::filesystem::is_directory(rollouts) ? rollouts : run);
   } else {
     files.push_back(run);
   }

@@ -5,7 +5,6 @@
 
 #include "comm/Collectives.hpp"
 #include "results/RolloutFile.hpp"
-#include "results/RolloutFolder.hpp"
 #include "rl/Metrics.hpp"
 #include "rollout/GenerationRecord.hpp"
 #include "train/TrainJob.hpp"
@@ -180,8 +179,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const Batch& batch) {
   file.iteration = iteration;
   file.reward_names = judge_.names();
   const LibraryWait wait(ranks_.progress, "write_rollouts", ranks_.size());
-  write_rollouts(rollout_path(std::filesystem::path(options_.output) / "rollouts", iteration),
-                 ranks_.world().comm(), mine, file);
+  write_rollouts(setup().directory.rollout(iteration), ranks_.world().comm(), mine, file);
 }
 
 }  // namespace taper

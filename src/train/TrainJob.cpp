@@ -30,7 +30,7 @@ TrainingModelOptions model_options(const RunOptions& o, int rollout_tp, MemoryPh
 }
 
 RunSetup setup_of(const RunOptions& o, const std::string& config) {
-  return {.directory = o.output,
+  return {.directory = RunDirectory(o.output),
           .config = config,
           .seed = o.seed,
           .tp = o.training.tp,
@@ -52,8 +52,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       training_phase_(plan_.phase("training")),
       critic_phase_(plan_.phase("critic")),
       generator_(options.rollout, options.model.type, files_, ranks, rollout_phase_),
-      judge_(options.judged_by(), files_, ranks, spawner,
-             (fs::path(options.output) / "reward_logs").string(),
+      judge_(options.judged_by(), files_, ranks, spawner, setup().directory.reward_logs().string(),
              {options.model.type, options.training.tp, options.pass_options().max_rows,
               static_cast<int>(options.max_positions()), training_phase_}),
       rollouts_(options, files_, ranks, generator_, judge_),
@@ -111,7 +110,7 @@ void TrainJob::require_state(const fs::path& checkpoint, const StateInfo& state)
 }
 
 void TrainJob::create() {
-  if (ranks_.rank() == 0) fs::create_directories(fs::path(options_.output) / "rollouts");
+  if (ranks_.rank() == 0) fs::create_directories(setup().directory.rollouts());
   // The ranks that lead the smallest groups, and so any group.
   const bool leads = ranks_.groups.tp_group(generator_.smallest_degree()).rank() == 0;
   judge_.start_workers(leads ? Judge::Start::kNow : Judge::Start::kOnDemand);

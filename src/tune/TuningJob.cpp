@@ -33,7 +33,7 @@ ModelFiles open_model(const TuningOptions& o, const HeadChoice& head) {
 }
 
 RunSetup setup_of(const TuningOptions& o, const std::string& config) {
-  return {.directory = o.run_path(),
+  return {.directory = RunDirectory(o.run_path()),
           .config = config,
           .seed = o.seed,
           .tp = o.training.tp,
@@ -110,7 +110,7 @@ void TuningJob::add_state(StateInfo& state) const {
 // Of the metrics: the figures of a step are there before its checkpoint, best.json is written after
 // it.
 std::string TuningJob::recorded_history() const {
-  const fs::path log = setup().directory / "metrics.jsonl";
+  const fs::path log = setup().directory.metrics();
   EvaluationHistory found(setup().best);
   if (fs::exists(log))
     for (const auto& record : read_metrics_log(log))

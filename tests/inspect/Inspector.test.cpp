@@ -5,8 +5,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "inspect/SmallRun.hpp"
+#include "io/FileLock.hpp"
 #include "io/Hdf5File.hpp"
-#include "run/OutputLock.hpp"
+#include "results/RunDirectory.hpp"
 #include "support/Messages.hpp"
 
 using namespace taper;
@@ -59,7 +60,7 @@ TEST_CASE("a run whose status says that it runs was killed where no job has its 
   CHECK_THAT(inspect(scratch.path()).text,
              ContainsSubstring("state: \"running\"\n") && ContainsSubstring(killed));
   {
-    FileLock lock(OutputLock::of_run(scratch.path()), "a run");
+    FileLock lock(RunDirectory(scratch.path()).lock(), "a run");
     REQUIRE(lock.try_take());
     CHECK_THAT(inspect(scratch.path()).text, !ContainsSubstring(killed));
   }
@@ -109,7 +110,7 @@ TEST_CASE("run.h5 is rebuilt from the metrics log, unless a job is at work") {
   const SmallRun run;
   spill(run.run_file, "no HDF5 file");
   {
-    FileLock lock(OutputLock::of_run(run.directory), "a run");
+    FileLock lock(RunDirectory(run.directory).lock(), "a run");
     REQUIRE(lock.try_take());
     CHECK_THAT(message_of([&] { repair_run(run.directory); }),
                ContainsSubstring("is in use by another job"));
@@ -120,7 +121,7 @@ TEST_CASE("run.h5 is rebuilt from the metrics log, unless a job is at work") {
   CHECK(Hdf5File::open_read(run.run_file).read<double>("/metrics/actor/lr").values ==
         std::vector<double>{0.25, 0.5});
   CHECK(inspect(run.directory).problems.empty());
-  CHECK(!fs::exists(OutputLock::of_run(run.directory)));
+  CHECK(!fs::exists(RunDirectory(run.directory).lock()));
   fs::remove(run.log);
   CHECK_THAT(message_of([&] { repair_run(run.directory); }),
              ContainsSubstring("metrics.jsonl does not exist"));

@@ -11,7 +11,7 @@
 #include "io/Json.hpp"
 #include "results/MetricsLog.hpp"
 #include "results/RolloutFile.hpp"
-#include "results/RolloutFolder.hpp"
+#include "results/RunDirectory.hpp"
 #include "results/RunFile.hpp"
 #include "support/Scratch.hpp"
 
@@ -69,7 +69,7 @@ struct SmallRun {
   Scratch scratch;
   const std::filesystem::path directory = scratch.path();
   const std::filesystem::path log = scratch / "metrics.jsonl", run_file = scratch / "run.h5",
-                              rollouts = rollout_path(scratch / "rollouts", 2),
+                              rollouts = RunDirectory(scratch.path()).rollout(2),
                               checkpoint = scratch / "checkpoints/iter_000002";
 };
 

@@ -40,24 +40,6 @@ TEST_CASE("places that cannot be written are named with their option") {
                     ContainsSubstring("too long"));
 }
 
-TEST_CASE("what has the name of a result is one") {
-  const test::Scratch scratch;
-  CHECK_NOTHROW(require_run_places(scratch / "new"));
-  for (const char* name :
-       {"checkpoints", "rollouts", "metrics.jsonl", "run.h5", "status.json", "run.lock"}) {
-    const fs::path run = scratch / (std::string("run-") + name), place = run / name;
-    fs::create_directories(place);
-    const bool is_directory = name[0] == 'c' || std::string(name) == "rollouts";
-    if (is_directory) {
-      CHECK_NOTHROW(require_run_places(run));
-      fs::remove(place);
-      test::spill(place, "");
-    }
-    CHECK_THROWS_WITH(require_run_places(run),
-                      ContainsSubstring(place.string() + " is ") && ContainsSubstring("directory"));
-  }
-}
-
 TEST_CASE("results never replace a directory or a device") {
   const test::Scratch scratch;
   CHECK_THROWS_WITH(require_writable(scratch.path()), ContainsSubstring("is a directory"));

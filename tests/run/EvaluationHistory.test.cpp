@@ -103,5 +103,5 @@ TEST_CASE("best.json names the checkpoint of the best weights where there is one
   std::filesystem::create_directories(scratch / "checkpoints/iter_000005");
   test::spill(scratch / "checkpoints/iter_000005/manifest.json", "{}");
   write_best_file(scratch.path(), history, checkpoints);
-  CHECK(test::slurp(best_file(scratch.path())) == history.to_json("checkpoints/iter_000005"));
+  CHECK(test::slurp(scratch / "best.json") == history.to_json("checkpoints/iter_000005"));
 }

@@ -123,7 +123,7 @@ struct FakeRuns : TestRanks {
   // The sums in the metrics of a run.
   static std::vector<double> sums(const FakeRun& fake) {
     std::vector<double> found;
-    for (const auto& record : read_metrics_log(fake.setup.directory / "metrics.jsonl"))
+    for (const auto& record : read_metrics_log(fake.setup.directory.metrics()))
       found.push_back(value_of(record.values, "train/loss"));
     return found;
   }

@@ -7,7 +7,6 @@
 
 #include "base/Error.hpp"
 #include "io/Json.hpp"
-#include "results/IterationName.hpp"
 #include "run/FakeJob.hpp"
 
 using namespace taper;
@@ -23,14 +22,14 @@ using Sums = std::vector<double>;
 struct Fixture : FakeRuns {
   // Returns when rank 0, which writes last, has written all.
   ExitCode run(const FakeRun& fake, const std::string& resume = "auto") const {
-    const ResumePoint from = find_resume_point(ranks, resume, fake.setup.directory);
+    const ResumePoint from = find_resume_point(ranks, resume, fake.setup.directory.path());
     const ExitCode code = FakeJob(fake, ranks).run(from);
     barrier(ranks.world());
     return code;
   }
   RunStart examine(const FakeRun& fake, const std::string& resume = "auto") const {
     return FakeJob(fake, ranks)
-        .examine(find_resume_point(ranks, resume, fake.setup.directory),
+        .examine(find_resume_point(ranks, resume, fake.setup.directory.path()),
                  CheckpointCheck::kContents);
   }
   void refuses(const FakeRun& fake, const std::string& word) const {
@@ -38,11 +37,9 @@ struct Fixture : FakeRuns {
   }
 
   static fs::path checkpoint(const FakeRun& fake, std::int64_t iteration) {
-    return fake.setup.directory / "checkpoints" / iteration_name(iteration);
+    return fake.setup.directory.checkpoint(iteration);
   }
-  static Json status(const FakeRun& fake) {
-    return read_json_file(fake.setup.directory / "status.json");
-  }
+  static Json status(const FakeRun& fake) { return read_json_file(fake.setup.directory.status()); }
 };
 
 }  // namespace
@@ -105,7 +102,7 @@ TEST_CASE_METHOD(Fixture, "the best weights are kept, and the patience ends the 
   CHECK(status(r)["state"] == "completed");
   CHECK(status(r)["why"] == "no more progress");
   CHECK(status(r)["iteration"] == 4);
-  const fs::path file = r.setup.directory / "best.json";
+  const fs::path file = r.setup.directory.best();
   const std::string best = slurp(file);
   const Json told = parse_json(best, "best.json");
   CHECK(told["iteration"] == 2);
@@ -134,7 +131,7 @@ TEST_CASE_METHOD(Fixture, "another run's checkpoint is the run's own before its 
   second.stops = StopPlace::kWithin;
   CHECK(run(second, checkpoint(first, 2).string()) == ExitCode::kStoppedEarly);
   CHECK(CheckpointStore::is_checkpoint(checkpoint(second, 2)));
-  on_rank_0([&] { fs::remove_all(first.setup.directory); });
+  on_rank_0([&] { fs::remove_all(first.setup.directory.path()); });
   second.asked_in = 0;
   CHECK(run(second) == ExitCode::kDone);
   CHECK(sums(second) == Sums{6, 10});
@@ -146,31 +143,31 @@ TEST_CASE_METHOD(Fixture, "a run that starts over leaves nothing of the one that
   r.setup.best.metric = "val/score/mean";
   r.setup.evaluate_every = 2;
   CHECK(run(r) == ExitCode::kDone);
-  CHECK(fs::exists(r.setup.directory / "best.json"));
+  CHECK(fs::exists(r.setup.directory.best()));
   barrier(ranks.world());
   r.asked_in = 1;
   r.stops = StopPlace::kWithin;
   CHECK(run(r, "none") == ExitCode::kStoppedEarly);
   CHECK(status(r)["iteration"] == 0);
   CHECK(sums(r).empty());
-  CHECK(CheckpointStore::list(r.setup.directory / "checkpoints").empty());
-  CHECK(!fs::exists(r.setup.directory / "best.json"));
+  CHECK(CheckpointStore::list(r.setup.directory.checkpoints()).empty());
+  CHECK(!fs::exists(r.setup.directory.best()));
 }
 
 TEST_CASE_METHOD(Fixture, "a job finds what would stop it before it writes") {
   FakeRun r = fake("run");
   CHECK(examine(r).is_afresh());
-  CHECK(!fs::exists(r.setup.directory));
+  CHECK(!fs::exists(r.setup.directory.path()));
   CHECK(run(r) == ExitCode::kDone);
   CHECK(examine(r).checkpoint == checkpoint(r, 4));
   r.setup.seed = 2;
   refuses(r, "Run/Seed");
   r.setup.seed = 1;
   r.setup.best.metric = "val/score/mean";
-  on_rank_0([&] { spill(r.setup.directory / "best.json", "broken"); });
+  on_rank_0([&] { spill(r.setup.directory.best(), "broken"); });
   refuses(r, "best.json");
   r.setup.best.metric.clear();
-  on_rank_0([&] { fs::remove_all(r.setup.directory / "checkpoints"); });
+  on_rank_0([&] { fs::remove_all(r.setup.directory.checkpoints()); });
   refuses(r, "results up to iteration 4 but no checkpoint");
   CHECK(examine(r, "none").is_afresh());
   CHECK(sums(r) == Sums{1, 3, 6, 10});

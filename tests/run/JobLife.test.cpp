@@ -10,7 +10,6 @@
 #include "base/Error.hpp"
 #include "io/Json.hpp"
 #include "run/FakeJob.hpp"
-#include "run/OutputLock.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -23,10 +22,10 @@ namespace {
 struct Fixture : FakeRuns {
   // A command, from its configuration on.
   ExitCode live(const FakeRun& fake, bool check = false, const std::string& config = "") const {
-    const fs::path& directory = fake.setup.directory;
+    const RunDirectory& directory = fake.setup.directory;
     const JobLife life{directory,
                        StatusFile(directory, fake.iterations),
-                       {{"Output/Directory run", OutputLock::of_run(directory)}},
+                       {{"Output/Directory run", directory.lock()}},
                        {},
                        600.0,
                        config,
@@ -43,7 +42,7 @@ struct Fixture : FakeRuns {
   // All files of a run and what they contain.
   static std::map<std::string, std::string> contents(const FakeRun& fake) {
     std::map<std::string, std::string> found;
-    for (const auto& entry : fs::recursive_directory_iterator(fake.setup.directory))
+    for (const auto& entry : fs::recursive_directory_iterator(fake.setup.directory.path()))
       if (entry.is_regular_file()) found[entry.path().string()] = slurp(entry.path());
     return found;
   }
@@ -54,7 +53,7 @@ struct Fixture : FakeRuns {
 TEST_CASE_METHOD(Fixture, "a check leaves nothing behind, before a run and after it") {
   FakeRun r = fake("run");
   CHECK(live(r, true) == ExitCode::kDone);
-  CHECK(!fs::exists(r.setup.directory));
+  CHECK(!fs::exists(r.setup.directory.path()));
   CHECK(live(r) == ExitCode::kDone);
   const auto before = contents(r);
   barrier(ranks.world());
@@ -66,7 +65,7 @@ TEST_CASE_METHOD(Fixture, "a check leaves nothing behind, before a run and after
 TEST_CASE_METHOD(Fixture, "a job that ends gives its outputs back") {
   const FakeRun r = fake("run");
   CHECK(live(r) == ExitCode::kDone);
-  CHECK(!fs::exists(OutputLock::of_run(r.setup.directory)));
+  CHECK(!fs::exists(r.setup.directory.lock()));
   CHECK(sums(r) == std::vector<double>{1, 3, 6, 10});
 }
 
@@ -75,7 +74,7 @@ TEST_CASE_METHOD(Fixture, "the reason of a failure is in status.json") {
   r.fails_in = 3;
   CHECK_THROWS_MATCHES(live(r), Error, MessageMatches(ContainsSubstring("on purpose")));
   barrier(ranks.world());
-  const Json status = read_json_file(r.setup.directory / "status.json");
+  const Json status = read_json_file(r.setup.directory.status());
   CHECK(status["state"] == "failed");
   CHECK(status["iteration"] == 2);
   CHECK_THAT(status["why"].get<std::string>(), ContainsSubstring("on purpose"));
@@ -92,5 +91,5 @@ TEST_CASE_METHOD(Fixture, "what is wrong before the run leaves no status") {
   r.setup.directory = scratch / "run";
   CHECK_THROWS_MATCHES(live(r, false, std::to_string(ranks.rank())), Error,
                        MessageMatches(ContainsSubstring("the configuration")));
-  CHECK(!fs::exists(r.setup.directory));
+  CHECK(!fs::exists(r.setup.directory.path()));
 }

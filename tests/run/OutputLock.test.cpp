@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 TEST_CASE("all ranks of the second job learn who has the output") {
   const Scratch scratch;
   TestRanks world;
-  const fs::path file = OutputLock::of_run(scratch.path());
+  const fs::path file = scratch / "run.lock";
   {
     const OutputLock first(world.ranks, "Output/Directory x", file);
     CHECK(fs::exists(file));
@@ -49,7 +49,7 @@ TEST_CASE("a directory that cannot be written is an error of all ranks") {
 TEST_CASE("an error leaves the lock of several ranks behind: the others may still write") {
   const Scratch scratch;
   TestRanks world;
-  const fs::path file = OutputLock::of_run(scratch.path());
+  const fs::path file = scratch / "run.lock";
   for (const bool fails : {false, true}) {
     try {
       const OutputLock lock(world.ranks, "x", file);
@@ -66,5 +66,4 @@ TEST_CASE("an error leaves the lock of several ranks behind: the others may stil
 TEST_CASE("a model directory has its lock beside it") {
   CHECK(OutputLock::of_model("a/model") == "a/model.lock");
   CHECK(OutputLock::of_model("a/model/") == "a/model.lock");
-  CHECK(OutputLock::of_run("a/run") == "a/run/run.lock");
 }

@@ -56,7 +56,7 @@ TEST_CASE("a failure keeps the iteration, and never fails itself") {
   CHECK(run.status()["why"] == "disk \"full\"");
   std::ofstream(run.path / "status.json") << "no JSON";
   CHECK_NOTHROW(file.write_failure("x"));
-  CHECK_NOTHROW(StatusFile("/proc/nowhere", 3).write_failure("x"));
+  CHECK_NOTHROW(StatusFile(fs::path("/proc/nowhere"), 3).write_failure("x"));
 }
 
 TEST_CASE("who does not know the number of iterations keeps the one of the file") {

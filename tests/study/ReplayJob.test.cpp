@@ -12,7 +12,7 @@
 #include "io/Json.hpp"
 #include "profile/ProfileFile.hpp"
 #include "results/RolloutFile.hpp"
-#include "results/RolloutFolder.hpp"
+#include "results/RunDirectory.hpp"
 #include "support/synthetic_profile.hpp"
 
 using namespace taper;
@@ -50,8 +50,7 @@ struct Fixture {
     RolloutFileOptions file;
     file.iteration = iteration;
     file.reward_names = {"score"};
-    write_rollouts(rollout_path(folder / "run" / "rollouts", iteration), MPI_COMM_SELF, records,
-                   file);
+    write_rollouts(RunDirectory(folder / "run").rollout(iteration), MPI_COMM_SELF, records, file);
   }
 };
 

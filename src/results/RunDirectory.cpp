@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/RunDirectory.hpp"
+
+#include <system_error>
+
+#include "base/Error.hpp"
+#include "base/Path.hpp"
+#include "results/IterationName.hpp"
+
+namespace taper {
+
+namespace fs = std::filesystem;
+
+fs::path RunDirectory::metrics() const {
+  return path_ / "metrics.jsonl";
+}
+
+fs::path RunDirectory::run_file() const {
+  return path_ / "run.h5";
+}
+
+fs::path RunDirectory::status() const {
+  return path_ / "status.json";
+}
+
+fs::path RunDirectory::best() const {
+  return path_ / "best.json";
+}
+
+fs::path RunDirectory::lock() const {
+  return path_ / "run.lock";
+}
+
+fs::path RunDirectory::checkpoints() const {
+  return path_ / "checkpoints";
+}
+
+fs::path RunDirectory::rollouts() const {
+  return path_ / "rollouts";
+}
+
+fs::path RunDirectory::reward_logs() const {
+  return path_ / "reward_logs";
+}
+
+fs::path RunDirectory::checkpoint(std::int64_t iteration) const {
+  return checkpoints() / iteration_name(iteration);
+}
+
+fs::path RunDirectory::rollout(std::int64_t iteration) const {
+  return rollouts() / (iteration_name(iteration) + ".h5");
+}
+
+void RunDirectory::require_places() const {
+  std::error_code ignored;
+  for (const fs::path& folder : {checkpoints(), rollouts(), reward_logs()})
+    TAPER_VALIDATE(!fs::exists(folder, ignored) || fs::is_directory(folder, ignored),
+                   path_text(folder)
+                       << " is no directory (a run has one of that name); move it away");
+  for (const fs::path& file : {metrics(), run_file(), status(), best(), lock()})
+    TAPER_VALIDATE(!fs::is_directory(file, ignored),
+                   path_text(file)
+                       << " is a directory (a run has a file of that name); move it away");
+}
+
+void RunDirectory::remove_rollouts_after(std::int64_t finished) const {
+  for (const char* ending : {".h5", ".h5.part"})
+    for (const auto& entry : iteration_entries(rollouts(), ending, fs::file_type::regular))
+      if (entry.iteration > finished) fs::remove(entry.path);
+}
+
+std::vector<fs::path> rollout_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (auto& entry : iteration_entries(folder, ".h5", fs::file_type::regular))
+    files.push_back(std::move(entry.path));
+  return files;
+}
+
+fs::path CheckpointDirectory::state() const {
+  return path_ / "state.h5";
+}
+
+fs::path CheckpointDirectory::manifest() const {
+  return path_ / "manifest.json";
+}
+
+CheckpointDirectory CheckpointDirectory::critic() const {
+  return CheckpointDirectory(path_ / "critic");
+}
+
+}  // namespace taper
