@@ -26,8 +26,7 @@ class IterationLog {
 
   // What is to be said of a run whose log of metrics was removed; empty where it was not. `unit` is
   // what the run calls an iteration.
-  static std::string lost_metrics(const RunDirectory& directory,
-                                  const std::string& unit = "iteration");
+  static std::string lost_metrics(const RunDirectory& directory, const std::string& unit);
 
   // lengths: of all responses, in tokens.
   void add(std::int64_t iteration, MetricValues metrics, const std::vector<PhaseTiming>& timing,

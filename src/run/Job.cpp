@@ -30,7 +30,8 @@ RunStart Job::examine(const ResumePoint& from, CheckpointCheck check) const {
   require_inputs(start);
   from_rank_0(ranks_, [&] {
     if (start.is_afresh()) {
-      if (!from.is_start()) require_no_lost_checkpoints(setup_.directory, setup_.checkpoints);
+      if (!from.is_start())
+        require_no_lost_checkpoints(setup_.directory, setup_.checkpoints, setup_.unit);
       return std::string();
     }
     require_state(start.checkpoint, start.state);
@@ -47,14 +48,14 @@ void Job::report_differences(const StateInfo& state) const {
       TAPER_WARN("differs from the checkpoint's run file: " << change);
   const std::string layout = to_string(RankGrid{setup_.tp, ranks_.size() / setup_.tp});
   if (!state.layout.empty() && state.layout != layout)
-    TAPER_INFO("earlier " << setup_.checkpoints.unit << "s were trained in layout (TPxDP) "
-                          << state.layout << ", from here on it is " << layout
+    TAPER_INFO("earlier " << setup_.unit << "s were trained in layout (TPxDP) " << state.layout
+                          << ", from here on it is " << layout
                           << ": gradients are summed in another order, so the results are close to "
                              "those of an unchanged run (equal up to rounding, not bit for bit)");
 }
 
 void Job::warn_of_lost_metrics() const {
-  const std::string loss = IterationLog::lost_metrics(setup_.directory, setup_.checkpoints.unit);
+  const std::string loss = IterationLog::lost_metrics(setup_.directory, setup_.unit);
   if (!loss.empty()) TAPER_WARN(loss);
 }
 
@@ -65,7 +66,7 @@ void Job::report_start(const RunStart& start) const {
     warn_of_lost_metrics();
   }
   report_later_results(setup_.directory, start.is_afresh() ? 0 : start.state.iteration,
-                       Removal::kPlanned, setup_.checkpoints.unit);
+                       Removal::kPlanned, setup_.unit);
 }
 
 // Weights and state: of a checkpoint, or those that the run begins with.
@@ -87,7 +88,7 @@ void Job::restore(const ResumePoint& from) {
   done_ = saved_ = state->iteration;
   report_differences(*state);
   TAPER_INFO((from.is_own ? "resuming after " : "a new run, after ")
-             << setup_.checkpoints.unit << ' ' << done_ << (from.is_own ? "" : " of another one"));
+             << setup_.unit << ' ' << done_ << (from.is_own ? "" : " of another one"));
 }
 
 std::string Job::recorded_history() const {
@@ -137,7 +138,7 @@ void Job::start(const ResumePoint& from) {
 }
 
 void Job::open_results(bool goes_on) {
-  report_later_results(setup_.directory, done_, Removal::kNow, setup_.checkpoints.unit);
+  report_later_results(setup_.directory, done_, Removal::kNow, setup_.unit);
   if (goes_on) warn_of_lost_metrics();
   checkpoints_.remove_after(done_);
   setup_.directory.remove_rollouts_after(done_);
@@ -148,8 +149,7 @@ void Job::open_results(bool goes_on) {
 }
 
 bool Job::is_checkpoint_due(std::int64_t iteration) const {
-  const CheckpointPlan& plan = setup_.checkpoints;
-  return iteration == plan.last || (plan.every > 0 && iteration % plan.every == 0);
+  return setup_.checkpoints.is_due(iteration);
 }
 
 void Job::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {
@@ -208,8 +208,8 @@ void Job::stop_early() {
   log_->flush();
   status_.write(RunState::kStopped, done_, to_string(stop_.reason()));
   TAPER_INFO(
-      "stopped after " << setup_.checkpoints.unit << ' ' << done_ << " ("
-                       << to_string(stop_.reason()) << "); the same command "
+      "stopped after " << setup_.unit << ' ' << done_ << " (" << to_string(stop_.reason())
+                       << "); the same command "
                        << (same_command_goes_on_ ? "resumes" : "with --resume auto resumes"));
 }
 

@@ -11,6 +11,7 @@
 #include "base/Error.hpp"
 #include "checkpoint/Checkpoint.hpp"
 #include "results/RunDirectory.hpp"
+#include "run/CheckpointSchedule.hpp"
 #include "run/EvaluationHistory.hpp"
 #include "run/IterationLog.hpp"
 #include "run/LaterResults.hpp"
@@ -33,9 +34,10 @@ struct RunSetup {
   RunDirectory directory;
   std::string config;  // the parameters in use, for the results
   std::uint64_t seed = 1;
-  int tp = 1;                  // ranks per replica in training
-  CheckpointPlan checkpoints;  // when, and what the run calls an iteration
-  int keep = 2;                // newest checkpoints
+  int tp = 1;        // ranks per replica in training
+  std::string unit;  // what the run calls an iteration, for log lines: "iteration", "step"
+  CheckpointSchedule checkpoints;
+  int keep = 2;  // newest checkpoints
   BestOptions best;
   int evaluate_every = 0;       // iterations; 0: never
   double status_seconds = 0.0;  // at least, between two updates of status.json

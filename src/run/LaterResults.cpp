@@ -59,40 +59,32 @@ std::string later_metrics(const RunDirectory& output, std::int64_t finished,
   return finished == 0 && fs::exists(output.run_file()) ? "run.h5" : "";
 }
 
-// After which iteration a run that begins with iteration 1 has saved a checkpoint at the latest;
-// nothing where it need not save any.
-std::optional<std::int64_t> first_checkpoint(const CheckpointPlan& plan) {
-  if (plan.every > 0 && plan.last > 0) return std::min(plan.every, plan.last);
-  if (plan.every > 0) return plan.every;
-  return plan.last > 0 ? std::optional(plan.last) : std::nullopt;
-}
-
 // Of the run that left the results, which is of the kind that `now` is; nothing where these do not
 // say it. Run files of all kinds have Checkpoint/Every.
-std::optional<CheckpointPlan> plan_of_results(const RunDirectory& output,
-                                              const CheckpointPlan& now) {
+std::optional<CheckpointSchedule> schedule_of_results(const RunDirectory& output,
+                                                      const CheckpointSchedule& now) {
   try {
     const fs::path run = output.run_file();
     const std::int64_t every = config_integer(run, "Checkpoint", "Every", now.every);
-    if (now.last == 0) return CheckpointPlan{every, 0, now.unit};
-    return CheckpointPlan{every, config_integer(run, "Training", "Iterations", now.last), now.unit};
+    if (now.last == 0) return CheckpointSchedule{every, 0};
+    return CheckpointSchedule{every, config_integer(run, "Training", "Iterations", now.last)};
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
 // Throws Error where results up to iteration `last` tell of a checkpoint.
-void require_none_due(const RunDirectory& output, std::int64_t last, const CheckpointPlan& now,
-                      const std::string& advice) {
-  const std::optional<CheckpointPlan> then = plan_of_results(output, now);
-  const std::optional<std::int64_t> due = first_checkpoint(then.value_or(now));
+void require_none_due(const RunDirectory& output, std::int64_t last, const CheckpointSchedule& now,
+                      const std::string& unit, const std::string& advice) {
+  const std::optional<CheckpointSchedule> then = schedule_of_results(output, now);
+  const std::optional<std::int64_t> due = then.value_or(now).first();
   if (!due) return;
   TAPER_VALIDATE(last < *due,
                  path_text(output.path())
-                     << " has results up to " << now.unit << ' ' << last << " but no checkpoint ("
+                     << " has results up to " << unit << ' ' << last << " but no checkpoint ("
                      << (then ? "by the settings in its run.h5 it saved one after "
                               : "this run would have saved one after ")
-                     << now.unit << ' ' << *due
+                     << unit << ' ' << *due
                      << (then ? ": its checkpoints were removed); "
                               : ": either its checkpoints were removed, or Checkpoint/Every was "
                                 "larger then); ")
@@ -125,7 +117,8 @@ void report_later_results(const RunDirectory& output, std::int64_t finished, Rem
              << finished << ": " << removed);
 }
 
-void require_no_lost_checkpoints(const RunDirectory& output, const CheckpointPlan& now) {
+void require_no_lost_checkpoints(const RunDirectory& output, const CheckpointSchedule& now,
+                                 const std::string& unit) {
   constexpr const char* kAdvice =
       "put them back, choose another output directory, or remove these results and start over with "
       "--resume none";
@@ -147,11 +140,11 @@ void require_no_lost_checkpoints(const RunDirectory& output, const CheckpointPla
   // Held-out figures before the first step of fine-tuning have the number 0.
   TAPER_VALIDATE(first <= 1,
                  path_text(output.path())
-                     << " has results from " << now.unit << ' ' << first
+                     << " has results from " << unit << ' ' << first
                      << " on but no checkpoint (a run that starts there first saves a checkpoint "
                         "of its start: either its checkpoints were removed, or the results before "
-                     << now.unit << ' ' << first << "); " << kAdvice);
-  require_none_due(output, last, now, kAdvice);
+                     << unit << ' ' << first << "); " << kAdvice);
+  require_none_due(output, last, now, unit, kAdvice);
 }
 
 }  // namespace taper

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "results/RunDirectory.hpp"
+#include "run/CheckpointSchedule.hpp"
 
 namespace taper {
 
@@ -13,21 +14,14 @@ namespace taper {
 // nothing. `unit` is what the run calls an iteration. A run that starts there removes it all: those
 // iterations will come again. Reads only; for one rank.
 std::string later_results(const RunDirectory& output, std::int64_t finished,
-                          const std::string& unit = "iteration");
+                          const std::string& unit);
 
 // Whether a start removes later results, or would.
 enum class Removal { kNow, kPlanned };
 
 // Says in the log what later_results() finds, if anything. Reads only; for one rank.
 void report_later_results(const RunDirectory& output, std::int64_t finished, Removal removal,
-                          const std::string& unit = "iteration");
-
-// When a run that begins afresh saves its first checkpoint.
-struct CheckpointPlan {
-  std::int64_t every = 0;          // iterations; 0: none on the way
-  std::int64_t last = 0;           // the last iteration, where that has one in any case; else 0
-  std::string unit = "iteration";  // what the run calls one
-};
+                          const std::string& unit);
 
 // Throws Error (kBadInput) where a directory without checkpoints has results that no run leaves
 // which was killed before its first one: they begin later than with iteration 1, as those of a run
@@ -36,6 +30,7 @@ struct CheckpointPlan {
 // this run (`now`). Somebody has removed the checkpoints, and to start afresh would remove the
 // results unasked. Also where a line of metrics.jsonl is broken: it cannot tell. Reads only; for
 // one rank.
-void require_no_lost_checkpoints(const RunDirectory& output, const CheckpointPlan& now);
+void require_no_lost_checkpoints(const RunDirectory& output, const CheckpointSchedule& now,
+                                 const std::string& unit);
 
 }  // namespace taper

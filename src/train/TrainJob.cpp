@@ -34,6 +34,7 @@ RunSetup setup_of(const RunOptions& o, const std::string& config) {
           .config = config,
           .seed = o.seed,
           .tp = o.training.tp,
+          .unit = "iteration",
           .checkpoints = {o.checkpoint.every, o.training.iterations},
           .keep = o.checkpoint.keep,
           .best = o.evaluation.best,

@@ -115,6 +115,7 @@ struct FakeRuns : TestRanks {
   FakeRun fake(const std::string& name) const {
     FakeRun fake;
     fake.setup.directory = scratch / name;
+    fake.setup.unit = "iteration";
     fake.setup.checkpoints = {0, 4};
     fake.setup.keep = 8;
     return fake;

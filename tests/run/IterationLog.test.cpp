@@ -39,11 +39,11 @@ TEST_CASE("a final evaluation counts until the next iteration") {
 
 TEST_CASE("a log of metrics that was removed is told") {
   const Scratch scratch;
-  CHECK(IterationLog::lost_metrics(scratch.path()).empty());
+  CHECK(IterationLog::lost_metrics(scratch.path(), "iteration").empty());
   IterationLog(scratch.path(), "config", {}, 0).flush();
-  CHECK(IterationLog::lost_metrics(scratch.path()).empty());
+  CHECK(IterationLog::lost_metrics(scratch.path(), "iteration").empty());
   std::filesystem::remove(scratch / "metrics.jsonl");
-  CHECK_THAT(IterationLog::lost_metrics(scratch.path()),
+  CHECK_THAT(IterationLog::lost_metrics(scratch.path(), "iteration"),
              Catch::Matchers::ContainsSubstring("metrics.jsonl is missing"));
   CHECK_THAT(IterationLog::lost_metrics(scratch.path(), "step"),
              Catch::Matchers::ContainsSubstring("all earlier steps"));
