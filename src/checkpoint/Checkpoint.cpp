@@ -270,16 +270,9 @@ std::optional<StateInfo> CheckpointStore::load_newest(
     const Ranks& ranks, const ModelFiles& files, TrainingModel& model,
     const std::optional<CheckpointPart>& critic) const {
   // Rank 0 looks: other ranks might see a shared folder in another state.
-  const std::string names = from_rank_0(ranks, [&] {
-    std::string lines;
-    for (const auto& path : list(directory_)) lines += path.string() + "\n";
-    return lines;
-  });
+  const std::vector<fs::path> there = from_rank_0(ranks, [&] { return list(directory_); });
   std::string last_problem;
-  for (std::size_t at = 0; at < names.size();) {
-    const std::size_t end = names.find('\n', at);
-    const fs::path checkpoint = names.substr(at, end - at);
-    at = end + 1;
+  for (const fs::path& checkpoint : there) {
     StateInfo info;
     last_problem = try_load(checkpoint, ranks, files, model, critic, info);
     if (last_problem.empty()) {

@@ -28,15 +28,14 @@ RunStart Job::examine(const ResumePoint& from, CheckpointCheck check) const {
   require_memory(ranks_, memory_plan(), memory_advice());
   RunStart start = find_run_start(from, setup_.seed, files(), ranks_, check);
   require_inputs(start);
-  from_rank_0(ranks_, [&] {
+  on_rank_0(ranks_, [&] {
     if (start.is_afresh()) {
       if (!from.is_start())
         require_no_lost_checkpoints(setup_.directory, setup_.checkpoints, setup_.unit);
-      return std::string();
+      return;
     }
     require_state(start.checkpoint, start.state);
     if (from.is_own) IterationLog::require_readable(setup_.directory);
-    return std::string();
   });
   if (!start.is_afresh() && from.is_own) (void)read_history();  // throws if it is damaged
   return start;

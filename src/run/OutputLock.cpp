@@ -15,7 +15,7 @@ namespace {
 // collective.
 template <class Question>
 void ask(const Ranks& ranks, const Question& question) {
-  while (from_rank_0(ranks, [&] { return std::string(question() ? "yes" : ""); }).empty())
+  while (!from_rank_0(ranks, question))
     if (ranks.rank() == 0) std::this_thread::sleep_for(FileLock::kPause);
 }
 

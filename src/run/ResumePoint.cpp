@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/ResumePoint.hpp"
 
-#include <sstream>
-
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "checkpoint/Checkpoint.hpp"
@@ -63,16 +61,7 @@ ResumePoint find_resume_point(const Ranks& ranks, const std::string& resume,
                               const fs::path& output) {
   if (resume == "none") return {};
   if (resume == "auto") return {{}, RunDirectory(output).checkpoints()};
-  std::istringstream lines(from_rank_0(ranks, [&] {
-    const ResumePoint point = resolve(resume, output);
-    return (point.is_own ? "own\n" : "other\n") + point.checkpoint.string() + "\n" +
-           point.store.string();
-  }));
-  std::string whose, checkpoint, store;
-  std::getline(lines, whose);
-  std::getline(lines, checkpoint);
-  std::getline(lines, store);
-  return {checkpoint, store, whose == "own"};
+  return from_rank_0(ranks, [&] { return resolve(resume, output); });
 }
 
 }  // namespace taper

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <tuple>
 
 #include "session/Ranks.hpp"
 
@@ -15,6 +16,10 @@ struct ResumePoint {
   std::filesystem::path store;
   bool is_own = true;  // of the run in the output directory, which it continues
 
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.checkpoint, self.store, self.is_own);
+  }
   bool is_start() const { return checkpoint.empty() && store.empty(); }
 };
 

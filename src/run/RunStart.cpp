@@ -94,7 +94,7 @@ RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const Model
     start =
         from.checkpoint.empty() ? newest(from, files, check) : named(from.checkpoint, files, check);
     if (!start.is_afresh()) require_same_seed(start.checkpoint, start.state.seed, seed);
-    return start.checkpoint.string();
+    return start.checkpoint;
   });
   return start;
 }

@@ -12,6 +12,7 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Packing.hpp"
 #include "base/Text.hpp"
 #include "comm/Affinity.hpp"
 #include "comm/Collectives.hpp"
@@ -33,23 +34,6 @@ std::string cores_text(const std::vector<int>& cores) {
   return text.str();
 }
 
-std::string pack(const RankPlace& place) {
-  std::ostringstream text;
-  text << place.node << '\n' << place.host << '\n' << place.host_cores;
-  for (const int core : place.cores) text << ' ' << core;
-  return text.str();
-}
-
-RankPlace unpack(const std::string& packed) {
-  RankPlace place;
-  std::istringstream text(packed);
-  std::getline(text, place.node);
-  std::getline(text, place.host);
-  text >> place.host_cores;
-  for (int core = 0; text >> core;) place.cores.push_back(core);
-  return place;
-}
-
 }  // namespace
 
 RankPlace find_place(const std::string& node_name) {
@@ -68,9 +52,8 @@ RankPlace find_place(const std::string& node_name) {
 
 HostMap gather_host_map(const Group& group, const RankPlace& mine) {
   HostMap host_map;
-  for (const auto& text : all_gather_string(group, pack(mine))) {
-    host_map.ranks.push_back(unpack(text));
-  }
+  for (const auto& bytes : all_gather_string(group, packed(mine)))
+    host_map.ranks.push_back(unpacked<RankPlace>(bytes));
   return host_map;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "comm/Group.hpp"
@@ -16,6 +17,10 @@ struct RankPlace {
   int host_cores = 0;      // online
   std::vector<int> cores;  // that the calling thread may run on, ascending
 
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.node, self.host, self.host_cores, self.cores);
+  }
   bool is_pinned() const { return static_cast<int>(cores.size()) < host_cores; }
 };
 

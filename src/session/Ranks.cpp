@@ -75,7 +75,8 @@ Ranks Ranks::block(int first, int size, const std::vector<int>& tp_degrees) cons
                HostMap{{begin, begin + size}});
 }
 
-std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& make) {
+std::string detail::bytes_from_rank_0(const Ranks& ranks,
+                                      const std::function<std::string()>& make) {
   std::string text;
   std::vector<std::int32_t> code{0};
   if (ranks.rank() == 0) try {

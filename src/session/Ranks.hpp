@@ -3,9 +3,11 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/Packing.hpp"
 #include "comm/Group.hpp"
 #include "comm/GroupCache.hpp"
 #include "comm/Progress.hpp"
@@ -67,12 +69,29 @@ struct Ranks {
 // blocks on the host are not counted. Collective over the world.
 void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice);
 
-// Calls `make` on rank 0 and returns its text on every rank. If it throws, every rank throws an
-// Error: with the code of an Error, with kBadInput for an error of std::filesystem (a path that
-// cannot be read or is too long), with kFailure otherwise. For things that only one rank should
-// look at or touch, such as files that others might see in another state. Collective over the
-// world.
-std::string from_rank_0(const Ranks& ranks, const std::function<std::string()>& make);
+namespace detail {
+std::string bytes_from_rank_0(const Ranks& ranks, const std::function<std::string()>& make);
+}
+
+// Calls `make` on rank 0 and returns its value, of any type that base/Packing.hpp knows, on every
+// rank. If it throws, every rank throws an Error: with the code of an Error, with kBadInput for an
+// error of std::filesystem (a path that cannot be read or is too long), with kFailure otherwise.
+// For things that only one rank should look at or touch, such as files that others might see in
+// another state. Collective over the world.
+template <class Make>
+auto from_rank_0(const Ranks& ranks, const Make& make) {
+  return unpacked<std::invoke_result_t<const Make&>>(
+      detail::bytes_from_rank_0(ranks, [&] { return packed(make()); }));
+}
+
+// Likewise for what is only done or checked. Collective over the world.
+template <class Check>
+void on_rank_0(const Ranks& ranks, const Check& check) {
+  detail::bytes_from_rank_0(ranks, [&] {
+    check();
+    return std::string();
+  });
+}
 
 // Throws Error on every rank if `text` differs between ranks; `what` names it. Collective over the
 // world.

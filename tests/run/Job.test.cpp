@@ -70,6 +70,14 @@ TEST_CASE_METHOD(Fixture, "a job that goes on after a failure has the results of
   CHECK(sums(parts) == sums(straight));
 }
 
+TEST_CASE_METHOD(Fixture, "a run goes on whatever its directory is called") {
+  FakeRun r = fake("two\nlines");
+  CHECK(run(r) == ExitCode::kDone);
+  r.iterations = 5;
+  CHECK(run(r) == ExitCode::kDone);
+  CHECK(sums(r) == Sums{1, 3, 6, 10, 15});
+}
+
 TEST_CASE_METHOD(Fixture, "a stop at one rank saves what is finished, and drops what is not") {
   FakeRun r = fake("run");
   r.asked_in = 2;

@@ -92,6 +92,17 @@ TEST_CASE("another run's checkpoint begins a new run, in a directory without one
   }
 }
 
+TEST_CASE("names may have any characters") {
+  const Fixture f;
+  const fs::path run = f.scratch / "b\nc";
+  f.on_rank_0([&] { fs::rename(f.scratch / "b", run); });
+  CHECK(fs::equivalent(f.find(run, "new").store, run / "checkpoints"));
+  const ResumePoint point = f.find(run / "checkpoints/iter_000010", "new");
+  CHECK(fs::equivalent(point.checkpoint, run / "checkpoints/iter_000010"));
+  CHECK(point.store.empty());
+  CHECK(!point.is_own);
+}
+
 TEST_CASE("a directory that cannot be looked at is an error of all ranks") {
   const Fixture f;
   f.refuses(f.scratch / std::string(300, 'x'), "a", {"xxx"});  // longer than a name may be

@@ -58,13 +58,13 @@ TEST_CASE("the table names rank, node and cores") {
 
 TEST_CASE("places are found and gathered from all ranks") {
   const Group world = Group::world(MPI_COMM_WORLD);
-  auto mine = find_place("node-" + std::to_string(world.rank() / 2));
+  auto mine = find_place("node\n" + std::to_string(world.rank() / 2));
   CHECK_FALSE(mine.cores.empty());
   CHECK(mine.host_cores >= static_cast<int>(mine.cores.size()));
   const auto host_map = gather_host_map(world, mine);
   REQUIRE(static_cast<int>(host_map.ranks.size()) == world.size());
   for (int r = 0; r < world.size(); ++r) {
-    CHECK(host_map.ranks[r].node == "node-" + std::to_string(r / 2));
+    CHECK(host_map.ranks[r].node == "node\n" + std::to_string(r / 2));
     CHECK(host_map.ranks[r].host == mine.host);
     CHECK(host_map.ranks[r].host_cores == mine.host_cores);
   }

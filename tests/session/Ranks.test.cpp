@@ -125,21 +125,23 @@ TEST_CASE("what rank 0 finds, or why it fails, reaches all ranks") {
     CHECK(std::string(error.what()) == "no");
     CHECK(error.code() == ExitCode::kStoppedEarly);
   }
-  const auto code_of = [&](const std::function<std::string()>& make) {
+  CHECK(from_rank_0(world.ranks, [] {
+          return std::vector<std::filesystem::path>{"a\nb", ""};
+        }) == std::vector<std::filesystem::path>{"a\nb", ""});
+  const auto code_of = [&](const std::function<void()>& act) {
     try {
-      from_rank_0(world.ranks, make);
+      on_rank_0(world.ranks, act);
     } catch (const Error& error) {
       CHECK(std::string(error.what()).find("on purpose") != std::string::npos);
       return error.code();
     }
     return ExitCode::kDone;
   };
-  CHECK(code_of([]() -> std::string {
-          std::filesystem::directory_iterator("/on purpose not there");
-          return "";
-        }) == ExitCode::kBadInput);
-  CHECK(code_of([]() -> std::string { throw std::runtime_error("on purpose"); }) ==
-        ExitCode::kFailure);
+  CHECK(code_of([] { std::filesystem::directory_iterator("/on purpose not there"); }) ==
+        ExitCode::kBadInput);
+  CHECK(code_of([] { throw std::runtime_error("on purpose"); }) == ExitCode::kFailure);
+  CHECK(code_of([&] { ++calls; }) == ExitCode::kDone);
+  CHECK(calls == (world.ranks.rank() == 0 ? 2 : 0));
 }
 
 namespace {
