@@ -78,6 +78,20 @@ std::string bytes_of(const std::vector<std::int64_t>& words) {
   return bytes;
 }
 
+std::vector<std::int64_t> words_of(const std::optional<ExamplePosition>& examples) {
+  if (!examples) return {};
+  return {static_cast<std::int64_t>(examples->next),
+          static_cast<std::int64_t>(examples->fingerprint)};
+}
+
+std::optional<ExamplePosition> read_examples(const Hdf5File& file) {
+  const auto words = words_of(file, "/data");
+  if (words.size() != 2) return std::nullopt;
+  return ExamplePosition{
+      file.has_attribute("/", "command") ? file.string_attribute("/", "command") : "",
+      static_cast<std::uint64_t>(words[0]), static_cast<std::uint64_t>(words[1])};
+}
+
 std::string shape_of(const ModelConfig& c) {
   return std::string(to_string(c.family)) + " layers " + std::to_string(c.layers) + " hidden " +
          std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" +
@@ -109,7 +123,9 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   if (info.prompt_batches) file.set_attribute("/", "prompt_batches", *info.prompt_batches);
   file.write_string("/config", info.config);
   file.write_string("/planner", text_of(words_in(info.planner)));
-  file.write_string("/data", text_of(info.data));
+  file.write_string("/data", text_of(words_of(info.examples)));
+  if (info.examples && !info.examples->command.empty())
+    file.set_attribute("/", "command", info.examples->command);
   const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
   for (std::size_t t = 0; t < owned.size(); ++t) {
     ranks.progress.set_step(static_cast<std::int64_t>(t));
@@ -150,7 +166,7 @@ StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
           static_cast<std::uint64_t>(file.int_attribute("/", "seed")),
           file.read_string("/config"),
           bytes_of(words_of(file, file.exists("/planner") ? "/planner" : "/policy")),
-          words_of(file, "/data"),
+          read_examples(file),
           file.has_attribute("/", "kl_coef") ? std::optional(file.double_attribute("/", "kl_coef"))
                                              : std::nullopt,
           file.has_attribute("/", "prompt_batches")

@@ -11,16 +11,26 @@
 
 namespace taper {
 
+// Where a run that trains on given examples stands in them.
+struct ExamplePosition {
+  std::string command;            // whose examples, "sft"; empty of files of earlier versions
+  std::uint64_t next = 0;         // position of the next example
+  std::uint64_t fingerprint = 0;  // of all examples
+
+  bool is_of(const std::string& name) const { return command.empty() || command == name; }
+  friend bool operator==(const ExamplePosition&, const ExamplePosition&) = default;
+};
+
 // What a training run is besides its weights and moments. Random numbers follow from seed and
 // iteration, prompts from the seed and the number of batches drawn before.
 struct StateInfo {
   std::int64_t iteration = 0;  // finished iterations
   std::int64_t optimizer_steps = 0;
   std::uint64_t seed = 0;
-  std::string config;                   // the parameters in use
-  std::string planner = {};             // what it has learned (LayoutPlanner::save()); may be empty
-  std::vector<std::int64_t> data = {};  // where the examples of `taper sft` go on; else empty
-  std::optional<double> kl_coef = {};   // of the KL in the reward; not in files of earlier versions
+  std::string config;        // the parameters in use
+  std::string planner = {};  // what it has learned (LayoutPlanner::save()); may be empty
+  std::optional<ExamplePosition> examples = {};  // of fine-tuning
+  std::optional<double> kl_coef = {};  // of the KL in the reward; not in files of earlier versions
   // Of Rollout/Prompts each; not in files of earlier versions, which drew one an iteration.
   std::optional<std::int64_t> prompt_batches = {};
   std::string layout = {};  // TPxDP of the training that wrote the file, set by write_state();

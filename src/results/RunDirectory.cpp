@@ -56,7 +56,7 @@ void RunDirectory::require_places() const {
   for (const fs::path& folder : {checkpoints(), rollouts(), reward_logs()})
     TAPER_VALIDATE(!fs::exists(folder, ignored) || fs::is_directory(folder, ignored),
                    path_text(folder)
-                       << " is no directory (a run has one of that name); move it away");
+                       << " is not a directory (a run writes a directory of this name); move it away");
   for (const fs::path& file : {metrics(), run_file(), status(), best(), lock()})
     TAPER_VALIDATE(!fs::is_directory(file, ignored),
                    path_text(file)

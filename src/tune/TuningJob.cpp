@@ -67,12 +67,13 @@ void TuningJob::require_inputs(const RunStart& start) const {
   if (start.is_afresh() && loads_weights()) files_.open_weights();
 }
 
-// Throws Error where the checkpoint was made with other examples: its position means nothing here.
+// Throws Error where the checkpoint was made by another command or with other examples: its
+// position means nothing here.
 void TuningJob::require_state(const fs::path& checkpoint, const StateInfo& state) const {
-  TAPER_VALIDATE(state.data.size() == 2, "the checkpoint " << path_text(checkpoint)
-                                                           << " was not made by taper " << command()
-                                                           << "; use --resume none");
-  TAPER_VALIDATE(static_cast<std::uint64_t>(state.data[1]) == fingerprint(),
+  TAPER_VALIDATE(state.examples && state.examples->is_of(command()),
+                 "the checkpoint " << path_text(checkpoint) << " was not made by taper "
+                                   << command() << "; use --resume none");
+  TAPER_VALIDATE(state.examples->fingerprint == fingerprint(),
                  "the checkpoint " << path_text(checkpoint)
                                    << " was made with other examples (Data/Files, Data/Task, or "
                                       "what decides how they are read, have changed); put them "
@@ -101,11 +102,11 @@ void TuningJob::load_start() {
 
 void TuningJob::set_state(const StateInfo& state, const fs::path& place) {
   require_state(place, state);
-  next_ = static_cast<std::uint64_t>(state.data[0]);
+  next_ = state.examples->next;
 }
 
 void TuningJob::add_state(StateInfo& state) const {
-  state.data = {static_cast<std::int64_t>(next_), static_cast<std::int64_t>(fingerprint())};
+  state.examples = {command(), next_, fingerprint()};
 }
 
 // Of the metrics: the figures of a step are there before its checkpoint, best.json is written after

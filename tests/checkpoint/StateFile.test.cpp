@@ -50,7 +50,8 @@ std::int64_t differences(const SmallTraining& training, const ParamTable& table)
 }
 
 StateInfo some_info() {
-  StateInfo info{7, 3, 11, "Training: {Iterations: 9}\n", "sixteen bytes ..", {5, 6}};
+  StateInfo info{7, 3, 11, "Training: {Iterations: 9}\n", "sixteen bytes .."};
+  info.examples = {"sft", 5, std::uint64_t{1} << 63 | 6};
   info.kl_coef = 0.3;
   info.prompt_batches = 8;
   return info;
@@ -62,7 +63,7 @@ void check_equal(const StateInfo& a, const StateInfo& b) {
   CHECK(a.seed == b.seed);
   CHECK(a.config == b.config);
   CHECK(a.planner == b.planner);
-  CHECK(a.data == b.data);
+  CHECK(a.examples == b.examples);
   CHECK(a.kl_coef == b.kl_coef);
   CHECK(a.prompt_batches == b.prompt_batches);
 }
@@ -111,6 +112,23 @@ TEST_CASE("what a run does not have stays away, and the head of the file is enou
   check_equal(found, info);
   CHECK(!found.kl_coef);
   CHECK(found.planner.empty());
+  CHECK(!found.examples);
+}
+
+TEST_CASE("files of earlier versions do not say whose examples they count") {
+  const TestRanks world;
+  const Scratch scratch;
+  ModelFiles files(kSmallModel);
+  const fs::path path = scratch / "state.h5";
+  StateInfo info = some_info();
+  info.examples->command.clear();  // writes what they have
+  write(world.ranks, files, 1, info, path);
+  const StateInfo found = read_state_info(path, files);
+  check_equal(found, info);
+  CHECK(found.examples->is_of("sft"));
+  CHECK(found.examples->is_of("reward-model"));
+  CHECK(some_info().examples->is_of("sft"));
+  CHECK(!some_info().examples->is_of("reward-model"));
 }
 
 TEST_CASE("a state of another model, or no state, is refused") {

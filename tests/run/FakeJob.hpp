@@ -61,7 +61,7 @@ class FakeJob final : public Job {
   std::string memory_advice() const override { return "buy more"; }
   void require_inputs(const RunStart&) const override { files_.open_weights(); }
   void require_state(const std::filesystem::path&, const StateInfo& state) const override {
-    TAPER_VALIDATE(state.data.size() == 1, "the sum is missing");
+    TAPER_VALIDATE(state.examples, "the sum is missing");
   }
   void create() override {
     arena_ = std::make_unique<Arena>(plan_);
@@ -69,9 +69,11 @@ class FakeJob final : public Job {
   }
   void load_start() override { model_.load_masters(); }
   void set_state(const StateInfo& state, const std::filesystem::path&) override {
-    sum_ = state.data.front();
+    sum_ = static_cast<std::int64_t>(state.examples->next);
   }
-  void add_state(StateInfo& state) const override { state.data = {sum_}; }
+  void add_state(StateInfo& state) const override {
+    state.examples = {"fake", static_cast<std::uint64_t>(sum_), 0};
+  }
   std::int64_t planned_iterations() const override { return run_.iterations; }
 
   IterationEnd iterate(std::int64_t iteration) override {

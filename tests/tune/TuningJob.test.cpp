@@ -4,8 +4,11 @@
 #include "tune/TuningJob.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "base/Error.hpp"
 #include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
 #include "tune/SftJob.hpp"
@@ -13,6 +16,8 @@
 
 using namespace taper;
 using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
 using Catch::Matchers::WithinRel;
 namespace fs = std::filesystem;
 
@@ -47,7 +52,39 @@ struct Fixture : TestRanks {
   Scratch scratch;
 };
 
+// Another command, on the examples of `taper sft`.
+class OtherJob final : public TuningJob {
+ public:
+  OtherJob(const SftOptions& options, const Ranks& ranks)
+      : TuningJob(options, ranks, {}, {}), source_(options, files(), pass_options().max_rows) {}
+
+ private:
+  const char* command() const override { return "other"; }
+  std::uint64_t fingerprint() const override { return source_.fingerprint(); }
+  std::int64_t steps_left(std::uint64_t, std::int64_t) const override { return 0; }
+  Batch accumulate(std::uint64_t&) override { return {}; }
+  bool has_validation() const override { return false; }
+  MetricValues validate() override { return {}; }
+  std::string train_text(const ValueOf&) const override { return ""; }
+  std::string held_out_text(const ValueOf&) const override { return ""; }
+  std::string examples_text() const override { return ""; }
+
+  SftSource source_;
+};
+
 }  // namespace
+
+TEST_CASE_METHOD(Fixture, "a checkpoint of another command is refused") {
+  SftOptions o = options("model");
+  o.best_by.clear();
+  run(o);
+  const auto examine = [&](const Job& job) {
+    job.examine(find_resume_point(ranks, "auto", o.run_path()), CheckpointCheck::kHead);
+  };
+  CHECK_NOTHROW(examine(SftJob(o, ranks)));
+  CHECK_THROWS_MATCHES(examine(OtherJob(o, ranks)), Error,
+                       MessageMatches(ContainsSubstring("was not made by taper other")));
+}
 
 TEST_CASE_METHOD(Fixture,
                  "held-out figures come before the first step, on the way and at the end") {

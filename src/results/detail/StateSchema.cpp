@@ -27,7 +27,10 @@ FileSchema make_schema() {
        kMaybe},
       {"/", "prompt_batches", kI64,
        "batches of `Rollout/Prompts` prompts drawn so far; absent in older files: as `iteration`",
-       "-", kMaybe}};
+       "-", kMaybe},
+      {"/", "command", kText,
+       "whose examples `/data` counts, `sft` or `reward-model`; absent in older files", "-",
+       kMaybe}};
   const std::vector<std::string> units{"units", "elements of a unit"};
   s.datasets = {{"/config", kText, {}, "", "parameters of the run as YAML"},
                 {"/data",
