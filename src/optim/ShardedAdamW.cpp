@@ -106,6 +106,7 @@ std::string ShardedAdamW::first_bad_tensor(const Exec& exec, FloatVector gradien
 OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
                                    double learning_rate) {
   OptimizerReport report;
+  report.learning_rate = learning_rate;
   gradients.sum_shared(exec, *tp_group_);
   const FloatVector all = gradients.all();
   FloatVector mine(all.data() + begin(), size());

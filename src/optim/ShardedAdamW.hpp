@@ -23,6 +23,7 @@ struct AdamWOptions {
 // What an optimizer step did, the same on all ranks.
 struct OptimizerReport {
   double grad_norm = 0.0;  // 2-norm over the whole model, before clipping
+  double learning_rate = 0.0;
   bool skipped = false;    // a gradient was not finite
   std::string bad_tensor;  // the first such tensor
 };

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/Log.hpp"
+#include "optim/OptimizerStep.hpp"
 
 namespace taper {
 namespace {
@@ -76,19 +76,14 @@ void UpdateLoop::step(const SampleSet& samples, Range batch, const Accumulate& a
 
   model_.gradients.clear(model_.context.exec);
   accumulate(mine, totals);
-  ShardedAdamW& optimizer = model_.optimizer;
-  report.learning_rate = learning_rate(options_.schedule, optimizer.steps());
-  const OptimizerReport done =
-      optimizer.step(model_.context.exec, model_.gradients, report.learning_rate);
-  model_.publish();
+  const OptimizerReport done = make_step(model_.context.exec, model_.optimizer, model_.gradients,
+                                         options_.schedule, model_.publish);
+  report.learning_rate = done.learning_rate;
   ++report.steps;
-  if (done.skipped) {
+  if (done.skipped)
     ++report.skipped;
-    TAPER_INFO("skipped an optimizer step: the gradient of " << done.bad_tensor
-                                                             << " is not finite");
-  } else {
+  else
     report.grad_norm += done.grad_norm;
-  }
 }
 
 }  // namespace taper

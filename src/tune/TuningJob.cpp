@@ -10,6 +10,7 @@
 #include "base/Text.hpp"
 #include "checkpoint/SaveModel.hpp"
 #include "comm/Collectives.hpp"
+#include "optim/OptimizerStep.hpp"
 #include "results/MetricsLog.hpp"
 
 namespace taper {
@@ -141,12 +142,11 @@ MetricValues TuningJob::learn() {
   ScheduleOptions schedule = options_.schedule;
   if (schedule.total_steps == 0)
     schedule.total_steps = std::max(total(), schedule.warmup_steps + 1);
-  const double rate = learning_rate(schedule, model_.optimizer().steps());
-  const OptimizerReport report = model_.optimizer().step(ranks().exec, model_.gradients(), rate);
-  model_.publish();
+  const OptimizerReport report = make_step(ranks().exec, model_.optimizer(), model_.gradients(),
+                                           schedule, [this] { model_.publish(); });
   MetricValues metrics = std::move(batch.figures);
   metrics.emplace_back("train/grad_norm", report.grad_norm);
-  metrics.emplace_back("train/lr", rate);
+  metrics.emplace_back("train/lr", report.learning_rate);
   metrics.emplace_back("train/skipped_steps", report.skipped ? 1.0 : 0.0);
   return metrics;
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/Log.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <catch2/catch_test_macros.hpp>
 
-#include "support/Scratch.hpp"
+#include "support/CapturedLog.hpp"
 
 using namespace taper;
 
@@ -15,19 +12,13 @@ namespace {
 // What `action` writes to stderr as that rank of so many.
 template <class Action>
 std::string logged(int rank, int ranks, const Action& action) {
-  const test::Scratch scratch;
   const int before = log_rank();
-  const int file = ::open((scratch / "stderr").c_str(), O_WRONLY | O_CREAT, 0600);
-  const int saved = ::dup(STDERR_FILENO);
-  REQUIRE((file >= 0 && saved >= 0));
-  ::dup2(file, STDERR_FILENO);
-  set_log_rank(rank, ranks);
-  action();
+  const std::string text = test::logged_by([&] {
+    set_log_rank(rank, ranks);
+    action();
+  });
   set_log_rank(before, 1);  // this test has one rank
-  ::dup2(saved, STDERR_FILENO);
-  ::close(saved);
-  ::close(file);
-  return test::slurp(scratch / "stderr");
+  return text;
 }
 
 void log_all() {
