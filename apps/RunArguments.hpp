@@ -10,6 +10,7 @@
 #include "param/CommandLine.hpp"
 #include "param/ParamFile.hpp"
 #include "param/Schema.hpp"
+#include "run/JobLife.hpp"
 #include "session/StopRequest.hpp"
 
 namespace taper {
@@ -41,6 +42,10 @@ struct RunArguments {
               "prints the value of a parameter in this run, e.g. \"Output/Directory\", and exits "
               "(for scripts)");
     line.flag("check", check, words.check);
+  }
+
+  JobLife::Purpose purpose() const {
+    return check ? JobLife::Purpose::kCheck : JobLife::Purpose::kRun;
   }
 
   // The run file with the values that override it.

@@ -66,14 +66,14 @@ int run_tuning(int argc, char** argv, const TuningWords& words) {
   }
   stop.set_deadline(arguments.deadline - options.deadline_margin);
   const TuningContext context{schema.current_yaml(), &stop};
-  const JobLife life{run,
-                     StatusFile(run),
-                     outputs_of(options),
-                     {options.training.tp},
-                     options.hang_seconds,
-                     context.config,
-                     arguments.resume,
-                     arguments.check};
+  const JobLife life{.directory = run,
+                     .status = StatusFile(run),
+                     .outputs = outputs_of(options),
+                     .tp_degrees = {options.training.tp},
+                     .hang_seconds = options.hang_seconds,
+                     .config = context.config,
+                     .resume = arguments.resume,
+                     .purpose = arguments.purpose()};
   return life.live(session, [&](const Ranks& ranks) {
     return std::make_unique<Tuning>(options, ranks, context);
   });

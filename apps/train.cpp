@@ -81,14 +81,14 @@ int run_train(int argc, char** argv) {
         "Run/Deadline Margin): it stops before its first iteration, with exit code 75; give a "
         "later time, in seconds since 1970");
   const std::string config = schema.current_yaml();
-  const JobLife life{run,
-                     StatusFile(run, options.training.iterations),
-                     {{"Output/Directory " + path_text(options.output), run.lock()}},
-                     degrees_of(options, session.size()),
-                     options.hang_seconds,
-                     config,
-                     arguments.resume,
-                     arguments.check};
+  const JobLife life{.directory = run,
+                     .status = StatusFile(run, options.training.iterations),
+                     .outputs = {{"Output/Directory " + path_text(options.output), run.lock()}},
+                     .tp_degrees = degrees_of(options, session.size()),
+                     .hang_seconds = options.hang_seconds,
+                     .config = config,
+                     .resume = arguments.resume,
+                     .purpose = arguments.purpose()};
   return life.live(session, [&](const Ranks& ranks) {
     return std::make_unique<TrainJob>(options, config, ranks, stop, spawner.get());
   });

@@ -60,7 +60,7 @@ void RunDirectory::require_places() const {
   for (const fs::path& file : {metrics(), run_file(), status(), best(), lock()})
     TAPER_VALIDATE(!fs::is_directory(file, ignored),
                    path_text(file)
-                       << " is a directory (a run has a file of that name); move it away");
+                       << " is a directory (a run writes a file of this name); move it away");
 }
 
 void RunDirectory::remove_rollouts_after(std::int64_t finished) const {

@@ -11,7 +11,8 @@ namespace taper {
 
 int JobLife::live(Session& session, const MakeJob& make) const {
   const auto note = std::make_shared<FailureNote>(status);
-  Ranks& ranks = session.start(tp_degrees, hang_seconds, check ? "." : directory.path().string(),
+  Ranks& ranks = session.start(tp_degrees, hang_seconds,
+                               purpose == Purpose::kCheck ? "." : directory.path().string(),
                                [note](const std::string& why) { note->write(why); });
   return session.finish(live_on(ranks, *note, make));
 }
@@ -25,9 +26,9 @@ ExitCode JobLife::live_on(const Ranks& ranks, FailureNote& note, const MakeJob& 
     const std::unique_ptr<Job> job = make(ranks);
     TAPER_INFO("memory of rank 0\n" << job->memory_plan().table());
     const auto find = [&] { return find_resume_point(ranks, resume, directory.path()); };
-    const RunStart start =
-        job->examine(find(), check ? CheckpointCheck::kContents : CheckpointCheck::kHead);
-    if (check) {
+    const RunStart start = job->examine(
+        find(), purpose == Purpose::kCheck ? CheckpointCheck::kContents : CheckpointCheck::kHead);
+    if (purpose == Purpose::kCheck) {
       job->report_start(start);
       TAPER_INFO("input is valid; " << job->outlook(start));
       return ExitCode::kDone;

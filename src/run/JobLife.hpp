@@ -23,14 +23,19 @@ struct JobOutput {
 
 // A job from its first collective call to its exit code: the same for all commands.
 struct JobLife {
+  enum class Purpose {
+    kRun,
+    kCheck  // --check: only examine; nothing is left behind
+  };
+
   RunDirectory directory;
   StatusFile status;
   std::vector<JobOutput> outputs;
-  std::vector<int> tp_degrees;  // that the job's groups have
+  std::vector<int> tp_degrees = {};  // that the job's groups have
   double hang_seconds = kHangSeconds;
   std::string config;  // the parameters in use, the same on all ranks
   std::string resume;  // --resume
-  bool check = false;  // --check: only examine; nothing is left behind
+  Purpose purpose = Purpose::kRun;
 
   using MakeJob = std::function<std::unique_ptr<Job>(const Ranks& ranks)>;
 

@@ -20,17 +20,18 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Fixture : FakeRuns {
+  using Purpose = JobLife::Purpose;
+
   // A command, from its configuration on.
-  ExitCode live(const FakeRun& fake, bool check = false, const std::string& config = "") const {
+  ExitCode live(const FakeRun& fake, Purpose purpose = Purpose::kRun,
+                const std::string& config = "") const {
     const RunDirectory& directory = fake.setup.directory;
-    const JobLife life{directory,
-                       StatusFile(directory, fake.iterations),
-                       {{"Output/Directory run", directory.lock()}},
-                       {},
-                       600.0,
-                       config,
-                       "auto",
-                       check};
+    const JobLife life{.directory = directory,
+                       .status = StatusFile(directory, fake.iterations),
+                       .outputs = {{"Output/Directory run", directory.lock()}},
+                       .config = config,
+                       .resume = "auto",
+                       .purpose = purpose};
     FailureNote note(life.status);
     const ExitCode code = life.live_on(
         ranks, note, [&](const Ranks& there) { return std::make_unique<FakeJob>(fake, there); });
@@ -52,13 +53,13 @@ struct Fixture : FakeRuns {
 
 TEST_CASE_METHOD(Fixture, "a check leaves nothing behind, before a run and after it") {
   FakeRun r = fake("run");
-  CHECK(live(r, true) == ExitCode::kDone);
+  CHECK(live(r, Purpose::kCheck) == ExitCode::kDone);
   CHECK(!fs::exists(r.setup.directory.path()));
   CHECK(live(r) == ExitCode::kDone);
   const auto before = contents(r);
   barrier(ranks.world());
   r.iterations = 6;
-  CHECK(live(r, true) == ExitCode::kDone);
+  CHECK(live(r, Purpose::kCheck) == ExitCode::kDone);
   CHECK(contents(r) == before);
 }
 
@@ -89,7 +90,7 @@ TEST_CASE_METHOD(Fixture, "what is wrong before the run leaves no status") {
   CHECK(fs::is_regular_file(scratch / "file"));
   if (ranks.size() == 1) return;
   r.setup.directory = scratch / "run";
-  CHECK_THROWS_MATCHES(live(r, false, std::to_string(ranks.rank())), Error,
+  CHECK_THROWS_MATCHES(live(r, Purpose::kRun, std::to_string(ranks.rank())), Error,
                        MessageMatches(ContainsSubstring("the configuration")));
   CHECK(!fs::exists(r.setup.directory.path()));
 }
