@@ -3,7 +3,9 @@
 // The arguments of commands that follow a run file and can go on from a checkpoint.
 #pragma once
 
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,7 @@ struct RunArguments {
 
   std::string run_file, resume = "auto", print;
   std::vector<std::string> assignments;
-  double deadline = deadline_of_environment();
+  double deadline = std::numeric_limits<double>::infinity();  // which cannot be given
   bool dump_default = false, check = false;
 
   void declare(param::CommandLine& line, const Words& words) {
@@ -42,6 +44,12 @@ struct RunArguments {
               "prints the value of a parameter in this run, e.g. \"Output/Directory\", and exits "
               "(for scripts)");
     line.flag("check", check, words.check);
+  }
+
+  // --deadline, or else that of the environment, which only a run looks at: whatever is in there,
+  // it does not keep one from asking for help.
+  double job_deadline() const {
+    return std::isinf(deadline) ? deadline_of_environment() : deadline;
   }
 
   JobLife::Purpose purpose() const {

@@ -64,7 +64,7 @@ int run_tuning(int argc, char** argv, const TuningWords& words) {
     require_output_directory("Output/Run Directory", options.run_path());
     run.require_places();
   }
-  stop.set_deadline(arguments.deadline - options.deadline_margin);
+  stop.set_deadline(arguments.job_deadline() - options.deadline_margin);
   const TuningContext context{schema.current_yaml(), &stop};
   const JobLife life{.directory = run,
                      .status = StatusFile(run),
@@ -73,6 +73,7 @@ int run_tuning(int argc, char** argv, const TuningWords& words) {
                      .hang_seconds = options.hang_seconds,
                      .config = context.config,
                      .resume = arguments.resume,
+                     .stop = &stop,
                      .purpose = arguments.purpose()};
   return life.live(session, [&](const Ranks& ranks) {
     return std::make_unique<Tuning>(options, ranks, context);

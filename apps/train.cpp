@@ -74,12 +74,7 @@ int run_train(int argc, char** argv) {
     require_output_directory("Output/Directory", options.output);
     run.require_places();
   }
-  stop.set_deadline(arguments.deadline - options.deadline_margin);
-  if (session.rank() == 0 && stop.mine() == StopReason::kDeadline)
-    TAPER_WARN(
-        "the deadline of this job has already passed (--deadline or TAPER_DEADLINE, minus "
-        "Run/Deadline Margin): it stops before its first iteration, with exit code 75; give a "
-        "later time, in seconds since 1970");
+  stop.set_deadline(arguments.job_deadline() - options.deadline_margin);
   const std::string config = schema.current_yaml();
   const JobLife life{.directory = run,
                      .status = StatusFile(run, options.training.iterations),
@@ -88,6 +83,7 @@ int run_train(int argc, char** argv) {
                      .hang_seconds = options.hang_seconds,
                      .config = config,
                      .resume = arguments.resume,
+                     .stop = &stop,
                      .purpose = arguments.purpose()};
   return life.live(session, [&](const Ranks& ranks) {
     return std::make_unique<TrainJob>(options, config, ranks, stop, spawner.get());

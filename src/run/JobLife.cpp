@@ -21,6 +21,11 @@ ExitCode JobLife::live_on(const Ranks& ranks, FailureNote& note, const MakeJob& 
   std::list<OutputLock> locks;  // until the reason of a failure is written, too
   try {
     require_equal(ranks, "the configuration", config);
+    if (ranks.rank() == 0 && stop != nullptr && stop->mine() == StopReason::kDeadline)
+      TAPER_WARN(
+          "the deadline of this job has already passed (--deadline or TAPER_DEADLINE, minus "
+          "Run/Deadline Margin): it stops before it has learned anything, with exit code 75; give "
+          "a later time, in seconds since 1970");
     for (const JobOutput& output : outputs)
       OutputLock::require_free(ranks, output.what, output.lock);
     const std::unique_ptr<Job> job = make(ranks);

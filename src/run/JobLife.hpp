@@ -12,6 +12,7 @@
 #include "run/Job.hpp"
 #include "run/StatusFile.hpp"
 #include "session/Session.hpp"
+#include "session/StopRequest.hpp"
 
 namespace taper {
 
@@ -33,8 +34,9 @@ struct JobLife {
   std::vector<JobOutput> outputs;
   std::vector<int> tp_degrees = {};  // that the job's groups have
   double hang_seconds = kHangSeconds;
-  std::string config;  // the parameters in use, the same on all ranks
-  std::string resume;  // --resume
+  std::string config;                 // the parameters in use, the same on all ranks
+  std::string resume;                 // --resume
+  const StopRequest* stop = nullptr;  // that the job gets, too
   Purpose purpose = Purpose::kRun;
 
   using MakeJob = std::function<std::unique_ptr<Job>(const Ranks& ranks)>;

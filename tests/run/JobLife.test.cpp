@@ -10,6 +10,7 @@
 #include "base/Error.hpp"
 #include "io/Json.hpp"
 #include "run/FakeJob.hpp"
+#include "support/CapturedLog.hpp"
 
 using namespace taper;
 using namespace taper::test;
@@ -24,13 +25,14 @@ struct Fixture : FakeRuns {
 
   // A command, from its configuration on.
   ExitCode live(const FakeRun& fake, Purpose purpose = Purpose::kRun,
-                const std::string& config = "") const {
+                const std::string& config = "", const StopRequest* stop = nullptr) const {
     const RunDirectory& directory = fake.setup.directory;
     const JobLife life{.directory = directory,
                        .status = StatusFile(directory, fake.iterations),
                        .outputs = {{"Output/Directory run", directory.lock()}},
                        .config = config,
                        .resume = "auto",
+                       .stop = stop,
                        .purpose = purpose};
     FailureNote note(life.status);
     const ExitCode code = life.live_on(
@@ -61,6 +63,19 @@ TEST_CASE_METHOD(Fixture, "a check leaves nothing behind, before a run and after
   r.iterations = 6;
   CHECK(live(r, Purpose::kCheck) == ExitCode::kDone);
   CHECK(contents(r) == before);
+}
+
+TEST_CASE_METHOD(Fixture, "a deadline that has passed is told at the start") {
+  const FakeRun r = fake("run");
+  const auto log = [&](double deadline) {
+    StopRequest stop;
+    stop.set_deadline(deadline);
+    return logged_by([&] { CHECK(live(r, Purpose::kCheck, "", &stop) == ExitCode::kDone); });
+  };
+  const std::string late = log(0.0), early = log(1e300);
+  const std::string told = "the deadline of this job has already passed";
+  CHECK((late.find(told) != std::string::npos) == (ranks.rank() == 0));
+  CHECK(early.find(told) == std::string::npos);
 }
 
 TEST_CASE_METHOD(Fixture, "a job that ends gives its outputs back") {
