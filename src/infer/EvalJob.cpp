@@ -47,9 +47,10 @@ EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions
     : ranks_(ranks),
       set_(set_of(options, std::move(prompts))),
       model_(options, files, sizes_of(set_.prompts), ranks),
-      judge_(rewards, files, ranks, spawner, log_directory,
-             {options.type, options.tp, std::max(RewardModelSetup().max_rows, model_.max_positions()),
-              model_.max_positions(), judge_plan_.phase("training")}),
+      judge_(
+          rewards, files, ranks, spawner, log_directory,
+          {options.type, options.tp, std::max(RewardModelSetup().max_rows, model_.max_positions()),
+           model_.max_positions(), judge_plan_.phase("training")}),
       evaluator_(files, ranks, judge_, options.stops(files)) {
   files.require_tokenizer("responses are judged by their text");
   judge_.require_judges();

@@ -54,9 +54,10 @@ fs::path RunDirectory::rollout(std::int64_t iteration) const {
 void RunDirectory::require_places() const {
   std::error_code ignored;
   for (const fs::path& folder : {checkpoints(), rollouts(), reward_logs()})
-    TAPER_VALIDATE(!fs::exists(folder, ignored) || fs::is_directory(folder, ignored),
-                   path_text(folder)
-                       << " is not a directory (a run writes a directory of this name); move it away");
+    TAPER_VALIDATE(
+        !fs::exists(folder, ignored) || fs::is_directory(folder, ignored),
+        path_text(folder)
+            << " is not a directory (a run writes a directory of this name); move it away");
   for (const fs::path& file : {metrics(), run_file(), status(), best(), lock()})
     TAPER_VALIDATE(!fs::is_directory(file, ignored),
                    path_text(file)
