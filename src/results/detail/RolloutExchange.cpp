@@ -53,7 +53,7 @@ std::vector<ResponseId> gather_ids(MPI_Comm comm, std::span<const RolloutRecord>
 }
 
 // Sends out[r] to rank r and returns what the others sent, in rank order.
-std::string exchange(MPI_Comm comm, const std::vector<std::string>& out) {
+std::string all_to_all_texts(MPI_Comm comm, const std::vector<std::string>& out) {
   const auto ranks = out.size();
   std::size_t total = 0;
   for (const auto& bytes : out) total += bytes.size();
@@ -136,7 +136,7 @@ RolloutShare to_global_order(MPI_Comm comm, std::span<const RolloutRecord> mine,
     while (first_of(writer + 1) <= row) ++writer;
     pack(out[static_cast<std::size_t>(rank_of(writer))], row, mine[i]);
   }
-  const std::string received = exchange(comm, out);
+  const std::string received = all_to_all_texts(comm, out);
 
   RolloutShare share;
   share.writers = static_cast<int>(writers);
