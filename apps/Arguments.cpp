@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "rollout/GeneratorOptions_params.hpp"
+#include "session/LayoutChecks.hpp"
 
 namespace taper {
 namespace {

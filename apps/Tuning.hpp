@@ -13,6 +13,7 @@
 #include "results/RunDirectory.hpp"
 #include "run/JobLife.hpp"
 #include "run/OutputLock.hpp"
+#include "session/LayoutChecks.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
 #include "tune/TuningJob.hpp"

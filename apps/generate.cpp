@@ -15,6 +15,7 @@
 #include "io/InputPath.hpp"
 #include "io/OutputPath.hpp"
 #include "rollout/GenerationRecord.hpp"
+#include "session/LayoutChecks.hpp"
 #include "session/Session.hpp"
 
 namespace taper {

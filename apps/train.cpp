@@ -11,6 +11,7 @@
 #include "results/RunDirectory.hpp"
 #include "reward/RewardModel.hpp"
 #include "run/JobLife.hpp"
+#include "session/LayoutChecks.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
 #include "train/RunOptions_params.hpp"

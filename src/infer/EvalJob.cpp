@@ -10,6 +10,7 @@
 #include "base/Text.hpp"
 #include "io/Json.hpp"
 #include "results/HeldOutNames.hpp"
+#include "session/MemoryCheck.hpp"
 
 namespace taper {
 namespace {

@@ -6,6 +6,7 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "comm/Collectives.hpp"
+#include "session/MemoryCheck.hpp"
 
 namespace taper {
 namespace {

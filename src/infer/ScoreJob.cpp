@@ -8,6 +8,7 @@
 #include "rl/MicroBatch.hpp"
 #include "rl/SampleSet.hpp"
 #include "rl/TeacherForcing.hpp"
+#include "session/MemoryCheck.hpp"
 
 namespace taper {
 namespace {

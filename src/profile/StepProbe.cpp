@@ -11,6 +11,7 @@
 #include "engine/EngineSizing.hpp"
 #include "instance/InferenceModel.hpp"
 #include "kernels/copy.hpp"
+#include "session/MemoryCheck.hpp"
 
 namespace taper {
 namespace {

@@ -5,6 +5,7 @@
 #include "base/Path.hpp"
 #include "instance/SameTokenizer.hpp"
 #include "rl/MicroBatch.hpp"
+#include "session/LayoutChecks.hpp"
 
 namespace taper {
 namespace {

@@ -10,6 +10,7 @@
 #include "comm/Collectives.hpp"
 #include "profile/RunIdentity.hpp"
 #include "run/RunConfig.hpp"
+#include "session/MemoryCheck.hpp"
 #include "session/Watchdog.hpp"
 
 namespace taper {

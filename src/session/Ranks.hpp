@@ -4,32 +4,17 @@
 #include <functional>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "base/Packing.hpp"
 #include "comm/Group.hpp"
 #include "comm/GroupCache.hpp"
 #include "comm/Progress.hpp"
-#include "device/Arena.hpp"
 #include "kernels/Views.hpp"
 #include "session/HostMap.hpp"
 #include "shard/RankGrid.hpp"
 
 namespace taper {
-
-// A divisor chain of `ranks` that contains all the given degrees. Throws Error if there is none:
-// degrees must divide the ranks and, sorted, each other.
-DivisorChain chain_with(int ranks, std::vector<int> degrees);
-
-// Throws Error naming the option whose tensor-parallel degree does not divide the ranks, or two
-// whose degrees do not divide each other.
-void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>& degrees);
-
-// Throws Error naming `option` if `text`, "2x4" or "4+2+2", is no layout of the ranks: of
-// another form or number of ranks, of degrees that do not divide the ranks and each other, or with
-// a group that does not start at a multiple of its degree. An empty text passes.
-void require_layout(const std::string& option, const std::string& text, int ranks);
 
 // The ranks that a model runs on, all of the job or a block of them: progress for the watchdog, the
 // groups of all layouts, the execution space, and where the ranks are. Code that is given a Ranks
@@ -62,12 +47,6 @@ struct Ranks {
  private:
   Ranks(const Ranks& parent, const DivisorChain& chain, GroupCache groups, HostMap hosts);
 };
-
-// Throws Error on every rank, with the figures of the first rank that fails, if a plan exceeds
-// the address space that its process has left (ulimit -v), or the plans of all ranks of a host the
-// memory that the host has left; `advice` names the options that lower the need. Ranks of other
-// blocks on the host are not counted. Collective over the world.
-void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice);
 
 namespace detail {
 std::string bytes_from_rank_0(const Ranks& ranks, const std::function<std::string()>& make);

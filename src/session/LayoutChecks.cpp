@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/LayoutChecks.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+#include "shard/Layout.hpp"
+
+namespace taper {
+
+DivisorChain chain_with(int ranks, std::vector<int> degrees) {
+  degrees.push_back(1);
+  degrees.push_back(ranks);
+  std::sort(degrees.begin(), degrees.end());
+  degrees.erase(std::unique(degrees.begin(), degrees.end()), degrees.end());
+  std::vector<int> chain{1};
+  for (std::size_t i = 1; i < degrees.size(); ++i) {
+    const int from = degrees[i - 1], to = degrees[i];
+    TAPER_VALIDATE(to % from == 0 && ranks % to == 0,
+                   "tensor-parallel degree "
+                       << (ranks % to != 0 ? to : from) << " on " << ranks
+                       << " ranks (degrees must divide the ranks and each other)");
+    const DivisorChain steps = DivisorChain::of(to / from);
+    for (std::size_t s = 1; s < steps.degrees().size(); ++s)
+      chain.push_back(from * steps.degrees()[s]);
+  }
+  return DivisorChain(chain);
+}
+
+void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>& degrees) {
+  for (const auto& [option, degree] : degrees)
+    TAPER_VALIDATE(ranks % degree == 0,
+                   option << " is " << degree << " (it must divide the " << ranks
+                          << " ranks); choose a divisor, or start another number of ranks");
+  for (const auto& [option, degree] : degrees)
+    for (const auto& [other, larger] : degrees)
+      TAPER_VALIDATE(larger < degree || larger % degree == 0,
+                     option << " is " << degree << " and " << other << " is " << larger << " on "
+                            << ranks << " ranks (one must divide the other)");
+}
+
+void require_layout(const std::string& option, const std::string& text, int ranks) {
+  if (text.empty()) return;
+  const auto degrees = group_degrees(text);
+  TAPER_VALIDATE(degrees, option << " is '" << text << "' (expected: " << layout_forms() << ")");
+  const std::string problem = layout_problem(*degrees, ranks);
+  TAPER_VALIDATE(problem.empty(), option << " is " << text << " " << problem);
+}
+
+}  // namespace taper

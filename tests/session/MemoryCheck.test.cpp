@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/MemoryCheck.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "support/TestRanks.hpp"
+
+using namespace taper;
+using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+TEST_CASE("a memory plan that does not fit is that of the rank that it is too large for") {
+  const TestRanks world;
+  const int last = world_size() - 1;
+  MemoryPlan small, mine;
+  small.add("weights", MemoryPhase::kAlways, 1 << 20);
+  mine.add("weights", MemoryPhase::kAlways,
+           world.ranks.rank() == last ? std::int64_t{1} << 56 : 1 << 20);
+  CHECK_NOTHROW(require_memory(world.ranks, small, "use less"));
+  CHECK_THROWS_MATCHES(
+      require_memory(world.ranks, mine, "use less"), Error,
+      MessageMatches(ContainsSubstring("rank " + std::to_string(last) + " needs " +
+                                       format_bytes(std::ldexp(1.0, 56))) &&
+                     ContainsSubstring("for weights") && ContainsSubstring("use less")));
+}
+
+TEST_CASE("the address-space limit of a process bounds its own plan alone") {
+  TestRanks world;
+  auto& places = world.ranks.hosts.ranks;
+  places.resize(4, places.front());
+  MemoryPlan plan;
+  plan.add("weights", MemoryPhase::kAlways, 64 << 20);
+  rlimit old{};
+  REQUIRE(getrlimit(RLIMIT_AS, &old) == 0);
+  const auto check_with = [&](std::int64_t left) {
+    std::int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit limit = old;
+    limit.rlim_cur = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + left);
+    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+    std::string problem;
+    try {
+      require_memory(world.ranks, plan, "use less");
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    REQUIRE(setrlimit(RLIMIT_AS, &old) == 0);
+    return problem;
+  };
+  CHECK(check_with(128 << 20).empty());  // not four times the plan
+  CHECK_THAT(check_with(32 << 20),
+             ContainsSubstring("64.00 MiB") && ContainsSubstring("raise ulimit -v"));
+}
