@@ -10,9 +10,11 @@
 
 #include "base/ReplicaSnapshot.hpp"
 #include "device/Arena.hpp"
+#include "engine/Completion.hpp"
 #include "engine/Penalty.hpp"
 #include "engine/Request.hpp"
 #include "engine/Sampler.hpp"
+#include "engine/SamplingOptions.hpp"
 #include "engine/Scheduler.hpp"
 #include "engine/StepExchange.hpp"
 #include "engine/StopMatcher.hpp"

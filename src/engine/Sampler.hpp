@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/Request.hpp"
+#include "base/Response.hpp"
+#include "engine/SamplingOptions.hpp"
 #include "engine/StepExchange.hpp"
 #include "model/TokenHead.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/Request.hpp"
+#include "base/Response.hpp"
 
 namespace taper {
 

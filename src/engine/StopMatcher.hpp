@@ -4,10 +4,19 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
-#include "engine/Request.hpp"
+#include "base/Response.hpp"
 
 namespace taper {
+
+// When a response ends besides reaching its limit. Without any, its tokens never end it.
+struct StopOptions {
+  std::vector<std::int32_t> ids;     // the stopping token belongs to the response
+  std::vector<std::string> strings;  // matched on the bytes of the response, across token borders
+  std::vector<std::string> token_bytes;  // by id; needed if there are strings
+};
 
 // Decides after each token whether a response has ended.
 class StopMatcher {

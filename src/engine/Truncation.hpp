@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/Request.hpp"
+#include "engine/SamplingOptions.hpp"
 
 namespace taper {
 

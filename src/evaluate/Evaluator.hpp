@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "data/PromptSource.hpp"
-#include "engine/Request.hpp"
+#include "engine/SamplingOptions.hpp"
+#include "engine/StopMatcher.hpp"
 #include "instance/ModelFiles.hpp"
 #include "reward/EvalStatistics.hpp"
 #include "reward/Judge.hpp"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/Request.hpp"
+#include "engine/Completion.hpp"
 #include "planner/LayoutPlanner.hpp"
 #include "rl/SampleSet.hpp"
 

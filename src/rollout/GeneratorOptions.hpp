@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "engine/EngineSizing.hpp"
-#include "engine/Request.hpp"
+#include "engine/SamplingOptions.hpp"
+#include "engine/StopMatcher.hpp"
 #include "instance/ModelFiles.hpp"
 #include "planner/Planner.hpp"
 

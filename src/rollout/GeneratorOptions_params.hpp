@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "engine/EngineSizing.hpp"
-#include "engine/Request.hpp"
+#include "engine/SamplingOptions.hpp"
 #include "param/Schema.hpp"
 
 namespace taper {
