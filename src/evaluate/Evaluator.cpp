@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "results/HeldOutNames.hpp"
+#include "rollout/GeneratedSample.hpp"
 #include "rollout/RequestParts.hpp"
 
 namespace taper {
