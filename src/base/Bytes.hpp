@@ -5,21 +5,12 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
 #include "base/Error.hpp"
 
 namespace taper {
-namespace detail {
-
-template <class T>
-inline constexpr bool is_list = false;
-template <class T>
-inline constexpr bool is_list<std::vector<T>> = true;
-
-}  // namespace detail
 
 // Trivially copyable values, vectors of them and texts, one after the other in a string of bytes:
 // messages between ranks of one machine type, which ByteReader takes apart in the same order.
@@ -39,12 +30,6 @@ class ByteWriter {
     value(static_cast<std::int64_t>(v.size()));
     bytes_->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T));
   }
-  // The fields of a struct, values and vectors, as its static member fields(self) ties them
-  // together: return std::tie(self.id, self.lengths).
-  template <class Record>
-  void record(const Record& r) {
-    std::apply([this](const auto&... field) { (add(field), ...); }, Record::fields(r));
-  }
   // Bytes as they are; who reads them must know how many.
   void bytes(std::string_view raw) { bytes_->append(raw); }
   void text(std::string_view v) {
@@ -53,14 +38,6 @@ class ByteWriter {
   }
 
  private:
-  template <class T>
-  void add(const T& field) {
-    if constexpr (detail::is_list<T>)
-      list(field);
-    else
-      value(field);
-  }
-
   std::string* bytes_;
 };
 
@@ -93,22 +70,11 @@ class ByteReader {
     const char* from = take(v.size() * sizeof(T));
     if (!v.empty()) std::memcpy(v.data(), from, v.size() * sizeof(T));
   }
-  template <class Record>
-  void record(Record& r) {
-    std::apply([this](auto&... field) { (take_into(field), ...); }, Record::fields(r));
-  }
   // A view of the reader's own bytes.
   std::string_view bytes(std::size_t count) { return {take(count), count}; }
   std::string text() { return std::string(bytes(value<std::size_t>())); }
 
  private:
-  template <class T>
-  void take_into(T& field) {
-    if constexpr (detail::is_list<T>)
-      list(field);
-    else
-      value(field);
-  }
   const char* take(std::size_t count) {
     TAPER_INSIST(count <= rest_.size(),
                  "a message ends " << count - rest_.size() << " bytes before a value of it");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole values as bytes, for messages between ranks of one machine type: numbers, enums, texts,
-// paths, vectors of these, and structs that list their fields:
+// paths, plain structs of numbers, vectors of these, and structs that list their fields:
 //
 //   template <class Self>
 //   static auto fields(Self& self) { return std::tie(self.name, self.cores); }
@@ -40,10 +40,15 @@ struct Packing {
   }
 };
 
+// What is copied as it lies in memory.
 template <class T>
-requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+concept PlainValue = std::is_arithmetic_v<T> || std::is_enum_v<T> ||
+    (std::is_aggregate_v<T>&& std::is_trivially_copyable_v<T> &&
+     !requires(T & value) { T::fields(value); });
+
+template <PlainValue T>
 struct Packing<T> {
-  static void write(ByteWriter& out, T value) { out.value(value); }
+  static void write(ByteWriter& out, const T& value) { out.value(value); }
   static void read(ByteReader& in, T& value) { in.value(value); }
 };
 
@@ -64,10 +69,12 @@ struct Packing<std::filesystem::path> {
 template <class T>
 struct Packing<std::vector<T>> {
   static void write(ByteWriter& out, const std::vector<T>& value) {
+    if constexpr (PlainValue<T>) return out.list(value);
     out.value(static_cast<std::int64_t>(value.size()));
     for (const T& item : value) Packing<T>::write(out, item);
   }
   static void read(ByteReader& in, std::vector<T>& value) {
+    if constexpr (PlainValue<T>) return in.list(value);
     value.clear();
     for (auto left = in.value<std::int64_t>(); left > 0; --left)
       Packing<T>::read(in, value.emplace_back());
@@ -76,11 +83,21 @@ struct Packing<std::vector<T>> {
 
 }  // namespace detail
 
+// One value among others.
+template <class T>
+void pack(ByteWriter& out, const T& value) {
+  detail::Packing<T>::write(out, value);
+}
+template <class T>
+void unpack(ByteReader& in, T& value) {
+  detail::Packing<T>::read(in, value);
+}
+
 template <class T>
 std::string packed(const T& value) {
   std::string bytes;
   ByteWriter out(bytes);
-  detail::Packing<T>::write(out, value);
+  pack(out, value);
   return bytes;
 }
 
@@ -89,7 +106,7 @@ template <class T>
 T unpacked(std::string_view bytes) {
   T value{};
   ByteReader in(bytes);
-  detail::Packing<T>::read(in, value);
+  unpack(in, value);
   TAPER_INSIST(in.done(), "a message goes on behind its value");
   return value;
 }

@@ -48,7 +48,7 @@ struct RolloutRecord {
   FinishReason finish = FinishReason::kEos;
   std::vector<ProducedBy> layout;  // may be empty
 
-  // As records go from rank to rank (ByteWriter::record).
+  // As records go from rank to rank (base/Packing.hpp).
   template <class Self>
   static auto fields(Self& self) {
     return std::tie(self.id, self.prompt_length, self.advantage, self.finish, self.tokens,

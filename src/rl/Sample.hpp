@@ -31,7 +31,7 @@ struct Sample {
   std::vector<std::uint8_t> mask;  // 0: the token carries no loss; empty: all carry one
   std::vector<float> correction;   // weight of the policy loss (RolloutCorrection.hpp); empty: 1
 
-  // As samples go from rank to rank (ByteWriter::record).
+  // As samples go from rank to rank (base/Packing.hpp).
   template <class Self>
   static auto fields(Self& self) {
     return std::tie(self.id, self.finish, self.unscored, self.score, self.unshaped_score,

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "base/Bytes.hpp"
 #include "base/Error.hpp"
+#include "base/Packing.hpp"
 #include "comm/Collectives.hpp"
 
 namespace taper {
@@ -60,8 +60,9 @@ SampleSet::SampleSet(const Group& group, std::vector<Sample> mine)
 // hold one, for which one of them speaks.
 void SampleSet::summarize() {
   std::string bytes;
+  ByteWriter out(bytes);
   for (std::size_t k = 0; k < here_.size(); ++k)
-    if (rows_.empty() || speaks_for(k)) ByteWriter(bytes).record(summary_of(here_[k], rank()));
+    if (rows_.empty() || speaks_for(k)) pack(out, summary_of(here_[k], rank()));
   std::string every = bytes;
   if (group_ != nullptr) {
     std::vector<std::int64_t> counts(group_->size());
@@ -70,7 +71,7 @@ void SampleSet::summarize() {
     all_gather_v(*group_, every, bytes, counts);
   }
   all_.clear();
-  for (ByteReader in(every); !in.done();) in.record(all_.emplace_back());
+  for (ByteReader in(every); !in.done();) unpack(in, all_.emplace_back());
   std::ranges::sort(all_, {}, &SampleSummary::id);
   set_rows();
 }
@@ -110,7 +111,8 @@ void SampleSet::exchange(const std::vector<std::vector<int>>& targets) {
     for (; next < here_.size() && bytes < kRoundBytes; ++next) {
       for (const int rank : targets[next]) {
         const std::size_t before = out[rank].size();
-        ByteWriter(out[rank]).record(here_[next]);
+        ByteWriter to(out[rank]);
+        pack(to, here_[next]);
         bytes += out[rank].size() - before;
       }
       here_[next] = Sample();
@@ -124,7 +126,7 @@ void SampleSet::exchange(const std::vector<std::vector<int>>& targets) {
     received.resize(
         static_cast<std::size_t>(std::accumulate(in_sizes.begin(), in_sizes.end(), 0LL)));
     all_to_all_v(*group_, received, in_sizes, sent, out_sizes);
-    for (ByteReader in(received); !in.done();) in.record(come.emplace_back());
+    for (ByteReader in(received); !in.done();) unpack(in, come.emplace_back());
     left.front() = next < here_.size() ? 1 : 0;
     all_reduce_max(*group_, left);
   }

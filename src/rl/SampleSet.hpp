@@ -27,7 +27,7 @@ struct SampleSummary {
   float score = 0.0f, unshaped_score = 0.0f, reward = 0.0f;
   std::vector<float> rewards;  // by component
 
-  // As summaries go from rank to rank (ByteWriter::record).
+  // As summaries go from rank to rank (base/Packing.hpp).
   template <class Self>
   static auto fields(Self& self) {
     return std::tie(self.id, self.holder, self.prompt_tokens, self.response_tokens,

@@ -22,24 +22,39 @@ struct Leaf {
   friend bool operator==(const Leaf&, const Leaf&) = default;
 };
 
+// Has no list of its fields: it is copied as it is.
+struct Plain {
+  std::int64_t a = 0;
+  float b = 0.0f;
+  friend bool operator==(const Plain&, const Plain&) = default;
+};
+
 struct Tree {
   std::filesystem::path place;
   std::vector<Leaf> leaves;
   std::vector<int> rings;
   Color color = Color::kRed;
   bool is_tall = false;
+  Plain plain = {};
+  std::vector<Plain> plains = {};
 
   template <class Self>
   static auto fields(Self& self) {
-    return std::tie(self.place, self.leaves, self.rings, self.color, self.is_tall);
+    return std::tie(self.place, self.leaves, self.rings, self.color, self.is_tall, self.plain,
+                    self.plains);
   }
   friend bool operator==(const Tree&, const Tree&) = default;
 };
 
 // Names may have any bytes.
 Tree example() {
-  return {
-      "a/two\nlines", {{"", 0.5}, {std::string("x\0y\n", 4), -1.0}}, {1, 2, 3}, Color::kBlue, true};
+  return {"a/two\nlines",
+          {{"", 0.5}, {std::string("x\0y\n", 4), -1.0}},
+          {1, 2, 3},
+          Color::kBlue,
+          true,
+          {-5, 0.5f},
+          {{1, 2.0f}, {3, 4.0f}}};
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "base/Bytes.hpp"
 #include "base/Error.hpp"
+#include "base/Packing.hpp"
 #include "io/MpiCall.hpp"
 
 namespace taper::detail {
@@ -21,13 +21,13 @@ namespace {
 void pack(std::string& bytes, std::int64_t row, const RolloutRecord& record) {
   ByteWriter out(bytes);
   out.value(row);
-  out.record(record);
+  taper::pack(out, record);
 }
 
 void unpack(std::string_view bytes, RolloutShare& share) {
   for (ByteReader in(bytes); !in.done();) {
     const auto row = in.value<std::int64_t>();
-    in.record(share.records.at(static_cast<std::size_t>(row - share.first_row)));
+    taper::unpack(in, share.records.at(static_cast<std::size_t>(row - share.first_row)));
   }
 }
 
