@@ -32,7 +32,8 @@ struct GenerationReport {
   double consultation_s = 0;                       // the choice of the first layout included
   std::vector<ConsultationRecord> decisions = {};  // on rank 0
   std::vector<SwitchRecord> switches = {};
-  std::optional<GenerationReview> review = {};  // see GenerationReviewer; on rank 0, at the end
+  // By a GenerationReviewer: on rank 0 after Generator::learn(), if the planner predicts.
+  std::optional<GenerationReview> review = {};
 };
 
 // One line for people: "layout 1x2, then 2x1 at 3.2 s (...)".
