@@ -83,4 +83,10 @@ std::int64_t process_memory_left() {
       1, static_cast<std::int64_t>(limit.rlim_cur) - pages * ::sysconf(_SC_PAGESIZE));
 }
 
+std::int64_t process_memory_peak() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{1024} * usage.ru_maxrss;  // Linux counts KiB
+}
+
 }  // namespace taper

@@ -19,4 +19,7 @@ std::int64_t host_memory_left();
 // Bytes that this process alone can still get: what `ulimit -v` leaves. 0 where there is no limit.
 std::int64_t process_memory_left();
 
+// The most bytes that this process has had in memory so far (its resident size).
+std::int64_t process_memory_peak();
+
 }  // namespace taper

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The iteration of a training job, and its stages.
-#include <sys/resource.h>
-
+#include "base/Log.hpp"
 #include "comm/Collectives.hpp"
+#include "device/HostMemory.hpp"
 #include "results/RolloutFile.hpp"
 #include "rl/Metrics.hpp"
 #include "rollout/GenerationRecord.hpp"
@@ -46,6 +46,24 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
     record_iteration();
   }
   return IterationEnd::kFinished;
+}
+
+std::optional<MetricValues> TrainJob::evaluate() {
+  if (figures_) return figures_;
+  figures_ = evaluation_.run([this](const Group& group) { return stop().is_wanted_in(group); });
+  generator_.load_planner(planner_state_);  // evaluations leave no trace in it
+  if (!figures_) stop().reached();          // agrees on the reason
+  return figures_;
+}
+
+// The best so far are in a checkpoint before best.json says so; where a kill comes between, the job
+// that goes on evaluates them again.
+void TrainJob::note(const MetricValues& figures) {
+  if (const std::string lack = Evaluation::lack_of_best(options_.evaluation, figures);
+      ranks_.rank() == 0 && !lack.empty())
+    TAPER_WARN(lack);
+  if (note_evaluation(done(), figures)) save_unsaved();
+  keep_best();
 }
 
 PassContext TrainJob::pass_context(const ModelView& view) {
@@ -118,13 +136,6 @@ MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, PhaseTimer& t
 
 namespace {
 
-// The largest resident size of this process so far, in GiB.
-double peak_memory_gib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / (1024.0 * 1024.0);
-}
-
 // is_cut: sampling cut tokens off, and the mass that it kept is to be recorded.
 RolloutRecord record_of(const Sample& s, bool is_cut) {
   RolloutRecord r;
@@ -159,9 +170,10 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   metrics.emplace_back("perf/time_per_step", timer.total());
   metrics.emplace_back("perf/throughput",
                        static_cast<double>(tokens) / timer.total() / ranks_.size());
-  std::vector<double> memory{peak_memory_gib()};
+  std::vector<std::int64_t> memory{process_memory_peak()};
   all_reduce_max(ranks_.world(), memory);
-  metrics.emplace_back("perf/max_memory_allocated_gb", memory.front());
+  metrics.emplace_back("perf/max_memory_allocated_gb",  // GiB; the name is as in verl
+                       static_cast<double>(memory.front()) / (1 << 30));
   metrics.emplace_back("rollout/preemptions", static_cast<double>(rollouts_.preemptions()));
   const auto timing = reduce_timing(ranks_.world(), timer);
   std::vector<int> lengths;

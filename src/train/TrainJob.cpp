@@ -7,6 +7,7 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "comm/Collectives.hpp"
 #include "results/IterationName.hpp"
 
 namespace taper {
@@ -171,6 +172,20 @@ void TrainJob::begin() {
     TAPER_INFO("nothing to do: iteration "
                << done() << " of " << total()
                << " is finished (raise Training/Iterations to continue)");
+}
+
+bool TrainJob::evaluate_at_the_end() {
+  std::vector<std::int64_t> has_figures{!evaluation_.is_on() ||
+                                        (log() && log()->has_final_evaluation())};
+  all_reduce_max(ranks_.world(), has_figures);  // rank 0 has the log
+  if (has_figures.front() != 0) return true;
+  ranks_.progress.set_iteration(done() + 1);  // evaluations come before an iteration
+  ranks_.progress.set_phase("testing");
+  const auto figures = evaluate();
+  if (!figures) return false;
+  note(*figures);
+  if (log()) log()->add_final_evaluation(done(), *figures);
+  return true;
 }
 
 IterationEnd TrainJob::finish() {

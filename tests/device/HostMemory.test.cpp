@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
+#include <vector>
 
 using namespace taper;
 namespace fs = std::filesystem;
@@ -68,4 +69,17 @@ TEST_CASE("the address-space limit bounds what a process gets, not its host") {
   CHECK(process == 1);
   CHECK(host > 1 << 20);
   if (old.rlim_cur == RLIM_INFINITY) CHECK(process_memory_left() == 0);
+}
+
+TEST_CASE("the peak of a process rises with what it touches, and stays") {
+  constexpr std::int64_t kBytes = std::int64_t{64} << 20;
+  const std::int64_t before = process_memory_peak();
+  CHECK(before > 0);
+  {
+    // More than the peak so far, whatever has been given back of that.
+    const std::vector<char> touched(static_cast<std::size_t>(before + kBytes), 1);
+    CHECK(process_memory_peak() >= before + kBytes);
+    CHECK(touched.back() == 1);
+  }
+  CHECK(process_memory_peak() >= before + kBytes);
 }
