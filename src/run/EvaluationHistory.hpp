@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/MetricValues.hpp"
@@ -27,6 +28,11 @@ class EvaluationHistory {
   struct Entry {
     std::int64_t iteration = 0;
     double value = 0.0;
+
+    template <class Self>
+    static auto fields(Self& self) {
+      return std::tie(self.iteration, self.value);
+    }
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 

@@ -69,6 +69,10 @@ void Job::report_start(const RunStart& start) const {
                        Removal::kPlanned, setup_.unit);
 }
 
+std::string Job::outlook(const RunStart& start) const {
+  return taper::outlook(start, beginning(), setup_.unit, setup_.checkpoints.last);
+}
+
 // Weights and state: of a checkpoint, or those that the run begins with.
 void Job::restore(const ResumePoint& from) {
   std::optional<StateInfo> state;
@@ -91,17 +95,17 @@ void Job::restore(const ResumePoint& from) {
              << setup_.unit << ' ' << done_ << (from.is_own ? "" : " of another one"));
 }
 
-std::string Job::recorded_history() const {
+EvaluationHistory Job::recorded_history() const {
   const fs::path file = setup_.directory.best();
-  return fs::exists(file) ? read_text_file(file) : "";
+  if (!fs::exists(file)) return EvaluationHistory(setup_.best);
+  return EvaluationHistory::from_json(read_text_file(file), path_text(file), setup_.best);
 }
 
 EvaluationHistory Job::read_history() const {
   EvaluationHistory history(setup_.best);
   if (setup_.best.metric.empty()) return history;
-  const std::string text = from_rank_0(ranks_, [&] { return recorded_history(); });
-  if (!text.empty())
-    history = EvaluationHistory::from_json(text, path_text(setup_.directory.best()), setup_.best);
+  const auto entries = from_rank_0(ranks_, [&] { return recorded_history().entries(); });
+  for (const auto& entry : entries) history.note(entry.iteration, entry.value);
   return history;
 }
 

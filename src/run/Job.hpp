@@ -63,8 +63,8 @@ class Job {
   // Logs on rank 0 what differs from the run that wrote the checkpoint, which results are lost, and
   // what a run with that start would remove. run() logs the same of the start that it makes.
   void report_start(const RunStart& start) const;
-  // What a run with that start would do, for people: "would go on after step 3 (...)".
-  virtual std::string outlook(const RunStart& start) const = 0;
+  // What a run with that start would do, as people read it: "would resume after step 3 (...)".
+  std::string outlook(const RunStart& start) const;
 
   // Examines again, allocates, loads, and runs what is left after `from`, by default all with the
   // weights of the model directory. A run that starts from the checkpoint of another one counts on
@@ -85,6 +85,8 @@ class Job {
   virtual TrainingModel& model() = 0;
   virtual std::optional<CheckpointPart> critic() { return std::nullopt; }
 
+  // How a run that begins afresh starts, behind "would start".
+  virtual std::string beginning() const { return "afresh"; }
   // The options that lower the need of memory.
   virtual std::string memory_advice() const = 0;
   // Throws Error where something that a run with that start reads is missing.
@@ -107,9 +109,8 @@ class Job {
   // Iterations of the whole run, as known where the job stands: before anything is loaded (rank 0
   // asks, alone), and when all is.
   virtual std::int64_t planned_iterations() const = 0;
-  // The evaluations of earlier jobs as EvaluationHistory::to_json() writes them, by default those
-  // of best.json; empty: none. On rank 0 only.
-  virtual std::string recorded_history() const;
+  // The evaluations of earlier jobs, by default those of best.json. On rank 0 only.
+  virtual EvaluationHistory recorded_history() const;
 
   // Before the first iteration of the job.
   virtual void begin() {}

@@ -76,14 +76,14 @@ void require_same_seed(const fs::path& checkpoint, std::uint64_t checkpoint_seed
                                    << "); use the same seed, or --resume none");
 }
 
-std::string outlook(const RunStart& start, std::int64_t iterations) {
-  if (start.is_afresh()) return "would start afresh";
+std::string outlook(const RunStart& start, const std::string& beginning, const std::string& unit,
+                    std::int64_t last) {
+  if (start.is_afresh()) return "would start " + beginning;
   const std::int64_t done = start.state.iteration;
-  const std::string after = "after iteration " + std::to_string(done) + " (checkpoint " +
+  const std::string after = "after " + unit + " " + std::to_string(done) + " (checkpoint " +
                             path_text(start.checkpoint) + ")";
-  return done < iterations ? "would resume " + after
-                           : "would find nothing to do " + after + ": Training/Iterations is " +
-                                 std::to_string(iterations);
+  if (last == 0 || done < last) return "would resume " + after;
+  return "would find nothing to do " + after + ": Training/Iterations is " + std::to_string(last);
 }
 
 RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,

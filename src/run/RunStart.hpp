@@ -30,9 +30,11 @@ enum class CheckpointCheck { kHead, kContents };
 RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,
                         const Ranks& ranks, CheckpointCheck check);
 
-// What a run of so many iterations with that start would do, for people: "would go on after
-// iteration 3 (checkpoint out/checkpoints/iter_000003)". On rank 0, which has the state.
-std::string outlook(const RunStart& start, std::int64_t iterations);
+// What a run with that start would do, as people read it: "would resume after step 3 (checkpoint
+// out/checkpoints/iter_000003)", "would start " and `beginning`. `unit` is what the run calls an
+// iteration, `last` the last one; 0 where it is not known. On rank 0, which has the state.
+std::string outlook(const RunStart& start, const std::string& beginning, const std::string& unit,
+                    std::int64_t last);
 
 // Throws Error where a run of one seed would go on from a checkpoint of another: the random numbers
 // to come would not be those of one run.

@@ -31,9 +31,6 @@ class TrainJob final : public Job {
            const StopRequest& stop, Spawner* spawner = nullptr);
 
   const MemoryPlan& memory_plan() const override { return plan_; }
-  std::string outlook(const RunStart& start) const override {
-    return taper::outlook(start, options_.training.iterations);
-  }
 
  private:
   const ModelFiles& files() const override { return files_; }

@@ -31,8 +31,8 @@ class SftJob final : public TuningJob {
   std::string train_text(const ValueOf& value) const override;
   std::string held_out_text(const ValueOf& value) const override;
   std::string examples_text() const override;
-  std::string start_text() const override {
-    return options_.from_scratch ? "random weights" : TuningJob::start_text();
+  std::string beginning() const override {
+    return options_.from_scratch ? "from random weights" : TuningJob::beginning();
   }
   bool loads_weights() const override { return !options_.from_scratch; }
   void draw_weights() override;

@@ -81,14 +81,8 @@ void TuningJob::require_state(const fs::path& checkpoint, const StateInfo& state
                                       "back, or start over with --resume none");
 }
 
-std::string TuningJob::start_text() const {
-  return path_text(options_.model.directory);
-}
-
-std::string TuningJob::outlook(const RunStart& start) const {
-  if (start.is_afresh()) return "would start from " + start_text();
-  return "would resume after step " + std::to_string(start.state.iteration) + " (checkpoint " +
-         path_text(start.checkpoint) + ")";
+std::string TuningJob::beginning() const {
+  return "from " + path_text(options_.model.directory);
 }
 
 void TuningJob::create() {
@@ -112,13 +106,13 @@ void TuningJob::add_state(StateInfo& state) const {
 
 // Of the metrics: the figures of a step are there before its checkpoint, best.json is written after
 // it.
-std::string TuningJob::recorded_history() const {
+EvaluationHistory TuningJob::recorded_history() const {
   const fs::path log = setup().directory.metrics();
   EvaluationHistory found(setup().best);
   if (fs::exists(log))
     for (const auto& record : read_metrics_log(log))
       found.note_figures(record.iteration, record.values);
-  return found.to_json("");
+  return found;
 }
 
 void TuningJob::begin() {

@@ -23,7 +23,6 @@ struct TuningContext {
 class TuningJob : public Job {
  public:
   const MemoryPlan& memory_plan() const override { return plan_; }
-  std::string outlook(const RunStart& start) const override;
 
  protected:
   // The options must outlive the job. Reads the model's configuration and tokenizer. Throws Error
@@ -55,8 +54,7 @@ class TuningJob : public Job {
   virtual std::string held_out_text(const ValueOf& value) const = 0;
   // One line about the examples; empty: none.
   virtual std::string examples_text() const = 0;
-  // The weights of a run that begins afresh, in words.
-  virtual std::string start_text() const;
+  std::string beginning() const override;
   // Whether the run begins with weights of the model directory; else with those of draw_weights().
   virtual bool loads_weights() const { return true; }
   virtual void draw_weights() {}
@@ -75,7 +73,7 @@ class TuningJob : public Job {
   void set_state(const StateInfo& state, const std::filesystem::path& place) override;
   void add_state(StateInfo& state) const override;
   std::int64_t planned_iterations() const override { return done() + steps_left(next_, done()); }
-  std::string recorded_history() const override;
+  EvaluationHistory recorded_history() const override;
   void begin() override;
   IterationEnd iterate(std::int64_t step) override;
   IterationEnd finish() override;

@@ -43,9 +43,6 @@ class FakeJob final : public Job {
   }
 
   const MemoryPlan& memory_plan() const override { return plan_; }
-  std::string outlook(const RunStart& start) const override {
-    return taper::outlook(start, run_.iterations);
-  }
 
  private:
   static TrainingModelOptions options() {

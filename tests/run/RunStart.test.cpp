@@ -115,13 +115,16 @@ TEST_CASE_METHOD(Fixture, "a run that has lost its checkpoints does not start ov
 }
 
 TEST_CASE("a start is told with where it is") {
-  CHECK(outlook({}, 3) == "would start afresh");
+  CHECK(outlook({}, "afresh", "iteration", 3) == "would start afresh");
   RunStart start;
   start.checkpoint = "out/checkpoints/iter_000003";
   start.state.iteration = 3;
   const std::string there = "after iteration 3 (checkpoint out/checkpoints/iter_000003)";
-  CHECK(outlook(start, 4) == "would resume " + there);
-  CHECK(outlook(start, 3) == "would find nothing to do " + there + ": Training/Iterations is 3");
+  CHECK(outlook(start, "afresh", "iteration", 4) == "would resume " + there);
+  CHECK(outlook(start, "afresh", "step", 0) ==
+        "would resume after step 3 (checkpoint out/checkpoints/iter_000003)");
+  CHECK(outlook(start, "afresh", "iteration", 3) ==
+        "would find nothing to do " + there + ": Training/Iterations is 3");
 }
 
 TEST_CASE_METHOD(Fixture, "weights are needed where a run begins with them") {
