@@ -2,6 +2,10 @@
 #include "instance/TrainingModel.hpp"
 
 #include <algorithm>
+#include <span>
+#include <vector>
+
+#include "model/RandomWeights.hpp"
 
 namespace taper {
 namespace {
@@ -53,15 +57,25 @@ void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
                                            packed_tp(), *optimizer_, train_local_, staging);
 }
 
-void TrainingModel::load_masters() {
-  const HuggingFaceReader reader = files_->open_weights();
+template <class Fill>
+void TrainingModel::set_masters(const Fill& fill) {
   std::vector<float> values;
   for (const auto& piece : optimizer_->owned()) {
     values.resize(static_cast<std::size_t>(piece.size));
-    reader.read_piece(piece.id, values);
+    fill(piece.id, values);
     optimizer_->set_master(ranks_->exec, piece, values);
   }
   publish();
+}
+
+void TrainingModel::load_masters() {
+  const HuggingFaceReader reader = files_->open_weights();
+  set_masters([&](int piece, std::span<float> values) { reader.read_piece(piece, values); });
+}
+
+void TrainingModel::draw_masters(std::uint64_t seed) {
+  set_masters(
+      [&](int piece, std::span<float> values) { draw_piece(files_->table, piece, seed, values); });
 }
 
 }  // namespace taper

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -29,10 +30,13 @@ class TrainingModel {
 
   // What this rank will hold. Not collective.
   void add_memory(MemoryPlan& plan) const;
-  // Allocates; the weights come from load_masters() or a checkpoint. Not collective.
+  // Allocates; the weights come from load_masters(), draw_masters() or a checkpoint. Not
+  // collective.
   void create(Arena& arena, ConstFloatMatrix rope_table);
   // Reads the masters of the owned pieces from the files and publishes. Collective over the world.
   void load_masters();
+  // Draws them instead (model/RandomWeights.hpp). Collective over the world.
+  void draw_masters(std::uint64_t seed);
 
   const ModelParallel& train_parallel() const { return train_parallel_; }
   const ModelView& train_view() const { return *train_view_; }
@@ -50,6 +54,9 @@ class TrainingModel {
 
  private:
   int packed_tp() const;
+  // fill(piece, values) for each owned piece. Collective over the world.
+  template <class Fill>
+  void set_masters(const Fill& fill);
 
   const ModelFiles* files_;
   const Ranks* ranks_;

@@ -6,7 +6,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "model/ScalarHead.hpp"
+#include "model/RandomWeights.hpp"
 
 namespace taper {
 namespace {

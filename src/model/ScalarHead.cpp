@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/Error.hpp"
-#include "base/Random.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/dot_rows.hpp"
 #include "kernels/norm.hpp"
@@ -70,14 +69,6 @@ void ScalarHead::backward(const Exec& exec, const ModelView& view, ConstFloatMat
     add_rows(exec, d_hidden, normed, staging_view(rows.subspan(at, size)));
     exec.fence();
   }
-}
-
-void draw_score(std::uint64_t seed, std::span<float> weights) {
-  const CounterRandom random(seed);
-  const double deviation = 1.0 / (static_cast<double>(weights.size()) + 1.0);
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    weights[i] =
-        static_cast<float>(deviation * random.normal({RandomPurpose::kScoreInit, 0, 0, 0, i, 0}));
 }
 
 }  // namespace taper

@@ -42,8 +42,4 @@ class ScalarHead {
   float *gathered_, *normed_, *inv_;  // (chunk, h) x 2, (chunk)
 };
 
-// Weights for a scalar head that starts on a language model: normal, with a deviation of 1 / (h +
-// 1), so that all first values are near zero. A pure function of the seed.
-void draw_score(std::uint64_t seed, std::span<float> weights);
-
 }  // namespace taper

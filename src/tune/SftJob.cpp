@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "base/Random.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "rl/MicroBatch.hpp"
@@ -110,32 +109,6 @@ std::string SftJob::examples_text() const {
   if (source_.examples() == 0) return "";
   return count_text(source_.examples(), "example") + ", " +
          std::to_string(source_.validation().size()) + " held out";
-}
-
-// Normal weights of deviation 0.02, scaled down where a layer adds to the residual stream; norms
-// are one. A pure function of seed and piece, so the same for any number of ranks.
-void SftJob::draw_weights() {
-  const CounterRandom random(options_.seed);
-  const ParamTable& table = files().table;
-  const double residual = 1.0 / std::sqrt(2.0 * table.config().layers);
-  auto& optimizer = model().optimizer();
-  std::vector<float> values;
-  for (const auto& piece : optimizer.owned()) {
-    values.resize(static_cast<std::size_t>(piece.size));
-    const int index = table.tensor_of_piece(piece.id), unit = piece.id - table.first_piece(index);
-    const ParamTensor& tensor = table.tensors()[index];
-    const bool adds = tensor.role == ParamRole::kOutput || tensor.role == ParamRole::kDown;
-    for (std::int64_t i = 0; i < piece.size; ++i) {
-      const RandomKey key{RandomPurpose::kInit,          0, static_cast<std::uint64_t>(piece.id), 0,
-                          static_cast<std::uint64_t>(i), 0};
-      const bool norm = tensor.kind == ShardKind::kReplicated;
-      const bool padding = table.is_padding(index, unit, static_cast<int>(i / tensor.columns));
-      const double scale = padding ? 0.0 : 0.02 * (adds ? residual : 1.0);
-      values[i] = norm ? 1.0f : static_cast<float>(scale * random.normal(key));
-    }
-    optimizer.set_master(ranks().exec, piece, values);
-  }
-  model().publish();
 }
 
 }  // namespace taper

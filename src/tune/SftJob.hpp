@@ -35,7 +35,6 @@ class SftJob final : public TuningJob {
     return options_.from_scratch ? "from random weights" : TuningJob::beginning();
   }
   bool loads_weights() const override { return !options_.from_scratch; }
-  void draw_weights() override;
 
   const SftOptions& options_;
   SftSource source_;

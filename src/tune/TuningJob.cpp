@@ -92,7 +92,7 @@ void TuningJob::create() {
 }
 
 void TuningJob::load_start() {
-  loads_weights() ? model_.load_masters() : draw_weights();
+  loads_weights() ? model_.load_masters() : model_.draw_masters(options_.seed);
 }
 
 void TuningJob::set_state(const StateInfo& state, const fs::path& place) {

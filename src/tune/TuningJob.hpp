@@ -55,9 +55,8 @@ class TuningJob : public Job {
   // One line about the examples; empty: none.
   virtual std::string examples_text() const = 0;
   std::string beginning() const override;
-  // Whether the run begins with weights of the model directory; else with those of draw_weights().
+  // Whether the run begins with weights of the model directory; else they are drawn.
   virtual bool loads_weights() const { return true; }
-  virtual void draw_weights() {}
 
   const ModelFiles& files() const override { return files_; }
   TrainingModel& model() override { return model_; }

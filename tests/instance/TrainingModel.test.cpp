@@ -7,6 +7,7 @@
 #include "comm/Collectives.hpp"
 #include "instance/InferenceModel.hpp"
 #include "instance/SameWeights.hpp"
+#include "model/RandomWeights.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -80,6 +81,22 @@ TEST_CASE("masters are those of the files, each once among the replicas") {
     std::vector<std::int64_t> owned{optimizer.size()};
     all_reduce_sum(f.model.dp_group(), owned);
     CHECK(owned[0] == f.model.local().size());
+  }
+}
+
+TEST_CASE("drawn masters depend on the seed, not on the layout") {
+  for (const int train_tp : {1, world_size()}) {
+    Fixture f(options(train_tp, 1));
+    f.model.draw_masters(5);
+    const ShardedAdamW& optimizer = f.model.optimizer();
+    std::vector<float> values;
+    for (const auto& piece : optimizer.owned()) {
+      values.resize(static_cast<std::size_t>(piece.size));
+      draw_piece(f.files.table, piece.id, 5, values);
+      CHECK(std::equal(values.begin(), values.end(),
+                       optimizer.master().data() + (piece.offset - optimizer.begin())));
+    }
+    CHECK(!same_weights(f.model.packed(), f.inference.packed()));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "base/Error.hpp"
 #include "comm/Group.hpp"
 #include "model/GoldenModel.hpp"
+#include "model/RandomWeights.hpp"
 #include "support/Bits.hpp"
 
 using namespace taper;
@@ -162,18 +163,6 @@ TEST_CASE("all ranks of a group have the same gradient of the scalar head") {
   };
   // The head sees whole hidden states, so even the bits are those of one rank.
   CHECK(same_bits(part(many), part(one)));
-}
-
-TEST_CASE("a drawn head is small, the same for a seed, and another for another") {
-  std::vector<float> a(4096), b(4096), c(4096);
-  draw_score(1, a);
-  draw_score(1, b);
-  draw_score(2, c);
-  CHECK(same_bits(a, b));
-  CHECK(!same_bits(a, c));
-  double squares = 0;
-  for (const float x : a) squares += double(x) * x;
-  CHECK(std::abs(std::sqrt(squares / 4096) * 4097 - 1) < 0.05);
 }
 
 TEST_CASE("what is written with a scalar head is what is read") {
