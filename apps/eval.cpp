@@ -82,9 +82,7 @@ struct EvalArguments {
     read_run(schema, param::ParamFile::read(rewards));
     run.data.prompts = prompts;
     run.evaluation = {};
-    const auto problems = run.problems();
-    TAPER_VALIDATE(problems.empty(),
-                   "--rewards " << path_text(rewards) << ": " << problems.front());
+    require_no_problems(run.problems(), "--rewards " + path_text(rewards));
     return run.judged_by();
   }
 };

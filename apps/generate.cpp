@@ -67,7 +67,7 @@ int run_generate(int argc, char** argv) {
   check_sampling(options);
   Session session(argc, argv);
   options.type = arguments.type;
-  for (const auto& problem : options.problems()) TAPER_FAIL(ExitCode::kBadInput, problem);
+  require_no_problems(options.problems());
   options.layout = arguments.layout;
   require_layout("--layout", arguments.layout, session.size());
   std::vector<int> degrees = degrees_of_layout(arguments.layout);

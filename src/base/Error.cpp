@@ -6,6 +6,12 @@
 
 namespace taper {
 
+void require_no_problems(const std::vector<std::string>& problems, const std::string& where,
+                         ExitCode code) {
+  if (problems.empty()) return;
+  throw Error(code, where.empty() ? problems.front() : where + ": " + problems.front());
+}
+
 std::string describe(const std::exception& error) {
   const std::string text = error.what();
   if (dynamic_cast<const Error*>(&error) != nullptr) return text;

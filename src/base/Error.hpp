@@ -9,6 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace taper {
 
@@ -29,6 +30,10 @@ class Error : public std::runtime_error {
  private:
   ExitCode code_;
 };
+
+// Throws Error with the first problem, if there are any, behind `where`: "planner: Grid is 0 ...".
+void require_no_problems(const std::vector<std::string>& problems, const std::string& where = "",
+                         ExitCode code = ExitCode::kBadInput);
 
 // What a person is told of an exception: an Error's own text, and for others what to do.
 std::string describe(const std::exception& error);

@@ -81,8 +81,7 @@ void Engine::rebind(const EngineLayout& layout, int replica, std::list<Sequence>
 
 void Engine::begin(const SamplingOptions& sampling, const StopOptions& stops) {
   TAPER_EXPECT(idle());
-  for (const auto& problem : sampling.problems())
-    TAPER_FAIL(ExitCode::kBadInput, "sampling: " << problem);
+  require_no_problems(sampling.problems(), "sampling");
   finished_ = 0;
   sampling_ = sampling;
   penalty_ = RepetitionPenalty(sampling.repetition_penalty);

@@ -224,8 +224,7 @@ ModelConfig read_model_config(const std::filesystem::path& directory) {
   if (r.has("bos_token_id")) c.bos_id = r.get<int>("bos_token_id");
   if (r.has("pad_token_id")) c.pad_id = r.get<int>("pad_token_id");
   refuse_unsupported(r, c);
-  for (const auto& problem : c.problems())
-    TAPER_FAIL(ExitCode::kBadInput, path_text(path) << ": " << problem);
+  require_no_problems(c.problems(), path_text(path));
   add_eos(json, path, c.eos_ids);
   const auto generation = directory / "generation_config.json";
   if (std::filesystem::exists(generation))

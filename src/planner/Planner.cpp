@@ -39,8 +39,7 @@ std::vector<std::string> PlannerOptions::problems() const {
 
 Planner::Planner(const LatencyProfile& profile, const DivisorChain& chain,
                  const PlannerOptions& options) {
-  for (const auto& problem : options.problems())
-    TAPER_FAIL(ExitCode::kBadInput, "planner: " << problem);
+  require_no_problems(options.problems(), "planner");
   require_degrees(profile, options.degrees);
   std::vector<int> degrees;
   // A profile may have been measured for other ranks: what is not in the chain has no groups here.

@@ -114,8 +114,7 @@ LatencyProfile read_content(const Hdf5File& file) {
 }  // namespace
 
 void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
-  for (const auto& problem : p.problems())
-    TAPER_FAIL(ExitCode::kFailure, path_text(path) << " is not written: " << problem);
+  require_no_problems(p.problems(), path_text(path) + " is not written", ExitCode::kFailure);
   Hdf5File file = Hdf5File::create(part_path(path));
   write_format(file, profile_schema());
   file.set_attribute("/", "ranks", p.ranks);
@@ -151,8 +150,7 @@ LatencyProfile read_checked(const std::filesystem::path& path) {
       static_cast<std::int64_t>(content_hash(p)) == file.int_attribute("/", "content_hash"),
       path_text(path) << " is damaged (its checksum differs); measure it again: taper "
                          "profile");
-  for (const auto& problem : p.problems())
-    TAPER_FAIL(ExitCode::kBadInput, path_text(path) << ": " << problem);
+  require_no_problems(p.problems(), path_text(path));
   return p;
 }
 

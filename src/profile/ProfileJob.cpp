@@ -56,8 +56,7 @@ ProfileJob::ProfileJob(const ProfileOptions& options, ModelFiles& files, const R
       degrees_(options.degrees) {
   if (options_.probe.max_positions == 0)
     options_.probe.max_positions = std::min(files.config.max_positions, kDefaultPositions);
-  for (const auto& problem : options_.problems())
-    TAPER_FAIL(ExitCode::kBadInput, "profile: " << problem);
+  require_no_problems(options_.problems(), "profile");
   files.require_context(options_.probe.max_positions, "--max-positions");
   if (degrees_.empty()) degrees_ = possible_degrees(files, ranks);
   std::sort(degrees_.begin(), degrees_.end());

@@ -57,8 +57,7 @@ std::vector<std::string> StepProbeOptions::problems() const {
 StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const Ranks& ranks,
                      const std::vector<int>& degrees)
     : options_(options), files_(&files), ranks_(&ranks) {
-  for (const auto& problem : options.problems())
-    TAPER_FAIL(ExitCode::kBadInput, "profile: " << problem);
+  require_no_problems(options.problems(), "profile");
   for (const int degree : degrees)
     sides_[degree] = std::make_unique<Side>(files.table, ranks.groups.tp_group(degree));
   local_ = std::make_unique<LocalParams>(files.table, sides_.begin()->second->parallel.shard());

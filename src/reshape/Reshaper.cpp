@@ -76,7 +76,7 @@ Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const Gro
       stage_(arena.take<float>(kItem, phase, memory.kv_layer)),
       options_(options),
       mover_({options.round_bytes}) {
-  for (const auto& problem : options.problems()) TAPER_FAIL(ExitCode::kBadInput, problem);
+  require_no_problems(options.problems());
   geometry_.kv_heads = table.config().kv_heads;
   geometry_.bytes_per_page = page_floats(table.config().head_dim) * kFloat;
   geometry_.heads = [this](int tp, int index) { return ModelShard(*table_, tp, index).kv_heads(); };

@@ -47,7 +47,7 @@ Consultation::Consultation(const Ranks& ranks, LayoutPlanner& planner,
       pace_(options),
       exchange_(ranks.world(), kWords),
       layout_(Layout::uniform(1, ranks.chain)) {
-  for (const auto& problem : options.problems()) TAPER_FAIL(ExitCode::kBadInput, problem);
+  require_no_problems(options.problems());
 }
 
 void Consultation::begin(const Layout& layout) {

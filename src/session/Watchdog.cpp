@@ -32,7 +32,7 @@ std::vector<std::string> WatchdogOptions::problems() const {
 
 Watchdog::Watchdog(const Progress& progress, WatchdogOptions options)
     : progress_(progress), options_(std::move(options)) {
-  for (const auto& problem : options_.problems()) TAPER_VALIDATE(false, "watchdog: " << problem);
+  require_no_problems(options_.problems(), "watchdog");
   thread_ = std::thread([this] { watch(); });
 }
 

@@ -130,7 +130,7 @@ std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const Rep
 }
 
 std::vector<ReplayResult> replay(const ReplayOptions& o) {
-  for (const auto& problem : o.problems()) TAPER_FAIL(ExitCode::kBadInput, "replay: " << problem);
+  require_no_problems(o.problems(), "replay");
   const LatencyProfile profile = read_profile(o.profile);
   if (!profile.is_complete())
     TAPER_WARN(path_text(o.profile) << " is " << completeness_problem(profile));

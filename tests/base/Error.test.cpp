@@ -28,3 +28,18 @@ TEST_CASE("INSIST says that Taper is to blame, not the input") {
   }
   CHECK_NOTHROW([&] { TAPER_INSIST(value > 2, "never"); }());
 }
+
+TEST_CASE("the first of several problems is told, and where it is") {
+  CHECK_NOTHROW(require_no_problems({}, "planner"));
+  const auto check = [](const std::string& where, ExitCode code, const std::string& text) {
+    try {
+      require_no_problems({"Grid is 0", "Steps is 0"}, where, code);
+      FAIL("no exception");
+    } catch (const Error& e) {
+      CHECK(e.code() == code);
+      CHECK(std::string(e.what()) == text);
+    }
+  };
+  check("planner", ExitCode::kBadInput, "planner: Grid is 0");
+  check("", ExitCode::kFailure, "Grid is 0");
+}
