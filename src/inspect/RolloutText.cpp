@@ -27,7 +27,7 @@ fs::path model_of_run(const fs::path& rollouts) {
   TAPER_VALIDATE(fs::exists(run), path_text(run)
                                       << " does not exist (it would name the model with the "
                                          "tokenizer); name the model with --model DIR");
-  const fs::path model = config_text(run, "Model", "Directory", "");
+  const fs::path model = recorded_text(run, "Model", "Directory", "");
   if (fs::exists(model / "config.json")) return model;
   const auto checkpoints = CheckpointStore::list(directory.checkpoints());
   TAPER_VALIDATE(

@@ -65,9 +65,9 @@ std::optional<CheckpointSchedule> schedule_of_results(const RunDirectory& output
                                                       const CheckpointSchedule& now) {
   try {
     const fs::path run = output.run_file();
-    const std::int64_t every = config_integer(run, "Checkpoint", "Every", now.every);
+    const std::int64_t every = recorded_integer(run, "Checkpoint", "Every", now.every);
     if (now.last == 0) return CheckpointSchedule{every, 0};
-    return CheckpointSchedule{every, config_integer(run, "Training", "Iterations", now.last)};
+    return CheckpointSchedule{every, recorded_integer(run, "Training", "Iterations", now.last)};
   } catch (const Error&) {
     return std::nullopt;
   }

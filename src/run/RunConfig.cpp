@@ -39,8 +39,8 @@ void read_config(const std::filesystem::path& run_file, param::Schema& schema) {
 
 }  // namespace
 
-std::int64_t config_integer(const std::filesystem::path& run_file, const std::string& section,
-                            const std::string& name, std::int64_t fallback) {
+std::int64_t recorded_integer(const std::filesystem::path& run_file, const std::string& section,
+                              const std::string& name, std::int64_t fallback) {
   std::int64_t value = fallback;
   param::Schema schema;
   schema.section(section, "").integer(name, value, "");
@@ -48,8 +48,8 @@ std::int64_t config_integer(const std::filesystem::path& run_file, const std::st
   return value;
 }
 
-std::string config_text(const std::filesystem::path& run_file, const std::string& section,
-                        const std::string& name, const std::string& fallback) {
+std::string recorded_text(const std::filesystem::path& run_file, const std::string& section,
+                          const std::string& name, const std::string& fallback) {
   std::string value = fallback;
   param::Schema schema;
   schema.section(section, "").text(name, value, "");

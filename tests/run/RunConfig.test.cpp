@@ -68,17 +68,17 @@ TEST_CASE("a run file tells parameters of its run, as far as it has them") {
       "Checkpoint:\n  Every: 3\n  Of Another Version: 1\nModel:\n  Directory: 'a: b'\n"
       "Training:\n  Iterations: many\n");
   run.save();
-  CHECK(config_integer(path, "Checkpoint", "Every", 10) == 3);
-  CHECK(config_integer(path, "Checkpoint", "Keep", 2) == 2);
-  CHECK(config_integer(path, "Training", "Iterations", 45) == 45);
-  CHECK(config_text(path, "Model", "Directory", "") == "a: b");
-  CHECK(config_text(path, "Output", "Directory", "none") == "none");
+  CHECK(recorded_integer(path, "Checkpoint", "Every", 10) == 3);
+  CHECK(recorded_integer(path, "Checkpoint", "Keep", 2) == 2);
+  CHECK(recorded_integer(path, "Training", "Iterations", 45) == 45);
+  CHECK(recorded_text(path, "Model", "Directory", "") == "a: b");
+  CHECK(recorded_text(path, "Output", "Directory", "none") == "none");
 }
 
 TEST_CASE("a run file that tells nothing is an error") {
   const test::Scratch scratch;
   const auto read = [&](const char* name) {
-    return config_integer(scratch / name, "Checkpoint", "Every", 1);
+    return recorded_integer(scratch / name, "Checkpoint", "Every", 1);
   };
   CHECK_THROWS_AS(read("none.h5"), Error);
   test::spill(scratch / "damaged.h5", "no HDF5");
