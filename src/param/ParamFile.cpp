@@ -17,9 +17,6 @@
 namespace taper::param {
 namespace {
 
-// What Teuchos' writer calls the list that has no name; its content is meant.
-constexpr const char* kUnnamed = "ANONYMOUS";
-
 detail::Value read_assigned(const std::string& text) {
   if (text.starts_with('[') || text.starts_with('\'') || text.starts_with('"'))
     return detail::read_yaml_value(text);
@@ -69,16 +66,6 @@ ParamFile ParamFile::parse(const std::string& text, const std::string& name) {
   TAPER_VALIDATE(name.ends_with(".yaml") || name.ends_with(".yml"),
                  content.name << " has no known ending (a run file ends in .yaml or .yml)");
   detail::read_yaml(text, content.name, content.list, content.lines);
-  if (content.list.numParams() == 1 && is_list(content.list, kUnnamed)) {
-    const Teuchos::ParameterList inner = content.list.sublist(kUnnamed);
-    content.list = inner;
-    detail::LineMap lines;
-    const std::string prefix = std::string(kUnnamed) + "/";
-    for (const auto& [path, line] : content.lines) {
-      if (path.starts_with(prefix)) lines[path.substr(prefix.size())] = line;
-    }
-    content.lines = std::move(lines);
-  }
   return file;
 }
 

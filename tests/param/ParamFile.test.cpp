@@ -63,10 +63,10 @@ TEST_CASE("files that cannot be read are named") {
         "run.json has no known ending (a run file ends in .yaml or .yml)");
 }
 
-TEST_CASE("the name that Teuchos writes for an unnamed list is left out") {
-  const ParamFile file = parse("%YAML 1.1\n---\nANONYMOUS:\n  A:\n    x: 1\n...\n");
+TEST_CASE("a file may say that it is YAML, and where its document begins and ends") {
+  const ParamFile file = parse("%YAML 1.1\n---\nA:\n  x: 1\n...\n");
   CHECK(stable(file) == "A/x = 1\n");
-  CHECK(file.where("A/x") == "run.yaml line 5");
+  CHECK(file.where("A/x") == "run.yaml line 4");
 }
 
 TEST_CASE("assignments replace and add values") {
