@@ -48,7 +48,7 @@ int run_tuning(int argc, char** argv, const TuningWords& words) {
   RunArguments arguments;
   param::CommandLine line(words.name, words.about);
   arguments.declare(line, kTuningWords);
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   Options options;
   param::Schema schema;
   describe(schema, options);

@@ -100,7 +100,7 @@ int run_eval(int argc, char** argv) {
   arguments.declare(line, LayoutForms::kUniform);
   eval.declare(line);
   declare_sampling(line, options);
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   eval.check(line);
   check_sampling(options);
   const auto judged_by = [&] { return eval.judged_by(arguments.model, options.max_new_tokens); };

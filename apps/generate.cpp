@@ -63,7 +63,7 @@ int run_generate(int argc, char** argv) {
   line.text("record", record_file, "FILE", "records consultations and layout changes, HDF5");
   line.text("chat-template", chat_template, "FILE",
             "Jinja template that turns messages into text: auto (the model's own) or a file");
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   check_sampling(options);
   Session session(argc, argv);
   options.type = arguments.type;

@@ -90,7 +90,7 @@ int run_inspect(int argc, char** argv) {
       .at_least(1);
   line.text("model", model, "DIR",
             "model directory with the tokenizer for --text; default: the model of the run");
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   TAPER_VALIDATE(int{!path.empty()} + int{!repair.empty()} + int{!schema.empty()} == 1,
                  "taper inspect: give either PATH or --repair RUN_DIR or --schema FORMAT");
   TAPER_VALIDATE(text > 0 ? !path.empty() : model.empty(),

@@ -65,7 +65,7 @@ int run_profile(int argc, char** argv) {
       .at_least(0);
   line.flag("fresh", options.fresh, "discards what an earlier start has measured");
   declare_hang_seconds(line, hang_seconds);
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   Session session(argc, argv);
   options.degrees = degrees_of(layouts, session.size());
   ModelFiles files(model, "--model");

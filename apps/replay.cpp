@@ -72,7 +72,7 @@ int run_replay(int argc, char** argv) {
                           "Evaluates the planner on recorded or synthetic response lengths.");
   declare(line, options);
   line.text("output", output, "FILE", "results, one JSON line per generation");
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   if (options.laws.empty() && options.runs.empty()) options.laws = all_length_laws();
   if (!output.empty()) require_writable(output);
   const auto results = replay(options);

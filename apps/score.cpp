@@ -34,7 +34,7 @@ int run_score(int argc, char** argv) {
   line.integer("max-tokens", options.max_tokens, "N",
                "tokens per micro-batch; longer sequences get a micro-batch of their own")
       .at_least(1);
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   Session session(argc, argv);
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;

@@ -104,7 +104,7 @@ int run_simulate(int argc, char** argv) {
   Arguments a;
   param::CommandLine line("taper simulate", "Evaluates the planner on described machines.");
   declare(line, a);
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   if (a.dump_default) {
     SimulateOptions options;
     param::Schema schema;

@@ -59,7 +59,7 @@ int run_train(int argc, char** argv) {
   param::CommandLine line("taper train",
                           "Trains a model by reinforcement learning, configured by a run file.");
   arguments.declare(line, kWords);
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   RunOptions options;
   param::Schema schema;
   describe(schema, options);

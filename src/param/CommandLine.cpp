@@ -194,7 +194,7 @@ CommandLine::Declared CommandLine::add(const std::string& name, const std::strin
   return Declared(*options_.back());
 }
 
-bool CommandLine::shows_help(int argc, const char* const* argv) {
+bool CommandLine::parse_or_print_help(int argc, const char* const* argv) {
   if (parse({argv + std::min(argc, 1), argv + argc}) == Next::kRun) return false;
   std::fputs(help().c_str(), stdout);
   return true;

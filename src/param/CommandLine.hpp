@@ -8,7 +8,7 @@
 //   line.repeated("set", options.assignments, "NAME=VALUE", "overrides a value of the run file");
 //   line.integer("seed", options.seed, "S", "seed of all random numbers").at_least(0);
 //   line.flag("check", options.check, "validates the input and exits");
-//   if (line.shows_help(argc, argv)) return 0;
+//   if (line.parse_or_print_help(argc, argv)) return 0;
 #pragma once
 
 #include <memory>
@@ -88,8 +88,8 @@ class CommandLine {
   // Error(kBadInput). Asked for --help, it stops there and checks nothing.
   Next parse(const std::vector<std::string>& arguments);
   // The same of main()'s arguments, argv[0] is skipped. Asked for --help, it prints it to stdout
-  // and returns true.
-  bool shows_help(int argc, const char* const* argv);
+  // and returns true: the program ends.
+  bool parse_or_print_help(int argc, const char* const* argv);
 
   // Whether the last parse() met this option.
   bool given(const std::string& name) const;

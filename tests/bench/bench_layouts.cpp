@@ -310,7 +310,7 @@ int run(int argc, char** argv) {
   line.number("kv-memory-mb", options.kv_memory_mb, "MB", "KV cache per rank").above(0);
   line.integer("seed", options.seed, "S", "of lengths and sampling").at_least(0);
   line.number("period-ms", period_ms, "MS", "between consultations, at least").above(0);
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   TAPER_VALIDATE(options.sequences % options.samples == 0,
                  "--sequences must be a multiple of --samples");
   TAPER_VALIDATE(options.prompts.empty() || options.task.empty(),

@@ -253,7 +253,7 @@ int run(int argc, char** argv) {
   line.integer("tp", options.tp, "N", "ranks per replica (0: all)");
   line.integer("repeats", options.repeats, "N", "runs of each part").at_least(1);
   line.flag("checkpointing", options.checkpointing, "recompute activations in the backward pass");
-  if (line.shows_help(argc, argv)) return 0;
+  if (line.parse_or_print_help(argc, argv)) return 0;
   Progress progress;
   MpiSession mpi(argc, argv);
   Runtime runtime(argc, argv);

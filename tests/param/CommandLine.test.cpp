@@ -90,10 +90,10 @@ TEST_CASE("help shows how a flag that is on is switched off, and no limit that i
 TEST_CASE("the name of the program is skipped") {
   Fixture f;
   const char* const arguments[] = {"taper", "run.yaml", "--seed", "4"};
-  CHECK(!f.line.shows_help(4, arguments));
+  CHECK(!f.line.parse_or_print_help(4, arguments));
   CHECK(f.run_file == "run.yaml");
   CHECK(f.seed == 4);
-  CHECK(message_of([&] { f.line.shows_help(0, arguments); }).find("RUN is missing") !=
+  CHECK(message_of([&] { f.line.parse_or_print_help(0, arguments); }).find("RUN is missing") !=
         std::string::npos);
 }
 
