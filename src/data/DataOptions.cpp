@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/Error.hpp"
-#include "data/PromptMixture.hpp"
+#include "data/Order.hpp"
 #include "data/Tasks.hpp"
 
 namespace taper {

@@ -7,7 +7,7 @@
 
 #include "base/Fingerprint.hpp"
 #include "data/DataOptions.hpp"
-#include "data/PromptMixture.hpp"
+#include "data/Order.hpp"
 #include "data/Tasks.hpp"
 #include "instance/ModelFiles.hpp"
 

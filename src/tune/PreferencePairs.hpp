@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/ExampleOrder.hpp"
+#include "data/Order.hpp"
 #include "instance/ModelFiles.hpp"
 #include "tune/TuningOptions.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "data/ExampleOrder.hpp"
+#include "data/Order.hpp"
 #include "data/SftExamples.hpp"
 #include "data/Tasks.hpp"
 #include "tune/TuningOptions.hpp"

@@ -1,16 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/PromptMixture.hpp"
+#include "data/Order.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "base/Error.hpp"
+#include "base/Random.hpp"
 #include "base/Text.hpp"
-#include "data/Shuffle.hpp"
 
 namespace taper {
+
+std::vector<int> shuffled(int count, std::uint64_t seed, std::uint64_t pass, std::uint64_t stream) {
+  std::vector<int> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  RandomStream random(seed, RandomPurpose::kData, stream, pass);
+  for (int i = count - 1; i > 0; --i)
+    std::swap(order[i], order[random.below(static_cast<std::uint64_t>(i) + 1)]);
+  return order;
+}
+
+int ShuffledPasses::at(std::uint64_t position) const {
+  const auto count = static_cast<std::uint64_t>(count_);
+  return order(position / count)[position % count];
+}
+
+const std::vector<int>& ShuffledPasses::order(std::uint64_t pass) const {
+  if (order_.empty() || pass_ != pass) {
+    order_ = shuffled(count_, seed_, pass, stream_);
+    pass_ = pass;
+  }
+  return order_;
+}
+
+int ExampleOrder::index_at(std::uint64_t position) const {
+  return shuffle_ == Shuffle::kNo ? static_cast<int>(position % size_) : passes_.at(position);
+}
+
+std::uint64_t ExampleOrder::end() const {
+  return epochs_ > 0 && size_ > 0 ? static_cast<std::uint64_t>(epochs_) * size_
+                                  : std::numeric_limits<std::uint64_t>::max();
+}
+
 namespace {
 
 constexpr int kFinest = 10000;  // places of a block at most
@@ -65,45 +98,37 @@ std::vector<std::string> PromptMixture::problems(const std::string& option, std:
   return {};
 }
 
-PromptMixture::PromptMixture(std::vector<int> sizes, const std::vector<double>& weights,
-                             std::uint64_t seed)
-    : seed_(seed), sizes_(std::move(sizes)) {
-  TAPER_EXPECT(problems("", sizes_.size(), weights).empty() && sizes_.size() < kBlocks);
-  for (const int size : sizes_) {
+PromptMixture::PromptMixture(const std::vector<int>& sizes, const std::vector<double>& weights,
+                             std::uint64_t seed) {
+  TAPER_EXPECT(problems("", sizes.size(), weights).empty() && sizes.size() < kBlocks);
+  for (const int size : sizes) {
     TAPER_EXPECT(size > 0);
     first_.push_back(static_cast<int>(items_));
     items_ += size;
   }
-  orders_.resize(std::max<std::size_t>(1, sizes_.size()));
-  if (weights.empty()) return;
+  if (weights.empty()) {
+    passes_.emplace_back(static_cast<int>(items_), seed);
+    return;
+  }
   shares_ = shares_of(weights);
-  for (std::size_t i = 0; i < shares_.size(); ++i)
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    passes_.emplace_back(sizes[i], seed, i);
     block_.insert(block_.end(), static_cast<std::size_t>(shares_[i]), static_cast<int>(i));
-}
-
-const std::vector<int>& PromptMixture::order(Order& cached, int count, std::uint64_t pass,
-                                             std::uint64_t stream) const {
-  if (cached.items.empty() || cached.pass != pass)
-    cached = {pass, shuffled(count, seed_, pass, stream)};
-  return cached.items;
+  }
+  blocks_ = ShuffledPasses(static_cast<int>(block_.size()), seed, kBlocks);
 }
 
 std::int64_t PromptMixture::at(std::uint64_t position) const {
-  if (block_.empty()) {
-    const auto size = static_cast<std::uint64_t>(items_);
-    return order(orders_[0], static_cast<int>(size), position / size, 0)[position % size];
-  }
+  if (block_.empty()) return passes_[0].at(position);
   const std::uint64_t length = block_.size(), block = position / length;
-  const auto& places = order(block_order_, static_cast<int>(length), block, kBlocks);
+  const auto& places = blocks_.order(block);
   const auto place = static_cast<std::ptrdiff_t>(position % length);
   const int list = block_[places[place]];
   const auto before = std::count_if(places.begin(), places.begin() + place,
                                     [&](int p) { return block_[p] == list; });
   const std::uint64_t turn =
       block * static_cast<std::uint64_t>(shares_[list]) + static_cast<std::uint64_t>(before);
-  const auto size = static_cast<std::uint64_t>(sizes_[list]);
-  return first_[list] + order(orders_[list], static_cast<int>(size), turn / size,
-                              static_cast<std::uint64_t>(list))[turn % size];
+  return first_[list] + passes_[list].at(turn);
 }
 
 }  // namespace taper

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/PromptMixture.hpp"
+#include "data/Order.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
 #include <set>
-
-#include "data/Shuffle.hpp"
+#include <vector>
 
 using namespace taper;
 using Catch::Matchers::ContainsSubstring;
+using Shuffle = ExampleOrder::Shuffle;
 
 namespace {
+
+std::vector<int> visit(const ExampleOrder& order, std::uint64_t from, std::uint64_t to) {
+  std::vector<int> list;
+  for (std::uint64_t at = from; at < to; ++at) list.push_back(order.index_at(at));
+  return list;
+}
 
 using Items = std::vector<std::int64_t>;
 
@@ -33,6 +39,44 @@ std::map<int, int> by_list(const Items& items, const std::vector<int>& ends) {
 }
 
 }  // namespace
+
+TEST_CASE("orders are permutations that depend on each argument") {
+  const auto order = shuffled(10, 5, 0);
+  CHECK(std::set<int>(order.begin(), order.end()).size() == 10);
+  CHECK(order == shuffled(10, 5, 0));
+  CHECK(order == shuffled(10, 5, 0, 0));
+  CHECK(order != shuffled(10, 6, 0));
+  CHECK(order != shuffled(10, 5, 1));
+  CHECK(order != shuffled(10, 5, 0, 1));
+  CHECK(shuffled(1, 5, 3) == std::vector<int>{0});
+  CHECK(shuffled(0, 5, 3).empty());
+}
+
+TEST_CASE("passes have their orders, whichever was asked for before") {
+  const ShuffledPasses passes(10, 5, 3);
+  for (const std::uint64_t pass : {0, 2, 1, 1, 0}) {
+    CHECK(passes.order(pass) == shuffled(10, 5, pass, 3));
+    CHECK(passes.at(10 * pass + 7) == shuffled(10, 5, pass, 3)[7]);
+  }
+}
+
+TEST_CASE("each pass meets every example once, in an order of its own that follows from the seed") {
+  const ExampleOrder order(20, 3, Shuffle::kYes, 0);
+  const auto first = visit(order, 0, 20), second = visit(order, 20, 40);
+  CHECK(std::set<int>(first.begin(), first.end()).size() == 20);
+  CHECK(std::set<int>(second.begin(), second.end()).size() == 20);
+  CHECK(first != second);
+  CHECK(visit(order, 0, 20) == first);  // after another pass was asked for
+  CHECK(visit(ExampleOrder(20, 3, Shuffle::kYes, 5), 20, 40) == second);
+  CHECK(visit(ExampleOrder(20, 4, Shuffle::kYes, 0), 0, 20) != first);
+}
+
+TEST_CASE("without shuffling the order is that of the files, in every pass") {
+  const ExampleOrder order(3, 1, Shuffle::kNo, 2);
+  CHECK(visit(order, 0, 6) == std::vector<int>{0, 1, 2, 0, 1, 2});
+  CHECK(order.end() == 6);
+  CHECK(order.passes(3) == 1.0);
+}
 
 TEST_CASE("without weights several lists are one") {
   const PromptMixture one({10}, {}, 5), three({3, 5, 2}, {}, 5);
