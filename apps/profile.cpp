@@ -8,8 +8,8 @@
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
+#include "profile/ProfileFile.hpp"
 #include "profile/ProfileJob.hpp"
-#include "profile/ProfileTable.hpp"
 #include "session/Session.hpp"
 #include "shard/RankGrid.hpp"
 

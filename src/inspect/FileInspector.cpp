@@ -14,7 +14,6 @@
 #include "io/Json.hpp"
 #include "io/Safetensors.hpp"
 #include "profile/ProfileFile.hpp"
-#include "profile/ProfileTable.hpp"
 #include "profile/RunIdentity.hpp"
 #include "results/FileSchema.hpp"
 #include "results/MetricsLog.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// profile.h5, a LatencyProfile on disk:
+// profile.h5, a LatencyProfile on disk, as runs take it and people read it. What is in it:
 //
 //   /                      attributes: format, format_version, ranks, ranks_per_node, content_hash,
 //                          measured_percent (of the planned measuring; absent: 100)
@@ -15,8 +15,11 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "planner/LatencyProfile.hpp"
+#include "session/Ranks.hpp"
 
 namespace taper {
 
@@ -26,5 +29,19 @@ void write_profile(const std::filesystem::path& path, const LatencyProfile& prof
 // On any rank. Throws Error naming the file if it is missing, no profile, damaged (each dataset
 // and the whole are checksummed) or of another version.
 LatencyProfile read_profile(const std::filesystem::path& path);
+
+// The profile of a run whose identity is `here` (gather_identity): read and checked, the same on
+// all ranks. Throws Error if it is missing or damaged, was measured on another model, machine or
+// transport, or lacks one of the degrees; warns of another build or clock, and if the profile is
+// incomplete. Collective over the world.
+LatencyProfile read_matching_profile(const std::filesystem::path& path, const ProfileIdentity& here,
+                                     const Ranks& ranks, const std::vector<int>& degrees);
+
+// A profile for people: for each degree its points, their range, how well interpolation and the
+// machine agree with themselves, and the costs of switching.
+std::string to_table(const LatencyProfile& profile);
+
+// Why an incomplete profile is not to be relied on, with the remedy; empty for a complete one.
+std::string completeness_problem(const LatencyProfile& profile);
 
 }  // namespace taper

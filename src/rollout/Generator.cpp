@@ -7,8 +7,8 @@
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #include "io/InputPath.hpp"
+#include "profile/ProfileFile.hpp"
 #include "profile/RunIdentity.hpp"
-#include "profile/RunProfile.hpp"
 #include "rollout/FirstRequests.hpp"
 
 namespace taper {

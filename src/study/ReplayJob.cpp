@@ -10,7 +10,6 @@
 #include "io/InputPath.hpp"
 #include "io/Json.hpp"
 #include "profile/ProfileFile.hpp"
-#include "profile/ProfileTable.hpp"
 #include "results/RolloutFile.hpp"
 #include "results/RunDirectory.hpp"
 

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/ProfileFile.hpp"
 
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "base/Error.hpp"
+#include "comm/Collectives.hpp"
 #include "io/Hdf5File.hpp"
 #include "support/Scratch.hpp"
+#include "support/TestRanks.hpp"
 #include "support/synthetic_profile.hpp"
 
 using namespace taper;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
 
 namespace {
 
-// A profile in a folder of its own.
+// A profile of this rank in a folder of its own.
 struct ScratchFile {
   test::Scratch folder;
-  std::filesystem::path path = folder / "profile.h5";
+  std::filesystem::path path = folder / ("profile-" + std::to_string(::getpid()) + ".h5");
 };
 
 LatencyProfile sample() {
@@ -40,6 +48,15 @@ std::string message_of(const std::filesystem::path& path) {
     return error.what();
   }
   return "";
+}
+
+ProfileIdentity identity() {
+  ProfileIdentity id;
+  id.model = {{"layers", "4"}};
+  id.machine = {{"cpu", "some"}};
+  id.transport = {{"UCX_TLS", "tcp,self"}};
+  id.build = {{"git", "1"}};
+  return id;
 }
 
 }  // namespace
@@ -112,4 +129,83 @@ TEST_CASE("other files, missing files and a wrong sum are named") {
         std::string::npos);
   std::filesystem::resize_file(scratch.path, 100);
   CHECK_FALSE(message_of(scratch.path).empty());
+}
+
+TEST_CASE("a profile is taken where it belongs to the run, else refused with what differs") {
+  const test::TestRanks world;
+  const Ranks& ranks = world.ranks;
+  const test::Scratch scratch;
+  const std::filesystem::path path = scratch / "profile.h5";
+  if (ranks.rank() == 0) {
+    LatencyProfile p;
+    p.identity = identity();
+    for (const int tp : {1, 2})
+      for (const int context : {1, 2, 3}) {
+        StepSample s;
+        s.tp = tp;
+        s.time_ns = 1000;
+        s.context = context;
+        s.repeats = 1;
+        p.steps.push_back(s);
+      }
+    p.measured_percent = 30;  // a warning
+    write_profile(path, p);
+  }
+  barrier(ranks.world());
+  CHECK(read_matching_profile(path, identity(), ranks, {1, 2}).steps.size() == 6);
+  ProfileIdentity newer = identity();
+  newer.build["git"] = "2";
+  CHECK_NOTHROW(read_matching_profile(path, newer, ranks, {1}));
+
+  const auto refused = [&](const ProfileIdentity& here, const std::string& word) {
+    CHECK_THROWS_MATCHES(read_matching_profile(path, here, ranks, {1}), Error,
+                         MessageMatches(ContainsSubstring(word) && ContainsSubstring("profile")));
+  };
+  ProfileIdentity other = identity();
+  other.model["layers"] = "30";
+  refused(other, "layers");
+  other = identity();
+  other.machine["cpu"] = "faster";
+  refused(other, "cpu");
+  other = identity();
+  other.transport.clear();
+  refused(other, "UCX_TLS");
+  CHECK_THROWS_MATCHES(read_matching_profile(path, identity(), ranks, {1, 4}), Error,
+                       MessageMatches(ContainsSubstring("degree 4")));
+  barrier(ranks.world());
+  if (ranks.rank() == 0) std::filesystem::remove(path);
+  barrier(ranks.world());
+  CHECK_THROWS_MATCHES(read_matching_profile(path, identity(), ranks, {1}), Error,
+                       MessageMatches(ContainsSubstring("does not exist")));
+}
+
+TEST_CASE("the table names degrees, errors, noise and costs") {
+  LatencyProfile p;
+  StepSample s;
+  s.tp = 2;
+  s.pair = PairClass::kOtherNode;
+  s.new_tokens = s.sequences = 4;
+  s.context = 400;
+  s.time_ns = 1234567;
+  s.repeats = 9;
+  p.steps.push_back(s);
+  p.fit_errors.push_back({2, PairClass::kOtherNode, 12300, 45600, 50000, 60000});
+  p.repeat_noise.push_back({2, PairClass::kOtherNode, 7800, 9900, 10000, 20000});
+  p.moves.push_back({PairClass::kOtherNode, 25000, 2000});
+  p.rendezvous.push_back({2, 61000});
+  p.weights_ns = 1500;
+  const std::string table = to_table(p);
+  for (const char* part :
+       {"   2  other node", "1.235", "1.23 /  4.56", "0.78 /  0.99", "25.0 us and 0.50 GB/s",
+        "rendezvous of 2 ranks: 61.0 us", "weights 1.5 us"})
+    CHECK_THAT(table, ContainsSubstring(part));
+  CHECK_THAT(table, ContainsSubstring("measured: complete\n"));
+}
+
+TEST_CASE("an incomplete profile says so, and what to do") {
+  LatencyProfile p;
+  CHECK(completeness_problem(p).empty());
+  p.measured_percent = 7;
+  CHECK_THAT(to_table(p), ContainsSubstring("measured: incomplete, 7 % of what was planned\n"));
+  CHECK_THAT(completeness_problem(p), ContainsSubstring("7 %") && ContainsSubstring("resumes"));
 }
