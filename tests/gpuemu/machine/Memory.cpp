@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpuemu/machine/Memory.hpp"
 
-#include <cstdlib>
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstring>
 
 namespace taper::gpuemu {
 
+namespace {
+
+template <class T>
+Pages<T> zero_pages(std::size_t count) {
+  const std::size_t bytes = count * sizeof(T);
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) throw Fault("no address space for what is known of memory");
+  return Pages<T>(static_cast<T*>(p), Unmap{bytes});
+}
+
+}  // namespace
+
 CheckedBytes::CheckedBytes(std::size_t bytes)
     : size_(bytes),
-      marks_(static_cast<std::uint8_t*>(std::calloc(bytes / 8 + 2, 1))),
-      touches_(static_cast<Touches*>(std::calloc(bytes / 2 + 1, sizeof(Touches)))) {}
+      marks_(zero_pages<std::uint8_t>(bytes / 8 + 2)),
+      touches_(zero_pages<Touches>(bytes / 2 + 1)) {}
 
-void CheckedBytes::Free::operator()(void* p) const {
-  std::free(p);
+void Unmap::operator()(void* p) const {
+  munmap(p, bytes);
 }
 
 // A mark is a bit; an access of up to 8 bytes lies in two bytes of marks at most.

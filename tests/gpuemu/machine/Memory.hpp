@@ -34,6 +34,14 @@ struct Touches {
   Moment write, read, other_read;
 };
 
+// Zero pages that take memory when they are touched.
+struct Unmap {
+  std::size_t bytes = 0;
+  void operator()(void* p) const;
+};
+template <class T>
+using Pages = std::unique_ptr<T[], Unmap>;
+
 // Bytes with a mark for each that was written, and with their last accesses. The tables are zero
 // pages until touched.
 class CheckedBytes {
@@ -50,12 +58,9 @@ class CheckedBytes {
   void forget_touches(std::size_t offset, std::size_t bytes);
 
  private:
-  struct Free {
-    void operator()(void* p) const;
-  };
   std::size_t size_ = 0;
-  std::unique_ptr<std::uint8_t[], Free> marks_;
-  std::unique_ptr<Touches[], Free> touches_;
+  Pages<std::uint8_t> marks_;
+  Pages<Touches> touches_;
 };
 
 struct Allocation {

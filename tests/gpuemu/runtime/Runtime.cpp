@@ -17,6 +17,7 @@ Settings settings_of_environment() {
     s.checks.written = text.find(",written,") != std::string::npos;
     s.checks.races = text.find(",races,") != std::string::npos;
     s.checks_streams = text.find(",streams,") != std::string::npos;
+    s.checks_host = text.find(",host,") != std::string::npos;
   }
   if (const char* memory = std::getenv("GPUEMU_MEMORY_MB"))
     s.memory_bytes = std::strtoull(memory, nullptr, 0) << 20;
@@ -37,7 +38,10 @@ Runtime& Runtime::get() {
   return *runtime;
 }
 
-Runtime::Runtime() : settings(settings_of_environment()), queue(machine.random) {
+Runtime::Runtime()
+    : settings(settings_of_environment()),
+      queue(machine.random),
+      pool(settings.memory_bytes, settings.checks_host) {
   machine.checks = settings.checks;
   machine.architecture = settings.architecture;
   machine.random.seed(settings.seed);
@@ -105,16 +109,17 @@ void Runtime::note_allocation(const char* what) {
 }
 
 void* Runtime::allocate(std::size_t bytes, Allocation::Kind kind) {
-  if (kind == Allocation::Kind::kDevice && allocated_bytes + bytes > settings.memory_bytes)
-    return nullptr;
+  const bool is_device = kind == Allocation::Kind::kDevice;
   const std::size_t room = (std::max<std::size_t>(bytes, 1) + 255) / 256 * 256;
-  void* p = std::aligned_alloc(256, room);
+  void* p = is_device ? pool.allocate(room) : std::aligned_alloc(256, room);
   if (p == nullptr) return nullptr;
-  if (room <= std::size_t{64} << 20) std::memset(p, 0xff, room);  // NaN in every type
+  // NaN in every type, where it costs little.
+  const DevicePool::Opened opened(pool);
+  if (room <= std::size_t{64} << 20) std::memset(p, 0xff, room);
   Allocation& a = machine.memory.add(p, bytes, kind);
   // What the host writes into its own memory is not seen here.
-  if (kind == Allocation::Kind::kPinned) a.checked.mark_written(0, bytes);
-  if (kind == Allocation::Kind::kDevice) allocated_bytes += bytes;
+  if (!is_device) a.checked.mark_written(0, bytes);
+  if (is_device) allocated_bytes += bytes;
   peak_bytes = std::max(peak_bytes, allocated_bytes);
   return p;
 }
@@ -123,9 +128,10 @@ bool Runtime::release(void* p) {
   Allocation* a = machine.memory.find(reinterpret_cast<std::uintptr_t>(p), 0);
   if (a == nullptr || a->start != reinterpret_cast<std::uintptr_t>(p)) return false;
   queue.finish_all();
-  if (a->kind == Allocation::Kind::kDevice) allocated_bytes -= a->bytes;
+  const bool is_device = a->kind == Allocation::Kind::kDevice;
+  if (is_device) allocated_bytes -= a->bytes;
   machine.memory.remove(p);
-  std::free(p);
+  is_device ? pool.free(p) : std::free(p);
   return true;
 }
 
@@ -149,6 +155,7 @@ cudaError_t Runtime::launch(const void* function, Dim grid, Dim block, void** ar
   }
   queue.add(*stream, {l.kernel->name, [this, l] {
                         return [this, l](std::uint32_t number) {
+                          const DevicePool::Opened opened(pool);
                           Launch now = l;
                           now.number = number;
                           const Statistics before = machine.statistics;
@@ -244,6 +251,7 @@ cudaError_t Runtime::copy(void* to, const void* from, std::size_t bytes, Stream*
                         if (to_pinned && !from_host) std::memset(to, 0xff, bytes);
                         return [this, to, from, bytes, from_host, is_staged,
                                 before](std::uint32_t number) {
+                          const DevicePool::Opened opened(pool);
                           if (is_staged) {
                             run_copy(to, before->data(), bytes, number);
                             return;
@@ -266,6 +274,7 @@ cudaError_t Runtime::fill(void* to, int value, std::size_t bytes, Stream* stream
       *stream,
       {"memset", [this, to, value, bytes] {
          return [this, to, value, bytes](std::uint32_t number) {
+           const DevicePool::Opened opened(pool);
            use_bytes(to, bytes, true, number, "a memset");
            std::memset(to, value, bytes);
            if (Allocation* a = machine.memory.find(reinterpret_cast<std::uintptr_t>(to), bytes)) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpuemu/machine/Block.hpp"
+#include "gpuemu/runtime/DevicePool.hpp"
 #include "gpuemu/runtime/Queue.hpp"
 
 namespace taper::gpuemu {
@@ -20,14 +21,14 @@ namespace taper::gpuemu {
 // Read once from the environment:
 //   GPUEMU_SEED=N           order of blocks, warps and operations (default 1)
 //   GPUEMU_ARCH=80|90       whose tensor cores are modelled, and what the device says it is (90)
-//   GPUEMU_CHECKS=LIST      written,races,streams or none (default: all)
+//   GPUEMU_CHECKS=LIST      written,races,streams,host or none (default: all)
 //   GPUEMU_MEMORY_MB=N      memory of the device (default 8192)
 //   GPUEMU_STATISTICS=FILE  a JSON line per kernel at the end, appended
 struct Settings {
   std::uint32_t seed = 1;
   int architecture = 90;
   Checks checks;
-  bool checks_streams = true;
+  bool checks_streams = true, checks_host = true;
   std::size_t memory_bytes = std::size_t{8192} << 20;
   std::string statistics;
 };
@@ -59,6 +60,7 @@ class Runtime {
   Settings settings;
   Machine machine;
   Queue queue;
+  DevicePool pool;
   std::map<const void*, Kernel> kernels;
   std::map<const void*, Kernel> variables;
   std::map<std::string, KernelStatistics> statistics;

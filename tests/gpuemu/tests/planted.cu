@@ -286,6 +286,7 @@ const std::map<std::string, Case>& cases() {
       {"bulk", [] { bulk<false><<<1, 64>>>(zeros<float4>(64), device<float4>(64)); }},
       {"deadlock", [] { half_a_barrier<<<1, 64>>>(device<int>(64)); }},
       {"absent-lane", [] { shuffle_from_absent<<<1, 32>>>(device<int>(32)); }},
+      {"host-touch", [] { *static_cast<volatile int*>(zeros<int>(32)) = 1; }},
       {"clean-reuse", [] { reuse_pinned(true); }},
       {"reuse", [] { reuse_pinned(false); }},
       {"clean-streams", [] { two_streams(true); }},
