@@ -19,7 +19,6 @@
 #include "comm/Collectives.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
-#include "results/IterationName.hpp"
 #include "results/RunDirectory.hpp"
 
 namespace taper {

@@ -14,7 +14,6 @@
 #include "io/Hdf5File.hpp"
 #include "profile/ProfileFile.hpp"
 #include "results/FileSchema.hpp"
-#include "results/IterationName.hpp"
 #include "results/MetricsLog.hpp"
 #include "results/RolloutFile.hpp"
 #include "results/RunDirectory.hpp"

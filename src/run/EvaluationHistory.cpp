@@ -9,7 +9,7 @@
 #include "checkpoint/Checkpoint.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Json.hpp"
-#include "results/IterationName.hpp"
+#include "results/RunDirectory.hpp"
 
 namespace taper {
 namespace {

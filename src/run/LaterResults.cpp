@@ -11,8 +11,8 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "checkpoint/Checkpoint.hpp"
-#include "results/IterationName.hpp"
 #include "results/MetricsLog.hpp"
+#include "results/RunDirectory.hpp"
 #include "run/RunConfig.hpp"
 
 namespace taper {

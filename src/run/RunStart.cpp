@@ -11,7 +11,6 @@
 #include "base/Text.hpp"
 #include "checkpoint/Checkpoint.hpp"
 #include "io/AtomicFile.hpp"
-#include "results/IterationName.hpp"
 #include "results/RunDirectory.hpp"
 
 namespace taper {

@@ -49,6 +49,7 @@ struct Ranks {
 };
 
 namespace detail {
+// Collective over the world.
 std::string bytes_from_rank_0(const Ranks& ranks, const std::function<std::string()>& make);
 }
 

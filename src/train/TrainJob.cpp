@@ -8,7 +8,7 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
-#include "results/IterationName.hpp"
+#include "results/RunDirectory.hpp"
 
 namespace taper {
 namespace {
