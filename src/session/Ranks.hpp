@@ -51,7 +51,7 @@ struct Ranks {
 namespace detail {
 // Collective over the world.
 std::string bytes_from_rank_0(const Ranks& ranks, const std::function<std::string()>& make);
-}
+}  // namespace detail
 
 // Calls `make` on rank 0 and returns its value, of any type that base/Packing.hpp knows, on every
 // rank. If it throws, every rank throws an Error: with the code of an Error, with kBadInput for an

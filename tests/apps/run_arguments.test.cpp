@@ -20,7 +20,7 @@ TEST_CASE("a broken deadline in the environment does not keep one from asking fo
       CHECK(outcome.code == 0);
       CHECK_THAT(outcome.text, !ContainsSubstring("TAPER_DEADLINE is"));
     }
-  const Outcome outcome = run("train --print Run/Seed", kBroken);
+  const Outcome outcome = run("train --set Model/Directory=model --print Run/Seed", kBroken);
   INFO(outcome.text);
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.text, !ContainsSubstring("TAPER_DEADLINE"));
