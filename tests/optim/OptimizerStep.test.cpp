@@ -24,7 +24,7 @@ struct Training {
 
   MemoryPlan plan() {
     MemoryPlan plan;
-    ShardedAdamW::add_memory(plan, model.layout, dp);
+    ShardedAdamW::add_memory(plan, model.local, dp);
     return plan;
   }
   OptimizerReport step() {
@@ -35,7 +35,7 @@ struct Training {
   GoldenModel model{"llama_a", self};
   Arena arena{plan()};
   AdamWOptions adamw{.on_non_finite = AdamWOptions::OnNonFinite::kSkip};
-  ShardedAdamW optimizer{model.layout, self, dp, adamw, arena};
+  ShardedAdamW optimizer{model.local, self, dp, adamw, arena};
   ScheduleOptions schedule{.peak = 0.5, .warmup_steps = 4};
   int published = 0;
 };
@@ -59,7 +59,7 @@ TEST_CASE("the log names the gradient for which a step was skipped") {
   OptimizerReport report;
   CHECK(logged_by([&] { report = t.step(); }).empty());
   const int bad = t.model.table.index_of(ParamRole::kGateUp, 1);
-  t.model.gradients->all()(t.model.layout.offset(bad)) = std::numeric_limits<float>::quiet_NaN();
+  t.model.gradients->all()(t.model.local.offset(bad)) = std::numeric_limits<float>::quiet_NaN();
   const std::string log = logged_by([&] { report = t.step(); });
   if (log_rank() <= 0)
     CHECK_THAT(log, ContainsSubstring("skipped an optimizer step: the gradient of "
