@@ -82,6 +82,10 @@ class Queue {
   void finish(std::uint32_t operation);
   void finish(Stream& stream) { finish(stream.last); }
   void finish_all();
+  // The lowest number of an operation that has not run; that of the next one if all have.
+  std::uint32_t oldest_pending() const {
+    return pending_.empty() ? static_cast<std::uint32_t>(places_.size()) : pending_.begin()->first;
+  }
   bool is_done(std::uint32_t operation) const { return pending_.count(operation) == 0; }
 
   // Invalidates the captures of all streams that wait for the default stream; false if there is

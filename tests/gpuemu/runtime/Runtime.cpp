@@ -223,6 +223,22 @@ void Runtime::run_copy(void* to, const void* from, std::size_t bytes, std::uint3
   }
 }
 
+// What lies at `from` must be what lay there when the copy was queued, but for what operations have
+// written since: those from number `pending` on.
+void Runtime::require_unchanged(const void* from, const std::vector<std::uint8_t>& before,
+                                std::uint32_t pending) {
+  if (std::memcmp(before.data(), from, before.size()) == 0) return;
+  Allocation* a = machine.memory.find(reinterpret_cast<std::uintptr_t>(from), before.size());
+  const auto* now = static_cast<const std::uint8_t*>(from);
+  for (std::size_t k = 0; k < before.size(); ++k) {
+    if (now[k] == before[k]) continue;
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(from) + k - a->start;
+    if (a->checked.touches(offset)->write.launch < pending) {
+      throw Fault("host memory was changed while a copy from it was pending");
+    }
+  }
+}
+
 // Pinned host memory is read when the copy runs, as on a device; what the program writes there in
 // between is a fault. Other host memory may be reused at once, since a driver stages it.
 cudaError_t Runtime::copy(void* to, const void* from, std::size_t bytes, Stream* stream,
@@ -244,21 +260,20 @@ cudaError_t Runtime::copy(void* to, const void* from, std::size_t bytes, Stream*
   const bool to_pinned = target != nullptr && target->kind == Allocation::Kind::kPinned;
   queue.add(*stream, {name, [this, to, from, bytes, from_host, is_staged, to_pinned] {
                         auto before = std::make_shared<std::vector<std::uint8_t>>();
+                        const std::uint32_t pending = queue.oldest_pending();
                         if (from_host)
                           before->assign(static_cast<const std::uint8_t*>(from),
                                          static_cast<const std::uint8_t*>(from) + bytes);
                         // Undefined until the copy has run.
                         if (to_pinned && !from_host) std::memset(to, 0xff, bytes);
-                        return [this, to, from, bytes, from_host, is_staged,
-                                before](std::uint32_t number) {
+                        return [this, to, from, bytes, from_host, is_staged, before,
+                                pending](std::uint32_t number) {
                           const DevicePool::Opened opened(pool);
                           if (is_staged) {
                             run_copy(to, before->data(), bytes, number);
                             return;
                           }
-                          if (from_host && std::memcmp(before->data(), from, bytes) != 0) {
-                            throw Fault("host memory was changed while a copy from it was pending");
-                          }
+                          if (from_host) require_unchanged(from, *before, pending);
                           run_copy(to, from, bytes, number);
                         };
                       }});

@@ -95,6 +95,8 @@ class Runtime {
  private:
   Runtime();
   ~Runtime();
+  void require_unchanged(const void* from, const std::vector<std::uint8_t>& before,
+                         std::uint32_t pending);
   void run_copy(void* to, const void* from, std::size_t bytes, std::uint32_t number);
   void use_bytes(void* at, std::size_t bytes, bool is_write, std::uint32_t number,
                  const char* what);

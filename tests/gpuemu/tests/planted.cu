@@ -192,6 +192,19 @@ void reuse_pinned(bool waits) {
   wait();
 }
 
+// A kernel writes pinned memory that a copy reads after it: no fault, though the memory changes.
+void copy_after_kernel() {
+  int *host = nullptr, *on_device = device<int>(64);
+  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host), 256));
+  cudaStream_t s;
+  CHECK(cudaStreamCreate(&s));
+  for (int k = 0; k < 8; ++k) {
+    fill<<<2, 32, 0, s>>>(host, k);
+    CHECK(cudaMemcpyAsync(on_device, host, 256, cudaMemcpyDeviceToDevice, s));
+  }
+  wait();
+}
+
 void two_streams(bool waits) {
   int* data = zeros<int>(64);
   wait();
@@ -289,6 +302,7 @@ const std::map<std::string, Case>& cases() {
       {"host-touch", [] { *static_cast<volatile int*>(zeros<int>(32)) = 1; }},
       {"clean-reuse", [] { reuse_pinned(true); }},
       {"reuse", [] { reuse_pinned(false); }},
+      {"clean-kernel-copy", copy_after_kernel},
       {"clean-streams", [] { two_streams(true); }},
       {"streams", [] { two_streams(false); }},
       {"clean-graph", [] { graph(""); }},
