@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/Exec.hpp"
 
-#include "kernels/detail/Launch.hpp"
+#include <Kokkos_Core.hpp>
 
 namespace taper {
 
 int HostExec::concurrency() const {
-  return detail::kokkos_space(*this).concurrency();
+  return Kokkos::DefaultHostExecutionSpace().concurrency();
 }
 
 void HostExec::fence() const {
-  detail::kokkos_space(*this).fence("taper::fence");
+  Kokkos::DefaultHostExecutionSpace().fence("taper::fence");
 }
 
 }  // namespace taper

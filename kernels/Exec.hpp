@@ -14,8 +14,21 @@ class HostExec {
   void fence() const;
 };
 
+#if defined(TAPER_CUDA)
+// The GPU of this process, one stream of it: kernels run in the order of their launches, and
+// launches return at once.
+class CudaExec {
+ public:
+  void fence() const;
+};
+#endif
+
 // Where models live and compute. All modules above the kernels name this one, so that a build for a
 // device changes it here alone.
+#if defined(TAPER_CUDA)
+using Exec = CudaExec;
+#else
 using Exec = HostExec;
+#endif
 
 }  // namespace taper

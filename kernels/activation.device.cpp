@@ -9,17 +9,16 @@
 namespace taper {
 
 template <>
-void swiglu<Kokkos::Cuda>(const Kokkos::Cuda& exec, MatrixView<float, Kokkos::Cuda> y,
-                          MatrixView<const float, Kokkos::Cuda> gate_up) {
+void swiglu<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> y,
+                      MatrixView<const float, CudaExec> gate_up) {
   TAPER_EXPECT(gate_up.extent(1) == 2 * y.extent(1) && y.extent(1) % 64 == 0);
   detail::device_swiglu(exec, y, gate_up);
 }
 
 template <>
-void swiglu_backward<Kokkos::Cuda>(const Kokkos::Cuda& exec,
-                                   MatrixView<float, Kokkos::Cuda> d_gate_up,
-                                   MatrixView<const float, Kokkos::Cuda> dy,
-                                   MatrixView<const float, Kokkos::Cuda> gate_up) {
+void swiglu_backward<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> d_gate_up,
+                               MatrixView<const float, CudaExec> dy,
+                               MatrixView<const float, CudaExec> gate_up) {
   TAPER_EXPECT(d_gate_up.extent(0) == dy.extent(0) && gate_up.extent(0) == dy.extent(0));
   TAPER_EXPECT(d_gate_up.extent(1) == 2 * dy.extent(1) && gate_up.extent(1) == 2 * dy.extent(1) &&
                dy.extent(1) % 64 == 0);
@@ -27,17 +26,15 @@ void swiglu_backward<Kokkos::Cuda>(const Kokkos::Cuda& exec,
 }
 
 template <>
-void add<Kokkos::Cuda>(const Kokkos::Cuda& exec, VectorView<float, Kokkos::Cuda> y,
-                       VectorView<const float, Kokkos::Cuda> a,
-                       VectorView<const float, Kokkos::Cuda> b) {
+void add<CudaExec>(const CudaExec& exec, VectorView<float, CudaExec> y,
+                   VectorView<const float, CudaExec> a, VectorView<const float, CudaExec> b) {
   TAPER_EXPECT(a.size() == y.size() && b.size() == y.size());
   detail::device_add(exec, y, a, b);
 }
 
 template <>
-void accumulate_bias<Kokkos::Cuda>(const Kokkos::Cuda& exec,
-                                   VectorView<float, Kokkos::Cuda> bias_gradient,
-                                   MatrixView<const float, Kokkos::Cuda> dy) {
+void accumulate_bias<CudaExec>(const CudaExec& exec, VectorView<float, CudaExec> bias_gradient,
+                               MatrixView<const float, CudaExec> dy) {
   TAPER_EXPECT(bias_gradient.size() == dy.extent(1));
   detail::device_accumulate_bias(exec, bias_gradient, dy);
 }

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/attention.hpp"
 
-#include <cmath>
-
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/Launch.hpp"
+#include "kernels/detail/attention_args.hpp"
 
 namespace taper {
 namespace {
 
 constexpr int kTokensPerTask = 32;
-
-template <class E>
-detail::AttentionArgs make_args(MatrixView<float, E> out, MatrixView<float, E> stats,
-                                MatrixView<const float, E> q, const LayerPages& pages,
-                                const AttentionShape& shape) {
-  detail::AttentionArgs args;
-  args.pages = pages;
-  args.q = q.data();
-  args.out = out.data();
-  args.stats = stats.data();
-  args.heads = shape.heads;
-  args.kv_heads = shape.kv_heads;
-  args.group = shape.group;
-  args.head_offset = shape.head_offset;
-  args.head_pad = shape.head_pad;
-  args.scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
-  return args;
-}
 
 }  // namespace
 
@@ -59,7 +40,7 @@ template <class E>
 void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats,
                MatrixView<const float, E> q, const LayerPages& pages,
                VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
-  const detail::AttentionArgs args = make_args<E>(out, stats, q, pages, shape);
+  const detail::AttentionArgs args = detail::attention_args(out, stats, q, pages, shape);
   const auto task = detail::host_ops().attention;
   const AttentionSegment* list = segments.data();
   int longest = 0;
@@ -81,16 +62,8 @@ void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float
                         MatrixView<const float, E> stats, MatrixView<const float, E> q,
                         const LayerPages& pages, VectorView<const AttentionSegment, E> segments,
                         const AttentionShape& shape) {
-  detail::AttentionBackwardArgs args;
-  // The task only reads out and stats; the forward arguments are shared with the pass that writes
-  // them.
-  args.forward = make_args<E>(
-      MatrixView<float, E>(const_cast<float*>(out.data()), out.extent(0), out.extent(1)),
-      MatrixView<float, E>(const_cast<float*>(stats.data()), stats.extent(0), stats.extent(1)), q,
-      pages, shape);
-  args.dout = dout.data();
-  args.dq = dq.data();
-  args.dkv = dkv.data();
+  const detail::AttentionBackwardArgs args =
+      detail::attention_backward_args(dq, dkv, dout, out, stats, q, pages, shape);
   const auto task = detail::host_ops().attention_backward;
   const AttentionSegment* list = segments.data();
   for (std::size_t s = 0; s < segments.size(); ++s) TAPER_EXPECT(list[s].start == 0);

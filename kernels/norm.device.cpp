@@ -9,22 +9,21 @@
 namespace taper {
 
 template <>
-void rmsnorm<Kokkos::Cuda>(const Kokkos::Cuda& exec, VectorView<float, Kokkos::Cuda> y,
-                           VectorView<float, Kokkos::Cuda> inv,
-                           VectorView<const float, Kokkos::Cuda> x,
-                           VectorView<const float, Kokkos::Cuda> gain, const NormShape& shape) {
+void rmsnorm<CudaExec>(const CudaExec& exec, VectorView<float, CudaExec> y,
+                       VectorView<float, CudaExec> inv, VectorView<const float, CudaExec> x,
+                       VectorView<const float, CudaExec> gain, const NormShape& shape) {
   TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width && x.size() % shape.stride == 0);
   detail::device_rmsnorm(exec, y, inv, x, gain, shape);
 }
 
 template <>
-void rmsnorm_backward<Kokkos::Cuda>(const Kokkos::Cuda& exec, VectorView<float, Kokkos::Cuda> dx,
-                                    VectorView<float, Kokkos::Cuda> dgain,
-                                    VectorView<const float, Kokkos::Cuda> dy,
-                                    VectorView<const float, Kokkos::Cuda> x,
-                                    VectorView<const float, Kokkos::Cuda> inv,
-                                    VectorView<const float, Kokkos::Cuda> gain,
-                                    const NormShape& shape, Accumulate accumulate) {
+void rmsnorm_backward<CudaExec>(const CudaExec& exec, VectorView<float, CudaExec> dx,
+                                VectorView<float, CudaExec> dgain,
+                                VectorView<const float, CudaExec> dy,
+                                VectorView<const float, CudaExec> x,
+                                VectorView<const float, CudaExec> inv,
+                                VectorView<const float, CudaExec> gain, const NormShape& shape,
+                                Accumulate accumulate) {
   TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width &&
                static_cast<int>(dgain.size()) == shape.width);
   TAPER_EXPECT(x.size() == inv.size() * shape.stride && dy.size() == x.size() &&

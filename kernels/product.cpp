@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/product.hpp"
 
-#include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/Launch.hpp"
+#include "kernels/detail/product_args.hpp"
 
 namespace taper {
 namespace {
@@ -32,31 +32,6 @@ void launch(const char* label, const E& exec, const detail::ProductArgs& args) {
   });
 }
 
-detail::ProductArgs args_of(const PackedMatrix& w) {
-  detail::ProductArgs args;
-  args.w = w.data;
-  args.w_is_bf16 = w.type == WeightType::kBf16;
-  args.w_panel = w.panel_stride;
-  args.columns = w.columns;
-  args.leaf_k = args.last_leaf_k = w.k;
-  return args;
-}
-
-// The arguments of y = x W, all inputs in one leaf.
-template <class E>
-detail::ProductArgs args_of(MatrixView<float, E> y, MatrixView<const float, E> x,
-                            const PackedMatrix& w) {
-  TAPER_EXPECT(y.extent_int(0) == x.extent_int(0) && y.extent_int(1) == w.columns &&
-               x.extent_int(1) == w.k);
-  detail::ProductArgs args = args_of(w);
-  args.a = x.data();
-  args.a_row = x.extent(1);
-  args.y = y.data();
-  args.y_row = y.extent(1);
-  args.rows = y.extent_int(0);
-  return args;
-}
-
 }  // namespace
 
 PackedMatrix PackedMatrix::column_slice(int begin, int end) const {
@@ -80,60 +55,25 @@ PackedMatrix PackedMatrix::k_slice(int begin, int end) const {
 template <class E>
 void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
               const PackedMatrix& w, VectorView<const float, E> bias) {
-  detail::ProductArgs args = args_of<E>(y, x, w);
-  args.bias = bias.data();
-  launch("taper::multiply", exec, args);
+  launch("taper::multiply", exec, detail::multiply_args(y, x, w, bias.data()));
 }
 
 template <class E>
 void multiply_add(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                   const PackedMatrix& w) {
-  detail::ProductArgs args = args_of<E>(y, x, w);
-  args.accumulate = true;
-  launch("taper::multiply_add", exec, args);
+  launch("taper::multiply_add", exec, detail::multiply_add_args(y, x, w));
 }
 
 template <class E>
 void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                      const PackedMatrix& w, const LeafOrder& leaves) {
-  const int rows = x.extent_int(0);
-  TAPER_EXPECT(y.extent_int(0) == leaves.partials * rows && y.extent_int(1) == w.columns);
-  TAPER_EXPECT(x.extent_int(1) == leaves.leaves * leaves.x_stride && x.extent_int(1) == w.k);
-  detail::ProductArgs args = args_of(w);
-  args.a = x.data();
-  args.a_row = x.extent(1);
-  args.a_leaf = leaves.x_stride;
-  args.w_leaf = std::int64_t{leaves.x_stride} * kPanelColumns;
-  args.leaves = leaves.leaves;
-  args.leaf_k = leaves.leaf_k;
-  args.last_leaf_k = leaves.last_leaf_k;
-  args.program = leaves.program;
-  args.partials = leaves.partials;
-  args.y = y.data();
-  args.y_row = y.extent(1);
-  args.y_partial = static_cast<std::int64_t>(rows) * y.extent(1);
-  args.rows = rows;
-  launch("taper::multiply_leaves", exec, args);
+  launch("taper::multiply_leaves", exec, detail::multiply_leaves_args(y, x, w, leaves));
 }
 
 template <class E>
 void accumulate_outer(const E& exec, MatrixView<float, E> gradient, MatrixView<const float, E> a,
                       MatrixView<const float, E> b) {
-  TAPER_EXPECT(a.extent(0) == b.extent(0) && gradient.extent(0) == a.extent(1) &&
-               gradient.extent(1) == b.extent(1));
-  detail::ProductArgs args;
-  args.a = a.data();
-  args.a_row = 1;
-  args.a_k = a.extent(1);
-  args.w = b.data();
-  args.w_panel = kPanelColumns;
-  args.w_k = b.extent(1);
-  args.leaf_k = args.last_leaf_k = a.extent_int(0);
-  args.y = gradient.data();
-  args.y_row = gradient.extent(1);
-  args.accumulate = true;
-  args.rows = gradient.extent_int(0);
-  args.columns = gradient.extent_int(1);
+  const detail::ProductArgs args = detail::accumulate_outer_args(gradient, a, b);
   if (args.last_leaf_k > 0) launch("taper::accumulate_outer", exec, args);
 }
 
@@ -157,12 +97,7 @@ void pack_panel(Out* panel, const T* stored, int columns, int k_total, std::int6
 template <class E, class T>
 void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const T, E> stored,
                  PackOrder order) {
-  const bool by_rows = order == PackOrder::kRowsAreColumns;
-  const int columns = by_rows ? stored.extent_int(0) : stored.extent_int(1);
-  const int k = by_rows ? stored.extent_int(1) : stored.extent_int(0);
-  const std::int64_t ld = stored.extent(1);
-  const std::int64_t column_step = by_rows ? ld : 1, k_step = by_rows ? 1 : ld;
-  const T* source = stored.data();
+  const auto [source, columns, k, column_step, k_step] = detail::stored_matrix(stored, order);
   const int panels = (columns + kPanelColumns - 1) / kPanelColumns;
   detail::for_each("taper::pack_panels", exec, panels, [=](const int p) {
     const int first = p * kPanelColumns;

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels are launched through Kokkos, which only they include.
+// Launches of the host's kernels. Their tasks are coarse, so that the indirect call of each costs
+// nothing, and files with kernels need no header of Kokkos.
 #pragma once
 
-#include <Kokkos_Core.hpp>
 #include <cstdint>
 
 #include "kernels/Exec.hpp"
 
 namespace taper::detail {
 
-inline Kokkos::DefaultHostExecutionSpace kokkos_space(const HostExec&) {
-  return {};
-}
-// The device's kernels also run on the back ends of Kokkos themselves, for tests.
-template <class Space>
-requires Kokkos::is_execution_space_v<Space>
-const Space& kokkos_space(const Space& space) {
-  return space;
-}
+// A function (context, i) and its context.
+struct HostTask {
+  void (*call)(const void* context, std::int64_t i);
+  const void* context;
+};
 
-template <class E>
-using KokkosSpace = std::decay_t<decltype(kokkos_space(std::declval<const E&>()))>;
-
-// f(i) for i in [0, n), in equal parts to all threads.
-template <class E, class F>
-void for_each(const char* label, const E& exec, std::int64_t n, const F& f) {
-  using Policy = Kokkos::RangePolicy<KokkosSpace<E>, Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(label, Policy(kokkos_space(exec), 0, n), f);
+template <class F>
+HostTask host_task(const F& f) {
+  return {[](const void* context, std::int64_t i) { (*static_cast<const F*>(context))(i); }, &f};
 }
 
-// The same where one i takes much longer than another: threads take the next as they get free.
-template <class E, class F>
-void for_each_uneven(const char* label, const E& exec, std::int64_t n, const F& f) {
-  using Policy = Kokkos::RangePolicy<KokkosSpace<E>, Kokkos::IndexType<std::int64_t>,
-                                     Kokkos::Schedule<Kokkos::Dynamic>>;
-  Kokkos::parallel_for(label, Policy(kokkos_space(exec), 0, n), f);
+enum class TaskOrder {
+  kEqualParts,  // each thread has as many as the others
+  kAsTheyEnd,   // threads take the next as they get free: for tasks of very different lengths
+};
+// task(i) for i in [0, n) on all threads; returns when all are done.
+void run_on_host(const char* label, std::int64_t n, HostTask task, TaskOrder order);
+
+template <class F>
+void for_each(const char* label, const HostExec&, std::int64_t n, const F& f) {
+  run_on_host(label, n, host_task(f), TaskOrder::kEqualParts);
+}
+
+template <class F>
+void for_each_uneven(const char* label, const HostExec&, std::int64_t n, const F& f) {
+  run_on_host(label, n, host_task(f), TaskOrder::kAsTheyEnd);
 }
 
 }  // namespace taper::detail

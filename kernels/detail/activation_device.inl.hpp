@@ -4,8 +4,8 @@
 #pragma once
 
 #include "kernels/activation.hpp"
+#include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/DeviceMath.hpp"
-#include "kernels/detail/Launch.hpp"
 
 namespace taper::detail {
 
@@ -18,7 +18,7 @@ KOKKOS_INLINE_FUNCTION std::int64_t gate_column(std::int64_t c) {
 template <class E>
 void device_swiglu(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> gate_up) {
   const std::int64_t columns = y.extent_int(1), elements = y.extent_int(0) * columns;
-  for_each(
+  device_for_each(
       "taper::swiglu", exec, elements, KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t row = i / columns, c = i % columns, g = gate_column(c);
         const float gate = gate_up(row, g), up = gate_up(row, g + 64);
@@ -30,7 +30,7 @@ template <class E>
 void device_swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up,
                             MatrixView<const float, E> dy, MatrixView<const float, E> gate_up) {
   const std::int64_t columns = dy.extent_int(1), elements = dy.extent_int(0) * columns;
-  for_each(
+  device_for_each(
       "taper::swiglu_backward", exec, elements, KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t row = i / columns, c = i % columns, g = gate_column(c);
         const float gate = gate_up(row, g),
@@ -45,7 +45,7 @@ void device_swiglu_backward(const E& exec, MatrixView<float, E> d_gate_up,
 template <class E>
 void device_add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
                 VectorView<const float, E> b) {
-  for_each(
+  device_for_each(
       "taper::add", exec, y.size(), KOKKOS_LAMBDA(const std::int64_t i) { y(i) = a(i) + b(i); });
 }
 
@@ -54,7 +54,7 @@ template <class E>
 void device_accumulate_bias(const E& exec, VectorView<float, E> bias_gradient,
                             MatrixView<const float, E> dy) {
   const int rows = dy.extent_int(0);
-  for_each(
+  device_for_each(
       "taper::accumulate_bias", exec, dy.extent_int(1), KOKKOS_LAMBDA(const int c) {
         float sum = bias_gradient(c);
         for (int r = 0; r < rows; ++r) sum += dy(r, c);

@@ -5,8 +5,8 @@
 // all lanes.
 #pragma once
 
+#include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/DeviceMath.hpp"
-#include "kernels/detail/Launch.hpp"
 #include "kernels/norm.hpp"
 
 namespace taper::detail {
@@ -60,7 +60,7 @@ void device_accumulate_gain(const E& exec, VectorView<float, E> dgain,
                             VectorView<const float, E> dy, VectorView<const float, E> x,
                             VectorView<const float, E> inv, const NormShape& shape) {
   const int vectors = static_cast<int>(x.size() / shape.stride), stride = shape.stride;
-  for_each(
+  device_for_each(
       "taper::rmsnorm_dgain", exec, shape.width, KOKKOS_LAMBDA(const int i) {
         float sum = dgain(i);
         for (int v = 0; v < vectors; ++v) {

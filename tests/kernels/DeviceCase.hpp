@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/activation.hpp"
-#include "kernels/detail/Launch.hpp"
+#include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/ops/Data.hpp"
 

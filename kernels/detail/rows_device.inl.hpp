@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations on rows and elements for any execution space: copies, embeddings, rope, dot products
+// of the value head, AdamW. Chains go over rows or columns in ascending order, as in canonical/.
+#pragma once
+
+#include "base/Bf16.hpp"
+#include "kernels/adamw.hpp"
+#include "kernels/copy.hpp"
+#include "kernels/detail/DeviceLaunch.hpp"
+#include "kernels/detail/DeviceMath.hpp"
+#include "kernels/dot_rows.hpp"
+#include "kernels/embedding.hpp"
+#include "kernels/rope.hpp"
+
+namespace taper::detail {
+
+template <class E>
+void device_fill(const E& exec, VectorView<float, E> y, float value) {
+  device_for_each(
+      "taper::fill", exec, y.size(), KOKKOS_LAMBDA(const std::int64_t i) { y(i) = value; });
+}
+
+template <class E>
+void device_copy(const E& exec, VectorView<float, E> y, VectorView<const float, E> x) {
+  device_for_each(
+      "taper::copy", exec, y.size(), KOKKOS_LAMBDA(const std::int64_t i) { y(i) = x(i); });
+}
+
+template <class E>
+void device_copy_blocks(const E& exec, VectorView<const BlockCopy, E> blocks, std::int64_t size) {
+  device_for_each(
+      "taper::copy_blocks", exec, static_cast<std::int64_t>(blocks.size()) * size,
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        const BlockCopy& block = blocks(i / size);
+        block.to[i % size] = block.from[i % size];
+      });
+}
+
+template <class E>
+void device_gather_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+                        VectorView<const std::int32_t, E> rows) {
+  const std::int64_t columns = y.extent_int(1);
+  device_for_each(
+      "taper::gather_rows", exec, y.extent_int(0) * columns, KOKKOS_LAMBDA(const std::int64_t i) {
+        y(i / columns, i % columns) = x(rows(i / columns), i % columns);
+      });
+}
+
+template <class E>
+void device_scatter_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+                         VectorView<const std::int32_t, E> rows) {
+  const std::int64_t columns = x.extent_int(1);
+  device_for_each(
+      "taper::scatter_rows", exec, x.extent_int(0) * columns, KOKKOS_LAMBDA(const std::int64_t i) {
+        y(rows(i / columns), i % columns) = x(i / columns, i % columns);
+      });
+}
+
+// Rows may name one row several times: a column's additions are one thread's.
+template <class E>
+void device_add_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+                     VectorView<const std::int32_t, E> rows, std::int32_t first) {
+  const int n = x.extent_int(0), limit = y.extent_int(0);
+  device_for_each(
+      "taper::add_rows", exec, x.extent_int(1), KOKKOS_LAMBDA(const std::int64_t c) {
+        for (int i = 0; i < n; ++i) {
+          const std::int32_t row = rows(i) - first;
+          if (row >= 0 && row < limit) y(row, c) += x(i, c);
+        }
+      });
+}
+
+template <class E>
+void device_embed(const E& exec, MatrixView<float, E> y, VectorView<const std::int32_t, E> ids,
+                  const PackedMatrix& table, std::int32_t vocab_begin) {
+  const std::int64_t width = table.k;
+  device_for_each(
+      "taper::embed", exec, y.extent_int(0) * width, KOKKOS_LAMBDA(const std::int64_t i) {
+        const std::int64_t row = i / width, k = i % width;
+        const std::int32_t local = ids(row) - vocab_begin;
+        if (local < 0 || local >= table.columns) return;
+        const std::int64_t at =
+            local / kPanelColumns * table.panel_stride + local % kPanelColumns + k * kPanelColumns;
+        y(row, k) = table.type == WeightType::kBf16
+                        ? to_float(static_cast<const bf16*>(table.data)[at])
+                        : static_cast<const float*>(table.data)[at];
+      });
+}
+
+template <class E>
+void device_rope(const E& exec, MatrixView<float, E> x, VectorView<const std::int32_t, E> positions,
+                 MatrixView<const float, E> table, const RopeShape& shape, float sign) {
+  const int half = shape.head_dim / 2, heads = shape.heads, stride = shape.stride;
+  const std::int64_t pairs = std::int64_t{heads} * half;
+  device_for_each(
+      "taper::rope", exec, x.extent_int(0) * pairs, KOKKOS_LAMBDA(const std::int64_t i) {
+        const std::int64_t row = i / pairs;
+        const int head = static_cast<int>(i % pairs) / half, k = static_cast<int>(i % pairs) % half;
+        float* low = &x(row, 0) + head * stride + k;
+        const float* angles = &table(positions(row), 0);
+        const float a = low[0], b = low[half], cosine = angles[k], sine = sign * angles[half + k];
+        low[0] = a * cosine - b * sine;
+        low[half] = b * cosine + a * sine;
+      });
+}
+
+template <class E>
+void device_dot_rows(const E& exec, VectorView<float, E> y, MatrixView<const float, E> x,
+                     VectorView<const float, E> w) {
+  const int columns = x.extent_int(1);
+  device_for_each(
+      "taper::dot_rows", exec, x.extent_int(0), KOKKOS_LAMBDA(const std::int64_t r) {
+        double sum = 0.0;
+        for (int c = 0; c < columns; ++c)
+          sum += static_cast<double>(x(r, c)) * static_cast<double>(w(c));
+        y(r) = static_cast<float>(sum);
+      });
+}
+
+template <class E>
+void device_dot_rows_backward(const E& exec, MatrixView<float, E> dx, VectorView<float, E> dw,
+                              VectorView<const float, E> dy, MatrixView<const float, E> x,
+                              VectorView<const float, E> w) {
+  const int rows = x.extent_int(0);
+  device_for_each(
+      "taper::dot_rows_backward", exec, x.extent_int(1), KOKKOS_LAMBDA(const std::int64_t c) {
+        float chain = dw(c);
+        for (int r = 0; r < rows; ++r) {
+          chain = Kokkos::fma(dy(r), x(r, c), chain);
+          dx(r, c) = dy(r) * w(c);
+        }
+        dw(c) = chain;
+      });
+}
+
+template <class E>
+void device_adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> first,
+                  VectorView<float, E> second, VectorView<const float, E> gradients,
+                  const AdamWStep& s) {
+  device_for_each(
+      "taper::adamw", exec, parameters.size(), KOKKOS_LAMBDA(const std::int64_t i) {
+        const float g = gradients(i) * s.grad_scale;
+        const float m = s.beta1 * first(i) + s.rest1 * g;
+        const float v = s.beta2 * second(i) + s.rest2 * g * g;
+        const float root = Kokkos::sqrt(v) / s.sqrt_correction2 + s.eps;
+        first(i) = m;
+        second(i) = v;
+        parameters(i) =
+            parameters(i) * (1.0f - s.lr * s.weight_decay) - s.lr / s.correction1 * (m / root);
+      });
+}
+
+// The sums of 64 parts, of each blocks of 1,024 in order; the host adds the parts.
+inline constexpr int kSquareParts = 64;
+template <class E>
+void device_sum_squares(const E& exec, double* sums, VectorView<const float, E> x) {
+  const std::int64_t n = x.size(), part = (n + kSquareParts - 1) / kSquareParts;
+  device_for_each(
+      "taper::sum_squares", exec, kSquareParts, KOKKOS_LAMBDA(const std::int64_t p) {
+        const std::int64_t begin = p * part < n ? p * part : n;
+        const std::int64_t end = begin + part < n ? begin + part : n;
+        double sum = 0.0;
+        for (std::int64_t block = begin; block < end; block += 1024) {
+          const std::int64_t stop = block + 1024 < end ? block + 1024 : end;
+          float lanes[kDeviceLanes] = {};
+          for (std::int64_t i = block; i < stop; ++i) {
+            float& lane = lanes[(i - block) % kDeviceLanes];
+            lane = Kokkos::fma(x(i), x(i), lane);
+          }
+          sum += static_cast<double>(device_sum_lanes([&](const int i) { return lanes[i]; }));
+        }
+        sums[p] = sum;
+      });
+}
+
+}  // namespace taper::detail
