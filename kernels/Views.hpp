@@ -96,22 +96,6 @@ using ConstFloatVector = VectorView<const float, Exec>;
 using FloatMatrix = MatrixView<float, Exec>;
 using ConstFloatMatrix = MatrixView<const float, Exec>;
 
-// Host memory that a kernel reads or writes: arrays that the host fills before a launch (ids,
-// positions, rows), or whose few values it needs after one. The array must live, and the host must
-// not touch it, until the exec.fence() after the launch.
-template <class T>
-VectorView<T, Exec> staging_view(std::span<T> values) {
-  return VectorView<T, Exec>(values.data(), values.size());
-}
-template <class T>
-VectorView<T, Exec> staging_view(std::vector<T>& values) {
-  return staging_view(std::span<T>(values));
-}
-template <class T>
-VectorView<const T, Exec> staging_view(const std::vector<T>& values) {
-  return staging_view(std::span<const T>(values));
-}
-
 inline FloatMatrix make_matrix(float* data, std::int64_t rows, std::int64_t columns) {
   return FloatMatrix(data, static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));
 }

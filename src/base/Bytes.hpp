@@ -24,8 +24,8 @@ class ByteWriter {
     static_assert(std::is_trivially_copyable_v<T>);
     bytes_->append(reinterpret_cast<const char*>(&v), sizeof v);
   }
-  template <class T>
-  void list(const std::vector<T>& v) {
+  template <class T, class Allocator>
+  void list(const std::vector<T, Allocator>& v) {
     static_assert(std::is_trivially_copyable_v<T>);
     value(static_cast<std::int64_t>(v.size()));
     bytes_->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T));
@@ -59,8 +59,8 @@ class ByteReader {
     value(v);
     return v;
   }
-  template <class T>
-  void list(std::vector<T>& v) {
+  template <class T, class Allocator>
+  void list(std::vector<T, Allocator>& v) {
     static_assert(std::is_trivially_copyable_v<T>);
     const auto count = value<std::int64_t>();
     TAPER_INSIST(

@@ -8,6 +8,7 @@
 #include "base/Path.hpp"
 #include "comm/Collectives.hpp"
 #include "io/AtomicFile.hpp"
+#include "kernels/copy.hpp"
 #include "optim/Ownership.hpp"
 
 namespace taper {
@@ -29,12 +30,11 @@ void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingMo
   const auto& optimizer = model.optimizer();
   const RankGrid grid{model.train_parallel().group().size(), model.dp_group().size()};
   const Ownership owners = owned_pieces(table, ranks.chain, grid);
-  std::vector<const float*> source(table.pieces(), nullptr);
-  for (const auto& piece : optimizer.owned())
-    source[piece.id] = optimizer.master().data() + (piece.offset - optimizer.begin());
   PieceMover mover;
   std::vector<std::int64_t> bytes(table.pieces(), 0);
-  std::vector<float> stage;
+  std::vector<float> stage, buffer;
+  const auto pieces = optimizer.owned();
+  auto own = pieces.begin();
   for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
     std::vector<PieceMove> moves;
@@ -43,17 +43,29 @@ void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingMo
       bytes[piece] = tensor.unit_size() * std::int64_t{sizeof(float)};
       if (owners[piece].front() != 0) moves.push_back({piece, owners[piece].front(), 0});
     }
+    // What this rank owns of a tensor lies in one piece.
+    const auto first = own;
+    while (own != pieces.end() && table.tensor_of_piece(own->id) == t) ++own;
+    std::span<const float> masters;
+    if (first != own)
+      masters = host_values(
+          ranks.exec,
+          ConstFloatVector(optimizer.master().data() + (first->offset - optimizer.begin()),
+                           static_cast<std::size_t>((own - first) * tensor.unit_size())),
+          buffer);
+    const auto source = [&](int piece) {
+      return masters.data() + (piece - first->id) * tensor.unit_size();
+    };
     if (ranks.rank() == 0)
       stage.resize(static_cast<std::size_t>(tensor.units * tensor.unit_size()));
     const auto target = [&](int piece) {
       return stage.data() + (piece - table.first_piece(t)) * tensor.unit_size();
     };
-    mover.move(
-        ranks.world(), moves, bytes, [&](int piece) { return source[piece]; }, target);
+    mover.move(ranks.world(), moves, bytes, source, target);
     if (writer == nullptr) continue;
     for (int u = 0; u < tensor.units; ++u) {
       const int piece = table.first_piece(t) + u;
-      const float* values = owners[piece].front() == 0 ? source[piece] : target(piece);
+      const float* values = owners[piece].front() == 0 ? source(piece) : target(piece);
       writer->write_piece(piece, {values, static_cast<std::size_t>(tensor.unit_size())});
     }
   }

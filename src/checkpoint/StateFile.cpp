@@ -11,6 +11,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "io/Hdf5File.hpp"
+#include "kernels/copy.hpp"
 #include "optim/Ownership.hpp"
 #include "results/FileSchema.hpp"
 
@@ -127,6 +128,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   if (info.examples && !info.examples->command.empty())
     file.set_attribute("/", "command", info.examples->command);
   const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
+  std::vector<float> buffer;
   for (std::size_t t = 0; t < owned.size(); ++t) {
     ranks.progress.set_step(static_cast<std::int64_t>(t));
     const ParamTensor& tensor = table.tensors()[t];
@@ -138,8 +140,11 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
     const std::int64_t skipped = mine > 0 ? (begin - owned[t].units.begin) * unit : 0;
     std::vector<std::uint64_t> hashes(static_cast<std::size_t>(mine * 3));
     for (std::size_t k = 0; k < kKinds.size(); ++k) {
-      const std::span<const float> values(state[k] + owned[t].offset + skipped,
-                                          static_cast<std::size_t>(mine * unit));
+      const std::span<const float> values =
+          host_values(ranks.exec,
+                      ConstFloatVector(state[k] + owned[t].offset + skipped,
+                                       static_cast<std::size_t>(mine * unit)),
+                      buffer);
       file.write_slab<float>(kKinds[k] + tensor.name, {units, unit}, {begin, 0}, values,
                              {mine, unit}, plain);
       for (std::int64_t u = 0; u < mine; ++u)
@@ -203,7 +208,7 @@ StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
                            hashes[u * 3 + k],
                        path_text(path) << ": unit " << begin + u << " of '" << kKinds[k] + 1
                                        << tensor.name << "' is damaged (its checksum differs)");
-      std::copy(values.begin(), values.end(), state[k] + owned[t].offset);
+      copy_from_host(model.exec(), FloatVector(state[k] + owned[t].offset, values.size()), values);
     }
   }
   optimizer.set_steps(info.optimizer_steps);

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/Arena.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <memory>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 
 namespace taper {
-namespace {
-
-// Of the mapping that an arena stands in.
-std::size_t mapped_bytes(std::int64_t total) {
-  return static_cast<std::size_t>(std::max<std::int64_t>(total, 1) + Arena::kLargePage);
-}
-
-}  // namespace
-
 MemoryPhase MemoryPlan::phase(const std::string& name) {
   const auto at = std::find(phases_.begin(), phases_.end(), name);
   const auto id = static_cast<MemoryPhase>(at - phases_.begin());
@@ -26,7 +14,8 @@ MemoryPhase MemoryPlan::phase(const std::string& name) {
   return id;
 }
 
-void MemoryPlan::add(const std::string& name, MemoryPhase phase, std::int64_t bytes) {
+void MemoryPlan::add(const std::string& name, MemoryPhase phase, std::int64_t bytes,
+                     MemoryKind kind) {
   TAPER_EXPECT(static_cast<int>(phase) < phases());
   for (Item& item : items_) {
     if (item.name == name && item.phase == phase) {
@@ -34,7 +23,7 @@ void MemoryPlan::add(const std::string& name, MemoryPhase phase, std::int64_t by
       return;
     }
   }
-  items_.push_back({name, phase, arena_bytes(bytes)});
+  items_.push_back({name, phase, arena_bytes(bytes), kind});
 }
 
 std::int64_t MemoryPlan::bytes(MemoryPhase phase) const {
@@ -44,11 +33,32 @@ std::int64_t MemoryPlan::bytes(MemoryPhase phase) const {
   return sum;
 }
 
-std::int64_t MemoryPlan::total() const {
+std::int64_t MemoryPlan::bytes(MemoryPhase phase, MemoryKind kind) const {
+  std::int64_t sum = 0;
+  for (const Item& item : items_)
+    if (item.phase == phase && item.kind == kind) sum += item.bytes;
+  return sum;
+}
+
+namespace {
+
+// What is always there, and the largest of the other phases.
+template <class Bytes>
+std::int64_t most_at_once(int phases, const Bytes& bytes) {
   std::int64_t largest = 0;
-  for (int p = 1; p < phases(); ++p)
-    largest = std::max(largest, bytes(static_cast<MemoryPhase>(p)));
+  for (int p = 1; p < phases; ++p) largest = std::max(largest, bytes(static_cast<MemoryPhase>(p)));
   return bytes(MemoryPhase::kAlways) + largest;
+}
+
+}  // namespace
+
+std::int64_t MemoryPlan::total() const {
+  if (ArenaMemory::kHasStaging) return total(MemoryKind::kModel) + total(MemoryKind::kStaging);
+  return most_at_once(phases(), [this](MemoryPhase p) { return bytes(p); });
+}
+
+std::int64_t MemoryPlan::total(MemoryKind kind) const {
+  return most_at_once(phases(), [&](MemoryPhase p) { return bytes(p, kind); });
 }
 
 std::string MemoryPlan::table() const {
@@ -72,38 +82,32 @@ std::string MemoryPlan::table() const {
          (sharing.size() == 1 ? "the larger of both counts)\n" : "the largest of them counts)\n");
 }
 
-Arena::Arena(const MemoryPlan& plan) : total_(plan.total()) {
-  std::size_t bytes = mapped_bytes(total_);
-  mapping_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  TAPER_VALIDATE(mapping_ != MAP_FAILED,
-                 "no memory for " << format_bytes(static_cast<double>(total_))
-                                  << " on this rank (see the memory plan above); use more ranks, a "
-                                  << "smaller batch or activation checkpointing");
-  void* aligned = mapping_;
-  base_ = static_cast<char*>(std::align(static_cast<std::size_t>(kLargePage),
-                                        static_cast<std::size_t>(std::max<std::int64_t>(total_, 1)),
-                                        aligned, bytes));
-  // Only a wish: small pages give the same results more slowly.
-  if (total_ >= kLargePage) ::madvise(base_, static_cast<std::size_t>(total_), MADV_HUGEPAGE);
-  // Where the next item of each phase begins.
-  std::vector<std::int64_t> next(plan.phases(), plan.bytes(MemoryPhase::kAlways));
-  next[static_cast<int>(MemoryPhase::kAlways)] = 0;
-  for (const auto& item : plan.items()) {
-    std::int64_t& at = next[static_cast<int>(item.phase)];
-    regions_.push_back({item.name, item.phase, at, at + item.bytes, at});
-    at += item.bytes;
+Arena::Arena(const MemoryPlan& plan)
+    : memory_(ArenaMemory::kHasStaging ? plan.total(MemoryKind::kModel) : plan.total()) {
+  if (ArenaMemory::kHasStaging) {
+    staging_.emplace(plan.total(MemoryKind::kStaging), MemoryKind::kStaging);
+    place(plan, memory_.base(), [](const auto& item) { return item.kind == MemoryKind::kModel; });
+    place(plan, staging_->base(),
+          [](const auto& item) { return item.kind == MemoryKind::kStaging; });
+  } else {
+    place(plan, memory_.base(), [](const auto&) { return true; });
   }
 }
 
-Arena::~Arena() {
-  ::munmap(mapping_, mapped_bytes(total_));
-}
-
-void Arena::populate() {
-#ifdef MADV_POPULATE_WRITE
-  ::madvise(base_, static_cast<std::size_t>(total_), MADV_POPULATE_WRITE);
-#endif
+// The items that `is_here` accepts, one after the other; those of a phase after those of always.
+template <class IsHere>
+void Arena::place(const MemoryPlan& plan, char* base, const IsHere& is_here) {
+  std::int64_t always = 0;
+  for (const auto& item : plan.items())
+    if (is_here(item) && item.phase == MemoryPhase::kAlways) always += item.bytes;
+  std::vector<std::int64_t> next(plan.phases(), always);
+  next[static_cast<int>(MemoryPhase::kAlways)] = 0;
+  for (const auto& item : plan.items()) {
+    if (!is_here(item)) continue;
+    std::int64_t& at = next[static_cast<int>(item.phase)];
+    regions_.push_back({item.name, item.phase, base, at, at + item.bytes, at});
+    at += item.bytes;
+  }
 }
 
 void* Arena::take(const std::string& name, MemoryPhase phase, std::int64_t bytes) {
@@ -113,7 +117,7 @@ void* Arena::take(const std::string& name, MemoryPhase phase, std::int64_t bytes
                  "memory item '" << name << "' has " << region.end - region.next
                                  << " bytes left of " << region.end - region.begin << ", " << bytes
                                  << " are asked for: the plan and its use disagree");
-    void* taken = base_ + region.next;
+    void* taken = region.base + region.next;
     region.next += arena_bytes(bytes);
     return taken;
   }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "device/ArenaMemory.hpp"
 
 namespace taper {
 
@@ -18,6 +21,7 @@ class MemoryPlan {
     std::string name;
     MemoryPhase phase;
     std::int64_t bytes;
+    MemoryKind kind = MemoryKind::kModel;
   };
 
   // The phase of that name, which the first call makes. Whoever plans the memory of a rank gives
@@ -26,10 +30,14 @@ class MemoryPlan {
   int phases() const { return static_cast<int>(phases_.size()); }
 
   // Adds an item; items of the same name and phase are added up.
-  void add(const std::string& name, MemoryPhase phase, std::int64_t bytes);
+  void add(const std::string& name, MemoryPhase phase, std::int64_t bytes,
+           MemoryKind kind = MemoryKind::kModel);
 
   const std::vector<Item>& items() const { return items_; }
   std::int64_t bytes(MemoryPhase phase) const;
+  // The same of one kind.
+  std::int64_t bytes(MemoryPhase phase, MemoryKind kind) const;
+  std::int64_t total(MemoryKind kind) const;
   // What is needed at the same time: always + the largest of the other phases.
   std::int64_t total() const;
   // A table for people: item, phase, size, and the total.
@@ -51,17 +59,11 @@ struct MemoryOwner {
   }
 };
 
-// The memory of one rank in one piece, on large pages where the system offers them. Each item of
-// the plan is a region at a fixed address; take() hands out parts of it.
+// The memory of one rank in one piece. Each item of the plan is a region at a fixed address; take()
+// hands out parts of it.
 class Arena {
  public:
-  // Where the arena begins, so that all of it can stand on large pages.
-  static constexpr std::int64_t kLargePage = std::int64_t{2} << 20;
-
   explicit Arena(const MemoryPlan& plan);
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  ~Arena();
 
   // The next `bytes` of the item's region, aligned to 64 bytes and zeroed at start. Throws Error
   // where the plan had less.
@@ -74,20 +76,23 @@ class Arena {
 
   // Has the system provide all of the memory now, so that no step pays for first touches. Where it
   // cannot, that happens at the first touch.
-  void populate();
+  void populate() { memory_.populate(); }
 
-  std::int64_t total() const { return total_; }
+  std::int64_t total() const { return memory_.bytes() + (staging_ ? staging_->bytes() : 0); }
 
  private:
   struct Region {
     std::string name;
     MemoryPhase phase;
+    char* base;
     std::int64_t begin, end, next;
   };
 
-  void* mapping_ = nullptr;  // with room to align base_ in it
-  char* base_ = nullptr;
-  std::int64_t total_ = 0;
+  template <class IsHere>
+  void place(const MemoryPlan& plan, char* base, const IsHere& is_here);
+
+  ArenaMemory memory_;
+  std::optional<ArenaMemory> staging_;  // if it is memory of its own
   std::vector<Region> regions_;
 };
 

@@ -18,6 +18,7 @@
 #include "engine/Scheduler.hpp"
 #include "engine/StepExchange.hpp"
 #include "engine/StopMatcher.hpp"
+#include "kernels/Staging.hpp"
 #include "kvcache/BlockPool.hpp"
 #include "model/Transformer.hpp"
 
@@ -141,8 +142,8 @@ class Engine {
   StopMatcher stops_{{}};
   std::vector<Completion> completions_;
   // The packed batch of the current step.
-  std::vector<std::int32_t> ids_, positions_;
-  std::vector<AttentionSegment> segments_;
+  Staged<std::int32_t> ids_, positions_;
+  Staged<AttentionSegment> segments_;
 };
 
 }  // namespace taper

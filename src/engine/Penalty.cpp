@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/Penalty.hpp"
 
+#include "kernels/Staging.hpp"
 #include "kernels/logits.hpp"
 
 namespace taper {
@@ -10,7 +11,7 @@ void RepetitionPenalty::apply(const Exec& exec, const ModelParallel& parallel, F
   const Range vocab = parallel.shard().vocab();
   const std::int32_t begin = vocab.begin * kVocabBlock, end = vocab.end * kVocabBlock;
   seen_.resize(static_cast<std::size_t>(end - begin), 0);
-  std::vector<LogitPlace> places;
+  Staged<LogitPlace> places;
   for (std::size_t row = 0; row < tokens.size(); ++row) {
     if (++mark_ == 0) {  // all marks are used up
       seen_.assign(seen_.size(), 0);

@@ -6,6 +6,7 @@
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
 #include "engine/Truncation.hpp"
+#include "kernels/Staging.hpp"
 #include "kernels/logits.hpp"
 
 namespace taper {
@@ -24,9 +25,9 @@ std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::
 
 // The ids at the places, one per choice, with their logits.
 std::vector<Choice> choices_at(const Exec& exec, const ModelParallel& parallel, const RowLogits& l,
-                               const std::vector<LogitPlace>& places) {
+                               const Staged<LogitPlace>& places) {
   const int begin = parallel.shard().vocab().begin * kVocabBlock;
-  std::vector<float> logits(places.size());
+  Staged<float> logits(places.size());
   pick_logits(exec, staging_view(logits), l.logits, staging_view(places));
   exec.fence();
   std::vector<Choice> choices(places.size());
@@ -40,7 +41,7 @@ std::vector<Choice> greedy_choices(const Exec& exec, const ModelParallel& parall
                                    const RowLogits& l, int valid_ids, std::span<const Draw> draws) {
   const int begin = parallel.shard().vocab().begin * kVocabBlock,
             valid = parallel.shard().valid_vocab(valid_ids);
-  std::vector<std::int32_t> column(l.mass.size());
+  Staged<std::int32_t> column(l.mass.size());
   find_max(exec, staging_view(column), l.logits, l.max, valid);
   exec.fence();
   std::vector<Choice> choices(draws.size());
@@ -57,10 +58,10 @@ std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& paral
                                     const SamplingOptions& options) {
   const std::size_t n = draws.size(), rows = l.mass.size();
   const int valid = parallel.shard().valid_vocab(valid_ids);
-  std::vector<LogitPlace> places(n);
+  Staged<LogitPlace> places(n);
   // Rows of logits may serve several draws (the samples of one prompt): one pass per draw of a row.
-  std::vector<std::int64_t> target(rows);
-  std::vector<std::int32_t> found(rows);
+  Staged<std::int64_t> target(rows);
+  Staged<std::int32_t> found(rows);
   for (std::size_t done = 0; done < n;) {
     std::fill(target.begin(), target.end(), -1);
     std::size_t end = done;
@@ -83,7 +84,8 @@ std::vector<Choice> sampled_choices(const Exec& exec, const ModelParallel& paral
 std::vector<std::int64_t> gather_masses(const Exec& exec, const ModelParallel& parallel,
                                         const RowLogits& l, int valid_ids, int row) {
   const int valid = parallel.shard().valid_vocab(valid_ids), size = parallel.group().size();
-  std::vector<std::int64_t> mine(valid), all(valid_ids), counts(size);
+  Staged<std::int64_t> mine(valid);
+  std::vector<std::int64_t> all(valid_ids), counts(size);
   if (valid > 0) {
     const std::size_t columns = l.logits.extent(1);
     list_masses(exec, MatrixView<std::int64_t, Exec>(mine.data(), 1, valid),
@@ -104,7 +106,7 @@ std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& par
                                       std::vector<float>& kept_mass) {
   const int begin = parallel.shard().vocab().begin * kVocabBlock,
             valid = parallel.shard().valid_vocab(valid_ids);
-  std::vector<LogitPlace> places(draws.size());
+  Staged<LogitPlace> places(draws.size());
   std::vector<std::int64_t> masses;
   KeptSet kept;
   int row_of_masses = -1;

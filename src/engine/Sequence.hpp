@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/Response.hpp"
+#include "kernels/Staging.hpp"
 
 namespace taper {
 
@@ -19,8 +20,8 @@ struct Sequence {
   std::vector<std::int32_t> pinned;  // as in Request, of these samples
   std::vector<std::int32_t> tokens;  // prompt, then response
   std::vector<float> log_probs, kept_mass;
-  std::vector<std::int32_t> blocks;  // pages of positions [0, computed)
-  int computed = 0;                  // positions whose keys and values are in the cache
+  Staged<std::int32_t> blocks;  // pages of positions [0, computed)
+  int computed = 0;             // positions whose keys and values are in the cache
   int preemptions = 0;
   std::vector<ProducedBy> spans;  // of the response
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "instance/InferenceModel.hpp"
 
-#include <vector>
+#include "kernels/Staging.hpp"
 
 namespace taper {
 
 void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed) {
   const HuggingFaceReader reader = files.open_weights();
   const LocalParams& local = packed.local();
-  std::vector<float> values;
+  Staged<float> values;
   std::size_t piece = 0;
   for (int t = 0; t < static_cast<int>(files.table.tensors().size()); ++t) {
     const std::int64_t begin = local.offset(t), size = local.offset(t + 1) - begin;
@@ -19,6 +19,7 @@ void load_packed(const Exec& exec, const ModelFiles& files, PackedModel& packed)
                         {values.data() + (p.offset - begin), static_cast<std::size_t>(p.size)});
     }
     packed.pack(exec, t, values.data());
+    exec.fence();  // values are read again
   }
 }
 

@@ -75,7 +75,7 @@ int ModelFiles::valid_ids() const {
 ConstFloatMatrix ModelFiles::rope_table(int positions) {
   require_context(positions, "the length limits");
   if (std::ssize(rope_) < std::int64_t{positions} * config.head_dim)
-    rope_ = make_rope_table(config, positions);
+    rope_ = staged(make_rope_table(config, positions));
   return ConstFloatMatrix(rope_.data(), positions, config.head_dim);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/Staging.hpp"
 #include "kernels/Views.hpp"
 #include "model/HuggingFace.hpp"
 #include "model/ModelConfig.hpp"
@@ -59,7 +60,7 @@ struct ModelFiles {
 
  private:
   std::optional<Tokenizer> tokenizer_;
-  std::vector<float> rope_;
+  Staged<float> rope_;
 };
 
 }  // namespace taper

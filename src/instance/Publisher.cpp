@@ -66,6 +66,20 @@ std::vector<std::uint64_t> Publisher::owner_checksums() const {
   return sums;
 }
 
+// Masters of a tensor that this rank owns, which lie in one piece, where the host can read them.
+Publisher::HostPieces Publisher::host_pieces(int tensor) {
+  const int first = table_->first_piece(tensor);
+  const float *begin = nullptr, *end = nullptr;
+  for (int p = first; p < first + table_->tensors()[tensor].units; ++p) {
+    if (source_[p] == nullptr) continue;
+    if (begin == nullptr) begin = source_[p];
+    end = source_[p] + table_->tensors()[tensor].unit_size();
+  }
+  if (begin == nullptr) return {};
+  const std::size_t size = static_cast<std::size_t>(end - begin);
+  return {begin, host_values(ranks_->exec, ConstFloatVector(begin, size), masters_).data()};
+}
+
 void Publisher::publish() {
   const std::vector<std::uint64_t> expected = owner_checksums();
   const LocalParams& local = packed_->local();
@@ -75,8 +89,9 @@ void Publisher::publish() {
     const std::int64_t begin = local.offset(t), end = local.offset(t + 1),
                        unit = table_->tensors()[t].unit_size();
     const int first_local = table_->first_piece(t) + local.units(t).begin;
+    const HostPieces own = host_pieces(t);
     mover_.move(
-        ranks_->world(), moves_[t], bytes_, [&](int piece) { return source_[piece]; },
+        ranks_->world(), moves_[t], bytes_, [&](int piece) { return own.at(source_[piece]); },
         [&](int piece) { return staging_ + (piece - first_local) * unit; });
     for (; next < local.pieces().size() && local.pieces()[next].offset < end; ++next) {
       const auto& piece = local.pieces()[next];
@@ -96,6 +111,7 @@ void Publisher::publish() {
                     << "replicas have drifted apart)");
     }
     packed_->pack(ranks_->exec, t, staging_);
+    ranks_->exec.fence();  // the next tensor comes to the same place
   }
 }
 

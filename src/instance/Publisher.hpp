@@ -30,6 +30,13 @@ class Publisher {
   // By piece, of the masters of its first owner. Collective over the world.
   std::vector<std::uint64_t> owner_checksums() const;
 
+  // Values that begin at `from` where kernels work, and at `here` for the host.
+  struct HostPieces {
+    const float *from = nullptr, *here = nullptr;
+    const float* at(const float* piece) const { return here + (piece - from); }
+  };
+  HostPieces host_pieces(int tensor);
+
   const Ranks* ranks_;
   const ParamTable* table_;
   PackedModel* packed_;
@@ -39,6 +46,7 @@ class Publisher {
   std::vector<const float*> source_;  // per piece: where the optimizer holds it; null: elsewhere
   std::vector<bool> speaks_for_;      // per piece: this rank is its first owner
   PieceMover mover_;
+  std::vector<float> masters_;  // of a tensor, if the host cannot read them where they are
 };
 
 }  // namespace taper

@@ -35,7 +35,8 @@ void TrainingModel::add_memory(MemoryPlan& plan) const {
   plan.add(owner.item(kGradientItem), owner.phase,
            train_local_.size() * std::int64_t{sizeof(float)});
   plan.add(owner.item(kStagingItem), owner.phase,
-           Publisher::staging_floats(packed_local_) * std::int64_t{sizeof(float)});
+           Publisher::staging_floats(packed_local_) * std::int64_t{sizeof(float)},
+           MemoryKind::kStaging);
   TrainPass::add_memory(plan, files_->table, train_parallel_, options_.pass);
 }
 

@@ -38,6 +38,7 @@ class TrainingModel {
   // Draws them instead (model/RandomWeights.hpp). Collective over the world.
   void draw_masters(std::uint64_t seed);
 
+  const Exec& exec() const { return ranks_->exec; }
   const ModelParallel& train_parallel() const { return train_parallel_; }
   const ModelView& train_view() const { return *train_view_; }
   const PackedModel& packed() const { return *packed_; }

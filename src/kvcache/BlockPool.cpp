@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "kernels/Staging.hpp"
 #include "kernels/copy.hpp"
 
 namespace taper {
@@ -39,7 +40,7 @@ PagedLayers BlockPool::pages() const {
 
 void BlockPool::copy(const Exec& exec, std::int32_t to, std::int32_t from) const {
   // The heads of a block lie side by side, so each layer is one stretch of memory.
-  std::vector<BlockCopy> layers;
+  Staged<BlockCopy> layers;
   for (int l = 0; l < shape_.layers; ++l) layers.push_back({page(l, to, 0), page(l, from, 0)});
   copy_blocks(exec, staging_view(layers), shape_.layer_floats());
   exec.fence();  // the kernel reads `layers`

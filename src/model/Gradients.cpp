@@ -6,6 +6,7 @@
 
 #include "comm/Collectives.hpp"
 #include "kernels/copy.hpp"
+#include "model/DeviceCollectives.hpp"
 
 namespace taper {
 
@@ -40,7 +41,7 @@ void Gradients::sum_shared(const Exec& exec, const Group& group) const {
   for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
     const ParamTensor& tensor = table.tensors()[t];
     if (tensor.role == ParamRole::kQueryNorm || tensor.role == ParamRole::kKeyNorm)
-      all_reduce_ordered_sum(group, vector(t));
+      all_reduce_ordered_sum(exec, group, vector(t));
     if (tensor.kind != ShardKind::kKvHeads || !heads_shared) continue;
     // All heads travel, zero where they are not held: adding zero changes nothing.
     const FloatVector mine = vector(t);

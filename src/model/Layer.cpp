@@ -8,6 +8,7 @@
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
 #include "kernels/rope.hpp"
+#include "model/DeviceCollectives.hpp"
 
 namespace taper {
 namespace {
@@ -24,8 +25,8 @@ void project_and_add(const LayerContext& c, const PackedMatrix& weights, const L
   float* total = c.partials;
   if (!c.parallel.group().is_null()) {
     total = c.partials + partial_floats;
-    sum.sum(c.parallel.group(), total, c.partials, static_cast<int>(rows), static_cast<int>(h),
-            total + rows * h);
+    tree_sum(c.exec, sum, c.parallel.group(), FloatMatrix(total, rows, h), c.partials,
+             total + rows * h);
   }
   add(c.exec, flat(out), flat(x), ConstFloatVector(total, rows * h));
 }

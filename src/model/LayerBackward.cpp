@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "comm/Collectives.hpp"
 #include "kernels/activation.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
 #include "kernels/rope.hpp"
+#include "model/DeviceCollectives.hpp"
 #include "model/Layer.hpp"
 
 namespace taper {
@@ -18,7 +18,7 @@ FloatMatrix resize(FloatMatrix m, int rows, int columns) {
 // The gradient by the input of column-parallel products is a sum over shards. Collective over the
 // tensor-parallel group, as are backward_mlp() and backward_attention().
 void sum_over_group(const LayerContext& c, FloatMatrix d) {
-  if (!c.parallel.group().is_null()) all_reduce_ordered_sum(c.parallel.group(), flat(d));
+  all_reduce_ordered_sum(c.exec, c.parallel.group(), flat(d));
 }
 
 void backward_mlp(const LayerContext& c, const LayerWeights& w, const LayerActivations& a,

@@ -31,8 +31,8 @@ ReductionTree mlp_tree(const ParamTable& table) {
 ModelParallel::ModelParallel(const ParamTable& table, const Group& group)
     : group_(&group),
       shards_(make_shards(table, group.size())),
-      attention_program_(attention_tree(table).local_program(shard().heads())),
-      mlp_program_(mlp_tree(table).local_program(shard().blocks())),
+      attention_program_(staged(attention_tree(table).local_program(shard().heads()))),
+      mlp_program_(staged(mlp_tree(table).local_program(shard().blocks()))),
       attention_sum_(attention_tree(table), ranges(shards_, ShardKind::kHeads)),
       mlp_sum_(mlp_tree(table), ranges(shards_, ShardKind::kMlpBlocks)) {
   const ModelConfig& c = table.config();

@@ -5,6 +5,7 @@
 
 #include "comm/Group.hpp"
 #include "comm/TreeReduce.hpp"
+#include "kernels/Staging.hpp"
 #include "kernels/product.hpp"
 #include "model/ModelShard.hpp"
 #include "shard/ReductionTree.hpp"
@@ -34,7 +35,7 @@ class ModelParallel {
  private:
   const Group* group_;
   std::vector<ModelShard> shards_;
-  std::vector<int> attention_program_, mlp_program_;
+  Staged<int> attention_program_, mlp_program_;
   LeafOrder attention_leaves_, mlp_leaves_;
   TreeReducer attention_sum_, mlp_sum_;
 };

@@ -14,7 +14,7 @@ std::int64_t PackedBatch::pages(int rows, int sequences) {
 void PackedBatch::set(const PackedSequences& sequences) {
   const int rows = sequences.rows();
   TAPER_EXPECT(std::accumulate(sequences.lengths.begin(), sequences.lengths.end(), 0) == rows);
-  ids_ = sequences.ids;
+  ids_.assign(sequences.ids.begin(), sequences.ids.end());
   positions_.clear();
   segments_.clear();
   blocks_.resize(static_cast<std::size_t>(pages(rows, static_cast<int>(sequences.lengths.size()))));

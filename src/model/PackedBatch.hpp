@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/Staging.hpp"
 #include "model/Activations.hpp"
 
 namespace taper {
@@ -31,8 +32,8 @@ class PackedBatch {
   const TokenBatch& batch() const { return batch_; }
 
  private:
-  std::vector<std::int32_t> ids_, positions_, blocks_;
-  std::vector<AttentionSegment> segments_;
+  Staged<std::int32_t> ids_, positions_, blocks_;
+  Staged<AttentionSegment> segments_;
   TokenBatch batch_;
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/Error.hpp"
+#include "kernels/Staging.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/dot_rows.hpp"
 #include "kernels/norm.hpp"
@@ -28,7 +29,8 @@ ScalarHead::ScalarHead(const ParamTable& table, int chunk_rows, float* memory)
 FloatMatrix ScalarHead::norm_rows(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
                                   std::span<const int> rows) const {
   const int n = static_cast<int>(rows.size());
-  gather_rows(exec, make_matrix(gathered_, n, hidden_), hidden, staging_view(rows));
+  const StagedInput<int> on_device(rows);
+  gather_rows(exec, make_matrix(gathered_, n, hidden_), hidden, on_device.view());
   const FloatMatrix normed = make_matrix(normed_, n, hidden_);
   rmsnorm(exec, flat(normed), FloatVector(inv_, n),
           ConstFloatVector(gathered_, std::size_t(n) * hidden_), view.final_norm(),
@@ -42,8 +44,10 @@ void ScalarHead::values(const Exec& exec, const ModelView& view, ConstFloatMatri
   for (std::size_t at = 0; at < rows.size(); at += chunk) {
     const std::size_t size = std::min(chunk, rows.size() - at);
     const FloatMatrix normed = norm_rows(exec, view, hidden, rows.subspan(at, size));
-    dot_rows(exec, staging_view(value.subspan(at, size)), normed, view.score());
+    Staged<float> chunk_values(size);
+    dot_rows(exec, staging_view(chunk_values), normed, view.score());
     exec.fence();
+    std::copy(chunk_values.begin(), chunk_values.end(), value.begin() + at);
     for (std::size_t i = 0; i < size; ++i)
       if (!std::isfinite(value[at + i]))
         TAPER_FAIL(ExitCode::kFailure,
@@ -61,12 +65,13 @@ void ScalarHead::backward(const Exec& exec, const ModelView& view, ConstFloatMat
     const std::size_t size = std::min(chunk, rows.size() - at);
     const FloatMatrix normed = norm_rows(exec, view, hidden, rows.subspan(at, size));
     // The normed values are no longer needed: now their gradient.
-    dot_rows_backward(exec, normed, d_score, staging_view(slopes.subspan(at, size)), normed,
-                      view.score());
+    const StagedInput<float> slopes_here(slopes.subspan(at, size));
+    dot_rows_backward(exec, normed, d_score, slopes_here.view(), normed, view.score());
     rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
                      ConstFloatVector(gathered_, size * hidden_), ConstFloatVector(inv_, size),
                      view.final_norm(), {hidden_, hidden_, eps_}, Accumulate::kNo);
-    add_rows(exec, d_hidden, normed, staging_view(rows.subspan(at, size)));
+    const StagedInput<int> on_device(rows.subspan(at, size));
+    add_rows(exec, d_hidden, normed, on_device.view());
     exec.fence();
   }
 }

@@ -10,6 +10,7 @@
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
 #include "model/Activations.hpp"
+#include "model/DeviceCollectives.hpp"
 #include "shard/ReductionTree.hpp"
 
 namespace taper {
@@ -24,7 +25,7 @@ TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk
     : table_(&table),
       chunk_rows_(chunk_rows),
       block_program_(
-          ReductionTree(shard.vocab().size(), 1).local_program({0, shard.vocab().size()})) {
+          staged(ReductionTree(shard.vocab().size(), 1).local_program({0, shard.vocab().size()}))) {
   const auto take = [&](std::int64_t count) {
     float* taken = memory;
     memory += aligned_floats(count);
@@ -52,7 +53,8 @@ RowLogits TokenHead::logits(const Exec& exec, const ModelView& view, const Model
   TAPER_EXPECT(static_cast<int>(rows.size()) <= chunk_rows_);
   const int n = static_cast<int>(rows.size()), h = table_->config().hidden;
   const int valid = parallel.shard().valid_vocab(options.valid_ids);
-  gather_rows(exec, make_matrix(gathered_, n, h), hidden, staging_view(rows));
+  const StagedInput<int> on_device(rows);
+  gather_rows(exec, make_matrix(gathered_, n, h), hidden, on_device.view());
   const FloatMatrix normed = make_matrix(normed_, n, h);
   rmsnorm(exec, flat(normed), FloatVector(inv_, n), ConstFloatVector(gathered_, std::size_t(n) * h),
           view.final_norm(), {h, h, table_->config().norm_eps});
@@ -62,10 +64,10 @@ RowLogits TokenHead::logits(const Exec& exec, const ModelView& view, const Model
   multiply(exec, result.logits, normed, view.head());
   if (edit) edit(result.logits);
   scale_logits(exec, result.logits, result.max, valid, options.temperature);
-  all_reduce_max(parallel.group(), result.max);
+  all_reduce_max(exec, parallel.group(), result.max);
   result.host_max.resize(n);
   copy_to_host(exec, result.host_max, result.max);
-  std::vector<std::int64_t> mine(n);
+  Staged<std::int64_t> mine(n);
   sum_masses(exec, staging_view(mine), result.logits, result.max, valid);
   exec.fence();
   result.shard_mass.resize(static_cast<std::size_t>(parallel.group().size()) * n);
@@ -90,8 +92,8 @@ void TokenHead::chunk_log_probs(const Exec& exec, const ModelParallel& parallel,
   const std::size_t n = targets.size();
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
   // The owner of the target id says its logit; -inf elsewhere makes the maximum a copy.
-  std::vector<float> chosen(n);
-  std::vector<LogitPlace> places(n);
+  Staged<float> chosen(n);
+  Staged<LogitPlace> places(n);
   for (std::size_t i = 0; i < n; ++i) {
     const std::int32_t local = targets[i] - begin;
     places[i] = {static_cast<std::int32_t>(i), local >= 0 && local < valid ? local : -1};
@@ -101,7 +103,7 @@ void TokenHead::chunk_log_probs(const Exec& exec, const ModelParallel& parallel,
   all_reduce_max(parallel.group(), chosen);
   for (std::size_t i = 0; i < n; ++i) log_probs[i] = log_prob(chosen[i], l.host_max[i], l.mass[i]);
   if (entropy.empty()) return;
-  std::vector<double> weighted(n);
+  Staged<double> weighted(n);
   sum_weighted_logits(exec, staging_view(weighted), l.logits, l.max, valid);
   exec.fence();
   all_reduce_ordered_sum(parallel.group(), weighted);
@@ -138,8 +140,8 @@ void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelPar
     const RowLogits l = logits(exec, view, parallel, hidden, rows.subspan(at, size), options);
     std::vector<float> log_prob(size), entropy(size);
     chunk_log_probs(exec, parallel, l, targets.subspan(at, size), valid, log_prob, entropy);
-    std::vector<LogitSlope> slopes(size);
-    std::vector<std::int32_t> local(size);
+    Staged<LogitSlope> slopes(size);
+    Staged<std::int32_t> local(size);
     for (std::size_t i = 0; i < size; ++i) {
       const TokenSlope slope = loss(at + i, log_prob[i], entropy[i]);
       slopes[i] = {log_sum_exp(l.host_max[i], l.mass[i]), entropy[i], slope.by_log_prob,
@@ -153,11 +155,12 @@ void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelPar
     accumulate_outer(exec, d_head, l.logits, normed);
     // normed is no longer needed: now its gradient.
     multiply_leaves(exec, normed, l.logits, view.head_t(), vocabulary_leaves());
-    all_reduce_ordered_sum(parallel.group(), flat(normed));
+    all_reduce_ordered_sum(exec, parallel.group(), flat(normed));
     rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
                      ConstFloatVector(gathered_, size * h), ConstFloatVector(inv_, size),
                      view.final_norm(), {h, h, table_->config().norm_eps}, Accumulate::kNo);
-    add_rows(exec, d_hidden, normed, staging_view(rows.subspan(at, size)));
+    const StagedInput<int> on_device(rows.subspan(at, size));
+    add_rows(exec, d_hidden, normed, on_device.view());
     exec.fence();
   }
 }

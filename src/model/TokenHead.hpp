@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/Staging.hpp"
 #include "kernels/Views.hpp"
 #include "kernels/logits.hpp"
 #include "model/ModelParallel.hpp"
@@ -84,7 +85,7 @@ class TokenHead {
 
   const ParamTable* table_;
   int chunk_rows_;
-  std::vector<int> block_program_;
+  Staged<int> block_program_;
   // (chunk, h) x 2, (chunk, local vocabulary), (chunk) x 2
   float *gathered_, *normed_, *logits_, *max_, *inv_;
 };

@@ -5,6 +5,7 @@
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
+#include "kernels/Staging.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/embedding.hpp"
 
@@ -18,18 +19,18 @@ void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& 
   // Every rank knows all ids, hence who owns which row: owned rows travel once, owner by owner.
   const int size = parallel.group().size(), blocks = view.table().vocab_blocks();
   const std::size_t h = x.extent(1), rows = x.extent(0);
-  std::vector<std::vector<std::int32_t>> rows_of(size);  // by owner, ascending
+  std::vector<Staged<std::int32_t>> rows_of(size);  // by owner, ascending
   for (std::size_t r = 0; r < rows; ++r)
     rows_of[shard_of_unit(blocks, size, ids(r) / kVocabBlock)].push_back(
         static_cast<std::int32_t>(r));
   std::vector<std::int64_t> counts;
-  std::vector<std::int32_t> order;
+  Staged<std::int32_t> order;
   for (const auto& owned : rows_of) {
     counts.push_back(static_cast<std::int64_t>(owned.size() * h));
     order.insert(order.end(), owned.begin(), owned.end());
   }
-  const std::vector<std::int32_t>& owned = rows_of[parallel.group().rank()];
-  std::vector<float> mine(owned.size() * h), all(rows * h);
+  const Staged<std::int32_t>& owned = rows_of[parallel.group().rank()];
+  Staged<float> mine(owned.size() * h), all(rows * h);
   gather_rows(exec, FloatMatrix(mine.data(), owned.size(), h), x, staging_view(owned));
   exec.fence();
   all_gather_v(parallel.group(), all, mine, counts);

@@ -9,6 +9,7 @@
 #include "comm/Collectives.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/copy.hpp"
+#include "model/DeviceCollectives.hpp"
 
 namespace taper {
 namespace {
@@ -112,7 +113,7 @@ OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
   FloatVector mine(all.data() + begin(), size());
   if (summed_ != nullptr) {
     mine = FloatVector(summed_, size());
-    reduce_scatter_ordered_sum(*dp_group_, mine, all, shards_.offsets());
+    reduce_scatter_ordered_sum(exec, *dp_group_, mine, all, shards_.offsets());
   }
   report.grad_norm = std::sqrt(squared_norm(exec, mine));
   if (!std::isfinite(report.grad_norm)) {

@@ -92,7 +92,7 @@ Facts clock_facts() {
 Facts job_facts(const Ranks& ranks) {
   return {{"ranks", std::to_string(ranks.size())},
           {"ranks_per_host", std::to_string(ranks.ranks_on_host())},
-          {"threads_per_rank", std::to_string(ranks.exec.concurrency())}};
+          {"threads_per_rank", std::to_string(HostExec().concurrency())}};
 }
 
 Facts transport_settings(const std::vector<std::string>& environment, const std::string& library) {

@@ -9,6 +9,7 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/PieceMover.hpp"
+#include "kernels/Staging.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/copy.hpp"
 #include "reshape/Meeting.hpp"
@@ -93,7 +94,7 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
   ColdPages source(page_bytes), stage(page_bytes), cache(page_bytes);
   PieceMover mover;
   const auto copy = [&](ColdPages& from, ColdPages& to, std::int64_t begin, std::int64_t end) {
-    std::vector<BlockCopy> copies;
+    Staged<BlockCopy> copies;
     for (std::int64_t i = begin; i < end; ++i) copies.push_back({to.page(i), from.page(i)});
     copy_blocks(groups.ranks->exec, staging_view(copies), page_bytes / std::int64_t{sizeof(float)});
     groups.ranks->exec.fence();

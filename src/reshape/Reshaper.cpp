@@ -245,7 +245,7 @@ void Reshaper::move_states(const Step& step, Engine& engine, ReshapeReport& repo
   std::deque<Sequence> waiting;
   for (const auto& r : plan.running) {
     running.push_back(std::move(states.at(r.sequence)));
-    running.back().blocks = r.blocks;
+    running.back().blocks.assign(r.blocks.begin(), r.blocks.end());
   }
   for (const int number : plan.waiting) {
     waiting.push_back(std::move(states.at(number)));

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/Arena.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "base/Error.hpp"
@@ -19,31 +12,6 @@
 using namespace taper;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
-
-namespace {
-
-std::uintptr_t address(const void* p) {
-  return reinterpret_cast<std::uintptr_t>(p);
-}
-
-// The flags of the mapping that holds an address (the last line of its entry in smaps); empty where
-// the system does not tell.
-std::string mapping_flags(std::uintptr_t address) {
-  std::ifstream smaps("/proc/self/smaps");
-  bool here = false;
-  for (std::string line; std::getline(smaps, line);) {
-    std::uintptr_t begin = 0, end = 0;
-    char dash = 0;
-    std::istringstream words(line);
-    if (words >> std::hex >> begin >> dash >> end && dash == '-')
-      here = begin <= address && address < end;
-    else if (here && line.starts_with("VmFlags:"))
-      return line + " ";
-  }
-  return {};
-}
-
-}  // namespace
 
 TEST_CASE("a plan says why its total is less than the sum") {
   MemoryPlan plan;
@@ -124,36 +92,4 @@ TEST_CASE("more than was planned is a bug, not bad input") {
   CHECK(code_of("cache", 64) == ExitCode::kDone);
   CHECK_THROWS_MATCHES(arena.take("cache", plan.phase("rollout"), 1), Error,
                        MessageMatches(ContainsSubstring("0 bytes left of 64")));
-}
-
-TEST_CASE("a large arena begins on a large page and asks for them") {
-  MemoryPlan plan;
-  plan.add("weights", MemoryPhase::kAlways, 5 * Arena::kLargePage + 12345);
-  Arena arena(plan);
-  const auto* memory =
-      static_cast<char*>(arena.take("weights", MemoryPhase::kAlways, 5 * Arena::kLargePage));
-  CHECK(address(memory) % Arena::kLargePage == 0);
-  const std::string flags = mapping_flags(address(memory));
-  if (!flags.empty() && std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
-    CHECK_THAT(flags, ContainsSubstring(" hg "));
-}
-
-TEST_CASE("populated memory is there before anyone touches it") {
-  constexpr std::int64_t kBytes = 2 * Arena::kLargePage;
-  MemoryPlan plan;
-  plan.add("cache", plan.phase("rollout"), kBytes);
-  Arena arena(plan);
-  char* memory = arena.take<char>("cache", plan.phase("rollout"), kBytes);
-  const auto resident = [&] {
-    const auto page = static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE));
-    std::vector<unsigned char> states(static_cast<std::size_t>(kBytes / page));
-    REQUIRE(::mincore(memory, static_cast<std::size_t>(kBytes), states.data()) == 0);
-    return std::count_if(states.begin(), states.end(), [](unsigned char s) { return s & 1; });
-  };
-  CHECK(resident() == 0);
-  arena.populate();
-#ifdef MADV_POPULATE_WRITE
-  CHECK(resident() == kBytes / static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE)));
-#endif
-  CHECK(memory[kBytes - 1] == 0);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/Staging.hpp"
 #include "kernels/copy.hpp"
 
 namespace taper::detail {
@@ -77,7 +78,7 @@ MoveStatistics KvStaging::fetch(PieceMover& mover, Range layers) const {
 }
 
 std::int64_t KvStaging::copy_own(Range layers) const {
-  std::vector<BlockCopy> pages;
+  Staged<BlockCopy> pages;
   for (int l = 0; l < layers.size(); ++l)
     for (const int p : mine_)
       if (has_rank(plan_.held[p], rank_))
@@ -88,7 +89,7 @@ std::int64_t KvStaging::copy_own(Range layers) const {
 }
 
 void KvStaging::write(Range layers) const {
-  std::vector<BlockCopy> pages;
+  Staged<BlockCopy> pages;
   for (int l = 0; l < layers.size(); ++l)
     for (const int p : mine_) pages.push_back({new_page(layers.begin + l, p), staged(l, p)});
   copy_blocks(exec_, staging_view(pages), page_);

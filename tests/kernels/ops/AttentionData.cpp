@@ -38,8 +38,8 @@ AttentionBatch::AttentionBatch(const AttentionShape& shape, const std::vector<in
   pages_ = make_pages(pool_.data(), shape.kv_heads, shape.head_dim);
 }
 
-std::vector<AttentionSegment> AttentionBatch::segments_between(int from, int to) const {
-  std::vector<AttentionSegment> segments;
+Staged<AttentionSegment> AttentionBatch::segments_between(int from, int to) const {
+  Staged<AttentionSegment> segments;
   for (int s = static_cast<int>(lengths_.size()) - 1; s >= 0; --s) {
     const int end = std::min(to, lengths_[s]);
     if (from < end) segments.push_back({blocks_[s].data(), from, end - from, first_row_[s] + from});
@@ -47,11 +47,11 @@ std::vector<AttentionSegment> AttentionBatch::segments_between(int from, int to)
   return segments;
 }
 
-void AttentionBatch::forward(const std::vector<AttentionSegment>& segments) {
+void AttentionBatch::forward(const Staged<AttentionSegment>& segments) {
   const int width = shape_.heads * shape_.head_pad,
             kv_width = shape_.kv_heads * 2 * shape_.head_pad;
-  write_pages(HostExec(), pages_, const_view(kv, rows(), kv_width), const_view(segments), shape_);
-  attention(HostExec(), view(out, rows(), width), view(stats, rows(), shape_.heads * 2),
+  write_pages(Exec(), pages_, const_view(kv, rows(), kv_width), const_view(segments), shape_);
+  attention(Exec(), view(out, rows(), width), view(stats, rows(), shape_.heads * 2),
             const_view(q, rows(), width), pages_, const_view(segments), shape_);
 }
 
@@ -59,7 +59,7 @@ void AttentionBatch::backward() {
   const int width = shape_.heads * shape_.head_pad,
             kv_width = shape_.kv_heads * 2 * shape_.head_pad;
   const auto segments = whole_segments();
-  attention_backward(HostExec(), view(dq, rows(), width), view(dkv, rows(), kv_width),
+  attention_backward(Exec(), view(dq, rows(), width), view(dkv, rows(), kv_width),
                      const_view(dout, rows(), width), const_view(out, rows(), width),
                      const_view(stats, rows(), shape_.heads * 2), const_view(q, rows(), width),
                      pages_, const_view(segments), shape_);

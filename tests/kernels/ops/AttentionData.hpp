@@ -22,12 +22,12 @@ class AttentionBatch {
   int rows() const { return first_row_.back(); }
   int first_row(int sequence) const { return first_row_[sequence]; }
 
-  std::vector<AttentionSegment> whole_segments() const { return segments_between(0, 1 << 30); }
+  Staged<AttentionSegment> whole_segments() const { return segments_between(0, 1 << 30); }
   // Positions [from, to) of each sequence, as far as it has them; sequences in descending order.
-  std::vector<AttentionSegment> segments_between(int from, int to) const;
+  Staged<AttentionSegment> segments_between(int from, int to) const;
 
   // Writes K and V of the segments into the pages, then attends.
-  void forward(const std::vector<AttentionSegment>& segments);
+  void forward(const Staged<AttentionSegment>& segments);
   void backward();
 
   Floats q, kv, dout;  // (rows, heads * pad), (rows, kv_heads * 2 * pad), like q
@@ -38,7 +38,7 @@ class AttentionBatch {
   AttentionShape shape_;
   std::vector<int> lengths_;
   std::vector<int> first_row_;
-  std::vector<std::vector<std::int32_t>> blocks_;
+  std::vector<Staged<std::int32_t>> blocks_;
   Floats pool_;
   LayerPages pages_;
 };

@@ -35,8 +35,9 @@ PackedWeights pack(const Floats& stored, int rows, int columns, WeightType type,
   packed.matrix.panel_stride = std::int64_t{packed.matrix.k} * kPanelColumns;
   packed.bytes.resize(static_cast<std::size_t>(packed.matrix.columns) * packed.matrix.k *
                       bytes_of(type));
-  pack_panels<HostExec, float>(HostExec(), packed.bytes.data(), type,
-                               const_view(stored, rows, columns), order);
+  pack_panels<Exec, float>(Exec(), packed.bytes.data(), type, const_view(stored, rows, columns),
+                           order);
+  Exec().fence();
   packed.matrix.data = packed.bytes.data();
   return packed;
 }

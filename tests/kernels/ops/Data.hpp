@@ -7,41 +7,41 @@
 #include <functional>
 #include <vector>
 
+#include "kernels/Staging.hpp"
 #include "kernels/Views.hpp"
 #include "kernels/product.hpp"
 #include "kernels/reference/Matrix.hpp"
 
 namespace taper::test {
 
-using Floats = std::vector<float>;
+// Where kernels of Exec can reach them.
+using Floats = Staged<float>;
 
 // n floats uniform in [low, high), the same for the same (n, seed).
 Floats random_floats(std::int64_t n, int seed, double low = -1.0, double high = 1.0);
 
 template <class T>
-VectorView<T, HostExec> view(std::vector<T>& v) {
-  return VectorView<T, HostExec>(v.data(), v.size());
+VectorView<T, Exec> view(Staged<T>& v) {
+  return VectorView<T, Exec>(v.data(), v.size());
 }
 template <class T>
-VectorView<const T, HostExec> view(const std::vector<T>& v) {
-  return VectorView<const T, HostExec>(v.data(), v.size());
+VectorView<const T, Exec> view(const Staged<T>& v) {
+  return VectorView<const T, Exec>(v.data(), v.size());
 }
 template <class T>
-MatrixView<T, HostExec> view(std::vector<T>& v, std::int64_t rows, std::int64_t columns) {
-  return MatrixView<T, HostExec>(v.data(), rows, columns);
+MatrixView<T, Exec> view(Staged<T>& v, std::int64_t rows, std::int64_t columns) {
+  return MatrixView<T, Exec>(v.data(), rows, columns);
 }
 template <class T>
-MatrixView<const T, HostExec> view(const std::vector<T>& v, std::int64_t rows,
-                                   std::int64_t columns) {
-  return MatrixView<const T, HostExec>(v.data(), rows, columns);
+MatrixView<const T, Exec> view(const Staged<T>& v, std::int64_t rows, std::int64_t columns) {
+  return MatrixView<const T, Exec>(v.data(), rows, columns);
 }
 template <class T>
-VectorView<const T, HostExec> const_view(const std::vector<T>& v) {
+VectorView<const T, Exec> const_view(const Staged<T>& v) {
   return view(v);
 }
 template <class T>
-MatrixView<const T, HostExec> const_view(const std::vector<T>& v, std::int64_t rows,
-                                         std::int64_t columns) {
+MatrixView<const T, Exec> const_view(const Staged<T>& v, std::int64_t rows, std::int64_t columns) {
   return view(v, rows, columns);
 }
 
@@ -50,7 +50,7 @@ reference::Vector to_doubles(const Floats& values);
 
 // Weights packed for a product, with what the product sees of them.
 struct PackedWeights {
-  std::vector<char> bytes;
+  Staged<char> bytes;
   PackedMatrix matrix;
 };
 PackedWeights pack(const Floats& stored, int rows, int columns, WeightType type, PackOrder order);

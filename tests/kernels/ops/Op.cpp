@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "kernels/Exec.hpp"
+
 namespace taper::test {
 namespace {
 
@@ -54,6 +56,7 @@ void keep(std::vector<std::string>& failures, std::string text) {
 void Report::expect_equal(const std::string& what, std::span<const float> got,
                           std::span<const float> wanted) {
   ++checks_;
+  Exec().fence();  // what was launched writes the results
   keep(failures_,
        differences(what, got, wanted, [](float a, float b) { return bits(a) == bits(b); }));
 }
@@ -61,12 +64,14 @@ void Report::expect_equal(const std::string& what, std::span<const float> got,
 void Report::expect_equal(const std::string& what, std::span<const std::int64_t> got,
                           std::span<const std::int64_t> wanted) {
   ++checks_;
+  Exec().fence();  // what was launched writes the results
   keep(failures_, differences(what, got, wanted,
                               [](std::int64_t a, std::int64_t b) { return bits(a) == bits(b); }));
 }
 
 void Report::expect_equal(const std::string& what, double got, double wanted) {
   ++checks_;
+  Exec().fence();  // what was launched writes the results
   keep(failures_, differences(what, std::span<const double>(&got, 1),
                               std::span<const double>(&wanted, 1), [](double a, double b) {
                                 return std::bit_cast<std::uint64_t>(a) ==

@@ -25,8 +25,8 @@ void compare_swiglu(Report& report, int rows, int n) {
   const Floats dy = random_floats(std::int64_t{rows} * n, 2);
   Floats y(dy.size(), NAN), d_gate_up = gate_up, wanted_y(dy.size()), wanted_d(gate_up.size());
   reference::Vector right_y(dy.size()), right_d(gate_up.size());
-  swiglu(HostExec(), view(y, rows, n), const_view(gate_up, rows, 2 * n));
-  swiglu_backward(HostExec(), view(d_gate_up, rows, 2 * n), const_view(dy, rows, n),
+  swiglu(Exec(), view(y, rows, n), const_view(gate_up, rows, 2 * n));
+  swiglu_backward(Exec(), view(d_gate_up, rows, 2 * n), const_view(dy, rows, n),
                   const_view(d_gate_up, rows, 2 * n));
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < n; ++c) {
@@ -49,7 +49,7 @@ void compare_sums(Report& report, int rows, int columns) {
   const Floats x = random_floats(std::int64_t{rows} * columns, 3),
                start = random_floats(columns, 4);
   Floats sums = start, wanted = start;
-  accumulate_bias(HostExec(), view(sums), const_view(x, rows, columns));
+  accumulate_bias(Exec(), view(sums), const_view(x, rows, columns));
   canonical::accumulate_columns(wanted.data(), x.data(), rows, columns);
   report.expect_equal("accumulate_bias " + what, sums, wanted);
   reference::Vector right = reference::column_sums(to_matrix(x, rows, columns));
@@ -61,7 +61,7 @@ void compare_add(Report& report, std::int64_t n) {
   const Floats a = random_floats(n, 5), b = random_floats(n, 6);
   Floats sum = a, wanted;
   for (std::int64_t i = 0; i < n; ++i) wanted.push_back(a[i] + b[i]);
-  add(HostExec(), view(sum), const_view(sum), const_view(b));
+  add(Exec(), view(sum), const_view(sum), const_view(b));
   report.expect_equal("add " + std::to_string(n), sum, wanted);
 }
 
@@ -89,14 +89,14 @@ void time(const Stopwatch& watch) {
     Floats gate_up = random_floats(rows * 3072, 1), y(rows * 1536);
     watch.measure(
         "swiglu 1536, rows " + std::to_string(rows),
-        [&] { swiglu(HostExec(), view(y, rows, 1536), const_view(gate_up, rows, 3072)); },
+        [&] { swiglu(Exec(), view(y, rows, 1536), const_view(gate_up, rows, 3072)); },
         12.0 * y.size(), 0);
   }
   const std::int64_t n = 1 << 22;
   const Floats a = random_floats(1000, 1);
   Floats x(n, a[0]), y(n, a[1]);
   watch.measure(
-      "add 4 M", [&] { add(HostExec(), view(y), const_view(y), const_view(x)); }, 12.0 * n, 0);
+      "add 4 M", [&] { add(Exec(), view(y), const_view(y), const_view(x)); }, 12.0 * n, 0);
 }
 
 }  // namespace

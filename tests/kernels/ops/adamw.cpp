@@ -33,7 +33,7 @@ void compare_steps(Report& report, std::int64_t n, const reference::AdamWOptions
   for (int t = 1; t <= 10; ++t) {
     const Floats gradient = random_floats(n, 10 + t, -0.3, 0.3);
     const AdamWStep step = make_step(options, t, grad_scale);
-    adamw(HostExec(), view(p), view(m), view(v), const_view(gradient), step);
+    adamw(Exec(), view(p), view(m), view(v), const_view(gradient), step);
     for (std::int64_t i = 0; i < n; ++i) {
       canonical::adamw(wanted_p[i], wanted_m[i], wanted_v[i], gradient[i], step);
       right[i] = reference::adamw(right[i], grad_scale * gradient[i], t, options);
@@ -61,7 +61,7 @@ void compare(Report& report) {
   }
   for (const std::int64_t n : {0, 1, 16, 63, 64, 65, 1000, 65536, 65537, 300000}) {
     const Floats x = random_floats(n, 3, -2, 2);
-    const double sum = sum_squares(HostExec(), const_view(x));
+    const double sum = sum_squares(Exec(), const_view(x));
     report.expect_equal("sum_squares " + std::to_string(n), sum,
                         canonical::sum_squares(x.data(), n));
     report.expect_close("sum_squares " + std::to_string(n), reference::Vector{sum},
@@ -74,12 +74,11 @@ void time(const Stopwatch& watch) {
   Floats p(n, 0.5f), m(n, 0.1f), v(n, 0.1f), gradient(n, 0.01f);
   const AdamWStep step = make_step({}, 3, 1.0);
   watch.measure(
-      "adamw 4 M",
-      [&] { adamw(HostExec(), view(p), view(m), view(v), const_view(gradient), step); }, 28.0 * n,
-      0);
+      "adamw 4 M", [&] { adamw(Exec(), view(p), view(m), view(v), const_view(gradient), step); },
+      28.0 * n, 0);
   double sum = 0.0;
   watch.measure(
-      "sum_squares 4 M", [&] { sum += sum_squares(HostExec(), const_view(p)); }, 4.0 * n, 0);
+      "sum_squares 4 M", [&] { sum += sum_squares(Exec(), const_view(p)); }, 4.0 * n, 0);
 }
 
 }  // namespace

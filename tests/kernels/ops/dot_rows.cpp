@@ -14,15 +14,15 @@ void compare_case(Report& report, int rows, int h) {
   const Floats x = random_floats(std::int64_t{rows} * h, 1), w = random_floats(h, 2),
                dy = random_floats(rows, 3), start = random_floats(h, 4);
   Floats y(rows, NAN), wanted(rows);
-  dot_rows(HostExec(), view(y), const_view(x, rows, h), const_view(w));
+  dot_rows(Exec(), view(y), const_view(x, rows, h), const_view(w));
   for (int r = 0; r < rows; ++r) wanted[r] = canonical::dot_row(&x[r * h], w.data(), h);
   report.expect_equal("dot_rows " + what, y, wanted);
   const reference::Matrix exact = to_matrix(x, rows, h);
   report.expect_close("dot_rows " + what, y, reference::dot_rows(exact, to_doubles(w)), 1e-6);
 
   Floats dx = x, dw = start, right_dx(x.size()), right_dw = start;  // dx in the memory of x
-  dot_rows_backward(HostExec(), view(dx, rows, h), view(dw), const_view(dy),
-                    const_view(dx, rows, h), const_view(w));
+  dot_rows_backward(Exec(), view(dx, rows, h), view(dw), const_view(dy), const_view(dx, rows, h),
+                    const_view(w));
   canonical::dot_rows_backward(right_dx.data(), right_dw.data(), dy.data(), x.data(), w.data(),
                                rows, h);
   report.expect_equal("dot_rows_backward dx " + what, dx, right_dx);
@@ -60,8 +60,7 @@ void time(const Stopwatch& watch) {
   Floats y(rows);
   watch.measure(
       "dot_rows 512 x 576",
-      [&] { dot_rows(HostExec(), view(y), const_view(x, rows, h), const_view(w)); }, 4.0 * x.size(),
-      0);
+      [&] { dot_rows(Exec(), view(y), const_view(x, rows, h), const_view(w)); }, 4.0 * x.size(), 0);
 }
 
 }  // namespace

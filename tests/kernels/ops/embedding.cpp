@@ -12,8 +12,8 @@
 namespace taper::test {
 namespace {
 
-std::vector<std::int32_t> some_ids(int rows, int vocab) {
-  std::vector<std::int32_t> ids;
+Staged<std::int32_t> some_ids(int rows, int vocab) {
+  Staged<std::int32_t> ids;
   for (int r = 0; r < rows; ++r) ids.push_back((r * r * 31 + r) % vocab);
   return ids;
 }
@@ -32,11 +32,10 @@ void compare_case(Report& report, int rows, int vocab, int h, WeightType type) {
   const int cut = vocab / 2 / 64 * 64;
   for (const auto& [begin, end] : {std::pair{0, cut}, std::pair{cut, vocab}}) {
     if (begin == end) continue;
-    embed(HostExec(), view(y, rows, h), const_view(ids),
+    embed(Exec(), view(y, rows, h), const_view(ids),
           table.matrix.column_slice(begin, end == vocab ? table.matrix.columns : end), begin);
-    const MatrixView<float, HostExec> part(gradient.data() + std::int64_t{begin} * h, end - begin,
-                                           h);
-    add_rows(HostExec(), part, const_view(dy, rows, h), const_view(ids), begin);
+    const MatrixView<float, Exec> part(gradient.data() + std::int64_t{begin} * h, end - begin, h);
+    add_rows(Exec(), part, const_view(dy, rows, h), const_view(ids), begin);
   }
   const reference::Matrix right = reference::embed(to_matrix(seen, vocab, h), ids);
   report.expect_equal("embed " + what, y, Floats(right.data.begin(), right.data.end()));
@@ -57,7 +56,7 @@ void compare(Report& report) {
 }
 
 void gradient(Report& report) {
-  const std::vector<std::int32_t> ids = {2, 0, 2};
+  const Staged<std::int32_t> ids = {2, 0, 2};
   const reference::Matrix table = to_matrix(random_floats(8, 1), 4, 2),
                           dy = to_matrix(random_floats(6, 2), 3, 2);
   report.expect_close(
@@ -76,14 +75,11 @@ void time(const Stopwatch& watch) {
   const auto ids = some_ids(rows, vocab);
   Floats y(rows * h), gradient(static_cast<std::size_t>(vocab) * h);
   watch.measure(
-      "embed 512 x 576",
-      [&] { embed(HostExec(), view(y, rows, h), const_view(ids), table.matrix, 0); },
+      "embed 512 x 576", [&] { embed(Exec(), view(y, rows, h), const_view(ids), table.matrix, 0); },
       4.0 * y.size(), 0);
   watch.measure(
       "add_rows 512 x 576",
-      [&] {
-        add_rows(HostExec(), view(gradient, vocab, h), const_view(y, rows, h), const_view(ids));
-      },
+      [&] { add_rows(Exec(), view(gradient, vocab, h), const_view(y, rows, h), const_view(ids)); },
       12.0 * y.size(), 0);
 }
 

@@ -26,7 +26,7 @@ struct Data {
   float temperature;
   std::vector<Floats> raw, scaled;  // per shard (rows, width)
   Floats max;                       // of the whole rows
-  std::vector<std::int64_t> mass;   // of the whole rows
+  Staged<std::int64_t> mass;        // of the whole rows
 };
 
 reference::Vector raw_row(const Data& d, int row) {
@@ -52,21 +52,20 @@ std::string label(const Data& d) {
 
 // Scales all shards and takes maxima and masses over them, against the unsharded row.
 Data scale_and_sum(Report& report, const Vocabulary& v, int rows, float temperature) {
-  Data d{v, rows, temperature, {}, {}, Floats(rows, -INFINITY), std::vector<std::int64_t>(rows)};
+  Data d{v, rows, temperature, {}, {}, Floats(rows, -INFINITY), Staged<std::int64_t>(rows)};
   for (int s = 0; s < v.shards; ++s) {
     d.raw.push_back(random_floats(std::int64_t{rows} * v.width, 10 + s, -12, 12));
     d.scaled.push_back(d.raw[s]);
     Floats max(rows);
-    scale_logits(HostExec(), view(d.scaled[s], rows, v.width), view(max), v.valid_in(s),
-                 temperature);
+    scale_logits(Exec(), view(d.scaled[s], rows, v.width), view(max), v.valid_in(s), temperature);
     for (int r = 0; r < rows; ++r) d.max[r] = std::max(d.max[r], max[r]);
     for (int r = 0; r < rows; ++r)
       for (int c = v.valid_in(s); c < v.width; ++c)
         report.expect_equal("logit beyond the vocabulary", d.scaled[s][r * v.width + c], -INFINITY);
   }
   for (int s = 0; s < v.shards; ++s) {
-    std::vector<std::int64_t> mass(rows);
-    sum_masses(HostExec(), view(mass), const_view(d.scaled[s], rows, v.width), const_view(d.max),
+    Staged<std::int64_t> mass(rows);
+    sum_masses(Exec(), view(mass), const_view(d.scaled[s], rows, v.width), const_view(d.max),
                v.valid_in(s));
     for (int r = 0; r < rows; ++r) d.mass[r] += mass[r];
   }
@@ -94,8 +93,8 @@ void compare_lists(Report& report, const Data& d) {
   const Vocabulary& v = d.vocabulary;
   for (int s = 0; s < v.shards; ++s) {
     const int n = v.valid_in(s);
-    std::vector<std::int64_t> masses(static_cast<std::size_t>(d.rows) * n, -1), wanted;
-    list_masses(HostExec(), view(masses, d.rows, n), const_view(d.scaled[s], d.rows, v.width),
+    Staged<std::int64_t> masses(static_cast<std::size_t>(d.rows) * n, -1), wanted;
+    list_masses(Exec(), view(masses, d.rows, n), const_view(d.scaled[s], d.rows, v.width),
                 const_view(d.max), n);
     for (int r = 0; r < d.rows; ++r)
       for (int c = 0; c < n; ++c)
@@ -109,10 +108,9 @@ void compare_places(Report& report, const Data& d) {
   const Vocabulary& v = d.vocabulary;
   for (int s = 0; s < v.shards; ++s) {
     const int n = v.valid_in(s);
-    std::vector<std::int32_t> column(d.rows);
-    find_max(HostExec(), view(column), const_view(d.scaled[s], d.rows, v.width), const_view(d.max),
-             n);
-    std::vector<LogitPlace> places, inside;
+    Staged<std::int32_t> column(d.rows);
+    find_max(Exec(), view(column), const_view(d.scaled[s], d.rows, v.width), const_view(d.max), n);
+    Staged<LogitPlace> places, inside;
     Floats picked, wanted, penalized = d.raw[s], expected = d.raw[s];
     for (int r = 0; r < d.rows; ++r) {
       const float* row = &d.scaled[s][r * v.width];
@@ -128,10 +126,9 @@ void compare_places(Report& report, const Data& d) {
       }
     }
     picked.resize(places.size());
-    pick_logits(HostExec(), view(picked), const_view(d.scaled[s], d.rows, v.width),
-                const_view(places));
+    pick_logits(Exec(), view(picked), const_view(d.scaled[s], d.rows, v.width), const_view(places));
     report.expect_equal("picked logits " + label(d), picked, wanted);
-    penalize_logits(HostExec(), view(penalized, d.rows, v.width), const_view(inside), 1.3f);
+    penalize_logits(Exec(), view(penalized, d.rows, v.width), const_view(inside), 1.3f);
     report.expect_equal("penalized logits " + label(d), penalized, expected);
   }
 }
@@ -140,7 +137,7 @@ void compare_places(Report& report, const Data& d) {
 void compare_samples(Report& report, const Data& d) {
   const Vocabulary& v = d.vocabulary;
   for (const double u : {0.0, 0.1, 0.5, 0.77, 0.999999}) {
-    std::vector<std::int64_t> target, choice(d.rows, -1), wanted;
+    Staged<std::int64_t> target, choice(d.rows, -1), wanted;
     for (int r = 0; r < d.rows; ++r) {
       target.push_back(static_cast<std::int64_t>(u * static_cast<double>(d.mass[r])));
       const Floats row = scaled_row(d, r);
@@ -148,12 +145,12 @@ void compare_samples(Report& report, const Data& d) {
           canonical::find_mass(row.data(), static_cast<int>(row.size()), d.max[r], target[r]));
     }
     for (int s = 0; s < v.shards; ++s) {
-      std::vector<std::int32_t> found(d.rows);
-      std::vector<std::int64_t> mass(d.rows);
+      Staged<std::int32_t> found(d.rows);
+      Staged<std::int64_t> mass(d.rows);
       const auto logits = const_view(d.scaled[s], d.rows, v.width);
-      find_masses(HostExec(), view(found), logits, const_view(d.max), const_view(target),
+      find_masses(Exec(), view(found), logits, const_view(d.max), const_view(target),
                   v.valid_in(s));
-      sum_masses(HostExec(), view(mass), logits, const_view(d.max), v.valid_in(s));
+      sum_masses(Exec(), view(mass), logits, const_view(d.max), v.valid_in(s));
       for (int r = 0; r < d.rows; ++r) {
         if (found[r] >= 0) {
           report.expect_equal("one shard answers " + label(d), static_cast<double>(choice[r]),
@@ -170,11 +167,11 @@ void compare_samples(Report& report, const Data& d) {
 // Entropy and gradient over shards, against the whole row.
 void compare_gradients(Report& report, const Data& d) {
   const Vocabulary& v = d.vocabulary;
-  std::vector<LogitSlope> slopes(d.rows);
-  std::vector<double> weighted(d.rows);
+  Staged<LogitSlope> slopes(d.rows);
+  Staged<double> weighted(d.rows);
   for (int s = 0; s < v.shards; ++s) {
-    std::vector<double> part(d.rows);
-    sum_weighted_logits(HostExec(), view(part), const_view(d.scaled[s], d.rows, v.width),
+    Staged<double> part(d.rows);
+    sum_weighted_logits(Exec(), view(part), const_view(d.scaled[s], d.rows, v.width),
                         const_view(d.max), v.valid_in(s));
     for (int r = 0; r < d.rows; ++r) {
       const float* row = &d.scaled[s][r * v.width];
@@ -198,10 +195,10 @@ void compare_gradients(Report& report, const Data& d) {
                                               slopes[r].by_log_prob, slopes[r].by_entropy));
   for (int s = 0; s < v.shards; ++s) {
     const int local = wanted_target - s * v.width;
-    const std::vector<std::int32_t> target(d.rows, local >= 0 && local < v.width ? local : -1);
+    const Staged<std::int32_t> target(d.rows, local >= 0 && local < v.width ? local : -1);
     Floats gradient = d.scaled[s], wanted(gradient.size());
-    logit_gradients(HostExec(), view(gradient, d.rows, v.width), const_view(slopes),
-                    const_view(target), v.valid_in(s), d.temperature);
+    logit_gradients(Exec(), view(gradient, d.rows, v.width), const_view(slopes), const_view(target),
+                    v.valid_in(s), d.temperature);
     for (int r = 0; r < d.rows; ++r) {
       const int n = v.valid_in(s);
       std::copy_n(&d.scaled[s][r * v.width], n, &wanted[r * v.width]);
@@ -252,35 +249,32 @@ void time(const Stopwatch& watch) {
   const int rows = 8, columns = 49152;
   const Floats raw = random_floats(std::int64_t{rows} * columns, 1, -12, 12);
   Floats logits = raw, max(rows);
-  std::vector<std::int64_t> mass(rows), target(rows);
-  std::vector<std::int32_t> choice(rows);
+  Staged<std::int64_t> mass(rows), target(rows);
+  Staged<std::int32_t> choice(rows);
   const double bytes = 4.0 * logits.size();
   const auto matrix = view(logits, rows, columns);
   watch.measure(
-      "scale_logits 8 x 49152", [&] { scale_logits(HostExec(), matrix, view(max), columns, 1.0f); },
+      "scale_logits 8 x 49152", [&] { scale_logits(Exec(), matrix, view(max), columns, 1.0f); },
       2 * bytes, 0);
   watch.measure(
       "sum_masses 8 x 49152",
       [&] {
-        sum_masses(HostExec(), view(mass), const_view(logits, rows, columns), const_view(max),
-                   columns);
+        sum_masses(Exec(), view(mass), const_view(logits, rows, columns), const_view(max), columns);
       },
       bytes, 0);
   for (int r = 0; r < rows; ++r) target[r] = mass[r] / 2;
   watch.measure(
       "find_masses 8 x 49152, half way",
       [&] {
-        find_masses(HostExec(), view(choice), const_view(logits, rows, columns), const_view(max),
+        find_masses(Exec(), view(choice), const_view(logits, rows, columns), const_view(max),
                     const_view(target), columns);
       },
       bytes / 2, 0);
-  const std::vector<LogitSlope> slopes(rows, LogitSlope{12.0f, 5.0f, 1e-3f, 1e-3f});
-  const std::vector<std::int32_t> ids(rows, 17);
+  const Staged<LogitSlope> slopes(rows, LogitSlope{12.0f, 5.0f, 1e-3f, 1e-3f});
+  const Staged<std::int32_t> ids(rows, 17);
   watch.measure(
       "logit_gradients 8 x 49152",
-      [&] {
-        logit_gradients(HostExec(), matrix, const_view(slopes), const_view(ids), columns, 1.0f);
-      },
+      [&] { logit_gradients(Exec(), matrix, const_view(slopes), const_view(ids), columns, 1.0f); },
       2 * bytes, 0);
 }
 

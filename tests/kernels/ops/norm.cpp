@@ -45,7 +45,7 @@ Data make_data(int vectors, int width, int stride) {
 
 void compare_forward(Report& report, Data& d, const std::string& what) {
   Floats y(d.x.size(), -7.0f), expected = y, expected_inverse(d.vectors);
-  rmsnorm(HostExec(), view(y), view(d.inverse), const_view(d.x), const_view(d.gain), d.shape);
+  rmsnorm(Exec(), view(y), view(d.inverse), const_view(d.x), const_view(d.gain), d.shape);
   for (int v = 0; v < d.vectors; ++v) {
     const int at = v * d.shape.stride;
     expected_inverse[v] =
@@ -58,7 +58,7 @@ void compare_forward(Report& report, Data& d, const std::string& what) {
       reference::rmsnorm(valid_part(d.x, d.vectors, d.shape), to_doubles(d.gain), kEps).data,
       kForwardError);
   Floats in_place = d.x;
-  rmsnorm(HostExec(), view(in_place), {}, const_view(in_place), const_view(d.gain), d.shape);
+  rmsnorm(Exec(), view(in_place), {}, const_view(in_place), const_view(d.gain), d.shape);
   report.expect_equal("rmsnorm in place " + what, valid_floats(in_place, d.vectors, d.shape),
                       valid_floats(y, d.vectors, d.shape));
 }
@@ -68,10 +68,10 @@ void compare_backward(Report& report, const Data& d, const std::string& what) {
   const Floats start_gain = random_floats(s.width, 4),
                start_dx = random_floats(d.vectors * s.stride, 5);
   Floats dgain = start_gain, expected_dgain = start_gain, dx = start_dx, expected_dx = start_dx;
-  rmsnorm_backward(HostExec(), view(dx), view(dgain), const_view(d.dy), const_view(d.x),
+  rmsnorm_backward(Exec(), view(dx), view(dgain), const_view(d.dy), const_view(d.x),
                    const_view(d.inverse), const_view(d.gain), s, Accumulate::kYes);
   Floats replaced = d.dy, expected_replaced = d.dy, unused(s.width);
-  rmsnorm_backward(HostExec(), view(replaced), view(unused), const_view(replaced), const_view(d.x),
+  rmsnorm_backward(Exec(), view(replaced), view(unused), const_view(replaced), const_view(d.x),
                    const_view(d.inverse), const_view(d.gain), s, Accumulate::kNo);
   for (int v = 0; v < d.vectors; ++v) {
     const int at = v * s.stride;
@@ -136,14 +136,13 @@ void time(const Stopwatch& watch) {
     watch.measure(
         "rmsnorm 576, rows " + std::to_string(rows),
         [&] {
-          rmsnorm(HostExec(), view(y), view(d.inverse), const_view(d.x), const_view(d.gain),
-                  d.shape);
+          rmsnorm(Exec(), view(y), view(d.inverse), const_view(d.x), const_view(d.gain), d.shape);
         },
         2 * bytes, 0);
     watch.measure(
         "rmsnorm_backward 576, rows " + std::to_string(rows),
         [&] {
-          rmsnorm_backward(HostExec(), view(y), view(dgain), const_view(d.dy), const_view(d.x),
+          rmsnorm_backward(Exec(), view(y), view(dgain), const_view(d.dy), const_view(d.x),
                            const_view(d.inverse), const_view(d.gain), d.shape, Accumulate::kNo);
         },
         3 * bytes, 0);

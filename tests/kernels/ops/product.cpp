@@ -32,8 +32,7 @@ void compare_multiply(Report& report, const Case& c) {
   const int padded = w.matrix.columns;
   const Floats bias = c.with_bias ? random_floats(padded, 3) : Floats{};
   Floats y(static_cast<std::size_t>(c.rows) * padded, NAN);
-  multiply(HostExec(), view(y, c.rows, padded), const_view(x, c.rows, c.k), w.matrix,
-           const_view(bias));
+  multiply(Exec(), view(y, c.rows, padded), const_view(x, c.rows, c.k), w.matrix, const_view(bias));
 
   seen.resize(static_cast<std::size_t>(padded) * c.k);  // padding columns have zero weights
   const float* b = c.with_bias ? bias.data() : nullptr;
@@ -51,7 +50,7 @@ void compare_slices(Report& report) {
   const PackedWeights w = pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns);
   const Floats seen = rounded(stored, WeightType::kBf16);
   Floats y(rows * 128);
-  multiply(HostExec(), view(y, rows, 128), const_view(x, rows, k), w.matrix.column_slice(64, 192));
+  multiply(Exec(), view(y, rows, 128), const_view(x, rows, k), w.matrix.column_slice(64, 192));
   report.expect_equal("column slice", y,
                       canonical::multiply(x.data(), seen.data() + 64 * k, nullptr, rows, 128, k));
   Floats part_x, part_w;
@@ -59,8 +58,7 @@ void compare_slices(Report& report) {
   for (int c = 0; c < columns; ++c)
     part_w.insert(part_w.end(), &seen[c * k] + 11, &seen[c * k] + 40);
   y.assign(rows * columns, NAN);
-  multiply(HostExec(), view(y, rows, columns), const_view(part_x, rows, 29),
-           w.matrix.k_slice(11, 40));
+  multiply(Exec(), view(y, rows, columns), const_view(part_x, rows, 29), w.matrix.k_slice(11, 40));
   report.expect_equal(
       "input slice", y,
       canonical::multiply(part_x.data(), part_w.data(), nullptr, rows, columns, 29));
@@ -71,8 +69,7 @@ void compare_outer(Report& report, int rows, int n, int m) {
                b = random_floats(std::int64_t{rows} * m, 7);
   const Floats start = random_floats(std::int64_t{n} * m, 8);
   Floats gradient = start, expected = start;
-  accumulate_outer(HostExec(), view(gradient, n, m), const_view(a, rows, n),
-                   const_view(b, rows, m));
+  accumulate_outer(Exec(), view(gradient, n, m), const_view(a, rows, n), const_view(b, rows, m));
   canonical::accumulate_outer(expected.data(), a.data(), b.data(), rows, n, m);
   const std::string what = "accumulate_outer " + std::to_string(rows) + " x " + std::to_string(n) +
                            " x " + std::to_string(m);
@@ -127,7 +124,7 @@ void gradient(Report& report) {
   const Floats fdy = random_floats(count * m, 5), fw = random_floats(m * n, 6);
   const PackedWeights packed = pack(fw, m, n, WeightType::kF32, PackOrder::kRowsAreInputs);
   Floats dx(static_cast<std::size_t>(count) * packed.matrix.columns);
-  multiply(HostExec(), view(dx, count, packed.matrix.columns), const_view(fdy, count, m),
+  multiply(Exec(), view(dx, count, packed.matrix.columns), const_view(fdy, count, m),
            packed.matrix);
   Floats valid;
   for (int r = 0; r < count; ++r)
@@ -137,7 +134,7 @@ void gradient(Report& report) {
       reference::multiply(to_matrix(fdy, count, m), reference::transpose(to_matrix(fw, m, n))).data,
       kChainError);
   Floats dbias(m);
-  accumulate_bias(HostExec(), view(dbias), const_view(fdy, count, m));
+  accumulate_bias(Exec(), view(dbias), const_view(fdy, count, m));
   report.expect_close("dbias", dbias, reference::column_sums(to_matrix(fdy, count, m)),
                       kChainError);
 }
@@ -156,7 +153,7 @@ void time(const Stopwatch& watch) {
       Floats y(static_cast<std::size_t>(rows) * columns);
       watch.measure(
           name + std::to_string(rows),
-          [&] { multiply(HostExec(), view(y, rows, columns), const_view(x, rows, k), w.matrix); },
+          [&] { multiply(Exec(), view(y, rows, columns), const_view(x, rows, k), w.matrix); },
           static_cast<double>(w.bytes.size()), 2.0 * rows * k * columns);
     }
   }
@@ -166,7 +163,7 @@ void time(const Stopwatch& watch) {
   watch.measure(
       "accumulate_outer 512 x 1536 x 576",
       [&] {
-        accumulate_outer(HostExec(), view(gradient, n, m), const_view(a, rows, n),
+        accumulate_outer(Exec(), view(gradient, n, m), const_view(a, rows, n),
                          const_view(b, rows, m));
       },
       0, 2.0 * rows * n * m);

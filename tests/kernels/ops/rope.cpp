@@ -30,12 +30,12 @@ void compare_case(Report& report, int rows, const RopeShape& shape,
                   const reference::Vector& frequencies) {
   const int half = shape.head_dim / 2, width = shape.heads * shape.stride;
   const Floats table = make_table(frequencies), x = random_floats(rows * width, 1);
-  std::vector<std::int32_t> positions;
+  Staged<std::int32_t> positions;
   for (int r = 0; r < rows; ++r) positions.push_back((r * 37 + 3) % kPositions);
   for (const RopeDirection direction : {RopeDirection::kForward, RopeDirection::kBackward}) {
     const double sign = direction == RopeDirection::kForward ? 1.0 : -1.0;
     Floats y = x, expected = x;
-    rope(HostExec(), view(y, rows, width), const_view(positions),
+    rope(Exec(), view(y, rows, width), const_view(positions),
          const_view(table, kPositions, shape.head_dim), shape, direction);
     const std::string what = "rope " + std::to_string(rows) + " rows, head_dim " +
                              std::to_string(shape.head_dim) + (sign > 0 ? "" : " backward");
@@ -90,13 +90,13 @@ void time(const Stopwatch& watch) {
   const RopeShape shape{9, 64, 64};
   const Floats table = make_table(reference::rope_frequencies(64, 1e4));
   for (const int rows : {1, 256}) {
-    const std::vector<std::int32_t> positions(rows, 7);
+    const Staged<std::int32_t> positions(rows, 7);
     Floats x = random_floats(rows * 576, 1);
     watch.measure(
         "rope 9 heads of 64, rows " + std::to_string(rows),
         [&] {
-          rope(HostExec(), view(x, rows, 576), const_view(positions),
-               const_view(table, kPositions, 64), shape, RopeDirection::kForward);
+          rope(Exec(), view(x, rows, 576), const_view(positions), const_view(table, kPositions, 64),
+               shape, RopeDirection::kForward);
         },
         8.0 * x.size(), 0);
   }

@@ -47,15 +47,16 @@ Floats input_columns(const Floats& values, int rows, int columns, int begin, int
 // Partial sums (partials, rows, columns) of leaves [range) by the kernel; the last leaf of all may
 // be shorter.
 Floats partial_sums(const Problem& p, const Inputs& in, const PackedWeights& w, int leaves,
-                    Range range, const std::vector<int>& program, int partials) {
+                    Range range, const Staged<int>& program, int partials) {
   const Floats x =
       input_columns(in.x, p.rows, leaves * p.stride, range.begin * p.stride, range.end * p.stride);
   const int last = range.end == leaves ? p.last_size : p.size;
   const LeafOrder order{range.size(), p.stride, p.size, last, program.data(), partials};
   Floats y(static_cast<std::size_t>(partials) * p.rows * w.matrix.columns, NAN);
-  multiply_leaves(HostExec(), view(y, partials * p.rows, w.matrix.columns),
+  multiply_leaves(Exec(), view(y, partials * p.rows, w.matrix.columns),
                   const_view(x, p.rows, range.size() * p.stride),
                   w.matrix.k_slice(range.begin * p.stride, range.end * p.stride), order);
+  Exec().fence();
   return y;
 }
 
@@ -73,7 +74,7 @@ Floats sharded_product(const Problem& p, const Inputs& in, const PackedWeights& 
     if (range.empty()) continue;
     const int partials = tree.partials(range);
     const Floats y =
-        partial_sums(p, in, w, tree.leaves(), range, tree.local_program(range), partials);
+        partial_sums(p, in, w, tree.leaves(), range, staged(tree.local_program(range)), partials);
     for (int n = 0; n < partials; ++n)
       pushed.emplace_back(y.begin() + n * size, y.begin() + (n + 1) * size);
   }
@@ -94,7 +95,7 @@ void compare_tree(Report& report, const Problem& p, int units, int leaves_per_un
   const Inputs in = make_inputs(p, leaves);
   const PackedWeights w = pack(in.w, p.columns, k, p.type, PackOrder::kRowsAreColumns);
   const std::vector<int> program = tree.local_program(all);
-  const Floats whole = partial_sums(p, in, w, leaves, all, program, 1);
+  const Floats whole = partial_sums(p, in, w, leaves, all, staged(program), 1);
 
   const std::string what = "leaf product, rows " + std::to_string(p.rows) + ", units " +
                            std::to_string(units) + " x " + std::to_string(leaves_per_unit) +
@@ -143,14 +144,14 @@ void time(const Stopwatch& watch) {
       const Inputs in = make_inputs(p, units);
       const PackedWeights w =
           pack(in.w, p.columns, units * p.stride, p.type, PackOrder::kRowsAreColumns);
-      const std::vector<int> program = tree.local_program({0, units});
+      const Staged<int> program = staged(tree.local_program({0, units}));
       const LeafOrder order{units, p.stride, p.size, p.last_size, program.data(), 1};
       Floats y(static_cast<std::size_t>(rows) * w.matrix.columns);
       watch.measure(
           "multiply_leaves bf16 " + std::to_string(units * 64) + " x 576, rows " +
               std::to_string(rows),
           [&] {
-            multiply_leaves(HostExec(), view(y, rows, w.matrix.columns),
+            multiply_leaves(Exec(), view(y, rows, w.matrix.columns),
                             const_view(in.x, rows, units * p.stride), w.matrix, order);
           },
           static_cast<double>(w.bytes.size()), 2.0 * rows * units * p.stride * w.matrix.columns);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/ArenaMemory.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+
+namespace taper {
+namespace {
+
+void require(cudaError_t code, const char* call) {
+  TAPER_VALIDATE(code == cudaSuccess, call << " failed: " << cudaGetErrorName(code) << " ("
+                                           << cudaGetErrorString(code) << ")");
+}
+
+}  // namespace
+
+const bool ArenaMemory::kHasStaging = true;
+
+ArenaMemory::ArenaMemory(std::int64_t bytes, MemoryKind kind) : bytes_(bytes), kind_(kind) {
+  const auto room = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  void* p = nullptr;
+  if (kind == MemoryKind::kStaging) {
+    require(cudaMallocHost(&p, room), "cudaMallocHost");
+    std::memset(p, 0, room);
+    base_ = static_cast<char*>(p);
+    return;
+  }
+  std::size_t free = 0, total = 0;
+  require(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  TAPER_VALIDATE(room <= free, "no memory for " << format_bytes(static_cast<double>(bytes))
+                                                << " on the GPU of this rank ("
+                                                << format_bytes(static_cast<double>(free)) << " of "
+                                                << format_bytes(static_cast<double>(total))
+                                                << " are free; see the memory plan above); use "
+                                                   "more ranks, a smaller batch or activation "
+                                                   "checkpointing");
+  require(cudaMalloc(&p, room), "cudaMalloc");
+  require(cudaMemset(p, 0, room), "cudaMemset");
+  base_ = static_cast<char*>(p);
+}
+
+ArenaMemory::~ArenaMemory() {
+  kind_ == MemoryKind::kStaging ? cudaFreeHost(base_) : cudaFree(base_);
+}
+
+void ArenaMemory::populate() {}  // cudaMalloc has done so
+
+}  // namespace taper
