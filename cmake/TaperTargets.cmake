@@ -13,7 +13,8 @@ target_compile_options(taper_flags INTERFACE
 target_compile_definitions(taper_flags INTERFACE
   $<$<BOOL:${TAPER_ENABLE_ASSERTIONS}>:TAPER_ASSERTIONS>
   $<$<CONFIG:Debug>:TAPER_ASSERTIONS>
-  $<$<BOOL:${TAPER_ENABLE_AUDIT}>:TAPER_AUDIT>)
+  $<$<BOOL:${TAPER_ENABLE_AUDIT}>:TAPER_AUDIT>
+  $<$<BOOL:${TAPER_ENABLE_CUDA}>:TAPER_CUDA>)
 if(TAPER_SANITIZE)
   target_compile_options(taper_flags INTERFACE -fsanitize=${TAPER_SANITIZE} -fno-omit-frame-pointer
     # With sanitizers, GCC sees uninitialized values in its own std::regex (GCC bug 105562).
@@ -30,9 +31,10 @@ target_precompile_headers(taper_precompiled PRIVATE
   <iterator> <limits> <map> <memory> <mutex> <numeric> <optional> <set> <span> <sstream> <string> <string_view>
   <system_error> <thread> <type_traits> <utility> <variant> <vector>)
 
-# taper_module(name SOURCES a.cpp ... [LINKS taper::base ...] [PRIVATE_LINKS ...])
+# taper_module(name SOURCES a.cpp ... [KOKKOS_SOURCES b.cpp ...] [LINKS taper::base ...] [PRIVATE_LINKS ...])
+# KOKKOS_SOURCES include Kokkos: with CUDA, nvcc compiles them and no others.
 function(taper_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;KOKKOS_SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "taper_module(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -42,9 +44,13 @@ function(taper_module name)
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
       $<INSTALL_INTERFACE:include/taper>)
     target_link_libraries(taper_${name} PUBLIC ${arg_LINKS} PRIVATE ${arg_PRIVATE_LINKS} taper_flags)
-    # What Kokkos is linked to is compiled with flags of its own.
-    if(NOT Kokkos::kokkos IN_LIST arg_PRIVATE_LINKS)
-      target_precompile_headers(taper_${name} REUSE_FROM taper_precompiled)
+    target_precompile_headers(taper_${name} REUSE_FROM taper_precompiled)
+    if(arg_KOKKOS_SOURCES)
+      add_library(taper_${name}_kokkos OBJECT ${arg_KOKKOS_SOURCES})
+      target_include_directories(taper_${name}_kokkos PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+      target_link_libraries(taper_${name}_kokkos PRIVATE ${arg_LINKS} Kokkos::kokkos taper_flags)
+      target_sources(taper_${name} PRIVATE $<TARGET_OBJECTS:taper_${name}_kokkos>)
+      target_link_libraries(taper_${name} PRIVATE $<LINK_ONLY:Kokkos::kokkos>)
     endif()
   else()
     add_library(taper_${name} INTERFACE)

@@ -23,7 +23,7 @@ cuda_root() {
 cuda_key() {
   local nvcc
   nvcc="$(find_nvcc)" || exit 1
-  printf 'cuda%s-sm%s' "$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')" "$cuda_sm"
+  printf 'cuda%s-sm%s-ftz' "$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')" "$cuda_sm"
 }
 
 kokkos_arch() {
@@ -51,6 +51,9 @@ install_kokkos_cuda() {
 finish_cuda_prefix() {
   local stage="$1/stage$2"
   grep -rlIF "$1/source/bin" "$stage" | xargs -r sed -i "s#$1/source/bin#$2/bin#g"
+  # Its list of nvcc's options lacks the one that flushes denormals.
+  sed -i 's/--fmad=\*|-fmad=\*|/&-ftz=*|/' "$stage/bin/nvcc_wrapper"
+  grep -q -- '-ftz=' "$stage/bin/nvcc_wrapper" || die "nvcc_wrapper of this Kokkos cannot pass -ftz to nvcc"
   cp "$here/cuda13_compat.hpp" "$stage/include/"
   cat >> "$stage/lib/cmake/Kokkos/KokkosConfig.cmake" << 'END'
 
