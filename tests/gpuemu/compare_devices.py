@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs commands of Taper on the CPU and on an emulated GPU, which must leave the same files, byte for byte.
+
+    python tests/gpuemu/compare_devices.py --cpu TAPER --gpu TAPER --emulator DIR
+
+CPU and GPU are executables of the presets default and cuda, DIR the folder of the stand-in for the CUDA runtime
+(tests/gpuemu in the build of default). With --device the second executable runs on the machine's GPU instead. `--train`
+adds a GRPO run of two iterations (minutes). Needs no Python packages."""
+import argparse
+import filecmp
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = ROOT / "tests/golden/models"
+SAMPLING = {"greedy": ["--temperature", 0, "--samples", 1], "plain": ["--temperature", 1, "--samples", 2],
+            "truncated": ["--temperature", 0.7, "--top-k", 20, "--top-p", 0.9, "--samples", 2]}
+
+
+class Side:
+    """One executable, and the folder of its results, which has one name while they are written."""
+
+    def __init__(self, taper, results, more):
+        self.taper, self.results, self.environment = str(Path(taper).resolve()), results, os.environ | more
+
+    def run(self, name, *words):
+        now = self.results.parent / "now"
+        now.mkdir()
+        command = [self.taper, *(str(w).replace("@", str(now)) for w in words)]
+        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{name}: {' '.join(command)} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
+        now.rename(self.results / name)
+
+
+def write_inputs(work):
+    draw = random.Random(3)
+    tokens = lambda low, high: [draw.randrange(3, 90) for _ in range(draw.randrange(low, high))]
+    (work / "prompts.jsonl").write_text("".join(json.dumps({"prompt_tokens": tokens(2, 9)}) + "\n" for _ in range(3)))
+    (work / "examples.jsonl").write_text("".join(
+        json.dumps({"prompt_tokens": tokens(2, 9), "tokens": tokens(3, 12)}) + "\n" for _ in range(24)))
+
+
+def cases(work, with_training):
+    """(name, words of the command); @ stands for the folder of the results."""
+    for model in sorted(MODELS.iterdir()):
+        for name, options in SAMPLING.items():
+            yield f"generate-{model.name}-{name}", ["generate", "--model", model, "--prompts", work / "prompts.jsonl",
+                                                    "--output", "@/out.jsonl", "--max-new-tokens", 8, *options]
+        yield f"score-{model.name}", ["score", "--model", model, "--input", work / f"cpu/generate-{model.name}-plain/out.jsonl",
+                                      "--output", "@/scores.jsonl"]
+    for model in ("llama_a", "qwen2_a", "qwen3_a"):
+        run_file = work / f"sft-{model}.yaml"
+        run_file.write_text(f"Model: {{Directory: {MODELS / model}}}\nData: {{Files: [{work / 'examples.jsonl'}]}}\n"
+                            "Training: {Steps: 2, Batch Tokens: 64, Max Tokens: 128}\nOptimizer: {Learning Rate: 1e-3}\n")
+        yield f"sft-{model}", ["sft", run_file, "--set", "Output/Directory=@/model", "--set", "Output/Run Directory=@/run"]
+    if with_training:
+        sets = ["Training/Iterations=2", "Rollout/Prompts=2", "Rollout/Samples Per Prompt=2", "Rollout/Max New Tokens=12",
+                "Evaluation/Every=0", "Checkpoint/Every=1", "Output/Directory=@/run"]
+        yield "train", ["train", "data/quickstart.yaml", *(word for s in sets for word in ("--set", s))]
+
+
+def is_measured(path):
+    """Files with times, or with the date of the build."""
+    return path.suffix == ".jsonl" and path.stem == "metrics" or path.name in ("run.h5", "status.json")
+
+
+def differences(cpu, gpu):
+    files = lambda folder: {p.relative_to(folder) for p in folder.rglob("*") if p.is_file() and not is_measured(p)}
+    return sorted(str(f) for f in files(cpu) | files(gpu)
+                  if not (cpu / f).exists() or not (gpu / f).exists() or not filecmp.cmp(cpu / f, gpu / f, shallow=False))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cpu", required=True)
+    parser.add_argument("--gpu", required=True)
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--emulator")
+    place.add_argument("--device", action="store_true")
+    parser.add_argument("--train", action="store_true")
+    arguments = parser.parse_args()
+    work = Path(tempfile.mkdtemp(prefix="compare-devices-"))
+    write_inputs(work)
+    few = {"OMP_NUM_THREADS": "1", "KOKKOS_DISABLE_WARNINGS": "1"}
+    sides = []
+    for name, taper in (("cpu", arguments.cpu), ("gpu", arguments.gpu)):
+        (work / name).mkdir()
+        emulated = name == "gpu" and not arguments.device
+        more = {"LD_LIBRARY_PATH": f"{arguments.emulator}:{os.environ.get('LD_LIBRARY_PATH', '')}"} if emulated else {}
+        sides.append(Side(taper, work / name, few | more))
+    failed = 0
+    for name, words in cases(work, arguments.train):
+        for side in sides:
+            side.run(name, *words)
+        wrong = differences(work / "cpu" / name, work / "gpu" / name)
+        failed += bool(wrong)
+        print(f"{name}: {'equal' if not wrong else 'DIFFERENT: ' + ', '.join(wrong)}", flush=True)
+    shutil.rmtree(work)
+    sys.exit(failed > 0)
+
+
+main()
