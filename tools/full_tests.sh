@@ -4,6 +4,7 @@
 run_full_tests() {
   # MPI and OpenMP keep memory until the process ends, which is no leak of ours.
   export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  test_devices
   test_preset sanitize --label-exclude '^gpu$|^long$|^style$|^gpuemu$'
   test_preset audit --label-exclude '^gpu$|^style$|^gpuemu$'
   if command -v clang-tidy > /dev/null; then
@@ -22,6 +23,29 @@ run_full_tests() {
   else
     skip "SmolLM2 cannot be fetched: no comparison on a real model"
   fi
+}
+
+# test_devices: kernels and whole commands on an emulated GPU.
+test_devices() {
+  local lines cuda host_environment
+  cuda="$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null)"
+  if [[ -z "$cuda" ]]; then
+    skip "nvcc is not here: the code for GPUs is not tested"
+    return
+  fi
+  say "dependencies for GPUs"
+  if ! lines="$("$taper_root/cmake/deps/install.sh" --cuda --tests)"; then
+    failed=$((failed + 1)) problems+=("dependencies for GPUs")
+    return
+  fi
+  host_environment="$(export -p)"
+  eval "$lines"
+  export PATH="${cuda%/*}:$PATH"
+  test_preset cuda --label-exclude '^gpu$|^long$|^style$|^tools$'
+  note "commands on an emulated GPU against the CPU" python3 "$taper_root/tests/gpuemu/compare_devices.py" --train \
+    --cpu "$TAPER_BUILD_DIR/$preset/bin/taper" --gpu "$TAPER_BUILD_DIR/cuda/bin/taper" \
+    --emulator "$TAPER_BUILD_DIR/cuda/tests/gpuemu/lib"
+  eval "${host_environment//declare -x/declare -gx}"
 }
 
 skip() {

@@ -55,12 +55,12 @@ TEST_CASE("lanes are summed by halves", "[activation][canonical]") {
 TEST_CASE("gradients of other sizes are refused before the launch", "[activation]") {
   Floats a(256), b(384);
   CHECK_NOTHROW(
-      swiglu_backward(HostExec(), view(a, 2, 128), const_view(b, 2, 64), const_view(a, 2, 128)));
+      swiglu_backward(Exec(), view(a, 2, 128), const_view(b, 2, 64), const_view(a, 2, 128)));
   CHECK_THROWS(
-      swiglu_backward(HostExec(), view(a, 2, 128), const_view(b, 3, 64), const_view(a, 2, 128)));
+      swiglu_backward(Exec(), view(a, 2, 128), const_view(b, 3, 64), const_view(a, 2, 128)));
   CHECK_THROWS(
-      swiglu_backward(HostExec(), view(a, 2, 64), const_view(b, 2, 64), const_view(a, 2, 128)));
-  CHECK_THROWS(add(HostExec(), view(b), const_view(a), const_view(b)));
-  CHECK_THROWS(accumulate_bias(HostExec(), view(a), const_view(b, 3, 128)));
+      swiglu_backward(Exec(), view(a, 2, 64), const_view(b, 2, 64), const_view(a, 2, 128)));
+  CHECK_THROWS(add(Exec(), view(b), const_view(a), const_view(b)));
+  CHECK_THROWS(accumulate_bias(Exec(), view(a), const_view(b, 3, 128)));
 }
 #endif

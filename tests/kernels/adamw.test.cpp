@@ -26,17 +26,17 @@ TEST_CASE("reference adamw by hand", "[adamw][reference]") {
 TEST_CASE("a sum of squares shows what is not finite", "[adamw]") {
   Floats x(1000, 1.0f);
   x[777] = std::numeric_limits<float>::quiet_NaN();
-  CHECK(std::isnan(sum_squares(HostExec(), const_view(x))));
+  CHECK(std::isnan(sum_squares(Exec(), const_view(x))));
   x[777] = std::numeric_limits<float>::infinity();
-  CHECK(std::isinf(sum_squares(HostExec(), const_view(x))));
+  CHECK(std::isinf(sum_squares(Exec(), const_view(x))));
 }
 
 #ifdef TAPER_ASSERTIONS
 TEST_CASE("vectors of other lengths are refused before the launch", "[adamw]") {
   Floats eight(8), nine(9);
   const AdamWStep step{};
-  CHECK_NOTHROW(adamw(HostExec(), view(eight), view(eight), view(eight), const_view(eight), step));
-  CHECK_THROWS(adamw(HostExec(), view(nine), view(eight), view(eight), const_view(nine), step));
-  CHECK_THROWS(adamw(HostExec(), view(eight), view(eight), view(nine), const_view(eight), step));
+  CHECK_NOTHROW(adamw(Exec(), view(eight), view(eight), view(eight), const_view(eight), step));
+  CHECK_THROWS(adamw(Exec(), view(nine), view(eight), view(eight), const_view(nine), step));
+  CHECK_THROWS(adamw(Exec(), view(eight), view(eight), view(nine), const_view(eight), step));
 }
 #endif

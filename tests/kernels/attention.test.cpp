@@ -72,8 +72,8 @@ TEST_CASE("gradients of a part of a sequence are refused before the launch", "[a
   shape.head_pad = 64;
   Floats x(128), stats(4), dkv(256);
   const std::vector<AttentionSegment> segments = {{nullptr, 1, 2, 0}};
-  CHECK_THROWS(attention_backward(
-      HostExec(), view(x, 2, 64), view(dkv, 2, 128), const_view(x, 2, 64), const_view(x, 2, 64),
-      const_view(stats, 2, 2), const_view(x, 2, 64), LayerPages(), const_view(segments), shape));
+  CHECK_THROWS(attention_backward(Exec(), view(x, 2, 64), view(dkv, 2, 128), const_view(x, 2, 64),
+                                  const_view(x, 2, 64), const_view(stats, 2, 2),
+                                  const_view(x, 2, 64), LayerPages(), const_view(segments), shape));
 }
 #endif

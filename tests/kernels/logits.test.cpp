@@ -42,19 +42,24 @@ TEST_CASE("ids of logit -inf have no mass and no gradient", "[logits]") {
   Floats logits(64, -INFINITY), max(1);
   logits[3] = 1.0f;
   logits[40] = 1.0f;
-  std::vector<std::int64_t> mass(1), target = {std::int64_t{1} << 40};
-  std::vector<std::int32_t> choice(1), hit = {3};
-  std::vector<double> weighted(1);
-  scale_logits(HostExec(), view(logits, 1, 64), view(max), 64, 1.0f);
-  sum_masses(HostExec(), view(mass), const_view(logits, 1, 64), const_view(max), 64);
+  const Exec exec;
+  Staged<std::int64_t> mass(1), target = {std::int64_t{1} << 40};
+  Staged<std::int32_t> choice(1), hit = {3};
+  Staged<double> weighted(1);
+  scale_logits(exec, view(logits, 1, 64), view(max), 64, 1.0f);
+  sum_masses(exec, view(mass), const_view(logits, 1, 64), const_view(max), 64);
+  exec.fence();
   CHECK(mass[0] == std::int64_t{2} << 40);
-  find_masses(HostExec(), view(choice), const_view(logits, 1, 64), const_view(max),
-              const_view(target), 64);
+  find_masses(exec, view(choice), const_view(logits, 1, 64), const_view(max), const_view(target),
+              64);
+  exec.fence();
   CHECK(choice[0] == 40);
-  sum_weighted_logits(HostExec(), view(weighted), const_view(logits, 1, 64), const_view(max), 64);
+  sum_weighted_logits(exec, view(weighted), const_view(logits, 1, 64), const_view(max), 64);
+  exec.fence();
   CHECK(weighted[0] == 0.0);
-  const std::vector<LogitSlope> slopes = {{1.0f + std::log(2.0f), std::log(2.0f), 1.0f, 0.5f}};
-  logit_gradients(HostExec(), view(logits, 1, 64), const_view(slopes), const_view(hit), 64, 1.0f);
+  const Staged<LogitSlope> slopes = {{1.0f + std::log(2.0f), std::log(2.0f), 1.0f, 0.5f}};
+  logit_gradients(exec, view(logits, 1, 64), const_view(slopes), const_view(hit), 64, 1.0f);
+  exec.fence();
   CHECK(std::abs(logits[3] - 0.5f) < 1e-6f);
   CHECK(std::abs(logits[40] + 0.5f) < 1e-6f);
   for (const int i : {0, 2, 4, 63}) CHECK(logits[i] == 0.0f);

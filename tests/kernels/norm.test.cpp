@@ -32,7 +32,7 @@ TEST_CASE("gradients of other sizes are refused before the launch", "[norm]") {
   const NormShape shape{3, 4, 1e-5f};
   Floats x(8), more(12), inv(2), gain(3), wide(4);
   const auto run = [&](Floats& dgain, const Floats& dy, const Floats& inverse) {
-    rmsnorm_backward(HostExec(), view(x), view(dgain), const_view(dy), const_view(x),
+    rmsnorm_backward(Exec(), view(x), view(dgain), const_view(dy), const_view(x),
                      const_view(inverse), const_view(gain), shape, Accumulate::kNo);
   };
   CHECK_NOTHROW(run(gain, x, inv));

@@ -72,9 +72,10 @@ TEST_CASE("packing pads columns with zeros and reads both orders", "[product]") 
 }
 
 TEST_CASE("bf16 weights are packed without change", "[product]") {
-  const std::vector<bf16> stored = {to_bf16(1.5f), to_bf16(-2.0f), to_bf16(3.25f)};
-  std::vector<bf16> packed(3 * kPanelColumns);
-  pack_panels<HostExec, bf16>(HostExec(), packed.data(), WeightType::kBf16,
-                              const_view(stored, 1, 3), PackOrder::kRowsAreColumns);
+  const Staged<bf16> stored = {to_bf16(1.5f), to_bf16(-2.0f), to_bf16(3.25f)};
+  Staged<bf16> packed(3 * kPanelColumns);
+  pack_panels<Exec, bf16>(Exec(), packed.data(), WeightType::kBf16, const_view(stored, 1, 3),
+                          PackOrder::kRowsAreColumns);
+  Exec().fence();
   for (int k = 0; k < 3; ++k) CHECK(packed[k * kPanelColumns].bits == stored[k].bits);
 }

@@ -82,6 +82,7 @@ void Report::expect_equal(const std::string& what, double got, double wanted) {
 void Report::expect_close(const std::string& what, std::span<const float> got,
                           std::span<const double> wanted, double tolerance) {
   ++checks_;
+  Exec().fence();  // what was launched writes the results
   const double bound = tolerance * largest(wanted);
   keep(failures_,
        differences(what, got, wanted, [&](float a, double b) { return std::abs(a - b) <= bound; }));
@@ -90,6 +91,7 @@ void Report::expect_close(const std::string& what, std::span<const float> got,
 void Report::expect_close(const std::string& what, std::span<const double> got,
                           std::span<const double> wanted, double tolerance) {
   ++checks_;
+  Exec().fence();  // what was launched writes the results
   const double bound = tolerance * largest(wanted);
   keep(failures_, differences(what, got, wanted,
                               [&](double a, double b) { return std::abs(a - b) <= bound; }));

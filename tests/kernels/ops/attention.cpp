@@ -89,9 +89,12 @@ void compare_pieces(Report& report, const AttentionShape& shape) {
 }
 
 void compare(Report& report) {
-  for (const AttentionShape& layout : head_layouts())
-    for (const int head_dim : {16, 24, 64, 80, 128})
-      compare_whole(report, with_dim(layout, head_dim), {1, 63, 64, 65}, true);
+  const std::vector<int> dims = {16, 24, 64, 80, 128};
+  for (std::size_t l = 0; l < head_layouts().size(); ++l)
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      // An emulated GPU takes minutes over all pairs: there each layout meets one dimension.
+      if (std::is_same_v<Exec, HostExec> || d == l % dims.size())
+        compare_whole(report, with_dim(head_layouts()[l], dims[d]), {1, 63, 64, 65}, true);
   for (const int head_dim : {16, 80}) {
     compare_whole(report, with_dim(head_layouts()[1], head_dim), {255, 256, 257, 300}, true);
     compare_whole(report, with_dim(head_layouts()[4], head_dim), {600}, false);

@@ -58,6 +58,7 @@ Data scale_and_sum(Report& report, const Vocabulary& v, int rows, float temperat
     d.scaled.push_back(d.raw[s]);
     Floats max(rows);
     scale_logits(Exec(), view(d.scaled[s], rows, v.width), view(max), v.valid_in(s), temperature);
+    Exec().fence();
     for (int r = 0; r < rows; ++r) d.max[r] = std::max(d.max[r], max[r]);
     for (int r = 0; r < rows; ++r)
       for (int c = v.valid_in(s); c < v.width; ++c)
@@ -67,6 +68,7 @@ Data scale_and_sum(Report& report, const Vocabulary& v, int rows, float temperat
     Staged<std::int64_t> mass(rows);
     sum_masses(Exec(), view(mass), const_view(d.scaled[s], rows, v.width), const_view(d.max),
                v.valid_in(s));
+    Exec().fence();
     for (int r = 0; r < rows; ++r) d.mass[r] += mass[r];
   }
   for (int r = 0; r < rows; ++r) {
@@ -110,6 +112,7 @@ void compare_places(Report& report, const Data& d) {
     const int n = v.valid_in(s);
     Staged<std::int32_t> column(d.rows);
     find_max(Exec(), view(column), const_view(d.scaled[s], d.rows, v.width), const_view(d.max), n);
+    Exec().fence();
     Staged<LogitPlace> places, inside;
     Floats picked, wanted, penalized = d.raw[s], expected = d.raw[s];
     for (int r = 0; r < d.rows; ++r) {
@@ -151,6 +154,7 @@ void compare_samples(Report& report, const Data& d) {
       find_masses(Exec(), view(found), logits, const_view(d.max), const_view(target),
                   v.valid_in(s));
       sum_masses(Exec(), view(mass), logits, const_view(d.max), v.valid_in(s));
+      Exec().fence();
       for (int r = 0; r < d.rows; ++r) {
         if (found[r] >= 0) {
           report.expect_equal("one shard answers " + label(d), static_cast<double>(choice[r]),
@@ -173,6 +177,7 @@ void compare_gradients(Report& report, const Data& d) {
     Staged<double> part(d.rows);
     sum_weighted_logits(Exec(), view(part), const_view(d.scaled[s], d.rows, v.width),
                         const_view(d.max), v.valid_in(s));
+    Exec().fence();
     for (int r = 0; r < d.rows; ++r) {
       const float* row = &d.scaled[s][r * v.width];
       report.expect_equal("weighted logits " + label(d), part[r],

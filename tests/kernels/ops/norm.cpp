@@ -59,6 +59,7 @@ void compare_forward(Report& report, Data& d, const std::string& what) {
       kForwardError);
   Floats in_place = d.x;
   rmsnorm(Exec(), view(in_place), {}, const_view(in_place), const_view(d.gain), d.shape);
+  Exec().fence();
   report.expect_equal("rmsnorm in place " + what, valid_floats(in_place, d.vectors, d.shape),
                       valid_floats(y, d.vectors, d.shape));
 }
