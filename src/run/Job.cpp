@@ -167,10 +167,8 @@ void Job::save_checkpoint(std::int64_t iteration, const std::function<void()>& r
   saved_ = iteration;
 }
 
-bool Job::save_unsaved() {
-  if (saved_ >= done_) return false;
-  save_checkpoint(done_);
-  return true;
+void Job::save_unsaved() {
+  if (saved_ < done_) save_checkpoint(done_);
 }
 
 bool Job::note_evaluation(std::int64_t iteration, const MetricValues& figures) {

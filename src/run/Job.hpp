@@ -135,8 +135,8 @@ class Job {
   // A resumed run does not repeat the iterations up to a checkpoint, so they are in all results
   // before it is there.
   void save_checkpoint(std::int64_t iteration, const std::function<void()>& record = {});
-  // Saves the state after the last finished iteration, unless a checkpoint has it. Whether it did.
-  bool save_unsaved();
+  // Saves the state after the last finished iteration, unless a checkpoint has it.
+  void save_unsaved();
 
   // Notes the held-out figure of the weights behind an iteration. Whether they are the best so far.
   bool note_evaluation(std::int64_t iteration, const MetricValues& figures);

@@ -30,10 +30,11 @@ class Side:
     def __init__(self, taper, results, more):
         self.taper, self.results, self.environment = str(Path(taper).resolve()), results, os.environ | more
 
-    def run(self, name, *words):
+    def run(self, name, ranks, *words):
         now = self.results.parent / "now"
         now.mkdir()
-        command = [self.taper, *(str(w).replace("@", str(now)) for w in words)]
+        start = [] if ranks == 1 else ["mpiexec", "-n", str(ranks)]
+        command = [*start, self.taper, *(str(w).replace("@", str(now)) for w in words)]
         done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"{name}: {' '.join(command)} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
@@ -49,22 +50,27 @@ def write_inputs(work):
 
 
 def cases(work, with_training):
-    """(name, words of the command); @ stands for the folder of the results."""
+    """(name, ranks, words of the command); @ stands for the folder of the results."""
     for model in sorted(MODELS.iterdir()):
+        generate = ["generate", "--model", model, "--prompts", work / "prompts.jsonl", "--output", "@/out.jsonl",
+                    "--max-new-tokens", 8]
         for name, options in SAMPLING.items():
-            yield f"generate-{model.name}-{name}", ["generate", "--model", model, "--prompts", work / "prompts.jsonl",
-                                                    "--output", "@/out.jsonl", "--max-new-tokens", 8, *options]
-        yield f"score-{model.name}", ["score", "--model", model, "--input", work / f"cpu/generate-{model.name}-plain/out.jsonl",
-                                      "--output", "@/scores.jsonl"]
+            yield f"generate-{model.name}-{name}", 1, [*generate, *options]
+        yield f"generate-{model.name}-2x1", 2, [*generate, *SAMPLING["plain"], "--layout", "2x1"]
+        yield f"score-{model.name}", 1, ["score", "--model", model, "--output", "@/scores.jsonl",
+                                         "--input", work / f"cpu/generate-{model.name}-plain/out.jsonl"]
     for model in ("llama_a", "qwen2_a", "qwen3_a"):
         run_file = work / f"sft-{model}.yaml"
         run_file.write_text(f"Model: {{Directory: {MODELS / model}}}\nData: {{Files: [{work / 'examples.jsonl'}]}}\n"
                             "Training: {Steps: 2, Batch Tokens: 64, Max Tokens: 128}\nOptimizer: {Learning Rate: 1e-3}\n")
-        yield f"sft-{model}", ["sft", run_file, "--set", "Output/Directory=@/model", "--set", "Output/Run Directory=@/run"]
+        sft = ["sft", run_file, "--set", "Output/Directory=@/model", "--set", "Output/Run Directory=@/run"]
+        yield f"sft-{model}", 1, sft
+        for tp in (1, 2):
+            yield f"sft-{model}-{tp}x{2 // tp}", 2, [*sft, "--set", f"Training/Tensor Parallel={tp}"]
     if with_training:
         sets = ["Training/Iterations=2", "Rollout/Prompts=2", "Rollout/Samples Per Prompt=2", "Rollout/Max New Tokens=12",
                 "Evaluation/Every=0", "Checkpoint/Every=1", "Output/Directory=@/run"]
-        yield "train", ["train", "data/quickstart.yaml", *(word for s in sets for word in ("--set", s))]
+        yield "train", 1, ["train", "data/quickstart.yaml", *(word for s in sets for word in ("--set", s))]
 
 
 def is_measured(path):
@@ -97,9 +103,9 @@ def main():
         more = {"LD_LIBRARY_PATH": f"{arguments.emulator}:{os.environ.get('LD_LIBRARY_PATH', '')}"} if emulated else {}
         sides.append(Side(taper, work / name, few | more))
     failed = 0
-    for name, words in cases(work, arguments.train):
+    for name, ranks, words in cases(work, arguments.train):
         for side in sides:
-            side.run(name, *words)
+            side.run(name, ranks, *words)
         wrong = differences(work / "cpu" / name, work / "gpu" / name)
         failed += bool(wrong)
         print(f"{name}: {'equal' if not wrong else 'DIFFERENT: ' + ', '.join(wrong)}", flush=True)
