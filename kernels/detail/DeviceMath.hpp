@@ -33,12 +33,10 @@ KOKKOS_INLINE_FUNCTION float device_exp(float x) {
   return p * Kokkos::bit_cast<float>(static_cast<std::uint32_t>(static_cast<int>(n) + 127) << 23);
 }
 
-// The tree over sixteen lanes: i with i + 8, then i + 4, i + 2, i + 1. Lanes is anything with [i]
-// or (i).
-template <class Lanes>
-KOKKOS_INLINE_FUNCTION float device_sum_lanes(const Lanes& lanes) {
+// The tree over sixteen lanes: i with i + 8, then i + 4, i + 2, i + 1.
+KOKKOS_INLINE_FUNCTION float device_sum_lanes(const float* lanes) {
   float x[kDeviceLanes];
-  for (int i = 0; i < kDeviceLanes; ++i) x[i] = lanes(i);
+  for (int i = 0; i < kDeviceLanes; ++i) x[i] = lanes[i];
   for (int width = kDeviceLanes / 2; width > 0; width /= 2)
     for (int i = 0; i < width; ++i) x[i] += x[i + width];
   return x[0];

@@ -50,7 +50,7 @@ KOKKOS_INLINE_FUNCTION float team_lane_sum(const T& team, float* lanes, const fl
     lanes[lane] = chain;
   });
   team.team_barrier();
-  const float sum = device_sum_lanes([&](const int i) { return lanes[i]; });
+  const float sum = device_sum_lanes(lanes);
   team.team_barrier();
   return sum;
 }
@@ -173,7 +173,7 @@ KOKKOS_INLINE_FUNCTION QueryState query_state(const AttentionBackwardArgs& args,
   for (int d = 0; d < head_dim; ++d)
     lanes[d % kDeviceLanes] = Kokkos::fma(out[d], dout[d], lanes[d % kDeviceLanes]);
   return {f.q + vector * f.head_pad, dout, f.stats[vector * 2], 1.0f / f.stats[vector * 2 + 1],
-          device_sum_lanes([&](const int i) { return lanes[i]; })};
+          device_sum_lanes(lanes)};
 }
 
 KOKKOS_INLINE_FUNCTION PairGradient pair_gradient(const AttentionArgs& args,

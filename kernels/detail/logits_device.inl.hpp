@@ -169,7 +169,7 @@ void device_sum_weighted_logits(const E& exec, VectorView<double, E> weighted,
               const float centred = distance > -200.0f ? distance : -200.0f;
               lanes[i] = device_exp(centred) * centred;
             }
-            sums[b] = device_sum_lanes([&](const int i) { return lanes[i]; });
+            sums[b] = device_sum_lanes(lanes);
           });
           team.team_barrier();
           for (int b = 0; b < n; ++b) total += static_cast<double>(sums[b]);

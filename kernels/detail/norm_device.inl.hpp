@@ -11,17 +11,9 @@
 
 namespace taper::detail {
 
-template <class E>
-using LaneScratch = Kokkos::View<float*, typename KokkosSpace<E>::scratch_memory_space,
-                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-
-template <class E>
-Kokkos::TeamPolicy<KokkosSpace<E>> one_team_per_vector(const E& exec, int vectors) {
-  constexpr bool kIsHost =
-      Kokkos::SpaceAccessibility<Kokkos::HostSpace,
-                                 typename KokkosSpace<E>::memory_space>::accessible;
-  return Kokkos::TeamPolicy<KokkosSpace<E>>(kokkos_space(exec), vectors, kIsHost ? 1 : kDeviceLanes)
-      .set_scratch_size(0, Kokkos::PerTeam(LaneScratch<E>::shmem_size(kDeviceLanes)));
+template <class E, class F>
+void for_vectors(const char* label, const E& exec, int vectors, const F& f) {
+  device_for_teams(label, exec, vectors, kDeviceLanes, kDeviceLanes * sizeof(float), f);
 }
 
 template <class E>
@@ -31,21 +23,21 @@ void device_rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> 
   const int vectors = static_cast<int>(x.size() / shape.stride), width = shape.width,
             stride = shape.stride;
   const float eps = shape.eps;
-  using Member = typename Kokkos::TeamPolicy<KokkosSpace<E>>::member_type;
-  Kokkos::parallel_for(
-      "taper::rmsnorm", one_team_per_vector(exec, vectors), KOKKOS_LAMBDA(const Member& team) {
-        const std::int64_t begin = static_cast<std::int64_t>(team.league_rank()) * stride;
-        LaneScratch<E> lanes(team.team_scratch(0), kDeviceLanes);
-        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, kDeviceLanes), [&](const int lane) {
+  for_vectors(
+      "taper::rmsnorm", exec, vectors, KOKKOS_LAMBDA(const Team<E>& team) {
+        const std::int64_t begin = std::int64_t{team.league_rank()} * stride;
+        Scratch scratch(team);
+        float* lanes = scratch.take<float>(kDeviceLanes);
+        team_for(team, kDeviceLanes, [&](const int lane) {
           float chain = 0.0f;
           for (int i = lane; i < width; i += kDeviceLanes)
             chain = Kokkos::fma(x(begin + i), x(begin + i), chain);
-          lanes(lane) = chain;
+          lanes[lane] = chain;
         });
         team.team_barrier();
         const float inverse =
             1.0f / Kokkos::sqrt(device_sum_lanes(lanes) / static_cast<float>(width) + eps);
-        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, kDeviceLanes), [&](const int lane) {
+        team_for(team, kDeviceLanes, [&](const int lane) {
           for (int i = lane; i < width; i += kDeviceLanes)
             y(begin + i) = (x(begin + i) * inverse) * gain(i);
         });
@@ -80,23 +72,22 @@ void device_rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<
   const int vectors = static_cast<int>(x.size() / shape.stride), width = shape.width,
             stride = shape.stride;
   const bool adds = accumulate == Accumulate::kYes;
-  using Member = typename Kokkos::TeamPolicy<KokkosSpace<E>>::member_type;
-  Kokkos::parallel_for(
-      "taper::rmsnorm_backward", one_team_per_vector(exec, vectors),
-      KOKKOS_LAMBDA(const Member& team) {
-        const std::int64_t begin = static_cast<std::int64_t>(team.league_rank()) * stride;
-        LaneScratch<E> lanes(team.team_scratch(0), kDeviceLanes);
-        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, kDeviceLanes), [&](const int lane) {
+  for_vectors(
+      "taper::rmsnorm_backward", exec, vectors, KOKKOS_LAMBDA(const Team<E>& team) {
+        const std::int64_t begin = std::int64_t{team.league_rank()} * stride;
+        Scratch scratch(team);
+        float* lanes = scratch.take<float>(kDeviceLanes);
+        team_for(team, kDeviceLanes, [&](const int lane) {
           float chain = 0.0f;
           for (int i = lane; i < width; i += kDeviceLanes)
             chain = Kokkos::fma(dy(begin + i) * gain(i), x(begin + i), chain);
-          lanes(lane) = chain;
+          lanes[lane] = chain;
         });
         team.team_barrier();
         const float inverse = inv(team.league_rank());
         const float factor =
             -(device_sum_lanes(lanes) * inverse * inverse * inverse / static_cast<float>(width));
-        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, kDeviceLanes), [&](const int lane) {
+        team_for(team, kDeviceLanes, [&](const int lane) {
           for (int i = lane; i < width; i += kDeviceLanes) {
             const float value =
                 Kokkos::fma(x(begin + i), factor, (dy(begin + i) * gain(i)) * inverse);

@@ -168,7 +168,7 @@ void device_sum_squares(const E& exec, double* sums, VectorView<const float, E> 
             float& lane = lanes[(i - block) % kDeviceLanes];
             lane = Kokkos::fma(x(i), x(i), lane);
           }
-          sum += static_cast<double>(device_sum_lanes([&](const int i) { return lanes[i]; }));
+          sum += static_cast<double>(device_sum_lanes(lanes));
         }
         sums[p] = sum;
       });
