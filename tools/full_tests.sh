@@ -78,11 +78,26 @@ run_peers() {
   note "golden pairs of numbers against Python's fractions" "$python" "$taper_root/tests/golden/make_rationals.py" --check
   note "tokenizers against Hugging Face" "$python" "$taper_root/tests/peers/compare_tokenizers.py" \
     "$TAPER_BUILD_DIR/$preset/tests/text/tokenize_tool"
+  note "chat templates of TRL against transformers" compare_chat_templates
   note "the worker that asks Math-Verify" "$python" "$taper_root/tools/tests/test_reward_math_verify.py"
   note "converter from Parquet" "$python" "$taper_root/tools/tests/test_parquet.py"
   note "golden fine-tuning against transformers" "$python" "$taper_root/tests/golden/make_sft.py" --check
   note "golden reward models against transformers" "$python" "$taper_root/tests/golden/make_reward_model.py" --check
   note "golden advantages and losses against PyTorch" "$python" "$taper_root/tests/golden/make_rl.py" --check
+}
+
+# compare_chat_templates: those that TRL ships for the models it supports, less those that doc/validation.md names.
+compare_chat_templates() {
+  local cases folder
+  local others=(cohere. cohere_ diffusion_gemma gemma4. gemma4_v3 gemma4_v4 gemma4_v5 glm4moe idefics3 llava_next qwen3_8
+    smolvlm)
+  cases="$(mktemp)"
+  folder="$("$peers/bin/python" -c 'import importlib.util as u; print(u.find_spec("trl").submodule_search_locations[0])')"
+  "$peers/bin/python" "$taper_root/tests/golden/make_chat.py" --of "$folder/chat_templates" "$cases" "${others[@]}" &&
+    TAPER_CHAT_CASES="$cases" "$TAPER_BUILD_DIR/$preset/tests/text/test_text" 'rendered chats*'
+  local status=$?
+  rm -f "$cases"
+  return $status
 }
 
 # run_peers_on MODEL: the same on a real model.

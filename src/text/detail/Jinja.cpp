@@ -44,11 +44,34 @@ std::string strip(std::string_view text) {
   return std::string(text.substr(begin, end - begin));
 }
 
+std::string text_of(const minja::Value& value) {
+  return value.is_string() ? value.get<std::string>() : value.to_str();
+}
+
 // The library's own filter knows only the blanks of ASCII.
 minja::Value trim(const Environment&, minja::ArgumentsValue& arguments) {
   arguments.expectArgs("trim", {1, 1}, {0, 0});
-  const minja::Value& value = arguments.args[0];
-  return strip(value.is_string() ? value.get<std::string>() : value.to_str());
+  return strip(text_of(arguments.args[0]));
+}
+
+// Filters that the library has not.
+minja::Value replace(const Environment&, minja::ArgumentsValue& arguments) {
+  arguments.expectArgs("replace", {3, 3}, {0, 0});
+  std::string text = text_of(arguments.args[0]);
+  const std::string from = text_of(arguments.args[1]), to = text_of(arguments.args[2]);
+  for (std::size_t at = text.find(from); !from.empty() && at != std::string::npos;
+       at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+minja::Value capitalize(const Environment&, minja::ArgumentsValue& arguments) {
+  arguments.expectArgs("capitalize", {1, 1}, {0, 0});
+  std::string text = text_of(arguments.args[0]);
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
 }
 
 }  // namespace
@@ -72,6 +95,8 @@ std::string Jinja::render(const nlohmann::ordered_json& variables) const {
   const auto environment = minja::Context::make(minja::Value(variables));
   environment->set("strftime_now", minja::Value::callable(strftime_now));
   environment->set("trim", minja::Value::callable(trim));
+  environment->set("replace", minja::Value::callable(replace));
+  environment->set("capitalize", minja::Value::callable(capitalize));
   try {
     return program_->root->render(environment);
   } catch (const std::exception& error) {
