@@ -20,7 +20,7 @@ struct ModelArguments {
   double hang_seconds = kHangSeconds;
 
   void declare(param::CommandLine& line, LayoutForms layouts);
-  // The layout asked for, of replicas of one size; else one rank per replica. Throws Error where it
+  // The layout asked for, of replicas of one size; else one rank per replica. Throws Error if it
   // is not one of `ranks` ranks.
   RankGrid grid(int ranks) const;
 };
@@ -30,7 +30,7 @@ void declare_type(param::CommandLine& line, WeightType& type);
 void declare_hang_seconds(param::CommandLine& line, double& seconds);
 // How responses are drawn.
 void declare_sampling(param::CommandLine& line, GenerateOptions& options);
-// Throws Error where the options do not fit each other.
+// Throws Error if the options do not fit each other.
 void check_sampling(const GenerateOptions& options);
 
 }  // namespace taper

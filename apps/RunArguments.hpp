@@ -19,7 +19,7 @@ namespace taper {
 
 struct RunArguments {
   // What a command says of its own.
-  struct Words {
+  struct HelpTexts {
     const char *set_example, *resume, *check;
   };
 
@@ -28,7 +28,7 @@ struct RunArguments {
   double deadline = std::numeric_limits<double>::infinity();  // which cannot be given
   bool dump_default = false, check = false;
 
-  void declare(param::CommandLine& line, const Words& words) {
+  void declare(param::CommandLine& line, const HelpTexts& words) {
     line.positional("RUN", run_file, "run file (YAML); default: only defaults and --set");
     line.repeated(
         "set", assignments, "NAME=VALUE",
@@ -64,7 +64,7 @@ struct RunArguments {
     return file;
   }
 
-  // Prints what was asked for instead of a run; false where nothing was. `read` fills the schema.
+  // Prints what was asked for instead of a run; false if nothing was. `read` fills the schema.
   template <class Read>
   bool answered(param::Schema& schema, const Read& read) const {
     if (dump_default) {

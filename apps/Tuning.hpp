@@ -21,7 +21,7 @@
 
 namespace taper {
 
-inline constexpr RunArguments::Words kTuningWords{
+inline constexpr RunArguments::HelpTexts kTuningHelp{
     "Training/Steps=100",
     "auto: resumes from the newest checkpoint; none: starts over and deletes earlier results in "
     "Output/Run Directory; DIR: resumes from this checkpoint, or from the newest one of this run "
@@ -29,13 +29,13 @@ inline constexpr RunArguments::Words kTuningWords{
     "checks input, files and memory, prints the memory plan, and exits; changes nothing"};
 
 // What a command says of itself.
-struct TuningWords {
+struct CommandText {
   const char* name;   // "taper sft"
   const char* about;  // a sentence
 };
 
 // The model directory has a lock file beside it, the run directory one of its own as that of taper
-// train has: where a user names it, another job with another model may write there, and taper
+// train has: if a user names it, another job with another model may write there, and taper
 // inspect looks there.
 inline std::vector<JobOutput> outputs_of(const TuningOptions& o) {
   return {{"Output/Directory " + path_text(o.output), OutputLock::of_model(o.output)},
@@ -44,10 +44,10 @@ inline std::vector<JobOutput> outputs_of(const TuningOptions& o) {
 
 // A command from its arguments on.
 template <class Tuning, class Options>
-int run_tuning(int argc, char** argv, const TuningWords& words) {
+int run_tuning(int argc, char** argv, const CommandText& words) {
   RunArguments arguments;
   param::CommandLine line(words.name, words.about);
-  arguments.declare(line, kTuningWords);
+  arguments.declare(line, kTuningHelp);
   if (line.parse_or_print_help(argc, argv)) return 0;
   Options options;
   param::Schema schema;

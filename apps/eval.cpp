@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "io/OutputPath.hpp"
 #include "param/ParamFile.hpp"
 #include "reward/RewardModel.hpp"
+#include "session/LayoutChecks.hpp"
 #include "session/Session.hpp"
 #include "train/RunOptions_params.hpp"
 #include "workers/Spawner.hpp"
@@ -25,20 +25,15 @@ namespace taper {
 namespace {
 
 struct EvalArguments {
-  EvalArguments() {
-    data.too_long_advice = "shorten them (the model's context holds no more)";
-    data.names = {"--prompts", "--prompts"};
-  }
-
-  DataOptions data;
+  HeldOut from{.file = "", .task = "mix"};
+  std::string chat_template = "auto";
   RewardRule rule = RewardRule::kTask;
-  int count = 0;
   std::string rewards, reward_logs = "taper-reward-logs", output;
 
   void declare(param::CommandLine& line) {
-    line.text("task", data.task, "NAME",
+    line.text("task", from.task, "NAME",
               "evaluates on held-out items of an in-tree task: mix, sum, gcd or collatz");
-    line.text("prompts", data.evaluation_prompts, "FILE",
+    line.text("prompts", from.file, "FILE",
               "JSONL file of prompts with ground truths, instead of a task");
     line.choice("rule", rule, "rule that judges responses to --prompts", named_reward_rules());
     line.text("rewards", rewards, "FILE",
@@ -46,15 +41,15 @@ struct EvalArguments {
               "scores above 0.5 count as right");
     line.text("reward-logs", reward_logs, "DIR",
               "directory for the logs of reward workers, if --rewards has any");
-    line.text("chat-template", data.chat_template, "FILE",
+    line.text("chat-template", chat_template, "FILE",
               "Jinja template that turns messages into text: auto (the model's own) or a file");
-    line.integer("count", count, "N", "number of prompts; 0: all of a file, 256 of a task")
+    line.integer("count", from.count, "N", "number of prompts; 0: all of a file, 256 of a task")
         .at_least(0);
     line.text("output", output, "FILE", "writes the metrics as JSON");
   }
 
   void check(const param::CommandLine& line) const {
-    const bool file = !data.evaluation_prompts.empty();
+    const bool file = !from.file.empty();
     TAPER_VALIDATE(!(file && line.given("task")),
                    "--task and --prompts are both given (choose one)");
     if (!rewards.empty()) {
@@ -67,13 +62,18 @@ struct EvalArguments {
               : "--rule is for --prompts (in-tree tasks have their own)"));
   }
 
-  // Throws Error where the file of rewards is none, or they do not fit the prompts.
+  // How --prompts is read.
+  PromptReading reading(const ModelFiles& files) const {
+    return {"--prompts", chat_template, files.config.max_positions - 1,
+            "shorten them (the model's context holds no more)"};
+  }
+
+  // Throws Error if the file of rewards is none, or they do not fit the prompts.
   std::vector<RewardOptions> judged_by(const std::string& model, int max_new_tokens) const {
     RunOptions run;  // a file may have all of a run's parameters, or these alone
     run.model.directory = model;
     run.rollout.max_new_tokens = max_new_tokens;
-    const std::vector<std::string> prompts(data.evaluation_prompts.empty() ? 0 : 1,
-                                           data.evaluation_prompts);
+    const std::vector<std::string> prompts(from.file.empty() ? 0 : 1, from.file);
     run.data.prompts = prompts;
     run.rule = rule;
     if (rewards.empty()) return run.judged_by();
@@ -110,14 +110,13 @@ int run_eval(int argc, char** argv) {
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;
   ModelFiles files(arguments.model, "--model");
-  const PromptSource source(eval.data, files, files.config.max_positions - 1,
-                            options.sampling.seed);
-  const int all = eval.data.evaluation_prompts.empty() ? 256 : std::numeric_limits<int>::max();
-  std::vector<Prompt> prompts = source.evaluation(eval.count > 0 ? eval.count : all);
+  if (eval.from.file.empty() && eval.from.count == 0) eval.from.count = 256;
+  auto prompts = held_out_prompts(eval.from, eval.reading(files), options.sampling.seed, files);
   if (session.rank() == 0 && !eval.output.empty()) require_writable(eval.output);
-  std::vector<int> degrees = degrees_of_models(rewards, session.size());
-  degrees.push_back(options.tp);
-  Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
+  NamedDegrees degrees = degrees_of_models(rewards);
+  degrees.push_back({"--layout", options.tp});
+  Ranks& ranks =
+      session.start(require_divisible(session.size(), degrees), arguments.hang_seconds, ".");
   Fingerprint read;
   add_prompts(read, prompts);
   require_equal(ranks, "the prompts", std::to_string(read.value()));

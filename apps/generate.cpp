@@ -11,7 +11,6 @@
 #include "base/Text.hpp"
 #include "data/PromptEncoder.hpp"
 #include "infer/GenerateJob.hpp"
-#include "io/AtomicFile.hpp"
 #include "io/InputPath.hpp"
 #include "io/OutputPath.hpp"
 #include "rollout/GenerationRecord.hpp"

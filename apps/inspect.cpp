@@ -27,7 +27,7 @@ void print(const std::string& text) {
   std::fputs((::isatty(STDOUT_FILENO) != 0 ? printable(text) : text).c_str(), stdout);
 }
 
-// Throws Error where there are problems.
+// Throws Error if there are problems.
 void print(const std::string& path, const Inspection& found) {
   print(found.text);
   if (found.problems.empty()) return;
@@ -41,7 +41,7 @@ void print(const std::string& path, const Inspection& found) {
                              << (found.advice.empty() ? "" : "; ") << join(found.advice, "; "));
 }
 
-// Throws Error where there are faults, which are on standard output by then.
+// Throws Error if there are faults, which are on standard output by then.
 void print(const std::string& path, const Validation& found) {
   for (const auto& [lines, kind] :
        {std::pair(&found.good, ""), {&found.notes, "note: "}, {&found.faults, "FAULT: "}})

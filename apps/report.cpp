@@ -40,7 +40,7 @@ int run_report(int argc, char** argv) {
   std::vector<char*> words{python.data(), script.data()};
   for (int i = 1; i < argc; ++i) words.push_back(argv[i]);
   words.push_back(nullptr);
-  ::execvp(words[0], words.data());  // comes back only where it failed
+  ::execvp(words[0], words.data());  // comes back only if it failed
   TAPER_FAIL(
       ExitCode::kFailure,
       "cannot start "

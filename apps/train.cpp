@@ -21,7 +21,7 @@
 namespace taper {
 namespace {
 
-constexpr RunArguments::Words kWords{
+constexpr RunArguments::HelpTexts kHelp{
     "Rollout/Temperature=0.8",
     "auto: resumes from the newest checkpoint; none: starts over and deletes earlier results in "
     "Output/Directory; DIR: resumes from this checkpoint, or from the newest one of this run "
@@ -37,19 +37,18 @@ std::vector<RewardOptions> rewards_of(const RunArguments& arguments) {
   return {options.rewards.begin(), options.rewards.end()};
 }
 
-// The tensor-parallel degrees of all models. Throws Error naming the key of one that the ranks
+// The tensor-parallel degrees of all models. Throws Error naming the keys of those that the ranks
 // cannot have.
 std::vector<int> degrees_of(const RunOptions& options, int ranks) {
   require_layout("Rollout/Layout", options.rollout.layout, ranks);
   const int critic_tp = options.critic_in_use().tp;  // that of the training without a critic
-  require_divisible(ranks, {{"Rollout/Tensor Parallel", options.rollout.tp},
-                            {"Training/Tensor Parallel", options.training.tp},
-                            {"Critic/Tensor Parallel", critic_tp}});
-  std::vector<int> degrees = degrees_of_layout(options.rollout.layout);
-  degrees.insert(degrees.end(), {options.training.tp, options.rollout.tp, critic_tp});
-  const std::vector<int> of_rewards = degrees_of_models(options.judged_by(), ranks);
-  degrees.insert(degrees.end(), of_rewards.begin(), of_rewards.end());
-  return degrees;
+  NamedDegrees degrees = degrees_of_models(options.judged_by());
+  degrees.insert(degrees.end(), {{"Rollout/Tensor Parallel", options.rollout.tp},
+                                 {"Training/Tensor Parallel", options.training.tp},
+                                 {"Critic/Tensor Parallel", critic_tp}});
+  for (const int degree : degrees_of_layout(options.rollout.layout))
+    degrees.push_back({"Rollout/Layout", degree});
+  return require_divisible(ranks, degrees);
 }
 
 }  // namespace
@@ -58,7 +57,7 @@ int run_train(int argc, char** argv) {
   RunArguments arguments;
   param::CommandLine line("taper train",
                           "Trains a model by reinforcement learning, configured by a run file.");
-  arguments.declare(line, kWords);
+  arguments.declare(line, kHelp);
   if (line.parse_or_print_help(argc, argv)) return 0;
   RunOptions options;
   param::Schema schema;

@@ -4,7 +4,7 @@
 
     python3 data/make_preferences.py [--count 2000] [--seed 1] > preferences.jsonl
 
-Prompts and responses are those of the task (src/text/Tasks.hpp): "12+34+56=" is answered with work, "12+34=46+56=102#102",
+Prompts and responses are those of the task (src/data/Tasks.hpp): "12+34+56=" is answered with work, "12+34=46+56=102#102",
 or directly, "#102". Of the pairs a half hold worked answers against direct guesses, a quarter worked ones against worked
 ones with a slip, and a quarter direct ones against guesses. data/reward_model.yaml trains on them.
 """

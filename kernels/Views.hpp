@@ -6,9 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <type_traits>
-#include <vector>
 
 #include "kernels/Exec.hpp"
 

@@ -19,7 +19,7 @@ void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> 
            VectorView<float, E> second, VectorView<const float, E> gradients,
            const AdamWStep& step);
 
-// Sum of squares in double, in one fixed order whatever the number of threads. NaN or inf where x
+// Sum of squares in double, in one fixed order whatever the number of threads. NaN or inf if x
 // has one.
 template <class E>
 double sum_squares(const E& exec, VectorView<const float, E> x);

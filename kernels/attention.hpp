@@ -62,7 +62,7 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
                  VectorView<const AttentionSegment, E> segments, const AttentionShape& shape);
 
 // out (rows, heads * head_pad) from q (same shape, after rope) and the pages. stats (rows, heads *
-// 2), max and sum of each softmax, is written where it is not empty. Padding columns of out are not
+// 2), max and sum of each softmax, is written if it is not empty. Padding columns of out are not
 // written.
 template <class E>
 void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats,

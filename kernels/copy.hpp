@@ -54,7 +54,7 @@ void copy_to_host(const E& exec, std::span<float> to, VectorView<const float, E>
 template <class E>
 void copy_from_host(const E& exec, VectorView<float, E> to, std::span<const float> from);
 
-// The values of x for the host to read: x itself where the host can access it, else a copy in
+// The values of x for the host to read: x itself if the host can access it, else a copy in
 // `buffer`.
 template <class E>
 std::span<const float> host_values(const E& exec, VectorView<const float, E> x,

@@ -16,7 +16,7 @@ template <class E>
 void scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<float, E> max, int valid,
                   float temperature);
 
-// mass (rows): summed integer weights of the valid columns relative to max; -1 where one is NaN.
+// mass (rows): summed integer weights of the valid columns relative to max; -1 if one is NaN.
 template <class E>
 void sum_masses(const E& exec, VectorView<std::int64_t, E> mass, MatrixView<const float, E> logits,
                 VectorView<const float, E> max, int valid);
@@ -39,7 +39,7 @@ void find_masses(const E& exec, VectorView<std::int32_t, E> choice,
                  MatrixView<const float, E> logits, VectorView<const float, E> max,
                  VectorView<const std::int64_t, E> target, int valid);
 
-// column (rows): the lowest valid column whose logit is max of its row, -1 where there is none.
+// column (rows): the lowest valid column whose logit is max of its row, -1 if there is none.
 template <class E>
 void find_max(const E& exec, VectorView<std::int32_t, E> column, MatrixView<const float, E> logits,
               VectorView<const float, E> max, int valid);
@@ -50,7 +50,7 @@ struct LogitPlace {
   std::int32_t column = -1;
 };
 
-// y (n): the logit at each place, -inf where there is none.
+// y (n): the logit at each place, -inf if there is none.
 template <class E>
 void pick_logits(const E& exec, VectorView<float, E> y, MatrixView<const float, E> logits,
                  VectorView<const LogitPlace, E> places);
@@ -71,7 +71,7 @@ struct LogitSlope {
 };
 
 // In place: logits (already divided by the temperature) -> gradient of the loss by the raw logits.
-// target (rows): local column of the target token, or -1 where another shard owns it.
+// target (rows): local column of the target token, or -1 if another shard owns it.
 template <class E>
 void logit_gradients(const E& exec, MatrixView<float, E> logits,
                      VectorView<const LogitSlope, E> slopes,

@@ -24,7 +24,7 @@ void rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> inv,
 
 enum class Accumulate { kNo, kYes };
 
-// dx (= or +=) and dgain (+=) from dy. dx may be dy where accumulate is kNo.
+// dx (= or +=) and dgain (+=) from dy. dx may be dy if accumulate is kNo.
 template <class E>
 void rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<float, E> dgain,
                       VectorView<const float, E> dy, VectorView<const float, E> x,

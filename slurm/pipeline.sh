@@ -11,7 +11,7 @@ usage() {
 usage: slurm/pipeline.sh [--static] [options of sbatch] -- RUN.yaml [options of taper train] [-- options of taper eval]
   --static  no profile, and the layout that the run file says
 The profile is written beside Output/Directory, as DIR-profile.h5; the figures of the trained model as DIR/eval.json.
-Prints the numbers of the jobs. Where one fails, those after it are cancelled.
+Prints the numbers of the jobs. If one fails, those after it are canceled.
 END
 }
 

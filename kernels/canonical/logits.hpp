@@ -25,7 +25,7 @@ inline std::int64_t sum_masses(const float* logits, int n, float max) {
   return sum;
 }
 
-// The first index at which the running sum passes target, -1 where none does or target is negative.
+// The first index at which the running sum passes target, -1 if none does or target is negative.
 inline int find_mass(const float* logits, int n, float max, std::int64_t target) {
   if (target < 0) return -1;
   for (int i = 0; i < n; ++i)
@@ -47,7 +47,7 @@ inline double sum_weighted_logits(const float* logits, int n, float max) {
   return sum;
 }
 
-// In place: n scaled logits -> gradient by the raw ones; target is -1 where another shard owns it.
+// In place: n scaled logits -> gradient by the raw ones; target is -1 if another shard owns it.
 inline void logit_gradients(float* logits, int n, float lse, float entropy, float by_log_prob,
                             float by_entropy, int target, float temperature) {
   const float inverse = 1.0f / temperature;

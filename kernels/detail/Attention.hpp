@@ -30,7 +30,7 @@ struct PageArgs {
 struct AttentionArgs {
   PageArgs pages;
   // (rows, heads, head_pad). Local query head h reads local KV head (h + head_offset) / group: the
-  // offset is not zero where a shard begins inside the group of a KV head.
+  // offset is not zero if a shard begins inside the group of a KV head.
   const float* q = nullptr;
   float* out = nullptr;  // like q
   float* stats =

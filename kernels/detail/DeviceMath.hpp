@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The arithmetic of kernels/canonical for kernels that run on any Kokkos execution space: the same
-// operations in the same order, so that a device without contraction (-fmad=false) has the bits of
-// the host. One exception: devices keep denormals, which computing threads of the host flush.
+// operations in the same order, so that a device with `-fmad=false -ftz=true` has the bits of the
+// host.
 #pragma once
 
 #include <Kokkos_BitManipulation.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The vectorised host operations of one instruction set, as a table of plain functions on one
+// The vectorized host operations of one instruction set, as a table of plain functions on one
 // thread's task. The launchers in kernels/*.cpp split the work; all sets give the same bits.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every vectorised operation is built of: sums over lanes in one fixed order and one
+// What every vectorized operation is built of: sums over lanes in one fixed order and one
 // exponential for all paths.
 #pragma once
 

@@ -11,7 +11,7 @@ inline constexpr int kLeafRows = 48;      // ... of one with leaves
 inline constexpr int kMaxTreeDepth = 24;  // partial sums that may wait while leaves are added
 
 // y = A * W by panels of 64 columns. Every output element is one chain of fused multiply-adds over
-// ascending k within a leaf; where there is a program, leaf sums are added in the order of a
+// ascending k within a leaf; if there is a program, leaf sums are added in the order of a
 // ReductionTree and the remaining partial sums are stored one after another.
 struct ProductArgs {
   // A: element (row, leaf, k) at a[row * a_row + leaf * a_leaf + k * a_k]; a_row or a_k is 1.

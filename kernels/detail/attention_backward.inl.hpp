@@ -55,7 +55,7 @@ inline void times_columns(const float* const (&x)[NQ], const float* columns, int
   }
 }
 
-// p: scores -> weights; ds: gradients by weight -> gradients by score. Zero where the key is not
+// p: scores -> weights; ds: gradients by weight -> gradients by score. Zero if the key is not
 // visible.
 template <class S>
 inline void score_gradients(const BackwardQuery& query, float scale, float* p, float* ds) {

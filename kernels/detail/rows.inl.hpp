@@ -146,7 +146,7 @@ inline typename S::V scaled_exp(const float* logits, float max, int lanes) {
   return S::keep_first(S::mul(e, S::set1(kMassOne)), lanes, S::zero());
 }
 
-// Negative where a logit is NaN: rounded NaNs would cancel in the integer sum.
+// Negative if a logit is NaN: rounded NaNs would cancel in the integer sum.
 template <class S>
 std::int64_t mass_row(const float* logits, int n, float max) {
   std::uint64_t sum = 0;
@@ -169,7 +169,7 @@ void masses_row(std::int64_t* out, const float* logits, int n, float max) {
   }
 }
 
-// The first index at which the running sum of masses passes `target`; n where it never does.
+// The first index at which the running sum of masses passes `target`; n if it never does.
 template <class S>
 int find_mass_row(const float* logits, int n, float max, std::int64_t target) {
   for (int i = 0; i < n; i += 16) {

@@ -51,7 +51,7 @@ inline std::vector<std::int64_t> masses(const Vector& raw, double temperature) {
   return m;
 }
 
-// The first id at which the running sum of masses passes target; -1 where none does.
+// The first id at which the running sum of masses passes target; -1 if none does.
 inline int find_mass(const std::vector<std::int64_t>& masses, std::int64_t target) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < masses.size(); ++i)

@@ -41,7 +41,7 @@ class ByteWriter {
   std::string* bytes_;
 };
 
-// Throws Error where the bytes end within a value, a list or a text.
+// Throws Error if the bytes end within a value, a list or a text.
 class ByteReader {
  public:
   // Of bytes that outlive the reader.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Errors in six words: EXPECT and ENSURE check the programmer (debug and audit builds only), and
-// so does INSIST, in all builds, where going on would cost wrong results or a hang. VALIDATE checks
+// so does INSIST, in all builds, if going on would cost wrong results or a hang. VALIDATE checks
 // the world outside (always), and FAIL reports what is known to have failed. Each module that calls
 // a C library has a CALL wrapper (MPI, HDF5) on top of these.
 #pragma once
@@ -31,7 +31,7 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-// Throws Error with the first problem, if there are any, behind `where`: "planner: Grid is 0 ...".
+// Throws Error with the first problem, if there are any, after `where`: "planner: Grid is 0 ...".
 void require_no_problems(const std::vector<std::string>& problems, const std::string& where = "",
                          ExitCode code = ExitCode::kBadInput);
 
@@ -58,9 +58,9 @@ namespace detail {
   } while (false)
 #endif
 
-// Precondition of a function, checked where TAPER_ASSERTIONS is defined.
+// Precondition of a function, checked if TAPER_ASSERTIONS is defined.
 #define TAPER_EXPECT(condition) TAPER_CHECK_CONTRACT_("EXPECT", condition)
-// Postcondition or invariant, checked where TAPER_ASSERTIONS is defined.
+// Postcondition or invariant, checked if TAPER_ASSERTIONS is defined.
 #define TAPER_ENSURE(condition) TAPER_CHECK_CONTRACT_("ENSURE", condition)
 
 // Throws Error(code, streamed message), always compiled in.

@@ -21,7 +21,7 @@ class Fingerprint {
   Fingerprint& add(const T& value) {
     return add_all(std::span<const T>(&value, 1));
   }
-  // The values alone: where their number may differ, it is to be added, too.
+  // The values alone: if their number may differ, it is to be added, too.
   template <class T>
   Fingerprint& add_all(std::span<const T> values) {
     static_assert(std::is_trivially_copyable_v<T>);

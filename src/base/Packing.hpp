@@ -101,13 +101,13 @@ std::string packed(const T& value) {
   return bytes;
 }
 
-// The value of packed(). Throws Error where the bytes are not those of one.
+// The value of packed(). Throws Error if the bytes are not those of one.
 template <class T>
 T unpacked(std::string_view bytes) {
   T value{};
   ByteReader in(bytes);
   unpack(in, value);
-  TAPER_INSIST(in.done(), "a message goes on behind its value");
+  TAPER_INSIST(in.done(), "a message goes on after its value");
   return value;
 }
 

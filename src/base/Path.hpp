@@ -9,14 +9,14 @@
 
 namespace taper {
 
-// As it stands in a message: in single quotes where it has blanks or is empty, so that one sees
+// As it stands in a message: in single quotes if it has blanks or is empty, so that one sees
 // where it begins and ends.
 std::string path_text(const std::filesystem::path& path);
 
 // "FILE:LINE", for what is wrong in a line of text.
 std::string line_text(const std::filesystem::path& file, std::int64_t line);
 
-// What to do where a path is not there: "check the path", for a relative one with the directory
+// What to do if a path is not there: "check the path", for a relative one with the directory
 // that it counts from.
 std::string path_advice(const std::filesystem::path& path);
 

@@ -38,7 +38,7 @@ class CounterRandom {
  public:
   explicit CounterRandom(std::uint64_t seed) : seed_(seed) {}
 
-  // 64 uniform bits for the key. Throws Error where a field overflows its width.
+  // 64 uniform bits for the key. Throws Error if a field overflows its width.
   std::uint64_t bits(const RandomKey& key) const;
   // Uniform in the open interval (0, 1) with 53 bits.
   double uniform(const RandomKey& key) const;

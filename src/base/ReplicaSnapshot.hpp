@@ -13,7 +13,7 @@
 
 namespace taper {
 
-// A count as the fields below hold it: 0 where negative, the largest of T where larger.
+// A count as the fields below hold it: 0 if negative, the largest of T if larger.
 template <class T>
 T clamped(std::int64_t value) {
   return static_cast<T>(

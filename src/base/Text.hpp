@@ -9,7 +9,7 @@
 
 namespace taper {
 
-// The entry of known nearest to word by edit distance; empty where nothing is similar. For "did you
+// The entry of known nearest to word by edit distance; empty if nothing is similar. For "did you
 // mean".
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
@@ -34,7 +34,7 @@ std::string format_bytes(double bytes);
 // Without the white space (of ASCII) at both ends.
 std::string trim(std::string_view text);
 
-// All occurrences from left to right, none that a replacement makes; linear. Nothing happens where
+// All occurrences from left to right, none that a replacement makes; linear. Nothing happens if
 // `from` is empty.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 inline void remove_all(std::string& text, std::string_view part) {
@@ -49,7 +49,7 @@ constexpr bool is_digit(char c) {
 // As printf() would write it.
 std::string format_text(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 
-// Of this machine, "unknown" where it has no name.
+// Of this machine, "unknown" if it has no name.
 std::string host_name();
 
 // Now, as "2026-01-31T12:00:00Z".

@@ -17,7 +17,7 @@ struct CodePoint {
 CodePoint read_utf8(std::string_view text, std::size_t position);
 
 // The bytes of the well-formed sequence (Unicode 3.9, table 3-7) that begins at text[position],
-// inside of the text; 0 where none does.
+// inside of the text; 0 if none does.
 std::size_t utf8_length(std::string_view text, std::size_t position);
 
 // Appends a code point up to U+10FFFF.

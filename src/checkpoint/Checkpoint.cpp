@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kUnfinished = ".writing";
 
-// Throws Error where the file cannot be read to its end.
+// Throws Error if the file cannot be read to its end.
 std::uint64_t file_checksum(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in.is_open())
@@ -76,7 +76,7 @@ void write_manifest(const fs::path& checkpoint, const StateInfo& info) {
   write_json_file(CheckpointDirectory(checkpoint).manifest(), manifest);
 }
 
-// Throws Error where a file does not agree with its entry in the manifest.
+// Throws Error if a file does not agree with its entry in the manifest.
 void check_file(const fs::path& path, const Json& entry) {
   TAPER_VALIDATE(fs::exists(path), path_text(path) << " is missing (the manifest lists it)");
   const auto bytes = entry.at("bytes").get<std::uint64_t>();
@@ -89,7 +89,7 @@ void check_file(const fs::path& path, const Json& entry) {
                  path_text(path) << " is damaged (its checksum differs from the manifest)");
 }
 
-// The first problem of any rank, on all ranks; empty where all are well. Collective over the world.
+// The first problem of any rank, on all ranks; empty if all are well. Collective over the world.
 std::string any_problem(const Ranks& ranks, const std::string& mine) {
   for (const auto& text : all_gather_string(ranks.world(), mine))
     if (!text.empty()) return text;
@@ -214,8 +214,9 @@ void CheckpointStore::warn_passed_over(const fs::path& checkpoint, const std::st
 }
 
 void CheckpointStore::fail_unusable(const fs::path& checkpoint, const std::string& problem) {
-  TAPER_FAIL(ExitCode::kBadInput,
-             "checkpoint " << path_text(checkpoint) << " cannot be used: " << problem);
+  TAPER_FAIL(ExitCode::kBadInput, "checkpoint "
+                                      << path_text(checkpoint) << " cannot be used (" << problem
+                                      << "); name another checkpoint, or use --resume auto");
 }
 
 void CheckpointStore::fail_none_usable(const fs::path& directory, const std::string& last_problem) {

@@ -18,7 +18,7 @@ struct CheckpointPart {
 };
 
 // The checkpoints of a run: DIR/iter_NNNNNN, each a Hugging Face directory with state.h5 and
-// manifest.json, and, where the run has a critic, such a directory of it in the folder "critic". A
+// manifest.json, and, if the run has a critic, such a directory of it in the folder "critic". A
 // checkpoint is written aside and renamed when it is complete, so a killed run
 // never damages an older one.
 class CheckpointStore {
@@ -28,7 +28,7 @@ class CheckpointStore {
 
   // Saves the state after info.iteration and removes the oldest beyond `keep`. When everything is
   // written, but the checkpoint not there yet, all ranks call `before_rename`: for what must not be
-  // missing where the checkpoint exists. Collective over the world.
+  // missing if the checkpoint exists. Collective over the world.
   void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
             const StateInfo& info, const std::function<void()>& before_rename,
             const std::optional<CheckpointPart>& critic = {});
@@ -41,12 +41,12 @@ class CheckpointStore {
   // replaced. One rank only, before loading.
   void remove_unfinished() const;
 
-  // Removes checkpoints of later iterations: where a run starts over or from an older state, they
+  // Removes checkpoints of later iterations: if a run starts over or from an older state, they
   // would pass for its own. One rank only, before the first save.
   void remove_after(std::int64_t iteration) const;
 
   // Fills the models from the newest checkpoint that is whole; a damaged one is named in a warning
-  // and the one before is tried. Nothing where there is none. Throws Error where there are some and
+  // and the one before is tried. Nothing if there is none. Throws Error if there are some and
   // none is usable. Collective over the world.
   std::optional<StateInfo> load_newest(const Ranks& ranks, const ModelFiles& files,
                                        TrainingModel& model,
@@ -57,7 +57,7 @@ class CheckpointStore {
                         const ModelFiles& files, TrainingModel& model,
                         const std::optional<CheckpointPart>& critic = {});
 
-  // The state of the critic in a checkpoint. Throws Error where it has none.
+  // The state of the critic in a checkpoint. Throws Error if it has none.
   static std::filesystem::path critic_state(const std::filesystem::path& checkpoint);
 
   // What is said of checkpoints that cannot be used, by whoever finds it. The latter two throw
@@ -68,7 +68,7 @@ class CheckpointStore {
   [[noreturn]] static void fail_none_usable(const std::filesystem::path& directory,
                                             const std::string& last_problem);
 
-  // The checkpoints of a folder by their names, newest first; none where there is no such folder.
+  // The checkpoints of a folder by their names, newest first; none if there is no such folder.
   static std::vector<std::filesystem::path> list(const std::filesystem::path& directory);
 
   // What runs that were killed while saving have left half-written.
@@ -82,7 +82,7 @@ class CheckpointStore {
   static bool is_checkpoint(const std::filesystem::path& directory);
 
   // Compares all files of a checkpoint directory with its manifest; the names of those that do not
-  // agree, with the reason. Empty where it is whole.
+  // agree, with the reason. Empty if it is whole.
   static std::vector<std::string> problems(const std::filesystem::path& checkpoint);
 
  private:

@@ -18,7 +18,7 @@ void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingMode
 void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                 const std::filesystem::path& directory);
 
-// Throws Error where `directory` holds something that is no model and would be replaced.
+// Throws Error if `directory` holds something that is no model and would be replaced.
 void require_model_target(const std::string& option, const std::filesystem::path& directory);
 
 }  // namespace taper

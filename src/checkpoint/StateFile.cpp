@@ -158,7 +158,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
 
 namespace {
 
-// Throws Error where the file is no state of this model.
+// Throws Error if the file is no state of this model.
 StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
                     const ModelFiles& files) {
   require_format(file, state_schema());

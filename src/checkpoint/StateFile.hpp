@@ -45,18 +45,18 @@ struct StateInfo {
 void write_state(const std::filesystem::path& path, const Ranks& ranks, const ModelFiles& files,
                  const TrainingModel& model, const StateInfo& info);
 
-// All but weights and moments, from the head of the file. Not collective. Throws Error where it is
+// All but weights and moments, from the head of the file. Not collective. Throws Error if it is
 // no such file, or of a model of another shape.
 StateInfo read_state_info(const std::filesystem::path& path, const ModelFiles& files);
 
 // Reads the pieces that this rank owns, whatever layout wrote them, and checks each. Not
-// collective. Throws Error naming file, tensor and unit for damage, and where the model differs.
+// collective. Throws Error naming file, tensor and unit for damage, and if the model differs.
 // The optimizer may be half-filled then.
 StateInfo read_state(const std::filesystem::path& path, const ModelFiles& files,
                      TrainingModel& model);
 
 // Compares every unit of the file with its checksum; a line for each tensor that differs,
-// "/first/x: unit 3 is damaged (its checksum differs)". Throws Error where it cannot be read. Not
+// "/first/x: unit 3 is damaged (its checksum differs)". Throws Error if it cannot be read. Not
 // collective.
 std::vector<std::string> state_damage(const std::filesystem::path& path);
 

@@ -6,7 +6,7 @@
 namespace taper {
 
 // The cores that the calling thread may run on, ascending. The mask grows from room for first_guess
-// to what the kernel needs. Throws Error where the kernel does not say.
+// to what the kernel needs. Throws Error if the kernel does not say.
 std::vector<int> affinity_cores(int first_guess = 1024);
 
 }  // namespace taper

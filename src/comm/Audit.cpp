@@ -65,7 +65,7 @@ CollectiveScope::CollectiveScope(const Group& group, const char* name,
     : progress_(group.progress()) {
   const auto number = group.next_number();
   if (progress_ != nullptr) progress_->enter_collective(name, number, group.size());
-  if (progress_ != nullptr && progress_->take_stray()) mpi::barrier(group);
+  if (progress_ != nullptr && progress_->take_stray_fault()) mpi::barrier(group);
 #ifdef TAPER_AUDIT
   check_same_collective(group, name, number, count, root);
 #endif

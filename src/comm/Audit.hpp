@@ -8,7 +8,7 @@
 namespace taper::detail {
 
 // Throws Error naming the ranks that differ unless all ranks of the group are at the same
-// collective: number, name, element count and root. Pass count -1 where it may differ between
+// collective: number, name, element count and root. Pass count -1 if it may differ between
 // ranks. Collective over `group`.
 void check_same_collective(const Group& group, const char* name, std::uint64_t number,
                            std::int64_t count, int root);

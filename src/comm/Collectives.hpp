@@ -12,11 +12,11 @@
 
 #include <mpi.h>
 
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/Error.hpp"

@@ -58,7 +58,7 @@ class Faults {
     fault_->strike();
   }
   // Whether the next collective of this rank must be another one. Once.
-  bool take_stray() { return std::exchange(stray_, false); }
+  bool take_stray_fault() { return std::exchange(stray_, false); }
 
  private:
   std::optional<FaultHook> fault_;
@@ -70,7 +70,7 @@ class Faults {
 class Faults {
  public:
   void pass(std::string_view, std::int64_t, std::optional<std::int64_t>) {}
-  bool take_stray() { return false; }
+  bool take_stray_fault() { return false; }
 };
 
 #endif

@@ -19,7 +19,7 @@ struct GroupOptions {
   std::int64_t max_message_bytes = 1 << 30;  // larger data travel in pieces (MPI counts are int)
 };
 
-// Place of a rank in a list, -1 where it is not in there.
+// Place of a rank in a list, -1 if it is not in there.
 int index_of(const std::vector<int>& ranks, int rank);
 
 // An ordered list of ranks that communicate, passed as an argument to whatever communicates. The
@@ -31,7 +31,7 @@ class Group {
   // The null group of this process alone.
   static Group self(int world_rank = 0);
   // Adopts `comm` (without owning it) as the group of all ranks 0..n-1; it then returns errors
-  // instead of aborting. Collective over `comm` where options.wait is kAuto.
+  // instead of aborting. Collective over `comm` if options.wait is kAuto.
   static Group world(MPI_Comm comm, const GroupOptions& options = {});
   // The ranks [first, first + size) of `parent`, here 0..size-1, with a communicator of their own.
   // Every rank of parent calls it, each with the block that it is in. options.wait must be
@@ -52,7 +52,7 @@ class Group {
 
   const std::vector<int>& world_ranks() const { return world_ranks_; }
   int world_rank() const { return world_ranks_[static_cast<std::size_t>(rank_)]; }
-  // Position of a world rank in the list, -1 where it is no member.
+  // Position of a world rank in the list, -1 if it is no member.
   int index_of(int world_rank) const { return taper::index_of(world_ranks_, world_rank); }
 
   // For libraries that want a raw communicator (HDF5); MPI_COMM_SELF for a null group.

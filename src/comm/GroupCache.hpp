@@ -36,7 +36,7 @@ class GroupCache {
   GroupCache(GroupCache&&) = default;
 
   const Group& world() const;
-  // The group made from exactly this list. Throws Error where it was not in the lists or this rank
+  // The group made from exactly this list. Throws Error if it was not in the lists or this rank
   // is no member.
   const Group& group(const std::vector<int>& ranks) const;
   bool has(const std::vector<int>& ranks) const { return groups_.contains(ranks); }

@@ -24,7 +24,7 @@ LeaderExchange::~LeaderExchange() {
   if (std::uncaught_exceptions() > 0) return;
   try {
     wait_for_answers();
-  } catch (const Error&) {  // the run ends in its own way where a rank is gone
+  } catch (const Error&) {  // the run ends in its own way if a rank is gone
   }
 }
 

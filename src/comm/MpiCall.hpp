@@ -10,7 +10,7 @@ namespace taper::detail {
 }  // namespace taper::detail
 
 // Makes one MPI call and throws Error with the name of the function, MPI's own text and the rank
-// where it fails. The communicators of Taper's groups return errors instead of aborting, so that
+// if it fails. The communicators of Taper's groups return errors instead of aborting, so that
 // the message reaches the log. Modules below use TAPER_IO_MPI_CALL (io/MpiCall.hpp, which says
 // why).
 #define TAPER_MPI_CALL(...)                                                                \

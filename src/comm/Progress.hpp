@@ -3,9 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "comm/FaultHook.hpp"
 
@@ -42,7 +40,7 @@ class Progress {
   void leave_collective();
 
   // Whether the next collective of this rank must be another one (FaultKind::kStray). Once.
-  bool take_stray() { return faults_.take_stray(); }
+  bool take_stray_fault() { return faults_.take_stray_fault(); }
 
   View read() const;
 

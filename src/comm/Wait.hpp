@@ -11,12 +11,12 @@ namespace taper {
 // spins on a core that the awaited rank needs (a 2 KB all-gather of four ranks on two cores: 5 ms
 // blocking, 33 us yielding).
 enum class WaitPolicy {
-  kAuto,   // decided at start: kYield where any node has more ranks than cores, else kBlock
+  kAuto,   // decided at start: kYield if any node has more ranks than cores, else kBlock
   kBlock,  // blocking MPI calls
   kYield,  // non-blocking calls; after a few polls the core is given away between polls
 };
 
-// Returns when all requests are complete, polling and yielding. Throws Error where a request
+// Returns when all requests are complete, polling and yielding. Throws Error if a request
 // failed.
 void yield_until_done(std::span<MPI_Request> requests);
 

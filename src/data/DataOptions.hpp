@@ -10,12 +10,6 @@ namespace taper {
 std::vector<std::string> task_problems(const std::string& task,
                                        const std::string& key = "Data/Task");
 
-// What errors call the options that name data: keys of a run file, or options of a command.
-struct DataNames {
-  const char* prompts = "Data/Prompts";
-  const char* evaluation_prompts = "Data/Evaluation Prompts";
-};
-
 struct DataOptions {
   std::string task = "mix";          // in-tree task, used if there is no prompt file
   std::vector<std::string> prompts;  // JSONL
@@ -23,9 +17,6 @@ struct DataOptions {
   // JSONL, held out; needed for evaluations if there is a prompt file.
   std::string evaluation_prompts;
   std::string chat_template = "auto";  // or a file, ChatTemplate.hpp
-  // What errors advise if all prompts of a file are too long.
-  std::string too_long_advice = "raise Rollout/Max Prompt Tokens";
-  DataNames names;
 
   std::vector<std::string> problems() const;
 };

@@ -78,7 +78,7 @@ class PromptMixture {
   static std::vector<std::string> problems(const std::string& option, std::size_t lists,
                                            const std::vector<double>& weights);
 
-  // Index of the item among those of all lists, one list behind the other.
+  // Index of the item among those of all lists, one list after the other.
   std::int64_t at(std::uint64_t position) const;
   // Of all lists.
   std::int64_t items() const { return items_; }

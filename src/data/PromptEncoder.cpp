@@ -68,14 +68,15 @@ ScoreInput read_score_input(const std::filesystem::path& file, const ModelFiles&
     TAPER_VALIDATE(
         item.form == PromptForm::kTokens,
         where
-            << ": no 'tokens' (only token ids are scored: the output of taper generate has them)");
+            << ": no 'tokens' (only token ids are scored); add them: the output of taper generate "
+               "has them");
     std::vector<int> ids = item.tokens;
     ids.insert(ids.end(), item.response.begin(), item.response.end());
     require_known_ids(ids, files, where);
     TAPER_VALIDATE(static_cast<int>(ids.size()) <= files.config.max_positions,
                    where << ": " << ids.size() << " tokens (the context of "
                          << path_text(files.directory) << " holds " << files.config.max_positions
-                         << ")");
+                         << "); shorten it");
     input.sequences.emplace_back(ids.begin(), ids.end());
     input.prompt_lengths.push_back(item.response.empty() ? 0
                                                          : static_cast<int>(item.tokens.size()));

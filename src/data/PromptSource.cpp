@@ -72,16 +72,19 @@ void add_prompts(Fingerprint& fingerprint, const std::vector<Prompt>& prompts) {
   }
 }
 
-std::vector<Prompt> held_out_items(const std::string& task, std::uint64_t seed, int count,
-                                   const ModelFiles& files) {
-  return task_items(task, seed ^ kHeldOut, 0, count, files);
+std::vector<Prompt> held_out_prompts(const HeldOut& from, const PromptReading& how,
+                                     std::uint64_t seed, const ModelFiles& files) {
+  if (from.file.empty()) return task_items(from.task, seed ^ kHeldOut, 0, from.count, files);
+  auto prompts = read_prompts(from.file, how, files);
+  if (from.count > 0 && std::ssize(prompts) > from.count)
+    prompts.resize(static_cast<std::size_t>(from.count));
+  return prompts;
 }
 
 PromptSource::PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens,
                            std::uint64_t seed)
     : files_(&files), task_(options.task), seed_(seed) {
-  PromptReading how{options.names.prompts, options.chat_template, max_tokens,
-                    options.too_long_advice};
+  const PromptReading how{"Data/Prompts", options.chat_template, max_tokens};
   std::vector<int> sizes;
   for (const std::string& file : options.prompts) {
     auto prompts = read_prompts(file, how, files);
@@ -89,14 +92,10 @@ PromptSource::PromptSource(const DataOptions& options, const ModelFiles& files, 
     std::move(prompts.begin(), prompts.end(), std::back_inserter(training_));
   }
   if (!training_.empty()) mixture_ = PromptMixture(sizes, options.weights, seed);
-  how.option = options.names.evaluation_prompts;
-  if (!options.evaluation_prompts.empty())
-    evaluation_ = read_prompts(options.evaluation_prompts, how, files);
 }
 
 void PromptSource::add_to(Fingerprint& fingerprint) const {
   add_prompts(fingerprint, training_);
-  add_prompts(fingerprint, evaluation_);
 }
 
 std::vector<Prompt> PromptSource::training(std::int64_t batch, int count) const {
@@ -106,16 +105,6 @@ std::vector<Prompt> PromptSource::training(std::int64_t batch, int count) const 
   for (int i = 0; i < count; ++i)
     list.push_back(training_[mixture_.at(first + static_cast<std::uint64_t>(i))]);
   return list;
-}
-
-std::vector<Prompt> PromptSource::evaluation(int count) const {
-  if (!evaluation_.empty())
-    return {evaluation_.begin(),
-            evaluation_.begin() + std::min<std::ptrdiff_t>(count, std::ssize(evaluation_))};
-  TAPER_VALIDATE(training_.empty(),
-                 "Data/Evaluation Prompts is not set (with Data/Prompts, evaluations need held-out "
-                 "prompts); set it, or set Evaluation/Every to 0");
-  return held_out_items(task_, seed_, count, *files_);
 }
 
 }  // namespace taper

@@ -24,8 +24,9 @@ struct Prompt {
 struct PromptReading {
   std::string option = "Data/Prompts";  // names the file in errors: a key, or an option
   std::string chat_template = "auto";
-  int max_tokens = 0;           // longer prompts are left out, and counted in the log
-  std::string too_long_advice;  // what the error says to do if all are longer
+  int max_tokens = 0;  // longer prompts are left out, and counted in the log
+  // What the error says to do if all are longer.
+  std::string too_long_advice = "raise Rollout/Max Prompt Tokens";
 };
 
 // The prompts of a file, in its order. Throws Error naming file and line of one that cannot be
@@ -37,9 +38,16 @@ std::vector<Prompt> read_prompts(const std::string& file, const PromptReading& h
 // the same ones.
 void add_prompts(Fingerprint& fingerprint, const std::vector<Prompt>& prompts);
 
-// Items of an in-tree task that do not occur in training, the same ones in every evaluation.
-std::vector<Prompt> held_out_items(const std::string& task, std::uint64_t seed, int count,
-                                   const ModelFiles& files);
+// Where held-out prompts come from: a file, or an in-tree task if none is named.
+struct HeldOut {
+  std::string file, task;
+  int count = 0;  // the first prompts of the file, 0: all; or this many items of the task
+};
+
+// The same prompts in every evaluation; items of a task do not occur in training. Throws Error as
+// read_prompts().
+std::vector<Prompt> held_out_prompts(const HeldOut& from, const PromptReading& how,
+                                     std::uint64_t seed, const ModelFiles& files);
 
 // Batches of prompts as a pure function of (seed, batch): nothing but their number is needed to
 // resume. Prompt files are read in a new order in each pass over them, and mixed as PromptMixture
@@ -53,9 +61,6 @@ class PromptSource {
   // The `count` prompts of batch number `batch`, counted from 0; they follow those of the batch
   // before, if that had as many.
   std::vector<Prompt> training(std::int64_t batch, int count) const;
-  // Held-out prompts, the same in every iteration: of the in-tree task, or the first ones of the
-  // evaluation file. Throws Error if there is a prompt file but no evaluation file.
-  std::vector<Prompt> evaluation(int count) const;
 
   // Adds all prompts that were read from files.
   void add_to(Fingerprint& fingerprint) const;
@@ -67,7 +72,7 @@ class PromptSource {
   const ModelFiles* files_;
   std::string task_;
   std::uint64_t seed_;
-  std::vector<Prompt> training_, evaluation_;  // of files
+  std::vector<Prompt> training_;  // of files
   PromptMixture mixture_;
 };
 

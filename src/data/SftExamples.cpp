@@ -77,14 +77,7 @@ void read_file(const std::string& file, const SftDataOptions& data, SftEncoder& 
                                                 << " tokens; " << kTooLong << " to cut");
 }
 
-}  // namespace
-
-int TokenExample::targets() const {
-  int count = 0;
-  for (const Range& answer : answers) count += answer.size();
-  return count;
-}
-
+// A prompt and all of its response.
 TokenExample pair_example(std::vector<std::int32_t> prompt,
                           const std::vector<std::int32_t>& response) {
   TokenExample example{std::move(prompt), {}};
@@ -92,6 +85,14 @@ TokenExample pair_example(std::vector<std::int32_t> prompt,
   example.tokens.insert(example.tokens.end(), response.begin(), response.end());
   example.answers = {{begin, example.length()}};
   return example;
+}
+
+}  // namespace
+
+int TokenExample::targets() const {
+  int count = 0;
+  for (const Range& answer : answers) count += answer.size();
+  return count;
 }
 
 const ChatTemplate& SftEncoder::chat_template() {

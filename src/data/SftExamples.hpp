@@ -23,10 +23,6 @@ struct TokenExample {
   int targets() const;
 };
 
-// A prompt and all of its response.
-TokenExample pair_example(std::vector<std::int32_t> prompt,
-                          const std::vector<std::int32_t>& response);
-
 // Examples of any form as token ids of one model. A text that answers a text is followed by the
 // model's first end-of-sequence id; in chats the template ends the turns.
 class SftEncoder {

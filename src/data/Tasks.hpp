@@ -51,7 +51,7 @@ inline constexpr int kTaskResponseLimit = 1024;
 TaskItem make_task_item(const TaskMix& mix, std::uint64_t seed, std::uint64_t index);
 
 // The worked response with slips: each step gives a wrong number with probability slip_rate, the
-// steps behind it go on from there without noticing, and the answer at the end follows from them
+// steps after it go on from there without noticing, and the answer at the end follows from them
 // (it may happen to be right). At most kTaskResponseLimit characters.
 std::string worked_with_slips(const TaskItem& item, double slip_rate, RandomStream& random);
 

@@ -66,7 +66,7 @@ class Arena {
   explicit Arena(const MemoryPlan& plan);
 
   // The next `bytes` of the item's region, aligned to 64 bytes and zeroed at start. Throws Error
-  // where the plan had less.
+  // if the plan had less.
   void* take(const std::string& name, MemoryPhase phase, std::int64_t bytes);
 
   template <class T>
@@ -74,7 +74,7 @@ class Arena {
     return static_cast<T*>(take(name, phase, static_cast<std::int64_t>(count * sizeof(T))));
   }
 
-  // Has the system provide all of the memory now, so that no step pays for first touches. Where it
+  // Has the system provide all of the memory now, so that no step pays for first touches. If it
   // cannot, that happens at the first touch.
   void populate() { memory_.populate(); }
 

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number that follows `key` in a file of "key number" lines, or its first word where key is
-// empty; -1 where there is none ("max" is none).
+// The number that follows `key` in a file of "key number" lines, or its first word if key is
+// empty; -1 if there is none ("max" is none).
 std::int64_t number_in(const fs::path& file, const std::string& key = "") {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {

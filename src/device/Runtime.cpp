@@ -41,7 +41,7 @@ void on_every_thread(const F& f) {
 }  // namespace
 
 Runtime::Runtime(int& argc, char** argv, int threads) : owns_kokkos_(true) {
-  // Kokkos advises binding of threads, on every rank, where the placement of ranks has said what
+  // Kokkos advises binding of threads, on every rank, if the placement of ranks has said what
   // there is to say.
   setenv("KOKKOS_DISABLE_WARNINGS", "1", 0);
 #if defined(KOKKOS_ENABLE_OPENMP)

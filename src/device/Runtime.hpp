@@ -11,7 +11,7 @@ class Runtime {
   // `threads` of the host execution space; 0: as OMP_NUM_THREADS and KOKKOS_NUM_THREADS say, else
   // as many as the process may run on cores.
   Runtime(int& argc, char** argv, int threads = 0);
-  Runtime() = default;  // where Kokkos already runs: only sets the floating-point mode
+  Runtime() = default;  // if Kokkos already runs: only sets the floating-point mode
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
   ~Runtime();

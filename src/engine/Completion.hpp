@@ -16,7 +16,6 @@ struct Completion {
   std::vector<float> log_probs;  // per response token, of the full softmax at the temperature
   std::vector<float> kept_mass;  // probability that top-k, top-p and min-p left; 1 without them
   FinishReason finish = FinishReason::kEos;
-  int preemptions = 0;
   std::vector<ProducedBy> spans;
 };
 

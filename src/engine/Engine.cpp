@@ -266,7 +266,6 @@ void Engine::complete(const Sequence& s, FinishReason reason) {
                           s.log_probs,
                           s.kept_mass,
                           reason,
-                          s.preemptions,
                           s.spans});
 }
 

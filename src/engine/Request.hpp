@@ -15,7 +15,7 @@ struct Request {
   int samples = 1;
   std::vector<std::int32_t> prompt;
   int max_new_tokens = 0;
-  // Token limits of the samples, where their ends are given: a sample that reaches its own, below
+  // Token limits of the samples, if their ends are given: a sample that reaches its own, below
   // max_new_tokens, has stopped. If empty, max_new_tokens is the only limit.
   std::vector<std::int32_t> pinned = {};
 

@@ -82,7 +82,6 @@ void Scheduler::release(Sequence& s) {
 
 void Scheduler::preempt(std::list<Sequence>::iterator victim) {
   release(*victim);
-  ++victim->preemptions;
   ++preemptions_;
   // In front: it is older than those that wait.
   waiting_.push_front(std::move(*victim));

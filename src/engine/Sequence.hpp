@@ -20,9 +20,8 @@ struct Sequence {
   std::vector<std::int32_t> pinned;  // as in Request, of these samples
   std::vector<std::int32_t> tokens;  // prompt, then response
   std::vector<float> log_probs, kept_mass;
-  Staged<std::int32_t> blocks;  // pages of positions [0, computed)
-  int computed = 0;             // positions whose keys and values are in the cache
-  int preemptions = 0;
+  Staged<std::int32_t> blocks;    // pages of positions [0, computed)
+  int computed = 0;               // positions whose keys and values are in the cache
   std::vector<ProducedBy> spans;  // of the response
 
   int length() const { return static_cast<int>(tokens.size()); }

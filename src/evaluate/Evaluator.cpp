@@ -6,7 +6,7 @@
 
 #include "results/HeldOutNames.hpp"
 #include "rollout/GeneratedSample.hpp"
-#include "rollout/RequestParts.hpp"
+#include "rollout/Requests.hpp"
 
 namespace taper {
 
@@ -53,10 +53,7 @@ std::optional<std::vector<Sample>> Evaluator::answer(const EvaluationSet& set, G
               {.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
       });
   if (generator.stopped()) return std::nullopt;
-  std::vector<Sample> answers;
-  answers.reserve(completions.size());
-  for (Completion& c : completions) answers.push_back(as_sample(std::move(c)));
-  return answers;
+  return as_samples(std::move(completions));
 }
 
 SampleSet Evaluator::judge_by(RewardRule rule, const EvaluationSet& set,

@@ -43,7 +43,7 @@ struct SetFigures {
 };
 
 // The scores of a set with so many samples that a run records: avg@k and, for more than one sample,
-// pass@j and maj@k, without pass@1, which is avg@k where scores are 0 or 1.
+// pass@j and maj@k, without pass@1, which is avg@k if scores are 0 or 1.
 std::vector<std::string> recorded_scores(int samples);
 
 // The figures as a run records them: of a named set "val/<set>/<score>" for the recorded scores
@@ -61,14 +61,14 @@ class Evaluator {
   Evaluator(const ModelFiles& files, const Ranks& ranks, Judge& judge, StopOptions stops);
 
   // The responses that ended on this rank, not judged yet, but commands among the rewards have been
-  // asked about each as soon as it ended. Nothing where `stop` ends the generation. Then the
+  // asked about each as soon as it ended. Nothing if `stop` ends the generation. Then the
   // generator is not needed any more: its memory may go to models among the rewards. Collective
   // over the world.
   std::optional<std::vector<Sample>> answer(const EvaluationSet& set, Generator& generator,
                                             const Stop& stop = {});
 
   // Judges what answer() gave of the set, by the set's rule or the judge. The same figures on all
-  // ranks; nothing where `stop` ends the wait for commands. Collective over the world.
+  // ranks; nothing if `stop` ends the wait for commands. Collective over the world.
   std::optional<SetFigures> judge(const EvaluationSet& set, std::vector<Sample> answers,
                                   const Stop& stop = {});
 

@@ -31,7 +31,7 @@ EvaluationSet set_of(const GenerateOptions& options, std::vector<Prompt> prompts
   return set;
 }
 
-// What is printed: each task or data source, and "all" where there are several, or none is named.
+// What is printed: each task or data source, and "all" if there are several, or none is named.
 std::map<std::string, EvalScores> groups_of(const EvalResult& result) {
   std::map<std::string, EvalScores> groups;
   for (const auto& [source, scores] : result.sources)
@@ -72,7 +72,7 @@ EvalResult EvalJob::run() {
   return result;
 }
 
-// Where responses were dropped, no prompt of a group may have as many as a pass@k needs.
+// If responses were dropped, no prompt of a group may have as many as a pass@k needs.
 std::string to_table(const EvalResult& result) {
   const std::vector<int> sizes = pass_sizes(result.samples);
   char cell[160];

@@ -20,7 +20,7 @@ struct EvalResult : SetFigures {
 class EvalJob {
  public:
   // Every rank gives the same prompts. Responses that score above 0.5 count as right. The job
-  // refers to files, ranks and spawner. Throws Error where the model has no tokenizer, or the
+  // refers to files, ranks and spawner. Throws Error if the model has no tokenizer, or the
   // program of a command or a reward model is not there. Collective over the world.
   EvalJob(const GenerateOptions& options, const std::vector<RewardOptions>& rewards,
           ModelFiles& files, std::vector<Prompt> prompts, const Ranks& ranks, Spawner* spawner,

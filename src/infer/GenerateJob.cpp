@@ -11,7 +11,7 @@
 #include "io/Json.hpp"
 #include "io/JsonNumber.hpp"
 #include "rollout/GeneratedSample.hpp"
-#include "rollout/RequestParts.hpp"
+#include "rollout/Requests.hpp"
 
 namespace taper {
 namespace {
@@ -48,10 +48,7 @@ SampleSet GenerateJob::run() {
   model_.use([&](Generator& generator) {
     const Timer timer;
     auto completions = generator.run(requests(), options_.sampling, stops);
-    std::vector<Sample> mine;
-    mine.reserve(completions.size());
-    for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
-    samples = SampleSet(ranks_.world(), std::move(mine));
+    samples = SampleSet(ranks_.world(), as_samples(std::move(completions)));
     seconds_ = timer.seconds();
   });
   return samples;

@@ -25,7 +25,7 @@ GeneratorOptions fitted(const GenerateOptions& o, const ModelFiles& files,
   return r;
 }
 
-// Says that the context will end responses where the limit asked for would not.
+// Says that the context will end responses if the limit asked for would not.
 void report_short_context(int max_new_tokens, const ModelFiles& files, int longest_prompt) {
   const int left = files.config.max_positions - longest_prompt;
   if (max_new_tokens <= left) return;

@@ -41,9 +41,9 @@ class ScoreJob {
   MemoryPlan plan_;
 };
 
-// {"log_probs": [...]} from the log-probs of all tokens but the first: those of the tokens behind
-// the prompt, or all of them behind a null for the first token where there is no prompt (length 0).
-// Digits enough to give the same f32 back. Throws Error where one is not finite.
+// {"log_probs": [...]} from the log-probs of all tokens but the first: those of the tokens after
+// the prompt, or all of them after a null for the first token if there is no prompt (length 0).
+// Digits enough to give the same f32 back. Throws Error if one is not finite.
 std::string score_line(const std::vector<float>& log_probs, int prompt_length);
 
 }  // namespace taper

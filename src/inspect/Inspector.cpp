@@ -100,7 +100,7 @@ class RunInspector {
     return false;
   }
 
-  // False where it is damaged.
+  // False if it is damaged.
   template <class Check>
   bool check_if_there(const fs::path& path, const Check& look) {
     const bool is_good = !fs::exists(path) || check(path, look);
@@ -172,7 +172,7 @@ Inspection inspect(const fs::path& path) {
     if (fs::exists(file)) return RunInspector(run).run();
   TAPER_VALIDATE(fs::exists(path / "config.json"),
                  path_text(path) << " is not a run, checkpoint or model directory (no run.h5, "
-                                    "manifest.json or config.json in it)");
+                                    "manifest.json or config.json in it); name one of these");
   return {inspect_model(path), {}, {}};
 }
 

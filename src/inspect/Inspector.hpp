@@ -16,11 +16,11 @@ struct Inspection {
 // What a path holds: a file (FileInspector.hpp), a checkpoint, a run directory or a model
 // directory. All data are read, so that damage shows; in a run or checkpoint one damaged file does
 // not keep the others from being checked. Throws Error naming what is missing or unknown, and the
-// damage where there is nothing else to look at.
+// damage if there is nothing else to look at.
 Inspection inspect(const std::filesystem::path& path);
 
 // Writes run.h5 of a run directory anew from metrics.jsonl, the log of record, and says what of it.
-// Throws Error where a job is using the directory.
+// Throws Error if a job is using the directory.
 std::string repair_run(const std::filesystem::path& run_directory);
 
 }  // namespace taper

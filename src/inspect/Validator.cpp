@@ -32,7 +32,7 @@ class ResultsValidator {
  public:
   Validation found;
 
-  // False where it has faults.
+  // False if it has faults.
   bool check_file(const fs::path& file) {
     const std::string what = look_at(file, {});
     if (!what.empty()) tell(found.good, file, what + ": as in the schema");
@@ -91,7 +91,7 @@ class ResultsValidator {
     }
   }
 
-  // What a file of any format is: "taper-run 1, 12 datasets"; empty where it has faults.
+  // What a file of any format is: "taper-run 1, 12 datasets"; empty if it has faults.
   std::string look_at(const fs::path& file, const Lengths& lengths) {
     const std::size_t before = found.faults.size();
     const SchemaReport report = check_schema(file);
@@ -138,7 +138,7 @@ class ResultsValidator {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto at = logged.find(steps[i]);
       if (at == logged.end() || at->second == stored[i]) continue;
-      // A line of an evaluation behind the last iteration may be newer than run.h5.
+      // A line of an evaluation after the last iteration may be newer than run.h5.
       if (std::isnan(stored[i]) && (std::isnan(at->second) || i + 1 == steps.size())) continue;
       return format_text("is %g in iteration %lld, but %g", stored[i],
                          static_cast<long long>(steps[i]), at->second);

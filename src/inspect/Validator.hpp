@@ -18,7 +18,7 @@ struct Validation {
 // included; or the directory of a run or a checkpoint: all such files in it, and whether they say
 // the same: run.h5 the metrics of metrics.jsonl and the lengths of the rollouts, rollouts the
 // iteration of their name, checkpoints what is in their manifest. Reads all of it; a run may go on
-// meanwhile. Throws Error where there is no such path, or nothing that has a schema. HDF5 itself
+// meanwhile. Throws Error if there is no such path, or nothing that has a schema. HDF5 itself
 // may end the process on a file whose structure is damaged.
 Validation validate_results(const std::filesystem::path& path);
 

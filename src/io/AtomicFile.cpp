@@ -26,7 +26,7 @@ void rename_durably(const std::filesystem::path& part, const std::filesystem::pa
   sync_directory(directory_of(path));
 }
 
-// Swaps two directories in one step. False where the system or the file system cannot.
+// Swaps two directories in one step. False if the system or the file system cannot.
 bool exchange(const std::filesystem::path& a, const std::filesystem::path& b) {
 #ifdef RENAME_EXCHANGE
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;

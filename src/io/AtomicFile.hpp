@@ -63,7 +63,7 @@ class AsideDirectory {
   AsideDirectory& operator=(const AsideDirectory&) = delete;
   ~AsideDirectory();
 
-  // Puts it in the place of `target`, whose old content is removed, durably. Once. Where the file
+  // Puts it in the place of `target`, whose old content is removed, durably. Once. If the file
   // system can, the two change places in one step; elsewhere the old content is renamed to
   // old_path(target) in between, and a kill just then leaves nothing under `target`.
   void rename_to(const std::filesystem::path& target);
@@ -75,8 +75,8 @@ class AsideDirectory {
 // <target>.old
 std::filesystem::path old_path(const std::filesystem::path& target);
 
-// After a kill inside rename_to: puts <target>.old back where there is no `target`, removes it
-// where there is one. Nothing without it.
+// After a kill inside rename_to: puts <target>.old back if there is no `target`, removes it
+// if there is one. Nothing without it.
 void finish_replacement(const std::filesystem::path& target);
 
 // Replaces path by content in one step.

@@ -125,7 +125,7 @@ void Descriptor::sync() {
   do {
     result = ::fsync(fd_);
   } while (result != 0 && errno == EINTR);
-  // Pipes and some special files cannot be synchronised and need not be.
+  // Pipes and some special files cannot be synchronized and need not be.
   if (result != 0 && errno != EINVAL && errno != EROFS) throw_errno("flush", path_, errno);
 }
 

@@ -24,7 +24,7 @@ class Descriptor {
   Descriptor() = default;
   // flags and mode as in open(2); O_CLOEXEC is added. A new file gets 0666 less the umask.
   Descriptor(std::filesystem::path path, int flags);
-  // The same, but nothing where open(2) fails with the error `expected` (EEXIST, ENOENT).
+  // The same, but nothing if open(2) fails with the error `expected` (EEXIST, ENOENT).
   static std::optional<Descriptor> open_unless(int expected, std::filesystem::path path, int flags);
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&& other) noexcept;
@@ -39,7 +39,7 @@ class Descriptor {
   void read_at(std::int64_t offset, std::span<std::byte> bytes) const;
   void write_at(std::int64_t offset, std::span<const std::byte> bytes);
   void truncate(std::int64_t size);
-  // Reserves the space now, so that a full disk shows before the work. Does nothing where the file
+  // Reserves the space now, so that a full disk shows before the work. Does nothing if the file
   // system cannot.
   void reserve(std::int64_t size);
   void sync();

@@ -35,7 +35,7 @@ std::string text_of_this_process() {
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-// Nothing where the file is empty, gone, or just being written.
+// Nothing if the file is empty, gone, or just being written.
 std::optional<Holder> holder_in(const std::filesystem::path& path) {
   std::ifstream file(path);
   const Json json = Json::parse(file, nullptr, false);
@@ -61,7 +61,7 @@ bool may_be_alive(const std::optional<Holder>& holder) {
 }
 
 // kind: LOCK_EX or LOCK_SH. Whether this process has the kernel's lock now, or nobody seems to have
-// the file where the file system has no locks.
+// the file if the file system has no locks.
 bool lock(const detail::Descriptor& file, int kind) {
   int result = 0;
   do {

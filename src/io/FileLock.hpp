@@ -12,7 +12,7 @@ namespace taper {
 
 // A lock file that one process at a time has: the kernel's advisory lock of the file (flock), which
 // ends with the process however that ends, on all machines for which the file system carries it.
-// The text in the file is for people and says who has it: host, process, start and Slurm job. Where
+// The text in the file is for people and says who has it: host, process, start and Slurm job. If
 // the file system knows no such locks, the text decides: a process of this host that runs, or any
 // of another host, has the lock.
 class FileLock {
@@ -27,8 +27,8 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  // True once this process has the lock; false where it must be asked again in a moment, for
-  // `grace` at most. Throws Error (kBadInput) naming who has it, and where the file cannot be
+  // True once this process has the lock; false if it must be asked again in a moment, for
+  // `grace` at most. Throws Error (kBadInput) naming who has it, and if the file cannot be
   // written.
   bool try_take();
   // The same, but takes and writes nothing: true once nobody has the lock.

@@ -59,7 +59,7 @@ class Hdf5Silence {
   void* data_ = nullptr;
 };
 
-// Throws Error with the current HDF5 error stack, or, where a write found no room, with that
+// Throws Error with the current HDF5 error stack, or, if a write found no room, with that
 // reason.
 [[noreturn]] void throw_hdf5_error(std::string_view file, const char* expression);
 

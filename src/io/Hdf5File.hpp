@@ -25,7 +25,7 @@ namespace taper {
 
 using Dims = std::vector<std::int64_t>;
 
-// Throws Error where it is beyond 64 bits.
+// Throws Error if it is beyond 64 bits.
 std::int64_t product(const Dims& dims);
 
 enum class Checksum { kNone, kFletcher32 };
@@ -43,8 +43,8 @@ struct Storage {
 struct DatasetOptions {
   int compression = 0;  // deflate level, 0..9, 0 is none
   Checksum checksum = Checksum::kFletcher32;
-  std::string units = {};        // attribute "units", where not empty
-  std::string description = {};  // attribute "description", where not empty
+  std::string units = {};        // attribute "units", if not empty
+  std::string description = {};  // attribute "description", if not empty
   Dims chunk = {};               // empty: chosen, about 256 KiB; only used with a filter
 
   std::vector<std::string> problems() const;
@@ -74,8 +74,8 @@ struct Hdf5Array {
 
 class Hdf5File {
  public:
-  // Whether the file has the signature of HDF5; false where there is no file. A damaged one may
-  // have lost it. Throws Error where the file cannot be opened.
+  // Whether the file has the signature of HDF5; false if there is no file. A damaged one may
+  // have lost it. Throws Error if the file cannot be opened.
   static bool has_signature(const std::filesystem::path& path);
   static Hdf5File open_read(const std::filesystem::path& path);
   static Hdf5File create(const std::filesystem::path& path);
@@ -99,12 +99,12 @@ class Hdf5File {
   std::vector<std::string> names(const std::string& group = "/") const;
   // Full paths of all datasets below a group, sorted.
   std::vector<std::string> datasets(const std::string& group = "/") const;
-  // Throws Error where the sizes stand for more bytes than can be counted.
+  // Throws Error if the sizes stand for more bytes than can be counted.
   Dims dims(const std::string& name) const;
   StoredType type(const std::string& name) const;
   Storage storage(const std::string& name) const;
   // Reads all of a dataset and forgets it, in parts of at most part_bytes: throws Error naming it
-  // where it cannot be read, a checksum is wrong, or its sizes are beyond what the file holds.
+  // if it cannot be read, a checksum is wrong, or its sizes are beyond what the file holds.
   void require_readable(const std::string& name,
                         std::int64_t part_bytes = std::int64_t{64} << 20) const;
 
@@ -183,9 +183,9 @@ class Hdf5File {
   std::int64_t int_attribute(const std::string& object, const std::string& name) const;
   double double_attribute(const std::string& object, const std::string& name) const;
 
-  void create_group(const std::string& name);  // nothing happens where it exists
+  void create_group(const std::string& name);  // nothing happens if it exists
 
-  // --- dimension scales. Serial files only. Nothing is done where HDF5 came without its high-level
+  // --- dimension scales. Serial files only. Nothing is done if HDF5 came without its high-level
   // library. Makes a 1-D dataset the scale called label and attaches it to one dimension of a
   // dataset.
   void attach_scale(const std::string& dataset, int dimension, const std::string& scale,

@@ -41,7 +41,7 @@ Dims part_of(const Dims& dims, std::int64_t element_size, std::int64_t bytes) {
   return part;
 }
 
-// Moves offset on to the next part; false behind the last one.
+// Moves offset on to the next part; false after the last one.
 bool to_next_part(Dims& offset, const Dims& part, const Dims& dims) {
   for (std::size_t i = dims.size(); i-- > 0;) {
     offset[i] += part[i];

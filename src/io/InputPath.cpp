@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is there. Throws Error where that cannot be known or is nothing.
+// What is there. Throws Error if that cannot be known or is nothing.
 fs::file_type require_something(const std::string& option, const fs::path& path, const char* kind,
                                 const std::string& advice) {
   TAPER_VALIDATE(!path.empty(), option << " is not set (" << kind << " is expected)");

@@ -9,7 +9,7 @@
 namespace taper {
 
 // Each throws Error naming `option` (a key of a run file, or an option of a command) and the path
-// where there is nothing of that kind. Relative paths count from the working directory, which the
+// if there is nothing of that kind. Relative paths count from the working directory, which the
 // message tells. `advice` stands at its end.
 void require_input_file(const std::string& option, const std::filesystem::path& path,
                         const std::string& advice = "");

@@ -13,7 +13,7 @@
 #include "base/Error.hpp"
 
 // Makes one MPI call and throws Error with the name of the function, MPI's own text and the rank
-// where it fails and the communicator returns errors.
+// if it fails and the communicator returns errors.
 #define TAPER_IO_MPI_CALL(expression)                                     \
   do {                                                                    \
     const int taper_code_ = (expression);                                 \
@@ -28,7 +28,7 @@ namespace taper::detail {
 int comm_rank(MPI_Comm comm);
 int comm_size(MPI_Comm comm);
 
-// Collective over comm. Where any rank brings a problem, all ranks throw Error with the text and
+// Collective over comm. If any rank brings a problem, all ranks throw Error with the text and
 // the code of the lowest such rank.
 void throw_together(MPI_Comm comm, const std::string& problem, ExitCode code = ExitCode::kFailure);
 

@@ -29,7 +29,7 @@ std::string reason(int error) {
   return std::generic_category().message(error);
 }
 
-// Why nothing can be put into a directory, which need not exist yet; empty where it can. Permission
+// Why nothing can be put into a directory, which need not exist yet; empty if it can. Permission
 // bits do not tell (of root, or below /proc): it is tried, and nothing is left of that.
 std::string writing_problem(const fs::path& directory) {
   if (::access(directory.c_str(), F_OK) != 0 && errno != ENOENT) return reason(errno);

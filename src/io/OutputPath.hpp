@@ -6,12 +6,12 @@
 
 namespace taper {
 
-// Throws Error where the file could not be written once the work is done: a directory, device or
-// pipe of that name, or no permission. Says so where its directory will have to be created, which
+// Throws Error if the file could not be written once the work is done: a directory, device or
+// pipe of that name, or no permission. Says so if its directory will have to be created, which
 // may be a slip of the pen. Leaves nothing behind; creates no directory.
 void require_writable(const std::filesystem::path& file);
 
-// Throws Error where results cannot go into the directory (`option` names it), which need not exist
+// Throws Error if results cannot go into the directory (`option` names it), which need not exist
 // yet. Leaves nothing behind; creates no directory.
 void require_output_directory(const std::string& option, const std::filesystem::path& directory);
 

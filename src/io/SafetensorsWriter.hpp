@@ -36,7 +36,7 @@ class SafetensorsWriter {
                    std::int64_t column_begin, std::int64_t column_end,
                    std::span<const float> values);
 
-  // Throws where a tensor is not fully written (by count: each piece is expected once).
+  // Throws if a tensor is not fully written (by count: each piece is expected once).
   void commit();
 
  private:

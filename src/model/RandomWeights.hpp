@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weights that a model begins with where no file has them: pure functions of a seed, so the
+// The weights that a model begins with if no file has them: pure functions of a seed, so the
 // same on any number of ranks.
 #pragma once
 

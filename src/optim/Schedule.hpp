@@ -17,7 +17,7 @@ struct ScheduleOptions {
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;  // where the cosine ends; kConstant does not need it
   double final_share = 0.1;      // of the peak, at the end of the cosine
-  double stable_share = 0.9;     // of the steps behind the warm-up, for WSD
+  double stable_share = 0.9;     // of the steps after the warm-up, for WSD
 
   // `section` of the run file has these options.
   std::vector<std::string> problems(const std::string& section = "Optimizer") const;

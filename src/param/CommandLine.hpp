@@ -84,7 +84,7 @@ class CommandLine {
   Declared repeated(const std::string& name, std::vector<std::string>& member,
                     const std::string& label, const std::string& doc);
 
-  // Fills the members from the arguments behind the program's (and subcommand's) name. Throws
+  // Fills the members from the arguments after the program's (and subcommand's) name. Throws
   // Error(kBadInput). Asked for --help, it stops there and checks nothing.
   Next parse(const std::vector<std::string>& arguments);
   // The same of main()'s arguments, argv[0] is skipped. Asked for --help, it prints it to stdout

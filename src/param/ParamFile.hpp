@@ -34,10 +34,10 @@ class ParamFile {
   void set(const std::string& assignment);
 
   // Sets a value, written as in YAML, unless the file or an assignment has one; `source` is where()
-  // it comes from. False where there is one. Throws Error(kBadInput).
+  // it comes from. False if there is one. Throws Error(kBadInput).
   bool set_default(const std::string& path, const std::string& value, const std::string& source);
 
-  const std::string& name() const;  // as in messages: quoted where it has blanks
+  const std::string& name() const;  // as in messages: quoted if it has blanks
   const std::string& text() const;  // the file as it was read, without set()
   const Teuchos::ParameterList& list() const;
   // Every value with its path "Section/Name", as YAML writes it, in the order of the file.

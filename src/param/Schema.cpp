@@ -114,7 +114,7 @@ class ListReader {
   }
 
   // Where the parameters come from that a problem names by their paths: "run.yaml line 7, --set
-  // Rollout/Max Running=9"; the name of the file where all have their defaults.
+  // Rollout/Max Running=9"; the name of the file if all have their defaults.
   std::string sources_of(const std::string& problem) const {
     std::vector<std::string> sources;
     for (const std::string& path : paths_in(problem)) {

@@ -84,7 +84,7 @@ class Section {
     return add(name, doc, detail::make_choice(member, std::move(options)));
   }
 
-  // What an entry of a file says of one of its parameters, as text; empty where it says nothing.
+  // What an entry of a file says of one of its parameters, as text; empty if it says nothing.
   using Peek = std::function<std::string(const std::string& parameter)>;
   using DescribeEntry = std::function<void(Section entry, const std::string& name, const Peek&)>;
 
@@ -120,7 +120,7 @@ class Schema : public Section {
   [[nodiscard]] std::vector<std::string> read_and_list_problems(const ParamFile& file);
 
   // The value of "Section/Name" that the described member has now, for scripts: texts without
-  // quotes, all else as YAML writes it. Throws Error(kBadInput) naming the nearest where there is
+  // quotes, all else as YAML writes it. Throws Error(kBadInput) naming the nearest if there is
   // no such parameter.
   std::string current_value(const std::string& path) const;
 

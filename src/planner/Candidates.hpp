@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "planner/Snapshot.hpp"
 #include "planner/SwitchCost.hpp"
 
 namespace taper {
@@ -20,7 +19,7 @@ struct ReplicaLoad {
 };
 
 // Whether some group of `to` would make faster steps than the slowest of the groups whose sequences
-// it takes over. Where none does, a later switch is at least as good as one now: until then every
+// it takes over. If none does, a later switch is at least as good as one now: until then every
 // sequence advances faster.
 bool speeds_up(const LayoutShape& from, std::span<const ReplicaLoad> loads, const LayoutShape& to);
 
@@ -28,7 +27,7 @@ bool speeds_up(const LayoutShape& from, std::span<const ReplicaLoad> loads, cons
 bool is_uneven(const Layout& layout, std::span<const ReplicaLoad> loads);
 
 // The largest number of sequences (evenly spread, of so many positions each) at which `to` makes
-// faster steps than `from`; 0 where none. Both uniform.
+// faster steps than `from`; 0 if none. Both uniform.
 int crossing(const LayoutShape& from, const LayoutShape& to, std::int64_t mean_context,
              int max_alive);
 

@@ -33,7 +33,7 @@ class GenerationRun {
   const Layout& layout() const { return shape_->layout; }
   const std::vector<ReplicaRun>& replicas() const { return replicas_; }
   int alive() const;
-  // The largest clock: of the end, where nothing is left.
+  // The largest clock: of the end, if nothing is left.
   std::int64_t clock() const;
   std::int64_t slowest_step_ns() const;
   int switches() const { return switches_; }
@@ -44,7 +44,7 @@ class GenerationRun {
   // To the end; its time.
   std::int64_t finish();
   // finish() with switches by the rules, in descending order of alive. The shapes must outlive it.
-  // ends: those of this run, where the caller knows them.
+  // ends: those of this run, if the caller knows them.
   std::int64_t finish(std::span<const SwitchRule> rules, std::span<const std::int64_t> ends = {});
   // The times at which its sequences will end without a switch, ascending.
   std::vector<std::int64_t> ends() const;

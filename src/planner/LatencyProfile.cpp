@@ -25,7 +25,7 @@ std::string in_words(const std::string& name, const std::string& value) {
   return "";
 }
 
-// What to do where a fact differs; empty where nothing but another profile helps.
+// What to do if a fact differs; empty if nothing but another profile helps.
 std::string remedy(const std::string& name) {
   if (name == "pinned")
     return "; start taper profile and the run in the same way: with the same -bind-to or "

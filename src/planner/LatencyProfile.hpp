@@ -29,8 +29,8 @@ struct ProfileIdentity {
   Facts clock;      // frequency, governor, time of measurement
 };
 
-// Whether a profile may be used elsewhere than where it was measured: not where the model, machine
-// or transport differ; with a warning where the build or the clock differ.
+// Whether a profile may be used elsewhere than where it was measured: not if the model, machine
+// or transport differ; with a warning if the build or the clock differ.
 struct ProfileMatch {
   std::vector<std::string> refusals;
   std::vector<std::string> warnings;
@@ -80,7 +80,7 @@ struct LatencyProfile {
   std::int32_t ranks_per_node = 1;
   std::int64_t kv_bytes_per_position = 0;  // of one sequence, all layers and KV heads
   std::int32_t block_size = 64;            // positions of a page of the KV cache; pages move whole
-  // Of the time that measuring was planned to take; less than 100 where a budget ended it before.
+  // Of the time that measuring was planned to take; less than 100 if a budget ended it before.
   std::int32_t measured_percent = 100;
   std::vector<StepSample> steps;
   std::vector<MoveCost> moves;             // one for each pair class that exists
@@ -102,7 +102,7 @@ struct LatencyProfile {
 
 // Decode steps of a degree that interpolation over batches and contexts needs.
 inline constexpr int kLeastDecodePoints = 3;
-// Throws Error naming the degree where the profile has no samples of it, or fewer decode steps.
+// Throws Error naming the degree if the profile has no samples of it, or fewer decode steps.
 void require_degrees(const LatencyProfile& profile, const std::vector<int>& degrees);
 
 // Of everything in the profile; equal contents, equal hash.

@@ -57,7 +57,7 @@ class LayoutPlanner {
   virtual Decision decide(const Snapshot& snapshot) = 0;
 
   // Prices a plan again with the exact sequences of the groups that it changes (all sequences of
-  // those groups, ids ascending); snapshot: the one decided on. Where it acts, `moves` says where
+  // those groups, ids ascending); snapshot: the one decided on. If it acts, `moves` says where
   // each sequence goes.
   virtual Confirmation confirm(const Plan& plan, const Snapshot& snapshot,
                                std::span<const SequenceState> sequences) = 0;

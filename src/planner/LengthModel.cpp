@@ -19,7 +19,7 @@ constexpr int kOctaves = 14;  // above them
 constexpr int kBins = kSingle + kPerOctave * kOctaves;
 constexpr std::uint32_t kCertain = 0xffffffffu;
 constexpr std::int64_t kPrior = 2 * kOne;          // weight of the shrinkage, responses
-constexpr std::int64_t kPriorHazard = kOne / 200;  // per bin where nothing is known
+constexpr std::int64_t kPriorHazard = kOne / 200;  // per bin if nothing is known
 constexpr std::int64_t kScaleWeight = 6 * kOne;    // of "as in past generations"
 
 // Lower edge of a bin.

@@ -22,7 +22,7 @@ class MergeSearch {
   // A scenario: a run of the layout, at its start.
   void add(const GenerationRun& run);
 
-  // Of the scenarios so far, one at least. None where the best is the layout itself or a uniform
+  // Of the scenarios so far, one at least. None if the best is the layout itself or a uniform
   // one.
   std::optional<Layout> best() const;
 

@@ -47,7 +47,7 @@ struct Price {
 
 struct Decision {
   bool act = false;  // carry out `plan` now (after a meeting and confirm())
-  Plan plan;         // the best one; where !act, what is recorded as advice or expectation
+  Plan plan;         // the best one; if !act, what is recorded as advice or expectation
   std::vector<Price> prices;
   std::int64_t wait_ns = 0;  // nothing is likely to be different before that
   std::string reason;        // a short text for logs

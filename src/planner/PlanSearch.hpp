@@ -49,11 +49,11 @@ class PlanSearch {
              std::vector<SequenceState> sequences, int scenarios);
 
   // Goes on for about so much work, at least one step: sequences of simulated futures, and
-  // replicas, which cost as much as a handful of them. True where the search is done.
+  // replicas, which cost as much as a handful of them. True if the search is done.
   bool advance(std::int64_t work);
 
   // Of a search that is done: "stay" first, then the plans that came near the best one, priced on
-  // all scenarios where a switch now is among them. Nothing but "stay", without a price, where no
+  // all scenarios if a switch now is among them. Nothing but "stay", without a price, if no
   // switch can pay now.
   const std::vector<PricedPlan>& plans() const { return plans_; }
 
@@ -70,7 +70,7 @@ class PlanSearch {
   void list_plans();
   void add_now(const LayoutShape& to, Repack repack, std::vector<PricedPlan>& plans) const;
   void add_later(const LayoutShape& to, Repack repack, std::vector<PricedPlan>& plans) const;
-  // Extends one plan that lacks some of so many scenarios; false where none does.
+  // Extends one plan that lacks some of so many scenarios; false if none does.
   bool extend_one(std::size_t scenarios);
   // After a few scenarios, those that may turn out best.
   void keep_the_best();

@@ -115,7 +115,7 @@ Decision Planner::decide(const Snapshot& snapshot) {
   }
   const std::vector<PricedPlan>& plans = *found;
   if (plans.front().rest_ns.empty()) return answer("no layout would be faster now");
-  // The mean chooses, in favour of staying where it is the same; the lower quantile of the saving,
+  // The mean chooses, in favor of staying if it is the same; the lower quantile of the saving,
   // future by future, has to permit it.
   std::size_t best = 0;
   std::vector<PriceRange> savings;
@@ -200,7 +200,7 @@ void Planner::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns)
   s.steps.begin();  // as it was expected, not as its last steps were
   const ReplayTrace trace = make_trace(s.work, outcomes);
   // What was gained or lost is told by the model alone, for what was done as for what was not: a
-  // measured time beside modelled ones would add the error of the model.
+  // measured time beside modeled ones would add the error of the model.
   std::vector<std::int64_t> fixed;
   for (const LayoutShape* shape : s.whole.uniform())
     fixed.push_back(start_replay(trace, *shape, s.cost).finish());
@@ -217,7 +217,7 @@ void Planner::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns)
   std::vector<int> lengths, aborted;
   for (const Outcome& o : outcomes) (o.aborted ? aborted : lengths).push_back(o.response);
   s.lengths.learn(lengths, aborted);
-  // Likeness is that of all responses to a prompt; where some were aborted, it is not known which
+  // Likeness is that of all responses to a prompt; if some were aborted, it is not known which
   // prompts are complete.
   if (aborted.empty()) s.likeness.learn(lengths, s.work.samples);
 }

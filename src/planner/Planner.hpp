@@ -26,14 +26,14 @@ struct PlannerOptions {
   PlannerMode mode = PlannerMode::kAdaptive;
   std::vector<int> degrees;  // TP degrees that may be used; empty: those of profile and chain
   std::string initial;       // layout at the start of each generation; empty: chosen
-  // Groups of different degrees too; uniform layouts only where a sample of the ranks is priced.
+  // Groups of different degrees too; uniform layouts only if a sample of the ranks is priced.
   bool mixed_groups = true;
   bool repack = true;      // sequences may change replica without a change of degree
   int max_switches = 64;   // in one generation
   int scenarios = 48;      // of lengths, within the bounds above
   std::uint64_t seed = 0;  // of the scenarios
   int low_percent = 7;     // a switch must save time at this quantile of the scenarios
-  // Spending on switches stays below this share of the elapsed time plus the savings realised.
+  // Spending on switches stays below this share of the elapsed time plus the savings realized.
   std::int64_t budget_ppm = 10000;
   // Cumulative loss against the best static layout, of the generation time, that ends switching.
   std::int64_t fallback_ppm = 5000;
@@ -49,7 +49,7 @@ struct PlannerOptions {
 // what every layout would do to the rest of the generation.
 class Planner : public LayoutPlanner {
  public:
-  // Throws Error where the options have problems or the profile lacks a degree.
+  // Throws Error if the options have problems or the profile lacks a degree.
   Planner(const LatencyProfile& profile, const DivisorChain& chain, const PlannerOptions& options);
   ~Planner() override;
   Planner(Planner&&) noexcept;

@@ -36,7 +36,7 @@ class Pricer {
   void extend(PricedPlan& plan);
   // Prices it up to so many scenarios and finishes it.
   void price(PricedPlan& plan, int count);
-  // Fills next_ns, and cost_ns where the first rule applies now, of a plan with a price.
+  // Fills next_ns, and cost_ns if the first rule applies now, of a plan with a price.
   void finish(PricedPlan& plan) const;
 
   // The run of a scenario, at the start.

@@ -22,7 +22,7 @@ class PromptLikeness {
 
   // Ends a generation: response lengths, `samples` of each prompt one after the other.
   void learn(std::span<const int> lengths, int samples);
-  // 1/65536; 0 where nothing is known.
+  // 1/65536; 0 if nothing is known.
   int share() const;
 
   // 8-byte integers (ByteWriter). load() throws Error if they are damaged.

@@ -24,17 +24,17 @@ class RegretBudget {
   void spend(std::int64_t cost_ns) { spent_ += cost_ns; }
 
   // Ends a generation: its time as replayed with the switches made, in its first layout all the
-  // time, and under each static layout. `counts`: not where nothing was known of lengths yet.
+  // time, and under each static layout. `counts`: not if nothing was known of lengths yet.
   void finish(std::int64_t elapsed_ns, std::int64_t replayed_ns, std::int64_t stayed_ns,
               std::span<const std::int64_t> static_ns, bool counts);
 
-  // Index of the static layout that the past favours.
+  // Index of the static layout that the past favors.
   int best_static() const;
   // True while switches have lost too much against staying: from the limit on, until half of it.
   bool exhausted() const { return exhausted_; }
   // Likewise for the first layouts, switches included, against the best static one.
   bool prefers_static() const { return prefers_static_; }
-  // What switches have lost (gained, where negative).
+  // What switches have lost (gained, if negative).
   std::int64_t loss_ns() const { return replayed_ - stayed_; }
 
   // 8-byte integers (ByteWriter). load() throws Error if they are damaged.

@@ -28,11 +28,11 @@ class ReplicaRun {
       : curve_(&curve), max_running_(max_running), clock_(clock_ns) {}
 
   void reserve(std::size_t sequences) { items_.reserve(sequences); }
-  // Running from the start where its context is there, else waiting, in the order of the calls.
+  // Running from the start if its context is there, else waiting, in the order of the calls.
   void add(const SimulatedSequence& sequence);
   void start();  // after the last add
 
-  // Steps until the clock passes `until` or nothing is left. ends, where given, receives the times
+  // Steps until the clock passes `until` or nothing is left. ends, if given, receives the times
   // at which sequences ended.
   void advance(std::int64_t until, std::vector<std::int64_t>* ends = nullptr);
   void finish(std::vector<std::int64_t>* ends = nullptr) {
@@ -45,7 +45,7 @@ class ReplicaRun {
   std::int64_t ended() const { return ended_; }
   std::int64_t context() const { return offsets_ + running() * counter_; }
   std::int64_t clock() const { return clock_; }
-  // The next step; 0 where idle.
+  // The next step; 0 if idle.
   std::int64_t step_ns() const { return curve_->decode_ns(running(), context()); }
 
   // All sequences as they are now: running, then waiting.

@@ -8,7 +8,7 @@ namespace taper {
 
 namespace {
 
-// Numbers the prompts of one replica after the other: so many neighbours have the same ones.
+// Numbers the prompts of one replica after the other: so many neighbors have the same ones.
 class PromptNumbers {
  public:
   explicit PromptNumbers(int readers) : readers_(std::max(1, readers)) {}

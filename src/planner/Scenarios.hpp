@@ -17,12 +17,12 @@ namespace taper {
 
 // Sequences that fit a snapshot: within a bucket all alike, at the same relative place in each
 // bucket, so that the summed lengths are right. Waiting ones come last, with the mean prompt.
-// Responses of a prompt have neighbouring lengths. Ids count up.
+// Responses of a prompt have neighboring lengths. Ids count up.
 struct ExpandOptions {
   std::int64_t mean_prompt = 0;  // tokens
   int limit = 1;                 // of response tokens
   int samples = 1;               // of a prompt
-  int readers = 1;               // neighbouring replicas that have some of them
+  int readers = 1;               // neighboring replicas that have some of them
 };
 std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions& options);
 

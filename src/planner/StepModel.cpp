@@ -50,7 +50,7 @@ StepCurve::StepCurve(std::span<const StepSample> samples) {
   for (auto& [sequences, knots] : lines) {
     std::sort(knots.begin(), knots.end(),
               [](const Knot& a, const Knot& b) { return a.context < b.context; });
-    // A sum that is no multiple of the batch may round onto a neighbour.
+    // A sum that is no multiple of the batch may round onto a neighbor.
     const auto same = [](const Knot& a, const Knot& b) { return a.context == b.context; };
     knots.erase(std::unique(knots.begin(), knots.end(), same), knots.end());
     lines_.push_back({sequences, std::move(knots)});

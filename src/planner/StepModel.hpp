@@ -30,7 +30,7 @@ class StepCurve {
 
   // A step of `sequences` tokens, one for each sequence, over `context` summed positions.
   std::int64_t decode_ns(int sequences, std::int64_t context) const;
-  // What `rows` prompt positions in the same step add where their sequence has `context` positions.
+  // What `rows` prompt positions in the same step add if their sequence has `context` positions.
   std::int64_t prefill_ns(std::int64_t rows, std::int64_t context) const;
   std::int64_t step_ns(int new_tokens, int sequences, std::int64_t context) const {
     return decode_ns(sequences, context) +
@@ -67,7 +67,7 @@ class StepModel {
  public:
   explicit StepModel(const LatencyProfile& profile);
 
-  // The other class where the profile has only that one. Throws Error where the degree is missing.
+  // The other class if the profile has only that one. Throws Error if the degree is missing.
   const StepCurve& curve(int tp, PairClass pair) const;
   const StepCurve& curve(const LayoutGroup& group) const {
     return curve(group.tp, pair_class(group.first, group.tp, ranks_per_node_));

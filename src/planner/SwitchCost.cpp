@@ -132,7 +132,7 @@ const MoveCost& SwitchCost::move_between(const LayoutGroup& a, const LayoutGroup
   return move_cost(profile_->pair_of(first, std::max(a.end(), b.end()) - first));
 }
 
-// Ranks that meet: those of the largest group made or taken apart, or all where sequences leave
+// Ranks that meet: those of the largest group made or taken apart, or all if sequences leave
 // their group's ranks.
 int SwitchCost::meeting(const Layout& from, const Layout& to,
                         std::span<const SequenceMove> moves) const {

@@ -26,7 +26,7 @@ LayoutShape resolve(const Layout& layout, const StepModel& steps);
 // splits deals its sequences to its parts, the longest first, each to the part with the fewest.
 // Repacked, between groups of equal degree sequences then move (waiting ones first, then the
 // shortest, which are cheap) until none has two more than another. Among equals the id decides,
-// never the order of the list. kv is kMove where a rank lacks something of the sequence, else
+// never the order of the list. kv is kMove if a rank lacks something of the sequence, else
 // kKeep.
 std::vector<SequenceMove> place_sequences(const Layout& from, const Layout& to, Repack repack,
                                           std::span<const SequenceState> sequences);
@@ -37,7 +37,7 @@ class SwitchCost {
   explicit SwitchCost(const LatencyProfile& profile) : profile_(&profile) {}
 
   // Time of the switch by part: groups act side by side, so each part is that of the slowest.
-  // Turns kMove into kRecompute for each sequence where reading its tokens again is cheaper.
+  // Turns kMove into kRecompute for each sequence if reading its tokens again is cheaper.
   SwitchParts price(const Layout& from, const LayoutShape& to,
                     std::span<const SequenceState> sequences, std::span<SequenceMove> moves) const;
 

@@ -59,8 +59,8 @@ struct PointError {
 // the axis, and predicted from the rest. The ends of an axis cannot be judged in this way.
 std::vector<PointError> interpolation_errors(const std::vector<StepSample>& samples);
 
-// New points that reduce that error, half way (on a logarithmic scale) to the neighbours on the
-// axis: more contexts of the line, more lines, more chunk sizes. None if the neighbours are near or
+// New points that reduce that error, half way (on a logarithmic scale) to the neighbors on the
+// axis: more contexts of the line, more lines, more chunk sizes. None if the neighbors are near or
 // the limits forbid.
 std::vector<StepShape> refine(const std::vector<StepSample>& samples, const PointError& error,
                               const GridLimits& limits);

@@ -36,7 +36,7 @@ class Places {
 // Fills one replica: who keeps running there and in which blocks.
 class ReplicaFiller {
  public:
-  // `before`: the number of the replica in the layout before, -1 where its group is new.
+  // `before`: the number of the replica in the layout before, -1 if its group is new.
   ReplicaFiller(int replica, int before, int blocks, int max_running)
       : replica_(replica), before_(before), places_(blocks), slots_(max_running) {}
 

@@ -50,7 +50,7 @@ struct DatasetRule {
   std::string more = {};           // what the documentation adds
   Presence presence = Presence::kAlways;
   Order order = Order::kAny;
-  bool is_deflated = false;  // where it has elements
+  bool is_deflated = false;  // if it has elements
 };
 
 // A column of a table of records.
@@ -79,9 +79,9 @@ struct FileSchema {
   std::vector<DatasetRule> datasets = {};  // the first that fits a name counts
   std::vector<RecordTable> records = {};
 
-  // Null where no rule fits the path.
+  // Null if no rule fits the path.
   const DatasetRule* rule_of(std::string_view dataset) const;
-  // The rule of a dataset as options of a writer; compression: deflate level where the rule
+  // The rule of a dataset as options of a writer; compression: deflate level if the rule
   // deflates. The name must be in the schema.
   DatasetOptions options_of(std::string_view dataset, int compression = 1) const;
 };
@@ -96,14 +96,14 @@ const FileSchema* schema_of(std::string_view format);
 
 // The layout_... tables of a run file.
 const std::vector<RecordTable>& layout_tables();
-// A column of a table of records, "/layout_switches/at_s"; null where it is not listed.
+// A column of a table of records, "/layout_switches/at_s"; null if it is not listed.
 const ColumnRule* column_rule(std::string_view dataset);
 
 // The versions that can be read: "2", "1 to 2".
 std::string versions_text(const FileSchema& schema);
 // Sets the attributes `format` and `format_version` of the root.
 void write_format(Hdf5File& file, const FileSchema& schema);
-// Throws Error that names the file where they are absent, of another format or of a version that
+// Throws Error that names the file if they are absent, of another format or of a version that
 // cannot be read. advice: what to do about another version.
 void require_format(const Hdf5File& file, const FileSchema& schema,
                     const std::string& advice = "use the program that wrote it");

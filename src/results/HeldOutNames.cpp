@@ -13,7 +13,7 @@ constexpr const char* kAvg = "avg@";
 constexpr const char* kPass = "pass@";
 constexpr const char* kMaj = "maj@";
 
-// What stands in `text` behind `start`; nothing where it does not begin with it.
+// What stands in `text` after `start`; nothing if it does not begin with it.
 std::optional<std::string> behind(const std::string& start, const std::string& text) {
   if (!text.starts_with(start)) return std::nullopt;
   return text.substr(start.size());

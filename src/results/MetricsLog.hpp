@@ -23,7 +23,7 @@ enum class OpenMode { kAppend, kTruncate };
 
 class MetricsLog {
  public:
-  // Creates the file where it does not exist. kAppend cuts a last line that a crash left torn.
+  // Creates the file if it does not exist. kAppend cuts a last line that a crash left torn.
   MetricsLog(const std::filesystem::path& path, OpenMode mode);
 
   // One line in one write(2), then to disk. Iterations may repeat (validation) but never go back.

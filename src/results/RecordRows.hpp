@@ -23,7 +23,7 @@ using RecordColumn =
 // Iterations never go back.
 class RecordRows {
  public:
-  // Throws where iteration would go back, or where a value has another type than its column; what
+  // Throws if iteration would go back, or if a value has another type than its column; what
   // names the table in the error.
   void add(std::int64_t iteration, const RecordRow& row, const std::string& what);
   // All of it, as stored; each column has a value per step.

@@ -209,7 +209,7 @@ class Writers {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-// Runs action; no side file stays where it throws.
+// Runs action; no side file stays if it throws.
 template <class Action>
 void or_remove(const std::filesystem::path& part, Action&& action) {
   try {

@@ -6,7 +6,7 @@
 //   /tokens/{values,offsets}     i32: prompt, then response
 //   /log_probs/{values,offsets}  f32 over response tokens, natural log, of the full softmax at the
 //                                rollout temperature
-//   /kept_mass/{values,offsets}  f32 over response tokens; absent where no sample has them
+//   /kept_mass/{values,offsets}  f32 over response tokens; absent if no sample has them
 //   /values/{values,offsets}     f32 over response tokens, by the critic; likewise
 //   /layout/{values,offsets}     i32 (spans, 3): first response token, TP degree, replica that
 //                                produced the span
@@ -41,7 +41,7 @@ struct RolloutRecord {
   std::int32_t prompt_length = 0;
   std::vector<std::int32_t> tokens;  // prompt + response
   std::vector<float> log_probs;      // one for each response token
-  std::vector<float> kept_mass;      // the same, or empty where nothing was cut
+  std::vector<float> kept_mass;      // the same, or empty if nothing was cut
   std::vector<float> values;         // the same, or empty without a critic
   std::vector<float> rewards;        // one for each component
   double advantage = 0;
@@ -81,7 +81,7 @@ struct RolloutSet {
 };
 
 // Collective over comm. Any rank may bring any records, also none; no ids twice. A bad
-// record on one rank throws on all, and so does a failure of a single writer. Where several ranks
+// record on one rank throws on all, and so does a failure of a single writer. If several ranks
 // write, one that fails throws alone: the caller must end all ranks then (session/Guard.hpp does).
 // The file appears whole or not at all.
 void write_rollouts(const std::filesystem::path& path, MPI_Comm comm,

@@ -26,7 +26,7 @@ struct IterationEntry {
 };
 
 // What a directory has of the type whose name is that of an iteration and `ending`, in the order of
-// the iterations. None where there is no such directory.
+// the iterations. None if there is no such directory.
 std::vector<IterationEntry> iteration_entries(const std::filesystem::path& directory,
                                               std::string_view ending,
                                               std::filesystem::file_type type);
@@ -53,7 +53,7 @@ class RunDirectory {
   std::filesystem::path checkpoint(std::int64_t iteration) const;
   std::filesystem::path rollout(std::int64_t iteration) const;
 
-  // Throws Error where something in the directory has the name of a result but is a file instead
+  // Throws Error if something in the directory has the name of a result but is a file instead
   // of a directory, or the reverse.
   void require_places() const;
 
@@ -66,7 +66,7 @@ class RunDirectory {
   std::filesystem::path path_;
 };
 
-// The rollout files of a folder in the order of their iterations; none where there is no such
+// The rollout files of a folder in the order of their iterations; none if there is no such
 // folder.
 std::vector<std::filesystem::path> rollout_files(const std::filesystem::path& folder);
 
@@ -78,7 +78,7 @@ class CheckpointDirectory {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path state() const;     // StateFile.hpp
   std::filesystem::path manifest() const;  // of all files; not in that of a critic
-  // Of the critic, where the run has one: its model and state.
+  // Of the critic, if the run has one: its model and state.
   CheckpointDirectory critic() const;
 
  private:

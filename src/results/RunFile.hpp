@@ -6,10 +6,10 @@
 //
 //   /config                   text of the parameters, defaults included
 //   /build, /machine          attributes
-//   /metrics/<name>           (iterations) f64, NaN where not measured; scale /metrics/step
+//   /metrics/<name>           (iterations) f64, NaN if not measured; scale /metrics/step
 //   /timing/<phase>           (iterations, 3) f64 seconds: min, mean, max over ranks; scale
 //                             /timing/step
-//   /rollout/response_length  (iterations, samples) i32, -1 where fewer samples; scale
+//   /rollout/response_length  (iterations, samples) i32, -1 if fewer samples; scale
 //                             /rollout/step
 //   /<table>/<column>         (records) i64, f64 or text, e.g. decisions of the planner; scale
 //                             /<table>/step
@@ -53,7 +53,7 @@ class RunFile {
   // What a file holds, to go on from there. Records of an older version are brought to the types of
   // today, so that the next save writes all of them alike.
   static RunFile load(const std::filesystem::path& path);
-  // The run file with its metrics taken from the log of record; all else from the file, where that
+  // The run file with its metrics taken from the log of record; all else from the file, if that
   // can still be read.
   static RunFile rebuild_from(const std::filesystem::path& path,
                               const std::filesystem::path& metrics_log);
@@ -93,7 +93,7 @@ class RunFile {
     std::string units, description;
   };
 
-  // Registers the path of a dataset; throws where it cannot stand beside the others.
+  // Registers the path of a dataset; throws if it cannot stand beside the others.
   void claim(const std::string& group, const std::string& name);
   DatasetOptions options_for(const std::string& dataset) const;
   void write_facts(Hdf5File& file) const;

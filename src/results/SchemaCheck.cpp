@@ -150,7 +150,7 @@ class SchemaChecker {
     if (type == expected) check_order(file, name, *rule);
   }
 
-  // Nothing where any will do. Before version 2 all columns of records were f64.
+  // Nothing if any will do. Before version 2 all columns of records were f64.
   std::optional<StoredType> expected_type(const std::string& name, const DatasetRule& rule) const {
     if (rule.type) return rule.type;
     if (report_.version < 2) return StoredType::kF64;
@@ -200,7 +200,7 @@ class SchemaChecker {
     }
   }
 
-  // Of the datasets that share a size, those that differ from most are wrong; where as many say one
+  // Of the datasets that share a size, those that differ from most are wrong; if as many say one
   // thing as the other, from the iterations of the rows.
   void compare_sizes() {
     for (const auto& [key, uses] : sizes_) {

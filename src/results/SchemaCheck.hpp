@@ -10,7 +10,7 @@ namespace taper {
 
 // What came of holding a file against the schema of its format.
 struct SchemaReport {
-  std::string format;         // empty where the file has none that is known
+  std::string format;         // empty if the file has none that is known
   std::int64_t version = 0;   // of the file
   std::int64_t datasets = 0;  // looked at
   // One line each: "out/run.h5: /metrics/actor/lr has 4 rows (5 in /metrics/step)".

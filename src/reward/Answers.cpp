@@ -24,7 +24,7 @@ std::string_view last_characters(std::string_view text, int count) {
   return text.substr(begin);
 }
 
-// The match of -?[0-9.,]+ at position; empty where there is none.
+// The match of -?[0-9.,]+ at position; empty if there is none.
 std::string_view number_at(std::string_view text, std::size_t position) {
   std::size_t end = position;
   if (end < text.size() && text[end] == '-') ++end;

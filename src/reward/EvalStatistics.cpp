@@ -101,7 +101,7 @@ EvalScores summarize(const std::vector<PromptScores>& prompts) {
     }
     total.maj += p.majority;
   }
-  // Divided at the end: a sum of shares would come out above 1, and differ where figures are equal.
+  // Divided at the end: a sum of shares would come out above 1, and differ if figures are equal.
   total.avg /= total.prompts;
   total.maj /= total.prompts;
   for (auto& [j, pass] : total.pass) pass /= prompts_of[j];

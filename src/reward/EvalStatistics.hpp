@@ -53,14 +53,14 @@ PromptScores scores_of(const JudgedPrompt& prompt);
 std::vector<PromptScores> score_prompts(SampleSet& samples, std::size_t prompts, RewardRule rule,
                                         const ModelFiles& files);
 
-// The score of the most frequent answer, of the earliest sample among equals; 0 where no sample
+// The score of the most frequent answer, of the earliest sample among equals; 0 if no sample
 // gives an answer.
 double majority_score(const JudgedPrompt& prompt);
 
 // The j of pass@j for so many samples: 1, 2, 4, ... and all of them.
 std::vector<int> pass_sizes(int samples);
 
-// Of the prompts that have a sample. Where some have fewer than others, pass@j is of the prompts
+// Of the prompts that have a sample. If some have fewer than others, pass@j is of the prompts
 // that have j or more.
 EvalScores summarize(const std::vector<PromptScores>& prompts);
 

@@ -59,7 +59,7 @@ struct Judge::Command {
 
   const RewardOptions& options;
   WorkerPool pool;
-  std::map<ResponseId, WorkerResult> said;
+  std::map<ResponseId, WorkerResult> results;
 };
 
 Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
@@ -111,7 +111,8 @@ void Judge::start_workers(Start start) {
     TAPER_VALIDATE(fs::is_directory(log_directory_),
                    "the directory " << path_text(log_directory_)
                                     << " for the logs of reward workers cannot be made ("
-                                    << problem.message() << ")");
+                                    << problem.message()
+                                    << "); check its permissions, or name another one");
     auto& command = commands_[r.name];
     command = std::make_unique<Command>(r, *spawner_, log_directory_, ranks_.rank());
     if (start == Start::kNow) command->pool.start();
@@ -129,7 +130,7 @@ void Judge::begin(std::span<const Prompt> prompts, std::int64_t first_prompt) {
   for (const Prompt& p : prompts) prompts_.push_back({p.truth, p.source, p.extra});
   first_prompt_ = first_prompt;
   texts_.clear();
-  for (auto& [name, command] : commands_) command->said.clear();
+  for (auto& [name, command] : commands_) command->results.clear();
 }
 
 const Judge::PromptFacts& Judge::facts_of(std::int64_t prompt) const {
@@ -175,7 +176,7 @@ bool Judge::take_judgements() {
     for (WorkerResult& result : command->pool.take()) {
       if (!result.is_answered && command->options.command.on_error == OnError::kFail)
         lost.front() = 1;
-      command->said[result.about] = std::move(result);
+      command->results[result.about] = std::move(result);
     }
   all_reduce_max(ranks_.world(), lost);
   return lost.front() != 0;
@@ -206,9 +207,10 @@ std::optional<SampleSet> Judge::finish(std::vector<Sample> mine,
                                [](const SampleSummary& s) { return !s.unscored; });
   if (!any && !samples.empty())
     TAPER_FAIL(ExitCode::kFailure,
-               "no response of this iteration has a score: all are dropped (Rewards, On Error "
-               "drop); see the logs of the reward workers in "
-                   << path_text(log_directory_));
+               "none of the " << count_text(samples.size(), "response")
+                              << " has a score (all are dropped: Rewards, On Error drop); see the "
+                                 "logs of the reward workers in "
+                              << path_text(log_directory_));
   return samples;
 }
 
@@ -243,7 +245,7 @@ double score_here(const RewardOptions& r, const std::string& truth, const std::s
 
 }  // namespace
 
-// The text of a response, decoded unless submit() has done so; empty where no reward reads it.
+// The text of a response, decoded unless submit() has done so; empty if no reward reads it.
 std::string Judge::take_text(const Sample& s) {
   if (!reads_texts_) return "";
   if (auto known = texts_.extract(s.id)) return std::move(known.mapped());
@@ -291,21 +293,21 @@ void Judge::add_model_rewards(SampleSet& samples) {
   if (!models_.empty()) samples.summarize();
 }
 
-// What the workers said, NaN where they gave no score.
+// What the workers said, NaN if they gave no score.
 void Judge::add_answer(const Command& command, Sample& s) const {
   const CommandOptions& options = command.options.command;
-  const auto found = command.said.find(s.id);
-  TAPER_INSIST(found != command.said.end(), "a response that no worker was asked about");
-  const WorkerResult& said = found->second;
-  if (said.is_answered) {
-    for (const double figure : said.figures) s.rewards.push_back(static_cast<float>(figure));
+  const auto found = command.results.find(s.id);
+  TAPER_INSIST(found != command.results.end(), "a response that no worker was asked about");
+  const WorkerResult& result = found->second;
+  if (result.is_answered) {
+    for (const double figure : result.figures) s.rewards.push_back(static_cast<float>(figure));
     return;
   }
   if (options.on_error == OnError::kFail)
     TAPER_FAIL(ExitCode::kFailure,
                "Rewards/" << command.options.name << " has no score for sample " << s.id.sample
                           << " of prompt " << s.id.prompt << " after "
-                          << count_text(options.retries + 1, "attempt") << " (" << said.problem
+                          << count_text(options.retries + 1, "attempt") << " (" << result.problem
                           << "); with On Error zero or drop the run would continue");
   s.rewards.insert(s.rewards.end(), options.components.size() + 1, kNoReward);
   if (options.on_error == OnError::kDrop) s.unscored = true;
@@ -326,10 +328,10 @@ void Judge::count_attempts(Command& command) {
   all_reduce_sum(ranks_.world(), sums);
   std::vector<double> seconds{0.0}, longest{0.0};
   std::string problem;
-  for (const auto& [key, said] : command.said) {
-    seconds[0] += said.is_answered ? said.seconds : 0.0;
-    longest[0] = std::max(longest[0], said.seconds);
-    if (!said.is_answered) problem = said.problem;
+  for (const auto& [key, result] : command.results) {
+    seconds[0] += result.is_answered ? result.seconds : 0.0;
+    longest[0] = std::max(longest[0], result.seconds);
+    if (!result.is_answered) problem = result.problem;
   }
   all_reduce_ordered_sum(ranks_.world(), seconds);
   all_reduce_max(ranks_.world(), longest);
@@ -339,7 +341,7 @@ void Judge::count_attempts(Command& command) {
                           << ": responses of this rank without a score; the last one: " << problem);
 }
 
-// Throws Error where it has scored none of the samples.
+// Throws Error if it has scored none of the samples.
 void Judge::require_answers(const Command& command,
                             const std::vector<SampleSummary>& samples) const {
   const std::string& name = command.options.name;

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/MetricValues.hpp"
 #include "base/Response.hpp"
 #include "data/PromptSource.hpp"
 #include "instance/ModelFiles.hpp"
-#include "results/MetricsLog.hpp"
 #include "reward/RewardFigures.hpp"
 #include "reward/RewardModel.hpp"
 #include "reward/RewardOptions.hpp"
@@ -35,21 +35,21 @@ struct EndedResponse {
 // there.
 class Judge {
  public:
-  // `spawner` may be null where no reward is a command. The judge refers to all but the rewards.
-  // Workers' standard errors go to files in `log_directory`, made for them. Throws Error where a
+  // `spawner` may be null if no reward is a command. The judge refers to all but the rewards.
+  // Workers' standard errors go to files in `log_directory`, made for them. Throws Error if a
   // model among the rewards cannot judge this policy. Collective over the world.
   Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
         Spawner* spawner, std::string log_directory, const RewardModelSetup& setup = {});
   ~Judge();
 
-  // Throws Error with kBadInput where the program of a command is not there, without starting it,
+  // Throws Error with kBadInput if the program of a command is not there, without starting it,
   // or the weights of a model.
   void require_judges() const;
   // What the models will hold on this rank, and allocating and loading them. Not collective.
   void add_memory(MemoryPlan& plan) const;
   void load_models(Arena& arena);
-  // Starts the workers of commands: on this rank all of them now where it is sure to need them,
-  // else as they are needed. Throws Error with kBadInput where they cannot be started.
+  // Starts the workers of commands: on this rank all of them now if it is sure to need them,
+  // else as they are needed. Throws Error with kBadInput if they cannot be started.
   enum class Start { kNow, kOnDemand };
   void start_workers(Start start);
 
@@ -65,18 +65,18 @@ class Judge {
   void begin_figures() { figures_.begin(); }
   // The prompts of the responses to come, by their numbers from first_prompt on.
   void begin(std::span<const Prompt> prompts, std::int64_t first_prompt = 0);
-  // Tells the workers of a response that has just ended on this rank. Does nothing where no reward
+  // Tells the workers of a response that has just ended on this rank. Does nothing if no reward
   // is a command.
   void submit(const EndedResponse& ended);
   // The samples of all ranks with rewards and scores; `mine` are those submitted here, where they
-  // stay unless a model judges them. Waits for the workers; where `stop`, which all ranks ask
+  // stay unless a model judges them. Waits for the workers; if `stop`, which all ranks ask
   // together, says so while they work, or within half a second after a score is found missing that
-  // must not be, nothing is returned. Throws Error where a reward is missing and must not be, and
-  // where a command has scored no response at all. Collective over the world.
+  // must not be, nothing is returned. Throws Error if a reward is missing and must not be, and
+  // if a command has scored no response at all. Collective over the world.
   std::optional<SampleSet> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
 
   // Figures of all responses since begin_figures() by name, "<prefix>/<reward>/mean" and so on; the
-  // same on all ranks. None where one rule judges alone, whose reward is the score.
+  // same on all ranks. None if one rule judges alone, whose reward is the score.
   MetricValues metrics(const std::string& prefix) const { return figures_.metrics(prefix); }
 
  private:

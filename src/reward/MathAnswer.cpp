@@ -38,7 +38,7 @@ bool is_separator(const std::string& text, std::size_t at) {
   return text[at] == ',' && !(at > 0 && text[at - 1] == '{' && text.substr(at, 2) == ",}");
 }
 
-// Nothing where there is one part only, or brackets do not fit.
+// Nothing if there is one part only, or brackets do not fit.
 std::optional<Parts> split(std::string_view answer) {
   Parts result;
   std::string text = trim(answer);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "results/MetricsLog.hpp"
+#include "base/MetricValues.hpp"
 #include "rl/SampleSet.hpp"
 
 namespace taper {

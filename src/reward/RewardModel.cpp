@@ -5,7 +5,6 @@
 #include "base/Path.hpp"
 #include "instance/SameTokenizer.hpp"
 #include "rl/MicroBatch.hpp"
-#include "session/LayoutChecks.hpp"
 
 namespace taper {
 namespace {
@@ -38,13 +37,11 @@ RewardModelSetup with_layout_of(const RewardOptions& reward, RewardModelSetup se
 
 }  // namespace
 
-std::vector<int> degrees_of_models(const std::vector<RewardOptions>& rewards, int ranks) {
-  std::vector<int> degrees;
-  for (const RewardOptions& reward : rewards) {
-    if (reward.model.tp == 0) continue;
-    require_divisible(ranks, {{"Rewards/" + reward.name + "/Tensor Parallel", reward.model.tp}});
-    degrees.push_back(reward.model.tp);
-  }
+NamedDegrees degrees_of_models(const std::vector<RewardOptions>& rewards) {
+  NamedDegrees degrees;
+  for (const RewardOptions& reward : rewards)
+    if (reward.model.tp > 0)
+      degrees.push_back({"Rewards/" + reward.name + "/Tensor Parallel", reward.model.tp});
   return degrees;
 }
 

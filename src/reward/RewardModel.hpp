@@ -9,33 +9,33 @@
 #include "model/ValuePass.hpp"
 #include "reward/RewardOptions.hpp"
 #include "rl/SampleSet.hpp"
+#include "session/LayoutChecks.hpp"
 
 namespace taper {
 
 // How the models among the rewards are run.
 struct RewardModelSetup {
   WeightType type = WeightType::kBf16;
-  int tp = 1;           // ranks per replica, where the reward does not say
+  int tp = 1;           // ranks per replica, if the reward does not say
   int max_rows = 2048;  // tokens of a micro-batch, as many as a response with its prompt at least
   int max_positions = 1024;                  // of a prompt with its response
   MemoryPhase phase = MemoryPhase::kAlways;  // of the memory for scoring
 };
 
 // The tensor-parallel degrees that models among the rewards ask for: the ranks need groups of them.
-// Throws Error naming the key of one that does not divide the ranks.
-std::vector<int> degrees_of_models(const std::vector<RewardOptions>& rewards, int ranks);
+NamedDegrees degrees_of_models(const std::vector<RewardOptions>& rewards);
 
 // A reward that a model gives: the value of its scalar head at the last token of a response, which
 // the model sees as the policy made it, token by token.
 class RewardModel {
  public:
-  // Reads configuration and tokenizer. Throws Error where there is no reward model, where it cannot
-  // hold the positions, or where its tokenizer is not that of the policy. Collective over the
+  // Reads configuration and tokenizer. Throws Error if there is no reward model, if it cannot
+  // hold the positions, or if its tokenizer is not that of the policy. Collective over the
   // world.
   RewardModel(const RewardOptions& reward, const ModelFiles& policy, const Ranks& ranks,
               const RewardModelSetup& setup);
 
-  // Throws Error where the weights are missing or others.
+  // Throws Error if the weights are missing or others.
   void require_weights() const { (void)files_.open_weights(); }
   // What this rank will hold. Not collective.
   void add_memory(MemoryPlan& plan) const;

@@ -32,11 +32,14 @@ void check_format(const RewardOptions& o, const std::string& path, std::vector<s
   if (o.format.markers.empty())
     list.push_back(path +
                    "/Markers is not set (the texts that a response must have, in their "
-                   "order, e.g. [<think>, </think>])");
+                   "order, e.g. [<think>, </think>]); set it");
   for (const std::string& marker : o.format.markers)
-    if (marker.empty()) list.push_back(path + "/Markers has an empty text (any response has it)");
+    if (marker.empty())
+      list.push_back(path + "/Markers has an empty text (any response has it); remove it");
   if (has_twice(o.format.markers))
-    list.push_back(path + "/Markers has a text twice (a response must contain each exactly once)");
+    list.push_back(path +
+                   "/Markers has a text twice (a response must contain each exactly once); remove "
+                   "one");
 }
 
 void check_command(const RewardOptions& o, const std::string& path,
@@ -44,12 +47,13 @@ void check_command(const RewardOptions& o, const std::string& path,
   if (o.command.command.empty() || o.command.command.front().empty())
     list.push_back(path +
                    "/Command is not set (a program and its arguments, e.g. [python3, "
-                   "judge.py])");
+                   "judge.py]); set it");
   for (const std::string& name : o.command.components)
     if (!is_name(name))
       list.push_back(path + "/Components has '" + name +
-                     "' (names are of letters, digits, - and _)");
-  if (has_twice(o.command.components)) list.push_back(path + "/Components has a name twice");
+                     "' (names are of letters, digits, - and _); rename it");
+  if (has_twice(o.command.components))
+    list.push_back(path + "/Components has a name twice (each names one figure); remove one");
 }
 
 void check_shaping(const RewardOptions& o, const std::string& path,
@@ -108,11 +112,11 @@ std::vector<std::string> RewardOptions::problems() const {
   if (!is_name(name))
     list.push_back(path +
                    " has a name that metrics and files cannot have (letters, digits, - and "
-                   "_ are allowed)");
+                   "_ are allowed); rename it");
   if (kind == RewardKind::kNone) {
     std::vector<std::string> known;
     for (const auto& [text, unused] : named_reward_kinds()) known.push_back(text);
-    list.push_back(path + "/Kind is not set (one of " + join(known) + ")");
+    list.push_back(path + "/Kind is not set (one of " + join(known) + "); set it");
   }
   if (kind == RewardKind::kFormat) check_format(*this, path, list);
   if (is_shaping(kind)) check_shaping(*this, path, list);
@@ -120,7 +124,7 @@ std::vector<std::string> RewardOptions::problems() const {
   if (kind == RewardKind::kModel && model.directory.empty())
     list.push_back(path +
                    "/Directory is not set (the directory of a reward model, as taper reward-model "
-                   "makes it)");
+                   "makes it); set it");
   return list;
 }
 

@@ -36,10 +36,10 @@ RewardKind kind_of(RewardRule rule);
 // says (length, overlong, repetition).
 bool is_shaping(RewardKind kind);
 
-// 1 where a response has the markers, each once and in this order, else 0.
+// 1 if a response has the markers, each once and in this order, else 0.
 struct FormatOptions {
   std::vector<std::string> markers;
-  bool enclosing = true;  // nothing but white space before the first and behind the last one
+  bool enclosing = true;  // nothing but white space before the first and after the last one
 };
 
 // A penalty for each token above a target.

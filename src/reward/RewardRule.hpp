@@ -17,7 +17,7 @@ std::vector<std::pair<std::string, RewardRule>> named_reward_rules();
 // 1 for the right answer, else 0.
 double score_response(RewardRule rule, const std::string& truth, const std::string& response);
 
-// The answer that a response gives by the rule; nothing where there is none.
+// The answer that a response gives by the rule; nothing if there is none.
 std::optional<std::string> extract_answer(RewardRule rule, const std::string& response);
 
 // Whether the rule takes two answers for one.

@@ -26,7 +26,7 @@ struct CriticReport : OptimizerSteps {
 // head.
 class CriticTrainer {
  public:
-  CriticTrainer(const CriticTrainerOptions& options, const TrainedModel& model)
+  CriticTrainer(const CriticTrainerOptions& options, const UpdateTarget& model)
       : options_(options), loop_(options.update, model) {}
 
   // Sets the values of the samples, which it brings to the ranks that train them. The bits do not

@@ -12,6 +12,18 @@ struct GroupRange {
   bool taken = false;
 };
 
+// Whether the scores of a group differ, among the samples that have one. The scores without shaping
+// are compared: otherwise a group of right responses would pass because of their lengths. A group
+// of one with a score passes, since it is not compared.
+bool can_teach(std::span<const SampleSummary> group) {
+  const auto has_score = [](const SampleSummary& s) { return !s.unscored; };
+  const auto first = std::find_if(group.begin(), group.end(), has_score);
+  if (first == group.end()) return false;
+  return group.size() == 1 || std::any_of(first, group.end(), [&](const SampleSummary& s) {
+           return has_score(s) && s.unshaped_score != first->unshaped_score;
+         });
+}
+
 std::vector<GroupRange> groups_of(const std::vector<SampleSummary>& samples) {
   std::vector<GroupRange> groups;
   for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
@@ -22,15 +34,6 @@ std::vector<GroupRange> groups_of(const std::vector<SampleSummary>& samples) {
 }
 
 }  // namespace
-
-bool can_teach(std::span<const SampleSummary> group) {
-  const auto has_score = [](const SampleSummary& s) { return !s.unscored; };
-  const auto first = std::find_if(group.begin(), group.end(), has_score);
-  if (first == group.end()) return false;
-  return group.size() == 1 || std::any_of(first, group.end(), [&](const SampleSummary& s) {
-           return has_score(s) && s.unshaped_score != first->unshaped_score;
-         });
-}
 
 int count_teaching_groups(const std::vector<SampleSummary>& samples) {
   const auto groups = groups_of(samples);

@@ -15,12 +15,7 @@ struct DynamicSamplingOptions {
   int max_rounds = 10;  // generations per iteration, at most
 };
 
-// Whether the scores of a group differ, among the samples that have one. The scores without shaping
-// are compared: otherwise a group of right responses would pass because of their lengths. A group
-// of one with a score passes, since it is not compared.
-bool can_teach(std::span<const SampleSummary> group);
-
-// Groups of the samples, in their order, that can teach.
+// Groups of the samples, in their order, that can teach: whose samples have different scores.
 int count_teaching_groups(const std::vector<SampleSummary>& samples);
 
 // What became of the groups of all rounds of an iteration.

@@ -29,7 +29,7 @@ struct UpdateReport : OptimizerSteps {
 // samples without any are not even passed through the model.
 class PolicyTrainer {
  public:
-  PolicyTrainer(const PolicyTrainerOptions& options, const TrainedModel& model)
+  PolicyTrainer(const PolicyTrainerOptions& options, const UpdateTarget& model)
       : loss_(options.loss), loop_(options.update, model) {}
 
   // Brings the samples to the ranks that train them, for work that only these need to do (reference

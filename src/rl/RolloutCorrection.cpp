@@ -14,6 +14,16 @@ double bounded_exp(double x) {
   return std::exp(std::clamp(x, -20.0, 20.0));
 }
 
+// d of each response token: its log-prob in training less the one of the distribution that drew it.
+// The former is the rollout's own full-softmax log-prob (the exactness contract), the latter has
+// what sampling cut off renormalized: d is the logarithm of the kept mass, 0 if nothing is cut.
+std::vector<double> log_ratios(const Sample& s) {
+  std::vector<double> d(s.response.size(), 0.0);
+  for (std::size_t t = 0; t < s.kept_mass.size(); ++t)
+    d[t] = std::log(static_cast<double>(s.kept_mass[t]));
+  return d;
+}
+
 // The log-ratios of a sample's loss tokens.
 struct Ratios {
   std::vector<double> d;  // of all response tokens
@@ -206,13 +216,6 @@ std::vector<std::string> RolloutCorrectionOptions::problems() const {
         "the ratio of tokens that were drawn from the trained distribution)",
         low, high));
   return list;
-}
-
-std::vector<double> log_ratios(const Sample& s) {
-  std::vector<double> d(s.response.size(), 0.0);
-  for (std::size_t t = 0; t < s.kept_mass.size(); ++t)
-    d[t] = std::log(static_cast<double>(s.kept_mass[t]));
-  return d;
 }
 
 MismatchReport correct_rollout(SampleSet& samples, const RolloutCorrectionOptions& o) {

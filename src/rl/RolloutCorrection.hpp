@@ -45,11 +45,6 @@ struct MismatchReport {
   double rejected_tokens = 0.0, rejected_sequences = 0.0;  // shares; sequences with such a token
 };
 
-// d of each response token: its log-prob in training less the one of the distribution that drew it.
-// The former is the rollout's own full-softmax log-prob (the exactness contract), the latter has
-// what sampling cut off renormalized: d is the logarithm of the kept mass, 0 if nothing is cut.
-std::vector<double> log_ratios(const Sample& sample);
-
 // Sets correction and mask of the samples. Tokens that carry no loss stay so, and do not count. The
 // report is the same on all ranks. Collective over the ranks of the samples.
 MismatchReport correct_rollout(SampleSet& samples, const RolloutCorrectionOptions& options);

@@ -32,7 +32,7 @@ struct OptimizerSteps {
 };
 
 // A model that learns, in one layout. All that it refers to must outlive it.
-struct TrainedModel {
+struct UpdateTarget {
   PassContext context;
   const Group& dp_group;
   const Gradients& gradients;
@@ -52,7 +52,7 @@ void for_each_micro_batch(const std::vector<Sample>& samples, std::span<const in
 // and samples without any are not even passed through the model.
 class UpdateLoop {
  public:
-  UpdateLoop(const UpdateOptions& options, const TrainedModel& model)
+  UpdateLoop(const UpdateOptions& options, const UpdateTarget& model)
       : options_(options), model_(model) {}
 
   const PassContext& context() const { return model_.context; }
@@ -77,7 +77,7 @@ class UpdateLoop {
             OptimizerSteps& report);
 
   UpdateOptions options_;
-  TrainedModel model_;
+  UpdateTarget model_;
 };
 
 }  // namespace taper

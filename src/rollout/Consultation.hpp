@@ -58,7 +58,7 @@ class Consultation {
   bool stopped() const { return stopped_; }
 
   // The change that the leaders have decided, if any, after the same step on all ranks of a group.
-  // Every rank's planner is then in the state of the leaders'. Collective over the world where
+  // Every rank's planner is then in the state of the leaders'. Collective over the world if
   // there is one; replicas that do not know of it yet get to it at their next steps.
   std::optional<AgreedChange> agree();
   // Ends the epoch, in which a change was agreed upon. Every rank.

@@ -6,16 +6,20 @@
 
 namespace taper {
 
-Sample as_sample(Completion&& c) {
-  Sample s;
-  s.id = c.id;
-  s.prompt = std::move(c.prompt);
-  s.response = std::move(c.response);
-  s.log_probs = std::move(c.log_probs);
-  s.kept_mass = std::move(c.kept_mass);
-  s.finish = c.finish;
-  s.spans = std::move(c.spans);
-  return s;
+std::vector<Sample> as_samples(std::vector<Completion>&& completions) {
+  std::vector<Sample> samples(completions.size());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    Completion& c = completions[i];
+    Sample& s = samples[i];
+    s.id = c.id;
+    s.prompt = std::move(c.prompt);
+    s.response = std::move(c.response);
+    s.log_probs = std::move(c.log_probs);
+    s.kept_mass = std::move(c.kept_mass);
+    s.finish = c.finish;
+    s.spans = std::move(c.spans);
+  }
+  return samples;
 }
 
 std::vector<Outcome> outcomes_of(const std::vector<SampleSummary>& samples) {

@@ -9,8 +9,8 @@
 
 namespace taper {
 
-// A response as a sample without reward.
-Sample as_sample(Completion&& completion);
+// Responses as samples without rewards, in their order.
+std::vector<Sample> as_samples(std::vector<Completion>&& completions);
 
 // What Generator::learn() takes: one outcome for each sample, in their order.
 std::vector<Outcome> outcomes_of(const std::vector<SampleSummary>& samples);

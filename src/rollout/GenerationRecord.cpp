@@ -125,7 +125,7 @@ RecordRow account_row(const GenerationReport& report) {
       lost += 1;
       lost_s -= seconds(saved);
     }
-  // A forecast of staying can be held against the end only where nothing changed after it.
+  // A forecast of staying can be held against the end only if nothing changed after it.
   for (const ConsultationRecord& c : report.decisions) {
     if (c.decision.prices.empty() || c.snapshot.layout != report.last_layout) continue;
     const PriceRange& rest = c.decision.prices.front().rest;

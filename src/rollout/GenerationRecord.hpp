@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "results/MetricsLog.hpp"
+#include "base/MetricValues.hpp"
 #include "results/RunFile.hpp"
 #include "rollout/GenerationReport.hpp"
 

@@ -9,7 +9,7 @@
 #include "io/InputPath.hpp"
 #include "profile/ProfileFile.hpp"
 #include "profile/RunIdentity.hpp"
-#include "rollout/FirstRequests.hpp"
+#include "rollout/Requests.hpp"
 
 namespace taper {
 namespace {
@@ -207,29 +207,12 @@ void Generator::learn(const std::vector<Outcome>& outcomes) {
   planner_->finish(outcomes, elapsed[0]);
 }
 
-namespace {
-
-template <class Load>
-void with_advice(Load&& load) {
-  try {
-    load();
-  } catch (const Error& error) {
-    TAPER_FAIL(error.code(), "the checkpoint cannot be used with Rollout/Mode advise or adaptive ("
-                                 << error.what()
-                                 << "); continue with Rollout/Mode=static, which samples the same "
-                                    "tokens, with the version of Taper that wrote it, or start "
-                                    "over with --resume none");
-  }
-}
-
-}  // namespace
-
 void Generator::load_planner(std::string_view bytes) {
-  with_advice([&] { planner_->load(bytes); });
+  planner_->load(bytes);
 }
 
 void Generator::require_loadable_planner(std::string_view bytes) const {
-  with_advice([&] { planner_->require_loadable(bytes); });
+  planner_->require_loadable(bytes);
 }
 
 }  // namespace taper

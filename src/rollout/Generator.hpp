@@ -21,7 +21,7 @@ namespace taper {
 // Tokens and log-probs do not depend on what it chooses.
 class Generator {
  public:
-  // Throws Error as RolloutLayouts does, or where the planner's profile does not fit. Collective
+  // Throws Error as RolloutLayouts does, or if the planner's profile does not fit. Collective
   // over the world: the profile is compared with all ranks. `phase` is that of its memory.
   Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files, const Ranks& ranks,
             MemoryPhase phase);
@@ -38,7 +38,7 @@ class Generator {
   void set_planner(std::shared_ptr<LayoutPlanner> planner, const ConsultationOptions& consultation);
 
   // The responses that ended on this rank while it led its group. `stop` is asked now and then, by
-  // all ranks of a group together, and must give them one answer; where any group stops, all do and
+  // all ranks of a group together, and must give them one answer; if any group stops, all do and
   // nothing is returned. `ended` is told of each response as soon as it has ended, on the rank that
   // will return it. Collective over the world.
   std::vector<Completion> run(const std::vector<Request>& requests, const SamplingOptions& sampling,
@@ -56,7 +56,7 @@ class Generator {
   std::int64_t preemptions() const { return engine_->preemptions(); }
   // What the planner has learned, for checkpoints; the same on all ranks after learn().
   std::string save_planner() const { return planner_->save(); }
-  // Throws Error if another version has saved it, with what can be done.
+  // Throws Error if another version has saved it.
   void load_planner(std::string_view bytes);
   // Throws Error if load_planner() would; changes nothing. Not collective.
   void require_loadable_planner(std::string_view bytes) const;

@@ -28,7 +28,7 @@ struct GeneratorOptions : EngineSizing {
   int max_new_tokens = 256;
   SamplingOptions sampling;
   std::vector<std::string> stop_strings;
-  int tp = 1;  // of the static layout; the smallest degree where the layout changes
+  int tp = 1;  // of the static layout; the smallest degree if the layout changes
   PlannerMode mode = PlannerMode::kStatic;
   std::string profile;  // of `taper profile`; needed unless static
   std::string layout;   // at the start, "2x4" or "4+2+2"; empty: tp, or chosen by the planner

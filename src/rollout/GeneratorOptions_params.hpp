@@ -34,7 +34,7 @@ void describe_truncation(SamplingOptions& o, Declare declare) {
       .at_most(1);
 }
 
-// How tokens are drawn where the answer to a prompt may be greedy: not in rollouts.
+// How tokens are drawn if the answer to a prompt may be greedy: not in rollouts.
 template <class Declare>
 void describe_sampling(SamplingOptions& o, Declare declare) {
   declare("Temperature", "T", o.temperature, "Softmax temperature; 0: greedy").at_least(0);

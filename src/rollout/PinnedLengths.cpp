@@ -39,7 +39,7 @@ std::string no_run_text(const std::string& from) {
 }
 
 // A line for each iteration: its number, and its lengths.
-std::string recorded_text(const std::string& from, int limit) {
+std::string recorded_lengths_text(const std::string& from, int limit) {
   const fs::path run_file = RunDirectory(from).run_file();
   TAPER_VALIDATE(fs::exists(run_file), no_run_text(from));
   const RunFile file = RunFile::load(run_file);
@@ -65,7 +65,7 @@ PinnedLengths::PinnedLengths(const std::string& from, std::uint64_t seed, int li
                              const Ranks& ranks)
     : law_(law_named(from)), seed_(seed), limit_(limit) {
   if (from.empty() || law_) return;
-  std::istringstream text(from_rank_0(ranks, [&] { return recorded_text(from, limit); }));
+  std::istringstream text(from_rank_0(ranks, [&] { return recorded_lengths_text(from, limit); }));
   for (std::string line; std::getline(text, line);) {
     std::istringstream numbers(line);
     std::int64_t iteration = 0;
@@ -80,7 +80,7 @@ const std::vector<std::int32_t>& PinnedLengths::recorded(std::int64_t iteration)
   return std::next(recorded_.begin(), (iteration - 1) % std::ssize(recorded_))->second;
 }
 
-void PinnedLengths::give(std::vector<Request>& requests, std::int64_t iteration) const {
+void PinnedLengths::pin(std::vector<Request>& requests, std::int64_t iteration) const {
   if (requests.empty() || !is_on()) return;
   const auto index_of_first = [](const Request& r) { return r.first.prompt * r.samples; };
   const int count = static_cast<int>(index_of_first(requests.back()) + requests.back().samples);

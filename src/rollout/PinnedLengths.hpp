@@ -19,7 +19,7 @@ class PinnedLengths {
  public:
   // `from` is empty (the model ends its responses), the name of a described law, or the output
   // directory of a run whose lengths come again; no length exceeds `limit` tokens. Throws Error
-  // naming Rollout/Lengths where it is neither, or where the run has longer responses. Collective
+  // naming Rollout/Lengths if it is neither, or if the run has longer responses. Collective
   // over the world.
   PinnedLengths(const std::string& from, std::uint64_t seed, int limit, const Ranks& ranks);
 
@@ -27,9 +27,9 @@ class PinnedLengths {
   bool is_on() const { return law_ || !recorded_.empty(); }
 
   // Gives each sample of the requests of an iteration its length, which depends on the iteration,
-  // on the response's id alone. Where a recorded run lacks the iteration, or has fewer
-  // responses in it, they come again from the first.
-  void give(std::vector<Request>& requests, std::int64_t iteration) const;
+  // on the response's id alone. If a recorded run lacks the iteration, or has fewer responses in
+  // it, they come again from the first.
+  void pin(std::vector<Request>& requests, std::int64_t iteration) const;
 
  private:
   const std::vector<std::int32_t>& recorded(std::int64_t iteration) const;

@@ -12,7 +12,7 @@ bool fits_model(const ParamTable& table, int tp) {
   return tp <= table.config().heads && tp <= table.mlp_blocks() && tp <= table.vocab_blocks();
 }
 
-// Whether every shard of degree tp lies inside one of the smallest degree: not where heads are cut
+// Whether every shard of degree tp lies inside one of the smallest degree: not if heads are cut
 // below a KV head.
 bool nests(const ParamTable& table, int smallest, int tp) {
   return smallest == 1 || tp <= table.config().kv_heads;

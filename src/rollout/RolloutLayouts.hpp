@@ -20,8 +20,8 @@ std::vector<int> degrees_of_layout(const std::string& text);
 // each of them in one and the same memory.
 class RolloutLayouts {
  public:
-  // Throws Error where the model is too small for a degree that the options ask for, where the
-  // weights do not allow the layout to start in, or where not even one sequence fits.
+  // Throws Error if the model is too small for a degree that the options ask for, if the
+  // weights do not allow the layout to start in, or if not even one sequence fits.
   RolloutLayouts(const GeneratorOptions& options, const ModelFiles& files, const Ranks& ranks);
   RolloutLayouts(const RolloutLayouts&) = delete;  // layouts refer to groups and views in here
   RolloutLayouts& operator=(const RolloutLayouts&) = delete;

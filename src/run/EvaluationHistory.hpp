@@ -21,8 +21,8 @@ struct BestOptions {
   double min_delta = 0.0;  // progress is by more than this
 };
 
-// One figure of a run's evaluations, by the iterations behind the weights that were evaluated. A
-// pure function of what was noted, whichever jobs noted it.
+// One figure of a run's evaluations, by the number of iterations after which the weights were
+// evaluated. A pure function of what was noted, whichever jobs noted it.
 class EvaluationHistory {
  public:
   struct Entry {
@@ -41,7 +41,7 @@ class EvaluationHistory {
   // Weights evaluated once more replace what was noted of them. Iterations do not go back. NaN
   // counts as worst.
   void note(std::int64_t iteration, double value);
-  // Notes the metric where the figures have it. The larger the better: of a loss, "val/loss", minus
+  // Notes the metric if the figures have it. The larger the better: of a loss, "val/loss", minus
   // its value.
   void note_figures(std::int64_t iteration, const MetricValues& figures);
   // Forgets the weights of later iterations, for a run that goes on from there.
@@ -61,11 +61,11 @@ class EvaluationHistory {
   const BestOptions& options() const { return options_; }
 
   // What best.json says: {"metric", "iteration", "value", "checkpoint", "evaluations":
-  // [{"iteration", "value"}]}; checkpoint is null where none is kept (of the weights that a run
+  // [{"iteration", "value"}]}; checkpoint is null if none is kept (of the weights that a run
   // begins with).
   std::string to_json(const std::string& checkpoint) const;
-  // The entries of such a text; none where it is of another metric. Throws Error where it is no
-  // such text; `where` names it.
+  // The entries of such a text; none if it is of another metric. Throws Error if it is no such
+  // text; `where` names it.
   static EvaluationHistory from_json(const std::string& text, const std::string& where,
                                      const BestOptions& options);
 
@@ -74,8 +74,8 @@ class EvaluationHistory {
   std::vector<Entry> entries_;
 };
 
-// Writes best.json of a run in one step, with the checkpoint of the best weights where
-// `checkpoints` has it. Throws Error where it cannot be written. One rank only.
+// Writes best.json of a run in one step, with the checkpoint of the best weights if `checkpoints`
+// has it. Throws Error if it cannot be written. One rank only.
 void write_best_file(const RunDirectory& run, const EvaluationHistory& history,
                      const CheckpointStore& checkpoints);
 

@@ -16,7 +16,7 @@
 namespace taper {
 namespace {
 
-// " 0.250", or of named sets " sums 0.250 gcd 0.500"; empty where there is no such figure.
+// " 0.250", or of named sets " sums 0.250 gcd 0.500"; empty if there is no such figure.
 std::string held_out_text(const MetricValues& values) {
   std::string text;
   for (const auto& [name, value] : values) {
@@ -115,7 +115,7 @@ void IterationLog::print_line(std::int64_t iteration, const MetricValues& m) {
   for (const char* update : {"timing_s/update_critic", "timing_s/update_actor"})
     if (const double seconds = value_of(m, update); !std::isnan(seconds)) train += seconds;
   const double step = value_of(m, "perf/time_per_step");
-  const auto of_policy = [&](const char* name) {  // not where the critic learned alone
+  const auto of_policy = [&](const char* name) {  // not if the critic learned alone
     const double value = value_of(m, name);
     return std::isnan(value) ? std::string("-") : format_text("%.3f", value);
   };

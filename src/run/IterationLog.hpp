@@ -20,11 +20,11 @@ class IterationLog {
   IterationLog(const RunDirectory& directory, const std::string& config,
                const std::map<std::string, std::string>& job, std::int64_t finished);
 
-  // Throws Error where the results in a directory, which need not have any, cannot be gone on with:
+  // Throws Error if the results in a directory, which need not have any, cannot be gone on with:
   // a line of metrics.jsonl is broken. Changes nothing.
   static void require_readable(const RunDirectory& directory);
 
-  // What is to be said of a run whose log of metrics was removed; empty where it was not. `unit` is
+  // What is to be said of a run whose log of metrics was removed; empty if it was not. `unit` is
   // what the run calls an iteration.
   static std::string lost_metrics(const RunDirectory& directory, const std::string& unit);
 
@@ -35,11 +35,11 @@ class IterationLog {
   void add_values(std::int64_t iteration, const MetricValues& metrics);
   // For what others have to say of an iteration, before its add().
   RunFile& run_file() { return run_file_; }
-  // The held-out figures behind the last iteration of the run, in a line of its own.
+  // The held-out figures after the last iteration of the run, in a line of its own.
   void add_final_evaluation(std::int64_t iteration, const MetricValues& figures);
   // Whether the results had it at the start for the iteration that is still the last one.
   bool has_final_evaluation() const { return has_final_evaluation_; }
-  // The first iteration of this run: not 1 where it began with another run's checkpoint.
+  // The first iteration of this run: not 1 if it began with another run's checkpoint.
   std::int64_t first_iteration() const { return first_iteration_; }
   // Writes run.h5 now. Between such calls, what add() got is in there some seconds later only: a
   // checkpoint that is newer than run.h5 would leave a killed run without timing and lengths of its

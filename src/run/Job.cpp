@@ -9,6 +9,7 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "profile/RunIdentity.hpp"
+#include "run/LaterResults.hpp"
 #include "run/RunConfig.hpp"
 #include "session/MemoryCheck.hpp"
 #include "session/Watchdog.hpp"
@@ -69,8 +70,8 @@ void Job::report_start(const RunStart& start) const {
                        Removal::kPlanned, setup_.unit);
 }
 
-std::string Job::outlook(const RunStart& start) const {
-  return taper::outlook(start, beginning(), setup_.unit, setup_.checkpoints.last);
+std::string Job::start_text(const RunStart& start) const {
+  return taper::start_text(start, beginning(), setup_.unit, setup_.checkpoints.last);
 }
 
 // Weights and state: of a checkpoint, or those that the run begins with.
@@ -135,7 +136,7 @@ void Job::start(const ResumePoint& from) {
   total_ = planned_iterations();
   if (done_ > 0) history_ = history_so_far();
   if (const auto best = history_.best()) checkpoints_.keep_always(best->iteration);
-  // Before any other result: where a kill comes first, nothing is left that is taken for a run, and
+  // Before any other result: if a kill comes first, nothing is left that is taken for a run, and
   // the same command may begin again.
   if (!from.is_own) save_checkpoint(done_);
   if (ranks_.rank() == 0) open_results(goes_on);
@@ -154,6 +155,14 @@ void Job::open_results(bool goes_on) {
 
 bool Job::is_checkpoint_due(std::int64_t iteration) const {
   return setup_.checkpoints.is_due(iteration);
+}
+
+void Job::conclude(std::int64_t iteration, bool with_checkpoint,
+                   const std::function<void()>& record) {
+  if (with_checkpoint)
+    save_checkpoint(iteration, record);
+  else
+    record();
 }
 
 void Job::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {

@@ -14,7 +14,6 @@
 #include "run/CheckpointSchedule.hpp"
 #include "run/EvaluationHistory.hpp"
 #include "run/IterationLog.hpp"
-#include "run/LaterResults.hpp"
 #include "run/ResumePoint.hpp"
 #include "run/RunStart.hpp"
 #include "run/StatusFile.hpp"
@@ -46,7 +45,8 @@ struct RunSetup {
 // A job that trains a model iteration by iteration, writes a run directory and goes on from its
 // checkpoints. The life of such a job is here, from the look at what is there to the report of its
 // end; what is learned in an iteration, a kind of job says by the functions it overrides. All calls
-// are collective over the world, but memory_plan() and what only says something.
+// are collective over the world, but memory_plan(), memory_advice(), beginning(), report_start(),
+// start_text(), report_completed(), plain accessors, and those that rank 0 makes alone.
 class Job {
  public:
   virtual ~Job() = default;
@@ -64,14 +64,14 @@ class Job {
   // what a run with that start would remove. run() logs the same of the start that it makes.
   void report_start(const RunStart& start) const;
   // What a run with that start would do, as people read it: "would resume after step 3 (...)".
-  std::string outlook(const RunStart& start) const;
+  std::string start_text(const RunStart& start) const;
 
   // Examines again, allocates, loads, and runs what is left after `from`, by default all with the
   // weights of the model directory. A run that starts from the checkpoint of another one counts on
   // from there, as its data and random numbers do, and saves that state as its own first
   // checkpoint: from then on it needs the other run no more.
   //
-  // A stop request is honoured between iterations, and where iterate() does: the state after the
+  // A stop request is honored between iterations, and where iterate() does: the state after the
   // last finished one is saved, and resuming has the bits of a run that was never stopped. kDone or
   // kStoppedEarly.
   ExitCode run(const ResumePoint& from = {});
@@ -80,19 +80,19 @@ class Job {
   // Refers to the ranks. stop: may be null, then nothing stops the job.
   Job(RunSetup setup, const Ranks& ranks, const StopRequest* stop);
 
-  // What is trained. The critic is part of the checkpoints where there is one.
+  // What is trained. The critic is part of the checkpoints if there is one.
   virtual const ModelFiles& files() const = 0;
   virtual TrainingModel& model() = 0;
   virtual std::optional<CheckpointPart> critic() { return std::nullopt; }
 
-  // How a run that begins afresh starts, behind "would start".
+  // How a run that begins afresh starts, after "would start".
   virtual std::string beginning() const { return "afresh"; }
   // The options that lower the need of memory.
   virtual std::string memory_advice() const = 0;
-  // Throws Error where something that a run with that start reads is missing.
+  // Throws Error if something that a run with that start reads is missing.
   virtual void require_inputs(const RunStart& start) const = 0;
-  // Throws Error where the job cannot go on with the state of that checkpoint, which is of its
-  // model and seed. On rank 0 only.
+  // Throws Error if the job cannot go on with the state of that checkpoint, which is of its model
+  // and seed. On rank 0 only.
   virtual void require_state(const std::filesystem::path& checkpoint,
                              const StateInfo& state) const = 0;
 
@@ -114,9 +114,9 @@ class Job {
 
   // Before the first iteration of the job.
   virtual void begin() {}
-  // One iteration with its results and, where it is_checkpoint_due(), its checkpoint.
+  // One iteration with its results and, if it is_checkpoint_due(), its checkpoint.
   virtual IterationEnd iterate(std::int64_t iteration) = 0;
-  // Behind the last iteration. kFinished or kStopped.
+  // After the last iteration. kFinished or kStopped.
   virtual IterationEnd finish() = 0;
   // That the run is completed, into the log. On rank 0 only.
   virtual void report_completed() const = 0;
@@ -131,20 +131,21 @@ class Job {
   std::int64_t total() const { return total_; }  // iterations of the whole run
 
   bool is_checkpoint_due(std::int64_t iteration) const;
-  // Saves the state after an iteration. record: writes what is still missing of it in the results.
-  // A resumed run does not repeat the iterations up to a checkpoint, so they are in all results
-  // before it is there.
-  void save_checkpoint(std::int64_t iteration, const std::function<void()>& record = {});
+  // Ends an iteration: `record` writes what is still missing of it in the results. With a
+  // checkpoint it does so before the checkpoint is there, because a resumed run does not repeat the
+  // iterations up to it.
+  void conclude(std::int64_t iteration, bool with_checkpoint, const std::function<void()>& record);
   // Saves the state after the last finished iteration, unless a checkpoint has it.
   void save_unsaved();
 
-  // Notes the held-out figure of the weights behind an iteration. Whether they are the best so far.
+  // Notes the held-out figure of the weights after an iteration. Whether they are the best so far.
   bool note_evaluation(std::int64_t iteration, const MetricValues& figures);
   // Keeps the checkpoint of the best weights, which is there already, and says in best.json which
   // it is.
   void keep_best();
 
  private:
+  void save_checkpoint(std::int64_t iteration, const std::function<void()>& record = {});
   void start(const ResumePoint& from);
   void restore(const ResumePoint& from);
   // What is otherwise than in the run of a checkpoint: run file and layout, into the log.

@@ -35,7 +35,7 @@ ExitCode JobLife::live_on(const Ranks& ranks, FailureNote& note, const MakeJob& 
         find(), purpose == Purpose::kCheck ? CheckpointCheck::kContents : CheckpointCheck::kHead);
     if (purpose == Purpose::kCheck) {
       job->report_start(start);
-      TAPER_INFO("input is valid; " << job->outlook(start));
+      TAPER_INFO("input is valid; " << job->start_text(start));
       return ExitCode::kDone;
     }
     // From here on something is written. What is there is looked at again now that this job has it

@@ -38,7 +38,7 @@ std::vector<std::int64_t> iterations_of_rollouts(const RunDirectory& output) {
   return iterations;
 }
 
-// Of the lines in their order; empty where there is no log. Throws Error where one is broken.
+// Of the lines in their order; empty if there is no log. Throws Error if one is broken.
 std::vector<std::int64_t> iterations_of_metrics(const RunDirectory& output) {
   std::vector<std::int64_t> iterations;
   if (fs::exists(output.metrics()))
@@ -47,7 +47,7 @@ std::vector<std::int64_t> iterations_of_metrics(const RunDirectory& output) {
   return iterations;
 }
 
-// What there is of later metrics, as people read it; run.h5 where the log has nothing of them.
+// What there is of later metrics, as people read it; run.h5 if the log has nothing of them.
 std::string later_metrics(const RunDirectory& output, std::int64_t finished,
                           const std::string& unit) {
   try {
@@ -59,7 +59,7 @@ std::string later_metrics(const RunDirectory& output, std::int64_t finished,
   return finished == 0 && fs::exists(output.run_file()) ? "run.h5" : "";
 }
 
-// Of the run that left the results, which is of the kind that `now` is; nothing where these do not
+// Of the run that left the results, which is of the kind that `now` is; nothing if these do not
 // say it. Run files of all kinds have Checkpoint/Every.
 std::optional<CheckpointSchedule> schedule_of_results(const RunDirectory& output,
                                                       const CheckpointSchedule& now) {
@@ -73,7 +73,7 @@ std::optional<CheckpointSchedule> schedule_of_results(const RunDirectory& output
   }
 }
 
-// Throws Error where results up to iteration `last` tell of a checkpoint.
+// Throws Error if results up to iteration `last` tell of a checkpoint.
 void require_none_due(const RunDirectory& output, std::int64_t last, const CheckpointSchedule& now,
                       const std::string& unit, const std::string& advice) {
   const std::optional<CheckpointSchedule> then = schedule_of_results(output, now);

@@ -13,7 +13,7 @@ namespace taper {
 // (FileLock.hpp). Two jobs that write metrics, checkpoints and rollouts into one directory would
 // leave a mixture that belongs to neither.
 //
-// A job that ends removes the file, one of a single rank also where it fails. One that is killed
+// A job that ends removes the file, one of a single rank also if it fails. One that is killed
 // leaves it, and so does one of several ranks that fails: the others may still write when rank 0
 // is done, until MPI_Abort has ended them. The next job takes the file over once rank 0's process
 // is gone.
@@ -25,7 +25,7 @@ class OutputLock {
   // Not collective: rank 0 lets go. Without an exception on its way no rank may write any more.
   ~OutputLock();
 
-  // Throws Error (kBadInput) on all ranks where another job has the output and does not end within
+  // Throws Error (kBadInput) on all ranks if another job has the output and does not end within
   // seconds. Writes nothing. Collective over the world.
   static void require_free(const Ranks& ranks, const std::string& what,
                            const std::filesystem::path& file);

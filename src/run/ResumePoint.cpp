@@ -30,7 +30,7 @@ ResumePoint point_of(const fs::path& given) {
                             "--resume auto");
 }
 
-// The first result of a run in a directory; empty where there is none.
+// The first result of a run in a directory; empty if there is none.
 fs::path run_in(const RunDirectory& output) {
   for (const fs::path& file : {output.metrics(), output.run_file()})
     if (fs::exists(file)) return file;

@@ -10,7 +10,7 @@
 namespace taper {
 
 // Where a training run starts from: one checkpoint, or the newest sound one of a folder (which may
-// have none), or, where both are empty, the model directory.
+// have none), or, if both are empty, the model directory.
 struct ResumePoint {
   std::filesystem::path checkpoint;
   std::filesystem::path store;
@@ -28,8 +28,8 @@ struct ResumePoint {
 // newest checkpoint is then meant.
 //
 // A checkpoint of another run begins a new run: the output directory must not hold one yet, or the
-// metrics of two runs would stand in one log. Throws Error (kBadInput) where it does, naming both,
-// and where the directory is neither. Writes nothing. Collective over the world.
+// metrics of two runs would stand in one log. Throws Error (kBadInput) if it does, naming both,
+// and if the directory is neither. Writes nothing. Collective over the world.
 ResumePoint find_resume_point(const Ranks& ranks, const std::string& resume,
                               const std::filesystem::path& output);
 

@@ -14,7 +14,7 @@ namespace {
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;  // Section/Name, value
 
-// None where the text cannot be read: a checkpoint is not refused for that.
+// None if the text cannot be read: a checkpoint is not refused for that.
 Parameters parameters_of(const std::string& yaml) {
   try {
     return param::ParamFile::parse(yaml, "run.yaml").values();

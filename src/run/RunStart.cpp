@@ -75,8 +75,8 @@ void require_same_seed(const fs::path& checkpoint, std::uint64_t checkpoint_seed
                                    << "); use the same seed, or --resume none");
 }
 
-std::string outlook(const RunStart& start, const std::string& beginning, const std::string& unit,
-                    std::int64_t last) {
+std::string start_text(const RunStart& start, const std::string& beginning, const std::string& unit,
+                       std::int64_t last) {
   if (start.is_afresh()) return "would start " + beginning;
   const std::int64_t done = start.state.iteration;
   const std::string after = "after " + unit + " " + std::to_string(done) + " (checkpoint " +

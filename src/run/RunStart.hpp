@@ -24,19 +24,19 @@ struct RunStart {
 enum class CheckpointCheck { kHead, kContents };
 
 // What a run that starts from there begins with: of a folder the newest usable checkpoint. Changes
-// nothing. Throws Error, the same on all ranks, where checkpoints are there and none is usable, or
-// where the one chosen has another seed. Collective over the world: rank 0 looks, since others
+// nothing. Throws Error, the same on all ranks, if checkpoints are there and none is usable, or
+// if the one chosen has another seed. Collective over the world: rank 0 looks, since others
 // might see a shared folder in another state.
 RunStart find_run_start(const ResumePoint& from, std::uint64_t seed, const ModelFiles& files,
                         const Ranks& ranks, CheckpointCheck check);
 
 // What a run with that start would do, as people read it: "would resume after step 3 (checkpoint
 // out/checkpoints/iter_000003)", "would start " and `beginning`. `unit` is what the run calls an
-// iteration, `last` the last one; 0 where it is not known. On rank 0, which has the state.
-std::string outlook(const RunStart& start, const std::string& beginning, const std::string& unit,
-                    std::int64_t last);
+// iteration, `last` the last one; 0 if it is not known. On rank 0, which has the state.
+std::string start_text(const RunStart& start, const std::string& beginning, const std::string& unit,
+                       std::int64_t last);
 
-// Throws Error where a run of one seed would go on from a checkpoint of another: the random numbers
+// Throws Error if a run of one seed would go on from a checkpoint of another: the random numbers
 // to come would not be those of one run.
 void require_same_seed(const std::filesystem::path& checkpoint, std::uint64_t checkpoint_seed,
                        std::uint64_t run_seed);

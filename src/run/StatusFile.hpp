@@ -20,14 +20,14 @@ class StatusFile {
  public:
   StatusFile(const RunDirectory& run, std::int64_t iterations)
       : path_(run.status()), iterations_(iterations) {}
-  // Keeps the number of iterations that the file has, 0 where there is none: for who does not know
+  // Keeps the number of iterations that the file has, 0 if there is none: for who does not know
   // how many the run has.
   explicit StatusFile(const RunDirectory& run) : path_(run.status()) {}
 
-  // Any rank may; usually rank 0, but the rank that fails says so itself. Throws Error where the
+  // Any rank may; usually rank 0, but the rank that fails says so itself. Throws Error if the
   // file cannot be written.
   void write(RunState state, std::int64_t iteration, const std::string& why = "") const;
-  // The iteration that the file has, 0 where there is none or it cannot be read.
+  // The iteration that the file has, 0 if there is none or it cannot be read.
   std::int64_t last_iteration() const { return number("iteration"); }
   // For a run that ends anyway: "failed" with the iteration that the file has; what prevents it is
   // only logged.

@@ -19,7 +19,8 @@ DivisorChain chain_with(int ranks, std::vector<int> degrees) {
     TAPER_VALIDATE(to % from == 0 && ranks % to == 0,
                    "tensor-parallel degree "
                        << (ranks % to != 0 ? to : from) << " on " << ranks
-                       << " ranks (degrees must divide the ranks and each other)");
+                       << " ranks (degrees must divide the ranks and each other); choose degrees "
+                          "of which each divides the next");
     const DivisorChain steps = DivisorChain::of(to / from);
     for (std::size_t s = 1; s < steps.degrees().size(); ++s)
       chain.push_back(from * steps.degrees()[s]);
@@ -27,7 +28,7 @@ DivisorChain chain_with(int ranks, std::vector<int> degrees) {
   return DivisorChain(chain);
 }
 
-void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>& degrees) {
+std::vector<int> require_divisible(int ranks, const NamedDegrees& degrees) {
   for (const auto& [option, degree] : degrees)
     TAPER_VALIDATE(ranks % degree == 0,
                    option << " is " << degree << " (it must divide the " << ranks
@@ -36,7 +37,12 @@ void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>
     for (const auto& [other, larger] : degrees)
       TAPER_VALIDATE(larger < degree || larger % degree == 0,
                      option << " is " << degree << " and " << other << " is " << larger << " on "
-                            << ranks << " ranks (one must divide the other)");
+                            << ranks
+                            << " ranks (one must divide the other); choose degrees of which each "
+                               "divides the next");
+  std::vector<int> alone;
+  for (const auto& [option, degree] : degrees) alone.push_back(degree);
+  return alone;
 }
 
 void require_layout(const std::string& option, const std::string& text, int ranks) {

@@ -15,9 +15,12 @@ namespace taper {
 // degrees must divide the ranks and, sorted, each other.
 DivisorChain chain_with(int ranks, std::vector<int> degrees);
 
-// Throws Error naming the option whose tensor-parallel degree does not divide the ranks, or two
+// Tensor-parallel degrees, each with the option that asks for it.
+using NamedDegrees = std::vector<std::pair<std::string, int>>;
+
+// The degrees alone. Throws Error naming the option whose degree does not divide the ranks, or two
 // whose degrees do not divide each other.
-void require_divisible(int ranks, const std::vector<std::pair<std::string, int>>& degrees);
+std::vector<int> require_divisible(int ranks, const NamedDegrees& degrees);
 
 // Throws Error naming `option` if `text`, "2x4" or "4+2+2", is no layout of the ranks: of
 // another form or number of ranks, of degrees that do not divide the ranks and each other, or with

@@ -27,7 +27,7 @@ struct LayoutGroup {
 // ("buddy groups"), so each group starts at a multiple of its degree.
 class Layout {
  public:
-  // One group per degree, in rank order. Throws Error where the degrees do not cover the chain's
+  // One group per degree, in rank order. Throws Error if the degrees do not cover the chain's
   // ranks, are not in the chain, or a group does not start at a multiple of its degree.
   Layout(const std::vector<int>& degrees, const DivisorChain& chain);
   static Layout uniform(int tp, const DivisorChain& chain);
@@ -48,16 +48,16 @@ class Layout {
 // Which groups of `from` are not in `to`, so that their sequences must go elsewhere.
 std::vector<bool> changed_groups(const Layout& from, const Layout& to);
 
-// "2x4" where uniform (tensor parallel 2, data parallel 4), else the degrees in rank order:
+// "2x4" if uniform (tensor parallel 2, data parallel 4), else the degrees in rank order:
 // "4+2+2".
 std::string to_string(const Layout& layout);
-// The degrees of the groups in rank order, of both forms, whatever ranks there are; nothing where
+// The degrees of the groups in rank order, of both forms, whatever ranks there are; nothing if
 // the text has neither form. Groups are at most a million.
 std::optional<std::vector<int>> group_degrees(const std::string& text);
 // Both forms, for messages: "TPxDP, e.g. 2x4 ..., or the degrees ...".
 std::string layout_forms();
 // Why no divisor chain of so many ranks has groups of these (positive) degrees, in rank order, and
-// what to do: "(for 3 ranks; there are 4); start ..."; empty where one has.
+// what to do: "(for 3 ranks; there are 4); start ..."; empty if one has.
 std::string layout_problem(const std::vector<int>& degrees, int ranks);
 // Reads both forms. Throws Error with the expected form.
 Layout parse_layout(const std::string& text, const DivisorChain& chain);

@@ -100,7 +100,7 @@ std::vector<int> ReductionTree::finish_program(const std::vector<Range>& shards)
     return false;
   };
   const auto visit = [&](const auto& self,
-                         const Node& node) -> bool {  // true where the subtree left one value
+                         const Node& node) -> bool {  // true if the subtree left one value
     if (node.leaves.empty()) return false;
     if (in_one_shard(node.leaves)) {
       program.push_back(0);

@@ -20,7 +20,7 @@ using Ownership = std::vector<std::vector<int>>;
 // The transfers that turn `held` into a superset of `needed`: needed minus held, each from the
 // holder with the least bytes to send so far (lowest rank on ties). A pure function: every rank
 // computes the same plan. Moves are ordered by piece, then receiver. bytes[piece] weighs the load.
-// Throws Error where a needed piece is held by no rank.
+// Throws Error if a needed piece is held by no rank.
 std::vector<PieceMove> plan_moves(const Ownership& held, const Ownership& needed,
                                   const std::vector<std::int64_t>& bytes);
 

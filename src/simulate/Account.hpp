@@ -68,7 +68,7 @@ struct AccountSummary {
   int switches = 0;
   int false_triggers = 0;  // switches after which staying would have been faster
   std::int64_t false_loss_ns = 0;
-  int missed = 0;              // generations with room of which less than half was realised
+  int missed = 0;              // generations with room of which less than half was realized
   std::vector<double> slower;  // than the best static layout, share, by generation, ascending
   int forecasts = 0, below_low = 0, below_mean = 0, below_high = 0;
 

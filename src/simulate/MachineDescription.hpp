@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Machines and models that are described by figures instead of measured: what a latency profile is
-// made of (Roofline.hpp) where there is no machine to measure.
+// made of (Roofline.hpp) if there is no machine to measure.
 #pragma once
 
 #include <cstdint>

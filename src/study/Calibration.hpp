@@ -21,7 +21,7 @@ struct StepErrors {
   double absolute_quantile(double share) const;  // of the size
 };
 
-// Throws Error where the profile is of another model shape or number of ranks.
+// Throws Error if the profile is of another model shape or number of ranks.
 std::vector<StepErrors> calibrate(const MachineDescription& machine, const ModelDescription& model,
                                   const LatencyProfile& measured);
 

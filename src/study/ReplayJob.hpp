@@ -16,7 +16,7 @@ namespace taper {
 struct ReplayOptions {
   std::string profile;            // profile.h5
   std::vector<std::string> runs;  // directories of runs, or rollout files
-  std::vector<LengthLaw> laws;    // where there are no runs
+  std::vector<LengthLaw> laws;    // if there are no runs
   int seeds = 5;                  // runs per law
   int iterations = 10;            // accounted, per run of a law
   int sequences = 128;            // per iteration of a law
@@ -37,7 +37,7 @@ struct ReplayResult {
   AccountSummary summary;
 };
 
-// On one rank. Throws Error where a file is missing or damaged, or the profile lacks a degree.
+// On one rank. Throws Error if a file is missing or damaged, or the profile lacks a degree.
 std::vector<ReplayResult> replay(const ReplayOptions& options);
 
 // The generations of a recorded run, by iteration; what its rollout files hold.

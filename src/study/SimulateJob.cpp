@@ -86,7 +86,7 @@ SimulatedSetting setting_of(const SimulateOptions& o) {
     const double one = s.peak_positions * static_cast<double>(s.kv_bytes_per_position);
     return static_cast<int>(std::min(1e6, kv_pool_bytes(o.machine, o.model, tp) / one));
   };
-  // Degrees whose memory holds all sequences at once, where there are any: nothing waits then. The
+  // Degrees whose memory holds all sequences at once, if there are any: nothing waits then. The
   // smallest degree in use decides how much there is, since larger ones keep its shards.
   const int wanted = std::min(o.generation.max_running, sequences_of(o) / o.machine.ranks);
   if (o.play.degrees.empty() && slots(s.degrees.back()) >= wanted)

@@ -21,7 +21,7 @@ struct SimulatedSetting {
   double weight_gb = 0, pool_gb = 0, peak_positions = 0;
   std::int64_t kv_bytes_per_position = 0;
 };
-// Throws Error where the weights fit in no degree, or a degree asked for is not possible.
+// Throws Error if the weights fit in no degree, or a degree asked for is not possible.
 SimulatedSetting setting_of(const SimulateOptions& options);
 
 // One description played. Times are sums over the generations that count.

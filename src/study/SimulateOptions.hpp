@@ -19,7 +19,7 @@ struct GenerationDescription {
   int prompt_tokens = 200;
   int max_new_tokens = 16384;
   TailLaw lengths;
-  int max_running = 256;  // per rank, where memory holds as many
+  int max_running = 256;  // per rank, if memory holds as many
   double share = 0.74;    // of the iteration, in the best static layout
 };
 

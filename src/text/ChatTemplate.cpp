@@ -136,7 +136,7 @@ class AnswerFinder {
   }
 
   // Behind the content and what ends a turn, less blanks that follow: a turn's last token is the
-  // one that ends it. Where the content is not shown (calls of tools): at the end of the turn.
+  // one that ends it. If the content is not shown (calls of tools): at the end of the turn.
   std::optional<std::size_t> end_of(const std::optional<Frame>& turn,
                                     const std::optional<Frame>& whole, std::size_t message) const {
     if (turn && whole && text_.ends_with(whole->after)) {

@@ -15,7 +15,7 @@ class Jinja;
 
 struct ChatMessage {
   std::string role;     // "system", "user", "assistant", "tool", ...
-  std::string content;  // "" also where an assistant only calls tools
+  std::string content;  // "" also if an assistant only calls tools
   // What else the message has ("tool_calls", "name", ...), as the text of a JSON object; "" for
   // none.
   std::string other = {};
@@ -61,7 +61,7 @@ class ChatTemplate {
   // Throws Error with what the template raises, and for a chat without messages.
   std::string render(const Chat& chat, AddGenerationPrompt add_generation_prompt) const;
 
-  // The whole chat without generation prompt. Throws Error also where an answer cannot be told from
+  // The whole chat without generation prompt. Throws Error also if an answer cannot be told from
   // what surrounds it, or nothing marks its end.
   RenderedChat render_with_answers(const Chat& chat) const;
 

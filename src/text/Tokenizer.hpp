@@ -28,7 +28,7 @@ class Tokenizer {
   // name stands for the file in messages.
   static Tokenizer from_json(std::string_view json, const std::string& name);
 
-  // Added tokens written out in the text are recognised. Bytes that are not UTF-8 count as U+FFFD,
+  // Added tokens written out in the text are recognized. Bytes that are not UTF-8 count as U+FFFD,
   // one per maximal ill-formed part (replace_invalid_utf8), as if Python's
   // bytes.decode(errors="replace") had read them.
   std::vector<int> encode(std::string_view text, AddSpecial add_special) const;

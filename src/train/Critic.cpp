@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/Critic.hpp"
 
-#include "base/Error.hpp"
-#include "base/Path.hpp"
 #include "instance/SameTokenizer.hpp"
 
 namespace taper {
@@ -12,7 +10,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOption = "Critic/Model Directory";
 
-// The files of the critic's model. Throws Error where it cannot judge the responses of `policy`.
+// The files of the critic's model. Throws Error if it cannot judge the responses of `policy`.
 // Collective over the world.
 ModelFiles open_critic(const RunOptions& o, const ModelFiles& policy, const Ranks& ranks) {
   ModelFiles files(o.critic_in_use().directory, kOption, {OutputHead::kScalar, o.seed});
@@ -62,7 +60,7 @@ void Critic::create(Arena& arena) {
                            loss_.aggregation,
                            loss_.length_norm,
                            {options_.schedule, options_.mini_batches, options_.epochs}},
-      TrainedModel{context, model_.dp_group(), model_.gradients(), model_.optimizer(), publish});
+      UpdateTarget{context, model_.dp_group(), model_.gradients(), model_.optimizer(), publish});
 }
 
 }  // namespace taper

@@ -16,16 +16,16 @@ namespace taper {
 class Critic {
  public:
   // Reads the configuration of its model. `policy` is the model that the critic judges, `phase`
-  // that of the memory for its passes. Throws Error where there is none that fits. Collective over
+  // that of the memory for its passes. Throws Error if there is none that fits. Collective over
   // the world.
   Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
          MemoryPhase phase);
 
   // What this rank will hold. Not collective.
   void add_memory(MemoryPlan& plan) const { model_.add_memory(plan); }
-  // Throws Error where the weights of its model directory are not there or not of this model.
+  // Throws Error if the weights of its model directory are not there or not of this model.
   void require_weights() const { files_.open_weights(); }
-  // Throws Error where a checkpoint has no state of this critic. Not collective.
+  // Throws Error if a checkpoint has no state of this critic. Not collective.
   void require_state_in(const std::filesystem::path& checkpoint) const;
 
   // Allocates. Not collective.
@@ -38,7 +38,7 @@ class Critic {
 
   // Whether only the critic learns in an iteration.
   bool learns_alone(std::int64_t iteration) const { return iteration <= options_.warmup; }
-  // Sets the values of the samples, on the ranks that train the critic on them, where it brings
+  // Sets the values of the samples, on the ranks that train the critic on them, if it brings
   // them. Collective over the world.
   void set_values(SampleSet& samples) { trainer_->set_values(samples); }
   // Learns from samples with values and returns. Collective over the world.

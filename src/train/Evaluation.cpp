@@ -13,7 +13,7 @@ std::uint64_t stream_of(const std::string& name) {
   return name.empty() ? 0 : fnv1a(name) & kField;
 }
 
-// What judges a set in place of the run's rewards: its own rule, or that of the in-tree tasks where
+// What judges a set in place of the run's rewards: its own rule, or that of the in-tree tasks if
 // the run trains on files, to which its rewards belong.
 std::optional<RewardRule> own_rule(const RunOptions& run, const EvaluationSetOptions& set) {
   if (set.rule != RewardRule::kTask) return set.rule;
@@ -23,18 +23,11 @@ std::optional<RewardRule> own_rule(const RunOptions& run, const EvaluationSetOpt
 
 std::vector<Prompt> prompts_of(const RunOptions& options, const std::string& name,
                                const EvaluationSetOptions& set, const ModelFiles& files) {
-  if (set.file.empty())
-    return held_out_items(set.task.empty() ? options.data.task : set.task, options.seed,
-                          set.prompts, files);
-  const std::string option = name.empty() ? options.data.names.evaluation_prompts
-                                          : "Evaluation/Sets/" + name + "/Prompt File";
-  auto prompts = read_prompts(set.file,
-                              {option, options.data.chat_template,
-                               options.rollout.max_prompt_tokens, options.data.too_long_advice},
-                              files);
-  if (set.prompts > 0 && std::ssize(prompts) > set.prompts)
-    prompts.resize(static_cast<std::size_t>(set.prompts));
-  return prompts;
+  const std::string option =
+      name.empty() ? "Data/Evaluation Prompts" : "Evaluation/Sets/" + name + "/Prompt File";
+  return held_out_prompts({set.file, set.task.empty() ? options.data.task : set.task, set.prompts},
+                          {option, options.data.chat_template, options.rollout.max_prompt_tokens},
+                          options.seed, files);
 }
 
 }  // namespace

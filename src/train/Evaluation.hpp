@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/MetricValues.hpp"
 #include "evaluate/Evaluator.hpp"
-#include "results/MetricsLog.hpp"
 #include "train/RunOptions.hpp"
 
 namespace taper {
@@ -31,16 +31,16 @@ class Evaluation {
   std::string description() const;
 
   // Answers all sets with the generator's weights and judges the answers: by the rule of the set,
-  // or, where it has none of its own, by the judge. The recorded figures of each set (see
+  // or, if it has none of its own, by the judge. The recorded figures of each set (see
   // Evaluator.hpp) and "val/reward/..." of all responses that the judge had (Judge::metrics), the
-  // same on all ranks and for the same weights in all iterations. Nothing where `stop` stops a
+  // same on all ranks and for the same weights in all iterations. Nothing if `stop` stops a
   // generation or the wait for the judge. Collective over the world.
   std::optional<MetricValues> run(const Evaluator::Stop& stop);
 
   // The figures that the sets will give, by which a best checkpoint can be chosen.
   static std::set<std::string> figures(const EvaluationOptions& options);
   // What is to be said of an evaluation that did not give the figure by which the best checkpoint
-  // is chosen; empty where it did, or none is named.
+  // is chosen; empty if it did, or none is named.
   static std::string lack_of_best(const EvaluationOptions& options, const MetricValues& figures);
 
  private:

@@ -34,17 +34,14 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
 
   // From here on the weights change: the iteration will be finished, whatever stop is asked for.
   figures_.reset();
-  add(metrics, advance(iteration, *batch, experience));
+  advance(*batch, experience);
+  add(metrics, experience_figures(iteration, *batch, experience));
   const MetricValues update = learn(iteration, *batch, timer);  // update_critic, update_actor
   timer.start("output");
   write_rollout_file(iteration, *batch);
-  const auto record_iteration = [&] { record(iteration, *batch, update, metrics, timer); };
-  if (is_checkpoint_due(iteration)) {
-    timer.start("save_checkpoint");
-    save_checkpoint(iteration, record_iteration);
-  } else {
-    record_iteration();
-  }
+  const bool is_due = is_checkpoint_due(iteration);
+  if (is_due) timer.start("save_checkpoint");
+  conclude(iteration, is_due, [&] { record(iteration, *batch, update, metrics, timer); });
   return IterationEnd::kFinished;
 }
 
@@ -56,7 +53,7 @@ std::optional<MetricValues> TrainJob::evaluate() {
   return figures_;
 }
 
-// The best so far are in a checkpoint before best.json says so; where a kill comes between, the job
+// The best so far are in a checkpoint before best.json says so; if a kill comes between, the job
 // that goes on evaluates them again.
 void TrainJob::note(const MetricValues& figures) {
   if (const std::string lack = Evaluation::lack_of_best(options_.evaluation, figures);
@@ -104,11 +101,14 @@ ExperienceReport TrainJob::add_advantages(Batch& batch, PhaseTimer& timer) {
   return prepare_samples(batch.samples, options_.experience, kl_coef_);
 }
 
-MetricValues TrainJob::advance(std::int64_t iteration, const Batch& batch,
-                               const ExperienceReport& experience) {
+void TrainJob::advance(const Batch& batch, const ExperienceReport& experience) {
   planner_state_ = generator_.save_planner();
   prompt_batches_ += batch.groups.rounds;
   kl_coef_ = adapted_kl_coef(options_.experience.kl, kl_coef_, experience.kl, batch.size());
+}
+
+MetricValues TrainJob::experience_figures(std::int64_t iteration, const Batch& batch,
+                                          const ExperienceReport& experience) const {
   MetricValues figures = experience_metrics(experience, options_.experience);
   const RolloutCorrectionOptions& correction = options_.experience.correction;
   if (correction.is_on() || rollouts_.sampling(iteration).truncates())
@@ -116,7 +116,6 @@ MetricValues TrainJob::advance(std::int64_t iteration, const Batch& batch,
   if (options_.dynamic.on) add(figures, group_metrics(batch.groups));
   const auto& generations = rollouts_.generations();
   if (!generations.empty()) add(figures, adaptive_metrics(generations));
-  if (log()) add_generations(log()->run_file(), iteration, generations);
   return figures;
 }
 
@@ -178,7 +177,9 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   const auto timing = reduce_timing(ranks_.world(), timer);
   std::vector<int> lengths;
   for (const SampleSummary& s : samples) lengths.push_back(s.response_tokens);
-  if (log()) log()->add(iteration, metrics, timing, lengths);
+  if (!log()) return;
+  add_generations(log()->run_file(), iteration, rollouts_.generations());
+  log()->add(iteration, metrics, timing, lengths);
 }
 
 void TrainJob::write_rollout_file(std::int64_t iteration, const Batch& batch) {

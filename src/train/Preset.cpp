@@ -81,7 +81,7 @@ std::string list_of(const std::vector<Setting>& settings) {
   return join(texts, ", ");
 }
 
-// The value of a path in the file; empty where it has none.
+// The value of a path in the file; empty if it has none.
 std::string value_in(const param::ParamFile& file, const std::string& path) {
   for (const auto& [known, value] : file.values())
     if (known == path) return value;

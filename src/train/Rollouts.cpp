@@ -53,7 +53,7 @@ std::optional<Batch> Rollouts::collect(std::int64_t iteration, std::int64_t firs
   return Batch(std::move(all), counts);
 }
 
-// Generates, and scores where the responses were made. None where a stop was agreed on.
+// Generates, and scores where the responses were made. None if a stop was agreed on.
 std::optional<SampleSet> Rollouts::round(const std::vector<Prompt>& prompts,
                                          std::int64_t first_prompt, const SamplingOptions& sampling,
                                          StopAgreement& stop, PhaseTimer& timer) {
@@ -64,7 +64,7 @@ std::optional<SampleSet> Rollouts::round(const std::vector<Prompt>& prompts,
                         options_.samples,
                         prompts[i].tokens,
                         options_.max_new_tokens});
-  lengths_.give(requests, static_cast<std::int64_t>(sampling.iteration));
+  lengths_.pin(requests, static_cast<std::int64_t>(sampling.iteration));
   judge_.begin(prompts, first_prompt);
   auto completions = generator_.run(
       requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
@@ -73,10 +73,7 @@ std::optional<SampleSet> Rollouts::round(const std::vector<Prompt>& prompts,
       });
   if (stop.reached()) return std::nullopt;
   timer.start("reward");
-  std::vector<Sample> mine;
-  mine.reserve(completions.size());
-  for (Completion& c : completions) mine.push_back(as_sample(std::move(c)));
-  return judge_.finish(std::move(mine), [&] { return stop.reached(); });
+  return judge_.finish(as_samples(std::move(completions)), [&] { return stop.reached(); });
 }
 
 }  // namespace taper

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/Error.hpp"
-#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "results/HeldOutNames.hpp"
 #include "train/Evaluation.hpp"
@@ -156,8 +154,10 @@ std::vector<std::string> truth_problems(const RunOptions& o) {
   for (const RewardOptions& r : o.rewards)
     if (const auto rule = rule_of(r.kind); rule && file == (*rule == RewardRule::kTask))
       list.push_back("Rewards/" + r.name + "/Kind " +
-                     (file ? "is task, which only in-tree tasks have (there are Data/Prompts)"
-                           : "does not fit the in-tree tasks (their kind is task)"));
+                     (file ? "is task, which only in-tree tasks have (there are Data/Prompts); "
+                             "choose exact, gsm8k-strict, gsm8k-flexible or boxed"
+                           : "does not fit the in-tree tasks (their kind is task); set Kind to "
+                             "task"));
   return list;
 }
 
@@ -168,7 +168,8 @@ std::vector<std::string> reward_problems(const RunOptions& o) {
     if (r.kind == RewardKind::kOverlong && r.overlong.buffer > limit)
       list.push_back("Rewards/" + r.name + "/Buffer is " + std::to_string(r.overlong.buffer) +
                      ", more than the limit of " + std::to_string(limit) +
-                     " tokens (every response would be punished)");
+                     " tokens (every response would be punished); lower it, or raise " +
+                     (r.overlong.limit > 0 ? "Limit" : "Rollout/Max New Tokens"));
   }
   return list;
 }

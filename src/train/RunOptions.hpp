@@ -58,7 +58,7 @@ struct EvaluationSetOptions {
 
 struct EvaluationOptions {
   int every = 0;     // iterations; 0: never
-  int prompts = 64;  // of the plain set, where none is named
+  int prompts = 64;  // of the plain set, if none is named
   float temperature = 0.0f;
   std::map<std::string, EvaluationSetOptions> sets;
   BestOptions best;
@@ -70,7 +70,7 @@ struct EvaluationOptions {
 struct RunOptions : JobOptions {
   ModelOptions model;
   DataOptions data;
-  RewardRule rule = RewardRule::kTask;  // of responses, where there are no rewards
+  RewardRule rule = RewardRule::kTask;  // of responses, if there are no rewards
   std::deque<RewardOptions> rewards;    // stay where they are when more are added
   RolloutOptions rollout;
   std::string preset;      // that the run file names; the other options have it (Preset.hpp)
@@ -80,20 +80,20 @@ struct RunOptions : JobOptions {
   TrainingOptions training;
   AdamWOptions adamw;
   ScheduleOptions schedule;
-  CriticOptions critic;  // unused where has_critic() is false
+  CriticOptions critic;  // unused if has_critic() is false
   EvaluationOptions evaluation;
   CheckpointOptions checkpoint;
   std::string output = "taper-run";
 
   // Of settings that are fine each, but not together.
   std::vector<std::string> problems() const;
-  // The loss with its KL, and with its constant length, which is Rollout/Max New Tokens where it is
+  // The loss with its KL, and with its constant length, which is Rollout/Max New Tokens if it is
   // not set.
   PolicyLossOptions loss_in_use() const;
   bool has_critic() const { return experience.advantage.needs_values(); }
   // Of forward and backward passes. The run's sequences must fit the model's context.
   TrainPassOptions pass_options() const;
-  // The critic with what it has from the policy where it has none of its own.
+  // The critic with what it has from the policy if it has none of its own.
   CriticOptions critic_in_use() const;
   // What responses are judged by: the rewards, or the rule of the data under the name "score".
   std::vector<RewardOptions> judged_by() const;

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of the model. Throws Error where prompt and response exceed its context, or where it
+// The files of the model. Throws Error if prompt and response exceed its context, or if it
 // has no tokenizer.
 ModelFiles open_model(const RunOptions& o) {
   ModelFiles files(o.model.directory, "Model/Directory");
@@ -28,6 +28,22 @@ TrainingModelOptions model_options(const RunOptions& o, int rollout_tp, MemoryPh
   TrainPassOptions pass = o.pass_options();
   pass.owner.phase = phase;
   return {o.model.type, o.training.tp, rollout_tp, pass, o.adamw};
+}
+
+// `load` takes the state of the planner from a checkpoint: another version may have written it.
+template <class Load>
+void with_advice(const fs::path& checkpoint, Load&& load) {
+  try {
+    load();
+  } catch (const Error& error) {
+    TAPER_FAIL(error.code(), "checkpoint "
+                                 << path_text(checkpoint)
+                                 << " cannot be used with Rollout/Mode advise or adaptive ("
+                                 << error.what()
+                                 << "); continue with Rollout/Mode=static, which samples the same "
+                                    "tokens, with the version of Taper that wrote it, or start "
+                                    "over with --resume none");
+  }
 }
 
 RunSetup setup_of(const RunOptions& o, const std::string& config) {
@@ -108,7 +124,8 @@ void TrainJob::require_inputs(const RunStart& start) const {
 
 void TrainJob::require_state(const fs::path& checkpoint, const StateInfo& state) const {
   if (critic_) critic_->require_state_in(checkpoint);
-  if (!state.planner.empty()) generator_.require_loadable_planner(state.planner);
+  if (!state.planner.empty())
+    with_advice(checkpoint, [&] { generator_.require_loadable_planner(state.planner); });
 }
 
 void TrainJob::create() {
@@ -133,7 +150,7 @@ void TrainJob::create() {
     publish_seconds_ += timer.seconds();
   };
   trainer_ = std::make_unique<PolicyTrainer>(
-      trainer, TrainedModel{pass_context(model_.train_view()), model_.dp_group(),
+      trainer, UpdateTarget{pass_context(model_.train_view()), model_.dp_group(),
                             model_.gradients(), model_.optimizer(), publish});
 }
 
@@ -143,8 +160,8 @@ void TrainJob::load_start() {
   planner_state_ = generator_.save_planner();
 }
 
-void TrainJob::set_state(const StateInfo& state, const fs::path&) {
-  if (!state.planner.empty()) generator_.load_planner(state.planner);
+void TrainJob::set_state(const StateInfo& state, const fs::path& place) {
+  if (!state.planner.empty()) with_advice(place, [&] { generator_.load_planner(state.planner); });
   planner_state_ = generator_.save_planner();
   if (options_.experience.kl.control == KlControl::kAdaptive && state.kl_coef)
     kl_coef_ = *state.kl_coef;
@@ -189,7 +206,7 @@ bool TrainJob::evaluate_at_the_end() {
 }
 
 IterationEnd TrainJob::finish() {
-  save_unsaved();  // where the run ends before its last iteration
+  save_unsaved();  // if the run ends before its last iteration
   return evaluate_at_the_end() ? IterationEnd::kFinished : IterationEnd::kStopped;
 }
 

@@ -25,8 +25,8 @@ namespace taper {
 // update of critic and policy -> publish.
 class TrainJob final : public Job {
  public:
-  // `config_text` is the parameters in use, for the results. The spawner is needed where a reward
-  // is a command. Collective over the world.
+  // `config_text` is the parameters in use, for the results. The spawner is needed if a reward is a
+  // command. Collective over the world.
   TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
            const StopRequest& stop, Spawner* spawner = nullptr);
 
@@ -46,7 +46,7 @@ class TrainJob final : public Job {
   void add_state(StateInfo& state) const override;
   std::int64_t planned_iterations() const override { return options_.training.iterations; }
   void begin() override;
-  // A stop request is honoured before, during and after generation and before the update; what the
+  // A stop request is honored before, during and after generation and before the update; what the
   // unfinished iteration has done is dropped. From the update on the iteration is finished first.
   IterationEnd iterate(std::int64_t iteration) override;
   IterationEnd finish() override;
@@ -58,25 +58,31 @@ class TrainJob final : public Job {
   void add_values(Batch& batch, PhaseTimer& timer);
   ExperienceReport add_advantages(Batch& batch, PhaseTimer& timer);
   MetricValues learn(std::int64_t iteration, Batch& batch, PhaseTimer& timer);
-  // Makes the iteration count: what the next one starts from. Its figures.
-  MetricValues advance(std::int64_t iteration, const Batch& batch,
-                       const ExperienceReport& experience);
+  // Makes the iteration count: what the next one starts from. Not collective.
+  void advance(const Batch& batch, const ExperienceReport& experience);
+  // Metrics of what the iteration learns from. Not collective.
+  MetricValues experience_figures(std::int64_t iteration, const Batch& batch,
+                                  const ExperienceReport& experience) const;
+  // Collective over the world.
   void record(std::int64_t iteration, const Batch& batch, const MetricValues& update,
               MetricValues& metrics, PhaseTimer& timer);
-  // The held-out figures of the weights as they are; nothing where a stop request came.
+  // The held-out figures of the weights as they are; nothing if a stop request came. Collective
+  // over the world.
   std::optional<MetricValues> evaluate();
-  // Of the weights behind the last iteration: keeps them where they are the best so far.
+  // Of the weights after the last iteration: keeps them if they are the best so far. Collective
+  // over the world.
   void note(const MetricValues& figures);
-  // Evaluates the weights behind the last iteration, unless the results have that already. False
-  // where a stop request came: the job that goes on will do it.
+  // Evaluates the weights after the last iteration, unless the results have that already. False
+  // if a stop request came: the job that goes on will do it. Collective over the world.
   bool evaluate_at_the_end();
+  // Collective over the world.
   void write_rollout_file(std::int64_t iteration, const Batch& batch);
   PassContext pass_context(const ModelView& view);
 
   RunOptions options_;
   const Ranks& ranks_;
   ModelFiles files_;
-  std::optional<MetricValues> figures_;  // of the weights behind the last iteration
+  std::optional<MetricValues> figures_;  // of the weights after the last iteration
   MemoryPlan plan_;
   MemoryPhase rollout_phase_, training_phase_, critic_phase_;  // of the memory
   Generator generator_;
@@ -88,7 +94,7 @@ class TrainJob final : public Job {
   std::int64_t prompt_batches_ = 0;  // drawn by the finished iterations, Rollout/Prompts each
   TrainingModel model_;
   std::unique_ptr<InferenceModel> reference_;
-  std::unique_ptr<Critic> critic_;  // where the estimator needs one
+  std::unique_ptr<Critic> critic_;  // if the estimator needs one
   TrainPassOptions pass_options_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<PolicyTrainer> trainer_;

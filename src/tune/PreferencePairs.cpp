@@ -20,7 +20,7 @@ constexpr const char* kTooLong =
     "raise Training/Max Tokens (both sides of a pair are in one micro-batch) or Data/Max Length "
     "within the model's context";
 
-// What is too long of a pair, in words; empty where it fits.
+// What is too long of a pair, in words; empty if it fits.
 std::string length_problem(const TokenPair& pair, const PairLimits& limits) {
   const auto of = [](const char* what, std::size_t tokens, int limit) {
     return std::string(what) + " has " + std::to_string(tokens) + " tokens (" +

@@ -29,7 +29,7 @@ struct PairLimits {
 
 // The pairs of files, in their order; what was left out is logged by file. `option` names the files
 // in errors (a key of the run file). Throws Error naming file and line of a pair that cannot be
-// learned, and naming the file where nothing is left of it.
+// learned, and naming the file if nothing is left of it.
 std::vector<TokenPair> read_pairs(const std::string& option, const std::vector<std::string>& files,
                                   const PreferenceDataOptions& data, const ModelFiles& model,
                                   const PairLimits& limits);
@@ -40,8 +40,8 @@ class PreferenceSource {
   // max_rows: tokens of a micro-batch. Reads the files. Throws Error naming file and line.
   PreferenceSource(const RewardModelOptions& options, const ModelFiles& files, int max_rows);
 
-  // The pairs of one optimizer step, from position `next` on, which becomes that of the step
-  // behind; fewer at the end of the run.
+  // The pairs of one optimizer step, from position `next` on, fewer at the end of the run. Advances
+  // `next` to the position of the next step.
   std::vector<TokenPair> next_batch(std::uint64_t& next) const;
   // Steps of the run from position `next` on, which is that of step `done`.
   std::int64_t steps_left(std::uint64_t next, std::int64_t done) const;

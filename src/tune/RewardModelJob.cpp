@@ -33,7 +33,7 @@ MetricValues figures_of(const std::string& prefix, const std::vector<Judged>& pa
 
 RewardModelJob::RewardModelJob(const RewardModelOptions& options, const Ranks& ranks,
                                const TuningContext& context)
-    : TuningJob(options, ranks, context, {OutputHead::kScalar, options.seed}),
+    : TuningJob(options, ranks, context, {OutputHead::kScalar, options.seed}, 2),
       options_(options),
       source_(options, files(), pass_options().max_rows) {
   require_equal(ranks, "the preference pairs", std::to_string(source_.fingerprint()));
@@ -45,7 +45,7 @@ std::vector<RewardModelJob::Judged> RewardModelJob::judge(const std::vector<Toke
   for (const TokenPair& pair : pairs) lengths.push_back(pair.length());
   const auto& exec = ranks().exec;
   const auto& parallel = model().train_parallel();
-  std::vector<Judged> judged(pairs.size());  // all zero where another replica has the pair
+  std::vector<Judged> judged(pairs.size());  // all zero if another replica has the pair
   for (const auto& members :
        micro_batches_of(lengths, model().dp_group().size(), model().dp_group().rank(),
                         pass_options().max_rows, pass_options().max_sequences / 2)) {
@@ -74,13 +74,13 @@ std::vector<RewardModelJob::Judged> RewardModelJob::judge(const std::vector<Toke
   return judged;
 }
 
-TuningJob::Batch RewardModelJob::accumulate(std::uint64_t& next) {
+TuningJob::StepFigures RewardModelJob::accumulate(std::uint64_t& next) {
   const auto pairs = source_.next_batch(next);
-  Batch batch{figures_of("train", judge(pairs, Learn::kYes)), 0};
-  batch.figures.emplace_back("train/pairs", static_cast<double>(pairs.size()));
-  batch.figures.emplace_back("train/epoch", source_.epochs(next));
-  for (const TokenPair& pair : pairs) batch.tokens += pair.length();
-  return batch;
+  StepFigures step{figures_of("train", judge(pairs, Learn::kYes)), 0};
+  step.figures.emplace_back("train/pairs", static_cast<double>(pairs.size()));
+  step.figures.emplace_back("train/epoch", source_.epochs(next));
+  for (const TokenPair& pair : pairs) step.tokens += pair.length();
+  return step;
 }
 
 MetricValues RewardModelJob::validate() {

@@ -14,7 +14,7 @@ namespace taper {
 // reward model, or of a language model with a scalar head that is drawn.
 class RewardModelJob final : public TuningJob {
  public:
-  // Reads the model's configuration and tokenizer, and all pairs. Throws Error where something is
+  // Reads the model's configuration and tokenizer, and all pairs. Throws Error if something is
   // missing or a pair cannot be learned. Collective over the world. The options must outlive the
   // job.
   RewardModelJob(const RewardModelOptions& options, const Ranks& ranks,
@@ -32,7 +32,7 @@ class RewardModelJob final : public TuningJob {
   std::int64_t steps_left(std::uint64_t next, std::int64_t done) const override {
     return source_.steps_left(next, done);
   }
-  Batch accumulate(std::uint64_t& next) override;
+  StepFigures accumulate(std::uint64_t& next) override;
   bool has_validation() const override { return !source_.validation().empty(); }
   MetricValues validate() override;
   std::string train_text(const ValueOf& value) const override;

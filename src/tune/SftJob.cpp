@@ -38,14 +38,14 @@ void for_each_batch(const std::vector<TokenExample>& examples, const TrainPassOp
 }  // namespace
 
 SftJob::SftJob(const SftOptions& options, const Ranks& ranks, const TuningContext& context)
-    : TuningJob(options, ranks, context, {}),
+    : TuningJob(options, ranks, context, {}, 1),
       options_(options),
       source_(options, files(), pass_options().max_rows) {
   if (options.data.files.empty()) files().require_tokenizer("examples are texts");
   require_equal(ranks, "the examples", std::to_string(source_.fingerprint()));
 }
 
-TuningJob::Batch SftJob::accumulate(std::uint64_t& next) {
+TuningJob::StepFigures SftJob::accumulate(std::uint64_t& next) {
   const auto examples = source_.next_batch(next);
   const auto targets = static_cast<double>(targets_of(examples));
   const HeadOptions head{files().valid_ids(), 1.0f};
@@ -65,13 +65,13 @@ TuningJob::Batch SftJob::accumulate(std::uint64_t& next) {
       });
   std::vector<double> total{loss};
   all_reduce_ordered_sum(model().dp_group(), total);
-  Batch batch{{{"train/loss", total.front() / targets},
-               {"train/examples", static_cast<double>(examples.size())},
-               {"train/target_tokens", targets}},
-              0};
-  if (source_.examples() > 0) batch.figures.emplace_back("train/epoch", source_.epochs(next));
-  for (const TokenExample& e : examples) batch.tokens += e.length();
-  return batch;
+  StepFigures step{{{"train/loss", total.front() / targets},
+                    {"train/examples", static_cast<double>(examples.size())},
+                    {"train/target_tokens", targets}},
+                   0};
+  if (source_.examples() > 0) step.figures.emplace_back("train/epoch", source_.epochs(next));
+  for (const TokenExample& e : examples) step.tokens += e.length();
+  return step;
 }
 
 MetricValues SftJob::validate() {

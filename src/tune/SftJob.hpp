@@ -13,7 +13,7 @@ namespace taper {
 // is to be said.
 class SftJob final : public TuningJob {
  public:
-  // Reads the model's configuration and tokenizer, and all examples. Throws Error where something
+  // Reads the model's configuration and tokenizer, and all examples. Throws Error if something
   // is missing or an example cannot be learned. Collective over the world. The options must outlive
   // the job.
   SftJob(const SftOptions& options, const Ranks& ranks, const TuningContext& context = {});
@@ -24,7 +24,7 @@ class SftJob final : public TuningJob {
   std::int64_t steps_left(std::uint64_t next, std::int64_t done) const override {
     return source_.steps_left(next, done);
   }
-  Batch accumulate(std::uint64_t& next) override;
+  StepFigures accumulate(std::uint64_t& next) override;
   bool has_validation() const override { return !source_.validation().empty(); }
   // Minus the mean log-prob of the held-out targets.
   MetricValues validate() override;

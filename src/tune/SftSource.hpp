@@ -18,9 +18,9 @@ class SftSource {
   // max_rows: tokens of a micro-batch. Reads the files. Throws Error naming file and line.
   SftSource(const SftOptions& options, const ModelFiles& files, int max_rows);
 
-  // The examples of one optimizer step, from position `next` on, which becomes that of the step
-  // behind: as many as it takes to reach the token budget, fewer at the end of the run. Throws
-  // Error where in-tree examples do not fit a micro-batch.
+  // The examples of one optimizer step, from position `next` on: as many as it takes to reach the
+  // token budget, fewer at the end of the run. Advances `next` to the position of the next step.
+  // Throws Error if in-tree examples do not fit a micro-batch.
   std::vector<TokenExample> next_batch(std::uint64_t& next) const;
   // Steps of the run from position `next` on, which is that of step `done`.
   std::int64_t steps_left(std::uint64_t next, std::int64_t done) const;

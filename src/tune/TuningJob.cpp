@@ -9,7 +9,6 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "checkpoint/SaveModel.hpp"
-#include "comm/Collectives.hpp"
 #include "optim/OptimizerStep.hpp"
 #include "results/MetricsLog.hpp"
 
@@ -18,9 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TrainPassOptions pass_options_of(const TuningOptions& o, MemoryPhase phase) {
+TrainPassOptions pass_options_of(const TuningOptions& o, int sequences_per_example,
+                                 MemoryPhase phase) {
   TrainPassOptions pass = o.training.train_pass();
-  pass.max_sequences *= 2;  // a preference pair is two
+  pass.max_sequences *= sequences_per_example;
   pass.owner.phase = phase;
   return pass;
 }
@@ -49,10 +49,10 @@ RunSetup setup_of(const TuningOptions& o, const std::string& config) {
 }  // namespace
 
 TuningJob::TuningJob(const TuningOptions& options, const Ranks& ranks, const TuningContext& context,
-                     const HeadChoice& head)
+                     const HeadChoice& head, int sequences_per_example)
     : Job(setup_of(options, context.config), ranks, context.stop),
       options_(options),
-      pass_options_(pass_options_of(options, plan_.phase("training"))),
+      pass_options_(pass_options_of(options, sequences_per_example, plan_.phase("training"))),
       files_(open_model(options, head)),
       model_(files_, ranks,
              {options.model.type, options.training.tp, options.training.tp, pass_options_,
@@ -68,7 +68,7 @@ void TuningJob::require_inputs(const RunStart& start) const {
   if (start.is_afresh() && loads_weights()) files_.open_weights();
 }
 
-// Throws Error where the checkpoint was made by another command or with other examples: its
+// Throws Error if the checkpoint was made by another command or with other examples: its
 // position means nothing here.
 void TuningJob::require_state(const fs::path& checkpoint, const StateInfo& state) const {
   TAPER_VALIDATE(state.examples && state.examples->is_of(command()),
@@ -131,14 +131,14 @@ void TuningJob::begin() {
 
 MetricValues TuningJob::learn() {
   model_.gradients().clear(ranks().exec);
-  Batch batch = accumulate(next_);
-  tokens_ += batch.tokens;
+  StepFigures step = accumulate(next_);
+  tokens_ += step.tokens;
   ScheduleOptions schedule = options_.schedule;
   if (schedule.total_steps == 0)
     schedule.total_steps = std::max(total(), schedule.warmup_steps + 1);
   const OptimizerReport report = make_step(ranks().exec, model_.optimizer(), model_.gradients(),
                                            schedule, [this] { model_.publish(); });
-  MetricValues metrics = std::move(batch.figures);
+  MetricValues metrics = std::move(step.figures);
   metrics.emplace_back("train/grad_norm", report.grad_norm);
   metrics.emplace_back("train/lr", report.learning_rate);
   metrics.emplace_back("train/skipped_steps", report.skipped ? 1.0 : 0.0);
@@ -181,14 +181,9 @@ IterationEnd TuningJob::iterate(std::int64_t step) {
     add(metrics, held_out_figures());
     is_due = note_evaluation(step, metrics) || is_due;
   }
-  const auto record = [&] {
+  conclude(step, is_due, [&] {
     if (log()) log()->add_values(step, metrics);
-  };
-  if (is_due) {
-    save_checkpoint(step, record);
-  } else {
-    record();
-  }
+  });
   if (validates_after(step)) keep_best();
   if (step % 20 == 0 || step == first_ || step == total() || validates_after(step))
     print(step, metrics, seconds);

@@ -26,29 +26,29 @@ class TuningJob : public Job {
 
  protected:
   // The options must outlive the job. Reads the model's configuration and tokenizer. Throws Error
-  // where something is missing.
+  // if something is missing.
   TuningJob(const TuningOptions& options, const Ranks& ranks, const TuningContext& context,
-            const HeadChoice& head);
+            const HeadChoice& head, int sequences_per_example);
 
   // A batch of which accumulate() has set the gradient.
-  struct Batch {
+  struct StepFigures {
     MetricValues figures;     // "train/loss" and what else is to be recorded
     std::int64_t tokens = 0;  // that the model has seen
   };
 
   // The name of the command, for messages.
   virtual const char* command() const = 0;
-  // Of the examples: where it changes, positions of older checkpoints mean nothing.
+  // Of the examples: if it changes, positions of older checkpoints mean nothing.
   virtual std::uint64_t fingerprint() const = 0;
   // Steps of the run from position `next` on, which is that of step `done`.
   virtual std::int64_t steps_left(std::uint64_t next, std::int64_t done) const = 0;
-  // Sets the gradient of the step that begins at position `next`, which becomes that of the step
-  // behind. Collective over the world.
-  virtual Batch accumulate(std::uint64_t& next) = 0;
+  // Sets the gradient of the step that begins at position `next`, and advances `next` to the
+  // position of the next step. Collective over the world.
+  virtual StepFigures accumulate(std::uint64_t& next) = 0;
   virtual bool has_validation() const = 0;
   // Held-out figures, "val/...": the same in any layout. Collective over the world.
   virtual MetricValues validate() = 0;
-  // What the log says of the figures of a step; NaN where there is none.
+  // What the log says of the figures of a step; NaN if there is none.
   using ValueOf = std::function<double(const std::string&)>;
   virtual std::string train_text(const ValueOf& value) const = 0;
   virtual std::string held_out_text(const ValueOf& value) const = 0;

@@ -23,7 +23,7 @@ struct TuningOptions : JobOptions {
   AdamWOptions adamw;
   ScheduleOptions schedule;
   std::string best_by;  // held-out figure by which the best checkpoint is kept; empty: none is
-  CheckpointOptions checkpoint{0, 2};  // every so many steps; 0: only where the run is stopped
+  CheckpointOptions checkpoint{0, 2};  // every so many steps; 0: only if the run is stopped
   std::string output;                  // the model
   std::string run_directory;           // all else; empty: `output` with ".run" at its end
 
@@ -32,7 +32,7 @@ struct TuningOptions : JobOptions {
 
 struct SftOptions : TuningOptions {
   bool from_scratch = false;  // start from random weights of the directory's config.json
-  std::string task = "mix";   // in-tree, used where there are no files
+  std::string task = "mix";   // in-tree, used if there are no files
   double direct_fraction = 0.5, slip_rate = 0.015;
   SftDataOptions data;
   int batch_tokens = 8192;  // per optimizer step, over all ranks

@@ -28,7 +28,7 @@ struct SpawnedWorker {
 // (the memory of network cards is pinned, threads hold locks), so the spawner is forked before
 // MPI_Init, and makes processes from then on. Its workers are sessions of their own: no Ctrl-C of a
 // terminal reaches them. They die with the rank, however that ends: the spawner sees its socket
-// close, ends what is left and leaves; where the spawner is killed, the kernel kills them.
+// close, ends what is left and leaves; if the spawner is killed, the kernel kills them.
 class Spawner {
  public:
   // Forks: to be made before MPI_Init, and before any other thread.
@@ -39,7 +39,7 @@ class Spawner {
   Spawner(const Spawner&) = delete;
   Spawner& operator=(const Spawner&) = delete;
 
-  // Throws Error with kBadInput where the program or its log cannot be opened. May be called by
+  // Throws Error with kBadInput if the program or its log cannot be opened. May be called by
   // several threads.
   SpawnedWorker start(const WorkerCommand& command);
 

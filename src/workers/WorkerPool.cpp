@@ -130,7 +130,7 @@ double WorkerPool::limit(const Slot& slot) const {
   return options_.timeout + (slot.worker.is_proven() ? 0.0 : options_.start_timeout);
 }
 
-// Milliseconds until the next time-out; -1 where nothing can time out.
+// Milliseconds until the next time-out; -1 if nothing can time out.
 int WorkerPool::poll_timeout() const {
   double next = INFINITY;
   for (const Slot& slot : slots_)
@@ -198,7 +198,7 @@ void WorkerPool::take_answer(Slot& slot) {
       deliver({attempt.question.about, true, answer.figures, seconds, ""});
       break;
   }
-  // Whatever stands behind the answer would be taken for the next one.
+  // Whatever stands after the answer would be taken for the next one.
   if (worker.has_more())
     lose(slot, Failure::kError, "wrote more than one line", Spawner::Moment::kNone);
 }

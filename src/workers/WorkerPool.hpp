@@ -91,7 +91,7 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // Starts all workers now; else each one with its first request. Throws Error with kBadInput where
+  // Starts all workers now; else each one with its first request. Throws Error with kBadInput if
   // the program cannot be started.
   void start();
 

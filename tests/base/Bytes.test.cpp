@@ -26,7 +26,7 @@ std::string example() {
   return bytes.substr(1);
 }
 
-// What a reader of example() does; true where it comes to the end.
+// What a reader of example() does; true if it comes to the end.
 bool read_example(std::string_view bytes) {
   ByteReader in(bytes);
   std::vector<std::int32_t> list{1, 2, 3, 4};

@@ -53,7 +53,7 @@ TEST_CASE("what is replaced is looked for once, from left to right") {
   CHECK(replaced("text", "", "y") == "text");
   std::string long_text;
   for (int i = 0; i < 1'000'000; ++i) long_text += "\\left";
-  taper::remove_all(long_text, "\\left");  // minutes where the text were moved up each time
+  taper::remove_all(long_text, "\\left");  // minutes if the text were moved up each time
   CHECK(long_text.empty());
 }
 

@@ -55,7 +55,7 @@ class Requests {
     if (!options.prompts.empty()) prompts_ = encode_prompt_file(options.prompts, files, "auto");
     if (options.task.empty()) return;
     const int count = options.generations * options.sequences / options.samples;
-    for (const Prompt& p : held_out_items(options.task, options.seed, count, files))
+    for (const Prompt& p : held_out_prompts({"", options.task, count}, {}, options.seed, files))
       prompts_.push_back(p.tokens);
   }
 
@@ -180,9 +180,7 @@ class LayoutBench {
       auto completions = generator_.run(requests, sampling, stops);
       barrier(ranks_.world());
       seconds[c.name] = timer.seconds();
-      std::vector<Sample> mine;
-      for (Completion& x : completions) mine.push_back(as_sample(std::move(x)));
-      SampleSet set(ranks_.world(), std::move(mine));
+      SampleSet set(ranks_.world(), as_samples(std::move(completions)));
       if (c.name == "adaptive") {
         const std::vector<Outcome> outcomes = outcomes_of(set.all());
         describe(line, outcomes, number);

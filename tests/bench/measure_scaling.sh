@@ -5,7 +5,7 @@
 #
 #   tests/bench/measure_scaling.sh OUTPUT [options of taper train]
 #
-# Each rank has one thread and, where there are as many cores, a core of its own. TAPER_BUILD_DIR: the folder of the
+# Each rank has one thread and, if there are as many cores, a core of its own. TAPER_BUILD_DIR: the folder of the
 # default build; TAPER_PYTHON: a Python with h5py and matplotlib, for the report.
 set -euo pipefail
 [[ $# -ge 1 ]] || { sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 2; }

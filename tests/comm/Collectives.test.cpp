@@ -39,7 +39,7 @@ GroupCache make_groups(const Setting& setting, Progress* progress = nullptr) {
   return GroupCache(MPI_COMM_WORLD, {reversed}, options);
 }
 
-// Runs the check on the world and on the reversed world, in every setting; blocking only where
+// Runs the check on the world and on the reversed world, in every setting; blocking only if
 // ranks have their own cores (else each collective takes milliseconds).
 template <class Check>
 void on_groups(const Check& check) {

@@ -119,7 +119,7 @@ TEST_CASE("nothing is created after the start") {
   const auto cache = GroupCache::for_chain(MPI_COMM_WORLD, chain);
   const int count = cache.count();
   if (world.ranks <= 4) {
-    // World and the full TP group coincide where digit reversal changes nothing (1, 2, 3 ranks).
+    // World and the full TP group coincide if digit reversal changes nothing (1, 2, 3 ranks).
     const std::vector<int> communicators{0, 0, 1, 1, 4};
     CHECK(count == communicators[static_cast<std::size_t>(world.ranks)]);
   }
@@ -143,7 +143,7 @@ TEST_CASE("a chain that does not cover the ranks is refused") {
 }
 
 TEST_CASE("caches give their communicators back") {
-  // MPICH has 2048 of them. Two ranks only: creation is slow where ranks share cores.
+  // MPICH has 2048 of them. Two ranks only: creation is slow if ranks share cores.
   const World world;
   if (world.ranks != 2) SKIP("caches are created over and over on two ranks only");
   for (int i = 0; i < 2500; ++i)

@@ -24,7 +24,7 @@ using Bytes = std::vector<std::byte>;
 using Sizes = std::vector<std::int64_t>;
 
 // Runs the check on the world in each way of waiting and with messages of several sizes; blocking
-// only where ranks have their own cores.
+// only if ranks have their own cores.
 template <class Check>
 void on_worlds(const Check& check) {
   const auto fitting = resolve_wait_policy(WaitPolicy::kAuto, MPI_COMM_WORLD);

@@ -177,10 +177,6 @@ TEST_CASE("a prompt file that cannot be is named with its option") {
     return "";
   };
   CHECK_THAT(problem(from_file("/tmp")), ContainsSubstring("Data/Prompts is /tmp (a directory)"));
-  DataOptions eval;
-  eval.names.evaluation_prompts = "--prompts";
-  eval.evaluation_prompts = "no where";
-  CHECK_THAT(problem(eval), ContainsSubstring("--prompts is 'no where'"));
 }
 
 TEST_CASE("chats that a template cannot render are named with file and line") {
@@ -193,17 +189,18 @@ TEST_CASE("chats that a template cannot render are named with file and line") {
                         ContainsSubstring("user and assistant must take turns"));
 }
 
-TEST_CASE("held-out prompts come from their own file") {
+TEST_CASE("held-out prompts come from a file or a task") {
   const TextFile file(ten_lines());
-  DataOptions options = from_file(file.path());
-  CHECK_THROWS_WITH(PromptSource(options, model(), 100, 1).evaluation(3),
-                    ContainsSubstring("Data/Evaluation Prompts"));
-  options.evaluation_prompts = file.path();
-  const PromptSource source(options, model(), 100, 1);
-  const auto prompts = source.evaluation(3);
+  const auto held_out = [](const std::string& from, int count) {
+    return held_out_prompts({from, "mix", count}, {.option = "--prompts", .max_tokens = 100}, 1,
+                            model());
+  };
+  const auto prompts = held_out(file.path(), 3);
   REQUIRE(prompts.size() == 3);
   CHECK(prompts[2].truth == "2");
   CHECK(prompts[2].source == "src");
-  CHECK(source.evaluation(99).size() == 10);
-  CHECK(PromptSource(DataOptions(), model(), 100, 1).evaluation(4).size() == 4);
+  CHECK(held_out(file.path(), 99).size() == 10);
+  CHECK(held_out(file.path(), 0).size() == 10);
+  CHECK(held_out("", 4).size() == 4);
+  CHECK_THROWS_WITH(held_out("no where", 3), ContainsSubstring("--prompts is 'no where'"));
 }

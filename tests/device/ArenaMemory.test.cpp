@@ -22,7 +22,7 @@ std::uintptr_t address(const void* p) {
   return reinterpret_cast<std::uintptr_t>(p);
 }
 
-// The flags of the mapping that holds an address (the last line of its entry in smaps); empty where
+// The flags of the mapping that holds an address (the last line of its entry in smaps); empty if
 // the system does not tell.
 std::string mapping_flags(std::uintptr_t address) {
   std::ifstream smaps("/proc/self/smaps");

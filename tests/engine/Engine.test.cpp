@@ -39,7 +39,7 @@ Request request(std::vector<std::int32_t> prompt, int max_new_tokens, std::int64
   return {{ordinal, 0}, samples, std::move(prompt), max_new_tokens};
 }
 
-// The message of the Error that f throws, with its exit code in front; empty where it throws none.
+// The message of the Error that f throws, with its exit code in front; empty if it throws none.
 template <class F>
 std::string error_of(const F& f) {
   try {

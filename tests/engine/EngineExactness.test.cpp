@@ -193,9 +193,6 @@ TEST_CASE("a cache with 30 % of the need preempts and changes no bit") {
       CHECK(difference(reference, g).empty());
       CHECK(g.preemptions > 0);
       CHECK(g.prefill_rows > reference.prefill_rows);  // recomputed
-      std::int64_t told = 0;
-      for (const auto& [key, c] : g.responses) told += c.preemptions;
-      CHECK(told > 0);
     }
   }
 }

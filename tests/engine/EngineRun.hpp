@@ -85,7 +85,7 @@ inline bool same_floats(const std::vector<float>& a, const std::vector<float>& b
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// Nothing where both hold the same responses with the same bits, else what differs first.
+// Nothing if both hold the same responses with the same bits, else what differs first.
 inline std::string difference(const Generation& a, const Generation& b) {
   std::ostringstream text;
   if (a.responses.size() != b.responses.size()) {

@@ -24,7 +24,7 @@ EngineOptions options_of(const GoldenModel& m, const EngineSizing& sizing) {
 }
 
 // Bytes of a block on the rank of the group that holds the most KV heads: keys and values of 64
-// positions in all layers, f32. Where the group has no more ranks than KV heads.
+// positions in all layers, f32. If the group has no more ranks than KV heads.
 std::int64_t block_bytes(const GoldenModel& m) {
   const int ranks = m.parallel.group().size();
   const int heads = (m.config.kv_heads + ranks - 1) / ranks;

@@ -90,7 +90,7 @@ std::vector<double> softmax(const std::vector<float>& logits, int valid, double 
   return p;
 }
 
-// True where counts of n draws fit p: chi-square below its 1e-4 quantile (Wilson and Hilferty);
+// True if counts of n draws fit p: chi-square below its 1e-4 quantile (Wilson and Hilferty);
 // rare cells are merged.
 bool fits(const std::vector<int>& counts, const std::vector<double>& p, int n) {
   double chi = 0, rare = 0;

@@ -65,7 +65,7 @@ struct Fixture : TestRanks {
 
   EvaluationSet sums(int prompts, int samples) const {
     EvaluationSet set;
-    set.prompts = held_out_items("sum", 1, prompts, files);
+    set.prompts = held_out_prompts({"", "sum", prompts}, {}, 1, files);
     set.samples = samples;
     set.max_new_tokens = 80;
     set.sampling.temperature = 0.8f;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs out of disk at different files: an error that names the file, older results intact, and the run goes on.
 
-Once by the limit on file sizes (ulimit -f), which needs no disk; once on a small file system, where one may be mounted.
+Once by the limit on file sizes (ulimit -f), which needs no disk; once on a small file system, if one may be mounted.
 """
 
 import resource

@@ -37,7 +37,7 @@ def grid(phases: list[str]) -> list[tuple[str, int, str]]:
 
 
 def weights(output: Path) -> list[bytes]:
-    """Of the policy, and of the critic where there is one."""
+    """Of the policy, and of the critic if there is one."""
     last = output / f"checkpoints/iter_{ITERATIONS:06d}"
     return [file.read_bytes() for file in sorted(last.rglob("model.safetensors"))]
 

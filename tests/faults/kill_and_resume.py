@@ -34,7 +34,7 @@ def parse() -> argparse.Namespace:
 
 
 def run_to_end(runs: Runs, words: list[str], guard: float) -> None:
-    """Ends the test where the command does not end with success within so many seconds."""
+    """Ends the test if the command does not end with success within so many seconds."""
     outcome = runs.run(words, RANKS, guard)
     if outcome.timed_out or outcome.code != 0:
         what = f"still ran after {guard:.0f} s" if outcome.timed_out else f"ended with code {outcome.code}"
@@ -42,7 +42,7 @@ def run_to_end(runs: Runs, words: list[str], guard: float) -> None:
 
 
 def end_after_kill(process: subprocess.Popen, ranks: list[int], guard: float) -> Outcome:
-    """Kills one of these ranks, where there are any; the job must then end within the guard."""
+    """Kills one of these ranks, if there are any; the job must then end within the guard."""
     for pid in ranks[:1]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -53,7 +53,7 @@ def end_after_kill(process: subprocess.Popen, ranks: list[int], guard: float) ->
 
 
 def disturb(runs: Runs, words: list[str], rng: random.Random, span: float, guard: float) -> bool:
-    """One run with one kill; False where it finished before."""
+    """One run with one kill; False if it finished before."""
     process = runs.start(words, RANKS)
     time.sleep(rng.uniform(0.0, span))
     ranks = ranks_of(process, runs.taper)
@@ -68,7 +68,7 @@ def disturb(runs: Runs, words: list[str], rng: random.Random, span: float, guard
 
 
 def compare(straight: Path, killed: Path, iterations: int) -> None:
-    """Ends the test where final weights differ, or metrics have other than one line per iteration."""
+    """Ends the test if final weights differ, or metrics have other than one line per iteration."""
     name = f"checkpoints/iter_{iterations:06d}/model.safetensors"
     same = (straight / name).read_bytes() == (killed / name).read_bytes()
     lines = (killed / "metrics.jsonl").read_text().count("\n")
@@ -100,7 +100,7 @@ def main() -> None:
                 kills += 1
             run_to_end(runs, words(killed), 600)
             compare(folder / "straight", killed, args.iterations)
-            # Where a run is through before it is killed, the next one is killed earlier.
+            # If a run is through before it is killed, the next one is killed earlier.
             tries, span = tries + 1, 0.7 * span
         print(f"{kills} kills in {tries} runs; all with the weights of the undisturbed run", flush=True)
 

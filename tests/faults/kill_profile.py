@@ -18,7 +18,7 @@ from taper_runs import Runs, arguments, finish, ranks_of
 
 
 def visits_of(partial: Path) -> dict:
-    """Times by point; {} where there is no side file. It is replaced as a whole, so it must always parse."""
+    """Times by point; {} if there is no side file. It is replaced as a whole, so it must always parse."""
     if not partial.exists():
         return {}
     points = json.loads(partial.read_text())["points"]

@@ -47,7 +47,7 @@ class Workers:
         return {key: value for line in lines for key, value in json.loads(line).items()}
 
     def left(self, name: str) -> list[int]:
-        """Workers that are still there. A moment is theirs: where a rank is killed, its spawner ends them."""
+        """Workers that are still there. A moment is theirs: if a rank is killed, its spawner ends them."""
         pids = [int(file.name) for file in (self.folder / f"{name}.pids").iterdir()]
         check(len(pids) > 0, f"{name}: no worker was started")
         for _ in range(100):
@@ -189,7 +189,7 @@ def no_program(w: Workers) -> None:
     words = w.words("absent", "good")
     words[words.index("Rewards/judge/On Error=fail")] = "Rewards/judge/On Eror=fail"
     outcome = w.runs.run(words, RANKS)
-    check(outcome.code == 2 and "did you mean On Error?" in outcome.text, "a misspelt option", outcome.text)
+    check(outcome.code == 2 and "did you mean On Error?" in outcome.text, "a misspelled option", outcome.text)
 
 
 def spawners(root: int) -> list[int]:
@@ -219,7 +219,7 @@ def parent(pid: int) -> int:
 
 
 def stopped(w: Workers) -> None:
-    """A stop request is honoured while workers take their time, and the run goes on; also where all processes of the job
+    """A stop request is honored while workers take their time, and the run goes on; also if all processes of the job
     are told, as schedulers do, so that workers end with responses in hand."""
     for name, workers in (("stopped", 1), ("all_stopped", SAMPLES)):
         process = w.runs.start(w.words(name, "slow", more=", 10.0", Workers=workers), RANKS)

@@ -28,7 +28,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
 
 
 def check(condition: bool, what: str, text: str = "") -> None:
-    """Ends the test where this is not so."""
+    """Ends the test if this is not so."""
     if not condition:
         sys.exit(f"FAILED: {what}\n{text}")
 

@@ -62,7 +62,7 @@ def trl_loss(loss_type, level, options, t, mask, advantage):
 
 
 def check_trl(t, loss_case):
-    """The reference against TRL, where that has the formula. Returns the number of differences."""
+    """The reference against TRL, if that has the formula. Returns the number of differences."""
     import trl
 
     mask = t["mask"]
@@ -87,7 +87,7 @@ def check_trl(t, loss_case):
         ours = dict(t, advantages=advantage)
         loss, _, slope, _ = loss_case(options, ours, mask, torch.ones_like(mask))
         other, other_slope = trl_loss(loss_type, level, options, t, mask, advantage[:, 0])
-        # GSPO in its token form has the gradient of the sequence form, TRL's, where each sequence
+        # GSPO in its token form has the gradient of the sequence form, TRL's, if each sequence
         # has one advantage.
         worst = max((loss - other).abs().item(), (slope - other_slope * mask).abs().max().item())
         print(f"TRL {trl.__version__} {loss_type:8} {level:8} as {kind:5} {how}: {worst:.1e}")

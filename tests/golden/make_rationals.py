@@ -17,7 +17,7 @@ PAIRS = 1500
 
 
 def decimal(value: Fraction, rng: random.Random) -> str | None:
-    """With all its digits, where they end."""
+    """With all its digits, if they end."""
     places = 0
     while (value * 10**places).denominator != 1:
         places += 1

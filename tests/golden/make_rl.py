@@ -3,7 +3,7 @@
 """Writes tests/golden/rl.json: what PyTorch says of advantages, losses and corrections.
 
     make_rl.py            writes the file
-    make_rl.py --check    recomputes, compares with the committed file, with TRL and, where it is
+    make_rl.py --check    recomputes, compares with the committed file, with TRL and, if it is
                           installed, with verl; writes nothing
 
 Needs torch; --check needs trl, too. rl_reference.py has the formulas, compare_peers.py what TRL and

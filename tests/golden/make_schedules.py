@@ -4,7 +4,7 @@
 
     python make_schedules.py        (needs torch)
 
-The factor is that of verl's get_wsd_schedule_with_warmup (and of MiniCPM's schedule): 1 for `stable` of the steps behind
+The factor is that of verl's get_wsd_schedule_with_warmup (and of MiniCPM's schedule): 1 for `stable` of the steps after
 the warm-up, then half a cosine down to `final`. The warm-up is left out: ours begins with one step of it instead of 0.
 """
 import math

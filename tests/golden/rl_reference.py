@@ -100,7 +100,7 @@ def advantages(estimator, normalization, gamma, rewards, groups, mask, loss_mask
 
 
 def gae(rewards, values, mask, gamma, lam):
-    """Advantages, not normalized, and returns; nothing comes behind the last token of a response."""
+    """Advantages, not normalized, and returns; nothing comes after the last token of a response."""
     advantages = torch.zeros_like(rewards)
     for i, length in enumerate(mask.sum(-1).long().tolist()):
         for t in range(length):

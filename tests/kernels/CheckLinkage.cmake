@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
-# cmake -DNM=... -DLIBRARY=libtaper_kernels.a -P CheckLinkage.cmake: fails where an object file of a wider
+# cmake -DNM=... -DLIBRARY=libtaper_kernels.a -P CheckLinkage.cmake: fails if an object file of a wider
 # instruction set defines a function that the linker could take for all, that is, a weak one without the set in its name.
 # (DW.ref.*: the pointer to the C++ runtime that exceptions need, the same in all.)
 execute_process(COMMAND ${NM} -A -C --defined-only ${LIBRARY}

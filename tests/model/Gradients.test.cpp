@@ -16,7 +16,7 @@ using namespace taper::test;
 
 namespace {
 
-// The gradient of the whole model from those of the shards, pieces in table order. Where several
+// The gradient of the whole model from those of the shards, pieces in table order. If several
 // shards hold a piece, `agree` says whether all have the same values.
 std::vector<float> assemble(const GoldenModel& m, const Group& group, bool& agree) {
   const LocalParams whole(m.table, ModelShard(m.table, 1, 0));

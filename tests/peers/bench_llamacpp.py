@@ -7,7 +7,7 @@
 
 The low-level batch interface is used: one token per sequence and step, contexts of 64 to 100
 tokens, every row with logits, as a generation engine has to. The weight types are made from the
-given file by llama.cpp's own quantiser, so that all hold the same (dequantised) weights. Prefill is
+given file by llama.cpp's own quantizer, so that all hold the same (dequantized) weights. Prefill is
 one sequence of 512 tokens with logits of the last. Rates are tokens per second.
 """
 

@@ -6,7 +6,7 @@ for byte, but for what is measured (times, memory, layouts that were chosen by t
     python compare_builds.py OLD_TAPER NEW_TAPER [--work DIR] [--case NAME ...] [--renamed OLD=NEW ...]
 
 OLD_TAPER and NEW_TAPER are executables; commands run in the source tree that this script is in. Needs h5py, numpy and
-mpiexec. Ends with 1 where anything differs. `--renamed policy=planner` takes OLD in paths of HDF5 objects and in
+mpiexec. Ends with 1 if anything differs. `--renamed policy=planner` takes OLD in paths of HDF5 objects and in
 names of metrics of the first build for NEW in the second; checksums of files that hold such names are then not
 compared. Lines of printed texts that differ are listed by number."""
 import argparse

@@ -117,7 +117,7 @@ def compare(tool, path, inputs, rng):
     size = max(theirs.get_vocab(with_added_tokens=True).values()) + 1
     random_ids = [[rng.randrange(size + 3) for _ in range(rng.randint(0, 30))] for _ in range(2000)]
     ours = run_tool(tool, path, [{"hex": data.hex()} for data in inputs] + [{"ids": ids} for ids in random_ids])
-    # Joined token_bytes are the decoded text where decoding is a plain join of bytes.
+    # Joined token_bytes are the decoded text if decoding is a plain join of bytes.
     joins = json.loads(path.read_text(encoding="utf-8"))["decoder"]["type"] == "ByteLevel"
     bad = 0
     for i, reply in enumerate(ours):

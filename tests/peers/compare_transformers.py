@@ -132,7 +132,7 @@ def taper_generate(args, requests):
 
 
 def score_sequences(reference, limit):
-    """Ids of many lengths: random ones, and text where there is a tokenizer."""
+    """Ids of many lengths: random ones, and text if there is a tokenizer."""
     rng = np.random.default_rng(7)
     sequences = [rng.integers(0, reference.vocabulary, n).tolist() for n in SCORE_LENGTHS]
     if reference.tokenizer:
@@ -216,7 +216,7 @@ def same_text(reference, line):
 
 
 def penalized(logits, ids, tokens, penalty):
-    """What the processor of transformers makes of the logits behind each prefix of an answer."""
+    """What the processor of transformers makes of the logits after each prefix of an answer."""
     process = transformers.RepetitionPenaltyLogitsProcessor(penalty)
     prefixes = [torch.tensor([ids + tokens[:step]]) for step in range(len(logits))]
     rows = [process(prefix, row[None]) for prefix, row in zip(prefixes, logits)]

@@ -23,7 +23,7 @@ TEST_CASE_METHOD(Fixture, "a layout is a target only where some group would step
   const std::vector<ReplicaLoad> full(4, {64, 0, 64 * 300});
   CHECK_FALSE(speeds_up(tp1, full, tp2));
   std::vector<ReplicaLoad> tail = full;
-  tail[1] = {};  // its neighbour is idle
+  tail[1] = {};  // its neighbor is idle
   CHECK(speeds_up(tp1, tail, tp2));
   CHECK_FALSE(speeds_up(tp1, std::vector<ReplicaLoad>(4), tp2));
   const std::vector<ReplicaLoad> queue(2, {64, 10, 64 * 300});

@@ -39,7 +39,7 @@ struct Fixture {
 TEST_CASE_METHOD(Fixture, "idle ranks join only the replica that still has a tail") {
   // A long sequence beside an idle rank; the other pair is busy, and faster apart.
   CHECK(best({run({1, 0, 60, 60}, 4000)}, {1, 2}) == "2+1+1");
-  // Where only one sequence is left, all ranks together: a uniform layout.
+  // If only one sequence is left, all ranks together: a uniform layout.
   CHECK(best({run({1, 0, 0, 0}, 4000)}, {1, 2, 4}) == "none");
   CHECK(best({run({1, 1, 1, 1}, 50)}, {1}) == "none");
 }

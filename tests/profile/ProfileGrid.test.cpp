@@ -86,7 +86,7 @@ TEST_CASE("the coarse grid spans the limits and holds nothing beyond them") {
 namespace {
 
 // A decode grid of 3 x 3 and prompt chunks, with times linear in all of it, shifted by `extra`
-// where there are 8 sequences.
+// if there are 8 sequences.
 std::vector<StepSample> some_samples(std::int64_t extra = 0) {
   std::vector<StepSample> samples;
   for (const int batch : {1, 8, 64})

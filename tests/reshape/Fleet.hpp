@@ -122,7 +122,7 @@ struct Fleet {
   int waiting_seen = 0, running_seen = 0, reading_seen = 0, preempted_seen = 0;  // at the last one
 };
 
-// What differs between a reference and the responses that all ranks have seen together; empty where
+// What differs between a reference and the responses that all ranks have seen together; empty if
 // nothing does. Collective over the world.
 inline std::string difference(const Generation& reference, const Fleet& fleet) {
   Generation expected;

@@ -18,7 +18,6 @@ Sequence example(int tokens) {
   s.max_new_tokens = 77;
   s.pinned = {11, 13};
   s.computed = 5;
-  s.preemptions = 4;
   for (int i = 0; i < tokens; ++i) {
     s.tokens.push_back(i * 7);
     s.log_probs.push_back(-0.25f * static_cast<float>(i));
@@ -46,7 +45,6 @@ TEST_CASE("sequences survive the way to another rank, but for their blocks") {
   CHECK(read[0].max_new_tokens == 77);
   CHECK(read[0].pinned == expected.pinned);
   CHECK(read[0].computed == 5);
-  CHECK(read[0].preemptions == 4);
   CHECK(read[0].tokens == expected.tokens);
   CHECK(read[0].log_probs == expected.log_probs);
   CHECK(read[0].kept_mass == expected.kept_mass);

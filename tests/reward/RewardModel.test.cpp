@@ -116,19 +116,13 @@ TEST_CASE("the reward is the value at the last token, the same bits in any layou
   f.check_rewards(model, expected);
 }
 
-TEST_CASE("degrees that the ranks cannot have are refused by their key") {
+TEST_CASE("degrees that models ask for have the names of their keys") {
   RewardOptions first, second;
   first.name = "first";
   first.model.tp = 2;
   second.name = "second";
-  CHECK(degrees_of_models({first, second}, 4) == std::vector<int>{2});  // 0: as in training
-  second.model.tp = 4;
-  CHECK(degrees_of_models({first, second}, 4) == std::vector<int>{2, 4});
-  CHECK_THAT(
-      message_of([&] {
-        degrees_of_models({first, second}, 6);
-      }),
-      ContainsSubstring("Rewards/second/Tensor Parallel is 4") && ContainsSubstring("the 6 ranks"));
+  const NamedDegrees of_first{{"Rewards/first/Tensor Parallel", 2}};
+  CHECK(degrees_of_models({first, second}) == of_first);  // 0: as in training
 }
 
 TEST_CASE("a model judges beside rules, and its reward is recorded") {

@@ -43,7 +43,7 @@ class LearningModel {
     return {model_.exec,  *model_.view,  model_.parallel,
             *model_.pass, pass_options_, {model_.config.vocab, temperature_}};
   }
-  TrainedModel trained() {
+  UpdateTarget trained() {
     return {context(), dp_, *model_.gradients, adamw_, [this] { publish(); }};
   }
   static UpdateOptions update_options(int mini_batches, int epochs) {

@@ -46,7 +46,7 @@ TEST_CASE("of a sequence any stretches may be targets") {
   CHECK(ranges.sequences.lengths == pair.sequences.lengths);
   CHECK(ranges.rows == pair.rows);
   CHECK(ranges.targets == pair.targets);
-  ranges.add(tokens, std::vector<Range>{{1, 2}, {4, 5}});  // rows go on behind the first sequence
+  ranges.add(tokens, std::vector<Range>{{1, 2}, {4, 5}});  // rows go on after the first sequence
   CHECK(ranges.sequences.lengths == std::vector<int>{5, 5});
   CHECK(ranges.rows == std::vector<int>{1, 2, 3, 4, 5, 8});
   CHECK(ranges.targets == std::vector<std::int32_t>{12, 13, 14, 15, 11, 14});

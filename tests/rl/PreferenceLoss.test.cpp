@@ -13,7 +13,7 @@ TEST_CASE("the loss of equal rewards is log 2, less where the chosen one leads")
   CHECK_THAT(preference_loss(0, 0, 0, 0).loss, WithinRel(std::log(2.0), 1e-15));
   CHECK_THAT(preference_loss(2, 1, 0, 0).loss, WithinRel(std::log1p(std::exp(-1.0)), 1e-15));
   CHECK_THAT(preference_loss(1, 2, 0, 0).loss, WithinRel(1 + std::log1p(std::exp(-1.0)), 1e-15));
-  // A margin is taken off the lead; the centre is where the rewards cancel.
+  // A margin is taken off the lead; the center is where the rewards cancel.
   CHECK(preference_loss(2, 1, 1, 0).loss == preference_loss(0, 0, 0, 0).loss);
   CHECK(preference_loss(1, -1, 0, 0.5).loss == preference_loss(1, -1, 0, 0).loss);
   CHECK_THAT(preference_loss(1, 2, 0, 0.5).loss - preference_loss(1, 2, 0, 0).loss,

@@ -18,7 +18,7 @@ using namespace taper::test;
 
 namespace {
 
-// Tokens of responses that outlast several consultations, also where ranks share cores.
+// Tokens of responses that outlast several consultations, also if ranks share cores.
 constexpr int kLong = 400;
 
 // Counts what it is told of changes.

@@ -30,7 +30,9 @@ TEST_CASE("a sample has all that was generated, and nothing of a reward") {
   c.kept_mass = {1.0f, 0.75f};
   c.finish = FinishReason::kLength;
   c.spans = {{0, 1, 3}, {1, 2, 1}};
-  const Sample s = as_sample(Completion(c));
+  const std::vector<Sample> samples = as_samples({c});
+  REQUIRE(samples.size() == 1);
+  const Sample& s = samples.front();
   CHECK(s.id.prompt == 7);
   CHECK(s.id.sample == 2);
   CHECK(s.prompt == c.prompt);

@@ -33,7 +33,7 @@ std::vector<Request> requests_from(std::int64_t first, int count) {
 std::vector<std::int32_t> given(const PinnedLengths& lengths, std::int64_t iteration,
                                 std::int64_t first, int count) {
   std::vector<Request> requests = requests_from(first, count);
-  lengths.give(requests, iteration);
+  lengths.pin(requests, iteration);
   std::vector<std::int32_t> all;
   for (const Request& r : requests) all.insert(all.end(), r.pinned.begin(), r.pinned.end());
   return all;

@@ -82,7 +82,7 @@ TEST_CASE("a rank has memory for its share of the sequences in flight, in the wo
     CHECK(here.scheduler.max_running == 30 * tp);
     CHECK(here.scheduler.max_step_rows == rows);
     CHECK(here.max_positions == 200);
-    // As many keys and values per rank, or fewer where a block does not divide evenly.
+    // As many keys and values per rank, or fewer if a block does not divide evenly.
     const auto heads = [&](int degree) {
       return ModelShard(files.table, degree, 0).kv_heads().size();
     };

@@ -25,10 +25,10 @@ enum class StopPlace { kBehind, kWithin };
 struct FakeRun {
   RunSetup setup;
   std::int64_t iterations = 4;
-  std::map<std::int64_t, double> scores = {};  // held-out figures behind iterations
+  std::map<std::int64_t, double> scores = {};  // held-out figures after iterations
   std::int64_t fails_in = 0;                   // iteration; 0: none
   std::int64_t asked_in = 0;                   // where the last rank gets SIGTERM; 0: nowhere
-  StopPlace stops = StopPlace::kBehind;        // behind that iteration, or before it counts
+  StopPlace stops = StopPlace::kBehind;        // after that iteration, or before it counts
 };
 
 // Its state is the sum of its iterations.
@@ -86,10 +86,9 @@ class FakeJob final : public Job {
       metrics.emplace_back("val/score/mean", score->second);
       is_due = note_evaluation(iteration, metrics) || is_due;
     }
-    const auto record = [&] {
+    conclude(iteration, is_due, [&] {
       if (log()) log()->add_values(iteration, metrics);
-    };
-    is_due ? save_checkpoint(iteration, record) : record();
+    });
     if (score != run_.scores.end()) keep_best();
     return IterationEnd::kFinished;
   }

@@ -115,15 +115,15 @@ TEST_CASE_METHOD(Fixture, "a run that has lost its checkpoints does not start ov
 }
 
 TEST_CASE("a start is told with where it is") {
-  CHECK(outlook({}, "afresh", "iteration", 3) == "would start afresh");
+  CHECK(start_text({}, "afresh", "iteration", 3) == "would start afresh");
   RunStart start;
   start.checkpoint = "out/checkpoints/iter_000003";
   start.state.iteration = 3;
   const std::string there = "after iteration 3 (checkpoint out/checkpoints/iter_000003)";
-  CHECK(outlook(start, "afresh", "iteration", 4) == "would resume " + there);
-  CHECK(outlook(start, "afresh", "step", 0) ==
+  CHECK(start_text(start, "afresh", "iteration", 4) == "would resume " + there);
+  CHECK(start_text(start, "afresh", "step", 0) ==
         "would resume after step 3 (checkpoint out/checkpoints/iter_000003)");
-  CHECK(outlook(start, "afresh", "iteration", 3) ==
+  CHECK(start_text(start, "afresh", "iteration", 3) ==
         "would find nothing to do " + there + ": Training/Iterations is 3");
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ShellCheck over the job scripts, where it is installed; bash -n in any case."""
+"""ShellCheck over the job scripts, if it is installed; bash -n in any case."""
 
 import shutil
 import subprocess

@@ -57,7 +57,7 @@ class Failure(Exception):
 
 
 def missing() -> str:
-    """Why there can be no cluster here; empty where there can."""
+    """Why there can be no cluster here; empty if there can."""
     if os.geteuid() != 0:
         return "only root can run a Slurm of its own"
     absent = [name for name in PROGRAMS if not shutil.which(name)]

@@ -164,7 +164,7 @@ class Disturber:
         self.jobs.cluster.client("scancel", self.number)
 
     def kill_rank(self) -> None:
-        """One of the ranks; where there are none yet, the job goes instead."""
+        """One of the ranks; if there are none yet, the job goes instead."""
         ranks = [pid for pid in processes_below(os.getpid()) if self.is_rank(pid)]
         if ranks:
             end_processes([self.rng.choice(ranks)])

@@ -14,7 +14,7 @@ PREFIX = "10.213.77."
 
 
 def missing() -> str:
-    """Why there can be none here; empty where there can."""
+    """Why there can be none here; empty if there can."""
     absent = [name for name in ("ip", "nsenter", "unshare") if not shutil.which(name)]
     if absent:
         return f"{', '.join(absent)} not found (Debian packages iproute2 and util-linux)"

@@ -69,7 +69,7 @@ def kills(args, folder: Path) -> None:
 
 
 def enter_process_namespace() -> None:
-    """Where that is possible: all processes of the test end with it, even where it is killed."""
+    """If that is possible: all processes of the test end with it, even if it is killed."""
     unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.getpid() != 1 and subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode == 0:
         os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])

@@ -7,7 +7,7 @@
 
 namespace taper::test {
 
-// Equal bit for bit, also where the values are NaN or zeros of different signs.
+// Equal bit for bit, also if the values are NaN or zeros of different signs.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   static_assert(std::is_trivially_copyable_v<T>);

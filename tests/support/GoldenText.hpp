@@ -23,7 +23,7 @@ inline nlohmann::json read_golden(const std::string& name) {
   return nlohmann::json::parse(file);
 }
 
-// What the Error thrown by action says; fails where none is thrown.
+// What the Error thrown by action says; fails if none is thrown.
 inline std::string error_of(const std::function<void()>& action) {
   try {
     action();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs COMMAND in a fresh DIRECTORY and fails unless it ends by itself, non-zero (CODE where given), with REPORT in
+# Runs COMMAND in a fresh DIRECTORY and fails unless it ends by itself, non-zero (CODE if given), with REPORT in
 # its output, no ABSENT in it, and FILES left behind.
 file(REMOVE_RECURSE ${DIRECTORY})
 file(MAKE_DIRECTORY ${DIRECTORY})

@@ -194,7 +194,7 @@ TEST_CASE(
   CHECK(best["metric"] == "val/sums/avg@3");
   CHECK(best["value"] == metrics_of(o.output, 3).at("val/sums/avg@3"));
   CHECK(best["checkpoint"] == "checkpoints/iter_000002");
-  CHECK(best["evaluations"].size() == 3);  // behind iterations 2, 3 and 4
+  CHECK(best["evaluations"].size() == 3);  // after iterations 2, 3 and 4
   CHECK(CheckpointStore::problems(checkpoint(o.output, 2)).empty());
   CHECK(!fs::exists(checkpoint(o.output, 3)));  // one is kept, besides the best
   CHECK(fs::exists(checkpoint(o.output, 4)));

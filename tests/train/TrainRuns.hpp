@@ -20,7 +20,7 @@ namespace taper::test {
 
 // The shape of the embedded model, but with two KV heads: three ranks of a tensor-parallel group
 // share them. And with fewer layers: what takes most of the time of these tests are collective
-// writes of checkpoints, tensor by tensor, where more ranks than cores wait inside the library.
+// writes of checkpoints, tensor by tensor, if more ranks than cores wait inside the library.
 inline void make_shape(const Ranks& ranks, const std::filesystem::path& directory, char layers) {
   if (ranks.rank() == 0) {
     std::filesystem::copy(TAPER_DATA_DIR "/model", directory);

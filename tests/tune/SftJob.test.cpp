@@ -95,7 +95,7 @@ TEST_CASE("a resumed fine-tuning has the bits of a straight one") {
   CHECK(slurp(fs::path(parts.output) / "model.safetensors") ==
         slurp(fs::path(straight.output) / "model.safetensors"));
   CHECK(metrics_of(parts) == metrics_of(straight));
-  // A finished run repeats what is behind its last checkpoint.
+  // A finished run repeats what is after its last checkpoint.
   f.run(parts, "auto");
   CHECK(metrics_of(parts) == metrics_of(straight));
 

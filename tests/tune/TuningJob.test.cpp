@@ -56,13 +56,13 @@ struct Fixture : TestRanks {
 class OtherJob final : public TuningJob {
  public:
   OtherJob(const SftOptions& options, const Ranks& ranks)
-      : TuningJob(options, ranks, {}, {}), source_(options, files(), pass_options().max_rows) {}
+      : TuningJob(options, ranks, {}, {}, 1), source_(options, files(), pass_options().max_rows) {}
 
  private:
   const char* command() const override { return "other"; }
   std::uint64_t fingerprint() const override { return source_.fingerprint(); }
   std::int64_t steps_left(std::uint64_t, std::int64_t) const override { return 0; }
-  Batch accumulate(std::uint64_t&) override { return {}; }
+  StepFigures accumulate(std::uint64_t&) override { return {}; }
   bool has_validation() const override { return false; }
   MetricValues validate() override { return {}; }
   std::string train_text(const ValueOf&) const override { return ""; }
@@ -119,19 +119,19 @@ TEST_CASE_METHOD(Fixture,
 TEST_CASE_METHOD(Fixture, "a job says where it would start") {
   SftOptions o = options("model");
   o.checkpoint.every = 4;
-  const auto outlook = [&] {
+  const auto start_text = [&] {
     const SftJob job(o, ranks);
-    return job.outlook(
+    return job.start_text(
         job.examine(find_resume_point(ranks, "auto", o.run_path()), CheckpointCheck::kHead));
   };
-  CHECK(outlook() == "would start from " + o.model.directory);
+  CHECK(start_text() == "would start from " + o.model.directory);
   o.from_scratch = true;
-  CHECK(outlook() == "would start from random weights");
+  CHECK(start_text() == "would start from random weights");
   CHECK(!fs::exists(o.run_path()));
   o.from_scratch = false;
   o.best_by.clear();
   run(o);
-  const std::string text = outlook();  // rank 0 has the state
+  const std::string text = start_text();  // rank 0 has the state
   if (ranks.rank() == 0)
     CHECK(text ==
           "would resume after step 4 (checkpoint " + o.run_path() + "/checkpoints/iter_000004)");

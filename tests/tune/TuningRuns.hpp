@@ -41,7 +41,7 @@ ExitCode run_job(const Options& o, const Ranks& ranks, const std::string& resume
   return code;
 }
 
-// Leaves of a finished run what is there where it is killed behind the checkpoint of that step,
+// Leaves of a finished run what is there if it is killed after the checkpoint of that step,
 // not its last.
 inline void kill_behind(std::int64_t step, const TuningOptions& o, const Ranks& ranks) {
   const std::filesystem::path checkpoints = std::filesystem::path(o.run_path()) / "checkpoints";

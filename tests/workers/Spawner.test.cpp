@@ -38,7 +38,7 @@ bool comes_true(Condition&& condition) {
   return true;
 }
 
-// Also where nobody has taken it off the table of processes, as in containers without an init.
+// Also if nobody has taken it off the table of processes, as in containers without an init.
 bool is_gone(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

@@ -26,7 +26,7 @@ def draw_metric(
     colour: str = "",
     style: str = "-",
 ) -> None:
-    """A curve for each group, labelled with the group and with label behind it.
+    """A curve for each group, labeled with the group and with label after it.
 
     Seeds: each faintly, their mean, a band of one standard deviation. smooth: moving averages; of a
     single run the values stand faintly behind. colour: instead of that of the group.

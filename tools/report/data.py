@@ -245,7 +245,7 @@ def smoothing_window(count: int) -> int:
 
 
 def moving_average(values: np.ndarray, window: int) -> np.ndarray:
-    """Mean over window points centred at each, fewer at the ends: (n) -> (n)."""
+    """Mean over window points centered at each, fewer at the ends: (n) -> (n)."""
     half = window // 2
     sums = np.concatenate([[0.0], np.cumsum(values)])
     at = np.arange(len(values))

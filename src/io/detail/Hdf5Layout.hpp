@@ -10,10 +10,10 @@ namespace taper::detail {
 
 std::vector<hsize_t> hdf5_dims(const Dims& dims);
 
-// A data space of these dimensions; scalar where dims is empty.
+// A data space of these dimensions; scalar if dims is empty.
 Hdf5Id make_space(const std::string& file, const Dims& dims);
 
-// Selects the block at offset in space, or nothing where the block is empty.
+// Selects the block at offset in space, or nothing if the block is empty.
 void select_block(const std::string& file, hid_t space, const Dims& offset, const Dims& dims);
 
 // Chunk of at most about 256 KiB that keeps the trailing dimensions whole as far as possible.

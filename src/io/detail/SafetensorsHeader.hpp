@@ -18,7 +18,7 @@ inline constexpr std::size_t kMostHeaderBytes = 100'000'000;
 std::map<std::string, TensorView> parse_safetensors_header(const std::string& path,
                                                            std::span<const std::byte> file);
 
-// Bytes of a tensor; throws where shape or product are impossible. where stands in front of the
+// Bytes of a tensor; throws if shape or product are impossible. where stands in front of the
 // error.
 std::size_t tensor_bytes(const std::string& where, TensorType type,
                          const std::vector<std::int64_t>& shape);

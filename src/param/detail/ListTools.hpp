@@ -14,7 +14,7 @@ class ParameterList;
 
 namespace taper::param::detail {
 
-// Types follow Teuchos' own readers: int where it fits, else long long; Array(double) when any item
+// Types follow Teuchos' own readers: int if it fits, else long long; Array(double) when any item
 // is no integer; Array(string) when any item is no number.
 void put(Teuchos::ParameterList& list, const std::string& name, const Value& value);
 

@@ -19,7 +19,7 @@ struct ParameterNode {
 };
 
 struct SectionNode {
-  // Describes a section that the file has named; empty where only what is described may be there.
+  // Describes a section that the file has named; empty if only what is described may be there.
   using DescribeEntry = std::function<void(SectionNode& entry,
                                            const std::function<std::string(const std::string&)>&)>;
 

@@ -121,7 +121,7 @@ class YamlReader {
   }
 
   // null and ~ are texts, which some lists take for none. yaml-cpp does not tell them from a name
-  // with nothing behind it; the place of that is what comes next.
+  // with nothing after it; the place of that is what comes next.
   Value read_null(const YAML::Mark& at) const {
     if (static_cast<std::size_t>(at.line) >= lines_.size()) return Value{};
     const std::string_view line = lines_[at.line];

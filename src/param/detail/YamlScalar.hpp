@@ -9,7 +9,7 @@
 
 namespace taper::param::detail {
 
-// A scalar as YAML on one line; texts are quoted only where a reader would take them for something
+// A scalar as YAML on one line; texts are quoted only if a reader would take them for something
 // else.
 std::string format_scalar(const Value& value);
 

@@ -38,7 +38,7 @@ struct Planner::State {
   Cluster& priced(const Layout& layout) { return sample && layout.is_uniform() ? *sample : whole; }
   bool is_sample(const Cluster& cluster) const { return &cluster != &whole; }
   PlanSetting setting(Cluster& cluster);
-  // Goes on with the search for plans, or begins one. Nothing where it is not done yet; else its
+  // Goes on with the search for plans, or begins one. Nothing if it is not done yet; else its
   // plans, on all ranks.
   std::optional<std::vector<PricedPlan>> search_on(const Snapshot& snapshot);
   int scenarios_for(int sequences) const;  // of one decision on so many sequences

@@ -17,7 +17,7 @@ class StepTable {
   // width: numbers per cell.
   explicit StepTable(std::size_t width = 1) : width_(width) {}
 
-  // Makes iteration the last row. Throws where it would go back; what names the table in the error.
+  // Makes iteration the last row. Throws if it would go back; what names the table in the error.
   void begin_row(std::int64_t iteration, const std::string& what);
   // A cell of the last row; a second value replaces the first.
   void set(const std::string& column, std::span<const double> cell);

@@ -14,14 +14,14 @@
 
 namespace taper::detail {
 
-// A token recognised in the text as a whole, before the model sees the text.
+// A token recognized in the text as a whole, before the model sees the text.
 struct AddedToken {
   int id = 0;
   std::string content;
   bool special = false;
   bool single_word = false;  // only where no word character touches it
   bool lstrip = false;       // takes the white space before it
-  bool rstrip = false;       // takes the white space behind it
+  bool rstrip = false;       // takes the white space after it
   bool normalized = false;   // looked for after normalization
 };
 

@@ -185,7 +185,7 @@ void BpeModel::merge_symbols(Scratch& scratch) const {
     if (!left.alive || left.next < 0) continue;
     const auto found = merges_.find(pair_key(left.id, symbols[left.next].id));
     if (found == merges_.end() || found->second.id != merge.id)
-      continue;  // a neighbour has changed since
+      continue;  // a neighbor has changed since
     auto& right = symbols[left.next];
     left.id = merge.id;
     left.next = right.next;

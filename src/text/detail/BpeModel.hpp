@@ -21,7 +21,7 @@ class BpeModel {
   struct Scratch {
     struct Symbol {
       int id;
-      int previous, next;  // neighbours by index, -1: none
+      int previous, next;  // neighbors by index, -1: none
       bool alive;
     };
     struct Merge {

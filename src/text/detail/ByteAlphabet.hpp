@@ -12,7 +12,7 @@ namespace taper::detail {
 // order.
 std::string to_byte_alphabet(std::string_view bytes);
 
-// The bytes of a text in that alphabet; nothing where a character is outside it.
+// The bytes of a text in that alphabet; nothing if a character is outside it.
 std::optional<std::string> from_byte_alphabet(std::string_view text);
 
 }  // namespace taper::detail

@@ -9,7 +9,7 @@ namespace taper::detail {
 
 // A Jinja template as transformers sets it up for chats: blocks take the white space around them
 // along, raise_exception and strftime_now are there. The clock is not read: strftime_now gives
-// 26 July 2024, the date that Llama's templates have where they are told none, so that a prompt is
+// 26 July 2024, the date that Llama's templates have if they are told none, so that a prompt is
 // the same tomorrow and on all ranks.
 class Jinja {
  public:

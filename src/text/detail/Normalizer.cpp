@@ -44,7 +44,7 @@ int combining_class(utf8proc_int32_t c) {
 }
 
 // Canonical order: runs of characters with a combining class are sorted by it. (utf8proc_map does
-// this by exchanging neighbours, which takes forever on long runs.)
+// this by exchanging neighbors, which takes forever on long runs.)
 void order_marks(std::vector<utf8proc_int32_t>& text) {
   for (auto begin = text.begin(); begin != text.end();) {
     auto end = begin;

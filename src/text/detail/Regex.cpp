@@ -70,7 +70,7 @@ std::vector<Span> Regex::find_all(std::string_view text) const {
     const Span span{static_cast<std::size_t>(region->beg[0]),
                     static_cast<std::size_t>(region->end[0])};
     if (span.begin == span.end && !spans.empty() && spans.back().end == span.end) {
-      // Nothing right behind the last match: look behind the next character.
+      // Nothing right after the last match: look after the next character.
       from += from < text.size() ? read_utf8(text, from).bytes : 1;
       continue;
     }

@@ -23,7 +23,7 @@ class Regex {
   // where names the file and component in error messages.
   Regex(std::string_view pattern, std::string where);
 
-  // All matches from left to right, without overlap and without an empty one right behind another.
+  // All matches from left to right, without overlap and without an empty one right after another.
   // text must be valid UTF-8; an empty one has none. Thread-safe.
   std::vector<Span> find_all(std::string_view text) const;
   // With `content`, which is literal, in place of every match.

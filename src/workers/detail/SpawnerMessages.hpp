@@ -24,7 +24,7 @@ struct SpawnerRequest {
 std::string pack(const SpawnerRequest& request);
 SpawnerRequest unpack_request(const std::string& bytes);
 
-// What failed where a worker could not be started.
+// What failed if a worker could not be started.
 enum class StartStep : int { kNone, kPipes, kLog, kProgram };
 
 struct SpawnerReply {
@@ -34,7 +34,7 @@ struct SpawnerReply {
   int status = 0;  // of waitpid(), for a worker that was stopped
 };
 
-// False where the other side is gone. Descriptors travel along, if there are any (two of them).
+// False if the other side is gone. Descriptors travel along, if there are any (two of them).
 bool send_message(int socket, const std::string& bytes, const std::vector<int>& descriptors = {});
 bool receive_message(int socket, std::string& bytes, std::vector<Handle>* descriptors = nullptr);
 

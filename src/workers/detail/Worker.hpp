@@ -27,13 +27,13 @@ class Worker {
   const std::string& log() const { return command_.log; }
   double seconds() const { return since_.seconds(); }  // since it was given its request
 
-  // Throws Error where the program cannot be started.
+  // Throws Error if the program cannot be started.
   void start();
   // Ends it and says how it ended.
   std::string stop(Spawner::Moment moment);
 
   void give(std::string request);
-  // Writes what the worker takes now. False where it takes nothing any more.
+  // Writes what the worker takes now. False if it takes nothing any more.
   bool write();
 
   enum class Input { kNothing, kLine, kEnd, kTooLong };

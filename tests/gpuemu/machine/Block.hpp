@@ -100,7 +100,7 @@ class Block {
   std::map<std::uint32_t, MemoryBarrier> memory_barriers;
 
   bool is_shared(std::uint64_t offset, std::uint64_t n) const;
-  // Warp `warp` has learnt of everything that `other` did up to this time.
+  // Warp `warp` has learned of everything that `other` did up to this time.
   bool knows(int warp, int other, std::uint32_t time) const {
     return known_[static_cast<std::size_t>(warp)][static_cast<std::size_t>(other)] >= time;
   }
@@ -128,7 +128,7 @@ struct Machine {
   DeviceMemory memory;
   Checks checks;
   std::mt19937 random{1};
-  int architecture = 90;  // whose tensor cores are modelled: 80 or 90
+  int architecture = 90;  // whose tensor cores are modeled: 80 or 90
   Statistics statistics;
   // Whether operation `before` of the runtime is ordered before operation `after`.
   bool (*is_ordered)(std::uint32_t before, std::uint32_t after) = nullptr;

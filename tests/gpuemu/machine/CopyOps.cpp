@@ -48,7 +48,7 @@ void copy(Warp& w, const Instruction& i) {
 MemoryBarrier& barrier_at(Warp& w, const Operand& o, int lane) {
   const auto place = static_cast<std::uint32_t>(address_value(w, o, lane));
   const auto found = w.block().memory_barriers.find(place);
-  if (found == w.block().memory_barriers.end()) w.fail("no mbarrier was initialised there", lane);
+  if (found == w.block().memory_barriers.end()) w.fail("no mbarrier was initialized there", lane);
   return found->second;
 }
 

@@ -126,7 +126,7 @@ class Parser {
     while (at_ < text_.size() && text_[at_] != '\n') advance();
   }
 
-  // The text up to one of the characters `ends`; `take` also moves behind it.
+  // The text up to one of the characters `ends`; `take` also moves past it.
   std::string until(std::string_view ends, bool take) {
     const std::size_t start = at_;
     std::size_t i = at_;

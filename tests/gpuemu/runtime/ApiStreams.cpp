@@ -153,7 +153,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return guarded([&](Runtime& r) {
     Stream* s = stream_of(stream);
-    if (s->capture != nullptr) return broken(r, s);  // graphs within graphs are not modelled
+    if (s->capture != nullptr) return broken(r, s);  // graphs within graphs are not modeled
     r.queue.launch(*reinterpret_cast<GraphExec*>(exec), *s);
     return cudaSuccess;
   });
@@ -173,7 +173,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   });
 }
 
-// Graphs that are built node by node (Kokkos::Graph) are not modelled.
+// Graphs that are built node by node (Kokkos::Graph) are not modeled.
 cudaError_t cudaGraphCreate(cudaGraph_t*, unsigned) {
   return cudaErrorNotSupported;
 }

@@ -20,7 +20,7 @@ namespace taper::gpuemu {
 
 // Read once from the environment:
 //   GPUEMU_SEED=N           order of blocks, warps and operations (default 1)
-//   GPUEMU_ARCH=80|90       whose tensor cores are modelled, and what the device says it is (90)
+//   GPUEMU_ARCH=80|90       whose tensor cores are modeled, and what the device says it is (90)
 //   GPUEMU_CHECKS=LIST      written,races,streams,host or none (default: all)
 //   GPUEMU_MEMORY_MB=N      memory of the device (default 8192)
 //   GPUEMU_STATISTICS=FILE  a JSON line per kernel at the end, appended

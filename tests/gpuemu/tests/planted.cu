@@ -40,7 +40,7 @@ void wait() {
   CHECK(cudaDeviceSynchronize());
 }
 
-// Each thread reads what its neighbour in the block wrote.
+// Each thread reads what its neighbor in the block wrote.
 template <bool waits>
 __global__ void neighbour_of_block(int* out) {
   __shared__ int values[128];

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <sstream>
 
 #include "kernels/Exec.hpp"
@@ -16,8 +17,8 @@ namespace {
 std::uint32_t bits(float x) {
   return std::bit_cast<std::uint32_t>(x);
 }
-std::uint64_t bits(std::int64_t x) {
-  return static_cast<std::uint64_t>(x);
+std::uint64_t bits(double x) {
+  return std::bit_cast<std::uint64_t>(x);
 }
 
 // The first difference and their number, or nothing.
@@ -47,54 +48,50 @@ double largest(std::span<const T> values) {
   return most;
 }
 
-void keep(std::vector<std::string>& failures, std::string text) {
-  if (!text.empty()) failures.push_back(std::move(text));
-}
-
 }  // namespace
+
+void Report::check(const std::function<std::string()>& differences) {
+  ++checks_;
+  Exec().fence();
+  std::string text = differences();
+  if (!text.empty()) failures_.push_back(std::move(text));
+}
 
 void Report::expect_equal(const std::string& what, std::span<const float> got,
                           std::span<const float> wanted) {
-  ++checks_;
-  Exec().fence();  // what was launched writes the results
-  keep(failures_,
-       differences(what, got, wanted, [](float a, float b) { return bits(a) == bits(b); }));
+  check([&] {
+    return differences(what, got, wanted, [](float a, float b) { return bits(a) == bits(b); });
+  });
 }
 
 void Report::expect_equal(const std::string& what, std::span<const std::int64_t> got,
                           std::span<const std::int64_t> wanted) {
-  ++checks_;
-  Exec().fence();  // what was launched writes the results
-  keep(failures_, differences(what, got, wanted,
-                              [](std::int64_t a, std::int64_t b) { return bits(a) == bits(b); }));
+  check([&] { return differences(what, got, wanted, std::equal_to<>()); });
 }
 
 void Report::expect_equal(const std::string& what, double got, double wanted) {
-  ++checks_;
-  Exec().fence();  // what was launched writes the results
-  keep(failures_, differences(what, std::span<const double>(&got, 1),
-                              std::span<const double>(&wanted, 1), [](double a, double b) {
-                                return std::bit_cast<std::uint64_t>(a) ==
-                                       std::bit_cast<std::uint64_t>(b);
-                              }));
+  check([&] {
+    return differences(what, std::span<const double>(&got, 1), std::span<const double>(&wanted, 1),
+                       [](double a, double b) { return bits(a) == bits(b); });
+  });
 }
 
 void Report::expect_close(const std::string& what, std::span<const float> got,
                           std::span<const double> wanted, double tolerance) {
-  ++checks_;
-  Exec().fence();  // what was launched writes the results
-  const double bound = tolerance * largest(wanted);
-  keep(failures_,
-       differences(what, got, wanted, [&](float a, double b) { return std::abs(a - b) <= bound; }));
+  check([&] {
+    const double bound = tolerance * largest(wanted);
+    return differences(what, got, wanted,
+                       [&](float a, double b) { return std::abs(a - b) <= bound; });
+  });
 }
 
 void Report::expect_close(const std::string& what, std::span<const double> got,
                           std::span<const double> wanted, double tolerance) {
-  ++checks_;
-  Exec().fence();  // what was launched writes the results
-  const double bound = tolerance * largest(wanted);
-  keep(failures_, differences(what, got, wanted,
-                              [&](double a, double b) { return std::abs(a - b) <= bound; }));
+  check([&] {
+    const double bound = tolerance * largest(wanted);
+    return differences(what, got, wanted,
+                       [&](double a, double b) { return std::abs(a - b) <= bound; });
+  });
 }
 
 double Stopwatch::measure(const std::string& what, const std::function<void()>& action,

@@ -32,6 +32,9 @@ class Report {
   const std::vector<std::string>& failures() const { return failures_; }
 
  private:
+  // `differences`: what differs, or nothing; asked once all that was launched has ended.
+  void check(const std::function<std::string()>& differences);
+
   int checks_ = 0;
   std::vector<std::string> failures_;
 };
@@ -41,7 +44,7 @@ class Stopwatch {
  public:
   // The benchmark asks for `seconds` per measurement; a smoke run for 0 (one call each).
   explicit Stopwatch(double seconds) : seconds_(seconds) {}
-  // Prints time per call and, where given, GB/s and GFLOP/s. Returns seconds per call.
+  // Prints time per call and, if given, GB/s and GFLOP/s. Returns seconds per call.
   double measure(const std::string& what, const std::function<void()>& action, double bytes,
                  double flops) const;
 

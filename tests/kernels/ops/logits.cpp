@@ -161,7 +161,7 @@ void compare_samples(Report& report, const Data& d) {
                               -1.0);
           choice[r] = s * v.width + found[r];
         }
-        target[r] -= mass[r];  // negative from here on where this shard answered
+        target[r] -= mass[r];  // negative from here on if this shard answered
       }
     }
     report.expect_equal("sampled ids " + label(d), choice, wanted);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// How the requests of a generation are shared out over the replicas at its start.
 #pragma once
 
 #include <vector>
 
 #include "engine/Request.hpp"
+#include "planner/Dealer.hpp"
 
 namespace taper {
 
@@ -12,5 +15,10 @@ namespace taper {
 // long one). The responses do not depend on it. For requests whose samples have no lengths of their
 // own.
 std::vector<Request> in_parts(std::vector<Request> requests, int replicas);
+
+// What a replica begins with, as a Dealer deals it: of each request none, some or all of the
+// samples.
+std::vector<Request> first_requests(const std::vector<Request>& requests, const Layout& layout,
+                                    int replica);
 
 }  // namespace taper
