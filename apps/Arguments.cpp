@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/Error.hpp"
+#include "instance/ModelOptions.hpp"
 #include "rollout/GeneratorOptions_params.hpp"
 #include "session/LayoutChecks.hpp"
 
@@ -41,13 +42,22 @@ void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
                 : uniform +
                       "; or replicas of different sizes in rank order, e.g. 4+2+2 for one of 4 and "
                       "two of 2 ranks (default: one rank each)");
-  declare_type(line, type);
+  declare_numbers(line, type, arithmetic);
   declare_hang_seconds(line, hang_seconds);
 }
 
-void declare_type(param::CommandLine& line, WeightType& type) {
+void declare_numbers(param::CommandLine& line, WeightType& type, Arithmetic& arithmetic) {
   line.choice("dtype", type, "type of the forward weights",
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+  line.choice("arithmetic", arithmetic,
+              "arithmetic of products; f32: the same bits on all machines; bf16: matrix units of "
+              "GPUs",
+              {{"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}});
+}
+
+void check_numbers(WeightType type, Arithmetic arithmetic) {
+  const std::string problem = arithmetic_problem("--arithmetic", arithmetic, type);
+  TAPER_VALIDATE(problem.empty(), problem);
 }
 
 void declare_hang_seconds(param::CommandLine& line, double& seconds) {

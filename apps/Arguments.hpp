@@ -17,6 +17,7 @@ enum class LayoutForms { kUniform, kMixed };
 struct ModelArguments {
   std::string model, layout;
   WeightType type = WeightType::kBf16;
+  Arithmetic arithmetic = Arithmetic::kF32;
   double hang_seconds = kHangSeconds;
 
   void declare(param::CommandLine& line, LayoutForms layouts);
@@ -25,8 +26,10 @@ struct ModelArguments {
   RankGrid grid(int ranks) const;
 };
 
-// --dtype of the forward weights, and --hang-seconds.
-void declare_type(param::CommandLine& line, WeightType& type);
+// --dtype of the forward weights with the --arithmetic of products, and --hang-seconds.
+void declare_numbers(param::CommandLine& line, WeightType& type, Arithmetic& arithmetic);
+// Throws Error if these do not fit each other.
+void check_numbers(WeightType type, Arithmetic arithmetic);
 void declare_hang_seconds(param::CommandLine& line, double& seconds);
 // How responses are drawn.
 void declare_sampling(param::CommandLine& line, GenerateOptions& options);

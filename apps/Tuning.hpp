@@ -72,6 +72,7 @@ int run_tuning(int argc, char** argv, const CommandText& words) {
                      .outputs = outputs_of(options),
                      .tp_degrees = {options.training.tp},
                      .hang_seconds = options.hang_seconds,
+                     .arithmetic = options.model.arithmetic,
                      .config = context.config,
                      .resume = arguments.resume,
                      .stop = &stop,

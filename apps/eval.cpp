@@ -103,6 +103,7 @@ int run_eval(int argc, char** argv) {
   if (line.parse_or_print_help(argc, argv)) return 0;
   eval.check(line);
   check_sampling(options);
+  check_numbers(arguments.type, arguments.arithmetic);
   const auto judged_by = [&] { return eval.judged_by(arguments.model, options.max_new_tokens); };
   const auto spawner = make_spawner(judged_by);
   Session session(argc, argv);
@@ -117,6 +118,7 @@ int run_eval(int argc, char** argv) {
   degrees.push_back({"--layout", options.tp});
   Ranks& ranks =
       session.start(require_divisible(session.size(), degrees), arguments.hang_seconds, ".");
+  ranks.exec.arithmetic = arguments.arithmetic;
   Fingerprint read;
   add_prompts(read, prompts);
   require_equal(ranks, "the prompts", std::to_string(read.value()));

@@ -64,6 +64,7 @@ int run_generate(int argc, char** argv) {
             "Jinja template that turns messages into text: auto (the model's own) or a file");
   if (line.parse_or_print_help(argc, argv)) return 0;
   check_sampling(options);
+  check_numbers(arguments.type, arguments.arithmetic);
   Session session(argc, argv);
   options.type = arguments.type;
   require_no_problems(options.problems());
@@ -80,6 +81,7 @@ int run_generate(int argc, char** argv) {
     if (!record_file.empty()) require_writable(record_file);
   }
   Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
+  ranks.exec.arithmetic = arguments.arithmetic;
   require_equal(ranks, path_text(prompts_file), hash_text(prompts));
   GenerateJob job(options, files, prompts, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());

@@ -35,6 +35,7 @@ int run_score(int argc, char** argv) {
                "tokens per micro-batch; longer sequences get a micro-batch of their own")
       .at_least(1);
   if (line.parse_or_print_help(argc, argv)) return 0;
+  check_numbers(arguments.type, arguments.arithmetic);
   Session session(argc, argv);
   options.type = arguments.type;
   options.tp = arguments.grid(session.size()).tp;
@@ -43,6 +44,7 @@ int run_score(int argc, char** argv) {
   const ScoreInput given = read_score_input(input, files);
   if (session.rank() == 0) require_writable(output);
   Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
+  ranks.exec.arithmetic = arguments.arithmetic;
   require_equal(ranks, path_text(input), hash_text(given.sequences));
   ScoreJob job(options, files, given.sequences, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());

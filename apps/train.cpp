@@ -81,6 +81,7 @@ int run_train(int argc, char** argv) {
                      .outputs = {{"Output/Directory " + path_text(options.output), run.lock()}},
                      .tp_degrees = degrees_of(options, session.size()),
                      .hang_seconds = options.hang_seconds,
+                     .arithmetic = options.model.arithmetic,
                      .config = config,
                      .resume = arguments.resume,
                      .stop = &stop,

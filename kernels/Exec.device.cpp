@@ -54,6 +54,11 @@ void CudaExec::fence() const {
   freed().clear();
 }
 
+int CudaExec::architecture() const {
+  const cudaDeviceProp& device = detail::kokkos_space(*this).cuda_device_prop();
+  return 10 * device.major + device.minor;
+}
+
 void* allocate_staging(std::size_t bytes) {
   return pool().allocate(bytes, 64);
 }

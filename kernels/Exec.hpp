@@ -6,12 +6,19 @@
 
 namespace taper {
 
+// How products of activations and weights are computed. kF32: chains of fused multiply-adds in f32,
+// with the same bits on all machines. kBf16: by the matrix units of the machine, which round both
+// operands to bf16 and sum in an order of their own (canonical/tensor_core.hpp).
+enum class Arithmetic { kF32, kBf16 };
+
 // The threads of this process. Kokkos must run when one is used.
 class HostExec {
  public:
   int concurrency() const;  // threads
   // Waits for all kernels that were launched on it.
   void fence() const;
+
+  Arithmetic arithmetic = Arithmetic::kF32;
 };
 
 #if defined(TAPER_CUDA)
@@ -20,6 +27,10 @@ class HostExec {
 class CudaExec {
  public:
   void fence() const;
+  // The compute capability, such as 90 for 9.0.
+  int architecture() const;
+
+  Arithmetic arithmetic = Arithmetic::kF32;
 };
 #endif
 

@@ -14,10 +14,19 @@ inline float chain(float start, const float* a, std::int64_t a_step, const float
   return start;
 }
 
+// The chains of Arithmetic::kF32.
+struct FmaChain {
+  float operator()(float start, const float* a, std::int64_t a_step, const float* b,
+                   std::int64_t b_step, int n) const {
+    return chain(start, a, a_step, b, b_step, n);
+  }
+};
+
 // y (rows, columns) = x (rows, k) w^T, w (columns, k) as rounded for the product; bias is added
 // after the chain.
-inline std::vector<float> multiply(const float* x, const float* w, const float* bias, int rows,
-                                   int columns, int k) {
+template <class Chain = FmaChain>
+std::vector<float> multiply(const float* x, const float* w, const float* bias, int rows,
+                            int columns, int k, const Chain& chain = {}) {
   std::vector<float> y;
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < columns; ++c) {
@@ -29,8 +38,9 @@ inline std::vector<float> multiply(const float* x, const float* w, const float* 
 
 // gradient (n, m) += a^T b over rows in ascending order, each element one chain that goes on from
 // what is there.
-inline void accumulate_outer(float* gradient, const float* a, const float* b, int rows, int n,
-                             int m) {
+template <class Chain = FmaChain>
+void accumulate_outer(float* gradient, const float* a, const float* b, int rows, int n, int m,
+                      const Chain& chain = {}) {
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < m; ++j)
       gradient[i * m + j] = chain(gradient[i * m + j], a + i, n, b + j, m, rows);
@@ -62,8 +72,9 @@ struct Leaves {
 
 // Partial sums (partials, rows, columns) of x (rows, count * stride) w^T, w (columns, count *
 // stride).
-inline std::vector<float> multiply_leaves(const float* x, const float* w, const Leaves& leaves,
-                                          int rows, int columns) {
+template <class Chain = FmaChain>
+std::vector<float> multiply_leaves(const float* x, const float* w, const Leaves& leaves, int rows,
+                                   int columns, const Chain& chain = {}) {
   const int k = leaves.count() * leaves.stride;
   std::vector<float> y;
   for (int r = 0; r < rows; ++r)

@@ -6,10 +6,29 @@
 namespace taper {
 
 std::vector<std::string> ModelOptions::problems() const {
+  std::vector<std::string> list;
   if (directory.empty())
-    return {"Model/Directory is not set (a Hugging Face directory is expected, e.g. data/model); " +
-            path_advice("")};
-  return {};
+    list.push_back(
+        "Model/Directory is not set (a Hugging Face directory is expected, e.g. data/model); " +
+        path_advice(""));
+  if (const auto problem = arithmetic_problem("Model/Arithmetic", arithmetic, type);
+      !problem.empty())
+    list.push_back(problem);
+  return list;
+}
+
+std::string arithmetic_problem(const std::string& key, Arithmetic arithmetic, WeightType type) {
+  if (arithmetic == Arithmetic::kF32) return "";
+#if !defined(TAPER_CUDA)
+  return key +
+         " is bf16 (this program computes on CPUs, in f32); set it to f32, or use a build for "
+         "GPUs";
+#endif
+  if (type == WeightType::kF32)
+    return key +
+           " is bf16, but the forward weights are f32 (matrix units multiply bf16 values); "
+           "set both to one type";
+  return "";
 }
 
 TrainPassOptions PassOptions::train_pass() const {

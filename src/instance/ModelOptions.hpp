@@ -11,9 +11,14 @@ namespace taper {
 struct ModelOptions {
   std::string directory;
   WeightType type = WeightType::kBf16;
+  Arithmetic arithmetic = Arithmetic::kF32;
 
   std::vector<std::string> problems() const;
 };
+
+// Why models with weights of the type cannot compute in the arithmetic, the value of `key`; empty
+// if they can.
+std::string arithmetic_problem(const std::string& key, Arithmetic arithmetic, WeightType type);
 
 // How forward and backward passes are run.
 struct PassOptions {

@@ -32,21 +32,23 @@ std::string cpu_info(const std::string& key) {
   return "";
 }
 
-Facts model_facts(const ModelFiles& files, WeightType type) {
+Facts model_facts(const ModelFiles& files, WeightType type, Arithmetic arithmetic) {
   const ModelConfig& c = files.config;
-  return {{"family", to_string(c.family)},
-          {"layers", std::to_string(c.layers)},
-          {"hidden", std::to_string(c.hidden)},
-          {"heads", std::to_string(c.heads)},
-          {"kv_heads", std::to_string(c.kv_heads)},
-          {"head_dim", std::to_string(c.head_dim)},
-          {"intermediate", std::to_string(c.intermediate)},
-          {"vocab", std::to_string(c.vocab)},
-          {"tied", c.tied ? "yes" : "no"},
-          {"qkv_bias", c.qkv_bias ? "yes" : "no"},
-          {"qk_norm", c.qk_norm ? "yes" : "no"},
-          {"dtype", type == WeightType::kBf16 ? "bf16" : "f32"},
-          {"kv_dtype", "f32"}};
+  Facts facts{{"family", to_string(c.family)},
+              {"layers", std::to_string(c.layers)},
+              {"hidden", std::to_string(c.hidden)},
+              {"heads", std::to_string(c.heads)},
+              {"kv_heads", std::to_string(c.kv_heads)},
+              {"head_dim", std::to_string(c.head_dim)},
+              {"intermediate", std::to_string(c.intermediate)},
+              {"vocab", std::to_string(c.vocab)},
+              {"tied", c.tied ? "yes" : "no"},
+              {"qkv_bias", c.qkv_bias ? "yes" : "no"},
+              {"qk_norm", c.qk_norm ? "yes" : "no"},
+              {"dtype", type == WeightType::kBf16 ? "bf16" : "f32"},
+              {"kv_dtype", "f32"}};
+  if (arithmetic == Arithmetic::kBf16) facts["arithmetic"] = "bf16";  // else there is no such fact
+  return facts;
 }
 
 Facts machine_facts(const Ranks& ranks) {
@@ -145,7 +147,7 @@ ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const 
   ProfileIdentity identity;
   if (ranks.rank() == 0) {
     const BuildInfo build = build_info();
-    identity.model = model_facts(files, type);
+    identity.model = model_facts(files, type, ranks.exec.arithmetic);
     identity.machine = machine_facts(ranks);
     identity.transport = transport_facts(ranks);
     identity.build = {{"version", build.version},

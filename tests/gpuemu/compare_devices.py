@@ -6,7 +6,9 @@
 
 CPU and GPU are executables of the presets default and cuda, DIR the folder of the stand-in for the CUDA runtime
 (tests/gpuemu in the build of default). With --device the second executable runs on the machine's GPU instead. `--train`
-adds a GRPO run of two iterations (minutes). Needs no Python packages."""
+adds a GRPO run of two iterations (minutes). In bf16 arithmetic, which only GPUs have, the responses of the GPU must not
+depend on batch, chunks of prompts and tensor parallelism, and score must give their log-probs. Needs no Python
+packages."""
 import argparse
 import filecmp
 import json
@@ -73,6 +75,27 @@ def cases(work, with_training):
         yield "train", 1, ["train", "data/quickstart.yaml", *(word for s in sets for word in ("--set", s))]
 
 
+def bf16_cases(work):
+    """(name, ranks, words); all but the score leave what the first of a model leaves."""
+    for model in ("llama_a", "qwen2_a", "qwen3_a"):
+        bf16 = ["--model", MODELS / model, "--arithmetic", "bf16", "--output"]
+        generate = ["generate", *bf16, "@/out.jsonl", "--prompts", work / "prompts.jsonl", "--max-new-tokens", 8,
+                    *SAMPLING["plain"]]
+        yield f"bf16-{model}", 1, generate
+        yield f"bf16-{model}-one-by-one", 1, [*generate, "--max-running", 1]
+        yield f"bf16-{model}-chunks", 1, [*generate, "--step-rows", 3]
+        yield f"bf16-{model}-2x1", 2, [*generate, "--layout", "2x1"]
+        yield f"bf16-{model}-score", 1, ["score", *bf16, "@/out.jsonl", "--input", work / f"gpu/bf16-{model}/out.jsonl"]
+
+
+def bf16_difference(work, name):
+    base = "-".join(name.split("-")[:2])
+    lines = [[json.loads(line) for line in open(work / "gpu" / n / "out.jsonl", encoding="utf-8")] for n in (base, name)]
+    if name.endswith("-score"):
+        lines = [[line["log_probs"] for line in each] for each in lines]
+    return "" if lines[0] == lines[1] else f"not as {base}"
+
+
 def is_measured(path):
     """Files with times, or with the date of the build."""
     return path.suffix == ".jsonl" and path.stem == "metrics" or path.name in ("run.h5", "status.json")
@@ -109,6 +132,11 @@ def main():
         wrong = differences(work / "cpu" / name, work / "gpu" / name)
         failed += bool(wrong)
         print(f"{name}: {'equal' if not wrong else 'DIFFERENT: ' + ', '.join(wrong)}", flush=True)
+    for name, ranks, words in bf16_cases(work):
+        sides[1].run(name, ranks, *words)
+        wrong = bf16_difference(work, name)
+        failed += bool(wrong)
+        print(f"{name}: {wrong or 'equal'}", flush=True)
     shutil.rmtree(work)
     sys.exit(failed > 0)
 

@@ -18,6 +18,20 @@ TEST_CASE("passes run as the options say") {
   CHECK(pass.checkpointing == Checkpointing::kYes);
 }
 
+TEST_CASE("bf16 arithmetic needs a GPU and bf16 weights") {
+  CHECK(arithmetic_problem("--arithmetic", Arithmetic::kF32, WeightType::kF32).empty());
+  const auto of_f32 = arithmetic_problem("--arithmetic", Arithmetic::kBf16, WeightType::kF32);
+  CHECK(of_f32.starts_with("--arithmetic is bf16"));
+  ModelOptions options;
+  options.directory = "model";
+  options.arithmetic = Arithmetic::kBf16;
+#if defined(TAPER_CUDA)
+  CHECK(options.problems().empty());
+#else
+  check_problem(options.problems(), {"Model/Arithmetic is bf16", "on CPUs"});
+#endif
+}
+
 TEST_CASE("a model that is not set is told, also where the working directory is gone") {
   namespace fs = std::filesystem;
   const fs::path before = fs::current_path();

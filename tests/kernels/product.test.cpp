@@ -20,6 +20,12 @@ TEST_CASE("row-parallel products have the same bits for any number of shards", "
   check_compare(row_parallel_op());
 }
 
+#if defined(TAPER_CUDA)
+TEST_CASE("products on tensor cores equal the canonical chains of their model", "[product]") {
+  check_compare(tensor_product_op());
+}
+#endif
+
 TEST_CASE("reference product by hand", "[product][reference]") {
   const reference::Matrix x(2, 3, {1, 2, 3, 4, 5, 6});
   const reference::Matrix w(2, 3, {1, 0, -1, 2, 1, 0});

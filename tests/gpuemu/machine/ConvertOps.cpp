@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "gpuemu/machine/Lanes.hpp"
-#include "gpuemu/machine/TensorCore.hpp"
+#include "gpuemu/machine/SmallFloats.hpp"
 
 namespace taper::gpuemu {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "gpuemu/machine/Lanes.hpp"
-#include "gpuemu/machine/TensorCore.hpp"
+#include "kernels/canonical/tensor_core.hpp"
 
 namespace taper::gpuemu {
 namespace {
@@ -18,7 +18,7 @@ const Operand& part(const Operand& o, std::size_t k) {
 // `mma.sync.aligned.m16n8kK.row.col.f32.bf16.bf16.f32 d, a, b, c` with K = 8 or 16.
 template <int K>
 void multiply(Warp& w, const Instruction& i) {
-  std::uint16_t a[16][K], b[8][K];  // b by columns
+  bf16 a[16][K], b[8][K];  // b by columns
   float c[16][8];
   for (int l = 0; l < kLanes; ++l) {
     const int g = l / 4, t = l % 4;
@@ -26,22 +26,22 @@ void multiply(Warp& w, const Instruction& i) {
       const auto pair =
           static_cast<std::uint32_t>(w.value(part(i.operands[1], static_cast<std::size_t>(r)), l));
       for (int h = 0; h < 2; ++h)
-        a[g + r % 2 * 8][2 * t + h + r / 2 * 8] = static_cast<std::uint16_t>(pair >> 16 * h);
+        a[g + r % 2 * 8][2 * t + h + r / 2 * 8].bits = static_cast<std::uint16_t>(pair >> 16 * h);
     }
     for (int r = 0; r < K / 8; ++r) {
       const auto pair =
           static_cast<std::uint32_t>(w.value(part(i.operands[2], static_cast<std::size_t>(r)), l));
       for (int h = 0; h < 2; ++h)
-        b[g][2 * t + h + r * 8] = static_cast<std::uint16_t>(pair >> 16 * h);
+        b[g][2 * t + h + r * 8].bits = static_cast<std::uint16_t>(pair >> 16 * h);
     }
     for (int r = 0; r < 4; ++r) {
       c[g + r / 2 * 8][2 * t + r % 2] = std::bit_cast<float>(
           static_cast<std::uint32_t>(w.value(part(i.operands[3], static_cast<std::size_t>(r)), l)));
     }
   }
-  const DotModel model = dot_model(w.block().machine.architecture);
+  const auto core = canonical::tensor_core(w.block().machine.architecture);
   for (int r = 0; r < 16; ++r) {
-    for (int n = 0; n < 8; ++n) c[r][n] = dot(a[r], b[n], c[r][n], model);
+    for (int n = 0; n < 8; ++n) c[r][n] = canonical::tensor_chain(a[r], b[n], K, c[r][n], core);
   }
   for (int l = 0; l < kLanes; ++l) {
     const int g = l / 4, t = l % 4;

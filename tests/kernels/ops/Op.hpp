@@ -70,6 +70,9 @@ Op norm_op();
 Op product_op();
 Op rope_op();
 Op row_parallel_op();
+#if defined(TAPER_CUDA)
+Op tensor_product_op();
+#endif
 
 std::vector<Op> all_ops();
 

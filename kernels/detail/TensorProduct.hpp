@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/Exec.hpp"
+#include "kernels/detail/Product.hpp"
+
+namespace taper::detail {
+
+// A product with packed bf16 weights on tensor cores, with or without leaves.
+void tensor_product(const CudaExec& exec, const ProductArgs& args);
+
+// A sum of outer products, whose operands are matrices of f32 values.
+void tensor_outer_product(const CudaExec& exec, const ProductArgs& args);
+
+}  // namespace taper::detail

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products on tensor cores, in the order of canonical/tensor_core.hpp. A block computes one panel
+// of 64 columns for up to 64 rows: four warps have 16 columns each. Weights are the left operand of
+// the tiles (16 columns), activations the right one (8 rows), so that few rows waste little. Inputs
+// pass through shared memory, 64 at a time, while earlier ones are multiplied.
+#include <algorithm>
+
+#include "base/Error.hpp"
+#include "kernels/detail/DeviceLaunch.hpp"
+#include "kernels/detail/DeviceMath.hpp"
+#include "kernels/detail/TensorCore.hpp"
+#include "kernels/detail/TensorProduct.hpp"
+
+namespace taper::detail {
+namespace {
+
+void require(cudaError_t code, const char* call) {
+  TAPER_INSIST(code == cudaSuccess, call << " failed: " << cudaGetErrorString(code));
+}
+
+constexpr int kThreads = 128;
+constexpr int kDepth = 64;  // inputs of a stage
+constexpr int kStages = 4;  // being copied or multiplied
+constexpr int kLine = 64;   // bf16 values of a line of shared memory: 128 bytes
+
+// Where the operands of a product lie.
+enum class Source { kPanels, kGradients };
+
+// Chunk (8 values) of a line; chunks are permuted so that eight lines of one chunk lie in all
+// banks.
+__device__ bf16* chunk_at(bf16* tile, int line, int chunk) {
+  return tile + line * kLine + (chunk ^ (line & 7)) * 8;
+}
+
+#if defined(__CUDA_ARCH__)
+
+// What is multiplied in one stage: inputs [k, k + 64) of a leaf.
+struct Stage {
+  int leaf, k, size;  // size: of the leaf
+};
+
+template <int kTiles, Source source>
+class Block {
+ public:
+  static constexpr int kRows = 8 * kTiles;
+  static constexpr int kLines = source == Source::kPanels ? kRows : kDepth;  // of activations
+  static constexpr int kStageValues = (kDepth + kLines) * kLine;
+
+  __device__ Block(const ProductArgs& args, char* shared)
+      : args_(args),
+        tiles_(reinterpret_cast<bf16*>(shared)),
+        stack_(reinterpret_cast<float*>(shared + kStages * kStageValues * sizeof(bf16))),
+        thread_(static_cast<int>(threadIdx.x)),
+        lane_(thread_ % 32),
+        column0_(static_cast<int>(blockIdx.x) * kPanel),
+        row0_(static_cast<int>(blockIdx.y) * kRows) {}
+
+  __device__ void run() {
+    const int per_leaf = (args_.leaf_k + kDepth - 1) / kDepth;
+    const int last = (args_.last_leaf_k + kDepth - 1) / kDepth;
+    const int stages = (args_.leaves - 1) * per_leaf + last;
+    const auto stage = [&](int s) {
+      const int leaf = min(s / per_leaf, args_.leaves - 1);
+      return Stage{leaf, (s - leaf * per_leaf) * kDepth,
+                   leaf + 1 == args_.leaves ? args_.last_leaf_k : args_.leaf_k};
+    };
+    for (int s = 0; s < kStages - 1; ++s) {
+      if (s < stages) {
+        load_rows(stage(s));
+        store_rows(s);
+        load_weights(stage(s), s);
+      }
+      end_copy_group();
+    }
+    for (int s = 0; s < stages; ++s) {
+      const int ahead = s + kStages - 1;
+      if (ahead < stages) load_rows(stage(ahead));
+      await_copies<kStages - 2>();
+      __syncthreads();  // stage s has arrived, and nobody reads the one before any more
+      if (ahead < stages) load_weights(stage(ahead), ahead);
+      end_copy_group();
+      multiply(s);
+      if (ahead < stages) store_rows(ahead);
+      const Stage now = stage(s);
+      if (now.k + kDepth >= now.size) end_leaf(now.leaf);
+    }
+    if (args_.program == nullptr)
+      store_sums();
+    else
+      store_partials();
+  }
+
+ private:
+  __device__ bf16* weights(int s) const { return tiles_ + s % kStages * kStageValues; }
+  __device__ bf16* rows(int s) const { return weights(s) + kDepth * kLine; }
+
+  // Quad q of this thread: four values of a line.
+  __device__ int line(int q) const { return (q * kThreads + thread_) / (kLine / 4); }
+  __device__ int first(int q) const { return (q * kThreads + thread_) % (kLine / 4) * 4; }
+
+  __device__ void load_rows(const Stage& stage) {
+    const float* a = args_.a + stage.leaf * args_.a_leaf;
+    for (int q = 0; q < kQuads; ++q)
+      for (int i = 0; i < 4; ++i) {
+        const bool by_rows = source == Source::kPanels;
+        const int row = row0_ + (by_rows ? line(q) : first(q) + i);
+        const int k = stage.k + (by_rows ? first(q) + i : line(q));
+        const bool inside = row < args_.rows && k < stage.size;
+        pending_[q][i] = inside ? a[row * args_.a_row + k * args_.a_k] : 0.0f;
+      }
+  }
+  __device__ void store_rows(int s) {
+    for (int q = 0; q < kQuads; ++q) store_quad(rows(s), line(q), first(q), pending_[q]);
+  }
+  __device__ static void store_quad(bf16* tile, int line, int first, const float (&values)[4]) {
+    bf16* to = chunk_at(tile, line, first / 8) + first % 8;
+    for (int i = 0; i < 4; ++i) to[i] = to_bf16(values[i]);
+  }
+
+  __device__ void load_weights(const Stage& stage, int s) {
+    if constexpr (source == Source::kPanels) {
+      const bf16* w = static_cast<const bf16*>(args_.w) + blockIdx.x * args_.w_panel +
+                      stage.leaf * args_.w_leaf;
+      for (int i = thread_; i < kDepth * kLine / 8; i += kThreads) {
+        const int line = i / (kLine / 8), chunk = i % (kLine / 8), k = stage.k + line;
+        const bool inside = k < stage.size;
+        start_copy(chunk_at(weights(s), line, chunk), w + (inside ? k : 0) * kPanel + chunk * 8,
+                   inside ? 16 : 0);
+      }
+    } else {
+      const float* w = static_cast<const float*>(args_.w);
+      for (int i = thread_; i < kDepth * kLine / 4; i += kThreads) {
+        const int line = i / (kLine / 4), first = i % (kLine / 4) * 4, k = stage.k + line;
+        float values[4];
+        for (int j = 0; j < 4; ++j) {
+          const int column = column0_ + first + j;
+          values[j] = k < stage.size && column < args_.columns ? w[k * args_.w_k + column] : 0.0f;
+        }
+        store_quad(weights(s), line, first, values);
+      }
+    }
+  }
+
+  // Two steps of 16 inputs at a time.
+  __device__ void multiply(int s) {
+    const int in_tile = lane_ % 8, tile = lane_ / 8, warp_chunk = thread_ / 32 * 2;
+    for (int k = 0; k < kDepth; k += 32) {
+      unsigned w[2][4];
+      for (int step = 0; step < 2; ++step)
+        load_tiles_transposed(w[step], chunk_at(weights(s), k + 16 * step + tile / 2 * 8 + in_tile,
+                                                warp_chunk + tile % 2));
+      for (int t = 0; t < kTiles; ++t) {
+        unsigned x[4];
+        if constexpr (source == Source::kPanels)
+          load_tiles(x, chunk_at(rows(s), 8 * t + in_tile, k / 8 + tile));
+        else
+          load_tiles_transposed(x, chunk_at(rows(s), k + 8 * tile + in_tile, t));
+        multiply_tiles(sums_[t], w[0], x[0], x[1]);
+        multiply_tiles(sums_[t], w[1], x[2], x[3]);
+      }
+    }
+  }
+
+  // The stack of leaf sums: a thread only sees its own.
+  __device__ float& stacked(int level, int t, int i) const {
+    return stack_[((level * kTiles + t) * 4 + i) * kThreads + thread_];
+  }
+  __device__ void end_leaf(int leaf) {
+    if (args_.program == nullptr) return;
+    for (int t = 0; t < kTiles; ++t)
+      for (int i = 0; i < 4; ++i) sums_[t][i] = 0.0f + sums_[t][i];  // no leaf is -0
+    for (int n = args_.program[leaf]; n > 0; --n) {
+      --depth_;
+      for (int t = 0; t < kTiles; ++t)
+        for (int i = 0; i < 4; ++i) sums_[t][i] = stacked(depth_, t, i) + sums_[t][i];
+    }
+    for (int t = 0; t < kTiles; ++t)
+      for (int i = 0; i < 4; ++i) {
+        stacked(depth_, t, i) = sums_[t][i];
+        sums_[t][i] = 0.0f;
+      }
+    ++depth_;
+  }
+
+  // f(value of y, t, i) for the sums of this thread that are inside.
+  template <class F>
+  __device__ void for_each_sum(float* y, const F& f) const {
+    for (int t = 0; t < kTiles; ++t)
+      for (int i = 0; i < 4; ++i) {
+        const int column = column0_ + thread_ / 32 * 16 + lane_ / 4 + i / 2 * 8;
+        const int row = row0_ + 8 * t + lane_ % 4 * 2 + i % 2;
+        if (row < args_.rows && column < args_.columns)
+          f(y[row * args_.y_row + column], column, t, i);
+      }
+  }
+  __device__ void store_sums() const {
+    for_each_sum(args_.y, [&](float& y, int column, int t, int i) {
+      const float sum = (args_.accumulate ? y : 0.0f) + sums_[t][i];
+      y = args_.bias == nullptr ? sum : sum + args_.bias[column];
+    });
+  }
+  __device__ void store_partials() const {
+    for (int p = 0; p < depth_; ++p)
+      for_each_sum(args_.y + p * args_.y_partial,
+                   [&](float& y, int, int t, int i) { y = stacked(p, t, i); });
+  }
+
+  static constexpr int kQuads = kLines * kLine / 4 / kThreads;
+
+  const ProductArgs& args_;
+  bf16* tiles_;
+  float* stack_;
+  int thread_, lane_, column0_, row0_;
+  int depth_ = 0;
+  float pending_[kQuads][4];
+  float sums_[kTiles][4] = {};
+};
+
+#endif
+
+template <int kTiles, Source source>
+__global__ void __launch_bounds__(kThreads) multiply_on_tensor_cores(const ProductArgs args) {
+#if defined(__CUDA_ARCH__)
+  extern __shared__ __align__(128) char shared[];
+  Block<kTiles, source>(args, shared).run();
+#endif
+}
+
+// Leaf sums that wait at once, at most.
+int tree_depth(const ProductArgs& args) {
+  int depth = 0, deepest = 0;
+  for (int leaf = 0; args.program != nullptr && leaf < args.leaves; ++leaf) {
+    depth += 1 - args.program[leaf];
+    deepest = std::max(deepest, depth + args.program[leaf]);
+  }
+  return deepest;
+}
+
+template <int kTiles, Source source>
+void launch(const CudaExec& exec, const ProductArgs& args) {
+  constexpr int kRows = 8 * kTiles, kLines = source == Source::kPanels ? kRows : kDepth;
+  const std::size_t bytes = std::size_t{kStages} * (kDepth + kLines) * kLine * sizeof(bf16) +
+                            std::size_t{sizeof(float)} * tree_depth(args) * kRows * kPanel;
+  const dim3 blocks(static_cast<unsigned>((args.columns + kPanel - 1) / kPanel),
+                    static_cast<unsigned>((args.rows + kRows - 1) / kRows));
+  const auto kernel = multiply_on_tensor_cores<kTiles, source>;
+  require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(bytes)),
+          "cudaFuncSetAttribute");
+  kernel<<<blocks, kThreads, bytes, kokkos_space(exec).cuda_stream()>>>(args);
+  require(cudaGetLastError(), "launch of a product");
+}
+
+}  // namespace
+
+void tensor_product(const CudaExec& exec, const ProductArgs& args) {
+  if (args.rows == 0 || args.columns == 0) return;
+  if (args.rows <= 8)
+    launch<1, Source::kPanels>(exec, args);
+  else if (args.rows <= 16)
+    launch<2, Source::kPanels>(exec, args);
+  else if (args.rows <= 32)
+    launch<4, Source::kPanels>(exec, args);
+  else
+    launch<8, Source::kPanels>(exec, args);
+}
+
+void tensor_outer_product(const CudaExec& exec, const ProductArgs& args) {
+  if (args.rows > 0 && args.columns > 0) launch<8, Source::kGradients>(exec, args);
+}
+
+}  // namespace taper::detail

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products in bf16 arithmetic on tensor cores: the bits of canonical/tensor_core.hpp whatever the
+// number of rows, with and without leaves, forward and backward.
+#include "kernels/canonical/product.hpp"
+#include "kernels/canonical/tensor_core.hpp"
+#include "kernels/ops/Data.hpp"
+#include "kernels/ops/Op.hpp"
+#include "kernels/product.hpp"
+#include "kernels/reference/product.hpp"
+#include "shard/ReductionTree.hpp"
+
+namespace taper::test {
+namespace {
+
+// Of products of values below 1, relative to the largest sum; every step of 16 cuts at most 17
+// terms and the sum.
+constexpr double kError = 2e-5;
+
+Exec bf16_exec() {
+  Exec exec;
+  exec.arithmetic = Arithmetic::kBf16;
+  return exec;
+}
+canonical::TensorChain chain() {
+  return {canonical::tensor_core(Exec().architecture())};
+}
+
+void compare_multiply(Report& report, int rows, int columns, int k, bool accumulate) {
+  const Floats x = random_floats(std::int64_t{rows} * k, 1);
+  const Floats stored = random_floats(std::int64_t{columns} * k, 2);
+  const PackedWeights w = pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns);
+  const int padded = w.matrix.columns;
+  Floats seen = rounded(stored, WeightType::kBf16);
+  seen.resize(static_cast<std::size_t>(padded) * k);
+  const Floats bias = random_floats(padded, 3),
+               start = random_floats(std::int64_t{rows} * padded, 4);
+  Floats y = start;
+  const std::string what = "bf16 product " + std::to_string(rows) + " x " +
+                           std::to_string(columns) + " x " + std::to_string(k);
+  auto expected = canonical::multiply(x.data(), seen.data(), accumulate ? nullptr : bias.data(),
+                                      rows, padded, k, chain());
+  if (accumulate) {
+    multiply_add(bf16_exec(), view(y, rows, padded), const_view(x, rows, k), w.matrix);
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = start[i] + expected[i];
+    report.expect_equal(what + " added", y, expected);
+    return;
+  }
+  multiply(bf16_exec(), view(y, rows, padded), const_view(x, rows, k), w.matrix, const_view(bias));
+  report.expect_equal(what, y, expected);
+  report.expect_close(what, y,
+                      reference::multiply(to_matrix(rounded(x, WeightType::kBf16), rows, k),
+                                          to_matrix(seen, padded, k), to_doubles(bias))
+                          .data,
+                      kError);
+}
+
+void compare_leaves(Report& report, int rows, int units, int stride, int size, int last) {
+  const ReductionTree tree(units, 1);
+  const int k = units * stride, columns = 128;
+  const Floats x = random_floats(std::int64_t{rows} * k, 5);
+  const Floats stored = random_floats(std::int64_t{columns} * k, 6);
+  const PackedWeights w = pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns);
+  const Floats seen = rounded(stored, WeightType::kBf16);
+  for (const Range range : {Range{0, units}, Range{1, units}}) {
+    if (range.empty()) continue;
+    const std::vector<int> program = tree.local_program(range);
+    const int partials = tree.partials(range), inputs = range.size() * stride;
+    const Staged<int> on_device = staged(program);
+    const LeafOrder order{range.size(), stride, size, last, on_device.data(), partials};
+    Floats part_x, part_w;
+    for (int r = 0; r < rows; ++r)
+      part_x.insert(part_x.end(), &x[r * k] + range.begin * stride, &x[r * k] + k);
+    for (int c = 0; c < columns; ++c)
+      part_w.insert(part_w.end(), &seen[c * k] + range.begin * stride, &seen[c * k] + k);
+    Floats y(static_cast<std::size_t>(partials) * rows * columns, NAN);
+    multiply_leaves(bf16_exec(), view(y, partials * rows, columns),
+                    const_view(part_x, rows, inputs), w.matrix.k_slice(range.begin * stride, k),
+                    order);
+    report.expect_equal(
+        "bf16 leaf product, rows " + std::to_string(rows) + ", leaves " +
+            std::to_string(range.size()) + " of " + std::to_string(size),
+        y,
+        canonical::multiply_leaves(part_x.data(), part_w.data(), {stride, size, last, program},
+                                   rows, columns, chain()));
+  }
+}
+
+void compare_outer(Report& report, int rows, int n, int m) {
+  const Floats a = random_floats(std::int64_t{rows} * n, 7),
+               b = random_floats(std::int64_t{rows} * m, 8);
+  Floats gradient = random_floats(std::int64_t{n} * m, 9), expected = gradient;
+  accumulate_outer(bf16_exec(), view(gradient, n, m), const_view(a, rows, n),
+                   const_view(b, rows, m));
+  canonical::accumulate_outer(expected.data(), a.data(), b.data(), rows, n, m, chain());
+  report.expect_equal("bf16 accumulate_outer " + std::to_string(rows) + " x " + std::to_string(n) +
+                          " x " + std::to_string(m),
+                      gradient, expected);
+}
+
+void compare(Report& report) {
+  for (const int rows : {1, 7, 8, 9, 17, 33, 65, 130})
+    for (const int k : {1, 16, 37, 64, 65, 200})
+      compare_multiply(report, rows, rows % 2 == 0 ? 64 : 100, k, rows == 9);
+  compare_multiply(report, 5, 64, 2100, false);
+  for (const int rows : {1, 12, 20, 70}) {
+    compare_leaves(report, rows, 5, 64, 64, 64);
+    compare_leaves(report, rows, 9, 24, 20, 7);
+    compare_leaves(report, rows, 1, 80, 80, 80);
+  }
+  for (const int rows : {1, 17, 64, 150})
+    for (const int n : {5, 64, 70})
+      for (const int m : {15, 64, 130}) compare_outer(report, rows, n, m);
+}
+
+}  // namespace
+
+Op tensor_product_op() {
+  return {"bf16 product", compare, {}, {}};
+}
+
+}  // namespace taper::test
