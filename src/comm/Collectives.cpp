@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/Collectives.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
