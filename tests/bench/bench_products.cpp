@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Times the products of an 8-billion-parameter model where models live (the memory of the GPU in a
+// build for GPUs), as shares of a yardstick of the same run: the rate of a large copy.
+//   bench_products [--arithmetic f32|bf16] [--seconds S] [--scale N]
+// scale: divides all widths, for smoke runs (default 1).
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "device/Arena.hpp"
+#include "device/Runtime.hpp"
+#include "kernels/Staging.hpp"
+#include "kernels/copy.hpp"
+#include "kernels/product.hpp"
+#include "shard/ReductionTree.hpp"
+
+using namespace taper;
+
+namespace {
+
+constexpr std::int64_t kBeyondCaches = 256 << 20;  // bytes of weights that are used in turn
+constexpr int kRows[] = {1, 16, 64, 256, 2048};
+
+struct Shape {
+  const char* name;
+  int columns, k;
+};
+constexpr Shape kShapes[] = {{"query", 4096, 4096},
+                             {"key, value", 2048, 4096},
+                             {"gate, up", 28672, 4096},
+                             {"down", 4096, 14336}};
+
+struct BenchOptions {
+  Exec exec;
+  double seconds = 0.3;
+  int scale = 1;
+};
+
+BenchOptions read_options(int argc, char** argv) {
+  BenchOptions options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string key = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (key == "--arithmetic" && (value == "f32" || value == "bf16"))
+      options.exec.arithmetic = value == "bf16" ? Arithmetic::kBf16 : Arithmetic::kF32;
+    else if (key == "--seconds" && !value.empty())
+      options.seconds = std::atof(value.c_str());
+    else if (key == "--scale" && std::atoi(value.c_str()) > 0)
+      options.scale = std::atoi(value.c_str());
+    else {
+      std::fprintf(stderr,
+                   "bench_products: expects [--arithmetic f32|bf16] [--seconds S] "
+                   "[--scale N]\n");
+      std::exit(2);
+    }
+  }
+  return options;
+}
+
+// Median seconds of calls of `action`, made for so long that the host's clock is exact enough.
+double median_seconds(const BenchOptions& options, const std::function<void()>& action) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  constexpr int kCalls = 10;  // between two looks at the clock
+  std::vector<double> times;
+  action();
+  options.exec.fence();
+  for (const auto start = Clock::now(); times.empty() || since(start) < options.seconds;) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < kCalls; ++i) action();
+    options.exec.fence();
+    times.push_back(since(begin) / kCalls);
+  }
+  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+  return times[times.size() / 2];
+}
+
+// Memory for floats, filled with random numbers.
+class Values {
+ public:
+  Values(const Exec& exec, std::int64_t count) : count_(count), arena_(plan(count)) {
+    data_ = arena_.take<float>("values", MemoryPhase::kAlways, count);
+    const std::int64_t part = std::min<std::int64_t>(count, 1 << 20);
+    std::vector<float> some(static_cast<std::size_t>(part));
+    std::mt19937 random(1);
+    for (float& value : some) value = static_cast<float>(random()) * 0x1p-32f - 0.5f;
+    for (std::int64_t at = 0; at < count; at += part) {
+      const auto n = std::min(part, count - at);
+      copy_from_host(exec, VectorView<float, Exec>(data_ + at, n),
+                     std::span<const float>(some.data(), static_cast<std::size_t>(n)));
+    }
+  }
+  float* data() const { return data_; }
+  std::int64_t size() const { return count_; }
+
+ private:
+  static MemoryPlan plan(std::int64_t count) {
+    MemoryPlan plan;
+    plan.add("values", MemoryPhase::kAlways, arena_bytes(4 * count));
+    return plan;
+  }
+  std::int64_t count_;
+  Arena arena_;
+  float* data_ = nullptr;
+};
+
+// Weights in panels, as often as it takes to be read from memory and not from caches.
+class Weights {
+ public:
+  Weights(const Exec& exec, int columns, int k, std::int64_t total) {
+    const std::int64_t count = std::int64_t{columns} * k, bytes = 2 * count;
+    const std::int64_t copies = std::max<std::int64_t>(1, total / bytes);
+    const Values stored(exec, count);
+    packed_ = std::make_unique<Values>(exec, copies * count / 2);
+    for (std::int64_t i = 0; i < copies; ++i) {
+      float* const to = packed_->data() + i * count / 2;
+      pack_panels<Exec, float>(exec, to, WeightType::kBf16,
+                               MatrixView<const float, Exec>(stored.data(), columns, k),
+                               PackOrder::kRowsAreColumns);
+      matrices_.push_back({to, WeightType::kBf16, columns, k, std::int64_t{k} * kPanelColumns});
+    }
+    exec.fence();
+  }
+  const PackedMatrix& next() { return matrices_[turn_++ % matrices_.size()]; }
+
+ private:
+  std::unique_ptr<Values> packed_;
+  std::vector<PackedMatrix> matrices_;
+  std::size_t turn_ = 0;
+};
+
+// Bytes per second of a copy, read and written.
+double copy_rate(const BenchOptions& options) {
+  const std::int64_t count = kBeyondCaches / 4 / options.scale / options.scale;
+  const Values from(options.exec, count), to(options.exec, count);
+  const double seconds = median_seconds(options, [&] {
+    copy(options.exec, VectorView<float, Exec>(to.data(), count),
+         VectorView<const float, Exec>(from.data(), count));
+  });
+  return 8.0 * static_cast<double>(count) / seconds;
+}
+
+void measure(const BenchOptions& options, const Shape& shape, double copied) {
+  const int columns = shape.columns / options.scale, k = shape.k / options.scale;
+  Weights weights(options.exec, columns, k, kBeyondCaches / options.scale / options.scale);
+  const bool has_leaves = shape.k > shape.columns;
+  const ReductionTree tree(std::max(1, k / kPanelColumns), 1);
+  const Staged<int> program = staged(tree.local_program({0, tree.leaves()}));
+  const LeafOrder leaves{tree.leaves(), kPanelColumns,  kPanelColumns,
+                         kPanelColumns, program.data(), 1};
+  for (const int rows : kRows) {
+    const Values x(options.exec, std::int64_t{rows} * k),
+        y(options.exec, std::int64_t{rows} * columns);
+    const MatrixView<const float, Exec> in(x.data(), rows, k);
+    const MatrixView<float, Exec> out(y.data(), rows, columns);
+    const double seconds = median_seconds(options, [&] {
+      if (has_leaves)
+        multiply_leaves(options.exec, out, in, weights.next(), leaves);
+      else
+        multiply(options.exec, out, in, weights.next());
+    });
+    const double bytes = 2.0 * columns * k + 4.0 * rows * (columns + k);
+    std::printf("%-12s %6d x %-6d rows %5d  %10.1f us  %6.1f %% of the copy  %8.2f TFLOP/s\n",
+                shape.name, k, columns, rows, 1e6 * seconds, 100 * bytes / seconds / copied,
+                2e-12 * columns * k * rows / seconds);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Runtime runtime(argc, argv);
+  const BenchOptions options = read_options(argc, argv);
+  const double copied = copy_rate(options);
+  std::printf("copy: %.1f GB/s\n", 1e-9 * copied);
+  for (const Shape& shape : kShapes) measure(options, shape, copied);
+}
