@@ -81,6 +81,8 @@ int run_profile(int argc, char** argv) {
   std::fflush(stdout);
   if (!profile.is_complete())
     TAPER_WARN(path_text(options.output) << " is " << completeness_problem(profile));
+  if (const std::string noise = noise_problem(profile); !noise.empty())
+    TAPER_WARN(path_text(options.output) << " is " << noise);
   return 0;
 }
 

@@ -183,6 +183,8 @@ LatencyProfile read_matching_profile(const std::filesystem::path& path, const Pr
   for (const auto& text : match.warnings) TAPER_WARN(path_text(path) << ": " << text);
   if (!profile.is_complete())
     TAPER_WARN(path_text(path) << " is " << completeness_problem(profile));
+  if (const std::string noise = noise_problem(profile); !noise.empty())
+    TAPER_WARN(path_text(path) << " is " << noise);
   return profile;
 }
 
@@ -245,6 +247,19 @@ std::string to_table(const LatencyProfile& p) {
   out << format_text("  groups %.1f us, weights %.1f us, graphs %.1f us\n", us(p.groups_ns),
                      us(p.weights_ns), us(p.graphs_ns));
   return out.str();
+}
+
+std::string noise_problem(const LatencyProfile& p) {
+  constexpr std::int64_t kQuiet = 50'000;  // millionths
+  const auto worst = std::max_element(p.repeat_noise.begin(), p.repeat_noise.end(),
+                                      [](const auto& a, const auto& b) { return a.p50 < b.p50; });
+  if (worst == p.repeat_noise.end() || worst->p50 <= kQuiet) return "";
+  return format_text(
+      "noisy: at TP %d repeated measurements differ by %.1f %% in the median, so what a change of "
+      "layout saves is predicted badly; repeat taper profile with --fresh when nothing else runs "
+      "on "
+      "these machines",
+      worst->tp, percent(worst->p50));
 }
 
 std::string completeness_problem(const LatencyProfile& p) {

@@ -44,4 +44,8 @@ std::string to_table(const LatencyProfile& profile);
 // Why an incomplete profile is not to be relied on, with the remedy; empty for a complete one.
 std::string completeness_problem(const LatencyProfile& profile);
 
+// Why decisions by the profile will be poor: repeated measurements differed by more than 5 % in the
+// median; empty if they did not.
+std::string noise_problem(const LatencyProfile& profile);
+
 }  // namespace taper

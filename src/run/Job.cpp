@@ -91,7 +91,7 @@ void Job::restore(const ResumePoint& from) {
   require_same_seed(place, state->seed, setup_.seed);
   set_state(*state, place);
   done_ = saved_ = state->iteration;
-  report_differences(*state);
+  if (ranks_.rank() == 0) report_differences(*state);
   TAPER_INFO((from.is_own ? "resuming after " : "a new run, after ")
              << setup_.unit << ' ' << done_ << (from.is_own ? "" : " of another one"));
 }

@@ -71,13 +71,13 @@ std::vector<StepErrors> calibrate(const MachineDescription& machine, const Model
 
 std::string to_table(const std::vector<StepErrors>& errors) {
   std::string table = format_text("%-8s %3s %6s %8s %8s %8s %10s %10s\n", "steps", "TP", "points",
-                                  "10 %", "median", "90 %", "size 50 %", "size 90 %");
+                                  "10 %", "median", "90 %", "abs. 50 %", "abs. 90 %");
   for (const StepErrors& e : errors)
     table += format_text("%-8s %3d %6zu %+7.1f%% %+7.1f%% %+7.1f%% %9.1f%% %9.1f%%\n",
                          e.prompts ? "prompts" : "decode", e.tp, e.errors.size(),
                          100 * e.quantile(0.1), 100 * e.quantile(0.5), 100 * e.quantile(0.9),
                          100 * e.absolute_quantile(0.5), 100 * e.absolute_quantile(0.9));
-  return table + "\ndescribed / measured - 1: its quantiles, and those of its size\n";
+  return table + "\ndescribed / measured - 1: its quantiles, and those of its absolute value\n";
 }
 
 }  // namespace taper

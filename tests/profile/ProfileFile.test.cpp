@@ -209,3 +209,18 @@ TEST_CASE("an incomplete profile says so, and what to do") {
   CHECK_THAT(to_table(p), ContainsSubstring("measured: incomplete, 7 % of what was planned\n"));
   CHECK_THAT(completeness_problem(p), ContainsSubstring("7 %") && ContainsSubstring("resumes"));
 }
+
+TEST_CASE("a profile that a busy machine has measured says so") {
+  LatencyProfile p;
+  CHECK(noise_problem(p).empty());
+  FitError quiet, busy;
+  quiet.tp = 1;
+  quiet.p50 = 49'000;
+  busy.tp = 2;
+  busy.p50 = 108'000;
+  p.repeat_noise = {quiet};
+  CHECK(noise_problem(p).empty());
+  p.repeat_noise = {quiet, busy};
+  CHECK_THAT(noise_problem(p), ContainsSubstring("TP 2") && ContainsSubstring("10.8 %") &&
+                                   ContainsSubstring("--fresh"));
+}

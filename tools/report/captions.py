@@ -22,8 +22,8 @@ CAPTIONS = {
     "from the one that wrote the responses (an estimate by samples, which can fall below 0) and, "
     "where there is one, from the reference model.",
     "step_time": "What the seconds of an iteration are spent on; the phases are explained in the "
-    "glossary, and where ranks differ visibly hatching or a black line spans the fastest to the "
-    "slowest.",
+    "glossary. Where hatching is drawn, it spans the fastest to the slowest rank; the lower panel, "
+    "if there is one, shows that difference for the phases that differ most.",
     "throughput": "Tokens of prompts and responses by the seconds of the whole iteration, for "
     "each rank, and the largest memory of a rank so far.",
     "layouts": "How many responses were still being written within single generations (dots: the "

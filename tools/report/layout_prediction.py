@@ -17,6 +17,7 @@ from report.layouts import (
 from report.rows import percent
 from report.style import COLOURS, MUTED, from_zero, legend_below, new_figure
 
+WIDE = 10.0  # times of generations that differ more need logarithmic axes
 TARGETS = 5  # layouts told apart in the picture of switch costs
 
 
@@ -60,12 +61,17 @@ def _draw_times(ax: Axes, accounts: list[tuple[Group, list[Accounts]]]) -> None:
         )
     (x0, x1), (y0, y1) = ax.dataLim.intervalx, ax.dataLim.intervaly
     low, high = min(x0, y0), max(x1, y1)
-    room = 0.06 * (high - low) + 0.02 * high  # a single generation is a point
-    ends = (max(low - room, 0.0), high + room)
+    if wide := 0 < low < high / WIDE:
+        ends = (low / 1.3, high * 1.3)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+    else:
+        room = 0.06 * (high - low) + 0.02 * high  # a single generation is a point
+        ends = (max(low - room, 0.0), high + room)
     ax.plot(ends, ends, color=MUTED, linewidth=1.0, linestyle="--", zorder=1)
     ax.set_xlim(ends)
     ax.set_ylim(ends)
-    for axis in (ax.xaxis, ax.yaxis):
+    for axis in (ax.xaxis, ax.yaxis) if not wide else ():
         axis.set_major_locator(MaxNLocator(nbins=5))
     ax.set_aspect("equal")
     ax.set_title("Time of a generation")
@@ -89,7 +95,7 @@ def _draw_errors(ax: Axes, accounts: list[tuple[Group, list[Accounts]]]) -> None
     ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    ax.set_xlabel("predicted against measured time")
+    ax.set_xlabel("(predicted - measured) / measured")
     ax.set_ylabel("generations")
 
 

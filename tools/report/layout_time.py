@@ -97,7 +97,8 @@ def _account(named: NamedRun, key: Key) -> str:
     if saved == 0:
         return took
     share = percent(abs(saved) / accounts.stayed[at])
-    return f"{took}: switching {'saved' if saved > 0 else 'lost'} {share} (replay)"
+    word = "saved" if saved > 0 else "lost"
+    return f"{took}: switching {word} {short_time(abs(saved))}, {share} (replay)"
 
 
 def _colours(panels: list[Panel]) -> dict[str, str]:
@@ -187,8 +188,8 @@ def spread(places: list[float], apart: float) -> list[float]:
 def _legend(panel: Panel, colours: dict[str, str]) -> list[tuple[object, str]]:
     generation = panel.generation
     entries: list[tuple[object, str]] = [
-        (Line2D([], [], **COUNTED), "running, at a consultation"),
-        (Line2D([], [], **BETWEEN), "not counted between"),
+        (Line2D([], [], **COUNTED), "sequences, when the planner was asked"),
+        (Line2D([], [], **BETWEEN), "in between: not counted"),
     ]
     if (generation.alive > generation.running).any():
         entries.append((Line2D([], [], **WAITING), "running or waiting"))
@@ -199,7 +200,7 @@ def _legend(panel: Panel, colours: dict[str, str]) -> list[tuple[object, str]]:
     for number, switch in enumerate(generation.switches[:LISTED], start=1):
         mark = Line2D([], [], linestyle="", marker=f"${number}$", color=INK, markersize=6)
         target = "repack" if switch.repack else f"to {switch.to}"
-        cost = f"{short_time(switch.predicted)} predicted"
+        cost = f"cost: {short_time(switch.predicted)} predicted"
         took = f"{short_time(switch.measured)} measured" if switch.done else "not carried out"
         entries.append((mark, f"{short_time(switch.at)}: {target}\n{cost}, {took}"))
     if len(generation.switches) > LISTED:

@@ -75,7 +75,7 @@ def _draw_stack(named: NamedRun) -> Figure:
         else:
             axes[1].plot(steps, smoothed, color=colour, label=name)
     if widest:
-        axes[1].set_title("Time of the slowest rank less that of the fastest")
+        axes[1].set_title("Slowest rank minus fastest rank")
         axes[1].set_ylabel("seconds")
         from_zero(axes[1])
         outside_legend(axes[1])
