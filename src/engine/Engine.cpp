@@ -147,6 +147,9 @@ StepReport Engine::step(ControlWord word) {
     const std::vector<Ready> ready = ready_rows(work);
     for (const Work& w : work) w.sequence->computed += w.count;
     sample(ready, hidden, exchange);
+    // Draws wait for their results; without any the kernels may still read what the next step
+    // writes: ids, positions and block tables.
+    if (ready.empty()) exec_.fence();
   }
   report.control = exchange.leader_word();
   for (const Sequence& s : scheduler_.running()) {
