@@ -9,6 +9,7 @@
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/PieceMover.hpp"
+#include "device/Arena.hpp"
 #include "kernels/Staging.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/copy.hpp"
@@ -63,21 +64,33 @@ double time_together(const Groups& groups, const std::function<void()>& work) {
 // processor's caches, since each use goes on where the one before stopped.
 class ColdPages {
  public:
-  explicit ColdPages(std::int64_t page_bytes)
+  ColdPages(std::int64_t page_bytes, MemoryKind kind)
       : page_floats_(page_bytes / std::int64_t{sizeof(float)}),
         slots_(2 * kLargestMove / page_bytes + 1),
-        data_(static_cast<std::size_t>(slots_ * page_floats_), 1.0f) {}
+        arena_(plan(slots_ * page_bytes, kind)),
+        data_(arena_.take<float>(kItem, MemoryPhase::kAlways, slots_ * page_floats_)) {
+    arena_.populate();
+  }
 
-  float* page(std::int64_t i) { return data_.data() + (first_ + i) % slots_ * page_floats_; }
+  float* page(std::int64_t i) { return data_ + (first_ + i) % slots_ * page_floats_; }
   void go_on(std::int64_t pages) { first_ = (first_ + pages) % slots_; }
 
  private:
+  static constexpr const char* kItem = "pages";
+  static MemoryPlan plan(std::int64_t bytes, MemoryKind kind) {
+    MemoryPlan plan;
+    plan.add(kItem, MemoryPhase::kAlways, bytes, kind);
+    return plan;
+  }
+
   std::int64_t page_floats_, slots_, first_ = 0;
-  std::vector<float> data_;
+  Arena arena_;
+  float* data_;
 };
 
-// Every rank of the group sends `pages` pages to each of the others. What arrives is staged and
-// then written, and so is what a rank keeps of its own: as much as it gets from each other one.
+// Every rank of the group sends `pages` pages to each of the others, packed first if the host does
+// not reach the cache. What arrives is staged and then written, and so is what a rank keeps of its
+// own: as much as it gets from each other one.
 // Collective over the world.
 double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
   const Group& group = groups.mine();
@@ -91,7 +104,8 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
           {piece, group.world_ranks()[from], group.world_ranks()[other + (other >= from ? 1 : 0)]});
   }
   const std::vector<std::int64_t> bytes(moves.size(), page_bytes);
-  ColdPages source(page_bytes), stage(page_bytes), cache(page_bytes);
+  ColdPages source(page_bytes, MemoryKind::kModel), cache(page_bytes, MemoryKind::kModel),
+      stage(page_bytes, MemoryKind::kStaging), parcels(page_bytes, MemoryKind::kStaging);
   PieceMover mover;
   const auto copy = [&](ColdPages& from, ColdPages& to, std::int64_t begin, std::int64_t end) {
     Staged<BlockCopy> copies;
@@ -100,12 +114,14 @@ double time_move(const Groups& groups, std::int64_t page_bytes, int pages) {
     groups.ranks->exec.fence();
   };
   return time_together(groups, [&] {
+    ColdPages& sent = ArenaMemory::kHasStaging ? parcels : source;
+    if (ArenaMemory::kHasStaging) copy(source, sent, 0, all - pages);
     mover.move(
-        group, moves, bytes, [&](int piece) { return source.page(piece); },
+        group, moves, bytes, [&](int piece) { return sent.page(piece % all); },
         [&](int piece) { return stage.page(piece % all); });
     copy(source, stage, all - pages, all);
     copy(stage, cache, 0, all);
-    for (ColdPages* c : {&source, &stage, &cache}) c->go_on(all);
+    for (ColdPages* c : {&source, &stage, &parcels, &cache}) c->go_on(all);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <list>
+#include <set>
 #include <utility>
 
 #include "base/Error.hpp"
@@ -16,6 +17,7 @@
 namespace taper {
 namespace {
 constexpr const char* kItem = "keys and values (switching)";
+constexpr const char* kParcels = "keys and values (sent)";
 constexpr std::int64_t kFloat = sizeof(float);
 
 int count_of(const std::vector<int>& values, int value) {
@@ -62,7 +64,9 @@ std::vector<std::string> ReshaperOptions::problems() const {
 }
 
 void Reshaper::add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory) {
-  plan.add(kItem, phase, memory.kv_layer * kFloat);
+  plan.add(kItem, phase, memory.kv_layer * kFloat, MemoryKind::kStaging);
+  if (ArenaMemory::kHasStaging)
+    plan.add(kParcels, phase, memory.kv_layer * kFloat, MemoryKind::kStaging);
 }
 
 Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const GroupCache& groups,
@@ -76,6 +80,7 @@ Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const Gro
       stage_(arena.take<float>(kItem, phase, memory.kv_layer)),
       options_(options),
       mover_({options.round_bytes}) {
+  if (ArenaMemory::kHasStaging) parcels_ = arena.take<float>(kParcels, phase, memory.kv_layer);
   require_no_problems(options.problems());
   geometry_.kv_heads = table.config().kv_heads;
   geometry_.bytes_per_page = page_floats(table.config().head_dim) * kFloat;
@@ -171,18 +176,26 @@ ReshapeReport Reshaper::apply(const LayoutChange& change, const SequenceList& se
 // Layers whose keys and values move at a time, the same on all ranks of the group: as many as fit
 // the staging memory that each of them is sure to have.
 int Reshaper::layers_at_once(const Step& step, const Group& group) const {
-  std::vector<std::int64_t> pages(step.roots.size(), 0);
+  std::vector<std::int64_t> pages(step.roots.size(), 0), parcels(step.roots.size(), 0);
   for (const auto& ranks : step.kv.needed)
     for (const int r : ranks) ++pages[r];
+  if (parcels_ != nullptr) {
+    std::set<std::pair<int, int>> sent;  // a piece may go to several ranks
+    for (const PieceMove& move : step.kv.transfers)
+      if (sent.emplace(move.piece, move.from).second) ++parcels[move.from];
+  }
   int layers = table_->config().layers;
   for (const int r : group.world_ranks()) {
-    const int tp = step.change.to.groups()[step.change.to.replica_of(r)].tp;
     // Pages of one layer of the full cache, which is what was staged for; a cache that is not full
     // leaves room for more layers.
-    const std::int64_t room =
-        std::int64_t{geometry_.blocks(tp)} * heads(tp, chain_->shard_index(r, tp)).size();
-    if (pages[r] > 0)
-      layers = static_cast<int>(std::clamp<std::int64_t>(room / pages[r], 1, layers));
+    const auto limit = [&](const Layout& layout, std::int64_t count) {
+      const int tp = layout.groups()[layout.replica_of(r)].tp;
+      const std::int64_t room =
+          std::int64_t{geometry_.blocks(tp)} * heads(tp, chain_->shard_index(r, tp)).size();
+      if (count > 0) layers = static_cast<int>(std::clamp<std::int64_t>(room / count, 1, layers));
+    };
+    limit(step.change.to, pages[r]);
+    limit(step.change.from, parcels[r]);
   }
   return layers;
 }
@@ -194,10 +207,11 @@ void Reshaper::move_kv(const Step& step, const Engine& engine, ReshapeReport& re
   const detail::KvStaging staging(
       engine.exec(), step.kv, geometry_.kv_heads, group, step.rank,
       {engine.pool(), heads(before, chain_->shard_index(step.rank, before))},
-      {engine.pool_for(layout(after)), heads(after, chain_->shard_index(step.rank, after))},
-      stage_);
+      {engine.pool_for(layout(after)), heads(after, chain_->shard_index(step.rank, after))}, stage_,
+      parcels_);
   const int layers = table_->config().layers, chunk = layers_at_once(step, group);
   TAPER_ENSURE(staging.floats() * chunk <= stage_floats_);
+  TAPER_ENSURE(parcels_ == nullptr || staging.parcel_floats() * chunk <= stage_floats_);
   for (int first = 0; first < layers; first += chunk) {
     const Range now{first, std::min(first + chunk, layers)};
     // All pages are staged before any is written: the new geometry overwrites the old pages.

@@ -84,7 +84,7 @@ class Reshaper {
   std::map<int, EngineLayout> layouts_;
   KvGeometry geometry_;
   std::int64_t stage_floats_;
-  float* stage_;
+  float *stage_, *parcels_ = nullptr;  // parcels: only if the host cannot reach the pages
   ReshaperOptions options_;
   PieceMover mover_;
 };

@@ -9,6 +9,7 @@
 
 #include "device/Arena.hpp"
 #include "device/Runtime.hpp"
+#include "kernels/Staging.hpp"
 #include "model/HuggingFace.hpp"
 #include "model/RopeTable.hpp"
 #include "model/TrainPass.hpp"
@@ -26,7 +27,7 @@ struct LoadedModel {
         table(config),
         parallel(table, group),
         local(table, parallel.shard()),
-        rope(make_rope_table(config, positions)) {
+        rope(staged(make_rope_table(config, positions))) {
     set_float_mode();
     MemoryPlan plan;
     PackedModel::add_memory(plan, "test", local, type, WithBackward::kYes);
@@ -99,12 +100,12 @@ struct LoadedModel {
     writer.commit();
   }
 
-  HostExec exec;
+  Exec exec;
   ModelConfig config;
   ParamTable table;
   ModelParallel parallel;
   LocalParams local;
-  std::vector<float> rope, values;
+  Staged<float> rope, values;  // where kernels can reach them
   std::unique_ptr<Arena> arena;
   std::unique_ptr<PackedModel> packed;
   std::unique_ptr<ModelView> view;

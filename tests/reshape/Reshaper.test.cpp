@@ -216,9 +216,9 @@ TEST_CASE("weights and keys seen through any layout give the same teacher-forced
   Fleet fleet(c.model, DivisorChain::of(ranks()), c.smallest, tight);
   const Group self = Group::self();
   GoldenModel whole(c.model, self);
-  const auto ids = random_prompt(3, 150, whole.config.vocab);
+  const auto ids = staged(random_prompt(3, 150, whole.config.vocab));
   const auto log_probs = [&](GoldenModel& m, const ModelView& view, const ModelParallel& parallel,
-                             std::vector<float>& memory) {
+                             Staged<float>& memory) {
     const int n = static_cast<int>(ids.size()), chunk = 32;
     const BlockShape shape{m.config.layers, parallel.shard().kv_heads().size(), m.config.head_dim};
     const std::int64_t pass_floats = InferencePass::floats(m.table, parallel, n);
@@ -232,25 +232,25 @@ TEST_CASE("weights and keys seen through any layout give the same teacher-forced
     InferencePass pass(m.table, parallel, n, pass_memory,
                        ConstFloatMatrix(m.rope.data(), kPositions, m.config.head_dim));
     TokenHead head(m.table, parallel.shard(), chunk, head_memory);
-    const std::vector<std::int32_t> blocks{2, 0, 1};
-    std::vector<std::int32_t> positions(n);
+    const Staged<std::int32_t> blocks{2, 0, 1};
+    Staged<std::int32_t> positions(n);
     std::vector<int> rows(n - 1);
     for (int i = 0; i < n; ++i) positions[i] = i;
     for (int i = 0; i + 1 < n; ++i) rows[i] = i;
-    const std::vector<AttentionSegment> segments{{blocks.data(), 0, n, 0}};
-    const FloatMatrix hidden = pass.forward(
-        m.exec, view, parallel,
-        {VectorView<const std::int32_t, HostExec>(ids.data(), ids.size()),
-         VectorView<const std::int32_t, HostExec>(positions.data(), positions.size()),
-         VectorView<const AttentionSegment, HostExec>(segments.data(), segments.size())},
-        pool.pages());
+    const Staged<AttentionSegment> segments{{blocks.data(), 0, n, 0}};
+    const FloatMatrix hidden =
+        pass.forward(m.exec, view, parallel,
+                     {VectorView<const std::int32_t, Exec>(ids.data(), ids.size()),
+                      VectorView<const std::int32_t, Exec>(positions.data(), positions.size()),
+                      VectorView<const AttentionSegment, Exec>(segments.data(), segments.size())},
+                     pool.pages());
     std::vector<float> result(n - 1);
     head.log_probs(m.exec, view, parallel, hidden, rows,
                    std::span<const std::int32_t>(ids).subspan(1), {m.config.vocab, 1.0f}, result,
                    {});
     return result;
   };
-  std::vector<float> memory;
+  Staged<float> memory;
   const auto expected = log_probs(whole, *whole.view, whole.parallel, memory);
   Coverage seen;
   for (const std::string& layout : {c.to, c.from, c.to}) {

@@ -21,7 +21,7 @@ bool has_rank(const std::vector<int>& ranks, int rank) {
 }  // namespace
 
 KvStaging::KvStaging(const Exec& exec, const KvPlan& plan, int kv_heads, const Group& group,
-                     int rank, KvSide before, KvSide after, float* stage)
+                     int rank, KvSide before, KvSide after, float* stage, float* parcels)
     : exec_(exec),
       plan_(plan),
       kv_heads_(kv_heads),
@@ -30,10 +30,14 @@ KvStaging::KvStaging(const Exec& exec, const KvPlan& plan, int kv_heads, const G
       before_(std::move(before)),
       after_(std::move(after)),
       stage_(stage),
+      parcels_(parcels),
       page_(before_.pool.shape().page()),
       slot_(plan.needed.size(), -1) {
   for (const PieceMove& move : plan.transfers)
-    if (group.index_of(move.to) >= 0) transfers_.push_back(move);
+    if (group.index_of(move.to) >= 0) {
+      transfers_.push_back(move);
+      if (move.from == rank) sent_.emplace(move.piece, std::ssize(sent_));
+    }
   for (std::size_t p = 0; p < plan.needed.size(); ++p)
     if (has_rank(plan.needed[p], rank)) {
       slot_[p] = static_cast<std::int64_t>(mine_.size());
@@ -63,7 +67,18 @@ float* KvStaging::new_page(int layer, int piece) const {
                           piece % kv_heads_ - after_.heads.begin);
 }
 
+// Puts the pages that this rank sends where the host can read them.
+void KvStaging::pack(Range layers) const {
+  Staged<BlockCopy> pages;
+  for (int l = 0; l < layers.size(); ++l)
+    for (const auto& [piece, place] : sent_)
+      pages.push_back({parcel(l, piece), old_page(layers.begin + l, piece)});
+  copy_blocks(exec_, staging_view(pages), page_);
+  exec_.fence();
+}
+
 MoveStatistics KvStaging::fetch(PieceMover& mover, Range layers) const {
+  if (parcels_ != nullptr) pack(layers);
   const int pieces = static_cast<int>(slot_.size());
   std::vector<PieceMove> moves;
   for (int l = 0; l < layers.size(); ++l)
@@ -73,7 +88,11 @@ MoveStatistics KvStaging::fetch(PieceMover& mover, Range layers) const {
                                         page_ * kFloat);
   return mover.move(
       group_, moves, bytes,
-      [&](int piece) { return old_page(layers.begin + piece / pieces, piece % pieces); },
+      [&](int piece) -> const float* {
+        const int layer = piece / pieces;
+        return parcels_ != nullptr ? parcel(layer, piece % pieces)
+                                   : old_page(layers.begin + layer, piece % pieces);
+      },
       [&](int piece) { return staged(piece / pieces, piece % pieces); });
 }
 

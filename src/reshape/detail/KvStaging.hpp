@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "comm/PieceMover.hpp"
@@ -23,12 +24,14 @@ struct KvSide {
 class KvStaging {
  public:
   // `group`: the ranks that the change ties to this one, `rank` of the world. `stage`: floats() for
-  // each layer of a chunk. Refers to exec, the plan and the group.
+  // each layer of a chunk; `parcels`: parcel_floats() for each, or null if the host reaches the
+  // pages themselves. Refers to exec, the plan and the group.
   KvStaging(const Exec& exec, const KvPlan& plan, int kv_heads, const Group& group, int rank,
-            KvSide before, KvSide after, float* stage);
+            KvSide before, KvSide after, float* stage, float* parcels);
 
-  // Of the staging memory, per layer.
+  // Of the staging memory, per layer: for pages that this rank will hold, and for those it sends.
   std::int64_t floats() const { return static_cast<std::int64_t>(mine_.size()) * page_; }
+  std::int64_t parcel_floats() const { return static_cast<std::int64_t>(sent_.size()) * page_; }
   // Bytes that this rank sends to others and receives from them, per layer.
   std::int64_t bytes_out() const;
   std::int64_t bytes_in() const;
@@ -46,6 +49,10 @@ class KvStaging {
   float* staged(int layer_of_chunk, int piece) const {
     return stage_ + layer_of_chunk * floats() + slot_[piece] * page_;
   }
+  float* parcel(int layer_of_chunk, int piece) const {
+    return parcels_ + layer_of_chunk * parcel_floats() + sent_.at(piece) * page_;
+  }
+  void pack(Range layers) const;
 
   const Exec& exec_;
   const KvPlan& plan_;
@@ -53,11 +60,12 @@ class KvStaging {
   const Group& group_;
   int rank_;
   KvSide before_, after_;
-  float* stage_;
+  float *stage_, *parcels_;
   std::int64_t page_;                 // floats
   std::vector<PieceMove> transfers_;  // of one layer, within the group
   std::vector<int> mine_;             // pieces that this rank needs
   std::vector<std::int64_t> slot_;    // by piece: its place among them
+  std::map<int, std::int64_t> sent_;  // pieces that this rank sends, and their places
 };
 
 }  // namespace taper::detail
