@@ -11,7 +11,8 @@ std::int64_t PackedBatch::pages(int rows, int sequences) {
   return std::int64_t{rows} / kPage + sequences;
 }
 
-void PackedBatch::set(const PackedSequences& sequences) {
+void PackedBatch::set(const Exec& exec, const PackedSequences& sequences) {
+  exec.fence();  // the kernels of the last batch may still read it, those of a backward pass too
   const int rows = sequences.rows();
   TAPER_EXPECT(std::accumulate(sequences.lengths.begin(), sequences.lengths.end(), 0) == rows);
   ids_.assign(sequences.ids.begin(), sequences.ids.end());

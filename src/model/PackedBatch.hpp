@@ -27,7 +27,7 @@ class PackedBatch {
   PackedBatch(const PackedBatch&) = delete;  // the batch looks at what is held here
   PackedBatch& operator=(const PackedBatch&) = delete;
 
-  void set(const PackedSequences& sequences);
+  void set(const Exec& exec, const PackedSequences& sequences);
   // Of the sequences that were set last.
   const TokenBatch& batch() const { return batch_; }
 

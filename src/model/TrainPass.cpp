@@ -94,15 +94,15 @@ LayerContext TrainPass::context(const Exec& exec, const ModelParallel& parallel)
   return {exec, parallel, table_->config(), shape_, batch_.batch(), rope_table_, partials_};
 }
 
-void TrainPass::set_batch(const PackedSequences& sequences) {
+void TrainPass::set_batch(const Exec& exec, const PackedSequences& sequences) {
   TAPER_EXPECT(sequences.rows() <= options_.max_rows &&
                static_cast<int>(sequences.lengths.size()) <= options_.max_sequences);
-  batch_.set(sequences);
+  batch_.set(exec, sequences);
 }
 
 void TrainPass::forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                         const PackedSequences& sequences) {
-  set_batch(sequences);
+  set_batch(exec, sequences);
   embed_tokens(exec, view, parallel, batch_.batch().ids, stream(0));
   for (int l = 0; l < table_->config().layers; ++l)
     forward_layer(context(exec, parallel), view.layer(l), pages_, activations(l), stream(l + 1),

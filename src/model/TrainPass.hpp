@@ -72,7 +72,7 @@ class TrainPass {
   FloatMatrix stream(int layer) const;
   LayerActivations activations(int layer) const;
   LayerContext context(const Exec& exec, const ModelParallel& parallel) const;
-  void set_batch(const PackedSequences& sequences);
+  void set_batch(const Exec& exec, const PackedSequences& sequences);
   // The gradient by the hidden states of the batch, set to zero.
   FloatMatrix clear_gradient_stream(const Exec& exec) const;
   // From the gradient by the last hidden states to that of all layers and the embedding. Collective

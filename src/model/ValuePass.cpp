@@ -53,7 +53,7 @@ void ValuePass::values(const Exec& exec, const ModelView& view, const ModelParal
                        std::span<float> value) {
   TAPER_EXPECT(sequences.rows() <= options_.max_rows &&
                static_cast<int>(sequences.lengths.size()) <= options_.max_sequences);
-  batch_.set(sequences);
+  batch_.set(exec, sequences);
   // No key or value is read again once its layer is through: all layers share their pages.
   const FloatMatrix hidden = pass_.forward(exec, view, parallel, batch_.batch(), {pages_, 0});
   head_.values(exec, view, hidden, rows, value);

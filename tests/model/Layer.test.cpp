@@ -29,7 +29,7 @@ class LayerRun {
         pages_(PackedBatch::pages(kRows, 3) * layer_page_floats(shape_, model_.config.head_dim)),
         partials_(layer_scratch_floats(model_.parallel, model_.config.hidden, kRows)),
         scratch_(BackwardScratch::floats(shape_, kRows)) {
-    batch_.set({std::vector<std::int32_t>(kRows, 0), kLengths});
+    batch_.set(model_.exec, {std::vector<std::int32_t>(kRows, 0), kLengths});
   }
 
   int hidden() const { return model_.config.hidden; }

@@ -28,7 +28,7 @@ int pages_of(const AttentionSegment& segment) {
 TEST_CASE("every sequence starts at position 0 and has rows and pages of its own") {
   const std::vector<int> lengths{3, kPage, kPage + 6, 1};
   PackedBatch packed;
-  packed.set(sequences_of(lengths));
+  packed.set(Exec(), sequences_of(lengths));
   const TokenBatch& batch = packed.batch();
   REQUIRE(batch.rows() == 3 + kPage + kPage + 6 + 1);
   REQUIRE(batch.segments.size() == lengths.size());
@@ -54,8 +54,8 @@ TEST_CASE("every sequence starts at position 0 and has rows and pages of its own
 
 TEST_CASE("a batch is that of the sequences that were set last") {
   PackedBatch packed;
-  packed.set(sequences_of({kPage, 5, 7}));
-  packed.set(sequences_of({4}));
+  packed.set(Exec(), sequences_of({kPage, 5, 7}));
+  packed.set(Exec(), sequences_of({4}));
   CHECK(packed.batch().rows() == 4);
   CHECK(packed.batch().positions.size() == 4);
   REQUIRE(packed.batch().segments.size() == 1);
