@@ -47,12 +47,11 @@ void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
 }
 
 void declare_numbers(param::CommandLine& line, WeightType& type, Arithmetic& arithmetic) {
-  line.choice("dtype", type, "type of the forward weights",
-              {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+  line.choice("dtype", type, "type of the forward weights", named_weight_types());
   line.choice("arithmetic", arithmetic,
               "arithmetic of products; f32: the same bits on all machines; bf16: matrix units of "
               "GPUs",
-              {{"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}});
+              named_arithmetics());
 }
 
 void check_numbers(WeightType type, Arithmetic arithmetic) {

@@ -17,6 +17,14 @@ std::vector<std::string> ModelOptions::problems() const {
   return list;
 }
 
+std::vector<std::pair<std::string, WeightType>> named_weight_types() {
+  return {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}};
+}
+
+std::vector<std::pair<std::string, Arithmetic>> named_arithmetics() {
+  return {{"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}};
+}
+
 std::string arithmetic_problem(const std::string& key, Arithmetic arithmetic, WeightType type) {
   if (arithmetic == Arithmetic::kF32) return "";
 #if !defined(TAPER_CUDA)

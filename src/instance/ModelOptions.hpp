@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "instance/TrainingModel.hpp"
@@ -15,6 +16,10 @@ struct ModelOptions {
 
   std::vector<std::string> problems() const;
 };
+
+// The values of options, by their names.
+std::vector<std::pair<std::string, WeightType>> named_weight_types();
+std::vector<std::pair<std::string, Arithmetic>> named_arithmetics();
 
 // Why models with weights of the type cannot compute in the arithmetic, the value of `key`; empty
 // if they can.

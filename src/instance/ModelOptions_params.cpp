@@ -8,10 +8,10 @@ void describe_model(param::Section& schema, ModelOptions& o) {
   s.text("Directory", o.directory,
          "Hugging Face directory: config.json, *.safetensors, tokenizer.json");
   s.choice("Weight Type", o.type, "Type of the forward weights; master weights are always f32",
-           {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
+           named_weight_types());
   s.choice("Arithmetic", o.arithmetic,
            "Arithmetic of products. f32: the same bits on all machines. bf16: matrix units of GPUs",
-           {{"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}});
+           named_arithmetics());
   s.check([&o] { return o.problems(); });
 }
 
