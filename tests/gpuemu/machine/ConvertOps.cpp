@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/Bf16.hpp"
 #include "gpuemu/machine/Lanes.hpp"
 #include "gpuemu/machine/SmallFloats.hpp"
 
@@ -30,7 +31,7 @@ Value read(const Type& t, std::uint64_t bits, bool ftz) {
   Value v;
   v.is_float = is_real(t);
   if (t.kind == 'h') {
-    v.real = bf16_to_float(static_cast<std::uint16_t>(bits));
+    v.real = to_float(bf16{static_cast<std::uint16_t>(bits)});
   } else if (t.kind == 'x') {
     v.real = half_to_float(static_cast<std::uint16_t>(bits));
   } else if (t.kind == 'f' && t.bits == 32) {

@@ -6,16 +6,12 @@
 #include <cmath>
 #include <limits>
 
+#include "base/Bf16.hpp"
+
 namespace taper::gpuemu {
 
-float bf16_to_float(std::uint16_t bits) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
 std::uint16_t float_to_bf16(float x) {
-  if (x != x) return 0x7fff;
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  return x != x ? 0x7fff : to_bf16(x).bits;
 }
 
 float half_to_float(std::uint16_t bits) {

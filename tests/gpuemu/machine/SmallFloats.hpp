@@ -5,7 +5,6 @@
 
 namespace taper::gpuemu {
 
-float bf16_to_float(std::uint16_t bits);
 std::uint16_t float_to_bf16(float x);  // to nearest even, NaN is 0x7fff
 float half_to_float(std::uint16_t bits);
 std::uint16_t float_to_half(float x);
