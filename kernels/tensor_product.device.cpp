@@ -33,6 +33,15 @@ __device__ bf16* chunk_at(bf16* tile, int line, int chunk) {
   return tile + line * kLine + (chunk ^ (line & 7)) * 8;
 }
 
+// The tile of a block, and the shared memory of a stage.
+template <int kTiles, Source source>
+struct Tile {
+  static constexpr int kRows = 8 * kTiles;
+  static constexpr int kLines = source == Source::kPanels ? kRows : kDepth;  // of activations
+  static constexpr int kStageValues = (kDepth + kLines) * kLine;
+  static constexpr std::size_t kStageBytes = kStages * kStageValues * sizeof(bf16);  // of all
+};
+
 #if defined(__CUDA_ARCH__)
 
 // What is multiplied in one stage: inputs [k, k + 64) of a leaf.
@@ -41,20 +50,18 @@ struct Stage {
 };
 
 template <int kTiles, Source source>
-class Block {
- public:
-  static constexpr int kRows = 8 * kTiles;
-  static constexpr int kLines = source == Source::kPanels ? kRows : kDepth;  // of activations
-  static constexpr int kStageValues = (kDepth + kLines) * kLine;
+class Block : Tile<kTiles, source> {
+  using T = Tile<kTiles, source>;
 
+ public:
   __device__ Block(const ProductArgs& args, char* shared)
       : args_(args),
         tiles_(reinterpret_cast<bf16*>(shared)),
-        stack_(reinterpret_cast<float*>(shared + kStages * kStageValues * sizeof(bf16))),
+        stack_(reinterpret_cast<float*>(shared + T::kStageBytes)),
         thread_(static_cast<int>(threadIdx.x)),
         lane_(thread_ % 32),
         column0_(static_cast<int>(blockIdx.x) * kPanel),
-        row0_(static_cast<int>(blockIdx.y) * kRows) {}
+        row0_(static_cast<int>(blockIdx.y) * T::kRows) {}
 
   __device__ void run() {
     const int per_leaf = (args_.leaf_k + kDepth - 1) / kDepth;
@@ -92,7 +99,7 @@ class Block {
   }
 
  private:
-  __device__ bf16* weights(int s) const { return tiles_ + s % kStages * kStageValues; }
+  __device__ bf16* weights(int s) const { return tiles_ + s % kStages * T::kStageValues; }
   __device__ bf16* rows(int s) const { return weights(s) + kDepth * kLine; }
 
   // Quad q of this thread: four values of a line.
@@ -206,7 +213,7 @@ class Block {
                    [&](float& y, int, int t, int i) { y = stacked(p, t, i); });
   }
 
-  static constexpr int kQuads = kLines * kLine / 4 / kThreads;
+  static constexpr int kQuads = T::kLines * kLine / 4 / kThreads;
 
   const ProductArgs& args_;
   bf16* tiles_;
@@ -239,15 +246,22 @@ int tree_depth(const ProductArgs& args) {
 
 template <int kTiles, Source source>
 void launch(const CudaExec& exec, const ProductArgs& args) {
-  constexpr int kRows = 8 * kTiles, kLines = source == Source::kPanels ? kRows : kDepth;
-  const std::size_t bytes = std::size_t{kStages} * (kDepth + kLines) * kLine * sizeof(bf16) +
-                            std::size_t{sizeof(float)} * tree_depth(args) * kRows * kPanel;
+  using T = Tile<kTiles, source>;
+  const std::size_t bytes = T::kStageBytes + sizeof(float) *
+                                                 static_cast<std::size_t>(tree_depth(args)) *
+                                                 T::kRows * kPanel;
   const dim3 blocks(static_cast<unsigned>((args.columns + kPanel - 1) / kPanel),
-                    static_cast<unsigned>((args.rows + kRows - 1) / kRows));
+                    static_cast<unsigned>((args.rows + T::kRows - 1) / T::kRows));
   const auto kernel = multiply_on_tensor_cores<kTiles, source>;
-  require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)),
-          "cudaFuncSetAttribute");
+  static const std::size_t most = [&] {  // once, not at every launch
+    const auto limit = kokkos_space(exec).cuda_device_prop().sharedMemPerBlockOptin;
+    require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(limit)),
+            "cudaFuncSetAttribute");
+    return limit;
+  }();
+  TAPER_INSIST(bytes <= most, "a product with leaves needs " << bytes << " bytes of shared memory ("
+                                                             << most << " are there)");
   kernel<<<blocks, kThreads, bytes, kokkos_space(exec).cuda_stream()>>>(args);
   require(cudaGetLastError(), "launch of a product");
 }
