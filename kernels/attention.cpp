@@ -16,6 +16,7 @@ constexpr int kTokensPerTask = 32;
 template <class E>
 void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
                  VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
+  TAPER_EXPECT(pages.type == KvType::kF32);
   const int n = static_cast<int>(segments.size()) * shape.kv_heads;
   const AttentionSegment* list = segments.data();
   const float* source = kv.data();

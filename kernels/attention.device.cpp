@@ -2,6 +2,7 @@
 //
 // The launchers of attention.hpp for CUDA; those of the host are in attention.cpp.
 #include "base/Error.hpp"
+#include "kernels/detail/TensorAttention.hpp"
 #include "kernels/detail/attention_args.hpp"
 #include "kernels/detail/attention_device.inl.hpp"
 
@@ -14,6 +15,10 @@ detail::AttentionGrid grid_of(VectorView<const AttentionSegment, CudaExec> segme
   for (std::size_t s = 0; s < segments.size(); ++s)
     longest = segments(s).count > longest ? segments(s).count : longest;
   return {segments.data(), static_cast<int>(segments.size()), longest, heads};
+}
+
+detail::TensorGrid tensor_grid(const detail::AttentionGrid& grid) {
+  return {grid.segments, grid.count, grid.longest};
 }
 
 }  // namespace
@@ -33,8 +38,12 @@ void attention<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> out,
                          const LayerPages& pages,
                          VectorView<const AttentionSegment, CudaExec> segments,
                          const AttentionShape& shape) {
-  detail::device_attention(exec, detail::attention_args(out, stats, q, pages, shape),
-                           grid_of(segments, shape.heads));
+  const detail::AttentionArgs args = detail::attention_args(out, stats, q, pages, shape);
+  const detail::AttentionGrid grid = grid_of(segments, shape.heads);
+  if (pages.type == KvType::kBf16)
+    detail::tensor_attention(exec, args, tensor_grid(grid));
+  else
+    detail::device_attention(exec, args, grid);
 }
 
 template <>
@@ -50,6 +59,10 @@ void attention_backward<CudaExec>(const CudaExec& exec, MatrixView<float, CudaEx
       detail::attention_backward_args(dq, dkv, dout, out, stats, q, pages, shape);
   for (std::size_t s = 0; s < segments.size(); ++s) TAPER_EXPECT(segments(s).start == 0);
   const detail::AttentionGrid grid = grid_of(segments, shape.heads);
+  if (pages.type == KvType::kBf16) {
+    detail::tensor_attention_backward(exec, args, tensor_grid(grid));
+    return;
+  }
   detail::device_attention_dq(exec, args, grid);
   detail::device_attention_dkv(exec, args, grid);
 }

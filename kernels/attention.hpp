@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Causal attention over paged keys and values: one routine for decode, prefill and training. Keys
-// are taken in chunks of 256 positions of their sequence, each chunk yields its own (max, sum,
-// values), chunks are merged in ascending order; a query's result depends on its sequence alone.
+// are taken in chunks of their sequence (256 positions, over pages of bf16 128), each chunk yields
+// its own (max, sum, values), chunks are merged in ascending order; a query's result depends on its
+// sequence alone. Pages of bf16 are for GPUs alone.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/Exec.hpp"
 #include "kernels/Views.hpp"
 #include "kernels/detail/Attention.hpp"
 
@@ -17,20 +19,26 @@ using detail::kPage;  // positions per page
 using AttentionSegment = detail::SegmentArgs;  // new tokens of one sequence, described there
 using LayerPages = detail::PageArgs;           // the pages of one layer, likewise
 
-// Floats of one value vector in a page: whole vector registers.
+// Elements of one value vector in a page: whole vector registers.
 constexpr int v_stride(int head_dim) {
   return (head_dim + 15) / 16 * 16;
 }
 
-// Floats of one page of one KV head.
-constexpr std::int64_t page_floats(int head_dim) {
-  return static_cast<std::int64_t>(kPage) * (head_dim + v_stride(head_dim));
+// The type of the pages over which attention computes in an arithmetic.
+constexpr KvType kv_type(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::kBf16 ? KvType::kBf16 : KvType::kF32;
+}
+
+// Memory of one page of one KV head, in floats.
+constexpr std::int64_t page_floats(int head_dim, KvType type) {
+  return std::int64_t{kPage} *
+         (type == KvType::kBf16 ? v_stride(head_dim) : head_dim + v_stride(head_dim));
 }
 
 // The pages of one layer in one piece of memory: block by block, in each the heads.
-constexpr LayerPages make_pages(float* memory, int kv_heads, int head_dim) {
-  return {memory, kv_heads * page_floats(head_dim), page_floats(head_dim), head_dim,
-          v_stride(head_dim)};
+constexpr LayerPages make_pages(float* memory, int kv_heads, int head_dim, KvType type) {
+  const std::int64_t page = page_floats(head_dim, type);
+  return {memory, kv_heads * page, page, head_dim, v_stride(head_dim), type};
 }
 
 // The pages of all layers: layer l begins layer_stride floats after layer l - 1.

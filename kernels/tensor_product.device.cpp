@@ -27,12 +27,6 @@ constexpr int kLine = 64;   // bf16 values of a line of shared memory: 128 bytes
 // Where the operands of a product lie.
 enum class Source { kPanels, kGradients };
 
-// Chunk (8 values) of a line; chunks are permuted so that eight lines of one chunk lie in all
-// banks.
-__device__ bf16* chunk_at(bf16* tile, int line, int chunk) {
-  return tile + line * kLine + (chunk ^ (line & 7)) * 8;
-}
-
 // The tile of a block, and the shared memory of a stage.
 template <int kTiles, Source source>
 struct Tile {
@@ -121,7 +115,7 @@ class Block : Tile<kTiles, source> {
     for (int q = 0; q < kQuads; ++q) store_quad(rows(s), line(q), first(q), pending_[q]);
   }
   __device__ static void store_quad(bf16* tile, int line, int first, const float (&values)[4]) {
-    bf16* to = chunk_at(tile, line, first / 8) + first % 8;
+    bf16* to = chunk_at<kLine>(tile, line, first / 8) + first % 8;
     for (int i = 0; i < 4; ++i) to[i] = to_bf16(values[i]);
   }
 
@@ -132,8 +126,8 @@ class Block : Tile<kTiles, source> {
       for (int i = thread_; i < kDepth * kLine / 8; i += kThreads) {
         const int line = i / (kLine / 8), chunk = i % (kLine / 8), k = stage.k + line;
         const bool inside = k < stage.size;
-        start_copy(chunk_at(weights(s), line, chunk), w + (inside ? k : 0) * kPanel + chunk * 8,
-                   inside ? 16 : 0);
+        start_copy(chunk_at<kLine>(weights(s), line, chunk),
+                   w + (inside ? k : 0) * kPanel + chunk * 8, inside ? 16 : 0);
       }
     } else {
       const float* w = static_cast<const float*>(args_.w);
@@ -151,20 +145,18 @@ class Block : Tile<kTiles, source> {
 
   // Two steps of 16 inputs at a time.
   __device__ void multiply(int s) {
-    const int in_tile = lane_ % 8, tile = lane_ / 8, warp_chunk = thread_ / 32 * 2;
+    const int column = thread_ / 32 * 16;  // of this warp
     for (int k = 0; k < kDepth; k += 32) {
       unsigned w[2][4];
       for (int step = 0; step < 2; ++step)
-        load_tiles_transposed(w[step], chunk_at(weights(s), k + 16 * step + tile / 2 * 8 + in_tile,
-                                                warp_chunk + tile % 2));
+        load_left_transposed<kLine>(w[step], weights(s), column, k + 16 * step);
       for (int t = 0; t < kTiles; ++t) {
         unsigned x[4];
         if constexpr (source == Source::kPanels)
-          load_tiles(x, chunk_at(rows(s), 8 * t + in_tile, k / 8 + tile));
+          load_right<kLine>(x, rows(s), 8 * t, k);
         else
-          load_tiles_transposed(x, chunk_at(rows(s), k + 8 * tile + in_tile, t));
-        multiply_tiles(sums_[t], w[0], x[0], x[1]);
-        multiply_tiles(sums_[t], w[1], x[2], x[3]);
+          load_right_transposed<kLine>(x, rows(s), 8 * t, k);
+        multiply_tiles(sums_[t], w, x);
       }
     }
   }

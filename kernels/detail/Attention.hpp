@@ -3,11 +3,19 @@
 
 #include <cstdint>
 
+namespace taper {
+
+// What pages hold. Attention over pages of bf16 multiplies in bf16 (Arithmetic::kBf16).
+enum class KvType { kF32, kBf16 };
+
+}  // namespace taper
+
 namespace taper::detail {
 
 inline constexpr int kPage = 64;             // positions per KV page
 inline constexpr int kAttentionChunk = 256;  // positions per softmax chunk, a multiple of the page
-inline constexpr int kQueryBlock = 4;        // query vectors that share the loads of a page
+inline constexpr int kTensorAttentionChunk = 128;  // the same on tensor cores
+inline constexpr int kQueryBlock = 4;              // query vectors that share the loads of a page
 
 // Consecutive new tokens of one sequence: positions [start, start + count) stand in rows [row, row
 // + count).
@@ -19,12 +27,14 @@ struct SegmentArgs {
 };
 
 // Where pages lie: page (block, head) of this layer starts at kv + block * block_stride + head *
-// head_stride, first K as (head_dim, kPage), then V as (kPage, v_stride).
+// head_stride. Pages of f32 hold K as (head_dim, kPage), then V as (kPage, v_stride). Those of bf16
+// hold two values in the place of a float, K as (kPage, v_stride), then V likewise.
 struct PageArgs {
   float* kv = nullptr;
-  std::int64_t block_stride = 0, head_stride = 0;
+  std::int64_t block_stride = 0, head_stride = 0;  // floats
   int head_dim = 0;
   int v_stride = 0;  // head_dim rounded up to 16
+  KvType type = KvType::kF32;
 };
 
 struct AttentionArgs {

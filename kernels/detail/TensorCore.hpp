@@ -29,6 +29,45 @@ __device__ inline void load_tiles_transposed(unsigned (&tiles)[4], const bf16* r
                : "memory");
 }
 
+// Chunk (8 values) of a line of `width` values, a multiple of 64, in a tile of shared memory.
+// Chunks are permuted so that eight lines of one chunk lie in all banks.
+template <int width>
+__device__ bf16* chunk_at(bf16* tile, int line, int chunk) {
+  return tile + line * width + (chunk ^ (line & 7)) * 8;
+}
+
+// The left operand of a step (16 rows, 16 inputs), from a tile with a line per row.
+template <int width>
+__device__ void load_left(unsigned (&a)[4], bf16* tile, int row, int k) {
+  const int lane = static_cast<int>(threadIdx.x % 32), part = lane / 8;
+  load_tiles(a, chunk_at<width>(tile, row + lane % 8 + part % 2 * 8, k / 8 + part / 2));
+}
+// The same from a tile with a line per input.
+template <int width>
+__device__ void load_left_transposed(unsigned (&a)[4], bf16* tile, int row, int k) {
+  const int lane = static_cast<int>(threadIdx.x % 32), part = lane / 8;
+  load_tiles_transposed(a, chunk_at<width>(tile, k + lane % 8 + part / 2 * 8, row / 8 + part % 2));
+}
+// The right operands of two steps (32 inputs, 8 columns), from a tile with a line per column.
+template <int width>
+__device__ void load_right(unsigned (&b)[4], bf16* tile, int column, int k) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  load_tiles(b, chunk_at<width>(tile, column + lane % 8, k / 8 + lane / 8));
+}
+// The same from a tile with a line per input.
+template <int width>
+__device__ void load_right_transposed(unsigned (&b)[4], bf16* tile, int column, int k) {
+  load_tiles_transposed(b,
+                        chunk_at<width>(tile, k + static_cast<int>(threadIdx.x % 32), column / 8));
+}
+
+// The right operands of one step for 16 columns, likewise.
+template <int width>
+__device__ void load_wide_right_transposed(unsigned (&b)[4], bf16* tile, int column, int k) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  load_tiles_transposed(b, chunk_at<width>(tile, k + lane % 16, column / 8 + lane / 16));
+}
+
 // sums (16, 8) += a (16, 16) b (16, 8). Lane l has sums of rows l / 4 and l / 4 + 8, columns
 // 2 (l % 4) + {0, 1}.
 __device__ inline void multiply_tiles(float (&sums)[4], const unsigned (&a)[4], unsigned b0,
@@ -38,6 +77,18 @@ __device__ inline void multiply_tiles(float (&sums)[4], const unsigned (&a)[4], 
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// sums += a (16, 32) b (32, 8), two steps.
+__device__ inline void multiply_tiles(float (&sums)[4], const unsigned (&a)[2][4],
+                                      const unsigned (&b)[4]) {
+  multiply_tiles(sums, a[0], b[0], b[1]);
+  multiply_tiles(sums, a[1], b[2], b[3]);
+}
+
+// Two values as a register holds them, the first one in the lower half.
+__device__ inline unsigned packed(float low, float high) {
+  return to_bf16(low).bits | unsigned{to_bf16(high).bits} << 16;
 }
 
 // Starts to copy 16 bytes, of which the first `valid` are read and the others are zero.

@@ -6,6 +6,7 @@
 // element is one chain that one thread adds.
 #pragma once
 
+#include "base/Bf16.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/detail/Attention.hpp"
 #include "kernels/detail/DeviceLaunch.hpp"
@@ -149,6 +150,13 @@ void device_write_pages(const E& exec, const PageArgs& pages, const float* kv,
                       head * pages.head_stride;
         const float* k =
             kv + (static_cast<std::int64_t>(segment.row + t) * kv_heads + head) * 2 * head_pad;
+        if (pages.type == KvType::kBf16) {
+          auto* keys = reinterpret_cast<bf16*>(page) + slot * width;
+          const bool inside = d < pages.head_dim;
+          keys[d] = inside ? to_bf16(k[d]) : bf16{};
+          keys[kPage * width + d] = inside ? to_bf16(k[head_pad + d]) : bf16{};
+          return;
+        }
         if (d < pages.head_dim) page[d * kPage + slot] = k[d];
         page[static_cast<std::int64_t>(pages.head_dim) * kPage + slot * width + d] =
             k[head_pad + d];

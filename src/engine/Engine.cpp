@@ -14,8 +14,9 @@ namespace {
 constexpr const char* kPassItem = "activations (inference)";
 constexpr const char* kHeadItem = "logits (rollout)";
 
-BlockShape block_shape(const ParamTable& table, const ModelShard& shard) {
-  return {table.config().layers, shard.kv_heads().size(), table.config().head_dim};
+BlockShape block_shape(const ParamTable& table, const ModelShard& shard,
+                       const EngineOptions& options) {
+  return {table.config().layers, shard.kv_heads().size(), table.config().head_dim, options.kv_type};
 }
 
 }  // namespace
@@ -24,7 +25,8 @@ EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& para
                               const EngineOptions& options) {
   EngineMemory memory;
   memory.layers = table.config().layers;
-  memory.kv_layer = options.kv_blocks * block_shape(table, parallel.shard()).layer_floats();
+  memory.kv_layer =
+      options.kv_blocks * block_shape(table, parallel.shard(), options).layer_floats();
   memory.activations = InferencePass::floats(table, parallel, options.scheduler.max_step_rows);
   memory.head = TokenHead::floats(table, parallel.shard(), options.logit_rows);
   return memory;
@@ -60,8 +62,8 @@ Engine::Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory&
       scheduler_(options_.scheduler, options_.kv_blocks) {}
 
 BlockPool Engine::pool_for(const EngineLayout& layout) const {
-  return {block_shape(layout.view->table(), layout.parallel->shard()), layout.options.kv_blocks,
-          kv_memory_};
+  return {block_shape(layout.view->table(), layout.parallel->shard(), layout.options),
+          layout.options.kv_blocks, kv_memory_};
 }
 
 void Engine::rebind(const EngineLayout& layout, int replica, std::list<Sequence> running,

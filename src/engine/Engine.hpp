@@ -30,6 +30,7 @@ struct EngineOptions {
   int max_positions = 0;  // longest sequence
   int valid_ids = 0;      // ids of the tokenizer
   int logit_rows = 64;    // rows of logits held at a time
+  KvType kv_type = KvType::kF32;
 };
 
 // How an engine runs in one layout. What it refers to must outlive its use.

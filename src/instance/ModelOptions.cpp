@@ -39,10 +39,11 @@ std::string arithmetic_problem(const std::string& key, Arithmetic arithmetic, We
   return "";
 }
 
-TrainPassOptions PassOptions::train_pass() const {
+TrainPassOptions PassOptions::train_pass(Arithmetic arithmetic) const {
   TrainPassOptions pass;
   pass.max_rows = max_tokens;
   pass.checkpointing = checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
+  pass.kv_type = kv_type(arithmetic);
   return pass;
 }
 

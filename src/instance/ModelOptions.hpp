@@ -31,7 +31,7 @@ struct PassOptions {
   int max_tokens = 2048;  // per micro-batch
   bool checkpointing = false;
 
-  TrainPassOptions train_pass() const;
+  TrainPassOptions train_pass(Arithmetic arithmetic) const;
 };
 
 }  // namespace taper

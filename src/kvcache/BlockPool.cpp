@@ -35,7 +35,8 @@ BlockPool::BlockPool(const BlockShape& shape, int blocks, const KvMemory& memory
 }
 
 PagedLayers BlockPool::pages() const {
-  return {make_pages(memory_.data, shape_.kv_heads, shape_.head_dim), memory_.layer_stride};
+  return {make_pages(memory_.data, shape_.kv_heads, shape_.head_dim, shape_.type),
+          memory_.layer_stride};
 }
 
 void BlockPool::copy(const Exec& exec, std::int32_t to, std::int32_t from) const {

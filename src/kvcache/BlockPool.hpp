@@ -14,8 +14,9 @@ struct BlockShape {
   int layers = 0;
   int kv_heads = 0;  // local
   int head_dim = 0;
+  KvType type = KvType::kF32;
 
-  std::int64_t page() const { return page_floats(head_dim); }
+  std::int64_t page() const { return page_floats(head_dim, type); }
   std::int64_t layer_floats() const { return kv_heads * page(); }
   std::int64_t floats() const { return layers * layer_floats(); }
   std::int64_t bytes() const { return floats() * static_cast<std::int64_t>(sizeof(float)); }

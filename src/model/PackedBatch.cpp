@@ -30,12 +30,13 @@ void PackedBatch::set(const Exec& exec, const PackedSequences& sequences) {
   batch_ = {staging_view(ids_), staging_view(positions_), staging_view(segments_)};
 }
 
-std::int64_t layer_page_floats(const ActivationShape& shape, int head_dim) {
-  return shape.kv_heads * page_floats(head_dim);
+std::int64_t layer_page_floats(const ActivationShape& shape, int head_dim, KvType type) {
+  return shape.kv_heads * page_floats(head_dim, type);
 }
 
-LayerPages make_layer_pages(const ActivationShape& shape, int head_dim, float* memory) {
-  return make_pages(memory, shape.kv_heads, head_dim);
+LayerPages make_layer_pages(const ActivationShape& shape, int head_dim, KvType type,
+                            float* memory) {
+  return make_pages(memory, shape.kv_heads, head_dim, type);
 }
 
 }  // namespace taper

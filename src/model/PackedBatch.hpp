@@ -38,7 +38,7 @@ class PackedBatch {
 };
 
 // Floats of one page of a layer for the keys and values of a shard, and such pages in `memory`.
-std::int64_t layer_page_floats(const ActivationShape& shape, int head_dim);
-LayerPages make_layer_pages(const ActivationShape& shape, int head_dim, float* memory);
+std::int64_t layer_page_floats(const ActivationShape& shape, int head_dim, KvType type);
+LayerPages make_layer_pages(const ActivationShape& shape, int head_dim, KvType type, float* memory);
 
 }  // namespace taper

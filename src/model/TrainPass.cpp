@@ -35,7 +35,8 @@ struct TrainPass::Sizes {
     scratch = BackwardScratch::floats(shape, o.max_rows);
     gradient_stream = rows * c.hidden;
     partials = layer_scratch_floats(parallel, c.hidden, o.max_rows);
-    pages = PackedBatch::pages(o.max_rows, o.max_sequences) * layer_page_floats(shape, c.head_dim);
+    pages = PackedBatch::pages(o.max_rows, o.max_sequences) *
+            layer_page_floats(shape, c.head_dim, o.kv_type);
     head = c.has_scalar_head() ? ScalarHead::floats(table, o.logit_rows)
                                : TokenHead::floats(table, parallel.shard(), o.logit_rows);
   }
@@ -71,7 +72,8 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   partials_ = take(kScratchItem, s.partials);
   activation_floats_ = s.layer_activations;
   // The pages of one layer serve all layers: backward_layer() writes keys and values again.
-  pages_ = make_layer_pages(shape_, table.config().head_dim, take(kPageItem, s.pages));
+  pages_ =
+      make_layer_pages(shape_, table.config().head_dim, options.kv_type, take(kPageItem, s.pages));
   float* head = take(head_item(table), s.head);
   if (table.config().has_scalar_head())
     scalar_.emplace(table, options.logit_rows, head);

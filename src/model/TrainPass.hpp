@@ -23,6 +23,7 @@ struct TrainPassOptions {
   // reads and writes the gradient of the head once, so few rows cost bandwidth.
   int logit_rows = 512;
   Checkpointing checkpointing = Checkpointing::kYes;
+  KvType kv_type = KvType::kF32;
   MemoryOwner owner = {};  // of the memory, nothing of which outlives a call
 };
 

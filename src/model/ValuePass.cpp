@@ -19,7 +19,8 @@ int head_rows(const ValuePassOptions& o) {
 std::int64_t pages_floats(const ParamTable& table, const ModelParallel& parallel,
                           const ValuePassOptions& o) {
   return PackedBatch::pages(o.max_rows, o.max_sequences) *
-         layer_page_floats(ActivationShape(table, parallel.shard()), table.config().head_dim);
+         layer_page_floats(ActivationShape(table, parallel.shard()), table.config().head_dim,
+                           o.kv_type);
 }
 
 float* take(Arena& arena, const std::string& name, MemoryPhase phase, std::int64_t floats) {
@@ -44,6 +45,7 @@ ValuePass::ValuePass(const std::string& name, const ParamTable& table,
             take(arena, name, o.phase, InferencePass::floats(table, parallel, o.max_rows)),
             rope_table),
       pages_(make_layer_pages(ActivationShape(table, parallel.shard()), table.config().head_dim,
+                              o.kv_type,
                               take(arena, name, o.phase, pages_floats(table, parallel, o)))),
       head_(table, head_rows(o),
             take(arena, name, o.phase, ScalarHead::floats(table, head_rows(o)))) {}

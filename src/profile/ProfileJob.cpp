@@ -144,9 +144,13 @@ std::vector<ProfileSide> ProfileJob::sides() const {
   return list;
 }
 
+std::int64_t ProfileJob::page_bytes() const {
+  return page_floats(files_->config.head_dim, kv_type(ranks_->exec.arithmetic)) *
+         std::int64_t{sizeof(float)};
+}
+
 void ProfileJob::measure_switches() {
-  const std::int64_t page =
-      page_floats(files_->config.head_dim) * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t page = page_bytes();
   switches_.clear();
   for (const ProfileSide& side : sides())
     for (const PairClass pair : side.classes)
@@ -248,8 +252,7 @@ LatencyProfile ProfileJob::result(const ProfileSchedule& schedule) const {
   p.ranks_per_node = static_cast<std::int32_t>(
       std::count(node_of_rank_.begin(), node_of_rank_.end(), node_of_rank_[0]));
   const ModelConfig& config = files_->config;
-  p.kv_bytes_per_position = page_floats(config.head_dim) * std::int64_t{sizeof(float)} / kPage *
-                            config.layers * config.kv_heads;
+  p.kv_bytes_per_position = page_bytes() / kPage * config.layers * config.kv_heads;
   p.block_size = kPage;
   p.measured_percent = schedule.measured_percent();
   p.steps = schedule.samples();

@@ -2,9 +2,11 @@
 #include "profile/StepProbe.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <list>
 #include <utility>
 
+#include "base/Bf16.hpp"
 #include "base/Error.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
@@ -29,6 +31,8 @@ void fill_pages(const Exec& exec, const BlockPool& pool) {
       for (float& value : values) {
         state = state * 1664525u + 1013904223u;
         value = static_cast<float>(state >> 8) * 0x1p-24f - 0.5f;
+        if (pool.shape().type == KvType::kBf16)
+          value = std::bit_cast<float>(to_bf16(value).bits * 0x10001u);  // two of them
       }
       copy_from_host(exec, FloatVector(pool.page(layer, block, 0), values.size()), values);
     }
@@ -64,7 +68,8 @@ StepProbe::StepProbe(const StepProbeOptions& options, ModelFiles& files, const R
   PackedModel::add_memory(plan_, kModelName, *local_, options.type, WithBackward::kNo);
   for (auto& [degree, side] : sides_) {
     const EngineSizing sizing{max_batch(degree), max_tokens(degree), options.kv_memory_mb};
-    const EngineNeed need{options.max_positions, files.valid_ids(), "--kv-memory-mb"};
+    const EngineNeed need{options.max_positions, files.valid_ids(), "--kv-memory-mb",
+                          kv_type(ranks.exec.arithmetic)};
     side->layout = {nullptr, &side->parallel,
                     engine_options(sizing, need, files.config, side->parallel)};
     memory_.cover(EngineMemory::of(files.table, side->parallel, side->layout.options));

@@ -26,8 +26,8 @@ ModelFiles open_model(const RewardOptions& reward) {
   return files;
 }
 
-ValuePassOptions pass_options(const RewardModelSetup& setup) {
-  return {setup.max_rows, kMostSequences, setup.phase};
+ValuePassOptions pass_options(const RewardModelSetup& setup, const Exec& exec) {
+  return {setup.max_rows, kMostSequences, setup.phase, kv_type(exec.arithmetic)};
 }
 
 RewardModelSetup with_layout_of(const RewardOptions& reward, RewardModelSetup setup) {
@@ -62,13 +62,15 @@ RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, 
 
 void RewardModel::add_memory(MemoryPlan& plan) const {
   model_.add_memory(plan, setup_.type);
-  ValuePass::add_memory(plan, name_, files_.table, model_.parallel(), pass_options(setup_));
+  ValuePass::add_memory(plan, name_, files_.table, model_.parallel(),
+                        pass_options(setup_, ranks_.exec));
 }
 
 void RewardModel::create(Arena& arena) {
   model_.load(ranks_.exec, setup_.type, arena);
-  pass_ = std::make_unique<ValuePass>(name_, files_.table, model_.parallel(), pass_options(setup_),
-                                      arena, files_.rope_table(setup_.max_positions));
+  pass_ = std::make_unique<ValuePass>(name_, files_.table, model_.parallel(),
+                                      pass_options(setup_, ranks_.exec), arena,
+                                      files_.rope_table(setup_.max_positions));
 }
 
 std::vector<float> RewardModel::score(SampleSet& samples) {

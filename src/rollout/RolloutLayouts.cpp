@@ -39,11 +39,11 @@ std::vector<int> possible_degrees(const GeneratorOptions& options, const ParamTa
 }
 
 // Floats of one layer of a block on the rank that has the most KV heads.
-std::int64_t largest_block(const ModelFiles& files, int tp) {
+std::int64_t largest_block(const ModelFiles& files, int tp, KvType type) {
   int heads = 0;
   for (int i = 0; i < tp; ++i)
     heads = std::max(heads, ModelShard(files.table, tp, i).kv_heads().size());
-  return BlockShape{1, heads, files.config.head_dim}.layer_floats();
+  return BlockShape{1, heads, files.config.head_dim, type}.layer_floats();
 }
 
 }  // namespace
@@ -59,7 +59,8 @@ std::vector<int> degrees_of_layout(const std::string& text) {
 
 RolloutLayouts::RolloutLayouts(const GeneratorOptions& options, const ModelFiles& files,
                                const Ranks& ranks) {
-  const EngineNeed need{options.max_positions(), files.valid_ids(), options.names.kv_memory};
+  const EngineNeed need{options.max_positions(), files.valid_ids(), options.names.kv_memory,
+                        kv_type(ranks.exec.arithmetic)};
   for (const int tp : possible_degrees(options, files.table, ranks.chain)) {
     const auto [at, unused] =
         parallels_.emplace(tp, ModelParallel(files.table, ranks.groups.tp_group(tp)));
@@ -87,13 +88,14 @@ RolloutLayouts::RolloutLayouts(const GeneratorOptions& options, const ModelFiles
 // of: in flight are as many per rank in every layout, and keys and values stay within the memory
 // that the smallest degree needs anyway.
 void RolloutLayouts::share_memory(const ModelFiles& files) {
+  const KvType type = smallest().options.kv_type;
   const std::int64_t kv_layer =
-      smallest().options.kv_blocks * largest_block(files, smallest_degree());
+      smallest().options.kv_blocks * largest_block(files, smallest_degree(), type);
   for (auto& [tp, layout] : layouts_) {
     SchedulerOptions& scheduler = layout.options.scheduler;
     scheduler.max_running *= tp / smallest_degree();
     scheduler.max_step_rows = std::max(scheduler.max_step_rows, scheduler.max_running);
-    layout.options.kv_blocks = static_cast<int>(kv_layer / largest_block(files, tp));
+    layout.options.kv_blocks = static_cast<int>(kv_layer / largest_block(files, tp, type));
   }
 }
 

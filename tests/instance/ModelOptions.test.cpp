@@ -12,8 +12,9 @@ using namespace taper;
 using taper::test::check_problem;
 
 TEST_CASE("passes run as the options say") {
-  CHECK(PassOptions().train_pass().checkpointing == Checkpointing::kNo);
-  const TrainPassOptions pass = PassOptions{2, 77, true}.train_pass();
+  CHECK(PassOptions().train_pass(Arithmetic::kF32).checkpointing == Checkpointing::kNo);
+  const TrainPassOptions pass = PassOptions{2, 77, true}.train_pass(Arithmetic::kBf16);
+  CHECK(pass.kv_type == KvType::kBf16);
   CHECK(pass.max_rows == 77);
   CHECK(pass.checkpointing == Checkpointing::kYes);
 }

@@ -14,6 +14,12 @@ TEST_CASE("attention equals the canonical chunks, whole, in pieces and in compan
   check_compare(attention_op());
 }
 
+#if defined(TAPER_CUDA)
+TEST_CASE("attention on tensor cores equals the canonical chunks", "[attention]") {
+  check_compare(tensor_attention_op());
+}
+#endif
+
 TEST_CASE("gradients of attention", "[attention]") {
   check_gradient(attention_op());
 }

@@ -43,6 +43,8 @@ TEST_CASE("a block holds K and V of 64 positions of all layers and heads") {
   CHECK(shape.floats() == 3 * 2 * (64 * 24 + 64 * 32));  // rows of V are padded to 16
   CHECK(shape.bytes() == 4 * shape.floats());
   CHECK(Pool::plan(shape, 5).bytes(MemoryPhase::kAlways) == 5 * shape.bytes());
+  const BlockShape bf16{3, 2, 24, KvType::kBf16};
+  CHECK(bf16.bytes() == 2 * 3 * 2 * (64 * 32 + 64 * 32));  // rows of K too
 }
 
 TEST_CASE("the pages of a pool are disjoint and fill it") {
@@ -62,7 +64,7 @@ TEST_CASE("the pages of a pool are disjoint and fill it") {
   std::int64_t expected = 0;
   for (const auto start : starts) {
     CHECK(start == expected);
-    expected += page_floats(shape.head_dim);
+    expected += page_floats(shape.head_dim, KvType::kF32);
   }
   CHECK(expected == kBlocks * shape.floats());
   CHECK(p.pool.pages().first.v_stride == 32);

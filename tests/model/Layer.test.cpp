@@ -26,7 +26,8 @@ class LayerRun {
       : model_(name, group),
         shape_(model_.table, model_.parallel.shard()),
         activations_(LayerActivations::floats(shape_, kRows)),
-        pages_(PackedBatch::pages(kRows, 3) * layer_page_floats(shape_, model_.config.head_dim)),
+        pages_(PackedBatch::pages(kRows, 3) *
+               layer_page_floats(shape_, model_.config.head_dim, KvType::kF32)),
         partials_(layer_scratch_floats(model_.parallel, model_.config.hidden, kRows)),
         scratch_(BackwardScratch::floats(shape_, kRows)) {
     batch_.set(model_.exec, {std::vector<std::int32_t>(kRows, 0), kLengths});
@@ -67,7 +68,9 @@ class LayerRun {
             const_cast<float*>(partials_.data())};
   }
   const LayerWeights& weights() const { return model_.view->layer(1); }
-  LayerPages pages() { return make_layer_pages(shape_, model_.config.head_dim, pages_.data()); }
+  LayerPages pages() {
+    return make_layer_pages(shape_, model_.config.head_dim, KvType::kF32, pages_.data());
+  }
   LayerActivations activations() { return {shape_, kRows, activations_.data()}; }
   ConstFloatMatrix input(const std::vector<float>& x) const {
     return ConstFloatMatrix(x.data(), kRows, hidden());

@@ -89,11 +89,13 @@ TEST_CASE("a page of a layer has the keys and values of all heads of the shard")
   const ParamTable table(c);
   const ActivationShape shape(table, ModelShard(table, 3, 1)),
       whole(table, ModelShard(table, 1, 0));
-  CHECK(layer_page_floats(shape, 24) == kPage * (24 + 32));  // values stand in whole registers
-  CHECK(layer_page_floats(whole, 24) == 3 * layer_page_floats(shape, 24));
-  std::vector<float> memory(static_cast<std::size_t>(2 * layer_page_floats(whole, 24)));
-  const LayerPages pages = make_layer_pages(whole, 24, memory.data());
+  const std::int64_t page = layer_page_floats(shape, 24, KvType::kF32);
+  CHECK(page == kPage * (24 + 32));  // values stand in whole registers
+  CHECK(layer_page_floats(shape, 24, KvType::kBf16) == kPage * 32);
+  CHECK(layer_page_floats(whole, 24, KvType::kF32) == 3 * page);
+  std::vector<float> memory(static_cast<std::size_t>(2 * 3 * page));
+  const LayerPages pages = make_layer_pages(whole, 24, KvType::kF32, memory.data());
   CHECK(pages.kv == memory.data());
-  CHECK(pages.block_stride == layer_page_floats(whole, 24));
-  CHECK(3 * pages.head_stride == pages.block_stride);
+  CHECK(pages.block_stride == 3 * page);
+  CHECK(pages.head_stride == page);
 }

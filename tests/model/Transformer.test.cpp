@@ -39,10 +39,11 @@ class SequencePass {
         pass_(model.table, model.parallel, kLength,
               arena_.take<float>("pass", MemoryPhase::kAlways, pass_floats(model)),
               ConstFloatMatrix(model.rope.data(), 512, model.config.head_dim)),
-        pages_{make_layer_pages(
-                   ActivationShape(model.table, model.parallel.shard()), model.config.head_dim,
-                   arena_.take<float>("pages", MemoryPhase::kAlways, page_floats(model))),
-               2 * layer_floats(model)} {}
+        pages_{
+            make_layer_pages(ActivationShape(model.table, model.parallel.shard()),
+                             model.config.head_dim, KvType::kF32,
+                             arena_.take<float>("pages", MemoryPhase::kAlways, page_floats(model))),
+            2 * layer_floats(model)} {}
 
   // Hidden states of all tokens, read `step` at a time.
   std::vector<float> hidden(const std::vector<std::int32_t>& ids, int step) {
@@ -70,7 +71,8 @@ class SequencePass {
     return InferencePass::floats(m.table, m.parallel, kLength);
   }
   static std::int64_t layer_floats(const GoldenModel& m) {
-    return layer_page_floats(ActivationShape(m.table, m.parallel.shard()), m.config.head_dim);
+    return layer_page_floats(ActivationShape(m.table, m.parallel.shard()), m.config.head_dim,
+                             KvType::kF32);
   }
   static std::int64_t page_floats(const GoldenModel& m) {
     return 2 * m.config.layers * layer_floats(m);

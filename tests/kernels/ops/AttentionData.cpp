@@ -8,7 +8,8 @@
 
 namespace taper::test {
 
-AttentionBatch::AttentionBatch(const AttentionShape& shape, const std::vector<int>& lengths)
+AttentionBatch::AttentionBatch(const AttentionShape& shape, const std::vector<int>& lengths,
+                               KvType type)
     : shape_(shape), lengths_(lengths), first_row_{0} {
   for (const int length : lengths) first_row_.push_back(first_row_.back() + length);
   const std::int64_t width = std::int64_t{rows()} * shape.heads * shape.head_pad;
@@ -33,9 +34,9 @@ AttentionBatch::AttentionBatch(const AttentionShape& shape, const std::vector<in
     for (int b = 0; b < (length + kPage - 1) / kPage; ++b)
       blocks_.back().push_back(next++ * 7 % places);
   }
-  const std::int64_t page = page_floats(shape.head_dim);
+  const std::int64_t page = page_floats(shape.head_dim, type);
   pool_.assign(static_cast<std::size_t>(places) * shape.kv_heads * page, NAN);
-  pages_ = make_pages(pool_.data(), shape.kv_heads, shape.head_dim);
+  pages_ = make_pages(pool_.data(), shape.kv_heads, shape.head_dim, type);
 }
 
 Staged<AttentionSegment> AttentionBatch::segments_between(int from, int to) const {
@@ -89,50 +90,73 @@ KeysValues keys_values(const AttentionBatch& batch, int sequence, int kv_head) {
   return {{k, stride}, {k + s.head_pad, stride}};
 }
 
+// f(chain) with the chains of the batch.
+template <class F>
+AttentionResult with_chain([[maybe_unused]] const AttentionBatch& batch, const F& f) {
+#if defined(TAPER_CUDA)
+  if (batch.type() == KvType::kBf16)
+    return f(canonical::TensorChain{canonical::tensor_core(Exec().architecture())});
+#endif
+  return f(canonical::FmaChain());
+}
+
 }  // namespace
 
 AttentionResult canonical_forward(const AttentionBatch& batch) {
-  const AttentionShape& s = batch.shape();
-  AttentionResult result;
-  result.out.assign(batch.q.size(), 0.0f);
-  result.stats.assign(batch.stats.size(), NAN);
-  for_queries(batch, [&](int sequence, int t, int, std::size_t slot, int kv_head) {
-    const KeysValues kv = keys_values(batch, sequence, kv_head);
-    const canonical::Softmax softmax = canonical::attend(
-        &result.out[slot * s.head_pad], &batch.q[slot * s.head_pad], kv.k, kv.v, t + 1, s.head_dim);
-    result.stats[2 * slot] = softmax.max;
-    result.stats[2 * slot + 1] = softmax.sum;
+  return with_chain(batch, [&](const auto& chain) {
+    const AttentionShape& s = batch.shape();
+    AttentionResult result;
+    result.out.assign(batch.q.size(), 0.0f);
+    result.stats.assign(batch.stats.size(), NAN);
+    for_queries(batch, [&](int sequence, int t, int, std::size_t slot, int kv_head) {
+      const KeysValues kv = keys_values(batch, sequence, kv_head);
+      const canonical::Softmax softmax =
+          canonical::attend(&result.out[slot * s.head_pad], &batch.q[slot * s.head_pad], kv.k, kv.v,
+                            t + 1, s.head_dim, chain);
+      result.stats[2 * slot] = softmax.max;
+      result.stats[2 * slot + 1] = softmax.sum;
+    });
+    return result;
   });
-  return result;
 }
 
 AttentionResult canonical_backward(const AttentionBatch& batch) {
-  const AttentionShape& s = batch.shape();
-  AttentionResult result;
-  result.dq.assign(batch.q.size(), 0.0f);
-  result.dkv.assign(batch.kv.size(), 0.0f);
-  // dK and dV of each (sequence, KV head), gathered without padding.
-  std::vector<std::vector<Floats>> dk(batch.lengths().size()), dv(batch.lengths().size());
-  for (std::size_t i = 0; i < dk.size(); ++i)
-    dk[i].assign(s.kv_heads, Floats(batch.lengths()[i] * s.head_dim, 0.0f)), dv[i] = dk[i];
-  for_queries(batch, [&](int sequence, int t, int, std::size_t slot, int kv_head) {
-    const KeysValues kv = keys_values(batch, sequence, kv_head);
-    const std::size_t at = slot * s.head_pad;
-    canonical::attend_backward(&result.dq[at], dk[sequence][kv_head].data(),
-                               dv[sequence][kv_head].data(), &batch.dout[at], &batch.out[at],
-                               {batch.stats[2 * slot], batch.stats[2 * slot + 1]}, &batch.q[at],
-                               kv.k, kv.v, t + 1, s.head_dim);
-  });
-  for (std::size_t i = 0; i < dk.size(); ++i)
-    for (int j = 0; j < batch.lengths()[i]; ++j)
-      for (int h = 0; h < s.kv_heads; ++h) {
-        float* to =
-            &result.dkv[(static_cast<std::size_t>(batch.first_row(i) + j) * s.kv_heads + h) * 2 *
-                        s.head_pad];
-        std::copy_n(&dk[i][h][j * s.head_dim], s.head_dim, to);
-        std::copy_n(&dv[i][h][j * s.head_dim], s.head_dim, to + s.head_pad);
+  return with_chain(batch, [&](const auto& chain) {
+    const AttentionShape& s = batch.shape();
+    AttentionResult result;
+    result.dq.assign(batch.q.size(), 0.0f);
+    result.dkv.assign(batch.kv.size(), 0.0f);
+    for (int sequence = 0; sequence < static_cast<int>(batch.lengths().size()); ++sequence)
+      for (int kv_head = 0; kv_head < s.kv_heads; ++kv_head) {
+        std::vector<canonical::SeenQuery> queries;
+        std::vector<std::size_t> places;
+        for_queries(batch, [&](int of, int t, int, std::size_t slot, int of_head) {
+          if (of != sequence || of_head != kv_head) return;
+          const std::size_t at = slot * s.head_pad;
+          places.push_back(at);
+          queries.push_back({&batch.q[at],
+                             &batch.out[at],
+                             &batch.dout[at],
+                             {batch.stats[2 * slot], batch.stats[2 * slot + 1]},
+                             t + 1});
+        });
+        const KeysValues kv = keys_values(batch, sequence, kv_head);
+        const int keys = batch.lengths()[sequence];
+        const canonical::HeadGradients g =
+            canonical::attend_backward(queries, kv.k, kv.v, keys, s.head_dim, chain);
+        for (std::size_t p = 0; p < places.size(); ++p)
+          std::copy_n(&g.dq[p * s.head_dim], s.head_dim, &result.dq[places[p]]);
+        for (int j = 0; j < keys; ++j) {
+          float* to =
+              &result.dkv[(static_cast<std::size_t>(batch.first_row(sequence) + j) * s.kv_heads +
+                           kv_head) *
+                          2 * s.head_pad];
+          std::copy_n(&g.dk[std::size_t(j) * s.head_dim], s.head_dim, to);
+          std::copy_n(&g.dv[std::size_t(j) * s.head_dim], s.head_dim, to + s.head_pad);
+        }
       }
-  return result;
+    return result;
+  });
 }
 
 Floats compact(const Floats& values, int rows, int vectors, const AttentionShape& shape) {

@@ -15,12 +15,14 @@ namespace taper::test {
 // so that anything read beyond a sequence shows.
 class AttentionBatch {
  public:
-  AttentionBatch(const AttentionShape& shape, const std::vector<int>& lengths);
+  AttentionBatch(const AttentionShape& shape, const std::vector<int>& lengths,
+                 KvType type = KvType::kF32);
 
   const AttentionShape& shape() const { return shape_; }
   const std::vector<int>& lengths() const { return lengths_; }
   int rows() const { return first_row_.back(); }
   int first_row(int sequence) const { return first_row_[sequence]; }
+  KvType type() const { return pages_.type; }
 
   Staged<AttentionSegment> whole_segments() const { return segments_between(0, 1 << 30); }
   // Positions [from, to) of each sequence, as far as it has them; sequences in descending order.
@@ -46,6 +48,7 @@ class AttentionBatch {
 struct AttentionResult {
   Floats out, stats, dq, dkv;
 };
+// By the chains of f32 or those of the tensor cores of Exec, as the pages of the batch tell.
 AttentionResult canonical_forward(const AttentionBatch& batch);
 AttentionResult canonical_backward(const AttentionBatch& batch);
 

@@ -71,6 +71,7 @@ Op product_op();
 Op rope_op();
 Op row_parallel_op();
 #if defined(TAPER_CUDA)
+Op tensor_attention_op();
 Op tensor_product_op();
 #endif
 

@@ -12,8 +12,13 @@
 namespace taper::test {
 namespace {
 
-constexpr double kForwardError = 3e-6,
-                 kBackwardError = 2e-5;  // float against double, up to 600 keys
+// Against double, up to 600 keys.
+struct Tolerance {
+  double forward, backward;
+};
+constexpr Tolerance tolerance(KvType type) {
+  return type == KvType::kBf16 ? Tolerance{1e-2, 2e-2} : Tolerance{3e-6, 2e-5};
+}
 
 // Every head layout: plain, grouped, shards that begin or end inside the group of a KV head.
 const std::vector<AttentionShape>& head_layouts() {
@@ -30,10 +35,11 @@ AttentionShape with_dim(AttentionShape shape, int head_dim) {
   return shape;
 }
 
-std::string label(const AttentionShape& s, const std::vector<int>& lengths) {
-  std::string text = "heads " + std::to_string(s.heads) + "/" + std::to_string(s.kv_heads) +
-                     " group " + std::to_string(s.group) + "+" + std::to_string(s.head_offset) +
-                     " dim " + std::to_string(s.head_dim) + " lengths";
+std::string label(const AttentionShape& s, const std::vector<int>& lengths, KvType type) {
+  std::string text = type == KvType::kBf16 ? "bf16 heads " : "heads ";
+  text += std::to_string(s.heads) + "/" + std::to_string(s.kv_heads) + " group " +
+          std::to_string(s.group) + "+" + std::to_string(s.head_offset) + " dim " +
+          std::to_string(s.head_dim) + " lengths";
   for (const int n : lengths) text += " " + std::to_string(n);
   return text;
 }
@@ -41,15 +47,15 @@ std::string label(const AttentionShape& s, const std::vector<int>& lengths) {
 // The whole batch in one launch against each sequence alone by the canonical loops and the
 // reference.
 void compare_whole(Report& report, const AttentionShape& shape, const std::vector<int>& lengths,
-                   bool with_backward) {
-  AttentionBatch batch(shape, lengths);
-  const std::string what = label(shape, lengths);
+                   KvType type, bool with_backward) {
+  AttentionBatch batch(shape, lengths, type);
+  const std::string what = label(shape, lengths, type);
   batch.forward(batch.whole_segments());
   const AttentionResult wanted = canonical_forward(batch);
   report.expect_equal("attention " + what, batch.out, wanted.out);
   report.expect_equal("attention stats " + what, batch.stats, wanted.stats);
   report.expect_close("attention " + what, compact(batch.out, batch.rows(), shape.heads, shape),
-                      reference_forward(batch), kForwardError);
+                      reference_forward(batch), tolerance(type).forward);
   if (!with_backward) return;
   batch.backward();
   const AttentionResult gradients = canonical_backward(batch);
@@ -57,50 +63,51 @@ void compare_whole(Report& report, const AttentionShape& shape, const std::vecto
   report.expect_equal("attention dkv " + what, batch.dkv, gradients.dkv);
   const ReferenceGradients right = reference_backward(batch);
   report.expect_close("attention dq " + what, compact(batch.dq, batch.rows(), shape.heads, shape),
-                      right.dq, kBackwardError);
+                      right.dq, tolerance(type).backward);
   report.expect_close("attention dkv " + what,
                       compact(batch.dkv, batch.rows(), 2 * shape.kv_heads, shape), right.dkv,
-                      kBackwardError);
+                      tolerance(type).backward);
 }
 
 // A sequence in pieces, in the company of others, equals the sequence in one pass.
-void compare_pieces(Report& report, const AttentionShape& shape) {
+void compare_pieces(Report& report, const AttentionShape& shape, KvType type) {
   const std::vector<int> lengths = {300, 65, 130};
-  AttentionBatch whole(shape, lengths);
+  AttentionBatch whole(shape, lengths, type);
   whole.forward(whole.whole_segments());
   for (const std::vector<int>& cuts :
        std::vector<std::vector<int>>{{1}, {63, 64, 65}, {100, 200}, {255, 256, 257}}) {
-    AttentionBatch pieces(shape, lengths);
+    AttentionBatch pieces(shape, lengths, type);
     int from = 0;
     for (std::size_t i = 0; i <= cuts.size(); ++i) {
       const int to = i < cuts.size() ? cuts[i] : 300;
       pieces.forward(pieces.segments_between(from, to));
       from = to;
     }
-    report.expect_equal("attention in pieces " + label(shape, cuts), pieces.out, whole.out);
-    report.expect_equal("attention stats in pieces " + label(shape, cuts), pieces.stats,
+    report.expect_equal("attention in pieces " + label(shape, cuts, type), pieces.out, whole.out);
+    report.expect_equal("attention stats in pieces " + label(shape, cuts, type), pieces.stats,
                         whole.stats);
   }
-  AttentionBatch decode(shape, {70});
-  AttentionBatch prefill(shape, {70});
+  AttentionBatch decode(shape, {70}, type);
+  AttentionBatch prefill(shape, {70}, type);
   prefill.forward(prefill.whole_segments());
   for (int t = 0; t < 70; ++t) decode.forward(decode.segments_between(t, t + 1));
-  report.expect_equal("attention token by token " + label(shape, {70}), decode.out, prefill.out);
+  report.expect_equal("attention token by token " + label(shape, {70}, type), decode.out,
+                      prefill.out);
 }
 
-void compare(Report& report) {
+void compare(Report& report, KvType type) {
   const std::vector<int> dims = {16, 24, 64, 80, 128};
   for (std::size_t l = 0; l < head_layouts().size(); ++l)
     for (std::size_t d = 0; d < dims.size(); ++d)
       // An emulated GPU takes minutes over all pairs: there each layout meets one dimension.
       if (std::is_same_v<Exec, HostExec> || d == l % dims.size())
-        compare_whole(report, with_dim(head_layouts()[l], dims[d]), {1, 63, 64, 65}, true);
+        compare_whole(report, with_dim(head_layouts()[l], dims[d]), {1, 63, 64, 65}, type, true);
   for (const int head_dim : {16, 80}) {
-    compare_whole(report, with_dim(head_layouts()[1], head_dim), {255, 256, 257, 300}, true);
-    compare_whole(report, with_dim(head_layouts()[4], head_dim), {600}, false);
+    compare_whole(report, with_dim(head_layouts()[1], head_dim), {255, 256, 257, 300}, type, true);
+    compare_whole(report, with_dim(head_layouts()[4], head_dim), {600}, type, false);
   }
   for (const std::size_t layout : {0, 2, 4, 6})
-    compare_pieces(report, with_dim(head_layouts()[layout], 24));
+    compare_pieces(report, with_dim(head_layouts()[layout], 24), type);
 }
 
 void gradient(Report& report) {
@@ -151,7 +158,17 @@ void time(const Stopwatch& watch) {
 }  // namespace
 
 Op attention_op() {
-  return {"attention", compare, gradient, time};
+  return {"attention", [](Report& report) { compare(report, KvType::kF32); }, gradient, time};
 }
+
+#if defined(TAPER_CUDA)
+Op tensor_attention_op() {
+  const auto compare_bf16 = [](Report& report) {
+    compare(report, KvType::kBf16);
+    compare_whole(report, with_dim({4, 2, 2, 0, 0, 0}, 256), {1, 70, 140}, KvType::kBf16, true);
+  };
+  return {"bf16 attention", compare_bf16, {}, {}};
+}
+#endif
 
 }  // namespace taper::test

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention on tensor cores. A block has up to 64 queries of one segment and KV head and goes over
+// their keys, a chunk of 128 at a time. For scores its four warps share out the keys, for sums of
+// values the elements of the vectors, so that a single query of decoding keeps all of them busy;
+// between the two, weights pass through shared memory. Values of a chunk are copied while scores
+// are computed, keys of the next one while values are summed.
+#include "kernels/detail/tensor_attention.inl.hpp"
+
+namespace taper::detail {
+namespace {
+
+constexpr int kKeys = kTensorAttentionChunk;
+constexpr int kWarps = kTensorThreads / 32;
+constexpr int kKeyTiles = kKeys / kWarps / 8;  // of a warp, 8 keys each
+
+// The shared memory of a block of 16 * kTiles queries.
+template <int kWidth, int kTiles>
+struct Shared {
+  static constexpr int kQueries = 16 * kTiles;
+  bf16 queries[kQueries * kWidth], keys[kKeys * kWidth], values[kKeys * kWidth];
+  bf16 weights[kQueries * kKeys];
+  int visible[kQueries];
+  float part_max[kWarps][kQueries];  // of the chunk, by warp
+  float max[kQueries], old_factor[kQueries], new_factor[kQueries], sum[kQueries];
+};
+
+#if defined(__CUDA_ARCH__)
+
+template <int kWidth, int kTiles>
+class Block {
+  using S = Shared<kWidth, kTiles>;
+  static constexpr int kColumns = kWidth / kWarps / 8;  // of a warp, 8 elements of the vectors each
+
+ public:
+  __device__ Block(const AttentionArgs& args, const SegmentArgs& segment, S& shared)
+      : args_(args),
+        queries_(args, segment, static_cast<int>(blockIdx.y)),
+        first_(static_cast<int>(blockIdx.x) * S::kQueries),
+        shared_(shared),
+        thread_(static_cast<int>(threadIdx.x)),
+        lane_(thread_ % 32),
+        warp_(thread_ / 32) {}
+
+  __device__ void run() {
+    if (first_ >= queries_.count) return;
+    const int last = min(first_ + S::kQueries, queries_.count) - 1;
+    const int end = queries_.visible(last);
+    if (thread_ < S::kQueries) shared_.visible[thread_] = queries_.visible(first_ + thread_);
+    load_queries<kWidth>(shared_.queries, S::kQueries, args_.q, args_, queries_, first_);
+    load_keys(0, end);
+    for (int base = 0; base < end; base += kKeys) {
+      __syncthreads();  // nobody reads values and weights of the chunk before any more
+      load_pages<kWidth, PagePart::kValues>(shared_.values, kKeys, args_.pages, queries_, base,
+                                            end);
+      end_copy_group();
+      await_copies<1>();
+      __syncthreads();  // keys have arrived
+      compute_scores(base);
+      __syncthreads();  // the maxima of all warps are there, and nobody reads keys any more
+      load_keys(base + kKeys, end);
+      compute_weights(base);
+      await_copies<1>();
+      __syncthreads();  // values have arrived, weights are there
+      add_values(base, min(end - base, kKeys));
+    }
+    if (lane_ % 4 == 0 && warp_ < kTiles)
+      for (int half = 0; half < 2; ++half) shared_.sum[query(warp_, half)] = sum_[half];
+    __syncthreads();
+    store();
+  }
+
+ private:
+  // Of row tile t, the query whose numbers 2 * half and 2 * half + 1 this thread holds.
+  __device__ int query(int t, int half) const { return 16 * t + lane_ / 4 + 8 * half; }
+
+  __device__ void load_keys(int base, int end) {
+    if (base < end)
+      load_pages<kWidth, PagePart::kKeys>(shared_.keys, kKeys, args_.pages, queries_, base, end);
+    end_copy_group();
+  }
+
+  // Scores of the keys of this warp, and their maxima.
+  __device__ void compute_scores(int base) {
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t)
+      for (int j = 0; j < kKeyTiles; ++j)
+        for (float& score : scores_[t][j]) score = 0.0f;
+    for (int d = 0; d < args_.pages.head_dim; d += 32) {
+      unsigned keys[kKeyTiles][4];
+      for (int j = 0; j < kKeyTiles; ++j) load_right<kWidth>(keys[j], shared_.keys, key(j), d);
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+        unsigned q[2][4];
+        for (int step = 0; step < 2; ++step)
+          load_left<kWidth>(q[step], shared_.queries, 16 * t, d + 16 * step);
+        for (int j = 0; j < kKeyTiles; ++j) multiply_tiles(scores_[t][j], q, keys[j]);
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t)
+      for (int half = 0; half < 2; ++half) {
+        const int visible = shared_.visible[query(t, half)];
+        float max = -INFINITY;
+        for (int j = 0; j < kKeyTiles; ++j)
+          for (int i = 0; i < 2; ++i) {
+            float& score = scores_[t][j][2 * half + i];
+            const bool seen = base + key(j) + lane_ % 4 * 2 + i < visible;
+            score = seen ? score * args_.scale : -INFINITY;
+            max = score > max ? score : max;
+          }
+        for (int other = 1; other <= 2; other *= 2) {
+          const float theirs = __shfl_xor_sync(~0u, max, other);
+          max = theirs > max ? theirs : max;
+        }
+        if (lane_ % 4 == 0) shared_.part_max[warp_][query(t, half)] = max;
+      }
+  }
+  __device__ int key(int j) const {
+    return (warp_ * kKeyTiles + j) * 8;
+  }
+
+  __device__ float chunk_max(int q) const {
+    float max = shared_.part_max[0][q];
+    for (int w = 1; w < kWarps; ++w)
+      max = shared_.part_max[w][q] > max ? shared_.part_max[w][q] : max;
+    return max;
+  }
+
+  // Exponentials of the scores, and how this chunk is merged with those before.
+  __device__ void compute_weights(int base) {
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t)
+      for (int half = 0; half < 2; ++half) {
+        const int q = query(t, half);
+        const bool sees = shared_.visible[q] > base;
+        const float max = chunk_max(q);
+        for (int j = 0; j < kKeyTiles; ++j) {
+          const float* score = &scores_[t][j][2 * half];
+          *reinterpret_cast<unsigned*>(chunk_at<kKeys>(shared_.weights, q, key(j) / 8) +
+                                       lane_ % 4 * 2) =
+              sees ? packed(device_exp(score[0] - max), device_exp(score[1] - max)) : 0;
+        }
+      }
+    if (thread_ < S::kQueries && shared_.visible[thread_] > base) {
+      const float max = chunk_max(thread_), total = base == 0 ? max : shared_.max[thread_];
+      const float top = max > total ? max : total;
+      shared_.max[thread_] = top;
+      shared_.old_factor[thread_] = device_exp(total - top);
+      shared_.new_factor[thread_] = device_exp(max - top);
+    }
+  }
+
+  // Sums of the values of a chunk of n keys, and of its weights, as the product with ones.
+  __device__ void add_values(int base, int n) {
+    float sums[kTiles][kColumns][4] = {}, weights_sum[4] = {};
+    for (int k = 0; k < n; k += 32) {
+      unsigned values[kColumns][4];
+      for (int c = 0; c < kColumns; ++c)
+        load_right_transposed<kWidth>(values[c], shared_.values, column(c), k);
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+        unsigned weights[2][4];
+        for (int step = 0; step < 2; ++step)
+          load_left<kKeys>(weights[step], shared_.weights, 16 * t, k + 16 * step);
+        for (int c = 0; c < kColumns; ++c) multiply_tiles(sums[t][c], weights, values[c]);
+        if (t == warp_) {
+          const unsigned ones[4] = {kOnes, kOnes, kOnes, kOnes};
+          multiply_tiles(weights_sum, weights, ones);
+        }
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t)
+      for (int half = 0; half < 2; ++half) {
+        const int q = query(t, half);
+        if (shared_.visible[q] <= base) continue;
+        const float old_factor = shared_.old_factor[q], new_factor = shared_.new_factor[q];
+        const auto merge = [&](float& total, float chunk) {
+          total = base == 0 ? chunk : total * old_factor + chunk * new_factor;
+        };
+        for (int c = 0; c < kColumns; ++c)
+          for (int i = 0; i < 2; ++i) merge(out_[t][c][2 * half + i], sums[t][c][2 * half + i]);
+        if (t == warp_) merge(sum_[half], weights_sum[2 * half]);
+      }
+  }
+  __device__ int column(int c) const {
+    return (warp_ * kColumns + c) * 8;
+  }
+
+  __device__ void store() const {
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t)
+      for (int half = 0; half < 2; ++half) {
+        const int q = query(t, half);
+        if (first_ + q >= queries_.count) continue;
+        float* out = args_.out + queries_.vector(first_ + q) * args_.head_pad;
+        for (int c = 0; c < kColumns; ++c)
+          for (int i = 0; i < 2; ++i) {
+            const int d = column(c) + lane_ % 4 * 2 + i;
+            if (d < args_.pages.head_dim) out[d] = out_[t][c][2 * half + i] / shared_.sum[q];
+          }
+      }
+    if (args_.stats == nullptr || thread_ >= S::kQueries || first_ + thread_ >= queries_.count)
+      return;
+    float* stats = args_.stats + queries_.vector(first_ + thread_) * 2;
+    stats[0] = shared_.max[thread_];
+    stats[1] = shared_.sum[thread_];
+  }
+
+  static constexpr unsigned kOnes = 0x3f803f80;  // two values of 1
+
+  const AttentionArgs& args_;
+  const HeadQueries queries_;
+  const int first_;
+  S& shared_;
+  const int thread_, lane_, warp_;
+  float scores_[kTiles][kKeyTiles][4];
+  float out_[kTiles][kColumns][4] = {};
+  float sum_[2] = {};  // of weights, of the row tile with the number of this warp
+};
+
+#endif
+
+template <int kWidth, int kTiles>
+__global__ void __launch_bounds__(kTensorThreads)
+    attend_on_tensor_cores(const AttentionArgs args, const SegmentArgs* segments) {
+#if defined(__CUDA_ARCH__)
+  extern __shared__ __align__(128) char shared[];
+  Block<kWidth, kTiles>(args, segments[blockIdx.z],
+                        *reinterpret_cast<Shared<kWidth, kTiles>*>(shared))
+      .run();
+#endif
+}
+
+template <int kWidth, int kTiles>
+void launch(const CudaExec& exec, const AttentionArgs& args, const TensorGrid& grid) {
+  using S = Shared<kWidth, kTiles>;
+  const int tiles = (grid.longest * args.group + S::kQueries - 1) / S::kQueries;
+  launch_on_queries<attend_on_tensor_cores<kWidth, kTiles>>(
+      exec, "attention", tiles, args.kv_heads, grid.count, sizeof(S), args, grid.segments);
+}
+
+}  // namespace
+
+void tensor_attention(const CudaExec& exec, const AttentionArgs& args, const TensorGrid& grid) {
+  with_line_width(args.pages.head_dim, [&](auto width) {
+    constexpr int kMostTiles = width == 256 ? 2 : 4;  // what registers hold
+    if (grid.longest * args.group <= 16)
+      launch<width, 1>(exec, args, grid);
+    else
+      launch<width, kMostTiles>(exec, args, grid);
+  });
+}
+
+}  // namespace taper::detail
