@@ -6,6 +6,8 @@ find_package(Threads REQUIRED)
 find_package(Kokkos 4.5 REQUIRED)
 if(TAPER_ENABLE_CUDA)
   find_package(CUDAToolkit 12 REQUIRED)
+  # The library itself is loaded when a program starts, and may be missing.
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ENV NCCL_ROOT ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include REQUIRED)
 endif()
 find_package(MPI REQUIRED COMPONENTS C CXX)
 set(HDF5_PREFER_PARALLEL ON)

@@ -54,6 +54,10 @@ void CudaExec::fence() const {
   freed().clear();
 }
 
+CUstream_st* CudaExec::stream() const {
+  return detail::kokkos_space(*this).cuda_stream();
+}
+
 int CudaExec::architecture() const {
   const cudaDeviceProp& device = detail::kokkos_space(*this).cuda_device_prop();
   return 10 * device.major + device.minor;

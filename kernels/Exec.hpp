@@ -4,6 +4,10 @@
 // it: what it is made of (Kokkos, and CUDA with it) is seen only by the kernels themselves.
 #pragma once
 
+#if defined(TAPER_CUDA)
+struct CUstream_st;
+#endif
+
 namespace taper {
 
 // How products of activations and weights are computed. kF32: chains of fused multiply-adds in f32,
@@ -27,6 +31,7 @@ class HostExec {
 class CudaExec {
  public:
   void fence() const;
+  CUstream_st* stream() const;
   // The compute capability, such as 90 for 9.0.
   int architecture() const;
 

@@ -87,6 +87,9 @@ Group& Group::operator=(Group&& other) noexcept {
   comm_ = std::exchange(other.comm_, MPI_COMM_SELF);
   owned_ = std::exchange(other.owned_, false);
   options_ = other.options_;
+#if defined(TAPER_CUDA)
+  devices_ = std::move(other.devices_);
+#endif
   number_ = other.number_;
   return *this;
 }

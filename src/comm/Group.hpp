@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "comm/Wait.hpp"
@@ -11,6 +12,9 @@
 namespace taper {
 
 class Progress;
+namespace nccl {
+class Communicator;
+}
 
 // What every group of a run shares. Carried by the groups themselves, so there is no global state.
 struct GroupOptions {
@@ -62,10 +66,24 @@ class Group {
   Progress* progress() const { return options_.progress; }
   std::int64_t max_message_bytes() const { return options_.max_message_bytes; }
 
+#if defined(TAPER_CUDA)
+  // Between the GPUs of its ranks; null: what they exchange passes through the host.
+  const nccl::Communicator* devices() const {
+    return devices_.get();
+  }
+  void connect(std::shared_ptr<const nccl::Communicator> devices) {
+    devices_ = std::move(devices);
+  }
+#endif
+
   // The running number of the next collective: equal on all ranks of a group that is used
   // correctly.
-  std::uint64_t next_number() const { return ++number_; }
-  std::uint64_t number() const { return number_; }
+  std::uint64_t next_number() const {
+    return ++number_;
+  }
+  std::uint64_t number() const {
+    return number_;
+  }
 
  private:
   Group(std::vector<int> world_ranks, int rank, MPI_Comm comm, bool owned,
@@ -77,6 +95,9 @@ class Group {
   MPI_Comm comm_ = MPI_COMM_SELF;
   bool owned_ = false;
   GroupOptions options_;
+#if defined(TAPER_CUDA)
+  std::shared_ptr<const nccl::Communicator> devices_;
+#endif
   mutable std::uint64_t number_ = 0;  // bookkeeping, not part of the value
 };
 

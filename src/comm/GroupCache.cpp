@@ -7,6 +7,9 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "comm/MpiCall.hpp"
+#if defined(TAPER_CUDA)
+#include "comm/nccl/Communicator.hpp"
+#endif
 
 namespace taper {
 namespace {
@@ -22,6 +25,16 @@ void validate_list(const std::vector<int>& list, int ranks) {
                "group of ranks " << list_text(list)
                                  << " (a group is a list of different ranks below " << ranks
                                  << ")");
+}
+
+// The list of a round that a rank is in, -1 if it is in none, and its place in the list.
+struct Place {
+  int list = -1, key = 0;
+};
+Place place_in(const GroupCache::RankLists& round, int rank) {
+  for (std::size_t i = 0; i < round.size(); ++i)
+    if (const int at = index_of(round[i], rank); at >= 0) return {static_cast<int>(i), at};
+  return {};
 }
 
 // The group of all ranks of `parent`, with a communicator of its own.
@@ -65,24 +78,29 @@ GroupCache::GroupCache(Group whole, RankLists rank_lists) : all_ranks_(whole.wor
   const MPI_Comm parent = whole.comm();
   const GroupOptions options = whole.options();
   std::erase(rank_lists, all_ranks_);
-  const auto rounds = creation_rounds(rank_lists, whole.size());
+  rounds_ = creation_rounds(rank_lists, whole.size());
   groups_.emplace(all_ranks_, std::move(whole));
-  for (const auto& round : rounds) {
-    int color = MPI_UNDEFINED, key = 0;
-    for (std::size_t i = 0; i < round.size(); ++i) {
-      const int at = index_of(round[i], me);
-      if (at < 0) continue;
-      color = static_cast<int>(i);
-      key = at;
-    }
+  for (const auto& round : rounds_) {
+    const auto [list, key] = place_in(round, me);
     MPI_Comm comm = MPI_COMM_NULL;
-    TAPER_MPI_CALL(MPI_Comm_split(parent, color, key, &comm));
-    if (color == MPI_UNDEFINED) continue;
-    const auto& list = round[static_cast<std::size_t>(color)];
-    groups_.emplace(list, Group::owning(comm, list, options));
+    TAPER_MPI_CALL(MPI_Comm_split(parent, list < 0 ? MPI_UNDEFINED : list, key, &comm));
+    if (list >= 0) groups_.emplace(round[list], Group::owning(comm, round[list], options));
   }
   groups_.emplace(std::vector<int>{me}, Group::self(me));
 }
+
+#if defined(TAPER_CUDA)
+void GroupCache::connect_devices() {
+  Group& whole = groups_.at(all_ranks_);
+  const auto all = nccl::Communicator::create(whole);
+  whole.connect(all);
+  for (const auto& round : rounds_) {
+    const auto [list, key] = place_in(round, whole.rank());
+    auto devices = all->split(list < 0 ? nccl::Communicator::kNone : list, key);
+    if (list >= 0) groups_.at(round[list]).connect(std::move(devices));
+  }
+}
+#endif
 
 GroupCache::RankLists tp_rank_lists(const DivisorChain& chain, int degree) {
   GroupCache::RankLists lists;

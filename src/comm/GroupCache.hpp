@@ -35,11 +35,20 @@ class GroupCache {
 
   GroupCache(GroupCache&&) = default;
 
+#if defined(TAPER_CUDA)
+  // Lets the GPUs of the ranks exchange data directly, each rank having one of its own: a
+  // communicator of NCCL for every group, made in the order of the groups. Once. Collective over
+  // the world.
+  void connect_devices();
+#endif
+
   const Group& world() const;
   // The group made from exactly this list. Throws Error if it was not in the lists or this rank
   // is no member.
   const Group& group(const std::vector<int>& ranks) const;
-  bool has(const std::vector<int>& ranks) const { return groups_.contains(ranks); }
+  bool has(const std::vector<int>& ranks) const {
+    return groups_.contains(ranks);
+  }
 
   // Only of for_chain(): this rank's tensor-parallel group and data-parallel group at a
   // tensor-parallel degree.
@@ -57,6 +66,7 @@ class GroupCache {
   std::map<int, const Group*> tp_groups_;
   std::map<int, const Group*> dp_groups_;
   std::vector<int> all_ranks_;
+  std::vector<RankLists> rounds_;  // in which groups were created
 };
 
 // Rounds of disjoint lists, each list in the first round where it fits: the creation order of

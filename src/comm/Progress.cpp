@@ -69,6 +69,23 @@ Progress::View Progress::read() const {
   return view;
 }
 
+void Progress::watch(const void* who, Question question) {
+  const std::lock_guard lock(watched_mutex_);
+  watched_[who] = std::move(question);
+}
+
+void Progress::unwatch(const void* who) {
+  const std::lock_guard lock(watched_mutex_);
+  watched_.erase(who);
+}
+
+std::string Progress::watched_problem(double hang_seconds) const {
+  const std::lock_guard lock(watched_mutex_);
+  for (const auto& [who, question] : watched_)
+    if (std::string problem = question(hang_seconds); !problem.empty()) return problem;
+  return "";
+}
+
 std::string to_string(const Progress::View& view) {
   std::ostringstream text;
   if (*view.phase != '\0') text << "phase " << view.phase << ", ";

@@ -3,6 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "comm/FaultHook.hpp"
@@ -44,6 +47,14 @@ class Progress {
 
   View read() const;
 
+  // What the watchdog asks, on its own thread, beside these figures: what does not end or has
+  // failed outside of the calls of this process, which the text tells (empty: nothing). `who` names
+  // the question.
+  using Question = std::function<std::string(double hang_seconds)>;
+  void watch(const void* who, Question question);
+  void unwatch(const void* who);
+  std::string watched_problem(double hang_seconds) const;
+
  private:
   void touch() noexcept;
 
@@ -56,6 +67,8 @@ class Progress {
   std::atomic<bool> inside_{false};
   std::atomic<std::int64_t> changed_ns_;  // steady clock
   [[no_unique_address]] Faults faults_;   // main thread only
+  mutable std::mutex watched_mutex_;
+  std::map<const void*, Question> watched_;
 };
 
 // A phase within another one, for as long as the scope lives.

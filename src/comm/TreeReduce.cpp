@@ -18,18 +18,42 @@ void add(float* out, const float* lower, const float* upper, std::int64_t length
   for (std::int64_t i = 0; i < length; ++i) out[i] = lower[i] + upper[i];
 }
 
-// The part of `floats` elements that rank r sums.
-std::int64_t slice_begin(std::int64_t floats, std::size_t ranks, std::size_t r) {
-  return floats * static_cast<std::int64_t>(r) / static_cast<std::int64_t>(ranks);
+// The program of a pairwise sum of [begin, end) by bisection.
+void add_bisection(std::vector<int>& program, int begin, int end) {
+  if (end - begin < 2) return;
+  const int middle = begin + (end - begin) / 2;
+  add_bisection(program, begin, middle);
+  add_bisection(program, middle, end);
+  ++program[static_cast<std::size_t>(end - 1)];
 }
 
-std::vector<std::int64_t> slice_sizes(std::int64_t floats, std::size_t ranks) {
-  std::vector<std::int64_t> sizes(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    sizes[r] = slice_begin(floats, ranks, r + 1) - slice_begin(floats, ranks, r);
+// Host memory and MPI.
+class HostMedium {
+ public:
+  explicit HostMedium(const Group& group) : group_(group) {}
+
+  int rank() const { return group_.rank(); }
+  void all_gather_v(float* out, const float* in, std::span<const std::int64_t> counts) const {
+    taper::all_gather_v(group_, std::span(out, sum(counts)),
+                        std::span(in, static_cast<std::size_t>(counts[rank()])), counts);
   }
-  return sizes;
-}
+  void all_to_all_v(float* out, std::span<const std::int64_t> out_counts, const float* in,
+                    std::span<const std::int64_t> in_counts) const {
+    taper::all_to_all_v(group_, std::span(out, sum(out_counts)), out_counts,
+                        std::span(in, sum(in_counts)), in_counts);
+  }
+  void copy(float* out, const float* in, std::int64_t count) const { std::copy_n(in, count, out); }
+  void run(std::span<const int> program, float* out, float* values, std::int64_t length) const {
+    run_tree_program(program, out, values, length);
+  }
+
+ private:
+  static std::size_t sum(std::span<const std::int64_t> counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  }
+
+  const Group& group_;
+};
 
 }  // namespace
 
@@ -83,6 +107,15 @@ TreeReducer::TreeReducer(const ReductionTree& tree, std::vector<Range> shards,
   TAPER_ENSURE(total_partials_ == static_cast<std::int64_t>(program_.size()));
 }
 
+TreeReducer TreeReducer::over_ranks(int ranks) {
+  TreeReducer reducer;
+  reducer.partials_.assign(static_cast<std::size_t>(ranks), 1);
+  reducer.total_partials_ = ranks;
+  reducer.program_.assign(static_cast<std::size_t>(ranks), 0);
+  add_bisection(reducer.program_, 0, ranks);
+  return reducer;
+}
+
 bool TreeReducer::is_sliced(std::int64_t floats) const {
   return floats * static_cast<std::int64_t>(sizeof(float)) >= options_.slice_bytes;
 }
@@ -91,65 +124,32 @@ std::size_t TreeReducer::workspace_floats(int rows, int cols) const {
   if (ranks() == 1) return 0;
   const std::int64_t floats = std::int64_t{rows} * cols;
   if (!is_sliced(floats)) return static_cast<std::size_t>(total_partials_ * floats);
-  const auto sizes = slice_sizes(floats, ranks());
+  const Sizes sizes = slice_sizes(floats);
   const std::int64_t slice = *std::max_element(sizes.begin(), sizes.end());
   const std::int64_t most = *std::max_element(partials_.begin(), partials_.end());
   const std::int64_t packed = most > 1 ? most * floats : 0;
   return static_cast<std::size_t>(packed + (total_partials_ + 1) * slice);
 }
 
+std::int64_t TreeReducer::slice_begin(std::int64_t floats, std::size_t r) const {
+  return floats * static_cast<std::int64_t>(r) / static_cast<std::int64_t>(ranks());
+}
+
+TreeReducer::Sizes TreeReducer::slice_sizes(std::int64_t floats) const {
+  Sizes sizes(ranks());
+  for (std::size_t r = 0; r < ranks(); ++r)
+    sizes[r] = slice_begin(floats, r + 1) - slice_begin(floats, r);
+  return sizes;
+}
+
 void TreeReducer::sum(const Group& group, float* out, const float* partials, int rows, int cols,
                       float* workspace) const {
   TAPER_EXPECT(static_cast<std::size_t>(group.size()) == ranks());
-  const std::int64_t floats = std::int64_t{rows} * cols;
-  if (floats == 0) return;
-  if (group.is_null()) {  // one shard of all leaves is one node: its only partial is the sum
-    if (out != partials) std::copy_n(partials, floats, out);
-  } else if (is_sliced(floats)) {
-    sum_sliced(group, out, partials, floats, workspace);
-  } else {
-    sum_gathered(group, out, partials, floats, workspace);
+  if (!group.is_null()) {
+    sum_through(HostMedium(group), out, partials, rows, cols, workspace);
+  } else if (out != partials) {  // one shard of all leaves is one node: its only partial is the sum
+    std::copy_n(partials, std::int64_t{rows} * cols, out);
   }
-}
-
-void TreeReducer::sum_gathered(const Group& group, float* out, const float* partials,
-                               std::int64_t floats, float* workspace) const {
-  std::vector<std::int64_t> counts = partials_;
-  for (auto& count : counts) count *= floats;
-  all_gather_v(group, std::span(workspace, static_cast<std::size_t>(total_partials_ * floats)),
-               std::span(partials, static_cast<std::size_t>(counts[group.rank()])), counts);
-  run_tree_program(program_, out, workspace, floats);
-}
-
-// Workspace: received partials of this rank's slice, the summed slice, packed partials to send.
-void TreeReducer::sum_sliced(const Group& group, float* out, const float* partials,
-                             std::int64_t floats, float* workspace) const {
-  const auto me = static_cast<std::size_t>(group.rank());
-  const auto sizes = slice_sizes(floats, ranks());
-  const std::int64_t mine = partials_[me], slice = sizes[me];
-  float* received = workspace;
-  float* summed = received + total_partials_ * slice;
-
-  const float* send = partials;  // one partial: its slices already lie in rank order
-  if (mine > 1) {
-    float* packed = summed + slice;
-    send = packed;
-    for (std::size_t r = 0; r < ranks(); ++r) {
-      for (std::int64_t p = 0; p < mine; ++p, packed += sizes[r]) {
-        std::copy_n(partials + p * floats + slice_begin(floats, ranks(), r), sizes[r], packed);
-      }
-    }
-  }
-  std::vector<std::int64_t> to(ranks()), from(ranks());
-  for (std::size_t r = 0; r < ranks(); ++r) {
-    to[r] = mine * sizes[r];
-    from[r] = partials_[r] * slice;
-  }
-  all_to_all_v(group, std::span(received, static_cast<std::size_t>(total_partials_ * slice)), from,
-               std::span(send, static_cast<std::size_t>(mine * floats)), to);
-  run_tree_program(program_, summed, received, slice);
-  all_gather_v(group, std::span(out, static_cast<std::size_t>(floats)),
-               std::span<const float>(summed, static_cast<std::size_t>(slice)), sizes);
 }
 
 }  // namespace taper

@@ -40,7 +40,8 @@ void on_every_thread(const F& f) {
 
 }  // namespace
 
-Runtime::Runtime(int& argc, char** argv, int threads) : owns_kokkos_(true) {
+Runtime::Runtime(int& argc, char** argv, int threads, [[maybe_unused]] int device)
+    : owns_kokkos_(true) {
   // Kokkos advises binding of threads, on every rank, if the placement of ranks has said what
   // there is to say.
   setenv("KOKKOS_DISABLE_WARNINGS", "1", 0);
@@ -50,6 +51,9 @@ Runtime::Runtime(int& argc, char** argv, int threads) : owns_kokkos_(true) {
   if (threads > 0) omp_set_num_threads(threads);
 #else
   if (threads > 0) setenv("KOKKOS_NUM_THREADS", std::to_string(threads).c_str(), 1);
+#endif
+#if defined(TAPER_CUDA)
+  setenv("KOKKOS_DEVICE_ID", std::to_string(device).c_str(), 1);
 #endif
   Kokkos::initialize(argc, argv);
   set_float_mode();

@@ -9,8 +9,9 @@ namespace taper {
 class Runtime {
  public:
   // `threads` of the host execution space; 0: as OMP_NUM_THREADS and KOKKOS_NUM_THREADS say, else
-  // as many as the process may run on cores.
-  Runtime(int& argc, char** argv, int threads = 0);
+  // as many as the process may run on cores. `device`: of those that the process sees, in builds
+  // for GPUs.
+  Runtime(int& argc, char** argv, int threads = 0, int device = 0);
   Runtime() = default;  // if Kokkos already runs: only sets the floating-point mode
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

@@ -31,7 +31,7 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
 void TrainingModel::add_memory(MemoryPlan& plan) const {
   PackedModel::add_memory(plan, options_.name, packed_local_, options_.type, WithBackward::kYes);
   const MemoryOwner& owner = options_.pass.owner;
-  ShardedAdamW::add_memory(plan, train_local_, *dp_group_, owner);
+  ShardedAdamW::add_memory(plan, train_local_, *dp_group_, options_.adamw, owner);
   plan.add(owner.item(kGradientItem), owner.phase,
            train_local_.size() * std::int64_t{sizeof(float)});
   plan.add(owner.item(kStagingItem), owner.phase,

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/DeviceCollectives.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "comm/Collectives.hpp"
 #include "kernels/copy.hpp"
+#if defined(TAPER_CUDA)
+#include "comm/nccl/Transport.hpp"
+#include "kernels/tree_sum.hpp"
+#endif
 
 namespace taper {
 namespace {
@@ -22,10 +27,48 @@ void through_host(const Exec& exec, FloatVector data, const F& f) {
   }
 }
 
+#if defined(TAPER_CUDA)
+bool is_connected(const Group& group) {
+  return group.devices() != nullptr;
+}
+
+// Memory of GPUs and NCCL (TreeReducer::sum_through).
+class DeviceMedium {
+ public:
+  DeviceMedium(const Exec& exec, const Group& group) : exec_(exec), group_(group) {}
+
+  int rank() const { return group_.rank(); }
+  void all_gather_v(float* out, const float* in, std::span<const std::int64_t> counts) const {
+    nccl::all_gather_v(group_, exec_.stream(), out, in, counts);
+  }
+  void all_to_all_v(float* out, std::span<const std::int64_t> out_counts, const float* in,
+                    std::span<const std::int64_t> in_counts) const {
+    nccl::all_to_all_v(group_, exec_.stream(), out, out_counts, in, in_counts);
+  }
+  void copy(float* out, const float* in, std::int64_t count) const {
+    taper::copy(exec_, FloatVector(out, count), ConstFloatVector(in, count));
+  }
+  void run(std::span<const int> program, float* out, const float* values,
+           std::int64_t length) const {
+    sum_tree(exec_, FloatVector(out, length), ConstFloatMatrix(values, program.size(), length),
+             program);
+  }
+
+ private:
+  const Exec& exec_;
+  const Group& group_;
+};
+#endif
+
 }  // namespace
 
 void all_reduce_max(const Exec& exec, const Group& group, FloatVector data) {
   if (group.is_null()) return;
+#if defined(TAPER_CUDA)
+  if (is_connected(group))
+    return nccl::all_reduce_max(group, exec.stream(), data.data(),
+                                static_cast<std::int64_t>(data.size()));
+#endif
   through_host(exec, data, [&](std::span<float> values) { all_reduce_max(group, values); });
 }
 
@@ -34,8 +77,65 @@ void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector da
   through_host(exec, data, [&](std::span<float> values) { all_reduce_ordered_sum(group, values); });
 }
 
+void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector data,
+                            [[maybe_unused]] const TreeReducer& by,
+                            [[maybe_unused]] FloatVector workspace) {
+#if defined(TAPER_CUDA)
+  const auto count = static_cast<int>(data.size());
+  if (is_connected(group) && workspace.size() >= by.workspace_floats(1, count))
+    return by.sum_through(DeviceMedium(exec, group), data.data(), data.data(), 1, count,
+                          workspace.data());
+#endif
+  all_reduce_ordered_sum(exec, group, data);
+}
+
+std::int64_t exchange_floats([[maybe_unused]] const Group& group) {
+#if defined(TAPER_CUDA)
+  constexpr std::int64_t kFromEach = std::int64_t{4} << 20;
+  if (is_connected(group)) return kFromEach * group.size();
+#endif
+  return 0;
+}
+
+#if defined(TAPER_CUDA)
+namespace {
+
+// Stretches of all ranks' parts at a time: each rank receives its own one of all ranks, and adds.
+void reduce_scatter_between_devices(const Exec& exec, const Group& group, FloatVector out,
+                                    ConstFloatVector in, std::span<const std::int64_t> offsets,
+                                    FloatVector workspace) {
+  const int n = group.size(), me = group.rank();
+  const TreeReducer by = TreeReducer::over_ranks(n);
+  const auto step = static_cast<std::int64_t>(workspace.size()) / n;
+  std::int64_t longest = 0;
+  for (int r = 0; r < n; ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
+  const auto stretch_of = [&](int r, std::int64_t at) {
+    return std::clamp<std::int64_t>(offsets[r + 1] - offsets[r] - at, 0, step);
+  };
+  for (std::int64_t at = 0; at < longest; at += step) {
+    const std::int64_t mine = stretch_of(me, at);
+    std::vector<nccl::Stretch> from, to;
+    for (int r = 0; r < n; ++r) {
+      to.push_back({in.data() + offsets[r] + at, stretch_of(r, at)});
+      from.push_back({workspace.data() + r * mine, mine});
+    }
+    nccl::exchange(group, "nccl::reduce_scatter_ordered_sum", exec.stream(), from, to);
+    if (mine > 0)
+      sum_tree(exec, FloatVector(out.data() + at, mine),
+               ConstFloatMatrix(workspace.data(), n, mine), by.program());
+  }
+}
+
+}  // namespace
+#endif
+
 void reduce_scatter_ordered_sum(const Exec& exec, const Group& group, FloatVector out,
-                                ConstFloatVector in, std::span<const std::int64_t> offsets) {
+                                ConstFloatVector in, std::span<const std::int64_t> offsets,
+                                [[maybe_unused]] FloatVector workspace) {
+#if defined(TAPER_CUDA)
+  if (is_connected(group))
+    return reduce_scatter_between_devices(exec, group, out, in, offsets, workspace);
+#endif
   if constexpr (std::is_same_v<Exec, HostExec>) {
     reduce_scatter_ordered_sum(group, std::span<float>(out.data(), out.size()),
                                std::span<const float>(in.data(), in.size()), offsets);
@@ -54,6 +154,10 @@ void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, 
   if (group.is_null()) {  // one shard of all leaves is one node: its only partial is the sum
     if (out.data() != partials)
       copy(exec, FloatVector(out.data(), floats), ConstFloatVector(partials, floats));
+#if defined(TAPER_CUDA)
+  } else if (is_connected(group)) {
+    reducer.sum_through(DeviceMedium(exec, group), out.data(), partials, rows, cols, workspace);
+#endif
   } else if constexpr (std::is_same_v<Exec, HostExec>) {
     reducer.sum(group, out.data(), partials, rows, cols, workspace);
   } else {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives on memory of Exec. On the host they are those of comm; on a device the values travel
-// through the host, in the same order, so that results have the same bits.
+// Collectives on memory of Exec. On the host they are those of comm; between devices values travel
+// through NCCL if the group is connected (Group::devices), else through the host. All add in the
+// same order, so results have the same bits.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,18 @@ void all_reduce_max(const Exec& exec, const Group& group, FloatVector data);
 // Element-wise sum over the ranks in the fixed order of Collectives.hpp, in place. Collective over
 // `group`.
 void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector data);
+// The same, with `by` = TreeReducer::over_ranks() of the group. Between connected devices it uses
+// `workspace` if that has by.workspace_floats() of the data. Collective over `group`.
+void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector data,
+                            const TreeReducer& by, FloatVector workspace);
 
 // out = elements [offsets[rank], offsets[rank + 1]) of the sum of `in` over the ranks, see
-// Collectives.hpp. Collective over `group`.
+// Collectives.hpp. Between connected devices by way of `workspace`, which has exchange_floats(); a
+// larger one needs fewer exchanges. Collective over `group`.
 void reduce_scatter_ordered_sum(const Exec& exec, const Group& group, FloatVector out,
-                                ConstFloatVector in, std::span<const std::int64_t> offsets);
+                                ConstFloatVector in, std::span<const std::int64_t> offsets,
+                                FloatVector workspace);
+std::int64_t exchange_floats(const Group& group);
 
 // out (rows, cols) = the sum of the partials of all ranks, see TreeReducer::sum. Collective over
 // `group`.

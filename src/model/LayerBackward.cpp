@@ -18,7 +18,9 @@ FloatMatrix resize(FloatMatrix m, int rows, int columns) {
 // The gradient by the input of column-parallel products is a sum over shards. Collective over the
 // tensor-parallel group, as are backward_mlp() and backward_attention().
 void sum_over_group(const LayerContext& c, FloatMatrix d) {
-  all_reduce_ordered_sum(c.exec, c.parallel.group(), flat(d));
+  const TreeReducer& by = c.parallel.rank_sum();
+  const std::size_t room = by.workspace_floats(d.extent_int(0), d.extent_int(1));
+  all_reduce_ordered_sum(c.exec, c.parallel.group(), flat(d), by, FloatVector(c.partials, room));
 }
 
 void backward_mlp(const LayerContext& c, const LayerWeights& w, const LayerActivations& a,

@@ -34,7 +34,8 @@ ModelParallel::ModelParallel(const ParamTable& table, const Group& group)
       attention_program_(staged(attention_tree(table).local_program(shard().heads()))),
       mlp_program_(staged(mlp_tree(table).local_program(shard().blocks()))),
       attention_sum_(attention_tree(table), ranges(shards_, ShardKind::kHeads)),
-      mlp_sum_(mlp_tree(table), ranges(shards_, ShardKind::kMlpBlocks)) {
+      mlp_sum_(mlp_tree(table), ranges(shards_, ShardKind::kMlpBlocks)),
+      rank_sum_(TreeReducer::over_ranks(group.size())) {
   const ModelConfig& c = table.config();
   attention_leaves_ = {shard().heads().size(),
                        table.head_pad(),

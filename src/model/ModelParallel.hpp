@@ -31,13 +31,15 @@ class ModelParallel {
   const LeafOrder& mlp_leaves() const { return mlp_leaves_; }
   const TreeReducer& attention_sum() const { return attention_sum_; }
   const TreeReducer& mlp_sum() const { return mlp_sum_; }
+  // Of values that every rank has.
+  const TreeReducer& rank_sum() const { return rank_sum_; }
 
  private:
   const Group* group_;
   std::vector<ModelShard> shards_;
   Staged<int> attention_program_, mlp_program_;
   LeafOrder attention_leaves_, mlp_leaves_;
-  TreeReducer attention_sum_, mlp_sum_;
+  TreeReducer attention_sum_, mlp_sum_, rank_sum_;
 };
 
 }  // namespace taper

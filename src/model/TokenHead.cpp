@@ -155,7 +155,8 @@ void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelPar
     accumulate_outer(exec, d_head, l.logits, normed);
     // normed is no longer needed: now its gradient.
     multiply_leaves(exec, normed, l.logits, view.head_t(), vocabulary_leaves());
-    all_reduce_ordered_sum(exec, parallel.group(), flat(normed));
+    all_reduce_ordered_sum(exec, parallel.group(), flat(normed), parallel.rank_sum(),
+                           flat(l.logits));  // they have served
     rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
                      ConstFloatVector(gathered_, size * h), ConstFloatVector(inv_, size),
                      view.final_norm(), {h, h, table_->config().norm_eps}, Accumulate::kNo);

@@ -52,6 +52,12 @@ void describe_optimizer(param::Section& schema, AdamWOptions& o, ScheduleOptions
       "On Non Finite", o.on_non_finite,
       "What to do if a gradient is not finite: stop: end the run; skip: leave the step out",
       {{"stop", AdamWOptions::OnNonFinite::kStop}, {"skip", AdamWOptions::OnNonFinite::kSkip}});
+  s.choice("Offload", o.offload,
+           "On GPUs, what is kept in page-locked memory of the host, at the price of its bus in "
+           "each step: none; moments; all: moments and f32 masters",
+           {{"none", AdamWOptions::Offload::kNone},
+            {"moments", AdamWOptions::Offload::kMoments},
+            {"all", AdamWOptions::Offload::kAll}});
 }
 
 }  // namespace taper

@@ -17,16 +17,25 @@ namespace {
 constexpr const char* kMasterItem = "weights (f32 masters)";
 constexpr const char* kMomentItem = "optimizer moments";
 constexpr const char* kSummedItem = "gradients (summed shard)";
+constexpr const char* kExchangeItem = "gradients (exchange)";
 
 }  // namespace
 
 void ShardedAdamW::add_memory(MemoryPlan& plan, const LocalParams& local, const Group& dp_group,
-                              const MemoryOwner& owner) {
+                              const AdamWOptions& options, const MemoryOwner& owner) {
+  using Offload = AdamWOptions::Offload;
   const std::int64_t bytes =
       StateShards(local, dp_group.size()).size(dp_group.rank()) * std::int64_t{sizeof(float)};
-  plan.add(owner.item(kMasterItem), MemoryPhase::kAlways, bytes);
-  plan.add(owner.item(kMomentItem), MemoryPhase::kAlways, arena_bytes(bytes) * 2);
+  const auto kind = [&](bool on_host) {
+    return on_host ? MemoryKind::kStaging : MemoryKind::kModel;
+  };
+  plan.add(owner.item(kMasterItem), MemoryPhase::kAlways, bytes,
+           kind(options.offload == Offload::kAll));
+  plan.add(owner.item(kMomentItem), MemoryPhase::kAlways, arena_bytes(bytes) * 2,
+           kind(options.offload != Offload::kNone));
   if (dp_group.size() > 1) plan.add(owner.item(kSummedItem), owner.phase, bytes);
+  if (const std::int64_t floats = exchange_floats(dp_group); floats > 0)
+    plan.add(owner.item(kExchangeItem), owner.phase, floats * std::int64_t{sizeof(float)});
 }
 
 ShardedAdamW::ShardedAdamW(const LocalParams& local, const Group& tp_group, const Group& dp_group,
@@ -42,6 +51,9 @@ ShardedAdamW::ShardedAdamW(const LocalParams& local, const Group& tp_group, cons
   second_ = arena.take<float>(owner.item(kMomentItem), MemoryPhase::kAlways, size());
   summed_ = dp_group.size() > 1 ? arena.take<float>(owner.item(kSummedItem), owner.phase, size())
                                 : nullptr;
+  if (const std::int64_t floats = exchange_floats(dp_group); floats > 0)
+    exchange_ = FloatVector(arena.take<float>(owner.item(kExchangeItem), owner.phase, floats),
+                            static_cast<std::size_t>(floats));
 }
 
 std::vector<LocalParams::Piece> ShardedAdamW::owned() const {
@@ -113,7 +125,7 @@ OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
   FloatVector mine(all.data() + begin(), size());
   if (summed_ != nullptr) {
     mine = FloatVector(summed_, size());
-    reduce_scatter_ordered_sum(exec, *dp_group_, mine, all, shards_.offsets());
+    reduce_scatter_ordered_sum(exec, *dp_group_, mine, all, shards_.offsets(), exchange_);
   }
   report.grad_norm = std::sqrt(squared_norm(exec, mine));
   if (!std::isfinite(report.grad_norm)) {

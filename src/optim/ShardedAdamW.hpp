@@ -18,6 +18,9 @@ struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
   double clip_norm = 1.0;  // largest 2-norm of the gradient; 0: no clipping
   enum class OnNonFinite { kStop, kSkip } on_non_finite = OnNonFinite::kStop;
+  // What is kept in page-locked memory of the host, which a GPU reads and writes over its bus. The
+  // same bits; no difference on the host.
+  enum class Offload { kNone, kMoments, kAll } offload = Offload::kNone;
 };
 
 // What an optimizer step did, the same on all ranks.
@@ -32,7 +35,7 @@ struct OptimizerReport {
 class ShardedAdamW {
  public:
   static void add_memory(MemoryPlan& plan, const LocalParams& local, const Group& dp_group,
-                         const MemoryOwner& owner = {});
+                         const AdamWOptions& options, const MemoryOwner& owner = {});
 
   // The groups must outlive this object. dp_group.rank() is the replica.
   ShardedAdamW(const LocalParams& local, const Group& tp_group, const Group& dp_group,
@@ -67,6 +70,7 @@ class ShardedAdamW {
   std::string model_;  // as MemoryOwner has it
   StateShards shards_;
   float *master_, *first_, *second_, *summed_;
+  FloatVector exchange_;  // workspace between connected devices
   std::int64_t steps_ = 0;
 };
 

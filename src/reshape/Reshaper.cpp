@@ -63,10 +63,15 @@ std::vector<std::string> ReshaperOptions::problems() const {
   return {};
 }
 
-void Reshaper::add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory) {
-  plan.add(kItem, phase, memory.kv_layer * kFloat, MemoryKind::kStaging);
-  if (ArenaMemory::kHasStaging)
-    plan.add(kParcels, phase, memory.kv_layer * kFloat, MemoryKind::kStaging);
+// Pages pass through the host unless all GPUs are connected.
+void Reshaper::add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory,
+                          [[maybe_unused]] const GroupCache& groups) {
+  MemoryKind kind = MemoryKind::kStaging;
+#if defined(TAPER_CUDA)
+  if (groups.world().devices() != nullptr) kind = MemoryKind::kModel;
+#endif
+  plan.add(kItem, phase, memory.kv_layer * kFloat, kind);
+  if (ArenaMemory::kHasStaging) plan.add(kParcels, phase, memory.kv_layer * kFloat, kind);
 }
 
 Reshaper::Reshaper(const ParamTable& table, const DivisorChain& chain, const GroupCache& groups,

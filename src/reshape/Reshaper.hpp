@@ -46,7 +46,8 @@ struct ReshapeReport {
 class Reshaper {
  public:
   // Adds the staging memory for one layer of keys and values to the plan.
-  static void add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory);
+  static void add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory,
+                         const GroupCache& groups);
 
   // `layouts`: how this rank runs at each degree that a layout may have. All references must
   // outlive the reshaper; `groups` must be made for_chain(chain).

@@ -54,7 +54,8 @@ Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFile
 
 void Generator::add_memory(MemoryPlan& plan) const {
   layouts_.memory().add_memory(plan, phase_);
-  if (options_.may_change_layout()) Reshaper::add_memory(plan, phase_, layouts_.memory());
+  if (options_.may_change_layout())
+    Reshaper::add_memory(plan, phase_, layouts_.memory(), ranks_.groups);
 }
 
 void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table) {

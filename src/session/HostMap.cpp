@@ -17,6 +17,7 @@
 #include "comm/Affinity.hpp"
 #include "comm/Collectives.hpp"
 #include "comm/Wait.hpp"
+#include "device/Devices.hpp"
 
 namespace taper {
 namespace {
@@ -47,6 +48,9 @@ RankPlace find_place(const std::string& node_name) {
   if (place.node.empty()) place.node = place.host;
   place.host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   place.cores = affinity_cores();
+#if defined(TAPER_CUDA)
+  place.gpu = device_in_use();
+#endif
   return place;
 }
 
@@ -83,12 +87,30 @@ int HostMap::ranks_on_host(int rank) const {
       std::count_if(ranks.begin(), ranks.end(), [&](const auto& p) { return p.host == host; }));
 }
 
+int HostMap::rank_on_host(int rank) const {
+  const auto& host = ranks.at(static_cast<std::size_t>(rank)).host;
+  return static_cast<int>(std::count_if(ranks.begin(), ranks.begin() + rank,
+                                        [&](const auto& p) { return p.host == host; }));
+}
+
+std::vector<std::vector<int>> HostMap::sharing_gpus() const {
+  std::map<std::pair<std::string, std::string>, std::vector<int>> ranks_of;  // (host, GPU)
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (!ranks[i].gpu.empty())
+      ranks_of[{ranks[i].host, ranks[i].gpu}].push_back(static_cast<int>(i));
+  std::vector<std::vector<int>> shared;
+  for (const auto& [where, list] : ranks_of)
+    if (list.size() > 1) shared.push_back(list);
+  return shared;
+}
+
 std::string to_string(const HostMap& host_map) {
   std::ostringstream text;
   for (std::size_t i = 0; i < host_map.ranks.size(); ++i) {
     const auto& place = host_map.ranks[i];
     text << (i > 0 ? "\n" : "") << "rank " << i << "  node " << place.node << "  cores "
-         << cores_text(place.cores) << (place.is_pinned() ? "" : " (not pinned)");
+         << cores_text(place.cores) << (place.is_pinned() ? "" : " (not pinned)")
+         << (place.gpu.empty() ? "" : "  GPU ") << place.gpu;
   }
   return text.str();
 }
@@ -135,6 +157,10 @@ void check_host_map(const HostMap& host_map) {
                         "mpiexec -bind-to core or srun --cpu-bind=cores, or start fewer ranks");
   if (host_map.ranks.empty() || log_rank() != 0) return;
   for (const auto& text : oversubscription_warnings(host_map)) TAPER_WARN(text);
+  for (const auto& ranks : host_map.sharing_gpus())
+    TAPER_WARN("ranks " << join(ranks, ", ") << " share the GPU "
+                        << host_map.ranks[static_cast<std::size_t>(ranks.front())].gpu
+                        << " (good for tests, not for speed)");
 }
 
 }  // namespace taper

@@ -16,10 +16,11 @@ struct RankPlace {
   std::string host;
   int host_cores = 0;      // online
   std::vector<int> cores;  // that the calling thread may run on, ascending
+  std::string gpu = {};    // in use, in builds for GPUs
 
   template <class Self>
   static auto fields(Self& self) {
-    return std::tie(self.node, self.host, self.host_cores, self.cores);
+    return std::tie(self.node, self.host, self.host_cores, self.cores, self.gpu);
   }
   bool is_pinned() const { return static_cast<int>(cores.size()) < host_cores; }
 };
@@ -31,8 +32,11 @@ struct HostMap {
   // Nodes numbered by their first rank, and the node of each rank.
   std::vector<std::string> nodes() const;
   std::vector<int> node_of_rank() const;
-  // Ranks on the host of `rank`, itself included.
+  // Ranks on the host of `rank`, itself included, and those of them that come before it.
   int ranks_on_host(int rank) const;
+  int rank_on_host(int rank) const;
+  // Ranks that use a GPU together, those of one GPU in one list.
+  std::vector<std::vector<int>> sharing_gpus() const;
 };
 
 // The place of this process. Node: `node_name` if given, else the environment's TAPER_NODE (for
@@ -43,7 +47,7 @@ RankPlace find_place(const std::string& node_name = "");
 // `group`.
 HostMap gather_host_map(const Group& group, const RankPlace& mine);
 
-// One line per rank: rank, node, cores.
+// One line per rank: rank, node, cores, GPU.
 std::string to_string(const HostMap& host_map);
 
 // Ranks pinned to the same single core, one text per core. Such a run would be slower by the number
@@ -52,7 +56,8 @@ std::vector<std::string> pinning_problems(const HostMap& host_map);
 // Hosts with more ranks than cores to run on, one text per host.
 std::vector<std::string> oversubscription_warnings(const HostMap& host_map);
 
-// Throws Error for pinning problems, on every rank; rank 0 logs the warnings.
+// Throws Error for pinning problems, on every rank; rank 0 logs the warnings, also of ranks that
+// share a GPU.
 void check_host_map(const HostMap& host_map);
 
 }  // namespace taper

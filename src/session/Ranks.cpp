@@ -9,6 +9,9 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#if defined(TAPER_CUDA)
+#include "comm/nccl/Communicator.hpp"
+#endif
 #include "session/LayoutChecks.hpp"
 
 namespace taper {
@@ -33,6 +36,19 @@ Ranks Ranks::block(int first, int size, const std::vector<int>& tp_degrees) cons
   return Ranks(*this, its_chain, GroupCache::for_chain(std::move(its_world), its_chain),
                HostMap{{begin, begin + size}});
 }
+
+#if defined(TAPER_CUDA)
+std::string Ranks::connect_devices() {
+  if (size() == 1) return "";
+  if (!hosts.sharing_gpus().empty())
+    return "data between ranks pass through the host (some share a GPU)";
+  if (const std::string problem = nccl::problem(world()); !problem.empty())
+    return "data between GPUs pass through the host, which is slow, because NCCL cannot be used (" +
+           problem + ")";
+  groups.connect_devices();
+  return "data between GPUs: NCCL " + nccl::version();
+}
+#endif
 
 std::string detail::bytes_from_rank_0(const Ranks& ranks,
                                       const std::function<std::string()>& make) {

@@ -35,8 +35,16 @@ struct Ranks {
   int rank() const { return groups.world().rank(); }
   int size() const { return groups.world().size(); }
   const Group& world() const { return groups.world(); }
+#if defined(TAPER_CUDA)
+  // Lets GPUs exchange data through NCCL, if each rank has one of its own and all can load it.
+  // Returns what is used, for the log. Collective over the world.
+  std::string connect_devices();
+#endif
+
   // How many of these are on the host of this rank, itself included.
-  int ranks_on_host() const { return hosts.ranks_on_host(rank()); }
+  int ranks_on_host() const {
+    return hosts.ranks_on_host(rank());
+  }
 
   Progress& progress;
   DivisorChain chain;

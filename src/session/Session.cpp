@@ -8,6 +8,7 @@
 
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
+#include "device/Devices.hpp"
 
 namespace taper {
 namespace {
@@ -16,13 +17,23 @@ HostMap gather_allowed() {
   return gather_host_map(Group::world(MPI_COMM_WORLD, {.wait = WaitPolicy::kYield}), find_place());
 }
 
+// The GPU of a rank, in builds for GPUs.
+int device_of([[maybe_unused]] const HostMap& hosts, [[maybe_unused]] int rank) {
+#if defined(TAPER_CUDA)
+  return choose_device(visible_devices(), hosts.rank_on_host(rank), hosts.ranks_on_host(rank),
+                       built_for());
+#else
+  return 0;
+#endif
+}
+
 }  // namespace
 
 Session::Session(int& argc, char**& argv)
     : mpi_(argc, argv),
       allowed_(gather_allowed()),
       threads_(choose_threads(allowed_, mpi_.rank(), process_environment)),
-      runtime_(argc, argv, threads_.threads()) {
+      runtime_(argc, argv, threads_.threads(), device_of(allowed_, mpi_.rank())) {
   mpi_.watch(progress_);
 }
 
@@ -40,6 +51,9 @@ Ranks& Session::start(const std::vector<int>& tp_degrees, double hang_seconds,
   ranks_ = std::make_unique<Ranks>(MPI_COMM_WORLD, mpi_.ranks(), tp_degrees, progress_);
   if (mpi_.ranks() > 1) TAPER_INFO(to_string(ranks_->hosts));
   check_host_map(ranks_->hosts);
+#if defined(TAPER_CUDA)
+  if (const std::string how = ranks_->connect_devices(); !how.empty()) TAPER_INFO(how);
+#endif
   report_threads();
   WatchdogOptions options;
   options.hang_seconds = hang_seconds;

@@ -50,13 +50,18 @@ void Watchdog::watch() {
   std::unique_lock lock(mutex_);
   while (!stop_signal_.wait_for(lock, period, [this] { return stop_; })) {
     const auto view = progress_.read();
-    if (view.inside_collective && view.seconds_since_change > options_.hang_seconds) give_up(view);
+    std::ostringstream late;
+    late << "no progress for more than " << options_.hang_seconds << " s";
+    if (view.inside_collective && view.seconds_since_change > options_.hang_seconds)
+      give_up(late.str());
+    if (const auto problem = progress_.watched_problem(options_.hang_seconds); !problem.empty())
+      give_up(problem);
   }
 }
 
-void Watchdog::give_up(const Progress::View& view) const {
+void Watchdog::give_up(const std::string& why) const {
   std::ostringstream report;
-  report << "no progress for more than " << options_.hang_seconds << " s: " << to_string(view)
+  report << why << ": " << to_string(progress_.read())
          << " (another rank is late, stuck or gone; compare the reports of all ranks)";
   log_line(LogLevel::kError, report.str());
   {

@@ -27,10 +27,10 @@ struct WatchdogOptions {
   std::vector<std::string> problems() const;
 };
 
-// A thread that ends the process when it is stuck in a collective: it writes phase, step and
-// collective to stderr and to <directory>/hang-rank-N.txt and leaves with ExitCode::kFailure, upon
-// which the launcher ends the other ranks. Computing outside of collectives may take any time; the
-// ranks that wait for it report instead.
+// A thread that ends the process when it is stuck in a collective, or when what Progress watches
+// has a problem: it writes phase, step and collective to stderr and to <directory>/hang-rank-N.txt
+// and leaves with ExitCode::kFailure, upon which the launcher ends the other ranks. Computing
+// outside of collectives may take any time; the ranks that wait for it report instead.
 class Watchdog {
  public:
   // `progress` must outlive the watchdog. Throws Error on bad options.
@@ -41,7 +41,7 @@ class Watchdog {
 
  private:
   void watch();
-  [[noreturn]] void give_up(const Progress::View& view) const;
+  [[noreturn]] void give_up(const std::string& why) const;
 
   const Progress& progress_;
   WatchdogOptions options_;

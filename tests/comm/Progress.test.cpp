@@ -56,3 +56,13 @@ TEST_CASE("the time since the last change starts again with every change") {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - before;
   CHECK(since <= elapsed.count());
 }
+
+TEST_CASE("what is watched is asked until it is no longer watched") {
+  Progress progress;
+  CHECK(progress.watched_problem(1.0).empty());
+  progress.watch(&progress, [](double seconds) { return seconds > 5.0 ? "late" : ""; });
+  CHECK(progress.watched_problem(1.0).empty());
+  CHECK(progress.watched_problem(6.0) == "late");
+  progress.unwatch(&progress);
+  CHECK(progress.watched_problem(6.0).empty());
+}

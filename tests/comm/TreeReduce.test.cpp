@@ -8,6 +8,7 @@
 
 #include "base/Error.hpp"
 #include "base/Random.hpp"
+#include "comm/Collectives.hpp"
 #include "comm/GroupCache.hpp"
 #include "support/Bits.hpp"
 #include "support/Shards.hpp"
@@ -153,4 +154,21 @@ TEST_CASE("shards that are not an ascending tiling are refused") {
   CHECK_THROWS_AS(TreeReducer(tree, {{0, 4}}), Error);
   CHECK_THROWS_AS(TreeReducer(tree, {}), Error);
   CHECK_THROWS_AS(TreeReducer(tree, {{0, 8}}, {.slice_bytes = -1}), Error);
+}
+
+TEST_CASE("results of ranks are added in the order of all_reduce_ordered_sum") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  for (const int length : {1, 7, 20000}) {  // gathered, and in slices
+    RandomStream random(6, RandomPurpose::kTest, static_cast<std::uint64_t>(world.rank()), 0);
+    std::vector<float> mine(at(length));
+    for (auto& value : mine)
+      value =
+          static_cast<float>((random.uniform() - 0.5) * std::pow(10.0, double(random.below(9))));
+    std::vector<float> expected = mine;
+    all_reduce_ordered_sum(world, expected);
+    const TreeReducer reducer = TreeReducer::over_ranks(world.size());
+    std::vector<float> workspace(reducer.workspace_floats(1, length));
+    reducer.sum(world, mine.data(), mine.data(), 1, length, workspace.data());
+    CHECK(same_bits(mine, expected));
+  }
 }

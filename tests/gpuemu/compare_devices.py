@@ -7,7 +7,8 @@
 CPU and GPU are executables of the presets default and cuda, DIR the folder of the stand-in for the CUDA runtime
 (tests/gpuemu in the build of default). With --device the second executable runs on the machine's GPU instead. `--train`
 adds a GRPO run of two iterations (minutes). In bf16 arithmetic, which only GPUs have, the responses of the GPU must not
-depend on batch, chunks of prompts and tensor parallelism, and score must give their log-probs. Needs no Python
+depend on batch, chunks of prompts and tensor parallelism, and score must give their log-probs. Two emulated ranks
+exchange data through the stand-in for NCCL. Jobs whose GPUs or exchanges fail must end with a report. Needs no Python
 packages."""
 import argparse
 import filecmp
@@ -33,11 +34,13 @@ class Side:
         self.taper, self.results, self.environment = str(Path(taper).resolve()), results, os.environ | more
 
     def run(self, name, ranks, *words):
+        """Two ranks have a GPU each, and NCCL, if the emulator shows them two; the name says where they share one."""
         now = self.results.parent / "now"
         now.mkdir()
         start = [] if ranks == 1 else ["mpiexec", "-n", str(ranks)]
         command = [*start, self.taper, *(str(w).replace("@", str(now)) for w in words)]
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        devices = {"GPUEMU_DEVICES": "1" if name.endswith("shared") else str(ranks)}
+        done = subprocess.run(command, cwd=ROOT, env=self.environment | devices, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"{name}: {' '.join(command)} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
         now.rename(self.results / name)
@@ -59,6 +62,8 @@ def cases(work, with_training):
         for name, options in SAMPLING.items():
             yield f"generate-{model.name}-{name}", 1, [*generate, *options]
         yield f"generate-{model.name}-2x1", 2, [*generate, *SAMPLING["plain"], "--layout", "2x1"]
+        if model.name.endswith("_a"):
+            yield f"generate-{model.name}-2x1-shared", 2, [*generate, *SAMPLING["plain"], "--layout", "2x1"]
         yield f"score-{model.name}", 1, ["score", "--model", model, "--output", "@/scores.jsonl",
                                          "--input", work / f"cpu/generate-{model.name}-plain/out.jsonl"]
     for model in ("llama_a", "qwen2_a", "qwen3_a"):
@@ -67,6 +72,7 @@ def cases(work, with_training):
                             "Training: {Steps: 2, Batch Tokens: 64, Max Tokens: 128}\nOptimizer: {Learning Rate: 1e-3}\n")
         sft = ["sft", run_file, "--set", "Output/Directory=@/model", "--set", "Output/Run Directory=@/run"]
         yield f"sft-{model}", 1, sft
+        yield f"sft-{model}-offload", 1, [*sft, "--set", "Optimizer/Offload=all"]
         for tp in (1, 2):
             yield f"sft-{model}-{tp}x{2 // tp}", 2, [*sft, "--set", f"Training/Tensor Parallel={tp}"]
     if with_training:
@@ -96,6 +102,40 @@ def bf16_difference(work, name):
     return "" if lines[0] == lines[1] else f"not as {base}"
 
 
+def far_from_f32(work, sides, model):
+    """How far the log-probs of the bf16 responses are from those that the CPU gives the same tokens in f32."""
+    tokens = work / f"gpu/bf16-{model}/out.jsonl"
+    sides[0].run(f"bf16-{model}-f32", 1, "score", "--model", MODELS / model, "--output", "@/out.jsonl", "--input", tokens)
+    lines = [[json.loads(line) for line in open(path, encoding="utf-8")]
+             for path in (tokens, work / f"cpu/bf16-{model}-f32/out.jsonl")]
+    far = sorted(abs(a - b) for got, exact in zip(*lines) for a, b in zip(got["log_probs"], exact["log_probs"]))
+    print(f"bf16-{model} against f32: difference of log-probs median {far[len(far) // 2]:.1e}, largest {far[-1]:.1e}")
+    return far[-1] > 0.1
+
+
+# Environment and what the report must say.
+FAULTS = {"no GPU": ({"GPUEMU_DEVICES": "0"}, "this rank sees none"),
+          "NCCL fails": ({"GPUEMU_NCCL_FAULT": "1:5:error"}, "failed: remote error"),
+          "NCCL fails later": ({"GPUEMU_NCCL_FAULT": "1:5:later"}, "NCCL reports: remote error"),
+          "NCCL hangs": ({"GPUEMU_NCCL_FAULT": "1:5:stuck"}, "no progress for more than 3 s")}
+
+
+def survives(work, side, name):
+    """Whether a job with a fault does not end as it must: soon, with a report and an exit code."""
+    environment, report = FAULTS[name]
+    command = ["mpiexec", "-n", "2", side.taper, "generate", "--model", MODELS / "llama_a", "--prompts",
+               work / "prompts.jsonl", "--output", work / "fault.jsonl", "--layout", "2x1", "--hang-seconds", "3"]
+    try:
+        done = subprocess.run([str(w) for w in command], cwd=work, timeout=60, capture_output=True, text=True, check=False,
+                              env=side.environment | {"GPUEMU_DEVICES": "2"} | environment)
+    except subprocess.TimeoutExpired:
+        print(f"fault '{name}': the job hangs")
+        return True
+    wrong = "" if done.returncode != 0 and report in done.stdout + done.stderr else done.stdout + done.stderr
+    print(f"fault '{name}': {'no such report:' + wrong if wrong else 'reported'}")
+    return bool(wrong)
+
+
 def is_measured(path):
     """Files with times, or with the date of the build."""
     return path.suffix == ".jsonl" and path.stem == "metrics" or path.name in ("run.h5", "status.json")
@@ -123,7 +163,7 @@ def main():
     for name, taper in (("cpu", arguments.cpu), ("gpu", arguments.gpu)):
         (work / name).mkdir()
         emulated = name == "gpu" and not arguments.device
-        more = {"LD_LIBRARY_PATH": f"{arguments.emulator}:{os.environ.get('LD_LIBRARY_PATH', '')}"} if emulated else {}
+        more = {"LD_LIBRARY_PATH": f"{Path(arguments.emulator).resolve()}:{os.environ.get('LD_LIBRARY_PATH', '')}"} if emulated else {}
         sides.append(Side(taper, work / name, few | more))
     failed = 0
     for name, ranks, words in cases(work, arguments.train):
@@ -137,6 +177,10 @@ def main():
         wrong = bf16_difference(work, name)
         failed += bool(wrong)
         print(f"{name}: {wrong or 'equal'}", flush=True)
+    for model in ("llama_a", "qwen2_a", "qwen3_a"):
+        failed += far_from_f32(work, sides, model)
+    if arguments.emulator:
+        failed += sum(survives(work, sides[1], name) for name in FAULTS)
     shutil.rmtree(work)
     sys.exit(failed > 0)
 

@@ -46,7 +46,7 @@ struct Publishing : TestRanks {
     MemoryPlan plan;
     for (const char* name : {"published", "expected"})
       PackedModel::add_memory(plan, name, held, WeightType::kF32, WithBackward::kNo);
-    ShardedAdamW::add_memory(plan, training, dp_group);
+    ShardedAdamW::add_memory(plan, training, dp_group, {});
     return plan;
   }
   float* master(const LocalParams::Piece& piece) const {

@@ -24,7 +24,7 @@ struct Training {
 
   MemoryPlan plan() {
     MemoryPlan plan;
-    ShardedAdamW::add_memory(plan, model.local, dp);
+    ShardedAdamW::add_memory(plan, model.local, dp, {});
     return plan;
   }
   OptimizerReport step() {

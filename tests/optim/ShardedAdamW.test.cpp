@@ -22,7 +22,7 @@ class Training {
   Training(const std::string& name, const Group& dp, const Group& self, const AdamWOptions& options)
       : dp_(dp),
         model_(name, self),
-        arena_(plan()),
+        arena_(plan(options)),
         adamw_(model_.local, self, dp, options, arena_) {
     std::copy_n(model_.values.begin() + adamw_.begin(), adamw_.size(), adamw_.master().data());
     const PackedSequences all = model_.sequences();
@@ -75,9 +75,9 @@ class Training {
   GoldenModel& model() { return model_; }
 
  private:
-  MemoryPlan plan() {
+  MemoryPlan plan(const AdamWOptions& options) {
     MemoryPlan plan;
-    ShardedAdamW::add_memory(plan, model_.local, dp_);
+    ShardedAdamW::add_memory(plan, model_.local, dp_, options);
     return plan;
   }
 
@@ -137,4 +137,20 @@ TEST_CASE("a gradient that is not finite stops or skips the step and names the t
   skipping.accumulate();
   CHECK_FALSE(skipping.step(1e-3).skipped);
   CHECK(skipping.model().values != before);
+}
+
+TEST_CASE("state that is kept on the host is planned as such") {
+  const Group self = Group::self();
+  const GoldenModel model("llama_a", self);
+  const auto on_host = [&](AdamWOptions::Offload offload) {
+    MemoryPlan plan;
+    AdamWOptions options;
+    options.offload = offload;
+    ShardedAdamW::add_memory(plan, model.local, self, options);
+    return plan.bytes(MemoryPhase::kAlways, MemoryKind::kStaging);
+  };
+  const std::int64_t masters = arena_bytes(model.local.size() * std::int64_t{sizeof(float)});
+  CHECK(on_host(AdamWOptions::Offload::kNone) == 0);
+  CHECK(on_host(AdamWOptions::Offload::kMoments) == 2 * masters);
+  CHECK(on_host(AdamWOptions::Offload::kAll) == 3 * masters);
 }

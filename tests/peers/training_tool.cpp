@@ -88,7 +88,7 @@ class Training {
  private:
   MemoryPlan plan() {
     MemoryPlan plan;
-    ShardedAdamW::add_memory(plan, model_.local, self_);
+    ShardedAdamW::add_memory(plan, model_.local, self_, {});
     return plan;
   }
 

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
@@ -35,6 +36,9 @@ struct Fleet {
       : chain(divisor_chain),
         groups(GroupCache::for_chain(MPI_COMM_WORLD, chain, group_options)),
         model(name, groups.tp_group(smallest), type) {
+#if defined(TAPER_CUDA)
+    if (std::getenv("TAPER_TEST_NCCL") != nullptr) groups.connect_devices();  // a GPU per rank
+#endif
     for (const int tp : chain.degrees()) {
       if (tp < smallest) continue;
       parallels.emplace(tp, ModelParallel(model.table, groups.tp_group(tp)));
@@ -44,7 +48,7 @@ struct Fleet {
     }
     MemoryPlan plan;
     memory.add_memory(plan, MemoryPhase::kAlways);
-    Reshaper::add_memory(plan, MemoryPhase::kAlways, memory);
+    Reshaper::add_memory(plan, MemoryPhase::kAlways, memory, groups);
     arena = std::make_unique<Arena>(plan);
     engine = std::make_unique<Engine>(
         model.exec, layouts.at(smallest), memory, *arena, MemoryPhase::kAlways,
@@ -54,9 +58,15 @@ struct Fleet {
     present = smallest;
   }
 
-  int rank() const { return groups.world().rank(); }
-  Layout layout_of(const std::string& text) const { return parse_layout(text, chain); }
-  bool leads() const { return engine->parallel().group().rank() == 0; }
+  int rank() const {
+    return groups.world().rank();
+  }
+  Layout layout_of(const std::string& text) const {
+    return parse_layout(text, chain);
+  }
+  bool leads() const {
+    return engine->parallel().group().rank() == 0;
+  }
 
   // Starts a generation in a layout; request i goes to replica i mod replicas.
   void begin(const std::string& layout, const SamplingOptions& sampling, const StopOptions& stops,

@@ -91,7 +91,7 @@ class LearningModel {
   }
   MemoryPlan plan(const MemoryOwner& owner) {
     MemoryPlan plan;
-    ShardedAdamW::add_memory(plan, model_.local, dp_, owner);
+    ShardedAdamW::add_memory(plan, model_.local, dp_, {}, owner);
     return plan;
   }
   std::vector<float> gather(FloatVector mine) {

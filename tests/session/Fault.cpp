@@ -58,6 +58,10 @@ int run(const std::string& fault, int argc, char** argv) {
     return 0;
   }
   const Group world = Group::world(MPI_COMM_WORLD, options);
+  if (fault == "watched") {
+    progress.watch(&world, [](double) { return "NCCL reports: remote error"; });
+    for (;;) ::pause();
+  }
   if (fault == "skip-collective") {
     exchange(world);
     if (session.rank() != 1) barrier(world);

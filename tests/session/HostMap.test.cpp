@@ -56,6 +56,16 @@ TEST_CASE("the table names rank, node and cores") {
   CHECK_THAT(table, ContainsSubstring("rank 1  node n1  cores 0-1 (not pinned)"));
 }
 
+TEST_CASE("ranks that share a GPU are found") {
+  HostMap host_map{{place("n", "h", 2, {0}), place("n", "h", 2, {1}), place("n", "g", 2, {0})}};
+  CHECK(host_map.sharing_gpus().empty());
+  for (RankPlace& rank : host_map.ranks) rank.gpu = "A (0)";
+  CHECK(host_map.sharing_gpus() == std::vector<std::vector<int>>{{0, 1}});  // g has another one
+  CHECK(host_map.rank_on_host(1) == 1);
+  CHECK(host_map.rank_on_host(2) == 0);
+  CHECK_THAT(to_string(host_map), ContainsSubstring("cores 1  GPU A (0)"));
+}
+
 TEST_CASE("places are found and gathered from all ranks") {
   const Group world = Group::world(MPI_COMM_WORLD);
   auto mine = find_place("node\n" + std::to_string(world.rank() / 2));

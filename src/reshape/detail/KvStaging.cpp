@@ -2,9 +2,13 @@
 #include "reshape/detail/KvStaging.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
+#if defined(TAPER_CUDA)
+#include "comm/nccl/Transport.hpp"
+#endif
 #include "kernels/Staging.hpp"
 #include "kernels/copy.hpp"
 
@@ -38,11 +42,16 @@ KvStaging::KvStaging(const Exec& exec, const KvPlan& plan, int kv_heads, const G
       transfers_.push_back(move);
       if (move.from == rank) sent_.emplace(move.piece, std::ssize(sent_));
     }
+#if defined(TAPER_CUDA)
+  if (group.devices() != nullptr) plan_passes();
+#endif
   for (std::size_t p = 0; p < plan.needed.size(); ++p)
-    if (has_rank(plan.needed[p], rank)) {
-      slot_[p] = static_cast<std::int64_t>(mine_.size());
-      mine_.push_back(static_cast<int>(p));
-    }
+    if (slot_[p] < 0 && has_rank(plan.needed[p], rank)) take_slot(static_cast<int>(p));
+}
+
+void KvStaging::take_slot(int piece) {
+  slot_[static_cast<std::size_t>(piece)] = std::ssize(mine_);
+  mine_.push_back(piece);
 }
 
 std::int64_t KvStaging::bytes_out() const {
@@ -67,18 +76,27 @@ float* KvStaging::new_page(int layer, int piece) const {
                           piece % kv_heads_ - after_.heads.begin);
 }
 
-// Puts the pages that this rank sends where the host can read them.
-void KvStaging::pack(Range layers) const {
+// Copies pages of this rank to their places among the parcels.
+void KvStaging::pack(Range layers, const std::map<int, std::int64_t>& parcels) const {
   Staged<BlockCopy> pages;
   for (int l = 0; l < layers.size(); ++l)
-    for (const auto& [piece, place] : sent_)
-      pages.push_back({parcel(l, piece), old_page(layers.begin + l, piece)});
+    for (const auto& [piece, place] : parcels)
+      pages.push_back({parcel(l, place), old_page(layers.begin + l, piece)});
   copy_blocks(exec_, staging_view(pages), page_);
-  exec_.fence();
 }
 
 MoveStatistics KvStaging::fetch(PieceMover& mover, Range layers) const {
-  if (parcels_ != nullptr) pack(layers);
+#if defined(TAPER_CUDA)
+  if (group_.devices() != nullptr) return fetch_between_devices(layers);
+#endif
+  return fetch_through_host(mover, layers);
+}
+
+MoveStatistics KvStaging::fetch_through_host(PieceMover& mover, Range layers) const {
+  if (parcels_ != nullptr) {
+    pack(layers, sent_);
+    exec_.fence();
+  }
   const int pieces = static_cast<int>(slot_.size());
   std::vector<PieceMove> moves;
   for (int l = 0; l < layers.size(); ++l)
@@ -90,11 +108,55 @@ MoveStatistics KvStaging::fetch(PieceMover& mover, Range layers) const {
       group_, moves, bytes,
       [&](int piece) -> const float* {
         const int layer = piece / pieces;
-        return parcels_ != nullptr ? parcel(layer, piece % pieces)
+        return parcels_ != nullptr ? parcel(layer, sent_.at(piece % pieces))
                                    : old_page(layers.begin + layer, piece % pieces);
       },
       [&](int piece) { return staged(piece / pieces, piece % pieces); });
 }
+
+#if defined(TAPER_CUDA)
+// A page that goes to several ranks goes to one after the other, so that parcels never take more
+// room than pages.
+void KvStaging::plan_passes() {
+  std::vector<PieceMove> left = transfers_;
+  while (!left.empty()) {
+    std::set<std::pair<int, int>> sent;  // piece, from
+    std::vector<PieceMove> now, later;
+    for (const PieceMove& move : left)
+      (sent.emplace(move.piece, move.from).second ? now : later).push_back(move);
+    left = std::move(later);
+    const auto ranks = static_cast<std::size_t>(group_.size());
+    Pass pass{
+        {}, std::vector<std::int64_t>(ranks), std::vector<std::int64_t>(ranks), std::ssize(mine_)};
+    for (std::size_t r = 0; r < ranks; ++r)
+      for (const PieceMove& move : now) {
+        const int other = group_.world_ranks()[r];
+        if (move.from == rank_ && move.to == other) {
+          pass.parcels.emplace(move.piece, std::ssize(pass.parcels));
+          pass.to[r] += page_;
+        }
+        if (move.to == rank_ && move.from == other) {
+          take_slot(move.piece);
+          pass.from[r] += page_;
+        }
+      }
+    passes_.push_back(std::move(pass));
+  }
+}
+
+MoveStatistics KvStaging::fetch_between_devices(Range layers) const {
+  for (const Pass& pass : passes_) {
+    pack(layers, pass.parcels);
+    for (int l = 0; l < layers.size(); ++l)
+      nccl::all_to_all_v(group_, exec_.stream(), stage_ + l * floats() + pass.first_slot * page_,
+                         pass.from, parcel(l, 0), pass.to);
+  }
+  MoveStatistics moved;
+  moved.bytes_sent = bytes_out() * layers.size();
+  moved.bytes_received = bytes_in() * layers.size();
+  return moved;
+}
+#endif
 
 std::int64_t KvStaging::copy_own(Range layers) const {
   Staged<BlockCopy> pages;

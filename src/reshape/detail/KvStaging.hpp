@@ -25,7 +25,8 @@ class KvStaging {
  public:
   // `group`: the ranks that the change ties to this one, `rank` of the world. `stage`: floats() for
   // each layer of a chunk; `parcels`: parcel_floats() for each, or null if the host reaches the
-  // pages themselves. Refers to exec, the plan and the group.
+  // pages themselves. Both are memory of the GPU if the group connects GPUs (Group::devices), else
+  // of the host. Refers to exec, the plan and the group.
   KvStaging(const Exec& exec, const KvPlan& plan, int kv_heads, const Group& group, int rank,
             KvSide before, KvSide after, float* stage, float* parcels);
 
@@ -49,10 +50,23 @@ class KvStaging {
   float* staged(int layer_of_chunk, int piece) const {
     return stage_ + layer_of_chunk * floats() + slot_[piece] * page_;
   }
-  float* parcel(int layer_of_chunk, int piece) const {
-    return parcels_ + layer_of_chunk * parcel_floats() + sent_.at(piece) * page_;
+  float* parcel(int layer_of_chunk, std::int64_t place) const {
+    return parcels_ + layer_of_chunk * parcel_floats() + place * page_;
   }
-  void pack(Range layers) const;
+  void pack(Range layers, const std::map<int, std::int64_t>& parcels) const;
+  MoveStatistics fetch_through_host(PieceMover& mover, Range layers) const;
+  void take_slot(int piece);
+#if defined(TAPER_CUDA)
+  // An exchange between GPUs: what a rank sends to another one is in one piece of the parcels, and
+  // what it receives in one piece of the stage.
+  struct Pass {
+    std::map<int, std::int64_t> parcels;  // pieces that this rank sends, and their places
+    std::vector<std::int64_t> to, from;   // floats, by rank of the group
+    std::int64_t first_slot;              // of what is received
+  };
+  void plan_passes();
+  MoveStatistics fetch_between_devices(Range layers) const;
+#endif
 
   const Exec& exec_;
   const KvPlan& plan_;
@@ -66,6 +80,9 @@ class KvStaging {
   std::vector<int> mine_;             // pieces that this rank needs
   std::vector<std::int64_t> slot_;    // by piece: its place among them
   std::map<int, std::int64_t> sent_;  // pieces that this rank sends, and their places
+#if defined(TAPER_CUDA)
+  std::vector<Pass> passes_;
+#endif
 };
 
 }  // namespace taper::detail

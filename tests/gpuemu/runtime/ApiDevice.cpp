@@ -9,17 +9,25 @@ using namespace taper::gpuemu;
 
 extern "C" {
 
+// A process uses one of the devices that it sees; they differ in their address alone.
 cudaError_t cudaGetDeviceCount(int* n) {
-  *n = 1;
-  return cudaSuccess;
+  return guarded([&](Runtime& r) {
+    *n = r.settings.devices;
+    return *n > 0 ? cudaSuccess : r.fail(cudaErrorNoDevice);
+  });
 }
 cudaError_t cudaSetDevice(int device) {
-  return guarded(
-      [&](Runtime& r) { return device == 0 ? cudaSuccess : r.fail(cudaErrorInvalidDevice); });
+  return guarded([&](Runtime& r) {
+    if (device < 0 || device >= r.settings.devices) return r.fail(cudaErrorInvalidDevice);
+    r.device = device;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return cudaSuccess;
+  return guarded([&](Runtime& r) {
+    *device = r.device;
+    return r.settings.devices > 0 ? cudaSuccess : r.fail(cudaErrorNoDevice);
+  });
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int) {
@@ -81,14 +89,17 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrL2CacheSize:
       *value = p.l2CacheSize;
       break;
+    case cudaDevAttrComputeMode:
+      *value = cudaComputeModeDefault;
+      break;
     default:
       *value = 1;
   }
   return e;
 }
 
-cudaError_t cudaDeviceGetPCIBusId(char* text, int room, int) {
-  std::snprintf(text, static_cast<std::size_t>(room), "0000:00:00.0");
+cudaError_t cudaDeviceGetPCIBusId(char* text, int room, int device) {
+  std::snprintf(text, static_cast<std::size_t>(room), "0000:%02x:00.0", device);
   return cudaSuccess;
 }
 
@@ -115,6 +126,8 @@ const char* cudaGetErrorName(cudaError_t e) {
       return "cudaErrorInvalidConfiguration";
     case cudaErrorInvalidSymbol:
       return "cudaErrorInvalidSymbol";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
     case cudaErrorInvalidDevice:
       return "cudaErrorInvalidDevice";
     case cudaErrorStreamCaptureUnsupported:

@@ -21,6 +21,7 @@ Settings settings_of_environment() {
   }
   if (const char* memory = std::getenv("GPUEMU_MEMORY_MB"))
     s.memory_bytes = std::strtoull(memory, nullptr, 0) << 20;
+  if (const char* devices = std::getenv("GPUEMU_DEVICES")) s.devices = std::atoi(devices);
   if (const char* file = std::getenv("GPUEMU_STATISTICS")) s.statistics = file;
   return s;
 }

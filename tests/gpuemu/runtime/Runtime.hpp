@@ -23,6 +23,7 @@ namespace taper::gpuemu {
 //   GPUEMU_ARCH=80|90       whose tensor cores are modeled, and what the device says it is (90)
 //   GPUEMU_CHECKS=LIST      written,races,streams,host or none (default: all)
 //   GPUEMU_MEMORY_MB=N      memory of the device (default 8192)
+//   GPUEMU_DEVICES=N        devices that the process sees (default 1)
 //   GPUEMU_STATISTICS=FILE  a JSON line per kernel at the end, appended
 struct Settings {
   std::uint32_t seed = 1;
@@ -30,6 +31,7 @@ struct Settings {
   Checks checks;
   bool checks_streams = true, checks_host = true;
   std::size_t memory_bytes = std::size_t{8192} << 20;
+  int devices = 1;
   std::string statistics;
 };
 Settings settings_of_environment();
@@ -65,6 +67,7 @@ class Runtime {
   std::map<const void*, Kernel> variables;
   std::map<std::string, KernelStatistics> statistics;
   cudaError_t last_error = cudaSuccess;
+  int device = 0;
   bool forbids_allocations = false;  // between cudaProfilerStart and cudaProfilerStop
   std::size_t allocated_bytes = 0, peak_bytes = 0;
 

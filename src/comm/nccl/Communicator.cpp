@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/nccl/Communicator.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <chrono>
+#include <exception>
+#include <span>
+#include <sstream>
+#include <vector>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "comm/Progress.hpp"
+#include "comm/nccl/Library.hpp"
+
+namespace taper::nccl {
+namespace {
+
+std::int64_t now_ns() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+void require_cuda(cudaError_t code, const char* call) {
+  TAPER_VALIDATE(code == cudaSuccess, call << " failed: " << cudaGetErrorString(code));
+}
+
+// Tells the watchdog, if there is one.
+std::unique_ptr<LibraryWait> wait_for(const char* call, Progress* progress, int ranks) {
+  return progress == nullptr ? nullptr : std::make_unique<LibraryWait>(*progress, call, ranks);
+}
+
+}  // namespace
+
+std::string version() {
+  return version_text(library().version);
+}
+
+std::string problem(const Group& world) {
+  const auto problems = all_gather_string(world, library().problem);
+  const auto versions = all_gather_string(world, version());
+  for (std::size_t r = 0; r < problems.size(); ++r) {
+    if (!problems[r].empty()) return "rank " + std::to_string(r) + ": " + problems[r];
+    if (versions[r] != versions[0])
+      return "rank 0 has NCCL " + versions[0] + ", rank " + std::to_string(r) + " " + versions[r];
+  }
+  return "";
+}
+
+std::shared_ptr<Communicator> Communicator::create(const Group& world) {
+  std::vector<std::uint8_t> bytes(sizeof(ncclUniqueId));
+  ncclUniqueId id{};
+  if (world.rank() == 0) {
+    require(library().get_unique_id(&id), "ncclGetUniqueId");
+    bytes.assign(reinterpret_cast<const std::uint8_t*>(&id),
+                 reinterpret_cast<const std::uint8_t*>(&id) + sizeof id);
+  }
+  broadcast(world, bytes, 0);
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<std::uint8_t*>(&id));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  ncclComm_t comm = nullptr;
+  const auto wait = wait_for("ncclCommInitRank", world.progress(), world.size());
+  require(library().init_rank(&comm, world.size(), id, world.rank(), &config), "ncclCommInitRank");
+  return std::shared_ptr<Communicator>(new Communicator(comm, world.progress()));
+}
+
+std::shared_ptr<Communicator> Communicator::split(int color, int key) const {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.splitShare = 1;
+  ncclComm_t part = nullptr;
+  const auto wait = wait_for("ncclCommSplit", progress_, 0);
+  require(library().split(comm_, color == kNone ? NCCL_SPLIT_NOCOLOR : color, key, &part, &config),
+          "ncclCommSplit");
+  return part == nullptr ? nullptr
+                         : std::shared_ptr<Communicator>(new Communicator(part, progress_));
+}
+
+Communicator::Communicator(ncclComm* comm, Progress* progress) : comm_(comm), progress_(progress) {
+  require_cuda(cudaEventCreateWithFlags(&last_, cudaEventDisableTiming), "cudaEventCreate");
+  if (progress_ != nullptr)
+    progress_->watch(this, [this](double hang_seconds) { return problem(hang_seconds); });
+}
+
+// While an exception flies the other ranks will not come.
+Communicator::~Communicator() {
+  if (progress_ != nullptr) progress_->unwatch(this);
+  if (std::uncaught_exceptions() > 0) return;
+  library().destroy(comm_);
+  cudaEventDestroy(last_);
+}
+
+void Communicator::mark(CUstream_st* stream) const {
+  const std::lock_guard lock(mutex_);
+  require_cuda(cudaEventRecord(last_, stream), "cudaEventRecord");
+  queued_ns_ = now_ns();
+}
+
+std::string Communicator::problem(double hang_seconds) const {
+  const std::lock_guard lock(mutex_);
+  ncclResult_t state = ncclSuccess;
+  if (library().get_async_error(comm_, &state) != ncclSuccess ||
+      (state != ncclSuccess && state != ncclInProgress))
+    return std::string("NCCL reports: ") + library().get_error_string(state);
+  const double seconds = 1e-9 * static_cast<double>(now_ns() - queued_ns_);
+  if (queued_ns_ < 0 || seconds < hang_seconds || cudaEventQuery(last_) != cudaErrorNotReady)
+    return "";
+  std::ostringstream text;
+  text << "an exchange between GPUs has not ended for " << seconds << " s";
+  return text.str();
+}
+
+}  // namespace taper::nccl

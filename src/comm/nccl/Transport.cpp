@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/nccl/Transport.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "base/Error.hpp"
+#include "comm/Audit.hpp"
+#include "comm/nccl/Communicator.hpp"
+#include "comm/nccl/Library.hpp"
+
+namespace taper::nccl {
+namespace {
+
+// Runs f within a group of NCCL calls, which then begin together.
+template <class F>
+void together(const Group& group, CUstream_st* stream, const F& f) {
+  TAPER_EXPECT(group.devices() != nullptr);
+  require(library().group_start(), "ncclGroupStart");
+  f(group.devices()->get());
+  require(library().group_end(), "ncclGroupEnd");
+  group.devices()->mark(stream);
+}
+
+void exchange_parts(const Group& group, CUstream_st* stream, std::span<const Stretch> out,
+                    std::span<const Stretch> in) {
+  TAPER_EXPECT(static_cast<int>(out.size()) == group.size() && in.size() == out.size());
+  together(group, stream, [&](ncclComm_t comm) {
+    for (int r = 0; r < group.size(); ++r) {
+      if (in[r].count > 0)
+        require(library().send(in[r].data, static_cast<std::size_t>(in[r].count), ncclFloat, r,
+                               comm, stream),
+                "ncclSend");
+      if (out[r].count > 0)
+        require(
+            library().receive(const_cast<float*>(out[r].data),
+                              static_cast<std::size_t>(out[r].count), ncclFloat, r, comm, stream),
+            "ncclRecv");
+    }
+  });
+}
+
+std::int64_t sum_before(std::span<const std::int64_t> counts, int r) {
+  return std::accumulate(counts.begin(), counts.begin() + r, std::int64_t{0});
+}
+
+}  // namespace
+
+void all_gather_v(const Group& group, CUstream_st* stream, float* out, const float* in,
+                  std::span<const std::int64_t> counts) {
+  const detail::CollectiveScope scope(group, "nccl::all_gather_v",
+                                      sum_before(counts, group.size()));
+  if (std::all_of(counts.begin(), counts.end(), [&](auto n) { return n == counts[0]; })) {
+    together(group, stream, [&](ncclComm_t comm) {
+      require(library().all_gather(in, out, static_cast<std::size_t>(counts[0]), ncclFloat, comm,
+                                   stream),
+              "ncclAllGather");
+    });
+    return;
+  }
+  std::vector<Stretch> from, to(counts.size(), {in, counts[group.rank()]});
+  for (int r = 0; r < group.size(); ++r) from.push_back({out + sum_before(counts, r), counts[r]});
+  exchange_parts(group, stream, from, to);
+}
+
+void all_to_all_v(const Group& group, CUstream_st* stream, float* out,
+                  std::span<const std::int64_t> out_counts, const float* in,
+                  std::span<const std::int64_t> in_counts) {
+  std::vector<Stretch> from, to;
+  for (int r = 0; r < group.size(); ++r) {
+    from.push_back({out + sum_before(out_counts, r), out_counts[r]});
+    to.push_back({in + sum_before(in_counts, r), in_counts[r]});
+  }
+  exchange(group, "nccl::all_to_all_v", stream, from, to);
+}
+
+void exchange(const Group& group, const char* name, CUstream_st* stream,
+              std::span<const Stretch> out, std::span<const Stretch> in) {
+  const detail::CollectiveScope scope(group, name, -1);
+  exchange_parts(group, stream, out, in);
+}
+
+void all_reduce_max(const Group& group, CUstream_st* stream, float* data, std::int64_t count) {
+  const detail::CollectiveScope scope(group, "nccl::all_reduce_max", count);
+  together(group, stream, [&](ncclComm_t comm) {
+    require(library().all_reduce(data, data, static_cast<std::size_t>(count), ncclFloat, ncclMax,
+                                 comm, stream),
+            "ncclAllReduce");
+  });
+}
+
+}  // namespace taper::nccl

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/Devices.hpp"
+
+#include <cstdlib>
+
+#include "base/Error.hpp"
+
+namespace taper {
+namespace {
+
+std::string capability_text(int capability) {
+  return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+}
+
+std::string visibility_text() {
+  const char* value = std::getenv("CUDA_VISIBLE_DEVICES");
+  return value == nullptr ? "CUDA_VISIBLE_DEVICES is not set"
+                          : "CUDA_VISIBLE_DEVICES is '" + std::string(value) + "'";
+}
+
+}  // namespace
+
+int choose_device(const VisibleDevices& visible, int rank_on_host, int ranks_on_host,
+                  int built_for) {
+  TAPER_VALIDATE(!visible.list.empty(),
+                 "this program computes on GPUs, and this rank sees none ("
+                     << (visible.problem.empty() ? "" : visible.problem + "; ") << visibility_text()
+                     << "): ask the batch system for GPUs (Slurm: --gpus-per-node), see what "
+                        "nvidia-smi says on this host, or use a build for CPUs");
+  const auto count = static_cast<int>(visible.list.size());
+  const int chosen = rank_on_host % count;
+  const Device& device = visible.list[static_cast<std::size_t>(chosen)];
+  TAPER_VALIDATE(device.capability >= built_for,
+                 to_string(device)
+                     << " has compute capability " << capability_text(device.capability)
+                     << " (this program was built for " << capability_text(built_for)
+                     << "); build Kokkos and Taper for this GPU (doc/gpu.md#build)");
+  TAPER_VALIDATE(!device.prohibited, to_string(device)
+                                         << " takes no programs (its compute mode is "
+                                            "'prohibited'); use another GPU, or have the mode set "
+                                            "to 'default' (nvidia-smi -c 0)");
+  TAPER_VALIDATE(!device.exclusive || ranks_on_host <= count || count == 1,
+                 to_string(device) << " takes one program at a time (its compute mode is "
+                                      "'exclusive'), but "
+                                   << ranks_on_host << " ranks share " << count
+                                   << " GPUs of this host; start as many ranks as GPUs");
+  return chosen;
+}
+
+std::string to_string(const Device& device) {
+  return device.name + " (" + device.bus + ")";
+}
+
+}  // namespace taper
