@@ -31,7 +31,7 @@ pack() {
   trap 'rm -rf "$folder"' RETURN
   mkdir -p "$folder/bin" "$folder/lib" "$folder/tree/tests/golden" "$folder/tree/tests/gpuemu"
   [[ -x "$cpu/bin/taper" ]] || die "$cpu has no bin/taper; build the preset default"
-  for program in bin/taper tests/kernels/test_kernels tests/bench/bench_products; do
+  for program in bin/taper tests/kernels/test_kernels tests/comm/test_comm tests/bench/bench_device; do
     [[ -x "$gpu/$program" ]] || die "$gpu has no $program; build the preset cuda"
     install -s "$gpu/$program" "$folder/bin/"
   done
@@ -81,17 +81,20 @@ run() {
   if [[ "${3:-}" == --emulator ]]; then
     export LD_LIBRARY_PATH="$4:$LD_LIBRARY_PATH"
     place=(--emulator "$4")
+    export GPUEMU_DEVICES=2
   else
     part facts 30 bash -c "date -u; nvidia-smi; lscpu | grep 'Model name'; ldd $folder/bin/taper"
   fi
+  devices="${GPUEMU_DEVICES:-$(nvidia-smi -L 2> /dev/null | grep -c ^GPU)}"
   part instructions 60 instructions
-  part tensor-cores 120 test_kernels 'products on tensor cores*'
-  part kernels 600 test_kernels '~products on tensor cores*'
+  part tensor-cores 120 test_kernels '*on tensor cores*'
+  part kernels 600 test_kernels '~*on tensor cores*'
+  part nccl 120 mpiexec -n "$devices" test_comm
   part commands 900 python3 "$folder/tree/tests/gpuemu/compare_devices.py" --cpu "$folder/bin/taper-cpu" \
     --gpu "$folder/bin/taper" "${place[@]}" --train
   if [[ "${place[0]}" == --device ]]; then
-    part bench-f32 120 bench_products --arithmetic f32
-    part bench-bf16 120 bench_products --arithmetic bf16
+    part bench-f32 120 bench_device --arithmetic f32
+    part bench-bf16 120 bench_device --arithmetic bf16
     for tool in memcheck racecheck synccheck; do
       if command -v compute-sanitizer > /dev/null; then
         part "$tool" 300 compute-sanitizer --tool "$tool" --error-exitcode 1 test_kernels '[product]'

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times the products of an 8-billion-parameter model where models live (the memory of the GPU in a
-// build for GPUs), as shares of a yardstick of the same run: the rate of a large copy.
-//   bench_products [--arithmetic f32|bf16] [--seconds S] [--scale N]
+// Times products and attention of an 8-billion-parameter model where models live (the memory of the
+// GPU in a build for GPUs), as shares of a yardstick of the same run: the rate of a large copy.
+//   bench_device [--arithmetic f32|bf16] [--seconds S] [--scale N]
 // scale: divides all widths, for smoke runs (default 1).
 #include <algorithm>
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "device/Arena.hpp"
 #include "device/Runtime.hpp"
 #include "kernels/Staging.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/product.hpp"
 #include "shard/ReductionTree.hpp"
@@ -55,7 +57,7 @@ BenchOptions read_options(int argc, char** argv) {
       options.scale = std::atoi(value.c_str());
     else {
       std::fprintf(stderr,
-                   "bench_products: expects [--arithmetic f32|bf16] [--seconds S] "
+                   "bench_device: expects [--arithmetic f32|bf16] [--seconds S] "
                    "[--scale N]\n");
       std::exit(2);
     }
@@ -175,6 +177,95 @@ void measure(const BenchOptions& options, const Shape& shape, double copied) {
   }
 }
 
+// Keys and values of `sequences` of `length` positions each, and queries of their last `count`.
+class Sequences {
+ public:
+  Sequences(const BenchOptions& options, int sequences, int length, int count)
+      : exec_(options.exec),
+        shape_{32, 8, 4, 0, 128 / options.scale, (128 / options.scale + 63) / 64 * 64},
+        rows_(sequences * count),
+        blocks_per_sequence_((length + kPage - 1) / kPage),
+        type_(kv_type(options.exec.arithmetic)),
+        pages_memory_(exec_, std::int64_t{sequences} * blocks_per_sequence_ * shape_.kv_heads *
+                                 page_floats(shape_.head_dim, type_)),
+        q_(exec_, std::int64_t{rows_} * width()),
+        out_(exec_, q_.size()),
+        stats_(exec_, std::int64_t{rows_} * shape_.heads * 2),
+        kv_(exec_, std::int64_t{sequences} * length * kv_width()) {
+    blocks_.resize(static_cast<std::size_t>(sequences) * blocks_per_sequence_);
+    std::iota(blocks_.begin(), blocks_.end(), 0);
+    Staged<AttentionSegment> all;
+    for (int s = 0; s < sequences; ++s) {
+      const std::int32_t* table = blocks_.data() + std::size_t(s) * blocks_per_sequence_;
+      all.push_back({table, 0, length, s * length});
+      segments_.push_back({table, length - count, count, s * count});
+    }
+    write_pages(
+        exec_, pages(),
+        MatrixView<const float, Exec>(kv_.data(), std::int64_t{sequences} * length, kv_width()),
+        staging_view(all), shape_);
+    exec_.fence();
+  }
+
+  void attend() const {
+    attention(exec_, matrix(out_), MatrixView<float, Exec>(stats_.data(), rows_, shape_.heads * 2),
+              const_matrix(q_), pages(), staging_view(segments_), shape_);
+  }
+  // Of whole sequences.
+  void differentiate(const Values& dq, const Values& dkv) const {
+    attention_backward(exec_, matrix(dq), MatrixView<float, Exec>(dkv.data(), rows_, kv_width()),
+                       const_matrix(q_), const_matrix(out_),
+                       MatrixView<const float, Exec>(stats_.data(), rows_, shape_.heads * 2),
+                       const_matrix(q_), pages(), staging_view(segments_), shape_);
+  }
+
+  int width() const { return shape_.heads * shape_.head_pad; }
+  int kv_width() const { return shape_.kv_heads * 2 * shape_.head_pad; }
+  std::int64_t query_floats() const { return q_.size(); }
+  std::int64_t kv_floats() const { return kv_.size(); }
+  std::int64_t page_bytes() const { return 4 * pages_memory_.size(); }
+  double pair_flops() const { return 2.0 * shape_.heads * shape_.head_dim; }  // of one product
+
+ private:
+  LayerPages pages() const {
+    return make_pages(pages_memory_.data(), shape_.kv_heads, shape_.head_dim, type_);
+  }
+  MatrixView<float, Exec> matrix(const Values& v) const {
+    return MatrixView<float, Exec>(v.data(), rows_, width());
+  }
+  MatrixView<const float, Exec> const_matrix(const Values& v) const {
+    return MatrixView<const float, Exec>(v.data(), rows_, width());
+  }
+
+  const Exec& exec_;
+  AttentionShape shape_;
+  int rows_, blocks_per_sequence_;
+  KvType type_;
+  Values pages_memory_, q_, out_, stats_, kv_;
+  Staged<std::int32_t> blocks_;
+  Staged<AttentionSegment> segments_;
+};
+
+void measure_attention(const BenchOptions& options, double copied) {
+  const int length = 2048 / options.scale;
+  for (const int batch : {1, 16, 64}) {
+    const Sequences decode(options, batch, length, 1);
+    const double seconds = median_seconds(options, [&] { decode.attend(); });
+    std::printf("attention, decode, context %d, batch %3d  %10.1f us  %6.1f %% of the copy\n",
+                length, batch, 1e6 * seconds,
+                100 * static_cast<double>(decode.page_bytes()) / seconds / copied);
+  }
+  const Sequences whole(options, 1, length, length);
+  const Values dq(options.exec, whole.query_floats()), dkv(options.exec, whole.kv_floats());
+  const double pairs = 0.5 * length * (length + 1.0);
+  const double forward = median_seconds(options, [&] { whole.attend(); });
+  const double backward = median_seconds(options, [&] { whole.differentiate(dq, dkv); });
+  std::printf(
+      "attention, %d tokens  forward %10.1f us  %8.2f TFLOP/s  backward %10.1f us  %8.2f TFLOP/s\n",
+      length, 1e6 * forward, 2e-12 * pairs * whole.pair_flops() / forward, 1e6 * backward,
+      5e-12 * pairs * whole.pair_flops() / backward);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -183,4 +274,5 @@ int main(int argc, char** argv) {
   const double copied = copy_rate(options);
   std::printf("copy: %.1f GB/s\n", 1e-9 * copied);
   for (const Shape& shape : kShapes) measure(options, shape, copied);
+  measure_attention(options, copied);
 }
