@@ -97,18 +97,17 @@ void pack_panel(Out* panel, const T* stored, int columns, int k_total, std::int6
 template <class E, class T>
 void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const T, E> stored,
                  PackOrder order) {
-  const auto [source, columns, k, column_step, k_step] = detail::stored_matrix(stored, order);
-  const int panels = (columns + kPanelColumns - 1) / kPanelColumns;
+  const detail::StoredMatrix<T> s = detail::stored_matrix(stored, order);
+  const int panels = (s.columns + kPanelColumns - 1) / kPanelColumns;
   detail::for_each("taper::pack_panels", exec, panels, [=](const int p) {
     const int first = p * kPanelColumns;
-    const int valid = columns - first < kPanelColumns ? columns - first : kPanelColumns;
-    const std::int64_t offset = static_cast<std::int64_t>(p) * k * kPanelColumns;
+    const int valid = s.columns - first < kPanelColumns ? s.columns - first : kPanelColumns;
+    const std::int64_t offset = static_cast<std::int64_t>(p) * s.k * kPanelColumns;
+    const T* source = s.data + first * s.column_step;
     if (type == WeightType::kBf16)
-      pack_panel(static_cast<bf16*>(packed) + offset, source + first * column_step, valid, k,
-                 column_step, k_step);
+      pack_panel(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step);
     else
-      pack_panel(static_cast<float*>(packed) + offset, source + first * column_step, valid, k,
-                 column_step, k_step);
+      pack_panel(static_cast<float*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step);
   });
 }
 

@@ -53,11 +53,13 @@ skip() {
   skipped=$((skipped + 1))
 }
 
-# run_clang_tidy: all files, as the preset minimal compiles them: clang cannot read headers that GCC has precompiled.
+# run_clang_tidy: all files of the preset minimal: clang cannot read headers that GCC has precompiled.
 run_clang_tidy() {
-  (cd "$taper_root" && find src kernels apps -name '*.cpp' ! -name '*.device.cpp' -print0 |
-    xargs -0 -n 4 -P "${TAPER_JOBS:-$(count_cores)}" clang-tidy --quiet -p "$TAPER_BUILD_DIR/minimal" \
-      --extra-arg=-Wno-unknown-warning-option)
+  local build="$TAPER_BUILD_DIR/minimal"
+  python3 -c 'import json, sys; print(*(e["file"] for e in json.load(open(sys.argv[1]))), sep="\0", end="")' \
+    "$build/compile_commands.json" |
+    xargs -0 -n 4 -P "${TAPER_JOBS:-$(count_cores)}" clang-tidy --quiet -p "$build" \
+      --extra-arg=-Wno-unknown-warning-option
 }
 
 # provide_peers: PyTorch and what comes with it, in an environment of its own outside the tree.

@@ -221,7 +221,8 @@ std::vector<std::string> all_gather_string(const Group& group, const std::string
   if (group.is_null()) return {text};
   const detail::CollectiveScope scope(group, "all_gather_string", -1);
   const auto lengths = all_lengths(group, text);
-  std::string all(std::accumulate(lengths.begin(), lengths.end(), std::size_t{0}), '\0');
+  const std::int64_t length = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  std::string all(static_cast<std::size_t>(length), '\0');
   mpi::all_gather(group, reinterpret_cast<std::byte*>(all.data()),
                   reinterpret_cast<const std::byte*>(text.data()), lengths);
   return split(all, lengths);

@@ -74,7 +74,8 @@ Streams make_streams(const Group& group, std::span<const PieceMove> moves,
 }
 
 void fit(std::vector<std::byte>& buffer, std::span<const std::int64_t> counts) {
-  const auto needed = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  const auto needed =
+      static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
   if (buffer.size() < needed) buffer.resize(needed);
 }
 

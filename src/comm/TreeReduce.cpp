@@ -49,7 +49,7 @@ class HostMedium {
 
  private:
   static std::size_t sum(std::span<const std::int64_t> counts) {
-    return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
   }
 
   const Group& group_;

@@ -69,7 +69,8 @@ void add_contexts(std::vector<StepShape>& grid, int tokens, int batch, int count
                   const GridLimits& limits) {
   const std::int64_t most = limits.max_context(tokens, batch);
   if (most < tokens) return;
-  const double low = std::max<double>(tokens, std::min<double>(kShortContext * batch, most / 4));
+  const std::int64_t quarter = most / 4;
+  const double low = std::max<double>(tokens, std::min<double>(kShortContext * batch, quarter));
   std::set<std::int64_t> contexts;
   for (int i = 0; i < count; ++i)
     contexts.insert(std::clamp<std::int64_t>(

@@ -28,7 +28,8 @@ double exchange_ns(const LinkDescription& link, int ranks, double bytes) {
 
 // What the rank with most has of `units`, as a share.
 double share_of(int units, int ranks) {
-  return static_cast<double>((units + ranks - 1) / ranks) / units;
+  const int most = (units + ranks - 1) / ranks;
+  return static_cast<double>(most) / units;
 }
 
 struct Shards {
