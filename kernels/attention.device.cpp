@@ -17,10 +17,6 @@ detail::AttentionGrid grid_of(VectorView<const AttentionSegment, CudaExec> segme
   return {segments.data(), static_cast<int>(segments.size()), longest, heads};
 }
 
-detail::TensorGrid tensor_grid(const detail::AttentionGrid& grid) {
-  return {grid.segments, grid.count, grid.longest};
-}
-
 }  // namespace
 
 template <>
@@ -41,7 +37,7 @@ void attention<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> out,
   const detail::AttentionArgs args = detail::attention_args(out, stats, q, pages, shape);
   const detail::AttentionGrid grid = grid_of(segments, shape.heads);
   if (pages.type == KvType::kBf16)
-    detail::tensor_attention(exec, args, tensor_grid(grid));
+    detail::tensor_attention(exec, args, grid);
   else
     detail::device_attention(exec, args, grid);
 }
@@ -60,7 +56,7 @@ void attention_backward<CudaExec>(const CudaExec& exec, MatrixView<float, CudaEx
   for (std::size_t s = 0; s < segments.size(); ++s) TAPER_EXPECT(segments(s).start == 0);
   const detail::AttentionGrid grid = grid_of(segments, shape.heads);
   if (pages.type == KvType::kBf16) {
-    detail::tensor_attention_backward(exec, args, tensor_grid(grid));
+    detail::tensor_attention_backward(exec, args, grid);
     return;
   }
   detail::device_attention_dq(exec, args, grid);

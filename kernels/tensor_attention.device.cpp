@@ -92,8 +92,7 @@ class Block {
 #pragma unroll
       for (int t = 0; t < kTiles; ++t) {
         unsigned q[2][4];
-        for (int step = 0; step < 2; ++step)
-          load_left<kWidth>(q[step], shared_.queries, 16 * t, d + 16 * step);
+        load_left<kWidth>(q, shared_.queries, 16 * t, d);
         for (int j = 0; j < kKeyTiles; ++j) multiply_tiles(scores_[t][j], q, keys[j]);
       }
     }
@@ -161,8 +160,7 @@ class Block {
 #pragma unroll
       for (int t = 0; t < kTiles; ++t) {
         unsigned weights[2][4];
-        for (int step = 0; step < 2; ++step)
-          load_left<kKeys>(weights[step], shared_.weights, 16 * t, k + 16 * step);
+        load_left<kKeys>(weights, shared_.weights, 16 * t, k);
         for (int c = 0; c < kColumns; ++c) multiply_tiles(sums[t][c], weights, values[c]);
         if (t == warp_) {
           const unsigned ones[4] = {kOnes, kOnes, kOnes, kOnes};
@@ -234,16 +232,17 @@ __global__ void __launch_bounds__(kTensorThreads)
 }
 
 template <int kWidth, int kTiles>
-void launch(const CudaExec& exec, const AttentionArgs& args, const TensorGrid& grid) {
+void launch(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid& grid) {
   using S = Shared<kWidth, kTiles>;
   const int tiles = (grid.longest * args.group + S::kQueries - 1) / S::kQueries;
-  launch_on_queries<attend_on_tensor_cores<kWidth, kTiles>>(
-      exec, "attention", tiles, args.kv_heads, grid.count, sizeof(S), args, grid.segments);
+  launch_with_shared_memory<attend_on_tensor_cores<kWidth, kTiles>>(
+      exec, "attention", dim3(tiles, args.kv_heads, grid.count), kTensorThreads, sizeof(S), args,
+      grid.segments);
 }
 
 }  // namespace
 
-void tensor_attention(const CudaExec& exec, const AttentionArgs& args, const TensorGrid& grid) {
+void tensor_attention(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid& grid) {
   with_line_width(args.pages.head_dim, [&](auto width) {
     constexpr int kMostTiles = width == 256 ? 2 : 4;  // what registers hold
     if (grid.longest * args.group <= 16)

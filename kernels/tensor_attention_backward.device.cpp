@@ -69,7 +69,7 @@ __device__ void multiply_lines(float (&sums)[2][4], bf16* left, int row, bf16* r
     for (float& sum : tile) sum = 0.0f;
   for (int d = 0; d < depth; d += 32) {
     unsigned a[2][4];
-    for (int step = 0; step < 2; ++step) load_left<kWidth>(a[step], left, row, d + 16 * step);
+    load_left<kWidth>(a, left, row, d);
     for (int j = 0; j < 2; ++j) {
       unsigned b[4];
       load_right<kWidth>(b, right, column + 8 * j, d);
@@ -225,13 +225,13 @@ __global__ void __launch_bounds__(kTensorThreads, 1)
 }  // namespace
 
 void tensor_attention_backward(const CudaExec& exec, const AttentionBackwardArgs& args,
-                               const TensorGrid& grid) {
+                               const AttentionGrid& grid) {
   with_line_width(args.forward.pages.head_dim, [&](auto width) {
     const auto tiles = [](int n) { return (n + kTile - 1) / kTile; };
     const auto launch = [&](auto gradient, const char* what, int blocks) {
-      launch_on_queries<differentiate_on_tensor_cores<width, gradient>>(
-          exec, what, blocks, args.forward.kv_heads, grid.count, sizeof(Shared<width>), args,
-          grid.segments);
+      launch_with_shared_memory<differentiate_on_tensor_cores<width, gradient>>(
+          exec, what, dim3(blocks, args.forward.kv_heads, grid.count), kTensorThreads,
+          sizeof(Shared<width>), args, grid.segments);
     };
     launch(std::integral_constant<Gradient, Gradient::kQueries>(), "attention_dq",
            tiles(grid.longest * args.forward.group));

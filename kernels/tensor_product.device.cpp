@@ -10,14 +10,11 @@
 #include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/DeviceMath.hpp"
 #include "kernels/detail/TensorCore.hpp"
+#include "kernels/detail/TensorLaunch.hpp"
 #include "kernels/detail/TensorProduct.hpp"
 
 namespace taper::detail {
 namespace {
-
-void require(cudaError_t code, const char* call) {
-  TAPER_INSIST(code == cudaSuccess, call << " failed: " << cudaGetErrorString(code));
-}
 
 constexpr int kThreads = 128;
 constexpr int kDepth = 64;  // inputs of a stage
@@ -148,8 +145,7 @@ class Block : Tile<kTiles, source> {
     const int column = thread_ / 32 * 16;  // of this warp
     for (int k = 0; k < kDepth; k += 32) {
       unsigned w[2][4];
-      for (int step = 0; step < 2; ++step)
-        load_left_transposed<kLine>(w[step], weights(s), column, k + 16 * step);
+      load_left_transposed<kLine>(w, weights(s), column, k);
       for (int t = 0; t < kTiles; ++t) {
         unsigned x[4];
         if constexpr (source == Source::kPanels)
@@ -244,18 +240,8 @@ void launch(const CudaExec& exec, const ProductArgs& args) {
                                                  T::kRows * kPanel;
   const dim3 blocks(static_cast<unsigned>((args.columns + kPanel - 1) / kPanel),
                     static_cast<unsigned>((args.rows + T::kRows - 1) / T::kRows));
-  const auto kernel = multiply_on_tensor_cores<kTiles, source>;
-  static const std::size_t most = [&] {  // once, not at every launch
-    const auto limit = kokkos_space(exec).cuda_device_prop().sharedMemPerBlockOptin;
-    require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(limit)),
-            "cudaFuncSetAttribute");
-    return limit;
-  }();
-  TAPER_INSIST(bytes <= most, "a product with leaves needs " << bytes << " bytes of shared memory ("
-                                                             << most << " are there)");
-  kernel<<<blocks, kThreads, bytes, kokkos_space(exec).cuda_stream()>>>(args);
-  require(cudaGetLastError(), "launch of a product");
+  launch_with_shared_memory<multiply_on_tensor_cores<kTiles, source>>(exec, "a product", blocks,
+                                                                      kThreads, bytes, args);
 }
 
 }  // namespace

@@ -5,18 +5,12 @@
 #pragma once
 
 #include "kernels/Exec.hpp"
-#include "kernels/detail/Attention.hpp"
+#include "kernels/detail/attention_args.hpp"
 
 namespace taper::detail {
 
-// Segments of one launch, the longest of which has so many tokens.
-struct TensorGrid {
-  const SegmentArgs* segments;
-  int count, longest;
-};
-
-void tensor_attention(const CudaExec& exec, const AttentionArgs& args, const TensorGrid& grid);
+void tensor_attention(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid& grid);
 void tensor_attention_backward(const CudaExec& exec, const AttentionBackwardArgs& args,
-                               const TensorGrid& grid);
+                               const AttentionGrid& grid);
 
 }  // namespace taper::detail

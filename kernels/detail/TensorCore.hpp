@@ -36,17 +36,21 @@ __device__ bf16* chunk_at(bf16* tile, int line, int chunk) {
   return tile + line * width + (chunk ^ (line & 7)) * 8;
 }
 
-// The left operand of a step (16 rows, 16 inputs), from a tile with a line per row.
+// The left operands of two steps (16 rows, 32 inputs), from a tile with a line per row.
 template <int width>
-__device__ void load_left(unsigned (&a)[4], bf16* tile, int row, int k) {
+__device__ void load_left(unsigned (&a)[2][4], bf16* tile, int row, int k) {
   const int lane = static_cast<int>(threadIdx.x % 32), part = lane / 8;
-  load_tiles(a, chunk_at<width>(tile, row + lane % 8 + part % 2 * 8, k / 8 + part / 2));
+  for (int step = 0; step < 2; ++step)
+    load_tiles(a[step],
+               chunk_at<width>(tile, row + lane % 8 + part % 2 * 8, k / 8 + 2 * step + part / 2));
 }
 // The same from a tile with a line per input.
 template <int width>
-__device__ void load_left_transposed(unsigned (&a)[4], bf16* tile, int row, int k) {
+__device__ void load_left_transposed(unsigned (&a)[2][4], bf16* tile, int row, int k) {
   const int lane = static_cast<int>(threadIdx.x % 32), part = lane / 8;
-  load_tiles_transposed(a, chunk_at<width>(tile, k + lane % 8 + part / 2 * 8, row / 8 + part % 2));
+  for (int step = 0; step < 2; ++step)
+    load_tiles_transposed(a[step], chunk_at<width>(tile, k + 16 * step + lane % 8 + part / 2 * 8,
+                                                   row / 8 + part % 2));
 }
 // The right operands of two steps (32 inputs, 8 columns), from a tile with a line per column.
 template <int width>

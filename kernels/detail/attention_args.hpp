@@ -10,6 +10,13 @@
 
 namespace taper::detail {
 
+// The segments of one launch on a device, the longest of which has so many tokens, and the heads of
+// one token.
+struct AttentionGrid {
+  const SegmentArgs* segments;
+  int count, longest, heads;
+};
+
 template <class Out, class Stats, class Q>
 AttentionArgs attention_args(const Out& out, const Stats& stats, const Q& q,
                              const LayerPages& pages, const AttentionShape& shape) {

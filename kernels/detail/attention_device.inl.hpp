@@ -11,6 +11,7 @@
 #include "kernels/detail/Attention.hpp"
 #include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/DeviceMath.hpp"
+#include "kernels/detail/attention_args.hpp"
 
 namespace taper::detail {
 
@@ -109,12 +110,6 @@ KOKKOS_INLINE_FUNCTION void attend(const T& team, float* e, float* lanes, const 
       args.stats[vector * 2 + 1] = total.sum;
     });
 }
-
-// Numbers of one launch: a team for each token of each segment, up to the longest one.
-struct AttentionGrid {
-  const SegmentArgs* segments;
-  int count, longest, heads;
-};
 
 template <class E>
 void device_attention(const E& exec, const AttentionArgs& args, const AttentionGrid& grid) {

@@ -10,6 +10,7 @@
 #include "kernels/detail/DeviceMath.hpp"
 #include "kernels/detail/TensorAttention.hpp"
 #include "kernels/detail/TensorCore.hpp"
+#include "kernels/detail/TensorLaunch.hpp"
 
 namespace taper::detail {
 
@@ -81,26 +82,6 @@ __device__ void load_pages(bf16* tile, int lines, const PageArgs& pages, const H
 }
 
 #endif
-
-// Launches a kernel on blocks (tiles, KV heads, segments) with so many bytes of shared memory.
-template <auto kernel, class... Args>
-void launch_on_queries(const CudaExec& exec, const char* what, int tiles, int kv_heads,
-                       int segments, std::size_t bytes, const Args&... args) {
-  if (tiles == 0 || kv_heads == 0 || segments == 0) return;
-  const auto check = [&](cudaError_t code) {
-    TAPER_INSIST(code == cudaSuccess,
-                 "launch of " << what << " failed: " << cudaGetErrorString(code));
-  };
-  [[maybe_unused]] static const bool once = [&] {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)));
-    return true;
-  }();
-  const dim3 blocks(static_cast<unsigned>(tiles), static_cast<unsigned>(kv_heads),
-                    static_cast<unsigned>(segments));
-  kernel<<<blocks, kTensorThreads, bytes, kokkos_space(exec).cuda_stream()>>>(args...);
-  check(cudaGetLastError());
-}
 
 // f(width) with the lines, in values, that hold vectors of a head: 64, 128 or 256.
 template <class F>

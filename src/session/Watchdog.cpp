@@ -50,18 +50,19 @@ void Watchdog::watch() {
   std::unique_lock lock(mutex_);
   while (!stop_signal_.wait_for(lock, period, [this] { return stop_; })) {
     const auto view = progress_.read();
-    std::ostringstream late;
-    late << "no progress for more than " << options_.hang_seconds << " s";
-    if (view.inside_collective && view.seconds_since_change > options_.hang_seconds)
-      give_up(late.str());
+    if (view.inside_collective && view.seconds_since_change > options_.hang_seconds) {
+      std::ostringstream why;
+      why << "no progress for more than " << options_.hang_seconds << " s";
+      give_up(why.str(), view);
+    }
     if (const auto problem = progress_.watched_problem(options_.hang_seconds); !problem.empty())
-      give_up(problem);
+      give_up(problem, view);
   }
 }
 
-void Watchdog::give_up(const std::string& why) const {
+void Watchdog::give_up(const std::string& why, const Progress::View& view) const {
   std::ostringstream report;
-  report << why << ": " << to_string(progress_.read())
+  report << why << ": " << to_string(view)
          << " (another rank is late, stuck or gone; compare the reports of all ranks)";
   log_line(LogLevel::kError, report.str());
   {

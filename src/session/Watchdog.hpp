@@ -41,7 +41,7 @@ class Watchdog {
 
  private:
   void watch();
-  [[noreturn]] void give_up(const std::string& why) const;
+  [[noreturn]] void give_up(const std::string& why, const Progress::View& view) const;
 
   const Progress& progress_;
   WatchdogOptions options_;

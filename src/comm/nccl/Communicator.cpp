@@ -3,12 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include <array>
 #include <chrono>
 #include <exception>
 #include <span>
 #include <sstream>
-#include <vector>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
@@ -49,15 +47,9 @@ std::string problem(const Group& world) {
 }
 
 std::shared_ptr<Communicator> Communicator::create(const Group& world) {
-  std::vector<std::uint8_t> bytes(sizeof(ncclUniqueId));
   ncclUniqueId id{};
-  if (world.rank() == 0) {
-    require(library().get_unique_id(&id), "ncclGetUniqueId");
-    bytes.assign(reinterpret_cast<const std::uint8_t*>(&id),
-                 reinterpret_cast<const std::uint8_t*>(&id) + sizeof id);
-  }
-  broadcast(world, bytes, 0);
-  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<std::uint8_t*>(&id));
+  if (world.rank() == 0) require(library().get_unique_id(&id), "ncclGetUniqueId");
+  broadcast(world, std::span(reinterpret_cast<std::uint8_t*>(&id), sizeof id), 0);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   ncclComm_t comm = nullptr;
   const auto wait = wait_for("ncclCommInitRank", world.progress(), world.size());

@@ -4,8 +4,7 @@
 // are carried out when they are queued, after what is on the stream before them: a program that
 // queues them in different orders on different ranks hangs, as with NCCL.
 //
-//   GPUEMU_NCCL_FAULT=rank:number:kind   the operation of that number (from 1) of a rank goes
-//   wrong:
+//   GPUEMU_NCCL_FAULT=rank:number:kind   the operation of that number (from 1) of a rank fails:
 //     error  its call returns an error
 //     later  it is reported by ncclCommGetAsyncError, and the operation never ends
 //     stuck  it never ends
@@ -84,6 +83,13 @@ ncclResult_t guarded(const F& f) {
     std::fprintf(stderr, "gpuemu nccl: %s\n", error.what());
     return ncclInternalError;
   }
+}
+
+// An operation of a program, unless it is the one that goes wrong.
+template <class F>
+ncclResult_t operation(ncclComm* comm, const F& f) {
+  const ncclResult_t wrong = begin(comm);
+  return wrong != ncclSuccess ? wrong : guarded(f);
 }
 
 bool copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -220,23 +226,20 @@ ncclResult_t ncclGroupEnd() {
 
 ncclResult_t ncclSend(const void* data, size_t count, ncclDataType_t type, int peer,
                       ncclComm_t comm, cudaStream_t stream) {
-  return guarded([&] {
-    if (const ncclResult_t wrong = begin(comm); wrong != ncclSuccess) return wrong;
+  return operation(comm, [&] {
     return queue({comm, peer, false, const_cast<void*>(data),
                   std::vector<char>(count * size_of(type)), stream});
   });
 }
 ncclResult_t ncclRecv(void* data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-  return guarded([&] {
-    if (const ncclResult_t wrong = begin(comm); wrong != ncclSuccess) return wrong;
+  return operation(comm, [&] {
     return queue({comm, peer, true, data, std::vector<char>(count * size_of(type)), stream});
   });
 }
 ncclResult_t ncclAllGather(const void* in, void* out, size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
-  return guarded([&] {
-    if (const ncclResult_t wrong = begin(comm); wrong != ncclSuccess) return wrong;
+  return operation(comm, [&] {
     const std::size_t bytes = count * size_of(type);
     ++depth;
     for (int r = 0; r < comm->mail->ranks(); ++r) {
@@ -251,8 +254,7 @@ ncclResult_t ncclAllGather(const void* in, void* out, size_t count, ncclDataType
 // The largest of each element, at once: within a group too, as nothing else of it is waited for.
 ncclResult_t ncclAllReduce(const void* in, void* out, size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return guarded([&] {
-    if (const ncclResult_t wrong = begin(comm); wrong != ncclSuccess) return wrong;
+  return operation(comm, [&] {
     if (op != ncclMax) throw std::runtime_error("sums in an order of NCCL's own are not wanted");
     const std::size_t bytes = count * size_of(type);
     std::vector<char> mine(bytes);

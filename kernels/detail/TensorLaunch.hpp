@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/Error.hpp"
+#include "kernels/detail/DeviceLaunch.hpp"
+
+namespace taper::detail {
+
+// Launches a kernel whose blocks share so many bytes of memory, as many as the device gives on
+// request. `what` names it in errors.
+template <auto kernel, class... Args>
+void launch_with_shared_memory(const CudaExec& exec, const char* what, dim3 blocks, int threads,
+                               std::size_t bytes, const Args&... args) {
+  if (blocks.x == 0 || blocks.y == 0 || blocks.z == 0) return;
+  const auto require = [&](cudaError_t code) {
+    TAPER_INSIST(code == cudaSuccess,
+                 "launch of " << what << " failed: " << cudaGetErrorString(code));
+  };
+  static const std::size_t most = [&] {  // once, not at every launch
+    const auto limit = kokkos_space(exec).cuda_device_prop().sharedMemPerBlockOptin;
+    require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(limit)));
+    return limit;
+  }();
+  TAPER_INSIST(bytes <= most,
+               what << " needs " << bytes << " bytes of shared memory (" << most << " are there)");
+  kernel<<<blocks, static_cast<unsigned>(threads), bytes, kokkos_space(exec).cuda_stream()>>>(
+      args...);
+  require(cudaGetLastError());
+}
+
+}  // namespace taper::detail
