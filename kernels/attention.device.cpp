@@ -7,24 +7,14 @@
 #include "kernels/detail/attention_device.inl.hpp"
 
 namespace taper {
-namespace {
-
-// Segments are staged: the host may read what it has put there.
-detail::AttentionGrid grid_of(VectorView<const AttentionSegment, CudaExec> segments, int heads) {
-  int longest = 0;
-  for (std::size_t s = 0; s < segments.size(); ++s)
-    longest = segments(s).count > longest ? segments(s).count : longest;
-  return {segments.data(), static_cast<int>(segments.size()), longest, heads};
-}
-
-}  // namespace
+using detail::attention_grid;
 
 template <>
 void write_pages<CudaExec>(const CudaExec& exec, const LayerPages& pages,
                            MatrixView<const float, CudaExec> kv,
                            VectorView<const AttentionSegment, CudaExec> segments,
                            const AttentionShape& shape) {
-  detail::device_write_pages(exec, pages, kv.data(), grid_of(segments, shape.kv_heads),
+  detail::device_write_pages(exec, pages, kv.data(), attention_grid(segments, shape.kv_heads),
                              shape.head_pad);
 }
 
@@ -35,7 +25,7 @@ void attention<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> out,
                          VectorView<const AttentionSegment, CudaExec> segments,
                          const AttentionShape& shape) {
   const detail::AttentionArgs args = detail::attention_args(out, stats, q, pages, shape);
-  const detail::AttentionGrid grid = grid_of(segments, shape.heads);
+  const detail::AttentionGrid grid = attention_grid(segments, shape.heads);
   if (pages.type == KvType::kBf16)
     detail::tensor_attention(exec, args, grid);
   else
@@ -54,7 +44,7 @@ void attention_backward<CudaExec>(const CudaExec& exec, MatrixView<float, CudaEx
   const detail::AttentionBackwardArgs args =
       detail::attention_backward_args(dq, dkv, dout, out, stats, q, pages, shape);
   for (std::size_t s = 0; s < segments.size(); ++s) TAPER_EXPECT(segments(s).start == 0);
-  const detail::AttentionGrid grid = grid_of(segments, shape.heads);
+  const detail::AttentionGrid grid = attention_grid(segments, shape.heads);
   if (pages.type == KvType::kBf16) {
     detail::tensor_attention_backward(exec, args, grid);
     return;

@@ -6,8 +6,11 @@
 
 #include <Kokkos_Core.hpp>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
+#include <vector>
 
+#include "base/Error.hpp"
 #include "kernels/Exec.hpp"
 
 namespace taper::detail {
@@ -40,27 +43,65 @@ void device_for_each(const char* label, const E& exec, std::int64_t n, const F& 
   if (n > 0) Kokkos::parallel_for(label, Policy(kokkos_space(exec), 0, n), f);
 }
 
-template <class E>
-using TeamPolicy = Kokkos::TeamPolicy<KokkosSpace<E>, Kokkos::IndexType<std::int64_t>>;
-template <class E>
-using Team = typename TeamPolicy<E>::member_type;
+// What a kernel sees of its team: a block of a GPU, one thread on a host. Kokkos' own teams would
+// allocate at every launch, which recorded launches must not.
+class Team {
+ public:
+  KOKKOS_INLINE_FUNCTION Team(int number, char* scratch) : number_(number), scratch_(scratch) {}
+
+  KOKKOS_INLINE_FUNCTION int league_rank() const { return number_; }
+  KOKKOS_INLINE_FUNCTION int team_rank() const {
+    KOKKOS_IF_ON_DEVICE((return static_cast<int>(threadIdx.x);))
+    KOKKOS_IF_ON_HOST((return 0;))
+  }
+  KOKKOS_INLINE_FUNCTION int team_size() const {
+    KOKKOS_IF_ON_DEVICE((return static_cast<int>(blockDim.x);))
+    KOKKOS_IF_ON_HOST((return 1;))
+  }
+  KOKKOS_INLINE_FUNCTION void team_barrier() const { KOKKOS_IF_ON_DEVICE((__syncthreads();)) }
+  // Aligned to 16 bytes.
+  KOKKOS_INLINE_FUNCTION char* scratch() const { return scratch_; }
+
+ private:
+  int number_;
+  char* scratch_;
+};
+
+#if defined(KOKKOS_ENABLE_CUDA) && defined(__CUDACC__)
+template <class F>
+__global__ void run_teams(const F f) {
+  extern __shared__ __align__(16) char team_scratch[];
+  f(Team(static_cast<int>(blockIdx.x), team_scratch));
+}
+#endif
 
 // f(team) for each of n teams of `threads` (one on the host), which share `bytes` of scratch.
 template <class E, class F>
-void device_for_teams(const char* label, const E& exec, std::int64_t n, int threads,
-                      std::size_t bytes, const F& f) {
+void device_for_teams(const char* label, const E& exec, std::int64_t n,
+                      [[maybe_unused]] int threads, std::size_t bytes, const F& f) {
   if (n == 0) return;
-  TeamPolicy<E> policy(kokkos_space(exec), static_cast<int>(n), kIsHostSpace<E> ? 1 : threads);
-  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(bytes + 16)));
-  Kokkos::parallel_for(label, policy, f);
+  if constexpr (kIsHostSpace<E>) {
+    using Policy = Kokkos::RangePolicy<KokkosSpace<E>>;
+    Kokkos::parallel_for(label, Policy(kokkos_space(exec), 0, n), [=](const std::int64_t i) {
+      std::vector<double> scratch(bytes / sizeof(double) + 4);
+      void* p = scratch.data();
+      std::size_t room = scratch.size() * sizeof(double);
+      f(Team(static_cast<int>(i), static_cast<char*>(std::align(16, bytes, p, room))));
+    });
+  } else {
+#if defined(KOKKOS_ENABLE_CUDA) && defined(__CUDACC__)
+    run_teams<<<static_cast<unsigned>(n), static_cast<unsigned>(threads), bytes,
+                kokkos_space(exec).cuda_stream()>>>(f);
+    const cudaError_t code = cudaGetLastError();
+    TAPER_INSIST(code == cudaSuccess, label << " cannot be launched: " << cudaGetErrorString(code));
+#endif
+  }
 }
 
 // Scratch memory of a team, one array after the other.
 class Scratch {
  public:
-  template <class T>
-  KOKKOS_INLINE_FUNCTION explicit Scratch(const T& team)
-      : next_(static_cast<char*>(team.team_scratch(0).get_shmem_aligned(0, 16))) {}
+  KOKKOS_INLINE_FUNCTION explicit Scratch(const Team& team) : next_(team.scratch()) {}
   template <class T>
   KOKKOS_INLINE_FUNCTION T* take(int n) {
     T* p = reinterpret_cast<T*>(next_);
@@ -72,9 +113,15 @@ class Scratch {
   char* next_;
 };
 
+// f() by one thread of a team.
+template <class F>
+KOKKOS_INLINE_FUNCTION void once(const Team& team, const F& f) {
+  if (team.team_rank() == 0) f();
+}
+
 // f(i) for i in [0, n), shared out over the threads of a team.
-template <class T, class F>
-KOKKOS_INLINE_FUNCTION void team_for(const T& team, int n, const F& f) {
+template <class F>
+KOKKOS_INLINE_FUNCTION void team_for(const Team& team, int n, const F& f) {
   for (int i = team.team_rank(); i < n; i += team.team_size()) f(i);
 }
 

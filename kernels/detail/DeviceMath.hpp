@@ -33,6 +33,11 @@ KOKKOS_INLINE_FUNCTION float device_exp(float x) {
   return p * Kokkos::bit_cast<float>(static_cast<std::uint32_t>(static_cast<int>(n) + 127) << 23);
 }
 
+// canonical::swiglu of one element.
+KOKKOS_INLINE_FUNCTION float swiglu_of(float gate, float up) {
+  return gate / (1.0f + device_exp(0.0f - gate)) * up;
+}
+
 // The tree over sixteen lanes: i with i + 8, then i + 4, i + 2, i + 1.
 KOKKOS_INLINE_FUNCTION float device_sum_lanes(const float* lanes) {
   float x[kDeviceLanes];

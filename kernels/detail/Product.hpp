@@ -32,6 +32,10 @@ struct ProductArgs {
   std::int64_t y_row = 0, y_partial = 0;
   const float* bias = nullptr;  // (columns), added after the chain; null: none
   bool accumulate = false;      // the chain starts from y instead of zero (one leaf only)
+  // Of fused.hpp, on devices only: what is added to the one partial sum, element (row, column) like
+  // that of y; where SwiGLU of gate and up columns goes, (rows, columns / 2).
+  const float* residual = nullptr;
+  float* act = nullptr;
   int rows = 0;
   int columns = 0;
 };

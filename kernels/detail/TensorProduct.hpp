@@ -8,6 +8,8 @@ namespace taper::detail {
 
 // A product with packed bf16 weights on tensor cores, with or without leaves.
 void tensor_product(const CudaExec& exec, const ProductArgs& args);
+// Two without leaves, of the same inputs.
+void tensor_product_both(const CudaExec& exec, const ProductArgs& first, const ProductArgs& second);
 
 // A sum of outer products, whose operands are matrices of f32 values.
 void tensor_outer_product(const CudaExec& exec, const ProductArgs& args);

@@ -21,8 +21,7 @@ void device_swiglu(const E& exec, MatrixView<float, E> y, MatrixView<const float
   device_for_each(
       "taper::swiglu", exec, elements, KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t row = i / columns, c = i % columns, g = gate_column(c);
-        const float gate = gate_up(row, g), up = gate_up(row, g + 64);
-        y(row, c) = gate / (1.0f + device_exp(0.0f - gate)) * up;
+        y(row, c) = swiglu_of(gate_up(row, g), gate_up(row, g + 64));
       });
 }
 

@@ -17,6 +17,15 @@ struct AttentionGrid {
   int count, longest, heads;
 };
 
+// Segments are staged: the host may read what it has put there.
+template <class Segments>
+AttentionGrid attention_grid(const Segments& segments, int heads) {
+  AttentionGrid grid{segments.data(), static_cast<int>(segments.size()), 0, heads};
+  for (std::size_t s = 0; s < segments.size(); ++s)
+    grid.longest = segments(s).count > grid.longest ? segments(s).count : grid.longest;
+  return grid;
+}
+
 template <class Out, class Stats, class Q>
 AttentionArgs attention_args(const Out& out, const Stats& stats, const Q& q,
                              const LayerPages& pages, const AttentionShape& shape) {

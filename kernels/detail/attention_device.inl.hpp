@@ -17,6 +17,27 @@ namespace taper::detail {
 
 inline constexpr int kAttentionThreads = 64;
 
+KOKKOS_INLINE_FUNCTION float* page_of(const PageArgs& pages, const SegmentArgs& segment,
+                                      int kv_head, int position) {
+  return pages.kv + segment.blocks[position / kPage] * pages.block_stride +
+         kv_head * pages.head_stride;
+}
+// Element d of the key and of the value in a slot of a page; beyond the head there is padding.
+KOKKOS_INLINE_FUNCTION void write_key(const PageArgs& pages, float* page, int slot, int d,
+                                      float value) {
+  if (pages.type == KvType::kBf16)
+    reinterpret_cast<bf16*>(page)[slot * pages.v_stride + d] = to_bf16(value);
+  else if (d < pages.head_dim)
+    page[d * kPage + slot] = value;
+}
+KOKKOS_INLINE_FUNCTION void write_value(const PageArgs& pages, float* page, int slot, int d,
+                                        float value) {
+  if (pages.type == KvType::kBf16)
+    reinterpret_cast<bf16*>(page)[(kPage + slot) * pages.v_stride + d] = to_bf16(value);
+  else
+    page[static_cast<std::int64_t>(pages.head_dim) * kPage + slot * pages.v_stride + d] = value;
+}
+
 // A key or value of one position of a sequence.
 struct DevicePage {
   const float* keys;    // (head_dim, kPage)
@@ -25,8 +46,7 @@ struct DevicePage {
 
   KOKKOS_INLINE_FUNCTION DevicePage(const PageArgs& pages, const SegmentArgs& segment, int kv_head,
                                     int position) {
-    keys = pages.kv + segment.blocks[position / kPage] * pages.block_stride +
-           kv_head * pages.head_stride;
+    keys = page_of(pages, segment, kv_head, position);
     values = keys + static_cast<std::int64_t>(pages.head_dim) * kPage;
     slot = position % kPage;
   }
@@ -44,8 +64,7 @@ KOKKOS_INLINE_FUNCTION float score_of(const PageArgs& pages, const DevicePage& p
 }
 
 // The sum of n numbers in sixteen lane chains and their tree; all threads get it.
-template <class T>
-KOKKOS_INLINE_FUNCTION float team_lane_sum(const T& team, float* lanes, const float* x, int n) {
+KOKKOS_INLINE_FUNCTION float team_lane_sum(const Team& team, float* lanes, const float* x, int n) {
   team_for(team, kDeviceLanes, [&](const int lane) {
     float chain = 0.0f;
     for (int i = lane; i < n; i += kDeviceLanes) chain += x[i];
@@ -61,8 +80,7 @@ KOKKOS_INLINE_FUNCTION float team_lane_sum(const T& team, float* lanes, const fl
 struct ChunkSoftmax {
   float max, sum;
 };
-template <class T>
-KOKKOS_INLINE_FUNCTION ChunkSoftmax chunk_softmax(const T& team, float* e, float* lanes,
+KOKKOS_INLINE_FUNCTION ChunkSoftmax chunk_softmax(const Team& team, float* e, float* lanes,
                                                   const AttentionArgs& args,
                                                   const SegmentArgs& segment, int kv_head,
                                                   const float* q, int base, int n) {
@@ -78,9 +96,9 @@ KOKKOS_INLINE_FUNCTION ChunkSoftmax chunk_softmax(const T& team, float* e, float
   return {max, team_lane_sum(team, lanes, e, n)};
 }
 
-template <class T>
-KOKKOS_INLINE_FUNCTION void attend(const T& team, float* e, float* lanes, const AttentionArgs& args,
-                                   const SegmentArgs& segment, int head, int token) {
+KOKKOS_INLINE_FUNCTION void attend(const Team& team, float* e, float* lanes,
+                                   const AttentionArgs& args, const SegmentArgs& segment, int head,
+                                   int token) {
   const int kv_head = (head + args.head_offset) / args.group;
   const int head_dim = args.pages.head_dim, visible = segment.start + token + 1;
   const std::int64_t vector = static_cast<std::int64_t>(segment.row + token) * args.heads + head;
@@ -105,7 +123,7 @@ KOKKOS_INLINE_FUNCTION void attend(const T& team, float* e, float* lanes, const 
   }
   team_for(team, head_dim, [&](const int d) { out[d] /= total.sum; });
   if (args.stats != nullptr)
-    Kokkos::single(Kokkos::PerTeam(team), [&] {
+    once(team, [&] {
       args.stats[vector * 2] = total.max;
       args.stats[vector * 2 + 1] = total.sum;
     });
@@ -116,7 +134,7 @@ void device_attention(const E& exec, const AttentionArgs& args, const AttentionG
   const std::int64_t teams = std::int64_t{grid.count} * grid.longest * grid.heads;
   device_for_teams(
       "taper::attention", exec, teams, kAttentionThreads,
-      (kAttentionChunk + kDeviceLanes) * sizeof(float), KOKKOS_LAMBDA(const Team<E>& team) {
+      (kAttentionChunk + kDeviceLanes) * sizeof(float), KOKKOS_LAMBDA(const Team& team) {
         const int i = team.league_rank();
         const SegmentArgs segment = grid.segments[i / (grid.longest * grid.heads)];
         const int token = i / grid.heads % grid.longest;
@@ -141,20 +159,12 @@ void device_write_pages(const E& exec, const PageArgs& pages, const float* kv,
         const int head = static_cast<int>(vector % kv_heads);
         if (t >= segment.count) return;
         const int position = segment.start + t, slot = position % kPage;
-        float* page = pages.kv + segment.blocks[position / kPage] * pages.block_stride +
-                      head * pages.head_stride;
+        float* page = page_of(pages, segment, head, position);
         const float* k =
             kv + (static_cast<std::int64_t>(segment.row + t) * kv_heads + head) * 2 * head_pad;
-        if (pages.type == KvType::kBf16) {
-          auto* keys = reinterpret_cast<bf16*>(page) + slot * width;
-          const bool inside = d < pages.head_dim;
-          keys[d] = inside ? to_bf16(k[d]) : bf16{};
-          keys[kPage * width + d] = inside ? to_bf16(k[head_pad + d]) : bf16{};
-          return;
-        }
-        if (d < pages.head_dim) page[d * kPage + slot] = k[d];
-        page[static_cast<std::int64_t>(pages.head_dim) * kPage + slot * width + d] =
-            k[head_pad + d];
+        const bool inside = d < pages.head_dim;
+        write_key(pages, page, slot, d, inside ? k[d] : 0.0f);
+        write_value(pages, page, slot, d, inside ? k[head_pad + d] : 0.0f);
       });
 }
 
@@ -196,7 +206,7 @@ void device_attention_dq(const E& exec, const AttentionBackwardArgs& args,
   const std::int64_t teams = std::int64_t{grid.count} * grid.longest * grid.heads;
   device_for_teams(
       "taper::attention_dq", exec, teams, kAttentionThreads, kAttentionChunk * sizeof(float),
-      KOKKOS_LAMBDA(const Team<E>& team) {
+      KOKKOS_LAMBDA(const Team& team) {
         const AttentionArgs& f = args.forward;
         const int i = team.league_rank(), head = i % grid.heads;
         const SegmentArgs segment = grid.segments[i / (grid.longest * grid.heads)];
@@ -236,7 +246,7 @@ void device_attention_dkv(const E& exec, const AttentionBackwardArgs& args,
   const std::int64_t teams = std::int64_t{grid.count} * grid.longest * kv_heads;
   device_for_teams(
       "taper::attention_dkv", exec, teams, kAttentionThreads,
-      kAttentionThreads * sizeof(PairGradient), KOKKOS_LAMBDA(const Team<E>& team) {
+      kAttentionThreads * sizeof(PairGradient), KOKKOS_LAMBDA(const Team& team) {
         const AttentionArgs& f = args.forward;
         const int i = team.league_rank(), kv_head = i % kv_heads;
         const SegmentArgs segment = grid.segments[i / (grid.longest * kv_heads)];

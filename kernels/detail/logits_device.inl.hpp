@@ -26,8 +26,8 @@ KOKKOS_INLINE_FUNCTION float minus_infinity() {
 }
 
 // The sum, or whatever join makes, of what the threads of a team have; all get it.
-template <class T, class V, class Join>
-KOKKOS_INLINE_FUNCTION V team_join(const T& team, V* parts, V mine, const Join& join) {
+template <class V, class Join>
+KOKKOS_INLINE_FUNCTION V team_join(const Team& team, V* parts, V mine, const Join& join) {
   parts[team.team_rank()] = mine;
   team.team_barrier();
   V all = parts[0];
@@ -47,7 +47,7 @@ void device_scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<
                          int valid, float temperature) {
   const int columns = logits.extent_int(1);
   for_rows<float>(
-      "taper::scale_logits", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team<E>& team) {
+      "taper::scale_logits", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank();
         float best = minus_infinity();
         team_for(team, columns, [&](const int c) {
@@ -62,7 +62,7 @@ void device_scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<
         Scratch scratch(team);
         best = team_join(team, scratch.take<float>(team.team_size()), best,
                          [](const float a, const float b) { return b > a ? b : a; });
-        Kokkos::single(Kokkos::PerTeam(team), [&] { max(r) = best; });
+        once(team, [&] { max(r) = best; });
       });
 }
 
@@ -71,14 +71,14 @@ void device_sum_masses(const E& exec, VectorView<std::int64_t, E> mass,
                        MatrixView<const float, E> logits, VectorView<const float, E> max,
                        int valid) {
   for_rows<std::int64_t>(
-      "taper::sum_masses", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team<E>& team) {
+      "taper::sum_masses", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank();
         std::int64_t sum = 0;
         team_for(team, valid, [&](const int c) { sum += device_mass(logits(r, c), max(r)); });
         Scratch scratch(team);
         sum = team_join(team, scratch.take<std::int64_t>(team.team_size()), sum,
                         [](const std::int64_t a, const std::int64_t b) { return a + b; });
-        Kokkos::single(Kokkos::PerTeam(team), [&] { mass(r) = sum; });
+        once(team, [&] { mass(r) = sum; });
       });
 }
 
@@ -102,7 +102,7 @@ void device_find_masses(const E& exec, VectorView<std::int32_t, E> choice,
                         MatrixView<const float, E> logits, VectorView<const float, E> max,
                         VectorView<const std::int64_t, E> target, int valid) {
   for_rows<std::int64_t>(
-      "taper::find_masses", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team<E>& team) {
+      "taper::find_masses", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank(), threads = team.team_size(), me = team.team_rank();
         Scratch scratch(team);
         auto* sums = scratch.take<std::int64_t>(threads);
@@ -135,7 +135,7 @@ template <class E>
 void device_find_max(const E& exec, VectorView<std::int32_t, E> column,
                      MatrixView<const float, E> logits, VectorView<const float, E> max, int valid) {
   for_rows<std::int32_t>(
-      "taper::find_max", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team<E>& team) {
+      "taper::find_max", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank();
         std::int32_t first = valid;
         team_for(team, valid, [&](const int c) {
@@ -144,7 +144,7 @@ void device_find_max(const E& exec, VectorView<std::int32_t, E> column,
         Scratch scratch(team);
         first = team_join(team, scratch.take<std::int32_t>(team.team_size()), first,
                           [](const std::int32_t a, const std::int32_t b) { return b < a ? b : a; });
-        Kokkos::single(Kokkos::PerTeam(team), [&] { column(r) = first < valid ? first : -1; });
+        once(team, [&] { column(r) = first < valid ? first : -1; });
       });
 }
 
@@ -154,7 +154,7 @@ void device_sum_weighted_logits(const E& exec, VectorView<double, E> weighted,
                                 MatrixView<const float, E> logits, VectorView<const float, E> max,
                                 int valid) {
   for_rows<float>(
-      "taper::sum_weighted_logits", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team<E>& team) {
+      "taper::sum_weighted_logits", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank(), blocks = (valid + kDeviceLanes - 1) / kDeviceLanes;
         Scratch scratch(team);
         float* sums = scratch.take<float>(kLogitThreads);
@@ -175,7 +175,7 @@ void device_sum_weighted_logits(const E& exec, VectorView<double, E> weighted,
           for (int b = 0; b < n; ++b) total += static_cast<double>(sums[b]);
           team.team_barrier();
         }
-        Kokkos::single(Kokkos::PerTeam(team), [&] { weighted(r) = total; });
+        once(team, [&] { weighted(r) = total; });
       });
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RMSNorm for any execution space, in the order of canonical/norm.hpp: sixteen lane chains per
-// vector and their tree. One team per vector; on a GPU a thread per lane, on a host one thread for
-// all lanes.
+// vector and their tree. One team per vector: its threads bring the values, sixteen of them add.
 #pragma once
 
 #include "kernels/detail/DeviceLaunch.hpp"
@@ -11,38 +10,79 @@
 
 namespace taper::detail {
 
+// What the threads of a vector share: the lanes, and values of the vector in fast memory where it
+// is not too long for that.
+struct NormScratch {
+  float* lanes;
+  float* values;  // null: too long
+};
+
+// f(team, scratch) for each vector of `width` values.
 template <class E, class F>
-void for_vectors(const char* label, const E& exec, int vectors, const F& f) {
-  device_for_teams(label, exec, vectors, kDeviceLanes, kDeviceLanes * sizeof(float), f);
+void for_vectors(const char* label, const E& exec, int vectors, int width, const F& f) {
+  constexpr int kMostHeld = 8192;
+  const int threads = width <= 256 ? 32 : 256, held = width <= kMostHeld ? width : 0;
+  device_for_teams(
+      label, exec, vectors, threads,
+      static_cast<std::size_t>(kDeviceLanes + held + 8) * sizeof(float),
+      KOKKOS_LAMBDA(const Team& team) {
+        Scratch scratch(team);
+        float* lanes = scratch.take<float>(kDeviceLanes);
+        f(team, NormScratch{lanes, held > 0 ? scratch.take<float>(held) : nullptr});
+      });
+}
+
+// value(i) for i in [0, n): computed once by a thread each, where there is room for them.
+template <class F>
+KOKKOS_INLINE_FUNCTION auto hold(const Team& team, const NormScratch& scratch, int n,
+                                 const F& value) {
+  if (scratch.values != nullptr) {
+    team_for(team, n, [&](const int i) { scratch.values[i] = value(i); });
+    team.team_barrier();
+  }
+  return
+      [held = scratch.values, value](const int i) { return held != nullptr ? held[i] : value(i); };
+}
+
+// The sum of products a(i) b(i) in lanes and their tree.
+template <class A, class B>
+KOKKOS_INLINE_FUNCTION float team_lane_dot(const Team& team, float* lanes, int n, const A& a,
+                                           const B& b) {
+  team_for(team, kDeviceLanes, [&](const int lane) {
+    float chain = 0.0f;
+    for (int i = lane; i < n; i += kDeviceLanes) chain = Kokkos::fma(a(i), b(i), chain);
+    lanes[lane] = chain;
+  });
+  team.team_barrier();
+  return device_sum_lanes(lanes);
+}
+
+// Vector number `vector`, whose values begin at `begin`.
+template <class E>
+KOKKOS_INLINE_FUNCTION void norm_vector(const Team& team, const NormScratch& scratch,
+                                        const VectorView<float, E>& y,
+                                        const VectorView<float, E>& inv,
+                                        const VectorView<const float, E>& x,
+                                        const VectorView<const float, E>& gain, std::int64_t vector,
+                                        std::int64_t begin, const NormShape& shape) {
+  const auto value = hold(team, scratch, shape.width, [&](const int i) { return x(begin + i); });
+  const float sum = team_lane_dot(team, scratch.lanes, shape.width, value, value);
+  const float inverse = 1.0f / Kokkos::sqrt(sum / static_cast<float>(shape.width) + shape.eps);
+  team_for(team, shape.width, [&](const int i) { y(begin + i) = (value(i) * inverse) * gain(i); });
+  if (inv.data() != nullptr) once(team, [&] { inv(vector) = inverse; });
 }
 
 template <class E>
 void device_rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> inv,
                     VectorView<const float, E> x, VectorView<const float, E> gain,
                     const NormShape& shape) {
-  const int vectors = static_cast<int>(x.size() / shape.stride), width = shape.width,
-            stride = shape.stride;
-  const float eps = shape.eps;
+  const int vectors = static_cast<int>(x.size() / shape.stride);
+  const NormShape norm = shape;
   for_vectors(
-      "taper::rmsnorm", exec, vectors, KOKKOS_LAMBDA(const Team<E>& team) {
-        const std::int64_t begin = std::int64_t{team.league_rank()} * stride;
-        Scratch scratch(team);
-        float* lanes = scratch.take<float>(kDeviceLanes);
-        team_for(team, kDeviceLanes, [&](const int lane) {
-          float chain = 0.0f;
-          for (int i = lane; i < width; i += kDeviceLanes)
-            chain = Kokkos::fma(x(begin + i), x(begin + i), chain);
-          lanes[lane] = chain;
-        });
-        team.team_barrier();
-        const float inverse =
-            1.0f / Kokkos::sqrt(device_sum_lanes(lanes) / static_cast<float>(width) + eps);
-        team_for(team, kDeviceLanes, [&](const int lane) {
-          for (int i = lane; i < width; i += kDeviceLanes)
-            y(begin + i) = (x(begin + i) * inverse) * gain(i);
-        });
-        if (inv.data() != nullptr)
-          Kokkos::single(Kokkos::PerTeam(team), [&] { inv(team.league_rank()) = inverse; });
+      "taper::rmsnorm", exec, vectors, shape.width,
+      KOKKOS_LAMBDA(const Team& team, const NormScratch& scratch) {
+        const std::int64_t vector = team.league_rank();
+        norm_vector<E>(team, scratch, y, inv, x, gain, vector, vector * norm.stride, norm);
       });
 }
 
@@ -73,26 +113,18 @@ void device_rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<
             stride = shape.stride;
   const bool adds = accumulate == Accumulate::kYes;
   for_vectors(
-      "taper::rmsnorm_backward", exec, vectors, KOKKOS_LAMBDA(const Team<E>& team) {
+      "taper::rmsnorm_backward", exec, vectors, width,
+      KOKKOS_LAMBDA(const Team& team, const NormScratch& scratch) {
         const std::int64_t begin = std::int64_t{team.league_rank()} * stride;
-        Scratch scratch(team);
-        float* lanes = scratch.take<float>(kDeviceLanes);
-        team_for(team, kDeviceLanes, [&](const int lane) {
-          float chain = 0.0f;
-          for (int i = lane; i < width; i += kDeviceLanes)
-            chain = Kokkos::fma(dy(begin + i) * gain(i), x(begin + i), chain);
-          lanes[lane] = chain;
-        });
-        team.team_barrier();
+        const auto slope =
+            hold(team, scratch, width, [&](const int i) { return dy(begin + i) * gain(i); });
+        const float dot = team_lane_dot(team, scratch.lanes, width, slope,
+                                        [&](const int i) { return x(begin + i); });
         const float inverse = inv(team.league_rank());
-        const float factor =
-            -(device_sum_lanes(lanes) * inverse * inverse * inverse / static_cast<float>(width));
-        team_for(team, kDeviceLanes, [&](const int lane) {
-          for (int i = lane; i < width; i += kDeviceLanes) {
-            const float value =
-                Kokkos::fma(x(begin + i), factor, (dy(begin + i) * gain(i)) * inverse);
-            dx(begin + i) = adds ? dx(begin + i) + value : value;
-          }
+        const float factor = -(dot * inverse * inverse * inverse / static_cast<float>(width));
+        team_for(team, width, [&](const int i) {
+          const float value = Kokkos::fma(x(begin + i), factor, slope(i) * inverse);
+          dx(begin + i) = adds ? dx(begin + i) + value : value;
         });
       });
 }

@@ -5,9 +5,9 @@
 
 #include "kernels/activation.hpp"
 #include "kernels/copy.hpp"
+#include "kernels/fused.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
-#include "kernels/rope.hpp"
 #include "model/DeviceCollectives.hpp"
 
 namespace taper {
@@ -18,28 +18,25 @@ namespace {
 void project_and_add(const LayerContext& c, const PackedMatrix& weights, const LeafOrder& leaves,
                      const TreeReducer& sum, FloatMatrix out, ConstFloatMatrix x,
                      ConstFloatMatrix input) {
+  if (c.parallel.group().is_null()) {
+    multiply_leaves_and_add(c.exec, out, x, input, weights, leaves, c.partials);
+    return;
+  }
   const std::size_t rows = x.extent(0), h = x.extent(1);
-  const std::size_t partial_floats = leaves.partials * rows * h;
+  float* total = c.partials + leaves.partials * rows * h;
   multiply_leaves(c.exec, FloatMatrix(c.partials, leaves.partials * rows, h), input, weights,
                   leaves);
-  float* total = c.partials;
-  if (!c.parallel.group().is_null()) {
-    total = c.partials + partial_floats;
-    tree_sum(c.exec, sum, c.parallel.group(), FloatMatrix(total, rows, h), c.partials,
-             total + rows * h);
-  }
+  tree_sum(c.exec, sum, c.parallel.group(), FloatMatrix(total, rows, h), c.partials,
+           total + rows * h);
   add(c.exec, flat(out), flat(x), ConstFloatVector(total, rows * h));
 }
 
 void norm_heads(const LayerContext& c, const LayerWeights& w, const LayerActivations& a) {
-  const int rows = c.batch.rows(), pad = c.shape.attention.head_pad, d = c.config.head_dim;
-  rmsnorm(c.exec, flat(a.query(rows)), a.query_inv(rows), flat(a.query_raw(rows)), w.query_norm,
-          {d, pad, c.config.norm_eps});
-  // Keys stand before values in each head's pair; values pass unchanged.
-  const auto raw = a.key_value_raw(rows), kv = a.key_value(rows);
-  copy(c.exec, flat(kv), flat(raw));
-  rmsnorm(c.exec, flat(kv), a.key_inv(rows), flat(raw), w.key_norm,
-          {d, 2 * pad, c.config.norm_eps});
+  const int rows = c.batch.rows();
+  taper::norm_heads(
+      c.exec, {flat(a.query(rows)), a.query_inv(rows), flat(a.query_raw(rows)), w.query_norm},
+      {flat(a.key_value(rows)), a.key_inv(rows), flat(a.key_value_raw(rows)), w.key_norm},
+      c.shape.attention, c.config.norm_eps);
 }
 
 }  // namespace
@@ -60,15 +57,11 @@ void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPage
   const NormShape norm{c.config.hidden, c.config.hidden, c.config.norm_eps};
 
   rmsnorm(c.exec, flat(a.normed1(rows)), a.inv1(rows), flat(x), w.input_norm, norm);
-  multiply(c.exec, a.query_raw(rows), a.normed1(rows), w.query, w.query_bias);
-  multiply(c.exec, a.key_value_raw(rows), a.normed1(rows), w.key_value, w.key_value_bias);
+  multiply_both<Exec>(c.exec, {a.query_raw(rows), w.query, w.query_bias},
+                      {a.key_value_raw(rows), w.key_value, w.key_value_bias}, a.normed1(rows));
   if (c.shape.qk_norm) norm_heads(c, w, a);
-  rope(c.exec, a.query(rows), c.batch.positions, c.rope_table, {c.shape.heads, pad, d},
-       RopeDirection::kForward);
-  rope(c.exec, a.key_value(rows), c.batch.positions, c.rope_table, {c.shape.kv_heads, 2 * pad, d},
-       RopeDirection::kForward);
-  write_pages(c.exec, pages, ConstFloatMatrix(a.key_value(rows)), c.batch.segments,
-              c.shape.attention);
+  rotate_and_write(c.exec, a.query(rows), a.key_value(rows), c.batch.positions, c.rope_table, pages,
+                   c.batch.segments, c.shape.attention);
   // Padding columns of a head stay zero: they meet zero weights forward, but would count in weight
   // gradients.
   if (pad != d) fill(c.exec, flat(a.attended(rows)), 0.0f);
@@ -78,8 +71,7 @@ void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPage
                   a.mid(rows), x, a.attended(rows));
 
   rmsnorm(c.exec, flat(a.normed2(rows)), a.inv2(rows), flat(a.mid(rows)), w.post_norm, norm);
-  multiply(c.exec, a.gate_up(rows), a.normed2(rows), w.gate_up);
-  swiglu(c.exec, a.act(rows), ConstFloatMatrix(a.gate_up(rows)));
+  multiply_swiglu(c.exec, a.act(rows), a.gate_up(rows), a.normed2(rows), w.gate_up);
   project_and_add(c, w.down, c.parallel.mlp_leaves(), c.parallel.mlp_sum(), out, a.mid(rows),
                   a.act(rows));
 }
