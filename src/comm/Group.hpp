@@ -67,12 +67,21 @@ class Group {
   std::int64_t max_message_bytes() const { return options_.max_message_bytes; }
 
 #if defined(TAPER_CUDA)
-  // Between the GPUs of its ranks; null: what they exchange passes through the host.
+  // Whether its ranks have a GPU each and NCCL connects them: else what kernels compute is
+  // exchanged through the host.
+  bool connects_devices() const {
+    return devices_ != nullptr;
+  }
+  // Null if it does not.
   const nccl::Communicator* devices() const {
     return devices_.get();
   }
   void connect(std::shared_ptr<const nccl::Communicator> devices) {
     devices_ = std::move(devices);
+  }
+#else
+  bool connects_devices() const {
+    return false;
   }
 #endif
 

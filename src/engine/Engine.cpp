@@ -25,6 +25,7 @@ EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& para
                               const EngineOptions& options) {
   EngineMemory memory;
   memory.layers = table.config().layers;
+  memory.step_rows = options.scheduler.max_step_rows;
   memory.kv_layer =
       options.kv_blocks * block_shape(table, parallel.shard(), options).layer_floats();
   memory.activations = InferencePass::floats(table, parallel, options.scheduler.max_step_rows);
@@ -34,6 +35,7 @@ EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& para
 
 void EngineMemory::cover(const EngineMemory& other) {
   layers = std::max(layers, other.layers);
+  step_rows = std::max(step_rows, other.step_rows);
   kv_layer = std::max(kv_layer, other.kv_layer);
   activations = std::max(activations, other.activations);
   head = std::max(head, other.head);
@@ -59,7 +61,12 @@ Engine::Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory&
       pool_(pool_for(layout)),
       pass_(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_, rope_table),
       head_(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_),
-      scheduler_(options_.scheduler, options_.kv_blocks) {}
+      scheduler_(options_.scheduler, options_.kv_blocks) {
+  const auto rows = static_cast<std::size_t>(memory.step_rows);
+  ids_.reserve(rows);
+  positions_.reserve(rows);
+  segments_.reserve(rows);
+}
 
 BlockPool Engine::pool_for(const EngineLayout& layout) const {
   return {block_shape(layout.view->table(), layout.parallel->shard(), layout.options),
@@ -120,7 +127,19 @@ void Engine::submit(const Request& request) {
   }
 }
 
-TokenBatch Engine::assemble(const std::vector<Work>& work) {
+// How many rows a step gets whose launches are recorded; 0 if they are not.
+int Engine::recorded_rows(const std::vector<Work>& work) const {
+  const int rows =
+      StepGraphs::padded_rows(static_cast<int>(work.size()), options_.scheduler.max_step_rows);
+  const Group& group = parallel_->group();
+  if (rows == 0 || !options_.graphs || !(group.is_null() || group.connects_devices())) return 0;
+  const bool decodes =
+      std::all_of(work.begin(), work.end(), [](const Work& w) { return w.count == 1; });
+  return decodes ? rows : 0;
+}
+
+// At least `rows` rows, the last ones without a sequence.
+TokenBatch Engine::assemble(const std::vector<Work>& work, int rows) {
   ids_.clear();
   positions_.clear();
   segments_.clear();
@@ -131,6 +150,11 @@ TokenBatch Engine::assemble(const std::vector<Work>& work) {
       ids_.push_back(s.tokens[s.computed + i]);
       positions_.push_back(s.computed + i);
     }
+  }
+  for (int row = static_cast<int>(ids_.size()); row < rows; ++row) {
+    segments_.push_back({nullptr, 0, 0, row});
+    ids_.push_back(0);
+    positions_.push_back(0);
   }
   return {staging_view(ids_), staging_view(positions_), staging_view(segments_)};
 }
@@ -144,8 +168,11 @@ StepReport Engine::step(ControlWord word) {
     (decodes ? report.decode_rows : report.prefill_rows) += w.count;
   }
   if (!work.empty()) {
-    const TokenBatch batch = assemble(work);
-    const FloatMatrix hidden = pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
+    const int recorded = recorded_rows(work);
+    const TokenBatch batch = assemble(work, recorded);
+    const FloatMatrix hidden =
+        recorded > 0 ? pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages(), graphs_)
+                     : pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
     const std::vector<Ready> ready = ready_rows(work);
     for (const Work& w : work) w.sequence->computed += w.count;
     sample(ready, hidden, exchange);

@@ -31,6 +31,7 @@ struct EngineOptions {
   int valid_ids = 0;      // ids of the tokenizer
   int logit_rows = 64;    // rows of logits held at a time
   KvType kv_type = KvType::kF32;
+  bool graphs = true;  // on devices, steps of decoding are recorded (model/StepGraphs.hpp)
 };
 
 // How an engine runs in one layout. What it refers to must outlive its use.
@@ -43,7 +44,7 @@ struct EngineLayout {
 // The memory of an engine, for the largest of the layouts that it will run in. Its buffers stay
 // where they are.
 struct EngineMemory {
-  int layers = 0;
+  int layers = 0, step_rows = 0;
   std::int64_t kv_layer = 0, activations = 0, head = 0;  // floats
 
   static EngineMemory of(const ParamTable& table, const ModelParallel& parallel,
@@ -89,6 +90,7 @@ class Engine {
   BlockPool pool_for(const EngineLayout& layout) const;
   const Exec& exec() const { return exec_; }
   const Scheduler& scheduler() const { return scheduler_; }
+  const StepGraphs& graphs() const { return graphs_; }
   const ModelParallel& parallel() const { return *parallel_; }
 
   bool idle() const { return scheduler_.idle(); }
@@ -112,7 +114,8 @@ class Engine {
     int row = 0;
   };
 
-  TokenBatch assemble(const std::vector<Work>& work);
+  int recorded_rows(const std::vector<Work>& work) const;
+  TokenBatch assemble(const std::vector<Work>& work, int rows);
   static std::vector<Ready> ready_rows(const std::vector<Work>& work);
   void sample(std::span<const Ready> ready, FloatMatrix hidden, StepExchange& exchange);
   std::vector<DrawnToken> draw(std::span<const Ready> ready, FloatMatrix hidden,
@@ -142,7 +145,9 @@ class Engine {
   RepetitionPenalty penalty_{1.0f};
   StopMatcher stops_{{}};
   std::vector<Completion> completions_;
-  // The packed batch of the current step.
+  StepGraphs graphs_;
+  // The packed batch of the current step, with room for the largest: recorded steps read it where
+  // it is.
   Staged<std::int32_t> ids_, positions_;
   Staged<AttentionSegment> segments_;
 };

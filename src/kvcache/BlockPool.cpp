@@ -44,7 +44,6 @@ void BlockPool::copy(const Exec& exec, std::int32_t to, std::int32_t from) const
   Staged<BlockCopy> layers;
   for (int l = 0; l < shape_.layers; ++l) layers.push_back({page(l, to, 0), page(l, from, 0)});
   copy_blocks(exec, staging_view(layers), shape_.layer_floats());
-  exec.fence();  // the kernel reads `layers`
 }
 
 }  // namespace taper

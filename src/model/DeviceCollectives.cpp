@@ -28,10 +28,6 @@ void through_host(const Exec& exec, FloatVector data, const F& f) {
 }
 
 #if defined(TAPER_CUDA)
-bool is_connected(const Group& group) {
-  return group.devices() != nullptr;
-}
-
 // Memory of GPUs and NCCL (TreeReducer::sum_through).
 class DeviceMedium {
  public:
@@ -62,10 +58,27 @@ class DeviceMedium {
 
 }  // namespace
 
+void all_gather_v(const Exec& exec, const Group& group, FloatVector out, ConstFloatVector in,
+                  std::span<const std::int64_t> counts) {
+#if defined(TAPER_CUDA)
+  if (group.connects_devices())
+    return nccl::all_gather_v(group, exec.stream(), out.data(), in.data(), counts);
+#endif
+  if constexpr (std::is_same_v<Exec, HostExec>) {
+    all_gather_v(group, std::span<float>(out.data(), out.size()),
+                 std::span<const float>(in.data(), in.size()), counts);
+  } else {
+    std::vector<float> all(out.size()), mine(in.size());
+    copy_to_host(exec, mine, in);
+    all_gather_v(group, std::span<float>(all), std::span<const float>(mine), counts);
+    copy_from_host(exec, out, all);
+  }
+}
+
 void all_reduce_max(const Exec& exec, const Group& group, FloatVector data) {
   if (group.is_null()) return;
 #if defined(TAPER_CUDA)
-  if (is_connected(group))
+  if (group.connects_devices())
     return nccl::all_reduce_max(group, exec.stream(), data.data(),
                                 static_cast<std::int64_t>(data.size()));
 #endif
@@ -82,7 +95,7 @@ void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector da
                             [[maybe_unused]] FloatVector workspace) {
 #if defined(TAPER_CUDA)
   const auto count = static_cast<int>(data.size());
-  if (is_connected(group) && workspace.size() >= by.workspace_floats(1, count))
+  if (group.connects_devices() && workspace.size() >= by.workspace_floats(1, count))
     return by.sum_through(DeviceMedium(exec, group), data.data(), data.data(), 1, count,
                           workspace.data());
 #endif
@@ -92,7 +105,7 @@ void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector da
 std::int64_t exchange_floats([[maybe_unused]] const Group& group) {
 #if defined(TAPER_CUDA)
   constexpr std::int64_t kFromEach = std::int64_t{4} << 20;
-  if (is_connected(group)) return kFromEach * group.size();
+  if (group.connects_devices()) return kFromEach * group.size();
 #endif
   return 0;
 }
@@ -133,7 +146,7 @@ void reduce_scatter_ordered_sum(const Exec& exec, const Group& group, FloatVecto
                                 ConstFloatVector in, std::span<const std::int64_t> offsets,
                                 [[maybe_unused]] FloatVector workspace) {
 #if defined(TAPER_CUDA)
-  if (is_connected(group))
+  if (group.connects_devices())
     return reduce_scatter_between_devices(exec, group, out, in, offsets, workspace);
 #endif
   if constexpr (std::is_same_v<Exec, HostExec>) {
@@ -155,7 +168,7 @@ void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, 
     if (out.data() != partials)
       copy(exec, FloatVector(out.data(), floats), ConstFloatVector(partials, floats));
 #if defined(TAPER_CUDA)
-  } else if (is_connected(group)) {
+  } else if (group.connects_devices()) {
     reducer.sum_through(DeviceMedium(exec, group), out.data(), partials, rows, cols, workspace);
 #endif
   } else if constexpr (std::is_same_v<Exec, HostExec>) {

@@ -13,6 +13,11 @@
 
 namespace taper {
 
+// out = the `in` of all ranks in rank order; counts[r] floats come from rank r. Collective over
+// `group`.
+void all_gather_v(const Exec& exec, const Group& group, FloatVector out, ConstFloatVector in,
+                  std::span<const std::int64_t> counts);
+
 // Element-wise largest over the ranks, in place. Not for NaN. Collective over `group`.
 void all_reduce_max(const Exec& exec, const Group& group, FloatVector data);
 // Element-wise sum over the ranks in the fixed order of Collectives.hpp, in place. Collective over

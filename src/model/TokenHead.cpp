@@ -66,7 +66,7 @@ RowLogits TokenHead::logits(const Exec& exec, const ModelView& view, const Model
   scale_logits(exec, result.logits, result.max, valid, options.temperature);
   all_reduce_max(exec, parallel.group(), result.max);
   result.host_max.resize(n);
-  copy_to_host(exec, result.host_max, result.max);
+  copy(exec, staging_view(result.host_max), ConstFloatVector(result.max));
   Staged<std::int64_t> mine(n);
   sum_masses(exec, staging_view(mine), result.logits, result.max, valid);
   exec.fence();

@@ -36,7 +36,7 @@ using TokenLoss = std::function<TokenSlope(std::size_t i, float log_prob, float 
 struct RowLogits {
   FloatMatrix logits;                    // (rows, local vocabulary), divided by the temperature
   FloatVector max;                       // (rows) over all ids
-  std::vector<float> host_max;           // the same for the host
+  Staged<float> host_max;                // the same for the host
   std::vector<std::int64_t> mass;        // (rows) over all ids
   std::vector<std::int64_t> shard_mass;  // (shards, rows)
 };

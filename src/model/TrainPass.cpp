@@ -105,7 +105,7 @@ void TrainPass::set_batch(const Exec& exec, const PackedSequences& sequences) {
 void TrainPass::forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                         const PackedSequences& sequences) {
   set_batch(exec, sequences);
-  embed_tokens(exec, view, parallel, batch_.batch().ids, stream(0));
+  embed_tokens(exec, view, parallel, batch_.batch().ids, stream(0), partials_);
   for (int l = 0; l < table_->config().layers; ++l)
     forward_layer(context(exec, parallel), view.layer(l), pages_, activations(l), stream(l + 1),
                   stream(l));

@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "base/Error.hpp"
-#include "comm/Collectives.hpp"
 #include "kernels/Staging.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/embedding.hpp"
+#include "model/DeviceCollectives.hpp"
 
 namespace taper {
 
 void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
-                  VectorView<const std::int32_t, Exec> ids, FloatMatrix x) {
+                  VectorView<const std::int32_t, Exec> ids, FloatMatrix x, float* workspace) {
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
   embed(exec, x, ids, view.embedding(), begin);
   if (parallel.group().is_null()) return;
@@ -30,12 +30,10 @@ void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& 
     order.insert(order.end(), owned.begin(), owned.end());
   }
   const Staged<std::int32_t>& owned = rows_of[parallel.group().rank()];
-  Staged<float> mine(owned.size() * h), all(rows * h);
-  gather_rows(exec, FloatMatrix(mine.data(), owned.size(), h), x, staging_view(owned));
-  exec.fence();
-  all_gather_v(parallel.group(), all, mine, counts);
-  scatter_rows(exec, x, ConstFloatMatrix(all.data(), rows, h), staging_view(order));
-  exec.fence();
+  const FloatMatrix all(workspace, rows, h), mine(workspace + rows * h, owned.size(), h);
+  gather_rows(exec, mine, ConstFloatMatrix(x), staging_view(owned));
+  all_gather_v(exec, parallel.group(), flat(all), flat(ConstFloatMatrix(mine)), counts);
+  scatter_rows(exec, x, ConstFloatMatrix(all), staging_view(order));
 }
 
 std::int64_t InferencePass::floats(const ParamTable& table, const ModelParallel& parallel,
@@ -55,18 +53,42 @@ InferencePass::InferencePass(const ParamTable& table, const ModelParallel& paral
   partials_ = activations_ + LayerActivations::floats(shape, rows);
 }
 
-FloatMatrix InferencePass::forward(const Exec& exec, const ModelView& view,
-                                   const ModelParallel& parallel, const TokenBatch& batch,
-                                   const PagedLayers& pages) {
+FloatMatrix InferencePass::embedded(const Exec& exec, const ModelView& view,
+                                    const ModelParallel& parallel, const TokenBatch& batch) const {
   TAPER_EXPECT(batch.rows() <= rows_);
+  const FloatMatrix x = make_matrix(hidden_, batch.rows(), table_->config().hidden);
+  embed_tokens(exec, view, parallel, batch.ids, x, partials_);
+  return x;
+}
+
+void InferencePass::forward_layers(const Exec& exec, const ModelView& view,
+                                   const ModelParallel& parallel, const TokenBatch& batch,
+                                   const PagedLayers& pages, FloatMatrix x) const {
   const ActivationShape shape(*table_, parallel.shard());
   const LayerActivations activations(shape, rows_, activations_);
   const LayerContext context{exec,  parallel,    table_->config(), shape,
                              batch, rope_table_, partials_};
-  const FloatMatrix x = make_matrix(hidden_, batch.rows(), table_->config().hidden);
-  embed_tokens(exec, view, parallel, batch.ids, x);
   for (int l = 0; l < table_->config().layers; ++l)
     forward_layer(context, view.layer(l), pages.layer(l), activations, x, x);
+}
+
+FloatMatrix InferencePass::forward(const Exec& exec, const ModelView& view,
+                                   const ModelParallel& parallel, const TokenBatch& batch,
+                                   const PagedLayers& pages) {
+  const FloatMatrix x = embedded(exec, view, parallel, batch);
+  forward_layers(exec, view, parallel, batch, pages, x);
+  return x;
+}
+
+FloatMatrix InferencePass::forward(const Exec& exec, const ModelView& view,
+                                   const ModelParallel& parallel, const TokenBatch& batch,
+                                   const PagedLayers& pages, StepGraphs& graphs) {
+  // Which ranks have which rows of the table differs from step to step.
+  const FloatMatrix x = embedded(exec, view, parallel, batch);
+  graphs.run(exec,
+             {&view, &parallel, pages.first.kv, batch.segments.data(), batch.positions.data(),
+              batch.rows()},
+             [&] { forward_layers(exec, view, parallel, batch, pages, x); });
   return x;
 }
 

@@ -6,13 +6,14 @@
 #include "model/Activations.hpp"
 #include "model/Layer.hpp"
 #include "model/PackedModel.hpp"
+#include "model/StepGraphs.hpp"
 
 namespace taper {
 
-// x (rows, h) = embedding rows of the ids, copied from the shards that own them. Collective over
-// parallel.group().
+// x (rows, h) = embedding rows of the ids, copied from the shards that own them. `workspace` has
+// room for two times x. Collective over parallel.group().
 void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
-                  VectorView<const std::int32_t, Exec> ids, FloatMatrix x);
+                  VectorView<const std::int32_t, Exec> ids, FloatMatrix x, float* workspace);
 
 // The forward pass without gradients: one set of activations serves all layers.
 class InferencePass {
@@ -28,8 +29,17 @@ class InferencePass {
   // New keys and values are written to `pages`. Collective over parallel.group().
   FloatMatrix forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                       const TokenBatch& batch, const PagedLayers& pages);
+  // The same for steps of decoding, whose launches are recorded: every segment has one token, or
+  // none if its row only fills up, and the arrays of the batch and the pages stay where they are.
+  FloatMatrix forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                      const TokenBatch& batch, const PagedLayers& pages, StepGraphs& graphs);
 
  private:
+  FloatMatrix embedded(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                       const TokenBatch& batch) const;
+  void forward_layers(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                      const TokenBatch& batch, const PagedLayers& pages, FloatMatrix x) const;
+
   const ParamTable* table_;
   int rows_;
   float* hidden_;

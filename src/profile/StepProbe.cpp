@@ -19,7 +19,8 @@ namespace taper {
 namespace {
 
 constexpr const char* kModelName = "model";
-constexpr int kSlack = StepProbe::kLongestRun;  // positions that a run of decode steps grows by
+// Positions that a run of decode steps grows by.
+constexpr int kSlack = StepProbe::kLongestRun + StepGraphs::kStepsToRecord;
 
 // Any numbers of the size of keys and values in all of the cache, so that every page is real
 // memory.
@@ -142,7 +143,10 @@ std::vector<std::int64_t> StepProbe::measure(int degree, const StepShape& shape,
   TAPER_EXPECT(warm_up + steps <= kLongestRun);
   const Side& side = *sides_.at(degree);
   std::vector<std::int64_t> mine;
-  if (shape.decodes()) place(side, shape, warm_up + steps / 2);
+  if (shape.decodes()) {
+    warm_up += StepGraphs::kStepsToRecord;
+    place(side, shape, warm_up + steps / 2);
+  }
   barrier(ranks_->world());
   for (int i = 0; i < warm_up + steps; ++i) {
     if (!shape.decodes()) place(side, shape, 0);

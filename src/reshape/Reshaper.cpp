@@ -65,11 +65,9 @@ std::vector<std::string> ReshaperOptions::problems() const {
 
 // Pages pass through the host unless all GPUs are connected.
 void Reshaper::add_memory(MemoryPlan& plan, MemoryPhase phase, const EngineMemory& memory,
-                          [[maybe_unused]] const GroupCache& groups) {
-  MemoryKind kind = MemoryKind::kStaging;
-#if defined(TAPER_CUDA)
-  if (groups.world().devices() != nullptr) kind = MemoryKind::kModel;
-#endif
+                          const GroupCache& groups) {
+  const MemoryKind kind =
+      groups.world().connects_devices() ? MemoryKind::kModel : MemoryKind::kStaging;
   plan.add(kItem, phase, memory.kv_layer * kFloat, kind);
   if (ArenaMemory::kHasStaging) plan.add(kParcels, phase, memory.kv_layer * kFloat, kind);
 }

@@ -104,9 +104,10 @@ TEST_CASE("every rank gets the embedding rows of all ids, whichever shard owns t
     auto ids = some_ids(50, m.config.vocab);
     ids.push_back(0);
     ids.push_back(m.config.vocab - 1);
-    std::vector<float> got(ids.size() * h), row(h);
+    std::vector<float> got(ids.size() * h), workspace(2 * got.size()), row(h);
     embed_tokens(m.exec, *m.view, m.parallel, view_of(ids),
-                 make_matrix(got.data(), static_cast<std::int64_t>(ids.size()), h));
+                 make_matrix(got.data(), static_cast<std::int64_t>(ids.size()), h),
+                 workspace.data());
     for (std::size_t i = 0; i < ids.size(); ++i) {
       INFO("id " << ids[i]);
       read_rows(files, "model.embed_tokens.weight", ids[i], ids[i] + 1, row);

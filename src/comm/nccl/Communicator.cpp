@@ -83,6 +83,10 @@ Communicator::~Communicator() {
 }
 
 void Communicator::mark(CUstream_st* stream) const {
+  // An event of a recording cannot be asked for; an exchange outside of it follows in each step.
+  cudaStreamCaptureStatus recording = cudaStreamCaptureStatusNone;
+  require_cuda(cudaStreamIsCapturing(stream, &recording), "cudaStreamIsCapturing");
+  if (recording != cudaStreamCaptureStatusNone) return;
   const std::lock_guard lock(mutex_);
   require_cuda(cudaEventRecord(last_, stream), "cudaEventRecord");
   queued_ns_ = now_ns();

@@ -43,7 +43,7 @@ KvStaging::KvStaging(const Exec& exec, const KvPlan& plan, int kv_heads, const G
       if (move.from == rank) sent_.emplace(move.piece, std::ssize(sent_));
     }
 #if defined(TAPER_CUDA)
-  if (group.devices() != nullptr) plan_passes();
+  if (group.connects_devices()) plan_passes();
 #endif
   for (std::size_t p = 0; p < plan.needed.size(); ++p)
     if (slot_[p] < 0 && has_rank(plan.needed[p], rank)) take_slot(static_cast<int>(p));
@@ -87,7 +87,7 @@ void KvStaging::pack(Range layers, const std::map<int, std::int64_t>& parcels) c
 
 MoveStatistics KvStaging::fetch(PieceMover& mover, Range layers) const {
 #if defined(TAPER_CUDA)
-  if (group_.devices() != nullptr) return fetch_between_devices(layers);
+  if (group_.connects_devices()) return fetch_between_devices(layers);
 #endif
   return fetch_through_host(mover, layers);
 }

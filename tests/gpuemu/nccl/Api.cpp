@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stand-in for libnccl between emulated GPUs, for the calls that src/comm/nccl makes. Operations
-// are carried out when they are queued, after what is on the stream before them: a program that
-// queues them in different orders on different ranks hangs, as with NCCL.
+// are carried out when they are queued, or a graph that they were captured into is launched, after
+// what is on the stream before them: a program that queues them in different orders on different
+// ranks hangs, as with NCCL.
 //
 //   GPUEMU_NCCL_FAULT=rank:number:kind   the operation of that number (from 1) of a rank fails:
 //     error  its call returns an error
@@ -18,11 +19,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <memory>
 #include <stdexcept>
 #include <vector>
 
 #include "gpuemu/nccl/Mailboxes.hpp"
+#include "gpuemu/runtime/Recorded.hpp"
 
 using taper::gpuemu::Mailboxes;
 
@@ -97,12 +100,8 @@ bool copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cu
          cudaStreamSynchronize(stream) == cudaSuccess;
 }
 
-// Moves all messages, none waiting for another.
-ncclResult_t exchange(std::vector<Message> messages) {
-  for (Message& m : messages)
-    if (!m.is_received &&
-        !copy(m.bytes.data(), m.device, m.bytes.size(), cudaMemcpyDeviceToHost, m.stream))
-      return ncclUnhandledCudaError;
+// Moves all messages between the hosts, none waiting for another.
+void move(std::vector<Message>& messages) {
   for (bool pending = true; pending;) {
     pending = false;
     bool moved = false;
@@ -124,6 +123,38 @@ ncclResult_t exchange(std::vector<Message> messages) {
     }
     if (pending && !moved) ::sched_yield();
   }
+}
+
+// A group of messages in a graph.
+void run_recorded(void* data) {
+  auto& messages = *static_cast<std::vector<Message>*>(data);
+  for (Message& m : messages) {
+    m.done = 0;
+    if (!m.is_received) cudaGpuemuCopy(m.bytes.data(), m.device, m.bytes.size());
+  }
+  move(messages);
+  for (const Message& m : messages)
+    if (m.is_received) cudaGpuemuCopy(m.device, m.bytes.data(), m.bytes.size());
+}
+
+// All messages are on one stream.
+ncclResult_t exchange(std::vector<Message> messages) {
+  if (messages.empty()) return ncclSuccess;
+  cudaStream_t stream = messages.front().stream;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cudaStreamIsCapturing(stream, &status);
+  if (status != cudaStreamCaptureStatusNone) {
+    // Graphs are not followed: what they need stays to the end.
+    static auto* recorded = new std::list<std::vector<Message>>;
+    recorded->push_back(std::move(messages));
+    cudaGpuemuRecord(stream, "NCCL", run_recorded, &recorded->back());
+    return ncclSuccess;
+  }
+  for (Message& m : messages)
+    if (!m.is_received &&
+        !copy(m.bytes.data(), m.device, m.bytes.size(), cudaMemcpyDeviceToHost, m.stream))
+      return ncclUnhandledCudaError;
+  move(messages);
   for (const Message& m : messages)
     if (m.is_received &&
         !copy(m.device, m.bytes.data(), m.bytes.size(), cudaMemcpyHostToDevice, m.stream))

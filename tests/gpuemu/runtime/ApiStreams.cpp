@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Streams, events, capture and graphs, with the rules of capture.
+#include "gpuemu/runtime/Recorded.hpp"
 #include "gpuemu/runtime/Runtime.hpp"
 
 using namespace taper::gpuemu;
@@ -100,8 +101,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     return cudaSuccess;
   });
 }
+// While another thread runs operations the device is busy.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return cudaEventSynchronize(event);
+  const std::unique_lock lock(Runtime::get().mutex, std::try_to_lock);
+  return lock ? cudaEventSynchronize(event) : cudaErrorNotReady;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   return guarded([&](Runtime&) {
@@ -170,6 +173,25 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
     r.queue.finish_all();
     delete reinterpret_cast<GraphExec*>(exec);
     return cudaSuccess;
+  });
+}
+
+void cudaGpuemuRecord(cudaStream_t stream, const char* name, void (*run)(void*), void* data) {
+  guarded([&](Runtime& r) {
+    Work work{name, [&r, run, data] {
+                return [&r, run, data](std::uint32_t number) {
+                  r.running = number;
+                  run(data);
+                };
+              }};
+    work.runs_at_once = true;
+    r.queue.add(*stream_of(stream), std::move(work));
+  });
+}
+void cudaGpuemuCopy(void* to, const void* from, std::size_t bytes) {
+  guarded([&](Runtime& r) {
+    const DevicePool::Opened opened(r.pool);
+    r.run_copy(to, from, bytes, r.running);
   });
 }
 

@@ -142,7 +142,7 @@ void Queue::run_some() {
   }
 }
 
-void Queue::finish(std::uint32_t operation) {
+void Queue::run_until(std::uint32_t operation) {
   while (!is_done(operation)) {
     std::vector<std::uint32_t> ready;
     for (const auto& [number, o] : pending_) {
@@ -151,6 +151,10 @@ void Queue::finish(std::uint32_t operation) {
     }
     run(ready[random_() % ready.size()]);
   }
+}
+
+void Queue::finish(std::uint32_t operation) {
+  run_until(operation);
   if (const auto found = clocks_.find(operation); found != clocks_.end()) host_.join(found->second);
   // Clocks of what is done and known to the host are needed no more.
   if (pending_.empty()) {
@@ -220,6 +224,7 @@ void Queue::launch(GraphExec& exec, Stream& stream) {
     std::vector<std::uint32_t> waits = before;
     for (std::size_t n : node.after) waits.push_back(numbers[n]);
     numbers.push_back(push(branch, std::move(waits), node.work));
+    if (node.work.runs_at_once) run_until(numbers.back());
   }
   stream.waits = numbers;
   add(stream, {"end of graph", [] { return [](std::uint32_t) {}; }});

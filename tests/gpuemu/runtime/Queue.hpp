@@ -30,6 +30,7 @@ class Clock {
 struct Work {
   std::string name;
   std::function<std::function<void(std::uint32_t number)>()> begin;
+  bool runs_at_once = false;
 };
 
 struct Graph {
@@ -115,6 +116,7 @@ class Queue {
   bool is_ready(const Operation& operation) const;
   void run(std::uint32_t number);
   void run_some();
+  void run_until(std::uint32_t operation);
 
   std::mt19937& random_;
   std::vector<std::unique_ptr<Stream>> streams_;

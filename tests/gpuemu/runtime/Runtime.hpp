@@ -68,6 +68,7 @@ class Runtime {
   std::map<std::string, KernelStatistics> statistics;
   cudaError_t last_error = cudaSuccess;
   int device = 0;
+  std::uint32_t running = 0;         // number of an operation of Recorded.hpp
   bool forbids_allocations = false;  // between cudaProfilerStart and cudaProfilerStop
   std::size_t allocated_bytes = 0, peak_bytes = 0;
 
@@ -84,6 +85,8 @@ class Runtime {
                      std::size_t shared, Stream* stream);
   cudaError_t copy(void* to, const void* from, std::size_t bytes, Stream* stream, const char* name);
   cudaError_t fill(void* to, int value, std::size_t bytes, Stream* stream);
+  // What a copy does when it runs, as operation `number`.
+  void run_copy(void* to, const void* from, std::size_t bytes, std::uint32_t number);
 
   // An operation of the default stream while others that wait for it are captured breaks these.
   bool breaks_capture(Stream* stream) {
@@ -100,7 +103,6 @@ class Runtime {
   ~Runtime();
   void require_unchanged(const void* from, const std::vector<std::uint8_t>& before,
                          std::uint32_t pending);
-  void run_copy(void* to, const void* from, std::size_t bytes, std::uint32_t number);
   void use_bytes(void* at, std::size_t bytes, bool is_write, std::uint32_t number,
                  const char* what);
 };
