@@ -2,10 +2,15 @@
 #include "instance/Publisher.hpp"
 
 #include <algorithm>
+#include <utility>
 
-#include "base/Checksum.hpp"
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
+#if defined(TAPER_CUDA)
+#include "comm/nccl/Transport.hpp"
+#endif
+#include "kernels/Staging.hpp"
+#include "kernels/checksum.hpp"
 #include "kernels/copy.hpp"
 #include "optim/Ownership.hpp"
 
@@ -18,6 +23,12 @@ std::int64_t Publisher::staging_floats(const LocalParams& packed) {
   for (int t = 0; t < static_cast<int>(packed.table().tensors().size()); ++t)
     largest = std::max(largest, packed.offset(t + 1) - packed.offset(t));
   return largest;
+}
+
+// What comes from other ranks by way of the host arrives where the host can write.
+MemoryKind Publisher::staging_kind(const Ranks& ranks) {
+  const Group& world = ranks.world();
+  return world.is_null() || world.connects_devices() ? MemoryKind::kModel : MemoryKind::kStaging;
 }
 
 Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid& training,
@@ -57,11 +68,17 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid
 // in one exchange.
 std::vector<std::uint64_t> Publisher::owner_checksums() const {
   std::vector<std::uint64_t> sums(source_.size(), 0);
-  std::vector<float> buffer;
-  for (std::size_t p = 0; p < sums.size(); ++p)
-    if (speaks_for_[p])
-      sums[p] = checksum_of(host_values(
-          ranks_->exec, ConstFloatVector(source_[p], bytes_[p] / sizeof(float)), buffer));
+  std::vector<int> mine;
+  Staged<FloatStretch> stretches;
+  for (std::size_t p = 0; p < sums.size(); ++p) {
+    if (!speaks_for_[p]) continue;
+    mine.push_back(static_cast<int>(p));
+    stretches.push_back({source_[p], bytes_[p] / static_cast<std::int64_t>(sizeof(float))});
+  }
+  Staged<std::uint64_t> values(mine.size());
+  checksums(ranks_->exec, staging_view(values), staging_view(std::as_const(stretches)));
+  ranks_->exec.fence();
+  for (std::size_t i = 0; i < mine.size(); ++i) sums[mine[i]] = values[i];
   all_reduce_sum(ranks_->world(), sums);  // one speaker per piece
   return sums;
 }
@@ -80,39 +97,73 @@ Publisher::HostPieces Publisher::host_pieces(int tensor) {
   return {begin, host_values(ranks_->exec, ConstFloatVector(begin, size), masters_).data()};
 }
 
+// Where the piece of a tensor that this rank holds comes to lie.
+float* Publisher::place_of(int tensor, int piece) const {
+  const int first = table_->first_piece(tensor) + packed_->local().units(tensor).begin;
+  return staging_ + (piece - first) * table_->tensors()[tensor].unit_size();
+}
+
+// Pieces of a tensor that others own.
+void Publisher::fetch(int tensor) {
+  if (moves_[tensor].empty()) return;
+#if defined(TAPER_CUDA)
+  if (ranks_->world().connects_devices()) {
+    const std::int64_t unit = table_->tensors()[tensor].unit_size();
+    std::vector<nccl::Parcel> received, sent;
+    for (const PieceMove& move : moves_[tensor]) {
+      if (move.from == ranks_->rank()) sent.push_back({move.to, {source_[move.piece], unit}});
+      if (move.to == ranks_->rank())
+        received.push_back({move.from, {place_of(tensor, move.piece), unit}});
+    }
+    nccl::exchange(ranks_->world(), "nccl::publish", ranks_->exec.stream(), received, sent);
+    return;
+  }
+#endif
+  ranks_->exec.fence();  // the host writes where kernels still work on the tensor before
+  const HostPieces own = host_pieces(tensor);
+  mover_.move(
+      ranks_->world(), moves_[tensor], bytes_, [&](int piece) { return own.at(source_[piece]); },
+      [&](int piece) { return place_of(tensor, piece); });
+}
+
 void Publisher::publish() {
   const std::vector<std::uint64_t> expected = owner_checksums();
   const LocalParams& local = packed_->local();
-  std::vector<float> buffer;
-  std::size_t next = 0;  // pieces of the layout are in the order of the tensors
-  for (int t = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
-    const std::int64_t begin = local.offset(t), end = local.offset(t + 1),
-                       unit = table_->tensors()[t].unit_size();
-    const int first_local = table_->first_piece(t) + local.units(t).begin;
-    const HostPieces own = host_pieces(t);
-    mover_.move(
-        ranks_->world(), moves_[t], bytes_, [&](int piece) { return own.at(source_[piece]); },
-        [&](int piece) { return staging_ + (piece - first_local) * unit; });
-    for (; next < local.pieces().size() && local.pieces()[next].offset < end; ++next) {
-      const auto& piece = local.pieces()[next];
-      const FloatVector here(staging_ + (piece.offset - begin), piece.size);
+  const auto& pieces = local.pieces();  // in the order of the tensors
+  Staged<std::uint64_t> arrived(pieces.size());
+  for (int t = 0, next = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
+    fetch(t);
+    const int first = next;
+    Staged<FloatStretch> stretches;
+    for (; next < std::ssize(pieces) && pieces[next].offset < local.offset(t + 1); ++next) {
+      const auto& piece = pieces[next];
+      const FloatVector here(place_of(t, piece.id), piece.size);
       // What a rank owns itself is not among the moves (needed minus held).
       if (source_[piece.id] != nullptr)
         copy(ranks_->exec, here, ConstFloatVector(source_[piece.id], piece.size));
-      // Before rounding, which could hide a small difference. Own pieces are compared too: a rank
-      // whose replica of an optimizer has drifted finds its own master to differ from the first
-      // owner's.
-      if (checksum_of(host_values(ranks_->exec, here, buffer)) != expected[piece.id])
-        TAPER_FAIL(
-            ExitCode::kFailure,
-            "rank " << ranks_->rank() << ": piece " << piece.id - table_->first_piece(t) << " of '"
-                    << table_->tensors()[t].name
-                    << "' differs from its owner's after publishing (damaged in transfer, or "
-                    << "replicas have drifted apart)");
+      stretches.push_back({here.data(), piece.size});
     }
+    // Before rounding, which could hide a small difference. Own pieces are compared too: a rank
+    // whose replica of an optimizer has drifted finds its own master to differ from the first
+    // owner's.
+    checksums(ranks_->exec, {arrived.data() + first, stretches.size()},
+              staging_view(std::as_const(stretches)));
     packed_->pack(ranks_->exec, t, staging_);
-    ranks_->exec.fence();  // the next tensor comes to the same place
   }
+  ranks_->exec.fence();
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    require_undamaged(pieces[i].id, arrived[i], expected);
+}
+
+void Publisher::require_undamaged(int piece, std::uint64_t arrived,
+                                  const std::vector<std::uint64_t>& expected) const {
+  if (arrived == expected[piece]) return;
+  const int tensor = table_->tensor_of_piece(piece);
+  TAPER_FAIL(ExitCode::kFailure,
+             "rank " << ranks_->rank() << ": piece " << piece - table_->first_piece(tensor)
+                     << " of '" << table_->tensors()[tensor].name
+                     << "' differs from its owner's after publishing (damaged in transfer, or "
+                     << "replicas have drifted apart)");
 }
 
 }  // namespace taper

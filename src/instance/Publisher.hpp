@@ -17,13 +17,16 @@ namespace taper {
 // sent.
 class Publisher {
  public:
-  // `staging` holds the largest local tensor of the packed layout: staging_floats().
+  // `staging` holds the largest local tensor of the packed layout: staging_floats(), in memory of
+  // staging_kind().
   Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid& training,
             PackedModel& packed, int packed_tp, const ShardedAdamW& optimizer,
             const LocalParams& training_local, float* staging);
   static std::int64_t staging_floats(const LocalParams& packed);
+  static MemoryKind staging_kind(const Ranks& ranks);
 
-  // Throws Error if a piece arrived damaged. Collective over the world.
+  // Between connected GPUs pieces go from one to the other. Throws Error if a piece arrived
+  // damaged. Collective over the world.
   void publish();
 
  private:
@@ -36,6 +39,10 @@ class Publisher {
     const float* at(const float* piece) const { return here + (piece - from); }
   };
   HostPieces host_pieces(int tensor);
+  float* place_of(int tensor, int piece) const;
+  void fetch(int tensor);
+  void require_undamaged(int piece, std::uint64_t arrived,
+                         const std::vector<std::uint64_t>& expected) const;
 
   const Ranks* ranks_;
   const ParamTable* table_;

@@ -36,7 +36,7 @@ void TrainingModel::add_memory(MemoryPlan& plan) const {
            train_local_.size() * std::int64_t{sizeof(float)});
   plan.add(owner.item(kStagingItem), owner.phase,
            Publisher::staging_floats(packed_local_) * std::int64_t{sizeof(float)},
-           MemoryKind::kStaging);
+           Publisher::staging_kind(*ranks_));
   TrainPass::add_memory(plan, files_->table, train_parallel_, options_.pass);
 }
 

@@ -16,29 +16,38 @@ namespace {
 // Runs f within a group of NCCL calls, which then begin together.
 template <class F>
 void together(const Group& group, CUstream_st* stream, const F& f) {
-  TAPER_EXPECT(group.devices() != nullptr);
+  TAPER_EXPECT(group.connects_devices());
   require(library().group_start(), "ncclGroupStart");
   f(group.devices()->get());
   require(library().group_end(), "ncclGroupEnd");
   group.devices()->mark(stream);
 }
 
+void send_and_receive(const Group& group, CUstream_st* stream, std::span<const Parcel> received,
+                      std::span<const Parcel> sent) {
+  together(group, stream, [&](ncclComm_t comm) {
+    for (const auto& [rank, s] : sent)
+      if (s.count > 0)
+        require(library().send(s.data, static_cast<std::size_t>(s.count), ncclFloat, rank, comm,
+                               stream),
+                "ncclSend");
+    for (const auto& [rank, s] : received)
+      if (s.count > 0)
+        require(library().receive(const_cast<float*>(s.data), static_cast<std::size_t>(s.count),
+                                  ncclFloat, rank, comm, stream),
+                "ncclRecv");
+  });
+}
+
 void exchange_parts(const Group& group, CUstream_st* stream, std::span<const Stretch> out,
                     std::span<const Stretch> in) {
   TAPER_EXPECT(static_cast<int>(out.size()) == group.size() && in.size() == out.size());
-  together(group, stream, [&](ncclComm_t comm) {
-    for (int r = 0; r < group.size(); ++r) {
-      if (in[r].count > 0)
-        require(library().send(in[r].data, static_cast<std::size_t>(in[r].count), ncclFloat, r,
-                               comm, stream),
-                "ncclSend");
-      if (out[r].count > 0)
-        require(
-            library().receive(const_cast<float*>(out[r].data),
-                              static_cast<std::size_t>(out[r].count), ncclFloat, r, comm, stream),
-            "ncclRecv");
-    }
-  });
+  std::vector<Parcel> received, sent;
+  for (int r = 0; r < group.size(); ++r) {
+    received.push_back({r, out[r]});
+    sent.push_back({r, in[r]});
+  }
+  send_and_receive(group, stream, received, sent);
 }
 
 std::int64_t sum_before(std::span<const std::int64_t> counts, int r) {
@@ -79,6 +88,12 @@ void exchange(const Group& group, const char* name, CUstream_st* stream,
               std::span<const Stretch> out, std::span<const Stretch> in) {
   const detail::CollectiveScope scope(group, name, -1);
   exchange_parts(group, stream, out, in);
+}
+
+void exchange(const Group& group, const char* name, CUstream_st* stream,
+              std::span<const Parcel> received, std::span<const Parcel> sent) {
+  const detail::CollectiveScope scope(group, name, -1);
+  send_and_receive(group, stream, received, sent);
 }
 
 void all_reduce_max(const Group& group, CUstream_st* stream, float* data, std::int64_t count) {

@@ -35,6 +35,16 @@ struct Stretch {
 void exchange(const Group& group, const char* name, CUstream_st* stream,
               std::span<const Stretch> out, std::span<const Stretch> in);
 
+// A stretch of floats that goes to a rank of the group, or comes from it.
+struct Parcel {
+  int rank = 0;
+  Stretch stretch;
+};
+// Sends and receives any number of parcels, those between two ranks in the same order on both.
+// Collective over the group.
+void exchange(const Group& group, const char* name, CUstream_st* stream,
+              std::span<const Parcel> received, std::span<const Parcel> sent);
+
 // Element-wise largest over the ranks, in place. Not for NaN. Collective over the group.
 void all_reduce_max(const Group& group, CUstream_st* stream, float* data, std::int64_t count);
 
