@@ -71,6 +71,8 @@ std::string MemoryPlan::table() const {
   };
   for (const Item& item : items_) add(item.name, phases_[static_cast<int>(item.phase)], item.bytes);
   add("total", "", total());
+  if (const std::int64_t host = total(MemoryKind::kStaging); ArenaMemory::kHasStaging && host > 0)
+    add("of it in memory of the host", "", host);
   std::vector<std::string> sharing;
   for (int p = 1; p < phases(); ++p)
     if (bytes(static_cast<MemoryPhase>(p)) > 0) sharing.push_back(phases_[p]);

@@ -3,6 +3,7 @@
 // The GPUs of a host: which one a rank uses, and why it cannot use one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ int choose_device(const VisibleDevices& visible, int rank_on_host, int ranks_on_
 VisibleDevices visible_devices();
 // Name and bus of the one that this process uses; empty if it can use none.
 std::string device_in_use();
+// Bytes of its memory that nobody has taken.
+std::int64_t device_memory_left();
 // The compute capability that this program was built for.
 int built_for();
 #endif
