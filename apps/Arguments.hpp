@@ -17,7 +17,7 @@ enum class LayoutForms { kUniform, kMixed };
 struct ModelArguments {
   std::string model, layout;
   WeightType type = WeightType::kBf16;
-  Arithmetic arithmetic = Arithmetic::kF32;
+  Arithmetic arithmetic = kDefaultArithmetic;
   double hang_seconds = kHangSeconds;
 
   void declare(param::CommandLine& line, LayoutForms layouts);

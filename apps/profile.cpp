@@ -36,7 +36,7 @@ int run_profile(int argc, char** argv) {
   std::string model;
   std::vector<std::string> layouts;
   double hang_seconds = kHangSeconds;
-  Arithmetic arithmetic = Arithmetic::kF32;
+  Arithmetic arithmetic = kDefaultArithmetic;
   param::CommandLine line("taper profile",
                           "Measures, for adaptive runs, how long generation steps take on these "
                           "ranks at each tensor-parallel degree, and what changing the degree "

@@ -15,6 +15,13 @@ namespace taper {
 // operands to bf16 and sum in an order of their own (canonical/tensor_core.hpp).
 enum class Arithmetic { kF32, kBf16 };
 
+// The arithmetic of runs and commands that name none.
+#if defined(TAPER_CUDA)
+inline constexpr Arithmetic kDefaultArithmetic = Arithmetic::kBf16;
+#else
+inline constexpr Arithmetic kDefaultArithmetic = Arithmetic::kF32;
+#endif
+
 // The threads of this process. Kokkos must run when one is used.
 class HostExec {
  public:

@@ -12,7 +12,7 @@ namespace taper {
 struct ModelOptions {
   std::string directory;
   WeightType type = WeightType::kBf16;
-  Arithmetic arithmetic = Arithmetic::kF32;
+  Arithmetic arithmetic = kDefaultArithmetic;
 
   std::vector<std::string> problems() const;
 };

@@ -15,6 +15,7 @@
 #include "base/TextFile.hpp"
 #include "base/Version.hpp"
 #include "comm/Collectives.hpp"
+#include "kernels/attention.hpp"
 #include "session/Startup.hpp"
 
 namespace taper {
@@ -46,7 +47,7 @@ Facts model_facts(const ModelFiles& files, WeightType type, Arithmetic arithmeti
               {"qkv_bias", c.qkv_bias ? "yes" : "no"},
               {"qk_norm", c.qk_norm ? "yes" : "no"},
               {"dtype", type == WeightType::kBf16 ? "bf16" : "f32"},
-              {"kv_dtype", "f32"}};
+              {"kv_dtype", kv_type(arithmetic) == KvType::kBf16 ? "bf16" : "f32"}};
   if (arithmetic == Arithmetic::kBf16) facts["arithmetic"] = "bf16";  // else there is no such fact
   return facts;
 }
@@ -61,6 +62,8 @@ Facts machine_facts(const Ranks& ranks) {
               {"ranks_per_node", std::to_string(std::count(nodes.begin(), nodes.end(), nodes[0]))}};
   facts.merge(job_facts(ranks));
   if (cluster != nullptr) facts["cluster"] = cluster;
+  // Its name without its place in the host: "NVIDIA H100 80GB HBM3 (0000:17:00.0)".
+  if (!mine.gpu.empty()) facts["gpu"] = mine.gpu.substr(0, mine.gpu.find(" ("));
   return facts;
 }
 
@@ -70,6 +73,7 @@ Facts transport_facts(const Ranks& ranks) {
   const std::string library = mpi_library();
   Facts facts = transport_settings(environment, library);
   facts["library"] = library;
+  if (ranks.world().connects_devices()) facts["gpus"] = "NCCL";
   facts["waiting"] = ranks.world().wait() == WaitPolicy::kYield ? "yields" : "blocks";
   return facts;
 }

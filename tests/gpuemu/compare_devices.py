@@ -23,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = ROOT / "tests/golden/models"
+F32 = ["--arithmetic", "f32"]
 SAMPLING = {"greedy": ["--temperature", 0, "--samples", 1], "plain": ["--temperature", 1, "--samples", 2],
             "truncated": ["--temperature", 0.7, "--top-k", 20, "--top-p", 0.9, "--samples", 2]}
 
@@ -57,26 +58,26 @@ def write_inputs(work):
 def cases(work, with_training):
     """(name, ranks, words of the command); @ stands for the folder of the results."""
     for model in sorted(MODELS.iterdir()):
-        generate = ["generate", "--model", model, "--prompts", work / "prompts.jsonl", "--output", "@/out.jsonl",
+        generate = ["generate", *F32, "--model", model, "--prompts", work / "prompts.jsonl", "--output", "@/out.jsonl",
                     "--max-new-tokens", 8]
         for name, options in SAMPLING.items():
             yield f"generate-{model.name}-{name}", 1, [*generate, *options]
         yield f"generate-{model.name}-2x1", 2, [*generate, *SAMPLING["plain"], "--layout", "2x1"]
         if model.name.endswith("_a"):
             yield f"generate-{model.name}-2x1-shared", 2, [*generate, *SAMPLING["plain"], "--layout", "2x1"]
-        yield f"score-{model.name}", 1, ["score", "--model", model, "--output", "@/scores.jsonl",
+        yield f"score-{model.name}", 1, ["score", *F32, "--model", model, "--output", "@/scores.jsonl",
                                          "--input", work / f"cpu/generate-{model.name}-plain/out.jsonl"]
     for model in ("llama_a", "qwen2_a", "qwen3_a"):
         run_file = work / f"sft-{model}.yaml"
         run_file.write_text(f"Model: {{Directory: {MODELS / model}}}\nData: {{Files: [{work / 'examples.jsonl'}]}}\n"
                             "Training: {Steps: 2, Batch Tokens: 64, Max Tokens: 128}\nOptimizer: {Learning Rate: 1e-3}\n")
-        sft = ["sft", run_file, "--set", "Output/Directory=@/model", "--set", "Output/Run Directory=@/run"]
+        sft = ["sft", run_file, "--set", "Model/Arithmetic=f32", "--set", "Output/Directory=@/model", "--set", "Output/Run Directory=@/run"]
         yield f"sft-{model}", 1, sft
         yield f"sft-{model}-offload", 1, [*sft, "--set", "Optimizer/Offload=all"]
         for tp in (1, 2):
             yield f"sft-{model}-{tp}x{2 // tp}", 2, [*sft, "--set", f"Training/Tensor Parallel={tp}"]
     if with_training:
-        sets = ["Training/Iterations=2", "Rollout/Prompts=2", "Rollout/Samples Per Prompt=2", "Rollout/Max New Tokens=12",
+        sets = ["Model/Arithmetic=f32", "Training/Iterations=2", "Rollout/Prompts=2", "Rollout/Samples Per Prompt=2", "Rollout/Max New Tokens=12",
                 "Evaluation/Every=0", "Checkpoint/Every=1", "Output/Directory=@/run"]
         yield "train", 1, ["train", "data/quickstart.yaml", *(word for s in sets for word in ("--set", s))]
 
@@ -105,7 +106,7 @@ def bf16_difference(work, name):
 def far_from_f32(work, sides, model):
     """How far the log-probs of the bf16 responses are from those that the CPU gives the same tokens in f32."""
     tokens = work / f"gpu/bf16-{model}/out.jsonl"
-    sides[0].run(f"bf16-{model}-f32", 1, "score", "--model", MODELS / model, "--output", "@/out.jsonl", "--input", tokens)
+    sides[0].run(f"bf16-{model}-f32", 1, "score", *F32, "--model", MODELS / model, "--output", "@/out.jsonl", "--input", tokens)
     lines = [[json.loads(line) for line in open(path, encoding="utf-8")]
              for path in (tokens, work / f"cpu/bf16-{model}-f32/out.jsonl")]
     far = sorted(abs(a - b) for got, exact in zip(*lines) for a, b in zip(got["log_probs"], exact["log_probs"]))
@@ -115,6 +116,7 @@ def far_from_f32(work, sides, model):
 
 # Environment and what the report must say.
 FAULTS = {"no GPU": ({"GPUEMU_DEVICES": "0"}, "this rank sees none"),
+          "too little memory": ({"GPUEMU_MEMORY_MB": "16"}, "ranks of its GPU ("),
           "NCCL fails": ({"GPUEMU_NCCL_FAULT": "1:5:error"}, "failed: remote error"),
           "NCCL fails later": ({"GPUEMU_NCCL_FAULT": "1:5:later"}, "NCCL reports: remote error"),
           "NCCL hangs": ({"GPUEMU_NCCL_FAULT": "1:5:stuck"}, "no progress for more than 3 s")}
@@ -124,7 +126,8 @@ def survives(work, side, name):
     """Whether a job with a fault does not end as it must: soon, with a report and an exit code."""
     environment, report = FAULTS[name]
     command = ["mpiexec", "-n", "2", side.taper, "generate", "--model", MODELS / "llama_a", "--prompts",
-               work / "prompts.jsonl", "--output", work / "fault.jsonl", "--layout", "2x1", "--hang-seconds", "3"]
+               work / "prompts.jsonl", "--output", work / "fault.jsonl", "--layout", "2x1", "--hang-seconds", "3",
+               *(["--step-rows", "200000"] if name == "too little memory" else [])]
     try:
         done = subprocess.run([str(w) for w in command], cwd=work, timeout=60, capture_output=True, text=True, check=False,
                               env=side.environment | {"GPUEMU_DEVICES": "2"} | environment)
