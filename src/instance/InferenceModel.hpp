@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -25,10 +26,15 @@ class InferenceModel {
   void add_memory(MemoryPlan& plan, WeightType type) const;
   // Reads and packs the weights, which this rank holds from then on. Not collective.
   void load(const Exec& exec, WeightType type, Arena& arena);
+  // The same with weights that are drawn, for measurements: of the directory only config.json is
+  // needed.
+  void draw(const Exec& exec, WeightType type, Arena& arena, std::uint64_t seed);
   const ModelView& view() const { return *view_; }
   const PackedModel& packed() const { return *packed_; }
 
  private:
+  void create(WeightType type, Arena& arena);
+
   std::string name_;
   const ModelFiles* files_;
   ModelParallel parallel_;

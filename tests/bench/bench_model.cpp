@@ -20,6 +20,7 @@
 #include "instance/InferenceModel.hpp"
 #include "instance/TrainingModel.hpp"
 #include "io/Json.hpp"
+#include "kernels/copy.hpp"
 #include "param/CommandLine.hpp"
 #include "rl/MicroBatch.hpp"
 #include "session/Guard.hpp"
@@ -38,7 +39,8 @@ struct BenchOptions {
   std::vector<int> batches = {1, 8, 32, 64};
   int tp = 0;  // 0: all ranks
   int repeats = 5;
-  bool checkpointing = false;
+  bool checkpointing = false, draws_weights = false, is_eager = false;
+  Arithmetic arithmetic = Arithmetic::kF32;
 
   bool has(const std::string& part) const {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
@@ -74,15 +76,20 @@ class EngineBench {
   EngineBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks, int batch,
               int prompt)
       : files_(files), ranks_(ranks), batch_(batch), model_("model", files, ranks, options.tp) {
-    const EngineOptions engine =
+    EngineOptions engine =
         engine_options({batch, std::max(512, batch), 8192},
-                       {prompt + kNew + 2, files.valid_ids(), "the KV memory of the benchmark"},
+                       {prompt + kNew + 2, files.valid_ids(), "the KV memory of the benchmark",
+                        kv_type(options.arithmetic)},
                        files.config, model_.parallel());
+    engine.graphs = !options.is_eager;
     model_.add_memory(plan_, options.type);
     const EngineMemory memory = EngineMemory::of(files.table, model_.parallel(), engine);
     memory.add_memory(plan_, plan_.phase("rollout"));
     arena_ = std::make_unique<Arena>(plan_);
-    model_.load(ranks.exec, options.type, *arena_);
+    if (options.draws_weights)
+      model_.draw(ranks.exec, options.type, *arena_, 1);
+    else
+      model_.load(ranks.exec, options.type, *arena_);
     engine_ = std::make_unique<Engine>(
         ranks.exec, EngineLayout{&model_.view(), &model_.parallel(), engine}, memory, *arena_,
         plan_.phase("rollout"), files.rope_table(engine.max_positions));
@@ -140,7 +147,10 @@ class TrainBench {
     model_.add_memory(plan);
     arena_ = std::make_unique<Arena>(plan);
     model_.create(*arena_, files.rope_table(kTrainLength));
-    model_.load_masters();
+    if (options.draws_weights)
+      model_.draw_masters(1);
+    else
+      model_.load_masters();
     const Group& dp = model_.dp_group();
     for (int i = dp.rank(); i < kTrainRows; i += dp.size()) {
       const auto ids = random_ids(files, kTrainLength + 1, i);
@@ -155,8 +165,7 @@ class TrainBench {
 
   double train() {
     return rate([&] {
-      const FloatVector gradient = model_.gradients().all();
-      std::fill_n(gradient.data(), gradient.size(), 0.0f);
+      fill(ranks_.exec, model_.gradients().all(), 0.0f);
       constexpr TokenSlope kSlope{-1.0f / (kTrainRows * kTrainLength), 0.0f};
       model_.pass().forward(ranks_.exec, model_.train_view(), model_.train_parallel(),
                             packed_.sequences);
@@ -174,6 +183,7 @@ class TrainBench {
     o.type = options.type;
     o.train_tp = o.rollout_tp = options.tp;
     o.pass.max_rows = kTrainRows * kTrainLength;
+    o.pass.kv_type = kv_type(options.arithmetic);
     o.pass.checkpointing = options.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
     return o;
   }
@@ -189,7 +199,10 @@ class TrainBench {
 
   template <class Work>
   double rate(Work&& work) {
-    return kTrainRows * kTrainLength / together(ranks_, work);
+    return kTrainRows * kTrainLength / together(ranks_, [&] {
+             work();
+             ranks_.exec.fence();
+           });
   }
 
   ModelFiles& files_;
@@ -230,10 +243,12 @@ std::map<std::string, std::vector<double>> measure(const BenchOptions& options, 
 
 void print(const BenchOptions& options, const Ranks& ranks,
            const std::map<std::string, std::vector<double>>& rates) {
-  std::printf("{\"model\": %s, \"dtype\": \"%s\", \"ranks\": %d, \"tp\": %d, \"threads\": %d",
-              Json(options.model).dump().c_str(),
-              options.type == WeightType::kBf16 ? "bf16" : "f32", ranks.size(), options.tp,
-              HostExec().concurrency());
+  std::printf(
+      "{\"model\": %s, \"dtype\": \"%s\", \"arithmetic\": \"%s\", \"ranks\": %d, \"tp\": %d, "
+      "\"threads\": %d",
+      Json(options.model).dump().c_str(), options.type == WeightType::kBf16 ? "bf16" : "f32",
+      options.arithmetic == Arithmetic::kBf16 ? "bf16" : "f32", ranks.size(), options.tp,
+      HostExec().concurrency());
   for (const auto& [name, values] : rates) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     std::printf(",\n \"%s\": {\"median\": %.2f, \"min\": %.2f, \"max\": %.2f}", name.c_str(),
@@ -252,13 +267,22 @@ int run(int argc, char** argv) {
   line.list("batches", options.batches, "N,N", "sequences per replica of decode");
   line.integer("tp", options.tp, "N", "ranks per replica (0: all)");
   line.integer("repeats", options.repeats, "N", "runs of each part").at_least(1);
+  line.choice("arithmetic", options.arithmetic, "of products and attention; bf16 on GPUs alone",
+              {{"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}});
+  line.flag("draw-weights", options.draws_weights,
+            "draw weights, of --model only config.json is read");
+  line.flag("eager", options.is_eager, "launch each kernel of a step by itself, on GPUs");
   line.flag("checkpointing", options.checkpointing, "recompute activations in the backward pass");
   if (line.parse_or_print_help(argc, argv)) return 0;
   Progress progress;
   MpiSession mpi(argc, argv);
   Runtime runtime(argc, argv);
   if (options.tp == 0) options.tp = mpi.ranks();
-  const Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), {options.tp}, progress);
+  Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), {options.tp}, progress);
+  ranks.exec.arithmetic = options.arithmetic;
+#if defined(TAPER_CUDA)
+  ranks.connect_devices();
+#endif
   ModelFiles files(options.model);
   const auto rates = measure(options, files, ranks);
   if (ranks.rank() == 0) print(options, ranks, rates);
