@@ -57,7 +57,7 @@ void require(ncclResult_t result, const char* call) {
   if (result != ncclSuccess)
     TAPER_FAIL(ExitCode::kFailure, call << " failed: " << library().get_error_string(result)
                                         << " (NCCL_DEBUG=INFO in the environment says more; "
-                                           "doc/troubleshooting.md#nccl)");
+                                           "doc/troubleshooting.md#gpus-and-nccl)");
 }
 
 }  // namespace taper::nccl

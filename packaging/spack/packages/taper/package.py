@@ -13,6 +13,8 @@ class Taper(CMakePackage):
     version("main", branch="main")
 
     variant("report", default=True, description="Python packages of taper report")
+    variant("cuda", default=False, description="For NVIDIA GPUs")
+    variant("cuda_arch", default="90", values=("80", "86", "89", "90"), description="Compute capability", when="+cuda")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -22,7 +24,12 @@ class Taper(CMakePackage):
     depends_on("mpi@3.1:")
     depends_on("hdf5@1.10:1 +mpi")
     depends_on("kokkos@4.5:4 +openmp+serial cxxstd=20")
-    depends_on("trilinos@16.1:16 +kokkos+tpetra")  # brings Teuchos; wants one version of Kokkos, 4.5.1 or a 4.7
+    for arch in ("80", "86", "89", "90"):
+        depends_on(f"kokkos +cuda+wrapper cuda_arch={arch}", when=f"+cuda cuda_arch={arch}")
+        depends_on(f"trilinos@16.1:16 +cuda+wrapper+kokkos+tpetra cuda_arch={arch}", when=f"+cuda cuda_arch={arch}")
+    depends_on("cuda@12:", when="+cuda")
+    depends_on("nccl@2.18:", when="+cuda")
+    depends_on("trilinos@16.1:16 +kokkos+tpetra", when="~cuda")  # brings Teuchos; wants one version of Kokkos, 4.5.1 or a 4.7
     depends_on("nlohmann-json@3.9:")
     depends_on("oniguruma")
     depends_on("utf8proc")
@@ -40,11 +47,16 @@ class Taper(CMakePackage):
 
     def cmake_args(self):
         return [
+            self.define_from_variant("TAPER_ENABLE_CUDA", "cuda"),
             self.define("TAPER_ENABLE_TESTS", self.run_tests),
             self.define("TAPER_ENABLE_FAULTS", self.run_tests),
             self.define("TAPER_ENABLE_WERROR", False),
             self.define("MINJA_INCLUDE_DIR", join_path(self.stage.source_path, "minja", "include")),
         ]
+
+    def setup_build_environment(self, env):
+        if self.spec.satisfies("+cuda"):  # as an option, the nvcc_wrapper of Kokkos would hand it to the host's compiler
+            env.set("NVCC_APPEND_FLAGS", "-ftz=true")
 
     def setup_run_environment(self, env):
         env.set("TAPER_SLURM", join_path(self.prefix.share, "taper", "slurm"))
