@@ -45,6 +45,7 @@ test_devices() {
   note "commands on an emulated GPU against the CPU" python3 "$taper_root/tests/gpuemu/compare_devices.py" --train \
     --cpu "$TAPER_BUILD_DIR/$preset/bin/taper" --gpu "$TAPER_BUILD_DIR/cuda/bin/taper" \
     --emulator "$TAPER_BUILD_DIR/cuda/tests/gpuemu/lib"
+  note "resources of kernels" python3 "$taper_root/tools/kernel_resources.py" "$TAPER_BUILD_DIR/cuda"
   eval "${host_environment//declare -x/declare -gx}"
 }
 

@@ -31,7 +31,8 @@ pack() {
   trap 'rm -rf "$folder"' RETURN
   mkdir -p "$folder/bin" "$folder/lib" "$folder/tree/tests/golden" "$folder/tree/tests/gpuemu"
   [[ -x "$cpu/bin/taper" ]] || die "$cpu has no bin/taper; build the preset default"
-  for program in bin/taper tests/kernels/test_kernels tests/comm/test_comm tests/bench/bench_device; do
+  for program in bin/taper tests/kernels/test_kernels tests/engine/test_engine tests/comm/test_comm \
+    tests/bench/bench_device tests/bench/bench_model; do
     [[ -x "$gpu/$program" ]] || die "$gpu has no $program; build the preset cuda"
     install -s "$gpu/$program" "$folder/bin/"
   done
@@ -41,7 +42,7 @@ pack() {
   ln -s mpiexec.hydra "$folder/bin/mpiexec"
   libraries "$folder"/bin/* | xargs -I {} cp -L {} "$folder/lib/"
   cp -r "$root/tests/golden/models" "$folder/tree/tests/golden/"
-  cp "$root/tests/gpuemu/compare_devices.py" "$folder/tree/tests/gpuemu/"
+  cp "$root"/tests/gpuemu/{compare_devices,plan_memory}.py "$folder/tree/tests/gpuemu/"
   cp -r "$root/data" "$folder/tree/"
   cp "${BASH_SOURCE[0]}" "$folder/"
   tar -C "$folder" -cJf "$bundle" .
@@ -89,12 +90,19 @@ run() {
   part instructions 60 instructions
   part tensor-cores 120 test_kernels '*on tensor cores*'
   part kernels 600 test_kernels '~*on tensor cores*'
+  part recorded-steps 300 test_engine
   part nccl 120 mpiexec -n "$devices" test_comm
   part commands 900 python3 "$folder/tree/tests/gpuemu/compare_devices.py" --cpu "$folder/bin/taper-cpu" \
     --gpu "$folder/bin/taper" "${place[@]}" --train
   if [[ "${place[0]}" == --device ]]; then
     part bench-f32 120 bench_device --arithmetic f32
     part bench-bf16 120 bench_device --arithmetic bf16
+    mkdir -p "$folder/llama-8b"
+    python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/llama-8b"
+    for way in "" --eager; do
+      part "decode-8b$way" 400 bench_model --model "$folder/llama-8b" --draw-weights --arithmetic bf16 --repeats 2 \
+        --parts decode,prefill --batches 1,16,64,256 $way
+    done
     for tool in memcheck racecheck synccheck; do
       if command -v compute-sanitizer > /dev/null; then
         part "$tool" 300 compute-sanitizer --tool "$tool" --error-exitcode 1 test_kernels '[product]'
