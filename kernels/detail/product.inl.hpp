@@ -9,6 +9,31 @@
 
 namespace taper::detail {
 
+// Lines of the weights that will be needed next, asked for bit by bit while others are multiplied:
+// memory would else rest while rows beyond the first ones are computed from the second-level cache.
+template <class S>
+class Ahead {
+ public:
+  static constexpr int kStep = 8;  // values of k between two calls of fetch()
+
+  // `bytes` from `next` on, in so many calls; none if there is nothing to multiply.
+  Ahead(const void* next, std::int64_t bytes, std::int64_t calls)
+      : next_(static_cast<const char*>(next)),
+        end_(next_ + bytes),
+        rate_(static_cast<int>((bytes / kLine * 256 + calls - 1) / (calls > 0 ? calls : 1))) {}
+
+  void fetch() {
+    for (due_ += rate_; due_ >= 256 && next_ < end_; due_ -= 256, next_ += kLine)
+      __builtin_prefetch(next_, 0, 2);
+  }
+
+ private:
+  static constexpr int kLine = 64;
+
+  const char *next_, *end_;
+  int rate_, due_ = 0;  // lines per call, in 1/256
+};
+
 // Chains of R rows x N vectors of columns over n values of k. `w` points at the first column.
 template <class S, int R, int N, class W>
 inline void extend_chains(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
@@ -26,6 +51,17 @@ inline void extend_chains(const float* a, std::int64_t a_row, std::int64_t a_k, 
   }
 }
 
+// The same, asking for what comes next.
+template <class S, int R, int N, class W>
+inline void extend_chains(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
+                          typename S::V (&acc)[R][N], Ahead<S>& ahead) {
+  constexpr int kStep = Ahead<S>::kStep;
+  for (; n > 0; n -= kStep, a += kStep * a_k, w += kStep * kPanel) {
+    ahead.fetch();
+    extend_chains<S, R, N, W>(a, a_row, a_k, w, n < kStep ? n : kStep, acc);
+  }
+}
+
 // The valid lanes of vector j of a strip that starts at `column`.
 static inline int valid_lanes(const ProductArgs& args, int column) {
   const int n = args.columns - column;
@@ -35,15 +71,15 @@ static inline int valid_lanes(const ProductArgs& args, int column) {
 // Extends the chains of R rows over n values of k. They wait in `top`, rows 64 apart; when a leaf
 // is whole, `merges` lower sums are added to it, `level` floats apart each, and the result stands
 // where the last of them stood.
-template <class S, int R, int N, class W>
+template <class S, int R, int N, class W, class... A>
 inline void extend_block(const float* a, std::int64_t a_row, std::int64_t a_k, const W* w, int n,
-                         bool fresh, float* top, int merges, std::int64_t level) {
+                         bool fresh, float* top, int merges, std::int64_t level, A&... ahead) {
   typename S::V acc[R][N];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int j = 0; j < N; ++j) acc[r][j] = fresh ? S::zero() : S::load(top + r * kPanel + 16 * j);
-  extend_chains<S, R, N, W>(a, a_row, a_k, w, n, acc);
+  extend_chains<S, R, N, W>(a, a_row, a_k, w, n, acc, ahead...);
   for (; merges > 0; --merges) {
     top -= level;
 #pragma GCC unroll 8
@@ -76,12 +112,27 @@ inline void for_row_blocks(int rows, const F& f) {
   for (; row < rows; ++row) f.template operator()<1>(row);
 }
 
+// Vectors of columns that a block of R rows has in registers: few rows leave room for more, and
+// need more for as many chains at once as the processor's latency asks for.
+template <class S, int R>
+constexpr int block_vectors() {
+  constexpr int kChains = 6;
+  int vectors = S::kProductVectors;
+  while (vectors < kPanel / 16 && R * vectors * 2 <= kChains) vectors *= 2;
+  return vectors;
+}
+
 // Values of k that all rows of a task share before the next ones are read: packed weights stay in
 // the second-level cache meanwhile (widening them in registers costs less than a widened copy);
 // rows of plain matrices are copied into strips in the first-level cache, since they may lie a
 // power of two apart and end inside the panel.
 inline constexpr int kWindowK = 1024;
 inline constexpr int kStripK = 64;
+
+// Up to so many rows of A wait for weights more than for arithmetic: the rows stay in the
+// first-level cache while all columns of a window pass by, and the next ones are asked for. Of more
+// rows, the columns stay.
+inline constexpr int kFewRows = 16;
 
 // strip (n, 64) from the first `columns` columns of n rows of a plain matrix; zeros beyond.
 template <class S>
@@ -144,7 +195,6 @@ inline void load_sums(const ProductArgs& args, int row_begin, int rows, int pane
 
 template <class S, class W>
 inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
-  constexpr int N = S::kProductVectors;
   alignas(64) float strip[kStripK * kPanel];
   alignas(64) float a_strip[kStripK * kTaskRows];
   alignas(64) float
@@ -179,12 +229,28 @@ inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int 
         a_k = kTaskRows;
       }
       const bool fresh = k0 == 0 && !args.accumulate, whole = k0 + n == k_total;
-      for (int c = 0; c < columns; c += 16 * N)
+      const auto extend = [&]<int R, int N>(int row, int c, auto&... ahead) {
+        if (whole && c == 0) prefetch_sums(args, row_begin + row, R, panel);
+        extend_block<S, R, N, W>(rows_of_a + row * args.a_row, args.a_row, a_k, from + c, n, fresh,
+                                 top + row * kPanel + c, whole ? merges : 0, level, ahead...);
+      };
+      if (rows <= kFewRows) {
+        std::int64_t sweeps = 0;
+        for_row_blocks<S>(rows, [&]<int R>(int) { sweeps += kPanel / 16 / block_vectors<S, R>(); });
+        // What follows in memory: the next window, leaf or panel.
+        const std::int64_t bytes = packed ? n * kPanel * static_cast<int>(sizeof(W)) : 0;
+        Ahead<S> ahead(from + n * kPanel, bytes,
+                       sweeps * ((n + Ahead<S>::kStep - 1) / Ahead<S>::kStep));
         for_row_blocks<S>(rows, [&]<int R>(int row) {
-          if (whole && c == 0) prefetch_sums(args, row_begin + row, R, panel);
-          extend_block<S, R, N, W>(rows_of_a + row * args.a_row, args.a_row, a_k, from + c, n,
-                                   fresh, top + row * kPanel + c, whole ? merges : 0, level);
+          constexpr int N = block_vectors<S, R>();
+          for (int c = 0; c < columns; c += 16 * N) extend.template operator()<R, N>(row, c, ahead);
         });
+      } else {
+        constexpr int N = S::kProductVectors;
+        for (int c = 0; c < columns; c += 16 * N)
+          for_row_blocks<S>(rows,
+                            [&]<int R>(int row) { extend.template operator()<R, N>(row, c); });
+      }
     }
     top += (1 - merges) * level;
   }

@@ -2,8 +2,8 @@
 //
 // Times products and attention of an 8-billion-parameter model where models live (the memory of the
 // GPU in a build for GPUs), as shares of a yardstick of the same run: the rate of a large copy.
-//   bench_device [--arithmetic f32|bf16] [--seconds S] [--scale N]
-// scale: divides all widths, for smoke runs (default 1).
+//   bench_device [--arithmetic f32|bf16] [--seconds S] [--scale N] [--rows N]...
+// scale: divides all widths (default 1). --rows: only products, of so many rows each.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -28,7 +28,6 @@ using namespace taper;
 namespace {
 
 constexpr std::int64_t kBeyondCaches = 256 << 20;  // bytes of weights that are used in turn
-constexpr int kRows[] = {1, 16, 64, 256, 2048};
 
 struct Shape {
   const char* name;
@@ -43,6 +42,7 @@ struct BenchOptions {
   Exec exec;
   double seconds = 0.3;
   int scale = 1;
+  std::vector<int> rows;
 };
 
 BenchOptions read_options(int argc, char** argv) {
@@ -55,10 +55,12 @@ BenchOptions read_options(int argc, char** argv) {
       options.seconds = std::atof(value.c_str());
     else if (key == "--scale" && std::atoi(value.c_str()) > 0)
       options.scale = std::atoi(value.c_str());
+    else if (key == "--rows" && std::atoi(value.c_str()) > 0)
+      options.rows.push_back(std::atoi(value.c_str()));
     else {
       std::fprintf(stderr,
                    "bench_device: expects [--arithmetic f32|bf16] [--seconds S] "
-                   "[--scale N]\n");
+                   "[--scale N] [--rows N]...\n");
       std::exit(2);
     }
   }
@@ -139,6 +141,11 @@ class Weights {
   std::size_t turn_ = 0;
 };
 
+// Of all copies of a matrix: beyond caches, but for smoke runs.
+std::int64_t weight_bytes(const BenchOptions& options) {
+  return options.seconds > 0 ? kBeyondCaches : 0;
+}
+
 // Bytes per second of a copy, read and written.
 double copy_rate(const BenchOptions& options) {
   const std::int64_t count = kBeyondCaches / 4 / options.scale / options.scale;
@@ -152,13 +159,13 @@ double copy_rate(const BenchOptions& options) {
 
 void measure(const BenchOptions& options, const Shape& shape, double copied) {
   const int columns = shape.columns / options.scale, k = shape.k / options.scale;
-  Weights weights(options.exec, columns, k, kBeyondCaches / options.scale / options.scale);
+  Weights weights(options.exec, columns, k, weight_bytes(options));
   const bool has_leaves = shape.k > shape.columns;
   const ReductionTree tree(std::max(1, k / kPanelColumns), 1);
   const Staged<int> program = staged(tree.local_program({0, tree.leaves()}));
   const LeafOrder leaves{tree.leaves(), kPanelColumns,  kPanelColumns,
                          kPanelColumns, program.data(), 1};
-  for (const int rows : kRows) {
+  for (const int rows : options.rows.empty() ? std::vector{1, 16, 64, 256, 2048} : options.rows) {
     const Values x(options.exec, std::int64_t{rows} * k),
         y(options.exec, std::int64_t{rows} * columns);
     const MatrixView<const float, Exec> in(x.data(), rows, k);
@@ -274,5 +281,5 @@ int main(int argc, char** argv) {
   const double copied = copy_rate(options);
   std::printf("copy: %.1f GB/s\n", 1e-9 * copied);
   for (const Shape& shape : kShapes) measure(options, shape, copied);
-  measure_attention(options, copied);
+  if (options.rows.empty()) measure_attention(options, copied);
 }
