@@ -25,8 +25,7 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
     const int head = i % shape.kv_heads;
     for (int t = 0; t < segment.count; ++t) {
       const int position = segment.start + t, slot = position % kPage;
-      float* page = pages.kv + segment.blocks[position / kPage] * pages.block_stride +
-                    head * pages.head_stride;
+      float* page = detail::page_of(pages, segment, head, position);
       const float* k =
           source +
           (static_cast<std::int64_t>(segment.row + t) * shape.kv_heads + head) * 2 * shape.head_pad;

@@ -23,21 +23,22 @@ KOKKOS_INLINE_FUNCTION std::uint64_t word_of(float value, std::int64_t place) {
 
 template <>
 void checksums<CudaExec>(const CudaExec& exec, VectorView<std::uint64_t, CudaExec> sums,
-                         VectorView<const FloatStretch, CudaExec> stretches) {
-  TAPER_EXPECT(sums.size() == stretches.size());
+                         VectorView<const VectorView<const float, CudaExec>, CudaExec> vectors) {
+  TAPER_EXPECT(sums.size() == vectors.size());
   detail::device_for_teams(
       "taper::checksums", exec, static_cast<std::int64_t>(sums.size()), kThreads,
       kThreads * sizeof(std::uint64_t), KOKKOS_LAMBDA(const detail::Team& team) {
-        const FloatStretch stretch = stretches(team.league_rank());
+        const VectorView<const float, CudaExec> values = vectors(team.league_rank());
+        const auto size = static_cast<std::int64_t>(values.size());
         detail::Scratch scratch(team);
         std::uint64_t* parts = scratch.take<std::uint64_t>(kThreads);
         std::uint64_t part = 0;
-        for (std::int64_t i = team.team_rank(); i < stretch.size; i += team.team_size())
-          part += word_of(stretch.data[i], i);
+        for (std::int64_t i = team.team_rank(); i < size; i += team.team_size())
+          part += word_of(values(i), i);
         parts[team.team_rank()] = part;
         team.team_barrier();
         detail::once(team, [&] {
-          std::uint64_t sum = static_cast<std::uint64_t>(stretch.size);
+          std::uint64_t sum = static_cast<std::uint64_t>(size);
           for (int t = 0; t < team.team_size(); ++t) sum += parts[t];
           sums(team.league_rank()) = sum;
         });

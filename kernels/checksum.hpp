@@ -10,14 +10,9 @@
 
 namespace taper {
 
-struct FloatStretch {
-  const float* data = nullptr;
-  std::int64_t size = 0;
-};
-
-// sums(i) = the checksum of stretches(i).
+// sums(i) = the checksum of vectors(i).
 template <class E>
 void checksums(const E& exec, VectorView<std::uint64_t, E> sums,
-               VectorView<const FloatStretch, E> stretches);
+               VectorView<const VectorView<const float, E>, E> vectors);
 
 }  // namespace taper

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/fused.hpp"
 
-#include "kernels/activation.hpp"
 #include "kernels/copy.hpp"
+#include "kernels/detail/fused_apart.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/rope.hpp"
 
@@ -12,16 +12,14 @@ template <>
 void multiply_both<HostExec>(const HostExec& exec, const Projection<HostExec>& first,
                              const Projection<HostExec>& second,
                              MatrixView<const float, HostExec> x) {
-  multiply(exec, first.y, x, first.w, first.bias);
-  multiply(exec, second.y, x, second.w, second.bias);
+  detail::multiply_both_apart(exec, first, second, x);
 }
 
 template <>
 void multiply_swiglu<HostExec>(const HostExec& exec, MatrixView<float, HostExec> y,
                                MatrixView<float, HostExec> gate_up,
                                MatrixView<const float, HostExec> x, const PackedMatrix& w) {
-  multiply(exec, gate_up, x, w);
-  swiglu(exec, y, MatrixView<const float, HostExec>(gate_up));
+  detail::multiply_swiglu_apart(exec, y, gate_up, x, w);
 }
 
 template <>
@@ -29,11 +27,7 @@ void multiply_leaves_and_add<HostExec>(const HostExec& exec, MatrixView<float, H
                                        MatrixView<const float, HostExec> residual,
                                        MatrixView<const float, HostExec> x, const PackedMatrix& w,
                                        const LeafOrder& leaves, float* scratch) {
-  multiply_leaves(exec, MatrixView<float, HostExec>(scratch, y.extent(0), y.extent(1)), x, w,
-                  leaves);
-  add(exec, VectorView<float, HostExec>(y.data(), y.size()),
-      VectorView<const float, HostExec>(residual.data(), residual.size()),
-      VectorView<const float, HostExec>(scratch, y.size()));
+  detail::multiply_leaves_and_add_apart(exec, y, residual, x, w, leaves, scratch);
 }
 
 template <>

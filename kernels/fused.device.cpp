@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The launchers of fused.hpp for CUDA; those of the host are in fused.cpp.
-#include "kernels/activation.hpp"
 #include "kernels/detail/TensorProduct.hpp"
+#include "kernels/detail/fused_apart.hpp"
 #include "kernels/detail/fused_device.inl.hpp"
 #include "kernels/detail/product_args.hpp"
 
 namespace taper {
 namespace {
 
-using Vector = VectorView<float, CudaExec>;
-using ConstVector = VectorView<const float, CudaExec>;
-using Matrix = MatrixView<float, CudaExec>;
-using ConstMatrix = MatrixView<const float, CudaExec>;
-
-detail::ProductArgs args_of(const Projection<CudaExec>& p, ConstMatrix x) {
+detail::ProductArgs args_of(const Projection<CudaExec>& p, ConstFloatMatrix x) {
   return detail::multiply_args(p.y, x, p.w, p.bias.data());
 }
 
@@ -22,18 +17,17 @@ detail::ProductArgs args_of(const Projection<CudaExec>& p, ConstMatrix x) {
 
 template <>
 void multiply_both<CudaExec>(const CudaExec& exec, const Projection<CudaExec>& first,
-                             const Projection<CudaExec>& second, ConstMatrix x) {
+                             const Projection<CudaExec>& second, ConstFloatMatrix x) {
   if (exec.arithmetic == Arithmetic::kBf16) {
     detail::tensor_product_both(exec, args_of(first, x), args_of(second, x));
     return;
   }
-  multiply(exec, first.y, x, first.w, first.bias);
-  multiply(exec, second.y, x, second.w, second.bias);
+  detail::multiply_both_apart(exec, first, second, x);
 }
 
 template <>
-void multiply_swiglu<CudaExec>(const CudaExec& exec, Matrix y, Matrix gate_up, ConstMatrix x,
-                               const PackedMatrix& w) {
+void multiply_swiglu<CudaExec>(const CudaExec& exec, FloatMatrix y, FloatMatrix gate_up,
+                               ConstFloatMatrix x, const PackedMatrix& w) {
   if (exec.arithmetic == Arithmetic::kBf16) {
     detail::ProductArgs args = detail::multiply_args(gate_up, x, w);
     TAPER_EXPECT(y.extent(0) == gate_up.extent(0) && 2 * y.extent(1) == gate_up.extent(1) &&
@@ -42,14 +36,14 @@ void multiply_swiglu<CudaExec>(const CudaExec& exec, Matrix y, Matrix gate_up, C
     detail::tensor_product(exec, args);
     return;
   }
-  multiply(exec, gate_up, x, w);
-  swiglu(exec, y, ConstMatrix(gate_up));
+  detail::multiply_swiglu_apart(exec, y, gate_up, x, w);
 }
 
 template <>
-void multiply_leaves_and_add<CudaExec>(const CudaExec& exec, Matrix y, ConstMatrix residual,
-                                       ConstMatrix x, const PackedMatrix& w,
-                                       const LeafOrder& leaves, float* scratch) {
+void multiply_leaves_and_add<CudaExec>(const CudaExec& exec, FloatMatrix y,
+                                       ConstFloatMatrix residual, ConstFloatMatrix x,
+                                       const PackedMatrix& w, const LeafOrder& leaves,
+                                       float* scratch) {
   TAPER_EXPECT(leaves.partials == 1 && residual.size() == y.size());
   if (exec.arithmetic == Arithmetic::kBf16) {
     detail::ProductArgs args = detail::multiply_leaves_args(y, x, w, leaves);
@@ -57,9 +51,7 @@ void multiply_leaves_and_add<CudaExec>(const CudaExec& exec, Matrix y, ConstMatr
     detail::tensor_product(exec, args);
     return;
   }
-  multiply_leaves(exec, Matrix(scratch, y.extent(0), y.extent(1)), x, w, leaves);
-  add(exec, Vector(y.data(), y.size()), ConstVector(residual.data(), residual.size()),
-      ConstVector(scratch, y.size()));
+  detail::multiply_leaves_and_add_apart(exec, y, residual, x, w, leaves, scratch);
 }
 
 template <>
@@ -70,8 +62,8 @@ void norm_heads<CudaExec>(const CudaExec& exec, const HeadNorm<CudaExec>& query,
 }
 
 template <>
-void rotate_and_write<CudaExec>(const CudaExec& exec, Matrix q, Matrix kv,
-                                VectorView<const std::int32_t, CudaExec>, ConstMatrix table,
+void rotate_and_write<CudaExec>(const CudaExec& exec, FloatMatrix q, FloatMatrix kv,
+                                VectorView<const std::int32_t, CudaExec>, ConstFloatMatrix table,
                                 const LayerPages& pages,
                                 VectorView<const AttentionSegment, CudaExec> segments,
                                 const AttentionShape& shape) {

@@ -37,6 +37,13 @@ struct PageArgs {
   KvType type = KvType::kF32;
 };
 
+// The page of a position of a sequence. (static: host_ops.inl.hpp says why.)
+static constexpr float* page_of(const PageArgs& pages, const SegmentArgs& segment, int kv_head,
+                                int position) {
+  return pages.kv + segment.blocks[position / kPage] * pages.block_stride +
+         kv_head * pages.head_stride;
+}
+
 struct AttentionArgs {
   PageArgs pages;
   // (rows, heads, head_pad). Local query head h reads local KV head (h + head_offset) / group: the

@@ -38,6 +38,14 @@ KOKKOS_INLINE_FUNCTION float swiglu_of(float gate, float up) {
   return gate / (1.0f + device_exp(0.0f - gate)) * up;
 }
 
+// canonical::rope of the pair (k, k + half) of a head.
+KOKKOS_INLINE_FUNCTION void rotate_pair(float* head, const float* angles, int half, int k,
+                                        float sign) {
+  const float a = head[k], b = head[half + k], cosine = angles[k], sine = sign * angles[half + k];
+  head[k] = a * cosine - b * sine;
+  head[half + k] = b * cosine + a * sine;
+}
+
 // The tree over sixteen lanes: i with i + 8, then i + 4, i + 2, i + 1.
 KOKKOS_INLINE_FUNCTION float device_sum_lanes(const float* lanes) {
   float x[kDeviceLanes];

@@ -74,8 +74,8 @@ inline void chunk_softmax(float* scores, int n, float scale, float& max, float& 
 // The V page of position p (within the sequence).
 static inline const float* v_page(const PageArgs& pages, const SegmentArgs& segment, int kv_head,
                                   int position) {
-  return pages.kv + segment.blocks[position / kPage] * pages.block_stride +
-         kv_head * pages.head_stride + static_cast<std::int64_t>(pages.head_dim) * kPage;
+  return page_of(pages, segment, kv_head, position) +
+         static_cast<std::int64_t>(pages.head_dim) * kPage;
 }
 
 // out[i][d] += chain over keys [begin, end) of the chunk at `base`: e[i][j] * V[j][d], for N
@@ -162,8 +162,7 @@ inline void attend_block(const AttentionArgs& args, const SegmentArgs& segment, 
   for (int base = 0; base < limit; base += kAttentionChunk) {
     const int end = limit < base + kAttentionChunk ? limit : base + kAttentionChunk;
     for (int p = base; p < end; p += kPage) {
-      const float* k_page =
-          pages.kv + segment.blocks[p / kPage] * pages.block_stride + kv_head * pages.head_stride;
+      const float* k_page = page_of(pages, segment, kv_head, p);
       float* page_rows[NQ];
       for (int i = 0; i < NQ; ++i) page_rows[i] = scores[i] + (p - base);
       page_scores<S, NQ>(query, k_page, pages.head_dim, page_rows);

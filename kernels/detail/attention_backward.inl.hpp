@@ -221,8 +221,7 @@ void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArg
       for (int d = 0; d < f.head_pad; ++d) args.dq[slot_of(token, head) * f.head_pad + d] = 0.0f;
   for (int base = 0; base < segment.count; base += kPage) {
     const int keys = segment.count - base < kPage ? segment.count - base : kPage;
-    const float* k_page =
-        pages.kv + segment.blocks[base / kPage] * pages.block_stride + kv_head * pages.head_stride;
+    const float* k_page = page_of(pages, segment, kv_head, base);
     const float* v_rows = k_page + static_cast<std::int64_t>(pages.head_dim) * kPage;
     for (int d = 0; d < kDim; ++d)
       for (int j = 0; j < kPage; ++j) {

@@ -17,11 +17,6 @@ namespace taper::detail {
 
 inline constexpr int kAttentionThreads = 64;
 
-KOKKOS_INLINE_FUNCTION float* page_of(const PageArgs& pages, const SegmentArgs& segment,
-                                      int kv_head, int position) {
-  return pages.kv + segment.blocks[position / kPage] * pages.block_stride +
-         kv_head * pages.head_stride;
-}
 // Element d of the key and of the value in a slot of a page; beyond the head there is padding.
 KOKKOS_INLINE_FUNCTION void write_key(const PageArgs& pages, float* page, int slot, int d,
                                       float value) {

@@ -39,13 +39,6 @@ void device_norm_heads(const E& exec, const HeadNorm<E>& query, const HeadNorm<E
       });
 }
 
-// Rotates the pair (k, k + half) of a head.
-KOKKOS_INLINE_FUNCTION void rotate_pair(float* head, const float* angles, int half, int k) {
-  const float a = head[k], b = head[half + k], cosine = angles[k], sine = angles[half + k];
-  head[k] = a * cosine - b * sine;
-  head[half + k] = b * cosine + a * sine;
-}
-
 // A thread has pair or element d of a query head, or of a key and its value.
 template <class E>
 void device_rotate_and_write(const E& exec, MatrixView<float, E> q, MatrixView<float, E> kv,
@@ -66,14 +59,14 @@ void device_rotate_and_write(const E& exec, MatrixView<float, E> q, MatrixView<f
         const int row = segment.row + t, position = segment.start + t, slot = position % kPage;
         const float* angles = &table(position, 0);
         if (head < heads) {
-          if (d < half) rotate_pair(&q(row, head * pad), angles, half, d);
+          if (d < half) rotate_pair(&q(row, head * pad), angles, half, d, 1.0f);
           return;
         }
         const int kv_head = head - heads;
         float* k = &kv(row, kv_head * 2 * pad);
         float* page = page_of(pages, segment, kv_head, position);
         if (d < half) {
-          rotate_pair(k, angles, half, d);
+          rotate_pair(k, angles, half, d, 1.0f);
           write_key(pages, page, slot, d, k[d]);
           write_key(pages, page, slot, half + d, k[half + d]);
         } else if (d >= head_dim) {

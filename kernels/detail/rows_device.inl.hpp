@@ -97,11 +97,7 @@ void device_rope(const E& exec, MatrixView<float, E> x, VectorView<const std::in
       "taper::rope", exec, x.extent_int(0) * pairs, KOKKOS_LAMBDA(const std::int64_t i) {
         const std::int64_t row = i / pairs;
         const int head = static_cast<int>(i % pairs) / half, k = static_cast<int>(i % pairs) % half;
-        float* low = &x(row, 0) + head * stride + k;
-        const float* angles = &table(positions(row), 0);
-        const float a = low[0], b = low[half], cosine = angles[k], sine = sign * angles[half + k];
-        low[0] = a * cosine - b * sine;
-        low[half] = b * cosine + a * sine;
+        rotate_pair(&x(row, 0) + head * stride, &table(positions(row), 0), half, k, sign);
       });
 }
 

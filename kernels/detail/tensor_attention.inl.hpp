@@ -71,8 +71,7 @@ __device__ void load_pages(bf16* tile, int lines, const PageArgs& pages, const H
     const bool inside = position < end && chunk * 8 < pages.v_stride;
     const auto* from = reinterpret_cast<const bf16*>(pages.kv);
     if (inside) {
-      const float* page = pages.kv + queries.segment.blocks[position / kPage] * pages.block_stride +
-                          queries.kv_head * pages.head_stride;
+      const float* page = page_of(pages, queries.segment, queries.kv_head, position);
       from = reinterpret_cast<const bf16*>(page) +
              ((part == PagePart::kValues ? kPage : 0) + position % kPage) * pages.v_stride +
              chunk * 8;

@@ -69,14 +69,14 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid
 std::vector<std::uint64_t> Publisher::owner_checksums() const {
   std::vector<std::uint64_t> sums(source_.size(), 0);
   std::vector<int> mine;
-  Staged<FloatStretch> stretches;
+  Staged<ConstFloatVector> vectors;
   for (std::size_t p = 0; p < sums.size(); ++p) {
     if (!speaks_for_[p]) continue;
     mine.push_back(static_cast<int>(p));
-    stretches.push_back({source_[p], bytes_[p] / static_cast<std::int64_t>(sizeof(float))});
+    vectors.push_back({source_[p], bytes_[p] / sizeof(float)});
   }
   Staged<std::uint64_t> values(mine.size());
-  checksums(ranks_->exec, staging_view(values), staging_view(std::as_const(stretches)));
+  checksums(ranks_->exec, staging_view(values), staging_view(std::as_const(vectors)));
   ranks_->exec.fence();
   for (std::size_t i = 0; i < mine.size(); ++i) sums[mine[i]] = values[i];
   all_reduce_sum(ranks_->world(), sums);  // one speaker per piece
@@ -109,11 +109,11 @@ void Publisher::fetch(int tensor) {
 #if defined(TAPER_CUDA)
   if (ranks_->world().connects_devices()) {
     const std::int64_t unit = table_->tensors()[tensor].unit_size();
-    std::vector<nccl::Parcel> received, sent;
+    std::vector<nccl::Stretch> received, sent;
     for (const PieceMove& move : moves_[tensor]) {
-      if (move.from == ranks_->rank()) sent.push_back({move.to, {source_[move.piece], unit}});
+      if (move.from == ranks_->rank()) sent.push_back({move.to, source_[move.piece], unit});
       if (move.to == ranks_->rank())
-        received.push_back({move.from, {place_of(tensor, move.piece), unit}});
+        received.push_back({move.from, place_of(tensor, move.piece), unit});
     }
     nccl::exchange(ranks_->world(), "nccl::publish", ranks_->exec.stream(), received, sent);
     return;
@@ -134,20 +134,20 @@ void Publisher::publish() {
   for (int t = 0, next = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
     fetch(t);
     const int first = next;
-    Staged<FloatStretch> stretches;
+    Staged<ConstFloatVector> vectors;
     for (; next < std::ssize(pieces) && pieces[next].offset < local.offset(t + 1); ++next) {
       const auto& piece = pieces[next];
       const FloatVector here(place_of(t, piece.id), piece.size);
       // What a rank owns itself is not among the moves (needed minus held).
       if (source_[piece.id] != nullptr)
         copy(ranks_->exec, here, ConstFloatVector(source_[piece.id], piece.size));
-      stretches.push_back({here.data(), piece.size});
+      vectors.push_back(here);
     }
     // Before rounding, which could hide a small difference. Own pieces are compared too: a rank
     // whose replica of an optimizer has drifted finds its own master to differ from the first
     // owner's.
-    checksums(ranks_->exec, {arrived.data() + first, stretches.size()},
-              staging_view(std::as_const(stretches)));
+    checksums(ranks_->exec, {arrived.data() + first, vectors.size()},
+              staging_view(std::as_const(vectors)));
     packed_->pack(ranks_->exec, t, staging_);
   }
   ranks_->exec.fence();

@@ -14,16 +14,29 @@
 namespace taper {
 namespace {
 
-// f(values on the host); what it leaves there is in `data` afterwards.
+// f(out, in) with the values on the host; what it leaves there is in `out` afterwards.
+template <class F>
+void through_host(const Exec& exec, FloatVector out, ConstFloatVector in, const F& f) {
+  if constexpr (std::is_same_v<Exec, HostExec>) {
+    f(std::span<float>(out.data(), out.size()), std::span<const float>(in.data(), in.size()));
+  } else {
+    std::vector<float> results(out.size()), values(in.size());
+    copy_to_host(exec, values, in);
+    f(std::span<float>(results), std::span<const float>(values));
+    copy_from_host(exec, out, results);
+  }
+}
+// f(values on the host), in place.
 template <class F>
 void through_host(const Exec& exec, FloatVector data, const F& f) {
   if constexpr (std::is_same_v<Exec, HostExec>) {
     f(std::span<float>(data.data(), data.size()));
   } else {
-    std::vector<float> values(data.size());
-    copy_to_host(exec, values, ConstFloatVector(data));
-    f(std::span<float>(values));
-    copy_from_host(exec, data, values);
+    through_host(exec, data, ConstFloatVector(data),
+                 [&](std::span<float> results, std::span<const float> values) {
+                   std::copy(values.begin(), values.end(), results.begin());
+                   f(results);
+                 });
   }
 }
 
@@ -64,15 +77,9 @@ void all_gather_v(const Exec& exec, const Group& group, FloatVector out, ConstFl
   if (group.connects_devices())
     return nccl::all_gather_v(group, exec.stream(), out.data(), in.data(), counts);
 #endif
-  if constexpr (std::is_same_v<Exec, HostExec>) {
-    all_gather_v(group, std::span<float>(out.data(), out.size()),
-                 std::span<const float>(in.data(), in.size()), counts);
-  } else {
-    std::vector<float> all(out.size()), mine(in.size());
-    copy_to_host(exec, mine, in);
-    all_gather_v(group, std::span<float>(all), std::span<const float>(mine), counts);
-    copy_from_host(exec, out, all);
-  }
+  through_host(exec, out, in, [&](std::span<float> all, std::span<const float> mine) {
+    all_gather_v(group, all, mine, counts);
+  });
 }
 
 void all_reduce_max(const Exec& exec, const Group& group, FloatVector data) {
@@ -127,12 +134,12 @@ void reduce_scatter_between_devices(const Exec& exec, const Group& group, FloatV
   };
   for (std::int64_t at = 0; at < longest; at += step) {
     const std::int64_t mine = stretch_of(me, at);
-    std::vector<nccl::Stretch> from, to;
+    std::vector<nccl::Stretch> received, sent;
     for (int r = 0; r < n; ++r) {
-      to.push_back({in.data() + offsets[r] + at, stretch_of(r, at)});
-      from.push_back({workspace.data() + r * mine, mine});
+      sent.push_back({r, in.data() + offsets[r] + at, stretch_of(r, at)});
+      received.push_back({r, workspace.data() + r * mine, mine});
     }
-    nccl::exchange(group, "nccl::reduce_scatter_ordered_sum", exec.stream(), from, to);
+    nccl::exchange(group, "nccl::reduce_scatter_ordered_sum", exec.stream(), received, sent);
     if (mine > 0)
       sum_tree(exec, FloatVector(out.data() + at, mine),
                ConstFloatMatrix(workspace.data(), n, mine), by.program());
@@ -149,15 +156,9 @@ void reduce_scatter_ordered_sum(const Exec& exec, const Group& group, FloatVecto
   if (group.connects_devices())
     return reduce_scatter_between_devices(exec, group, out, in, offsets, workspace);
 #endif
-  if constexpr (std::is_same_v<Exec, HostExec>) {
-    reduce_scatter_ordered_sum(group, std::span<float>(out.data(), out.size()),
-                               std::span<const float>(in.data(), in.size()), offsets);
-  } else {
-    std::vector<float> all(in.size()), mine(out.size());
-    copy_to_host(exec, all, in);
+  through_host(exec, out, in, [&](std::span<float> mine, std::span<const float> all) {
     reduce_scatter_ordered_sum(group, mine, all, offsets);
-    copy_from_host(exec, out, mine);
-  }
+  });
 }
 
 void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, FloatMatrix out,
@@ -174,11 +175,12 @@ void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, 
   } else if constexpr (std::is_same_v<Exec, HostExec>) {
     reducer.sum(group, out.data(), partials, rows, cols, workspace);
   } else {
-    std::vector<float> mine(floats * static_cast<std::size_t>(reducer.partials(group.rank())));
-    std::vector<float> sum(floats), room(reducer.workspace_floats(rows, cols));
-    copy_to_host(exec, mine, ConstFloatVector(partials, mine.size()));
-    reducer.sum(group, sum.data(), mine.data(), rows, cols, room.data());
-    copy_from_host(exec, FloatVector(out.data(), floats), sum);
+    const std::size_t mine = floats * static_cast<std::size_t>(reducer.partials(group.rank()));
+    std::vector<float> room(reducer.workspace_floats(rows, cols));
+    through_host(exec, FloatVector(out.data(), floats), ConstFloatVector(partials, mine),
+                 [&](std::span<float> sum, std::span<const float> values) {
+                   reducer.sum(group, sum.data(), values.data(), rows, cols, room.data());
+                 });
   }
 }
 

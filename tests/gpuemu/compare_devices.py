@@ -120,9 +120,9 @@ def far_from_f32(work, sides, model):
     return far[-1] > 0.1
 
 
-# Environment and what the report must say.
+# Environment, what the report must say, and more words of the command.
 FAULTS = {"no GPU": ({"GPUEMU_DEVICES": "0"}, "this rank sees none"),
-          "too little memory": ({"GPUEMU_MEMORY_MB": "16"}, "ranks of its GPU ("),
+          "too little memory": ({"GPUEMU_MEMORY_MB": "16"}, "ranks of its GPU (", "--step-rows", "200000"),
           "NCCL fails": ({"GPUEMU_NCCL_FAULT": "1:5:error"}, "failed: remote error"),
           "NCCL fails later": ({"GPUEMU_NCCL_FAULT": "1:5:later"}, "NCCL reports: remote error"),
           "NCCL hangs": ({"GPUEMU_NCCL_FAULT": "1:5:stuck"}, "no progress for more than 3 s")}
@@ -130,10 +130,9 @@ FAULTS = {"no GPU": ({"GPUEMU_DEVICES": "0"}, "this rank sees none"),
 
 def survives(work, side, name):
     """Whether a job with a fault does not end as it must: soon, with a report and an exit code."""
-    environment, report = FAULTS[name]
+    environment, report, *words = FAULTS[name]
     command = ["mpiexec", "-n", "2", side.taper, "generate", "--model", MODELS / "llama_a", "--prompts",
-               work / "prompts.jsonl", "--output", work / "fault.jsonl", "--layout", "2x1", "--hang-seconds", "3",
-               *(["--step-rows", "200000"] if name == "too little memory" else [])]
+               work / "prompts.jsonl", "--output", work / "fault.jsonl", "--layout", "2x1", "--hang-seconds", "3", *words]
     try:
         done = subprocess.run([str(w) for w in command], cwd=work, timeout=60, capture_output=True, text=True, check=False,
                               env=side.environment | {"GPUEMU_DEVICES": "2"} | environment)

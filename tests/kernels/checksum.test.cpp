@@ -12,10 +12,10 @@ using namespace taper::test;
 
 namespace {
 
-Staged<std::uint64_t> sums_of(const std::vector<FloatStretch>& stretches) {
+Staged<std::uint64_t> sums_of(const std::vector<ConstFloatVector>& vectors) {
   const Exec exec;
-  const Staged<FloatStretch> list = staged(stretches);
-  Staged<std::uint64_t> sums(stretches.size(), 0);
+  const Staged<ConstFloatVector> list = staged(vectors);
+  Staged<std::uint64_t> sums(vectors.size(), 0);
   checksums(exec, staging_view(sums), staging_view(list));
   exec.fence();
   return sums;
@@ -26,8 +26,8 @@ Staged<std::uint64_t> sums_of(const std::vector<FloatStretch>& stretches) {
 TEST_CASE("equal values have equal checksums; each bit, place and length counts") {
   Floats x = random_floats(1000, 1);
   const Floats same = x;
-  const auto of = [&](const Floats& v, std::int64_t from, std::int64_t size) {
-    return sums_of({{v.data() + from, size}})[0];
+  const auto of = [&](const Floats& v, std::size_t from, std::size_t size) {
+    return sums_of({ConstFloatVector(v.data() + from, size)})[0];
   };
   const std::uint64_t sum = of(x, 0, 1000);
   CHECK(of(same, 0, 1000) == sum);
@@ -50,11 +50,12 @@ TEST_CASE("equal values have equal checksums; each bit, place and length counts"
 
 TEST_CASE("many stretches have a checksum each") {
   const Floats x = random_floats(5000, 2);
-  std::vector<FloatStretch> stretches;
-  for (int i = 0; i < 40; ++i) stretches.push_back({x.data() + 100 * i, 10 * i + 1});
-  const auto together = sums_of(stretches);
-  for (std::size_t i = 0; i < stretches.size(); ++i)
-    CHECK(together[i] == sums_of({stretches[i]})[0]);
+  std::vector<ConstFloatVector> vectors;
+  for (std::size_t i = 0; i < 40; ++i)
+    vectors.emplace_back(x.data() + 100 * i, std::size_t(10) * i + 1);
+  const auto together = sums_of(vectors);
+  for (std::size_t i = 0; i < vectors.size(); ++i)
+    CHECK(together[i] == sums_of(std::vector{vectors[i]})[0]);
   CHECK(std::set(together.begin(), together.end()).size() == 40);
   CHECK(sums_of({}).empty());
 }

@@ -23,31 +23,20 @@ void together(const Group& group, CUstream_st* stream, const F& f) {
   group.devices()->mark(stream);
 }
 
-void send_and_receive(const Group& group, CUstream_st* stream, std::span<const Parcel> received,
-                      std::span<const Parcel> sent) {
+void send_and_receive(const Group& group, CUstream_st* stream, std::span<const Stretch> received,
+                      std::span<const Stretch> sent) {
   together(group, stream, [&](ncclComm_t comm) {
-    for (const auto& [rank, s] : sent)
+    for (const Stretch& s : sent)
       if (s.count > 0)
-        require(library().send(s.data, static_cast<std::size_t>(s.count), ncclFloat, rank, comm,
+        require(library().send(s.data, static_cast<std::size_t>(s.count), ncclFloat, s.rank, comm,
                                stream),
                 "ncclSend");
-    for (const auto& [rank, s] : received)
+    for (const Stretch& s : received)
       if (s.count > 0)
         require(library().receive(const_cast<float*>(s.data), static_cast<std::size_t>(s.count),
-                                  ncclFloat, rank, comm, stream),
+                                  ncclFloat, s.rank, comm, stream),
                 "ncclRecv");
   });
-}
-
-void exchange_parts(const Group& group, CUstream_st* stream, std::span<const Stretch> out,
-                    std::span<const Stretch> in) {
-  TAPER_EXPECT(static_cast<int>(out.size()) == group.size() && in.size() == out.size());
-  std::vector<Parcel> received, sent;
-  for (int r = 0; r < group.size(); ++r) {
-    received.push_back({r, out[r]});
-    sent.push_back({r, in[r]});
-  }
-  send_and_receive(group, stream, received, sent);
 }
 
 std::int64_t sum_before(std::span<const std::int64_t> counts, int r) {
@@ -68,30 +57,27 @@ void all_gather_v(const Group& group, CUstream_st* stream, float* out, const flo
     });
     return;
   }
-  std::vector<Stretch> from, to(counts.size(), {in, counts[group.rank()]});
-  for (int r = 0; r < group.size(); ++r) from.push_back({out + sum_before(counts, r), counts[r]});
-  exchange_parts(group, stream, from, to);
+  std::vector<Stretch> received, sent;
+  for (int r = 0; r < group.size(); ++r) {
+    received.push_back({r, out + sum_before(counts, r), counts[r]});
+    sent.push_back({r, in, counts[group.rank()]});
+  }
+  send_and_receive(group, stream, received, sent);
 }
 
 void all_to_all_v(const Group& group, CUstream_st* stream, float* out,
                   std::span<const std::int64_t> out_counts, const float* in,
                   std::span<const std::int64_t> in_counts) {
-  std::vector<Stretch> from, to;
+  std::vector<Stretch> received, sent;
   for (int r = 0; r < group.size(); ++r) {
-    from.push_back({out + sum_before(out_counts, r), out_counts[r]});
-    to.push_back({in + sum_before(in_counts, r), in_counts[r]});
+    received.push_back({r, out + sum_before(out_counts, r), out_counts[r]});
+    sent.push_back({r, in + sum_before(in_counts, r), in_counts[r]});
   }
-  exchange(group, "nccl::all_to_all_v", stream, from, to);
+  exchange(group, "nccl::all_to_all_v", stream, received, sent);
 }
 
 void exchange(const Group& group, const char* name, CUstream_st* stream,
-              std::span<const Stretch> out, std::span<const Stretch> in) {
-  const detail::CollectiveScope scope(group, name, -1);
-  exchange_parts(group, stream, out, in);
-}
-
-void exchange(const Group& group, const char* name, CUstream_st* stream,
-              std::span<const Parcel> received, std::span<const Parcel> sent) {
+              std::span<const Stretch> received, std::span<const Stretch> sent) {
   const detail::CollectiveScope scope(group, name, -1);
   send_and_receive(group, stream, received, sent);
 }

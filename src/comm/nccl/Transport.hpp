@@ -25,25 +25,16 @@ void all_to_all_v(const Group& group, CUstream_st* stream, float* out,
                   std::span<const std::int64_t> out_counts, const float* in,
                   std::span<const std::int64_t> in_counts);
 
-// One stretch of floats for each rank of the group.
+// A stretch of floats that goes to a rank of the group, or comes from it.
 struct Stretch {
+  int rank = 0;
   const float* data = nullptr;
   std::int64_t count = 0;
 };
-// Sends the r-th of `in` to rank r and receives the r-th of `out` from it. `name` stands in
-// reports. Collective over the group.
+// Receives and sends any number of stretches, those between two ranks in the same order on both.
+// `name` stands in reports. Collective over the group.
 void exchange(const Group& group, const char* name, CUstream_st* stream,
-              std::span<const Stretch> out, std::span<const Stretch> in);
-
-// A stretch of floats that goes to a rank of the group, or comes from it.
-struct Parcel {
-  int rank = 0;
-  Stretch stretch;
-};
-// Sends and receives any number of parcels, those between two ranks in the same order on both.
-// Collective over the group.
-void exchange(const Group& group, const char* name, CUstream_st* stream,
-              std::span<const Parcel> received, std::span<const Parcel> sent);
+              std::span<const Stretch> received, std::span<const Stretch> sent);
 
 // Element-wise largest over the ranks, in place. Not for NaN. Collective over the group.
 void all_reduce_max(const Group& group, CUstream_st* stream, float* data, std::int64_t count);

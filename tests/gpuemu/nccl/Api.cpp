@@ -125,16 +125,27 @@ void move(std::vector<Message>& messages) {
   }
 }
 
-// A group of messages in a graph.
-void run_recorded(void* data) {
-  auto& messages = *static_cast<std::vector<Message>*>(data);
+// From the devices to the devices; copy(to, from, m) is a copy of the bytes of message m, and false
+// if it fails.
+template <class Copy>
+bool carry(std::vector<Message>& messages, const Copy& copy) {
   for (Message& m : messages) {
     m.done = 0;
-    if (!m.is_received) cudaGpuemuCopy(m.bytes.data(), m.device, m.bytes.size());
+    if (!m.is_received && !copy(m.bytes.data(), m.device, m)) return false;
   }
   move(messages);
-  for (const Message& m : messages)
-    if (m.is_received) cudaGpuemuCopy(m.device, m.bytes.data(), m.bytes.size());
+  return std::all_of(messages.begin(), messages.end(), [&](const Message& m) {
+    return !m.is_received || copy(m.device, m.bytes.data(), m);
+  });
+}
+
+// A group of messages in a graph.
+void run_recorded(void* data) {
+  carry(*static_cast<std::vector<Message>*>(data),
+        [](void* to, const void* from, const Message& m) {
+          cudaGpuemuCopy(to, from, m.bytes.size());
+          return true;
+        });
 }
 
 // All messages are on one stream.
@@ -150,16 +161,11 @@ ncclResult_t exchange(std::vector<Message> messages) {
     cudaGpuemuRecord(stream, "NCCL", run_recorded, &recorded->back());
     return ncclSuccess;
   }
-  for (Message& m : messages)
-    if (!m.is_received &&
-        !copy(m.bytes.data(), m.device, m.bytes.size(), cudaMemcpyDeviceToHost, m.stream))
-      return ncclUnhandledCudaError;
-  move(messages);
-  for (const Message& m : messages)
-    if (m.is_received &&
-        !copy(m.device, m.bytes.data(), m.bytes.size(), cudaMemcpyHostToDevice, m.stream))
-      return ncclUnhandledCudaError;
-  return ncclSuccess;
+  const auto copy_now = [](void* to, const void* from, const Message& m) {
+    const auto kind = m.is_received ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+    return copy(to, from, m.bytes.size(), kind, m.stream);
+  };
+  return carry(messages, copy_now) ? ncclSuccess : ncclUnhandledCudaError;
 }
 
 ncclResult_t queue(Message message) {

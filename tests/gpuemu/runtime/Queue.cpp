@@ -130,27 +130,23 @@ void Queue::run(std::uint32_t number) {
   pending_.erase(number);
 }
 
+// One of the oldest operations that wait for nothing.
+void Queue::run_one() {
+  std::vector<std::uint32_t> ready;
+  for (const auto& [number, o] : pending_) {
+    if (is_ready(o)) ready.push_back(number);
+    if (ready.size() == 8) break;
+  }
+  run(ready[random_() % ready.size()]);
+}
+
 // A device runs on while the host queues more, some of the time.
 void Queue::run_some() {
-  while (!pending_.empty() && random_() % 2 == 0) {
-    std::vector<std::uint32_t> ready;
-    for (const auto& [number, o] : pending_) {
-      if (is_ready(o)) ready.push_back(number);
-      if (ready.size() == 8) break;
-    }
-    run(ready[random_() % ready.size()]);
-  }
+  while (!pending_.empty() && random_() % 2 == 0) run_one();
 }
 
 void Queue::run_until(std::uint32_t operation) {
-  while (!is_done(operation)) {
-    std::vector<std::uint32_t> ready;
-    for (const auto& [number, o] : pending_) {
-      if (is_ready(o)) ready.push_back(number);
-      if (ready.size() == 8) break;
-    }
-    run(ready[random_() % ready.size()]);
-  }
+  while (!is_done(operation)) run_one();
 }
 
 void Queue::finish(std::uint32_t operation) {

@@ -115,6 +115,7 @@ class Queue {
                      const Work& work);
   bool is_ready(const Operation& operation) const;
   void run(std::uint32_t number);
+  void run_one();
   void run_some();
   void run_until(std::uint32_t operation);
 
