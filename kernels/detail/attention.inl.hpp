@@ -151,80 +151,96 @@ inline void merge_chunk(QueryState& query, float max, float sum, const float* va
   }
 }
 
+// What NQ queries make of the chunk of keys and values at `base`, which one of them sees at least.
 template <class S, int NQ>
-inline void attend_block(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
-                         QueryState* query) {
+inline void attend_chunk(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
+                         int base, QueryState* query) {
   const PageArgs& pages = args.pages;
   alignas(64) float scores[NQ][kAttentionChunk];
   alignas(64) float values[NQ][kMaxHeadDim];
-  int limit = 0;
-  for (int i = 0; i < NQ; ++i) limit = query[i].limit > limit ? query[i].limit : limit;
-  for (int base = 0; base < limit; base += kAttentionChunk) {
-    const int end = limit < base + kAttentionChunk ? limit : base + kAttentionChunk;
-    for (int p = base; p < end; p += kPage) {
-      const float* k_page = page_of(pages, segment, kv_head, p);
-      float* page_rows[NQ];
-      for (int i = 0; i < NQ; ++i) page_rows[i] = scores[i] + (p - base);
-      page_scores<S, NQ>(query, k_page, pages.head_dim, page_rows);
-    }
-    int n[NQ];
-    float max[NQ] = {}, sum[NQ] = {};
-    const float* e[NQ];
-    for (int i = 0; i < NQ; ++i) {
-      n[i] = query[i].limit - base < kAttentionChunk ? query[i].limit - base : kAttentionChunk;
-      if (n[i] < 0) n[i] = 0;
-      e[i] = scores[i];
-      if (n[i] > 0) chunk_softmax<S>(scores[i], n[i], args.scale, max[i], sum[i]);
-    }
-    constexpr int N = S::kProductVectors;
-    int d0 = 0;
-    for (; d0 + 16 * N <= pages.v_stride; d0 += 16 * N)
-      chunk_values<S, NQ, N>(pages, segment, kv_head, base, n, e, d0, values);
-    for (; d0 < pages.v_stride; d0 += 16)
-      chunk_values<S, NQ, 1>(pages, segment, kv_head, base, n, e, d0, values);
-    for (int i = 0; i < NQ; ++i)
-      if (n[i] > 0) merge_chunk<S>(query[i], max[i], sum[i], values[i], pages.head_dim, base == 0);
-  }
+  int n[NQ], longest = 0;
   for (int i = 0; i < NQ; ++i) {
-    for (int d = 0; d < pages.head_dim; d += 16) {
-      const int lanes = pages.head_dim - d < 16 ? pages.head_dim - d : 16;
-      float* out = query[i].out + d;
-      S::store_n(out, S::div(S::load_n(out, lanes), S::set1(query[i].sum)), lanes);
-    }
-    if (query[i].stats != nullptr) {
-      query[i].stats[0] = query[i].max;
-      query[i].stats[1] = query[i].sum;
+    n[i] = query[i].limit - base < kAttentionChunk ? query[i].limit - base : kAttentionChunk;
+    if (n[i] < 0) n[i] = 0;
+    longest = n[i] > longest ? n[i] : longest;
+  }
+  for (int j = 0; j < longest; j += kPage) {
+    float* page_rows[NQ];
+    for (int i = 0; i < NQ; ++i) page_rows[i] = scores[i] + j;
+    page_scores<S, NQ>(query, page_of(pages, segment, kv_head, base + j), pages.head_dim,
+                       page_rows);
+  }
+  float max[NQ] = {}, sum[NQ] = {};
+  const float* e[NQ];
+  for (int i = 0; i < NQ; ++i) {
+    e[i] = scores[i];
+    if (n[i] > 0) chunk_softmax<S>(scores[i], n[i], args.scale, max[i], sum[i]);
+  }
+  constexpr int N = S::kProductVectors;
+  int d0 = 0;
+  for (; d0 + 16 * N <= pages.v_stride; d0 += 16 * N)
+    chunk_values<S, NQ, N>(pages, segment, kv_head, base, n, e, d0, values);
+  for (; d0 < pages.v_stride; d0 += 16)
+    chunk_values<S, NQ, 1>(pages, segment, kv_head, base, n, e, d0, values);
+  for (int i = 0; i < NQ; ++i)
+    if (n[i] > 0) merge_chunk<S>(query[i], max[i], sum[i], values[i], pages.head_dim, base == 0);
+}
+
+template <class S>
+inline void finish_query(const QueryState& query, int head_dim) {
+  for (int d = 0; d < head_dim; d += 16) {
+    const int lanes = head_dim - d < 16 ? head_dim - d : 16;
+    float* out = query.out + d;
+    S::store_n(out, S::div(S::load_n(out, lanes), S::set1(query.sum)), lanes);
+  }
+  if (query.stats != nullptr) {
+    query.stats[0] = query.max;
+    query.stats[1] = query.sum;
+  }
+}
+
+// All queries see a chunk, a few at a time, before the next chunk is read: it stays in the cache.
+template <class S>
+inline void attend(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
+                   QueryState* query, int count) {
+  // Limits ascend.
+  for (int base = 0; base < query[count - 1].limit; base += kAttentionChunk) {
+    for (int i = 0; i < count; i += kQueryBlock) {
+      const int n = count - i < kQueryBlock ? count - i : kQueryBlock;
+      if (query[i + n - 1].limit <= base) continue;
+      if (n == 4) attend_chunk<S, 4>(args, segment, kv_head, base, query + i);
+      if (n == 3) attend_chunk<S, 3>(args, segment, kv_head, base, query + i);
+      if (n == 2) attend_chunk<S, 2>(args, segment, kv_head, base, query + i);
+      if (n == 1) attend_chunk<S, 1>(args, segment, kv_head, base, query + i);
     }
   }
+  for (int i = 0; i < count; ++i) finish_query<S>(query[i], args.pages.head_dim);
 }
 
 // One task: new tokens [token_begin, token_end) of a segment, all query heads of one KV head.
 template <class S>
 void attention_task(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
                     int token_begin, int token_end) {
+  constexpr int kMost = 32 * kQueryBlock;  // queries side by side: a few kilobytes
   const HeadRange heads = query_heads(args, kv_head);
-  QueryState block[kQueryBlock];
-  int filled = 0;
-  const auto flush = [&] {
-    if (filled == 4) attend_block<S, 4>(args, segment, kv_head, block);
-    if (filled == 3) attend_block<S, 3>(args, segment, kv_head, block);
-    if (filled == 2) attend_block<S, 2>(args, segment, kv_head, block);
-    if (filled == 1) attend_block<S, 1>(args, segment, kv_head, block);
-    filled = 0;
-  };
+  QueryState queries[kMost];
+  int count = 0;
   for (int token = token_begin; token < token_end; ++token) {
     for (int head = heads.begin; head < heads.end; ++head) {
+      if (count == kMost) {
+        attend<S>(args, segment, kv_head, queries, count);
+        count = 0;
+      }
       const std::int64_t slot = static_cast<std::int64_t>(segment.row + token) * args.heads + head;
-      block[filled++] = {args.q + slot * args.head_pad,
-                         args.out + slot * args.head_pad,
-                         args.stats == nullptr ? nullptr : args.stats + 2 * slot,
-                         segment.start + token + 1,
-                         0.0f,
-                         0.0f};
-      if (filled == kQueryBlock) flush();
+      queries[count++] = {args.q + slot * args.head_pad,
+                          args.out + slot * args.head_pad,
+                          args.stats == nullptr ? nullptr : args.stats + 2 * slot,
+                          segment.start + token + 1,
+                          0.0f,
+                          0.0f};
     }
   }
-  flush();
+  if (count > 0) attend<S>(args, segment, kv_head, queries, count);
 }
 
 }  // namespace taper::detail
