@@ -127,6 +127,34 @@ void Engine::submit(const Request& request) {
   }
 }
 
+// In a step that only decodes, the drafter guesses how sequences go on; the guesses are the last
+// tokens of the sequences until deliver().
+void Engine::add_drafts(std::vector<Work>& work) {
+  const auto decodes = [](const Work& w) { return w.decodes() && w.finishes(); };
+  if (!std::all_of(work.begin(), work.end(), decodes)) return;
+  std::vector<DraftAsk> asks;
+  for (const Work& w : work) {
+    const Sequence& s = *w.sequence;
+    // The last token that the limit allows need not be guessed: it comes with those before it.
+    asks.push_back({&s, s.limit() - (s.length() - s.prompt_length) - 1});
+  }
+  int rows = options_.scheduler.max_step_rows - static_cast<int>(work.size());
+  const auto drafts = drafter_->propose(asks, rows);
+  TAPER_EXPECT(drafts.size() == work.size());
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    Work& w = work[i];
+    const int length = static_cast<int>(drafts[i].size());
+    TAPER_EXPECT(length <= asks[i].most && length <= rows);
+    w.drafted = scheduler_.extend(*w.sequence, w.sequence->length(), length);
+    w.count += w.drafted;
+    rows -= w.drafted;
+    for (int k = 0; k < w.drafted; ++k) {
+      TAPER_ENSURE(drafts[i][k] >= 0 && drafts[i][k] < options_.valid_ids);
+      w.sequence->tokens.push_back(drafts[i][k]);
+    }
+  }
+}
+
 // How many rows a step gets whose launches are recorded; 0 if they are not.
 int Engine::recorded_rows(const std::vector<Work>& work) const {
   const int rows =
@@ -162,10 +190,11 @@ TokenBatch Engine::assemble(const std::vector<Work>& work, int rows) {
 StepReport Engine::step(ControlWord word) {
   StepReport report;
   StepExchange exchange(parallel_->group(), word);
-  const std::vector<Work> work = scheduler_.next_step();
+  std::vector<Work> work = scheduler_.next_step();
+  if (drafter_ != nullptr) add_drafts(work);
   for (const Work& w : work) {
-    const bool decodes = w.count == 1 && w.sequence->length() > w.sequence->prompt_length;
-    (decodes ? report.decode_rows : report.prefill_rows) += w.count;
+    (w.decodes() ? report.decode_rows : report.prefill_rows) += w.count - w.drafted;
+    report.drafted_rows += w.drafted;
   }
   if (!work.empty()) {
     const int recorded = recorded_rows(work);
@@ -173,12 +202,12 @@ StepReport Engine::step(ControlWord word) {
     const FloatMatrix hidden =
         recorded > 0 ? pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages(), graphs_)
                      : pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
-    const std::vector<Ready> ready = ready_rows(work);
-    for (const Work& w : work) w.sequence->computed += w.count;
-    sample(ready, hidden, exchange);
+    const std::vector<DrawRow> rows = draw_rows(work);
+    const std::vector<DrawnToken> tokens = sample(rows, hidden, exchange);
+    report.accepted = deliver(work, tokens);
     // Draws wait for their results; without any the kernels may still read what the next step
     // writes: ids, positions and block tables.
-    if (ready.empty()) exec_.fence();
+    if (rows.empty()) exec_.fence();
   }
   report.control = exchange.leader_word();
   for (const Sequence& s : scheduler_.running()) {
@@ -189,40 +218,46 @@ StepReport Engine::step(ControlWord word) {
   return report;
 }
 
-// The sequences that `work` brings to their last token. Parts of prompts are not among them.
-std::vector<Engine::Ready> Engine::ready_rows(const std::vector<Work>& work) {
-  std::vector<Ready> ready;
-  int row = 0;
+// Of the sequences that `work` brings to their last token. Parts of prompts are not among them.
+std::vector<Engine::DrawRow> Engine::draw_rows(const std::vector<Work>& work) {
+  std::vector<DrawRow> rows;
+  int end = 0;
   for (const Work& w : work) {
-    row += w.count;
-    if (w.finishes()) ready.push_back({w.sequence, row - 1});
+    end += w.count;
+    if (!w.finishes()) continue;
+    for (int i = w.drafted; i >= 0; --i)
+      rows.push_back({w.sequence, end - 1 - i, w.sequence->length() - i});
   }
-  return ready;
+  return rows;
 }
 
-// In chunks of as many rows as there is memory for logits. Collective over the group.
-void Engine::sample(std::span<const Ready> ready, FloatMatrix hidden, StepExchange& exchange) {
+// The tokens of the rows, in chunks of as many rows as there is memory for logits. Collective over
+// the group.
+std::vector<DrawnToken> Engine::sample(std::span<const DrawRow> rows, FloatMatrix hidden,
+                                       StepExchange& exchange) {
   const std::size_t chunk = static_cast<std::size_t>(options_.logit_rows);
-  while (!ready.empty()) {
-    const auto now = ready.first(std::min(chunk, ready.size()));
-    ready = ready.subspan(now.size());
-    deliver(now, draw(now, hidden, exchange));
+  std::vector<DrawnToken> tokens;
+  for (std::size_t done = 0; done < rows.size(); done += chunk) {
+    const auto now = rows.subspan(done, std::min(chunk, rows.size() - done));
+    const std::vector<DrawnToken> drawn = draw(now, hidden, exchange);
+    tokens.insert(tokens.end(), drawn.begin(), drawn.end());
   }
+  return tokens;
 }
 
 // The next tokens of the sequences, those of all samples of a prompt side by side. Collective over
 // the group.
-std::vector<DrawnToken> Engine::draw(std::span<const Ready> ready, FloatMatrix hidden,
+std::vector<DrawnToken> Engine::draw(std::span<const DrawRow> draw_rows, FloatMatrix hidden,
                                      StepExchange& exchange) {
   std::vector<int> rows;
   std::vector<Draw> draws;
   std::vector<std::span<const std::int32_t>> tokens_of_rows;
-  for (const auto& [sequence, row] : ready) {
+  for (const auto& [sequence, row, length] : draw_rows) {
     const Sequence& s = *sequence;
     for (int k = 0; k < s.samples; ++k)
-      draws.push_back({static_cast<int>(rows.size()), {s.id.prompt, s.id.sample + k}, s.length()});
+      draws.push_back({static_cast<int>(rows.size()), {s.id.prompt, s.id.sample + k}, length});
     rows.push_back(row);
-    tokens_of_rows.emplace_back(s.tokens);
+    tokens_of_rows.emplace_back(s.tokens.data(), length);
   }
   std::function<void(FloatMatrix)> edit;
   if (penalty_.is_on())
@@ -233,17 +268,22 @@ std::vector<DrawnToken> Engine::draw(std::span<const Ready> ready, FloatMatrix h
   return draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_, exchange);
 }
 
-// Gives the sequences the tokens that draw() returned for them.
-void Engine::deliver(std::span<const Ready> ready, std::span<const DrawnToken> tokens) {
-  for (const Ready& r : ready) {
-    Sequence& s = *r.sequence;
-    const auto mine = tokens.first(s.samples);
+// Gives the sequences the tokens of their rows; how many there are beyond one for each.
+int Engine::deliver(const std::vector<Work>& work, std::span<const DrawnToken> tokens) {
+  int accepted = 0;
+  for (const Work& w : work) {
+    Sequence& s = *w.sequence;
+    const bool finishes = w.finishes();
+    s.computed += w.count;
+    if (!finishes) continue;
+    const auto mine = tokens.first(s.samples + w.drafted);
     tokens = tokens.subspan(mine.size());
     if (s.is_shared_prompt())
       fork_samples(s, mine);
     else
-      append(s, mine.front());
+      accepted += append(s, mine);
   }
+  return accepted;
 }
 
 std::optional<FinishReason> Engine::end_of(const Sequence& s) const {
@@ -264,12 +304,25 @@ void Engine::add_token(Sequence& s, const DrawnToken& token) const {
   s.kept_mass.push_back(token.kept_mass);
 }
 
-void Engine::append(Sequence& s, const DrawnToken& token) {
-  add_token(s, token);
-  if (const auto reason = end_of(s)) {
-    complete(s, *reason);
-    scheduler_.finish(&s);
+// Tokens that were drawn after the sequence and after each of its guesses: they count up to the
+// first one that is not what was guessed. Returns how many there are beyond one. What is left of
+// the sequence in the cache is as if each token had had a step of its own.
+int Engine::append(Sequence& s, std::span<const DrawnToken> tokens) {
+  const std::vector<std::int32_t> guesses(s.tokens.end() - (std::ssize(tokens) - 1),
+                                          s.tokens.end());
+  s.tokens.resize(s.tokens.size() - guesses.size());
+  std::size_t more = 0;
+  for (;; ++more) {
+    add_token(s, tokens[more]);
+    if (const auto reason = end_of(s)) {
+      complete(s, *reason);
+      scheduler_.finish(&s);
+      return static_cast<int>(more);
+    }
+    if (more == guesses.size() || tokens[more].id != guesses[more]) break;
   }
+  if (!guesses.empty()) scheduler_.truncate(s, s.length() - 1);
+  return static_cast<int>(more);
 }
 
 // Called when a shared prompt has been read: its samples become sequences of their own that share

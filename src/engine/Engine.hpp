@@ -11,6 +11,7 @@
 #include "base/ReplicaSnapshot.hpp"
 #include "device/Arena.hpp"
 #include "engine/Completion.hpp"
+#include "engine/Drafter.hpp"
 #include "engine/Penalty.hpp"
 #include "engine/Request.hpp"
 #include "engine/Sampler.hpp"
@@ -58,6 +59,8 @@ struct EngineMemory {
 struct StepReport {
   int decode_rows = 0;       // sequences that got their next token's position computed
   int prefill_rows = 0;      // prompt (or recomputed) positions
+  int drafted_rows = 0;      // guesses of a drafter
+  int accepted = 0;          // tokens that sequences got beyond one, by right guesses
   std::int64_t context = 0;  // summed context lengths after the step
   int running = 0;
   int waiting = 0;
@@ -72,6 +75,9 @@ class Engine {
   // `memory` covers all layouts that rebind() will be given.
   Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory, Arena& arena,
          MemoryPhase phase, ConstFloatMatrix rope_table);
+
+  // Who drafts from now on; null: nobody. Must outlive its use.
+  void set_drafter(Drafter* drafter) { drafter_ = drafter; }
 
   // Starts a generation; the engine must be idle.
   void begin(const SamplingOptions& sampling, const StopOptions& stops);
@@ -107,22 +113,26 @@ class Engine {
   std::int64_t preemptions() const { return preemptions_ + scheduler_.preemptions(); }
 
  private:
-  // A sequence whose tokens have all been computed, and the row of the step's hidden states that
-  // its next tokens, one for each of its samples, are drawn from.
-  struct Ready {
-    Sequence* sequence = nullptr;
+  // A row of the step's hidden states that tokens are drawn from, and the length that the sequence
+  // has at it. The row after its last token gives one token for each of its samples; those of
+  // drafted tokens one each.
+  struct DrawRow {
+    const Sequence* sequence = nullptr;
     int row = 0;
+    int length = 0;
   };
 
+  void add_drafts(std::vector<Work>& work);
   int recorded_rows(const std::vector<Work>& work) const;
   TokenBatch assemble(const std::vector<Work>& work, int rows);
-  static std::vector<Ready> ready_rows(const std::vector<Work>& work);
-  void sample(std::span<const Ready> ready, FloatMatrix hidden, StepExchange& exchange);
-  std::vector<DrawnToken> draw(std::span<const Ready> ready, FloatMatrix hidden,
+  static std::vector<DrawRow> draw_rows(const std::vector<Work>& work);
+  std::vector<DrawnToken> sample(std::span<const DrawRow> rows, FloatMatrix hidden,
+                                 StepExchange& exchange);
+  std::vector<DrawnToken> draw(std::span<const DrawRow> rows, FloatMatrix hidden,
                                StepExchange& exchange);
-  void deliver(std::span<const Ready> ready, std::span<const DrawnToken> tokens);
+  int deliver(const std::vector<Work>& work, std::span<const DrawnToken> tokens);
   void add_token(Sequence& sequence, const DrawnToken& token) const;
-  void append(Sequence& sequence, const DrawnToken& token);
+  int append(Sequence& sequence, std::span<const DrawnToken> tokens);
   void fork_samples(Sequence& prompt, std::span<const DrawnToken> first_tokens);
   void complete(const Sequence& sequence, FinishReason reason);
   std::optional<FinishReason> end_of(const Sequence& sequence) const;
@@ -138,6 +148,7 @@ class Engine {
   InferencePass pass_;
   TokenHead head_;
   Scheduler scheduler_;
+  Drafter* drafter_ = nullptr;
   int replica_ = 0;
   std::int64_t preemptions_ = 0;  // in the layouts before
   std::int32_t finished_ = 0;

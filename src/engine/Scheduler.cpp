@@ -136,6 +136,19 @@ std::int32_t Scheduler::fork(const Sequence& parent, Sequence child) {
   return copy;
 }
 
+int Scheduler::extend(Sequence& s, int computed, int count) {
+  while (count > 0 && !reserve(s, computed - s.computed + count)) --count;
+  return count;
+}
+
+void Scheduler::truncate(Sequence& s, int computed) {
+  s.computed = computed;
+  while (static_cast<int>(s.blocks.size()) > blocks_for(computed)) {
+    blocks_.release(s.blocks.back());
+    s.blocks.pop_back();
+  }
+}
+
 void Scheduler::finish(Sequence* sequence) {
   release(*sequence);
   const auto at = std::find_if(running_.begin(), running_.end(),

@@ -17,11 +17,16 @@ struct SchedulerOptions {
   int block_size = 64;      // positions per block
 };
 
-// A part of a step: the next `count` tokens of a sequence.
+// A part of a step: the next `count` tokens of a sequence, the last `drafted` of them guesses.
 struct Work {
   Sequence* sequence = nullptr;
   int count = 0;
+  int drafted = 0;
 
+  // Computes the next position of a response, and nothing else.
+  bool decodes() const {
+    return count - drafted == 1 && sequence->length() - drafted > sequence->prompt_length;
+  }
   bool finishes() const { return sequence->computed + count == sequence->length(); }
 };
 
@@ -46,6 +51,11 @@ class Scheduler {
   // the block to copy the parent's last, partly filled block into, or -1. If no block is free,
   // the new sequence waits and is recomputed.
   std::int32_t fork(const Sequence& parent, Sequence child);
+  // Room for up to `count` positions behind the first `computed`, in its blocks and in free ones:
+  // returns for how many. Nobody is preempted for them.
+  int extend(Sequence& sequence, int computed, int count);
+  // Gives back what extend() took behind the first `computed` positions.
+  void truncate(Sequence& sequence, int computed);
   // Takes a sequence out and frees its blocks.
   void finish(Sequence* sequence);
 

@@ -18,7 +18,7 @@ struct Sequence {
   int prompt_length = 0;
   int max_new_tokens = 0;
   std::vector<std::int32_t> pinned;  // as in Request, of these samples
-  std::vector<std::int32_t> tokens;  // prompt, then response
+  std::vector<std::int32_t> tokens;  // prompt, then response (and, within a step, guesses)
   std::vector<float> log_probs, kept_mass;
   Staged<std::int32_t> blocks;    // pages of positions [0, computed)
   int computed = 0;               // positions whose keys and values are in the cache

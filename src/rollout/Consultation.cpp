@@ -80,7 +80,7 @@ void Consultation::read_word(ControlWord word) {
 // How long the leader's step took, beside what the planner expects of it.
 void Consultation::measure(const StepReport& report) {
   const std::int64_t now = nanoseconds(clock_);
-  const int rows = report.decode_rows + report.prefill_rows;
+  const int rows = report.decode_rows + report.prefill_rows + report.drafted_rows;
   if (rows > 0) {
     const LayoutGroup& group = layout_.groups()[layout_.replica_of(ranks_.rank())];
     const int sequences = std::max(1, std::min(rows, report.running));

@@ -326,3 +326,25 @@ TEST_CASE("two ranks that see the same tokens schedule alike") {
   CHECK(a.scheduler.preemptions() > 0);
   CHECK(b.scheduler.idle());
 }
+
+TEST_CASE("room for guesses comes from free blocks and goes back") {
+  Scheduler scheduler({4, 16, 4}, 5);
+  scheduler.submit(prompt(1, 7, 10));
+  scheduler.submit(prompt(2, 7, 4));
+  std::vector<Work> work = scheduler.next_step();
+  REQUIRE(work.size() == 2);
+  Sequence &first = *work[0].sequence, &second = *work[1].sequence;
+  REQUIRE(scheduler.blocks().free() == 1);
+  // One position is left in the last block, four are in the free one.
+  CHECK(scheduler.extend(first, 7, 9) == 5);
+  CHECK(scheduler.blocks().free() == 0);
+  CHECK(scheduler.extend(second, 7, 3) == 1);
+  CHECK(second.blocks.size() == 2);
+  scheduler.truncate(first, 9);
+  CHECK(first.computed == 9);
+  CHECK(first.blocks.size() == 3);
+  scheduler.truncate(first, 8);
+  CHECK(first.blocks.size() == 2);
+  CHECK(scheduler.blocks().free() == 1);
+  CHECK(scheduler.preemptions() == 0);
+}

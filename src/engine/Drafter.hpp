@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/Sequence.hpp"
+
+namespace taper {
+
+// A sequence that may get a draft, of `most` tokens at most.
+struct DraftAsk {
+  const Sequence* sequence = nullptr;
+  int most = 0;
+};
+
+// Guesses how sequences go on. The engine draws the tokens that it would draw anyway and keeps a
+// guess only if it is that token, so guesses change how many tokens a step yields, and nothing else
+// (speculative decoding; that the drafter cannot be told from the output is shown by Daliri, Musco
+// and Suresh, "Coupling without communication and drafter-invariant speculative decoding", 2024).
+class Drafter {
+ public:
+  virtual ~Drafter() = default;
+
+  // A draft for each ask, in their order: ids of the tokenizer, as many as are wanted and at most
+  // `rows` in all. Asked in steps that do nothing but decode. All ranks of a group must return the
+  // same.
+  virtual std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks,
+                                                         int rows) = 0;
+};
+
+}  // namespace taper
