@@ -80,6 +80,11 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
   line.integer("samples", o.samples, "N", "responses per prompt").at_least(1).at_most(65535);
   line.repeated("stop", o.stop_strings, "TEXT", "text that ends a response");
   describe_sizing(o, options_of(line));
+  line.choice("speculation", o.speculation.mode,
+              "drafts of several tokens per step, which change no token: off, auto (where they "
+              "pay) or fixed (always)",
+              named_speculation_modes());
+  describe_speculation(o.speculation, options_of(line));
 }
 
 void check_sampling(const GenerateOptions& o) {

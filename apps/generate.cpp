@@ -89,6 +89,7 @@ int run_generate(int argc, char** argv) {
   write_responses(output, samples, files, ranks.world());
   report_speed(samples, job.seconds(), ranks.size());
   if (options.mode != PlannerMode::kStatic) TAPER_INFO(summary(job.report()));
+  if (options.speculation.is_on()) TAPER_INFO("speculation: " << summary(job.report().speculation));
   if (ranks.rank() == 0 && !record_file.empty())
     write_record(record_file, job.report(), ranks.size());
   TAPER_INFO("completed: " << count_text(samples.size(), "response") << ", results in "

@@ -14,13 +14,8 @@ namespace {
 
 std::int64_t target_mass(const SamplingOptions& options, const Draw& draw, std::int64_t mass) {
   const CounterRandom random(options.seed);
-  const RandomKey key{options.purpose,
-                      options.iteration,
-                      static_cast<std::uint64_t>(draw.id.prompt),
-                      static_cast<std::uint64_t>(draw.id.sample),
-                      static_cast<std::uint64_t>(draw.position),
-                      0};
-  return static_cast<std::int64_t>(random.below(key, static_cast<std::uint64_t>(mass)));
+  return static_cast<std::int64_t>(
+      random.below(token_key(options, draw.id, draw.position), static_cast<std::uint64_t>(mass)));
 }
 
 // The ids at the places, one per choice, with their logits.
@@ -126,6 +121,15 @@ std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& par
 }
 
 }  // namespace
+
+RandomKey token_key(const SamplingOptions& options, const ResponseId& id, int position) {
+  return {options.purpose,
+          options.iteration,
+          static_cast<std::uint64_t>(id.prompt),
+          static_cast<std::uint64_t>(id.sample),
+          static_cast<std::uint64_t>(position),
+          0};
+}
 
 std::vector<DrawnToken> draw_tokens(const Exec& exec, const ModelParallel& parallel,
                                     const RowLogits& logits, int valid_ids,

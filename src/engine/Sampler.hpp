@@ -12,6 +12,10 @@
 
 namespace taper {
 
+// The key of the random number that draws token `position` of a sequence. The larger the number,
+// the later in the order of ids is the token that the same probabilities give.
+RandomKey token_key(const SamplingOptions& options, const ResponseId& id, int position);
+
 // One token to draw: from row `row` of the logits, with its own random number.
 struct Draw {
   int row = 0;

@@ -24,4 +24,12 @@ std::string summary(const GenerationReport& report) {
   return text + line;
 }
 
+std::string summary(const SpeculationFigures& figures) {
+  char line[120];
+  std::snprintf(line, sizeof line, "%.2f tokens per sequence and step, %.0f %% of %s right",
+                figures.tokens_per_step(), 100 * figures.acceptance(),
+                count_text(figures.drafted, "drafted token").c_str());
+  return line;
+}
+
 }  // namespace taper

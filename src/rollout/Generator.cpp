@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/Bytes.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "comm/Collectives.hpp"
@@ -38,6 +39,28 @@ std::vector<Destination> destinations_of(const SequenceList& list, const LayoutC
   return destinations;
 }
 
+std::string packed(const std::vector<Completion>& completions) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.value(std::ssize(completions));
+  for (const Completion& c : completions) {
+    out.value(c.id);
+    out.list(c.prompt);
+    out.list(c.response);
+  }
+  return bytes;
+}
+
+void unpack(std::string_view bytes, std::vector<Completion>& completions) {
+  ByteReader in(bytes);
+  for (auto count = in.value<std::ptrdiff_t>(); count > 0; --count) {
+    Completion& c = completions.emplace_back();
+    in.value(c.id);
+    in.list(c.prompt);
+    in.list(c.response);
+  }
+}
+
 }  // namespace
 
 Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files,
@@ -62,6 +85,12 @@ void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix
   layouts_.set_weights(packed);
   engine_ = std::make_unique<Engine>(ranks_.exec, layouts_.smallest(), layouts_.memory(), arena,
                                      phase_, rope_table);
+  if (options_.speculation.is_on()) {
+    drafter_ = std::make_unique<IndexDrafter>(
+        options_.speculation.draft_length,
+        static_cast<std::int64_t>(options_.speculation.index_mb * 1024 * 1024));
+    engine_->set_drafter(drafter_.get());
+  }
   if (!options_.may_change_layout()) return;
   // Pages that nothing has touched yet would make the first changes of layout several times slower
   // than measured ones.
@@ -119,6 +148,7 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
   steps_in_layout_ = 0;
   engine_->rebind(layouts_.at(layout.groups()[mine].tp), mine, {}, {});
   engine_->begin(sampling, stops);
+  if (drafter_) drafter_->begin(sampling);
   for (const Request& request : first_requests(requests, layout, mine)) engine_->submit(request);
 }
 
@@ -140,12 +170,15 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   for (std::int64_t step = 0; !consult.all_work_done() && !consult.stopped(); ++step) {
     ranks_.progress.set_step(step);
     if (stop && is_time_to_ask() && stop(engine.parallel().group())) consult.request_stop();
-    consult.observe(engine.step(consult.control_word()), engine);
+    const StepReport report = engine.step(consult.control_word());
+    if (drafter_) count_drafts(report);
+    consult.observe(report, engine);
     collect(ended);
     if (const auto agreed = consult.agree()) change_layout(*agreed, timer);
   }
   finish_report(timer.seconds());
   stopped_ = consult.stopped();
+  if (drafter_ && !stopped_) learn_responses();
   return stopped_ ? std::vector<Completion>{} : std::move(completions_);
 }
 
@@ -159,12 +192,39 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
   record.confirmation = planner_->confirm(plan, snapshot, states_of(list, change, plan));
   record.meeting_s = timer.seconds() - record.at_s;
   ranks_.progress.set_step(1);
-  if (record.confirmation.act)
+  if (record.confirmation.act) {
     record.report = reshaper_->apply(change, list,
                                      destinations_of(list, change, record.confirmation), *engine_);
+    if (drafter_) drafter_->restart();
+  }
   consult_->close(agreed, record.report.done ? Applied::kYes : Applied::kNo);
   record.seconds = timer.seconds() - record.at_s;
   keep(std::move(record), list);
+}
+
+// The leader counts for its group.
+void Generator::count_drafts(const StepReport& step) {
+  if (engine_->parallel().group().rank() != 0) return;
+  SpeculationFigures& figures = report_->speculation;
+  figures.sequences += step.decode_rows;
+  figures.drafted += step.drafted_rows;
+  figures.accepted += step.accepted;
+}
+
+// All ranks get the figures, and the drafter the responses, of all replicas.
+void Generator::learn_responses() {
+  SpeculationFigures& figures = report_->speculation;
+  std::vector<std::int64_t> sums{figures.sequences, figures.drafted, figures.accepted};
+  all_reduce_sum(ranks_.world(), sums);
+  figures = {sums[0], sums[1], sums[2]};
+  std::vector<Completion> all;
+  for (const std::string& bytes : all_gather_string(ranks_.world(), packed(completions_)))
+    unpack(bytes, all);
+  std::sort(all.begin(), all.end(),
+            [](const Completion& a, const Completion& b) { return a.id < b.id; });
+  Acceptance seen = drafter_->seen();
+  all_reduce_sum(ranks_.world(), seen.counts());
+  drafter_->learn(all, seen);
 }
 
 // Every so many steps, counted from the same moment on all ranks of a group.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/Timer.hpp"
+#include "draft/IndexDrafter.hpp"
 #include "reshape/Reshaper.hpp"
 #include "rollout/Consultation.hpp"
 #include "rollout/GenerationReport.hpp"
@@ -66,6 +67,8 @@ class Generator {
   void start(const std::vector<Request>& requests, const SamplingOptions& sampling,
              const StopOptions& stops, const Layout& layout);
   bool is_time_to_ask();
+  void count_drafts(const StepReport& step);
+  void learn_responses();
   void collect(const std::function<void(const Completion&)>& ended);
   void change_layout(const AgreedChange& agreed, const Timer& timer);
   void keep(SwitchRecord record, const SequenceList& list);
@@ -80,6 +83,7 @@ class Generator {
   RolloutLayouts layouts_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Reshaper> reshaper_;
+  std::unique_ptr<IndexDrafter> drafter_;  // if there is speculation
   std::shared_ptr<LayoutPlanner> planner_;
   std::unique_ptr<GenerationReviewer> reviewer_;  // if the planner has a profile
   std::unique_ptr<Consultation> consult_;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "draft/SpeculationOptions.hpp"
 #include "engine/EngineSizing.hpp"
 #include "engine/SamplingOptions.hpp"
 #include "engine/StopMatcher.hpp"
@@ -32,6 +33,7 @@ struct GeneratorOptions : EngineSizing {
   PlannerMode mode = PlannerMode::kStatic;
   std::string profile;  // of `taper profile`; needed unless static
   std::string layout;   // at the start, "2x4" or "4+2+2"; empty: tp, or chosen by the planner
+  SpeculationOptions speculation;
   GeneratorNames names;
 
   bool may_change_layout() const { return mode != PlannerMode::kStatic; }

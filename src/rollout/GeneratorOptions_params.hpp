@@ -7,6 +7,7 @@
 
 #include <type_traits>
 
+#include "draft/SpeculationOptions.hpp"
 #include "engine/EngineSizing.hpp"
 #include "engine/SamplingOptions.hpp"
 #include "param/Schema.hpp"
@@ -58,6 +59,13 @@ void describe_sizing(EngineSizing& o, Declare declare) {
   declare("KV Memory MB", "MB", o.kv_memory_mb, "Largest KV cache per rank in MiB")
       .above(0)
       .at_most(kMostKvMemoryMb);
+}
+
+template <class Declare>
+void describe_speculation(SpeculationOptions& o, Declare declare) {
+  declare("Draft Length", "N", o.draft_length, "Tokens of a draft, at most")
+      .at_least(1)
+      .at_most(64);
 }
 
 }  // namespace taper

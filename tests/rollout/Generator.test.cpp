@@ -25,10 +25,12 @@ namespace {
 
 // A golden model on the given ranks, generating with a planner of the test.
 struct GoldenGenerator {
-  GoldenGenerator(PlannerMode mode, const std::string& layout, const Ranks& given)
+  GoldenGenerator(PlannerMode mode, const std::string& layout, const Ranks& given,
+                  SpeculationMode speculation = SpeculationMode::kOff)
       : ranks(given),
         files(TAPER_GOLDEN_DIR "/models/llama_b"),
-        generator(options(mode, layout), WeightType::kF32, files, ranks, MemoryPhase::kAlways),
+        generator(options(mode, layout, speculation), WeightType::kF32, files, ranks,
+                  MemoryPhase::kAlways),
         local(files.table, shard()) {
     MemoryPlan plan;
     PackedModel::add_memory(plan, "test", local, WeightType::kF32, WithBackward::kNo);
@@ -40,8 +42,11 @@ struct GoldenGenerator {
     generator.create(*packed, *arena, files.rope_table(generator.max_positions()));
   }
 
-  static GeneratorOptions options(PlannerMode mode, const std::string& layout) {
+  static GeneratorOptions options(PlannerMode mode, const std::string& layout,
+                                  SpeculationMode speculation) {
     GeneratorOptions o;
+    o.speculation.mode = speculation;
+    o.speculation.draft_length = 5;
     o.mode = mode;
     o.layout = layout;
     o.max_prompt_tokens = 140;
@@ -101,9 +106,9 @@ struct GoldenGenerator {
 // The same on all ranks of a world.
 struct Fixture : TestRanks, GoldenGenerator {
   Fixture(PlannerMode mode, const std::string& layout, MPI_Comm comm = MPI_COMM_WORLD,
-          int size = world_size())
+          int size = world_size(), SpeculationMode speculation = SpeculationMode::kOff)
       : TestRanks(degrees_of_layout(layout), comm, size),
-        GoldenGenerator(mode, layout, TestRanks::ranks) {}
+        GoldenGenerator(mode, layout, TestRanks::ranks, speculation) {}
   using GoldenGenerator::ranks;
 };
 
@@ -175,6 +180,31 @@ TEST_CASE("a generation that changes its layout is the one that does not") {
     }
   }
   if (layouts.size() > 1) CHECK(switches >= 6);
+}
+
+TEST_CASE("drafts change nothing, whatever the layouts are") {
+  Fixture plain(PlannerMode::kStatic, route().front());
+  const auto expected = digest(plain.ranks.world(), plain.run());
+  CHECK(!plain.generator.report().speculation.any());
+  for (const auto mode : {SpeculationMode::kFixed, SpeculationMode::kAuto}) {
+    Fixture f(PlannerMode::kAdaptive, "", MPI_COMM_WORLD, world_size(), mode);
+    const auto layouts = route();
+    for (int round = 0; round < 3; ++round) {
+      std::vector<ScriptedChange> changes;
+      for (std::size_t i = 1; i <= 6 && layouts.size() > 1; ++i)
+        changes.push_back(f.change(static_cast<std::int64_t>(i) - 1, layouts[i % layouts.size()],
+                                   i % 2 == 0, i % 3 == 0 ? Repack::kYes : Repack::kNo));
+      f.script(layouts.front(), changes);
+      CHECK(digest(f.ranks.world(), f.run()) == expected);
+      const SpeculationFigures& figures = f.generator.report().speculation;
+      CHECK(figures.accepted <= figures.drafted);
+      // The second time, each response is known, and each of its random numbers.
+      if (round > 0 && mode == SpeculationMode::kFixed) {
+        CHECK(figures.acceptance() > 0.8);
+        CHECK(figures.tokens_per_step() > 2.0);
+      }
+    }
+  }
 }
 
 TEST_CASE("ranks that sleep at random agree all the same") {

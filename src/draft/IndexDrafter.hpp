@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "draft/Acceptance.hpp"
+#include "draft/SuffixIndex.hpp"
+#include "engine/Completion.hpp"
+#include "engine/Drafter.hpp"
+#include "engine/SamplingOptions.hpp"
+
+namespace taper {
+
+// Drafts without a model: guesses that what followed the same context before follows again - in the
+// sequence itself, in other responses to its prompt, in whatever has been generated.
+//
+// A token is the inverse transform of its random number, which is known before the token is drawn,
+// and so are the numbers of all tokens before. Among the places of a context, the guess is the
+// token whose random number is nearest to the one that will be drawn with: equal distributions give
+// it with equal numbers, and the same between two numbers that give it (doc/speculation.md).
+class IndexDrafter : public Drafter {
+ public:
+  // draft_length: tokens per sequence and step, at most. index_bytes: what earlier generations may
+  // take.
+  IndexDrafter(int draft_length, std::int64_t index_bytes)
+      : draft_length_(draft_length), index_bytes_(index_bytes) {}
+
+  // Starts a generation with no sequences.
+  void begin(const SamplingOptions& sampling);
+  // The replica, or another one, goes on with other sequences: what only this one has seen of the
+  // generation does not count until learn().
+  void restart();
+  // Least probability, in 1/kRatioOne, that a guess and all before it in its draft are right.
+  void set_threshold(int threshold) { threshold_ = threshold; }
+  // What this rank has seen of the generation.
+  const Acceptance& seen() const { return seen_; }
+  // The responses of the generation that is over, from all replicas in the same order on all ranks,
+  // and what all ranks have seen.
+  void learn(std::span<const Completion> responses, const Acceptance& seen);
+
+  std::int64_t past_bytes() const { return past_.bytes(); }
+
+  std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks, int rows) override;
+
+ private:
+  struct Guess {
+    GuessKind kind;
+    std::int32_t token = 0;
+  };
+  // Of one position: all guesses, one per source and level, of which some will turn out right.
+  struct Position {
+    std::array<Guess, kDraftSources * GuessKind::kLevels> guesses;
+    int count = 0;
+    std::int32_t drafted = 0;  // the best
+    int estimate = 0;          // of it, in 1/kRatioOne
+  };
+  // A sequence of this replica.
+  struct Live {
+    int text = 0;
+    std::vector<Position> asked;  // the positions behind the tokens that it had when last asked
+  };
+
+  Live& follow(const Sequence& sequence);
+  int estimate(const GuessKind& kind) const;
+  void judge(const Live& live, std::span<const std::int32_t> tokens);
+  Position guess(const IndexedText& text, std::span<const std::int32_t> context, int position);
+  bool add_guess(Position& position, DraftSource source, int level, std::uint64_t number);
+
+  int draft_length_;
+  std::int64_t index_bytes_;
+  int threshold_ = 0;
+  SamplingOptions sampling_;
+  SuffixIndex live_{true}, past_{false};
+  std::map<ResponseId, Live> sequences_;
+  std::set<std::int64_t> prompts_;  // that are in live_
+  // Of the generations before; of this one, on this rank; and since it is in its group.
+  Acceptance known_, seen_, recent_;
+  std::vector<IndexedPlace> places_;    // of the context asked about, and
+  std::vector<std::uint64_t> numbers_;  // their random numbers
+};
+
+}  // namespace taper

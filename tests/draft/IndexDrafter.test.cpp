@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "draft/IndexDrafter.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <map>
+
+#include "base/ReplicaSnapshot.hpp"
+#include "engine/Sampler.hpp"
+
+using namespace taper;
+
+namespace {
+
+using Drafts = std::vector<std::vector<std::int32_t>>;
+
+constexpr std::int64_t kRoom = std::int64_t{64} << 20;
+
+SamplingOptions sampling(float temperature = 1.0f) {
+  SamplingOptions o;
+  o.temperature = temperature;
+  o.seed = 5;
+  o.iteration = 2;
+  return o;
+}
+
+Sequence sequence(int prompt, int sample, const std::vector<std::int32_t>& prompt_tokens,
+                  const std::vector<std::int32_t>& response) {
+  Sequence s;
+  s.id = {prompt, sample};
+  s.prompt_length = static_cast<int>(prompt_tokens.size());
+  s.tokens = prompt_tokens;
+  s.tokens.insert(s.tokens.end(), response.begin(), response.end());
+  return s;
+}
+
+// What follows a context of a made-up model: the token that its random number gives, of a fixed
+// distribution over kChoices ids.
+constexpr int kChoices = 12;
+std::int32_t draw(std::uint64_t context, const ResponseId& id, int position, double sharpness) {
+  const CounterRandom random(5);
+  std::vector<double> weights;
+  double sum = 0;
+  for (int c = 0; c < kChoices; ++c) {
+    const double u = random.uniform({RandomPurpose::kTest, 9, context, 0, 0, std::uint64_t(c)});
+    weights.push_back(std::pow(u, sharpness));
+    sum += weights.back();
+  }
+  double at = sum * 0x1p-64 * static_cast<double>(random.bits(token_key(sampling(), id, position)));
+  for (int c = 0; c < kChoices; ++c)
+    if ((at -= weights[c]) < 0) return c;
+  return kChoices - 1;
+}
+
+}  // namespace
+
+TEST_CASE("a sequence that repeats itself is guessed, as far as it may be") {
+  IndexDrafter drafter(6, kRoom);
+  drafter.begin(sampling());
+  const Sequence s = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{8, 5, 6, 7, 8, 5}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 2}}, 100) == Drafts{{8, 5}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 3) == Drafts{{8, 5, 6}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 0}}, 100) == Drafts{{}});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, -1}}, 100) == Drafts{{}});
+  // Without experience a guess is right with one half.
+  drafter.set_threshold(kRatioOne / 2);
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{8}});
+  drafter.set_threshold(kRatioOne / 2 + 1);
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{}});
+}
+
+TEST_CASE("responses to the same prompt and of earlier generations are guessed from") {
+  IndexDrafter drafter(4, kRoom);
+  drafter.begin(sampling());
+  const std::vector<std::int32_t> prompt{1, 2, 3, 4};
+  const Sequence ahead = sequence(0, 0, prompt, {9, 8, 7, 6, 5}),
+                 behind = sequence(0, 1, prompt, {9}), stranger = sequence(1, 0, {2, 2}, {3, 3});
+  const std::vector<DraftAsk> asks{{&ahead, 9}, {&behind, 9}, {&stranger, 9}};
+  CHECK(drafter.propose(asks, 99) == Drafts{{}, {8, 7, 6, 5}, {}});
+  Completion done;
+  done.id = {0, 0};
+  done.prompt = {2, 2};
+  done.response = {3, 3, 11, 12, 13};
+  drafter.learn(std::vector<Completion>{done}, drafter.seen());
+  drafter.begin(sampling());
+  CHECK(drafter.propose(asks, 99) == Drafts{{}, {8, 7, 6, 5}, {11, 12, 13}});
+}
+
+TEST_CASE("who sees the same sequences drafts the same, however they came") {
+  IndexDrafter one(8, kRoom), other(8, kRoom);
+  one.begin(sampling());
+  other.begin(sampling());
+  std::vector<Sequence> sequences;
+  for (int i = 0; i < 8; ++i) sequences.push_back(sequence(i / 4, i % 4, {i / 4, 1, 2, 3}, {}));
+  Drafts drafts;
+  for (int step = 0; step < 80; ++step) {
+    std::vector<DraftAsk> asks;
+    for (Sequence& s : sequences) {
+      const int length = s.length();
+      s.tokens.push_back(
+          draw(static_cast<std::uint64_t>(s.tokens[length - 1] * 100 + s.tokens[length - 2]), s.id,
+               length, 6));
+      asks.push_back({&s, 50});
+    }
+    drafts = one.propose(asks, 30);
+    if (step % 3 == 0) CHECK(other.propose(asks, 30).size() == asks.size());
+  }
+  std::int64_t length = 0;
+  for (const auto& d : drafts) length += std::ssize(d);
+  CHECK(length > 10);
+  // After a change of layout, nobody knows more than what the sequences tell.
+  std::vector<DraftAsk> asks;
+  for (const Sequence& s : sequences) asks.push_back({&s, 50});
+  one.restart();
+  other.restart();
+  CHECK(one.propose(asks, 30) == other.propose(asks, 30));
+}
+
+TEST_CASE("the nearest random number says more than the most frequent token") {
+  // Contexts of three tokens, each with 12 earlier places in other samples of the prompt; then one
+  // guess for each context, held against what is drawn.
+  constexpr int kContexts = 400, kSamples = 12;
+  for (const double sharpness : {3.0, 8.0}) {
+    int nearest = 0, majority = 0, newest = 0, most_probable = 0;
+    for (int c = 0; c < kContexts; ++c) {
+      IndexDrafter drafter(1, kRoom);
+      drafter.begin(sampling());
+      const std::vector<std::int32_t> prompt{100, 101, 102 + c};
+      std::vector<Sequence> samples;
+      std::vector<DraftAsk> asks;
+      std::map<std::int32_t, int> counts;
+      for (int k = 0; k < kSamples; ++k) {
+        const auto token = draw(static_cast<std::uint64_t>(c), {c, k}, 3, sharpness);
+        ++counts[token];
+        samples.push_back(sequence(c, k, prompt, {token, 50, 51}));
+      }
+      for (const Sequence& s : samples) asks.push_back({&s, 1});
+      drafter.propose(asks, 0);
+      const Sequence now = sequence(c, kSamples, prompt, {});
+      const Drafts drafts = drafter.propose(std::vector<DraftAsk>{{&now, 1}}, 1);
+      REQUIRE(drafts[0].size() == 1);
+      const auto truth = draw(static_cast<std::uint64_t>(c), now.id, 3, sharpness);
+      const auto best = std::max_element(counts.begin(), counts.end(),
+                                         [](auto& a, auto& b) { return a.second < b.second; });
+      nearest += drafts[0][0] == truth;
+      majority += best->first == truth;
+      newest += samples.back().tokens[3] == truth;
+      most_probable += counts.size() == 1;
+    }
+    INFO("sharpness " << sharpness << ": nearest " << nearest << ", majority " << majority
+                      << ", newest " << newest << " of " << kContexts << ", certain "
+                      << most_probable);
+    CHECK(nearest > majority + kContexts / 20);
+    CHECK(majority > newest);
+  }
+}
+
+TEST_CASE("what earlier generations take is bounded, and the newest stay") {
+  constexpr std::int64_t kSmall = 200000;
+  IndexDrafter drafter(4, kSmall);
+  std::vector<std::int32_t> last;
+  for (int generation = 0; generation < 20; ++generation) {
+    drafter.begin(sampling());
+    std::vector<Completion> responses(4);
+    for (int i = 0; i < 4; ++i) {
+      responses[i].id = {i, 0};
+      responses[i].prompt = {1, 2, 3, i};
+      for (int k = 0; k < 500; ++k)
+        responses[i].response.push_back(10 + (generation * 7919 + i * 104729 + k * k) % 5000);
+    }
+    last = responses[3].response;
+    drafter.learn(responses, {});
+    CHECK(drafter.past_bytes() <= kSmall);
+    CHECK(drafter.past_bytes() > kSmall / 8);
+  }
+  drafter.begin(sampling());
+  const Sequence s = sequence(3, 0, {1, 2, 3, 3}, {last.begin(), last.begin() + 100});
+  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 4}}, 4) ==
+        Drafts{{last.begin() + 100, last.begin() + 104}});
+}
