@@ -84,7 +84,7 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
               "drafts of several tokens per step, which change no token: off, auto (where they "
               "pay) or fixed (always)",
               named_speculation_modes());
-  describe_speculation(o.speculation, options_of(line));
+  describe_drafts(o.speculation, options_of(line));
 }
 
 void check_sampling(const GenerateOptions& o) {

@@ -31,11 +31,12 @@ void report_speed(const SampleSet& samples, double seconds, int ranks) {
 }
 
 // Of one generation, as run.h5 has it of an iteration.
-void write_record(const std::string& record, const GenerationReport& report, int ranks) {
+void write_record(const std::string& record, const GenerateOptions& options,
+                  const GenerationReport& report, int ranks) {
   RunFile file(record);
   file.set_machine("ranks", std::to_string(ranks));
-  add_generations(file, 1, {&report, 1});
-  file.add_metrics(1, adaptive_metrics({&report, 1}));
+  add_generations(file, 1, options, {&report, 1});
+  file.add_metrics(1, generation_metrics(options, {&report, 1}));
   file.save();
 }
 
@@ -89,9 +90,10 @@ int run_generate(int argc, char** argv) {
   write_responses(output, samples, files, ranks.world());
   report_speed(samples, job.seconds(), ranks.size());
   if (options.mode != PlannerMode::kStatic) TAPER_INFO(summary(job.report()));
-  if (options.speculation.is_on()) TAPER_INFO("speculation: " << summary(job.report().speculation));
+  if (options.speculation.is_on())
+    TAPER_INFO("speculation: " << summary(job.report().speculation.total()));
   if (ranks.rank() == 0 && !record_file.empty())
-    write_record(record_file, job.report(), ranks.size());
+    write_record(record_file, options, job.report(), ranks.size());
   TAPER_INFO("completed: " << count_text(samples.size(), "response") << ", results in "
                            << path_text(output)
                            << (record_file.empty() ? "" : " and " + path_text(record_file)));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <queue>
 
-#include "base/ReplicaSnapshot.hpp"
 #include "engine/Sampler.hpp"
 
 namespace taper {
@@ -30,13 +29,15 @@ Evidence evidence_of(std::uint64_t gap) {
 
 }  // namespace
 
-void IndexDrafter::begin(const SamplingOptions& sampling) {
+void IndexDrafter::begin(const SamplingOptions& sampling, int threshold) {
   sampling_ = sampling;
   seen_ = {};
-  restart();
+  sources_ = {};
+  restart(threshold);
 }
 
-void IndexDrafter::restart() {
+void IndexDrafter::restart(int threshold) {
+  threshold_ = threshold;
   live_.clear();
   sequences_.clear();
   prompts_.clear();
@@ -73,6 +74,8 @@ void IndexDrafter::learn(std::span<const Completion> responses, const Acceptance
 
 // Counts which guesses of the last question were right, as far as the tokens since then tell.
 void IndexDrafter::judge(const Live& live, std::span<const std::int32_t> tokens) {
+  for (int i = 0; i < live.drafted; ++i)
+    sources_[static_cast<int>(live.asked[i].source)].drafted += 1;
   for (std::size_t i = 0; i < std::min(live.asked.size(), tokens.size()); ++i) {
     const Position& p = live.asked[i];
     for (int g = 0; g < p.count; ++g) {
@@ -81,7 +84,8 @@ void IndexDrafter::judge(const Live& live, std::span<const std::int32_t> tokens)
       recent_.count(p.guesses[g].kind, right);
     }
     // Behind a wrong token, the context was another one.
-    if (p.drafted != tokens[i]) return;
+    if (p.best != tokens[i]) return;
+    if (static_cast<int>(i) < live.drafted) sources_[static_cast<int>(p.source)].accepted += 1;
   }
 }
 
@@ -103,6 +107,7 @@ IndexDrafter::Live& IndexDrafter::follow(const Sequence& s) {
   const auto news = tokens.subspan(live_.text(live.text).tokens.size());
   judge(live, news);
   live.asked.clear();
+  live.drafted = 0;
   live_.append(live.text, news);
   return live;
 }
@@ -157,9 +162,11 @@ IndexDrafter::Position IndexDrafter::guess(const IndexedText& text,
   }
   for (int g = 0; g < p.count; ++g) {
     const int share = estimate(p.guesses[g].kind);
-    if (share >= p.estimate) {
+    // Of equals the longest match, of the narrowest source.
+    if (share > p.estimate || (share == p.estimate && p.source == p.guesses[g].kind.source)) {
       p.estimate = share;
-      p.drafted = p.guesses[g].token;
+      p.best = p.guesses[g].token;
+      p.source = p.guesses[g].kind.source;
     }
   }
   return p;
@@ -168,6 +175,7 @@ IndexDrafter::Position IndexDrafter::guess(const IndexedText& text,
 std::vector<std::vector<std::int32_t>> IndexDrafter::propose(std::span<const DraftAsk> asks,
                                                              int rows) {
   std::vector<std::vector<std::int32_t>> drafts(asks.size()), contexts(asks.size());
+  if (threshold_ >= kNothing) return drafts;
   std::vector<Live*> lives;
   for (const DraftAsk& ask : asks) lives.push_back(&follow(*ask.sequence));
   std::priority_queue<Growth> growths;
@@ -192,9 +200,10 @@ std::vector<std::vector<std::int32_t>> IndexDrafter::propose(std::span<const Dra
     const auto [worth, i] = growths.top();
     growths.pop();
     if (worth < std::int64_t{threshold_} * kRatioOne) break;
-    const std::int32_t token = lives[i]->asked[drafts[i].size()].drafted;
+    const std::int32_t token = lives[i]->asked[drafts[i].size()].best;
     drafts[i].push_back(token);
     contexts[i].push_back(token);
+    lives[i]->drafted = static_cast<int>(drafts[i].size());
     --rows;
     look_ahead(i, worth);
   }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <span>
 #include <vector>
 
+#include "base/ReplicaSnapshot.hpp"
 #include "draft/Acceptance.hpp"
 #include "draft/SuffixIndex.hpp"
 #include "engine/Completion.hpp"
@@ -14,6 +16,11 @@
 #include "engine/SamplingOptions.hpp"
 
 namespace taper {
+
+// Guesses that were drafted, and those of them that became tokens.
+struct DraftTotals {
+  std::int64_t drafted = 0, accepted = 0;
+};
 
 // Drafts without a model: guesses that what followed the same context before follows again - in the
 // sequence itself, in other responses to its prompt, in whatever has been generated.
@@ -30,14 +37,18 @@ class IndexDrafter : public Drafter {
       : draft_length_(draft_length), index_bytes_(index_bytes) {}
 
   // Starts a generation with no sequences.
-  void begin(const SamplingOptions& sampling);
+  void begin(const SamplingOptions& sampling, int threshold);
   // The replica, or another one, goes on with other sequences: what only this one has seen of the
   // generation does not count until learn().
-  void restart();
-  // Least probability, in 1/kRatioOne, that a guess and all before it in its draft are right.
+  void restart(int threshold);
+  // Least probability, in 1/kRatioOne, that a guess and all before it in its draft are right. With
+  // kNothing or more, nothing is looked up.
+  static constexpr int kNothing = kRatioOne - 1;
+  int threshold() const { return threshold_; }
   void set_threshold(int threshold) { threshold_ = threshold; }
   // What this rank has seen of the generation.
   const Acceptance& seen() const { return seen_; }
+  const std::array<DraftTotals, kDraftSources>& sources() const { return sources_; }
   // The responses of the generation that is over, from all replicas in the same order on all ranks,
   // and what all ranks have seen.
   void learn(std::span<const Completion> responses, const Acceptance& seen);
@@ -55,13 +66,15 @@ class IndexDrafter : public Drafter {
   struct Position {
     std::array<Guess, kDraftSources * GuessKind::kLevels> guesses;
     int count = 0;
-    std::int32_t drafted = 0;  // the best
-    int estimate = 0;          // of it, in 1/kRatioOne
+    std::int32_t best = 0;  // the token of the best,
+    DraftSource source = DraftSource::kSelf;
+    int estimate = 0;  // and its probability in 1/kRatioOne
   };
   // A sequence of this replica.
   struct Live {
     int text = 0;
     std::vector<Position> asked;  // the positions behind the tokens that it had when last asked
+    int drafted = 0;              // of which so many got into the draft
   };
 
   Live& follow(const Sequence& sequence);
@@ -79,8 +92,9 @@ class IndexDrafter : public Drafter {
   std::set<std::int64_t> prompts_;  // that are in live_
   // Of the generations before; of this one, on this rank; and since it is in its group.
   Acceptance known_, seen_, recent_;
-  std::vector<IndexedPlace> places_;    // of the context asked about, and
-  std::vector<std::uint64_t> numbers_;  // their random numbers
+  std::array<DraftTotals, kDraftSources> sources_{};  // of this generation, on this rank
+  std::vector<IndexedPlace> places_;                  // of the context asked about, and
+  std::vector<std::uint64_t> numbers_;                // their random numbers
 };
 
 }  // namespace taper

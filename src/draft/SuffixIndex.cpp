@@ -31,6 +31,11 @@ std::uint64_t scope_of(DraftSource source, const IndexedText& text) {
 
 }  // namespace
 
+const char* to_string(DraftSource source) {
+  constexpr std::array<const char*, kDraftSources> kNames{"self", "prompt", "run"};
+  return kNames[static_cast<std::size_t>(source)];
+}
+
 int SuffixIndex::add(const RandomKey& key, std::span<const std::int32_t> prompt,
                      bool index_prompt) {
   const int number = texts();

@@ -15,6 +15,7 @@ namespace taper {
 // are. Each contains the ones before.
 enum class DraftSource : std::uint8_t { kSelf, kPrompt, kRun };
 inline constexpr int kDraftSources = 3;
+const char* to_string(DraftSource source);
 
 // A sequence whose tokens may be those of others, too.
 struct IndexedText {

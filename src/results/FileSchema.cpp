@@ -109,7 +109,7 @@ const FileSchema* schema_of(std::string_view format) {
 }
 
 const ColumnRule* column_rule(std::string_view dataset) {
-  for (const RecordTable& table : layout_tables()) {
+  for (const RecordTable& table : generation_tables()) {
     const std::string group = "/" + table.name + "/";
     if (!dataset.starts_with(group)) continue;
     for (const ColumnRule& column : table.columns)

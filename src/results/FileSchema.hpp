@@ -95,7 +95,7 @@ const std::vector<const FileSchema*>& all_schemas();
 const FileSchema* schema_of(std::string_view format);
 
 // The layout_... tables of a run file.
-const std::vector<RecordTable>& layout_tables();
+const std::vector<RecordTable>& generation_tables();
 // A column of a table of records, "/layout_switches/at_s"; null if it is not listed.
 const ColumnRule* column_rule(std::string_view dataset);
 

@@ -108,6 +108,12 @@ const Table kAdaptive = {
     {"adaptive/extra_bytes", "byte",
      "largest memory beyond the plan that a change used on a rank"}};
 
+const Table kSpeculation = {
+    {"speculation/tokens_per_step", "token", "tokens that a sequence gets in a step of decoding"},
+    {"speculation/drafted", "token", "tokens that were guessed"},
+    {"speculation/accepted", "token", "guesses that were right, and so were kept"},
+    {"speculation/acceptance", "1", "accepted / drafted; 0 if nothing was drafted"}};
+
 const Table kSft = {
     {"train/loss", "nat",
      "mean cross entropy of what is learned, or mean loss of the preference pairs, before the "
@@ -186,7 +192,7 @@ Table make_metric_table() {
   add_statistics(table, "response_length", "token", "length of a response");
   add_statistics(table, "prompt_length", "token", "length of a prompt, over the samples");
   for (const Table* part : {&kRollout, &kReward, &kUpdate, &kCritic, &kCorrection, &kAdaptive,
-                            &kSft, &kRewardModel, &kPerformance})
+                            &kSpeculation, &kSft, &kRewardModel, &kPerformance})
     add_all(table, *part);
   for (const MetricMeaning& phase : phase_table())
     table.push_back(

@@ -13,9 +13,11 @@
 namespace taper {
 namespace {
 
-// The control word: flags, 16 bits of the epoch, the rest of the decision's hash.
+// The control word: flags, 16 bits of the epoch, bits of the decision's hash.
 constexpr ControlWord kDone = 1, kStop = 2, kPlan = 4;
 constexpr int kEpochShift = 3, kHashShift = 19;
+constexpr ControlWord kOurBits = (ControlWord{1} << kConsultationBits) - 1;
+constexpr ControlWord kHashMask = kOurBits >> kHashShift;
 
 // What a leader posts: its replica, and what it has to say on all replicas' affairs.
 struct Posted {
@@ -68,6 +70,7 @@ bool Consultation::leads() const {
 }
 
 void Consultation::read_word(ControlWord word) {
+  word &= kOurBits;
   if (word == 0) return;
   TAPER_INSIST((word >> kEpochShift & 0xffff) == static_cast<ControlWord>(epoch_ & 0xffff),
                "rank " << ranks_.rank() << " is in epoch " << epoch_
@@ -154,7 +157,7 @@ void Consultation::conclude() {
     pace_.set_wait(decision_->wait_ns);
     if (ranks_.rank() == 0) records_.push_back({snapshot, *decision_});
     if (decision_->act)
-      word_ |= kPlan | (decision_->hash & (~ControlWord{0} >> kHashShift)) << kHashShift;
+      word_ |= kPlan | (decision_->hash & kHashMask) << kHashShift;
     else
       word_ = 0;
   }
@@ -198,7 +201,7 @@ std::optional<AgreedChange> Consultation::agree() {
   const AgreedChange agreed = read_decision(broadcast_string(
       ranks_.world(), ranks_.rank() == 0 ? describe_decision() : std::string(), 0));
   consultation_ = agreed.snapshot.consultation + 1;
-  const std::uint64_t mine = agreed.change.hash & (~ControlWord{0} >> kHashShift);
+  const std::uint64_t mine = agreed.change.hash & kHashMask;
   if (mine != *decided_)
     TAPER_FAIL(ExitCode::kFailure, "rank " << ranks_.rank()
                                            << ": its leader has decided otherwise than rank 0 "

@@ -17,6 +17,9 @@
 
 namespace taper {
 
+// Bits of a control word that a consultation uses, from the lowest on. The others are free.
+inline constexpr int kConsultationBits = 54;
+
 // A consultation as rank 0 saw it.
 struct ConsultationRecord {
   Snapshot snapshot;

@@ -153,8 +153,6 @@ RecordRow account_row(const GenerationReport& report) {
   return row;
 }
 
-}  // namespace
-
 MetricValues adaptive_metrics(std::span<const GenerationReport> reports) {
   double switches = 0, time = 0, bytes = 0, recomputed = 0, extra = 0, consulted = 0, asking = 0;
   for (const GenerationReport& report : reports) {
@@ -174,14 +172,38 @@ MetricValues adaptive_metrics(std::span<const GenerationReport> reports) {
           {"adaptive/extra_bytes", extra}};
 }
 
-void add_generations(RunFile& file, std::int64_t iteration,
+MetricValues speculation_metrics(std::span<const GenerationReport> reports) {
+  DecodeTotals all;
+  for (const GenerationReport& report : reports) all.add(report.speculation.total());
+  return {{"speculation/tokens_per_step", all.tokens_per_step()},
+          {"speculation/drafted", count(all.drafted)},
+          {"speculation/accepted", count(all.accepted)},
+          {"speculation/acceptance", all.acceptance()}};
+}
+
+RecordRow draft_batch_row(std::int64_t least_batch, const DecodeTotals& t) {
+  return {{"least_batch", least_batch}, {"steps", t.steps},       {"sequences", t.sequences},
+          {"drafted", t.drafted},       {"accepted", t.accepted}, {"time_s", seconds(t.ns)}};
+}
+
+}  // namespace
+
+MetricValues generation_metrics(const GeneratorOptions& options,
+                                std::span<const GenerationReport> reports) {
+  MetricValues metrics;
+  if (options.may_change_layout()) add(metrics, adaptive_metrics(reports));
+  if (options.speculation.is_on()) add(metrics, speculation_metrics(reports));
+  return metrics;
+}
+
+void add_generations(RunFile& file, std::int64_t iteration, const GeneratorOptions& options,
                      std::span<const GenerationReport> reports) {
   std::int64_t number = 0;
   const auto add = [&](const char* table, RecordRow row) {
     row.insert(row.begin(), {"generation", number});
     file.add_record(table, iteration, row);
   };
-  for (const GenerationReport& report : reports) {
+  const auto add_layouts = [&](const GenerationReport& report) {
     add("layout_generations", generation_row(report));
     for (const ConsultationRecord& record : report.decisions) {
       add("layout_consultations", consultation_row(record));
@@ -190,6 +212,19 @@ void add_generations(RunFile& file, std::int64_t iteration,
     }
     for (const SwitchRecord& s : report.switches) add("layout_switches", switch_row(s));
     if (report.review) add("layout_accounts", account_row(report));
+  };
+  const auto add_drafts = [&](const SpeculationFigures& figures) {
+    for (std::size_t i = 0; i < figures.batches.size(); ++i)
+      if (figures.batches[i].steps > 0)
+        add("draft_batches", draft_batch_row(std::int64_t{1} << i, figures.batches[i]));
+    for (std::size_t i = 0; i < figures.sources.size(); ++i)
+      add("draft_sources", {{"source", std::string(to_string(static_cast<DraftSource>(i)))},
+                            {"drafted", figures.sources[i].drafted},
+                            {"accepted", figures.sources[i].accepted}});
+  };
+  for (const GenerationReport& report : reports) {
+    if (options.may_change_layout()) add_layouts(report);
+    if (options.speculation.is_on()) add_drafts(report.speculation);
     ++number;
   }
 }

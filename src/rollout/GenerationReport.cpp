@@ -2,6 +2,7 @@
 #include "rollout/GenerationReport.hpp"
 
 #include <cstdio>
+#include <type_traits>
 
 #include "base/Text.hpp"
 
@@ -24,11 +25,44 @@ std::string summary(const GenerationReport& report) {
   return text + line;
 }
 
-std::string summary(const SpeculationFigures& figures) {
+void DecodeTotals::add(const DecodeTotals& other) {
+  steps += other.steps;
+  sequences += other.sequences;
+  drafted += other.drafted;
+  accepted += other.accepted;
+  ns += other.ns;
+}
+
+double DecodeTotals::tokens_per_step() const {
+  return sequences == 0 ? 1.0
+                        : 1.0 + static_cast<double>(accepted) / static_cast<double>(sequences);
+}
+
+double DecodeTotals::acceptance() const {
+  return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted);
+}
+
+void SpeculationFigures::add(const StepReport& step, std::int64_t ns) {
+  batches[length_bucket(step.decode_rows)].add(
+      {1, step.decode_rows, step.drafted_rows, step.accepted, ns});
+}
+
+DecodeTotals SpeculationFigures::total() const {
+  DecodeTotals all;
+  for (const DecodeTotals& t : batches) all.add(t);
+  return all;
+}
+
+std::span<std::int64_t> SpeculationFigures::words() {
+  static_assert(std::is_trivially_copyable_v<SpeculationFigures>);
+  return {reinterpret_cast<std::int64_t*>(this), sizeof *this / sizeof(std::int64_t)};
+}
+
+std::string summary(const DecodeTotals& totals) {
   char line[120];
   std::snprintf(line, sizeof line, "%.2f tokens per sequence and step, %.0f %% of %s right",
-                figures.tokens_per_step(), 100 * figures.acceptance(),
-                count_text(figures.drafted, "drafted token").c_str());
+                totals.tokens_per_step(), 100 * totals.acceptance(),
+                count_text(totals.drafted, "drafted token").c_str());
   return line;
 }
 

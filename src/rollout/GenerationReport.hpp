@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/Response.hpp"
+#include "draft/IndexDrafter.hpp"
 #include "reshape/Reshaper.hpp"
 #include "rollout/Consultation.hpp"
 #include "simulate/Account.hpp"
@@ -24,17 +28,28 @@ struct SwitchRecord {
   int sequences = 0;
 };
 
-// What drafts have brought. Sequences are counted in each step that decodes them.
-struct SpeculationFigures {
-  std::int64_t sequences = 0, drafted = 0, accepted = 0;
+// Steps that did nothing but decode, and their drafts.
+struct DecodeTotals {
+  std::int64_t steps = 0;
+  std::int64_t sequences = 0;  // summed over the steps
+  std::int64_t drafted = 0, accepted = 0;
+  std::int64_t ns = 0;
 
-  bool any() const { return drafted > 0; }
-  // Tokens per sequence and step; 1 without drafts.
-  double tokens_per_step() const {
-    return sequences == 0 ? 1.0 : 1.0 + static_cast<double>(accepted) / sequences;
-  }
-  // The share of drafted tokens that became tokens.
-  double acceptance() const { return drafted == 0 ? 0.0 : static_cast<double>(accepted) / drafted; }
+  void add(const DecodeTotals& other);
+  // Of a sequence; 1 without drafts.
+  double tokens_per_step() const;
+  // accepted / drafted; 0 if nothing was drafted.
+  double acceptance() const;
+};
+
+// What drafts have brought, in integers alone: summed over replicas.
+struct SpeculationFigures {
+  std::array<DecodeTotals, kLengthBuckets> batches{};  // of [2^i, 2^(i+1)) sequences
+  std::array<DraftTotals, kDraftSources> sources{};
+
+  void add(const StepReport& step, std::int64_t ns);
+  DecodeTotals total() const;
+  std::span<std::int64_t> words();
 };
 
 // What a generation was, besides its responses.
@@ -53,6 +68,6 @@ struct GenerationReport {
 // One line for people: "layout 1x2, then 2x1 at 3.2 s (...)".
 std::string summary(const GenerationReport& report);
 // Likewise: "2.31 tokens per sequence and step, 61 % of 1,234 drafted tokens right".
-std::string summary(const SpeculationFigures& figures);
+std::string summary(const DecodeTotals& totals);
 
 }  // namespace taper

@@ -148,8 +148,10 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
   steps_in_layout_ = 0;
   engine_->rebind(layouts_.at(layout.groups()[mine].tp), mine, {}, {});
   engine_->begin(sampling, stops);
-  if (drafter_) drafter_->begin(sampling);
   for (const Request& request : first_requests(requests, layout, mine)) engine_->submit(request);
+  if (!drafter_) return;
+  drafter_->begin(sampling, first_threshold());
+  draft_pace_.begin();
 }
 
 std::vector<Completion> Generator::run(const std::vector<Request>& requests,
@@ -170,9 +172,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   for (std::int64_t step = 0; !consult.all_work_done() && !consult.stopped(); ++step) {
     ranks_.progress.set_step(step);
     if (stop && is_time_to_ask() && stop(engine.parallel().group())) consult.request_stop();
-    const StepReport report = engine.step(consult.control_word());
-    if (drafter_) count_drafts(report);
-    consult.observe(report, engine);
+    consult.observe(this->step(), engine);
     collect(ended);
     if (const auto agreed = consult.agree()) change_layout(*agreed, timer);
   }
@@ -195,28 +195,47 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
   if (record.confirmation.act) {
     record.report = reshaper_->apply(change, list,
                                      destinations_of(list, change, record.confirmation), *engine_);
-    if (drafter_) drafter_->restart();
+    if (drafter_) drafter_->restart(first_threshold());
+    draft_pace_.restart();
   }
   consult_->close(agreed, record.report.done ? Applied::kYes : Applied::kNo);
   record.seconds = timer.seconds() - record.at_s;
   keep(std::move(record), list);
 }
 
-// The leader counts for its group.
-void Generator::count_drafts(const StepReport& step) {
+// Of guesses, until a leader says more. Leaders of different groups may have said different things.
+int Generator::first_threshold() const {
+  return options_.speculation.mode == SpeculationMode::kAuto ? DraftPace::kOff : 0;
+}
+
+// The leader's word has what the consultation says and, above it, which guesses pay.
+StepReport Generator::step() {
+  ControlWord word = consult_->control_word();
+  if (!drafter_) return engine_->step(word);
+  if (options_.speculation.mode == SpeculationMode::kAuto)
+    word |= static_cast<ControlWord>(draft_pace_.threshold(decoding_)) << kConsultationBits;
+  const Timer timer;
+  const StepReport report = engine_->step(word);
+  follow_drafts(report, timer.seconds());
+  return report;
+}
+
+// Every rank of a group hears its leader, which counts and measures for all of them.
+void Generator::follow_drafts(const StepReport& step, double seconds) {
+  decoding_ = step.running;
+  const int threshold = drafter_->threshold();
+  drafter_->set_threshold(static_cast<int>(step.control >> kConsultationBits));
   if (engine_->parallel().group().rank() != 0) return;
-  SpeculationFigures& figures = report_->speculation;
-  figures.sequences += step.decode_rows;
-  figures.drafted += step.drafted_rows;
-  figures.accepted += step.accepted;
+  if (step.prefill_rows > 0 || step.decode_rows == 0) return;
+  const auto ns = static_cast<std::int64_t>(seconds * 1e9);
+  report_->speculation.add(step, ns);
+  draft_pace_.measure({threshold, step.decode_rows, step.drafted_rows, step.accepted, ns});
 }
 
 // All ranks get the figures, and the drafter the responses, of all replicas.
 void Generator::learn_responses() {
-  SpeculationFigures& figures = report_->speculation;
-  std::vector<std::int64_t> sums{figures.sequences, figures.drafted, figures.accepted};
-  all_reduce_sum(ranks_.world(), sums);
-  figures = {sums[0], sums[1], sums[2]};
+  if (engine_->parallel().group().rank() == 0) report_->speculation.sources = drafter_->sources();
+  all_reduce_sum(ranks_.world(), report_->speculation.words());
   std::vector<Completion> all;
   for (const std::string& bytes : all_gather_string(ranks_.world(), packed(completions_)))
     unpack(bytes, all);

@@ -11,6 +11,7 @@
 #include "draft/IndexDrafter.hpp"
 #include "reshape/Reshaper.hpp"
 #include "rollout/Consultation.hpp"
+#include "rollout/DraftPace.hpp"
 #include "rollout/GenerationReport.hpp"
 #include "rollout/GenerationReviewer.hpp"
 #include "rollout/GeneratorOptions.hpp"
@@ -67,7 +68,9 @@ class Generator {
   void start(const std::vector<Request>& requests, const SamplingOptions& sampling,
              const StopOptions& stops, const Layout& layout);
   bool is_time_to_ask();
-  void count_drafts(const StepReport& step);
+  int first_threshold() const;
+  StepReport step();
+  void follow_drafts(const StepReport& step, double seconds);
   void learn_responses();
   void collect(const std::function<void(const Completion&)>& ended);
   void change_layout(const AgreedChange& agreed, const Timer& timer);
@@ -84,6 +87,7 @@ class Generator {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Reshaper> reshaper_;
   std::unique_ptr<IndexDrafter> drafter_;  // if there is speculation
+  DraftPace draft_pace_;                   // of a leader, if drafts are to pay
   std::shared_ptr<LayoutPlanner> planner_;
   std::unique_ptr<GenerationReviewer> reviewer_;  // if the planner has a profile
   std::unique_ptr<Consultation> consult_;
@@ -91,6 +95,7 @@ class Generator {
   Workload workload_;  // of the last run()
   std::unique_ptr<GenerationReport> report_;
   bool stopped_ = false;
+  int decoding_ = 0;  // sequences after the last step
   std::int64_t steps_in_layout_ = 0;
 };
 

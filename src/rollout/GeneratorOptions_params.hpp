@@ -62,10 +62,14 @@ void describe_sizing(EngineSizing& o, Declare declare) {
 }
 
 template <class Declare>
-void describe_speculation(SpeculationOptions& o, Declare declare) {
+void describe_drafts(SpeculationOptions& o, Declare declare) {
   declare("Draft Length", "N", o.draft_length, "Tokens of a draft, at most")
       .at_least(1)
       .at_most(64);
+  declare("Index MB", "MB", o.index_mb,
+          "Memory of a rank for the responses of earlier generations, from which drafts are made, "
+          "in MiB")
+      .at_least(0);
 }
 
 }  // namespace taper

@@ -114,8 +114,7 @@ MetricValues TrainJob::experience_figures(std::int64_t iteration, const Batch& b
   if (correction.is_on() || rollouts_.sampling(iteration).truncates())
     add(figures, mismatch_metrics(experience.mismatch, correction));
   if (options_.dynamic.on) add(figures, group_metrics(batch.groups));
-  const auto& generations = rollouts_.generations();
-  if (!generations.empty()) add(figures, adaptive_metrics(generations));
+  add(figures, generation_metrics(options_.rollout, rollouts_.generations()));
   return figures;
 }
 
@@ -178,7 +177,7 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   std::vector<int> lengths;
   for (const SampleSummary& s : samples) lengths.push_back(s.response_tokens);
   if (!log()) return;
-  add_generations(log()->run_file(), iteration, rollouts_.generations());
+  add_generations(log()->run_file(), iteration, options_.rollout, rollouts_.generations());
   log()->add(iteration, metrics, timing, lengths);
 }
 

@@ -39,7 +39,7 @@ std::optional<Batch> Rollouts::collect(std::int64_t iteration, std::int64_t firs
     auto samples = round(prompts, std::int64_t{rounds} * wanted, sampling(iteration), stop, timer);
     if (!samples) return std::nullopt;
     generator_.learn(outcomes_of(samples->all()));
-    if (options_.mode != PlannerMode::kStatic) generations_.push_back(generator_.report());
+    generations_.push_back(generator_.report());
     all.append(std::move(*samples));
     ++rounds;
   }

@@ -31,7 +31,7 @@ class Rollouts {
   std::optional<Batch> collect(std::int64_t iteration, std::int64_t first_batch,
                                StopAgreement& stop, PhaseTimer& timer);
 
-  // Of the last collect(): each generation, if layouts may change, and sequences preempted.
+  // Of the last collect(): each generation, and sequences preempted.
   const std::vector<GenerationReport>& generations() const { return generations_; }
   std::int64_t preemptions() const { return generator_.preemptions() - preempted_before_; }
 

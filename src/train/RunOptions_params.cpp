@@ -81,6 +81,14 @@ void describe_correction(param::Section& s, RolloutCorrectionOptions& o) {
   s.check([&o] { return o.problems(); });
 }
 
+void describe_speculation(param::Section& schema, SpeculationOptions& o) {
+  auto s = schema.section("Speculation",
+                          "Drafts of several tokens per sequence and step, which change no token");
+  s.choice("Mode", o.mode, "off; auto: where they pay; fixed: always, for tests",
+           named_speculation_modes());
+  describe_drafts(o, keys_of(s));
+}
+
 void describe_algorithm(param::Section& schema, RunOptions& o) {
   auto s = schema.section("Algorithm", "Advantages and the loss of the policy");
   s.choice(
@@ -175,6 +183,7 @@ void describe(param::Section& schema, RunOptions& o) {
                                 named_reward_rules());
   describe_rewards(schema, o.rewards);
   describe_rollout(schema, o.rollout);
+  describe_speculation(schema, o.rollout.speculation);
   describe_algorithm(schema, o);
   auto t = schema.section("Training", "The update of the weights");
   t.integer("Iterations", o.training.iterations, "Iterations of the run").at_least(1);

@@ -54,7 +54,7 @@ void add_iteration(RunFile& run, int iteration) {
   run.add_metrics(iteration, every_metric(iteration));
   for (const MetricMeaning& phase : phase_table()) run.add_timing(iteration, {phase.name, 1, 2, 3});
   run.add_lengths(iteration, std::vector<int>(kSamples, kResponse));
-  for (const RecordTable& table : layout_tables()) {
+  for (const RecordTable& table : generation_tables()) {
     RecordRow row;
     for (const ColumnRule& column : table.columns)
       if (column.name.find('<') == std::string::npos)

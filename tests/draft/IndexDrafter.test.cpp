@@ -57,7 +57,7 @@ std::int32_t draw(std::uint64_t context, const ResponseId& id, int position, dou
 
 TEST_CASE("a sequence that repeats itself is guessed, as far as it may be") {
   IndexDrafter drafter(6, kRoom);
-  drafter.begin(sampling());
+  drafter.begin(sampling(), 0);
   const Sequence s = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7});
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{8, 5, 6, 7, 8, 5}});
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 2}}, 100) == Drafts{{8, 5}});
@@ -73,7 +73,7 @@ TEST_CASE("a sequence that repeats itself is guessed, as far as it may be") {
 
 TEST_CASE("responses to the same prompt and of earlier generations are guessed from") {
   IndexDrafter drafter(4, kRoom);
-  drafter.begin(sampling());
+  drafter.begin(sampling(), 0);
   const std::vector<std::int32_t> prompt{1, 2, 3, 4};
   const Sequence ahead = sequence(0, 0, prompt, {9, 8, 7, 6, 5}),
                  behind = sequence(0, 1, prompt, {9}), stranger = sequence(1, 0, {2, 2}, {3, 3});
@@ -84,14 +84,14 @@ TEST_CASE("responses to the same prompt and of earlier generations are guessed f
   done.prompt = {2, 2};
   done.response = {3, 3, 11, 12, 13};
   drafter.learn(std::vector<Completion>{done}, drafter.seen());
-  drafter.begin(sampling());
+  drafter.begin(sampling(), 0);
   CHECK(drafter.propose(asks, 99) == Drafts{{}, {8, 7, 6, 5}, {11, 12, 13}});
 }
 
 TEST_CASE("who sees the same sequences drafts the same, however they came") {
   IndexDrafter one(8, kRoom), other(8, kRoom);
-  one.begin(sampling());
-  other.begin(sampling());
+  one.begin(sampling(), 0);
+  other.begin(sampling(), 0);
   std::vector<Sequence> sequences;
   for (int i = 0; i < 8; ++i) sequences.push_back(sequence(i / 4, i % 4, {i / 4, 1, 2, 3}, {}));
   Drafts drafts;
@@ -113,8 +113,8 @@ TEST_CASE("who sees the same sequences drafts the same, however they came") {
   // After a change of layout, nobody knows more than what the sequences tell.
   std::vector<DraftAsk> asks;
   for (const Sequence& s : sequences) asks.push_back({&s, 50});
-  one.restart();
-  other.restart();
+  one.restart(0);
+  other.restart(0);
   CHECK(one.propose(asks, 30) == other.propose(asks, 30));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("the nearest random number says more than the most frequent token") {
     int nearest = 0, majority = 0, newest = 0, most_probable = 0;
     for (int c = 0; c < kContexts; ++c) {
       IndexDrafter drafter(1, kRoom);
-      drafter.begin(sampling());
+      drafter.begin(sampling(), 0);
       const std::vector<std::int32_t> prompt{100, 101, 102 + c};
       std::vector<Sequence> samples;
       std::vector<DraftAsk> asks;
@@ -162,7 +162,7 @@ TEST_CASE("what earlier generations take is bounded, and the newest stay") {
   IndexDrafter drafter(4, kSmall);
   std::vector<std::int32_t> last;
   for (int generation = 0; generation < 20; ++generation) {
-    drafter.begin(sampling());
+    drafter.begin(sampling(), 0);
     std::vector<Completion> responses(4);
     for (int i = 0; i < 4; ++i) {
       responses[i].id = {i, 0};
@@ -175,7 +175,7 @@ TEST_CASE("what earlier generations take is bounded, and the newest stay") {
     CHECK(drafter.past_bytes() <= kSmall);
     CHECK(drafter.past_bytes() > kSmall / 8);
   }
-  drafter.begin(sampling());
+  drafter.begin(sampling(), 0);
   const Sequence s = sequence(3, 0, {1, 2, 3, 3}, {last.begin(), last.begin() + 100});
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 4}}, 4) ==
         Drafts{{last.begin() + 100, last.begin() + 104}});

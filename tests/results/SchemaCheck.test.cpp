@@ -90,7 +90,7 @@ void set_version(const std::filesystem::path& path, std::int64_t version) {
 
 // As version 1 had them: numbers in all columns.
 void write_old_records(RunFile& run) {
-  for (const RecordTable& table : layout_tables()) {
+  for (const RecordTable& table : generation_tables()) {
     RecordRow row;
     for (const ColumnRule& column : table.columns)
       if (column.name.find('<') == std::string::npos) row.emplace_back(column.name, 11.0);

@@ -33,6 +33,21 @@ GenerationReport example() {
   change.report.bytes_planned = 4096;
   change.confirmation.cost.move = 3'000'000;
   report.switches.push_back(change);
+  StepReport step;
+  step.decode_rows = 5;
+  step.drafted_rows = 5;
+  step.accepted = 2;
+  report.speculation.add(step, 3'000'000);
+  step.decode_rows = 7;
+  step.drafted_rows = 11;
+  step.accepted = 2;
+  report.speculation.add(step, 2'000'000);
+  step = {};
+  step.decode_rows = 8;
+  step.drafted_rows = 4;
+  step.accepted = 1;
+  report.speculation.add(step, 1'000'000);
+  report.speculation.sources[1] = {20, 5};
   return report;
 }
 
@@ -42,11 +57,32 @@ double value(const MetricValues& values, const std::string& name) {
   return -1;
 }
 
+GeneratorOptions options(PlannerMode mode, SpeculationMode speculation) {
+  GeneratorOptions o;
+  o.mode = mode;
+  o.speculation.mode = speculation;
+  return o;
+}
+
 }  // namespace
 
 TEST_CASE("totals of a generation") {
+  const std::vector<GenerationReport> reports{example(), example()};
+  CHECK(generation_metrics(options(PlannerMode::kStatic, SpeculationMode::kOff), reports).empty());
+  const MetricValues drafts =
+      generation_metrics(options(PlannerMode::kStatic, SpeculationMode::kAuto), reports);
+  for (const auto& [name, unused] : drafts) CHECK(meaning_of("/metrics/" + name) != nullptr);
+  CHECK(value(drafts, "speculation/tokens_per_step") == 1.25);
+  CHECK(value(drafts, "speculation/drafted") == 40);
+  CHECK(value(drafts, "speculation/accepted") == 10);
+  CHECK(value(drafts, "speculation/acceptance") == 0.25);
+  CHECK(value(drafts, "adaptive/switches") == -1);
+}
+
+TEST_CASE("totals of a generation that changes its layout") {
   const std::vector<GenerationReport> reports{example()};
-  const MetricValues m = adaptive_metrics(reports);
+  const MetricValues m =
+      generation_metrics(options(PlannerMode::kAdaptive, SpeculationMode::kOff), reports);
   for (const auto& [name, unused] : m) CHECK(meaning_of("/metrics/" + name) != nullptr);
   CHECK(value(m, "adaptive/switches") == 1);
   CHECK(value(m, "adaptive/switch_time_s") == 0.004);
@@ -64,7 +100,8 @@ TEST_CASE("the account of a generation in run.h5") {
     report.review.emplace();
     report.review->degrees = {1, 4};
     report.review->static_ns = {2'000'000'000, 1'500'000'000};
-    add_generations(file, 5, std::vector{report, report});
+    add_generations(file, 5, options(PlannerMode::kAdaptive, SpeculationMode::kFixed),
+                    std::vector{report, report});
     file.save();
   }
   const SchemaReport schema = check_schema(path);
@@ -87,7 +124,18 @@ TEST_CASE("the account of a generation in run.h5") {
   CHECK(file.read<double>("/layout_switches/predicted_move_s").values ==
         std::vector<double>{0.003, 0.003});
   CHECK(file.read<double>("/layout_accounts/static_tp4_s").values == std::vector<double>{1.5, 1.5});
-  for (const RecordTable& table : layout_tables())
+  CHECK(file.read<std::int64_t>("/draft_batches/generation").values == Integers{0, 0, 1, 1});
+  CHECK(file.read<std::int64_t>("/draft_batches/least_batch").values == Integers{4, 8, 4, 8});
+  CHECK(file.read<std::int64_t>("/draft_batches/steps").values == Integers{2, 1, 2, 1});
+  CHECK(file.read<std::int64_t>("/draft_batches/sequences").values == Integers{12, 8, 12, 8});
+  CHECK(file.read<std::int64_t>("/draft_batches/drafted").values == Integers{16, 4, 16, 4});
+  CHECK(file.read<std::int64_t>("/draft_batches/accepted").values == Integers{4, 1, 4, 1});
+  CHECK(file.read<double>("/draft_batches/time_s").values ==
+        std::vector<double>{0.005, 0.001, 0.005, 0.001});
+  CHECK(file.read_strings("/draft_sources/source") ==
+        Texts{"self", "prompt", "run", "self", "prompt", "run"});
+  CHECK(file.read<std::int64_t>("/draft_sources/drafted").values == Integers{0, 20, 0, 0, 20, 0});
+  for (const RecordTable& table : generation_tables())
     for (const std::string& name : file.datasets("/" + table.name)) {
       INFO(name);
       CHECK((name.ends_with("/step") || column_rule(name) != nullptr));

@@ -185,7 +185,7 @@ TEST_CASE("a generation that changes its layout is the one that does not") {
 TEST_CASE("drafts change nothing, whatever the layouts are") {
   Fixture plain(PlannerMode::kStatic, route().front());
   const auto expected = digest(plain.ranks.world(), plain.run());
-  CHECK(!plain.generator.report().speculation.any());
+  CHECK(plain.generator.report().speculation.total().steps == 0);
   for (const auto mode : {SpeculationMode::kFixed, SpeculationMode::kAuto}) {
     Fixture f(PlannerMode::kAdaptive, "", MPI_COMM_WORLD, world_size(), mode);
     const auto layouts = route();
@@ -196,7 +196,7 @@ TEST_CASE("drafts change nothing, whatever the layouts are") {
                                    i % 2 == 0, i % 3 == 0 ? Repack::kYes : Repack::kNo));
       f.script(layouts.front(), changes);
       CHECK(digest(f.ranks.world(), f.run()) == expected);
-      const SpeculationFigures& figures = f.generator.report().speculation;
+      const DecodeTotals figures = f.generator.report().speculation.total();
       CHECK(figures.accepted <= figures.drafted);
       // The second time, each response is known, and each of its random numbers.
       if (round > 0 && mode == SpeculationMode::kFixed) {

@@ -92,7 +92,7 @@ FileSchema make_schema() {
           .scope = SizeScope::kTable,
           .attributes = attributes(),
           .datasets = datasets(),
-          .records = layout_tables()};
+          .records = generation_tables()};
 }
 
 }  // namespace

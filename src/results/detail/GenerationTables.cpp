@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of the layout_... tables of a run file, as of rollout/GenerationRecord.cpp.
+// Columns of the layout_... and draft_... tables of a run file, as of rollout/GenerationRecord.cpp.
 #include "results/FileSchema.hpp"
 
 namespace taper {
@@ -142,9 +142,31 @@ Columns account_columns() {
       {"static_tp<N>_s", kF64, "s", "replayed in the uniform layout of degree N"}};
 }
 
+Columns draft_columns(Columns first) {
+  first.insert(first.begin(), generation_column());
+  first.push_back({"drafted", kI64, "token", "tokens that were guessed"});
+  first.push_back({"accepted", kI64, "token", "guesses that were right, and so were kept"});
+  return first;
+}
+
+Columns draft_batch_columns() {
+  Columns columns = draft_columns(
+      {{"least_batch", kI64, "1", "sequences in a step, from this number to below its double"},
+       {"steps", kI64, "1", "steps that only decoded"},
+       {"sequences", kI64, "1", "sequences of these steps, summed"}});
+  columns.push_back({"time_s", kF64, "s", "time of these steps"});
+  return columns;
+}
+
+Columns draft_source_columns() {
+  return draft_columns({{"source", kText, "1",
+                         "self: the sequence itself, prompt: other responses to the prompt, run: "
+                         "any response"}});
+}
+
 }  // namespace
 
-const std::vector<RecordTable>& layout_tables() {
+const std::vector<RecordTable>& generation_tables() {
   static const std::vector<RecordTable> tables{
       {"layout_generations", "one row per generation", generation_columns()},
       {"layout_consultations", "one row per consultation, a snapshot and the decision on it",
@@ -154,7 +176,11 @@ const std::vector<RecordTable>& layout_tables() {
        switch_columns()},
       {"layout_accounts",
        "one row per generation, replayed with its true lengths and the step times of the profile",
-       account_columns()}};
+       account_columns()},
+      {"draft_batches", "one row per generation and size of batch, of all replicas",
+       draft_batch_columns()},
+      {"draft_sources", "one row per generation and source of drafts, of all replicas",
+       draft_source_columns()}};
   return tables;
 }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/Response.hpp"
+#include "draft/IndexDrafter.hpp"
+
+namespace taper {
+
+// What a step that did nothing but decode took and gave.
+struct DecodeStep {
+  int threshold = 0;  // that was in force
+  int sequences = 0;
+  int drafted = 0;  // rows of guesses among its rows
+  int accepted = 0;
+  std::int64_t ns = 0;
+};
+
+// Finds on a leader, by measured times, which guesses are worth their row. It has no clock.
+//
+// With T the time of a step, G its tokens and c the time of one more row, a guess that counts with
+// probability p is worth its row if p / c > G / T: its nanoseconds give more tokens than those of
+// an average row. The threshold of p is therefore c G / T. Where hardly any guess reaches it, even
+// looking for guesses may cost more than it brings: then some steps are made without, and others
+// are if those were faster, with trials that become the rarer the longer that stays so.
+class DraftPace {
+ public:
+  static constexpr int kOff = IndexDrafter::kNothing;
+
+  // Another generation: there may be more to guess from.
+  void begin();
+  // Another group works now: its times are others.
+  void restart() { buckets_ = {}; }
+
+  // Least probability, in 1/kRatioOne, of a guess in a step of so many sequences; kOff: none.
+  int threshold(int sequences) const;
+  void measure(const DecodeStep& step);
+
+ private:
+  static constexpr int kTrial = 4;  // steps, of which the first one is not counted
+  static constexpr int kFirstInterval = 32, kLastInterval = 1024;
+
+  // Tokens and time of steps, the newest ones most.
+  struct Sums {
+    double tokens = 0, ns = 0;
+    double rate() const { return ns > 0 ? tokens / ns : 0; }
+    void fade(double factor) { tokens *= factor, ns *= factor; }
+  };
+  // Steps of a similar number of sequences.
+  struct Bucket {
+    double share_ns = 0;  // of a sequence in a step without guesses; 0: not known
+    double row_ns = 0;    // of one more row; 0: not known
+    Sums with, without;
+    bool looks = true;  // for guesses, but for trials
+    int trial = 0;      // steps that are left of one
+    int until_trial = kFirstInterval / 2, interval = kFirstInterval;
+  };
+
+  Bucket& bucket(int sequences) { return buckets_[length_bucket(sequences)]; }
+  static void learn_costs(Bucket& bucket, const DecodeStep& step);
+  static void conclude(Bucket& bucket);
+
+  std::array<Bucket, kLengthBuckets> buckets_;
+};
+
+}  // namespace taper
