@@ -9,16 +9,18 @@
 
 namespace taper {
 
-// What speaks for a guess, the more the higher.
+// What speaks for a guess.
 enum class Evidence : std::uint8_t {
-  kUnknown,  // the random number of the place is not known, or does not matter (greedy)
+  kNewest,   // it is the newest one of the longest match; random numbers are not known, or do not
+             // matter (greedy)
+  kVotes,    // it is the most frequent one
   kFar,      // the nearest random number is more than 1/8 away,
   kMiddle,   // 1/32,
   kNear,     // 1/128
   kNearest,  // or less
   kBetween,  // places with smaller and with larger random numbers have the same token
 };
-inline constexpr int kEvidences = 6;
+inline constexpr int kEvidences = 7;
 
 // Guesses that are judged alike.
 struct GuessKind {
@@ -28,7 +30,7 @@ struct GuessKind {
 
   DraftSource source = DraftSource::kSelf;
   int level = 0;
-  Evidence evidence = Evidence::kUnknown;
+  Evidence evidence = Evidence::kNewest;
 
   int index() const {
     return (static_cast<int>(source) * kLevels + level) * kEvidences + static_cast<int>(evidence);

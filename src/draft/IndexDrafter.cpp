@@ -112,10 +112,27 @@ IndexDrafter::Live& IndexDrafter::follow(const Sequence& s) {
   return live;
 }
 
-// The guess of one source among the places that match at least as long as the level says. Whether
-// there is one.
-bool IndexDrafter::add_guess(Position& position, DraftSource source, int level,
-                             std::uint64_t number) {
+// Of the places that match at least as long as the level says; of equals the newest.
+std::int32_t IndexDrafter::most_frequent(int level) {
+  votes_.clear();
+  for (const IndexedPlace& place : places_) {
+    if (place.match < GuessKind::kMatches[level]) continue;
+    const auto at = std::find_if(votes_.begin(), votes_.end(),
+                                 [&](const auto& vote) { return vote.first == place.token(); });
+    if (at == votes_.end())
+      votes_.emplace_back(place.token(), 1);
+    else
+      ++at->second;
+  }
+  return std::max_element(votes_.begin(), votes_.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+// The guesses of one source among the places that match at least as long as the level says. Whether
+// there are any.
+bool IndexDrafter::add_guesses(Position& position, DraftSource source, int level,
+                               std::uint64_t number) {
   const IndexedPlace *below = nullptr, *above = nullptr, *newest = nullptr;
   std::uint64_t below_gap = 0, above_gap = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -130,15 +147,20 @@ bool IndexDrafter::add_guess(Position& position, DraftSource source, int level,
       above = &place, above_gap = other - number;
   }
   if (newest == nullptr) return false;
-  Guess guess{{source, level, Evidence::kUnknown}, newest->token()};
-  if (below != nullptr && above != nullptr && below->token() == above->token()) {
-    guess = {{source, level, Evidence::kBetween}, below->token()};
-  } else if (below != nullptr || above != nullptr) {
-    const bool down = above == nullptr || (below != nullptr && below_gap <= above_gap);
-    guess = {{source, level, evidence_of(down ? below_gap : above_gap)},
-             (down ? below : above)->token()};
+  const auto add = [&](Evidence evidence, std::int32_t token) {
+    position.guesses[position.count++] = {{source, level, evidence}, token};
+  };
+  if (below == nullptr && above == nullptr) {
+    add(Evidence::kNewest, newest->token());
+    return true;
   }
-  position.guesses[position.count++] = guess;
+  add(Evidence::kVotes, most_frequent(level));
+  if (below != nullptr && above != nullptr && below->token() == above->token()) {
+    add(Evidence::kBetween, below->token());
+  } else {
+    const bool down = above == nullptr || (below != nullptr && below_gap <= above_gap);
+    add(evidence_of(down ? below_gap : above_gap), (down ? below : above)->token());
+  }
   return true;
 }
 
@@ -158,7 +180,8 @@ IndexDrafter::Position IndexDrafter::guess(const IndexedText& text,
     numbers_.clear();
     for (const IndexedPlace& place : places_)
       numbers_.push_back(number_of(place.text->key, place.position));
-    for (int level = 0; level < GuessKind::kLevels && add_guess(p, source, level, number);) ++level;
+    for (int level = 0; level < GuessKind::kLevels && add_guesses(p, source, level, number);)
+      ++level;
   }
   for (int g = 0; g < p.count; ++g) {
     const int share = estimate(p.guesses[g].kind);

@@ -28,7 +28,9 @@ struct DraftTotals {
 // A token is the inverse transform of its random number, which is known before the token is drawn,
 // and so are the numbers of all tokens before. Among the places of a context, the guess is the
 // token whose random number is nearest to the one that will be drawn with: equal distributions give
-// it with equal numbers, and the same between two numbers that give it (doc/speculation.md).
+// it with equal numbers, and the same between two numbers that give it. Where places differ in what
+// came before, the most frequent token is the better guess; how often each kind was right decides
+// (doc/speculation.md).
 class IndexDrafter : public Drafter {
  public:
   // draft_length: tokens per sequence and step, at most. index_bytes: what earlier generations may
@@ -62,9 +64,9 @@ class IndexDrafter : public Drafter {
     GuessKind kind;
     std::int32_t token = 0;
   };
-  // Of one position: all guesses, one per source and level, of which some will turn out right.
+  // Of one position: all guesses, up to two per source and level, of which some will be right.
   struct Position {
-    std::array<Guess, kDraftSources * GuessKind::kLevels> guesses;
+    std::array<Guess, 2 * kDraftSources * GuessKind::kLevels> guesses;
     int count = 0;
     std::int32_t best = 0;  // the token of the best,
     DraftSource source = DraftSource::kSelf;
@@ -81,7 +83,8 @@ class IndexDrafter : public Drafter {
   int estimate(const GuessKind& kind) const;
   void judge(const Live& live, std::span<const std::int32_t> tokens);
   Position guess(const IndexedText& text, std::span<const std::int32_t> context, int position);
-  bool add_guess(Position& position, DraftSource source, int level, std::uint64_t number);
+  bool add_guesses(Position& position, DraftSource source, int level, std::uint64_t number);
+  std::int32_t most_frequent(int level);
 
   int draft_length_;
   std::int64_t index_bytes_;
@@ -95,6 +98,7 @@ class IndexDrafter : public Drafter {
   std::array<DraftTotals, kDraftSources> sources_{};  // of this generation, on this rank
   std::vector<IndexedPlace> places_;                  // of the context asked about, and
   std::vector<std::uint64_t> numbers_;                // their random numbers
+  std::vector<std::pair<std::int32_t, int>> votes_;
 };
 
 }  // namespace taper

@@ -7,7 +7,11 @@
 //
 // A pass has random numbers of its own (with --temperature 0 all passes give the same responses);
 // each contestant drafts from what it has generated itself in the passes before.
+//
+// With --choices, on one rank: how often the next token is guessed right from the places of its
+// context in the passes before, by several rules, for every token that has such places.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -18,6 +22,7 @@
 #include "data/PromptEncoder.hpp"
 #include "data/PromptSource.hpp"
 #include "device/Runtime.hpp"
+#include "engine/Sampler.hpp"
 #include "instance/InferenceModel.hpp"
 #include "io/Json.hpp"
 #include "param/CommandLine.hpp"
@@ -35,7 +40,7 @@ struct BenchOptions {
   std::vector<std::string> modes;  // of Speculation/Mode; empty: all
   int passes = 3, count = 0, samples = 1, max_new_tokens = 256, max_running = 64, tp = 1;
   int draft_length = SpeculationOptions().draft_length;
-  bool new_prompts = false;
+  bool new_prompts = false, choices = false;
   SamplingOptions sampling;
   double kv_memory_mb = 512;
 };
@@ -44,6 +49,97 @@ struct BenchOptions {
 struct Contestant {
   std::string name;
   std::unique_ptr<Generator> generator;
+};
+
+// Rules that guess a token from the places where its context has occurred in earlier passes, in
+// responses to the same prompt; each counts how often it is right.
+class Choices {
+ public:
+  void add_pass(const std::map<ResponseId, Completion>& responses, const SamplingOptions& sampling,
+                OrderedJson& line) {
+    std::array<std::map<std::string, int>, GuessKind::kLevels> levels;
+    SuffixIndex now(false);
+    for (const auto& [id, c] : responses) {
+      const IndexedText& text = now.text(now.add(token_key(sampling, id, 0), c.prompt, false));
+      std::vector<std::int32_t> context = c.prompt;
+      for (const std::int32_t truth : c.response) {
+        places_.clear();
+        past_.find(DraftSource::kPrompt, text, context, places_);
+        const int position = static_cast<int>(context.size());
+        context.push_back(truth);
+        std::erase_if(places_,
+                      [](const IndexedPlace& p) { return p.position < p.text->prompt_length; });
+        if (places_.empty()) continue;
+        const int level = keep_longest();
+        std::map<std::string, int>& right = levels[static_cast<std::size_t>(level)];
+        ++right["tokens"];
+        const std::uint64_t number = number_of(text.key, position, sampling);
+        right["newest"] += places_.front().token() == truth;
+        right["most_frequent"] += most_frequent() == truth;
+        right["cumulated_counts"] += by_counts(number) == truth;
+        right["nearest_number"] += nearest(number, sampling) == truth;
+      }
+    }
+    for (const auto& [id, c] : responses) {
+      const int text = past_.add(token_key(sampling, id, 0), c.prompt, false);
+      past_.append(text, c.response);
+    }
+    for (std::size_t level = 0; level < levels.size(); ++level)
+      for (const auto& [rule, count] : levels[level])
+        line["choices"][std::to_string(GuessKind::kMatches[level])][rule] = count;
+  }
+
+ private:
+  static std::uint64_t number_of(RandomKey key, int position, const SamplingOptions& sampling) {
+    key.position = static_cast<std::uint64_t>(position);
+    return CounterRandom(sampling.seed).bits(key);
+  }
+
+  // Only the places of the highest level that there is; that level.
+  int keep_longest() {
+    int longest = 0, level = GuessKind::kLevels - 1;
+    for (const IndexedPlace& p : places_) longest = std::max(longest, p.match);
+    while (GuessKind::kMatches[level] > longest) --level;
+    std::erase_if(places_,
+                  [&](const IndexedPlace& p) { return p.match < GuessKind::kMatches[level]; });
+    return level;
+  }
+
+  std::map<std::int32_t, int> counts() const {
+    std::map<std::int32_t, int> counts;
+    for (const IndexedPlace& p : places_) ++counts[p.token()];
+    return counts;
+  }
+
+  std::int32_t most_frequent() const {
+    const auto all = counts();
+    return std::max_element(all.begin(), all.end(),
+                            [](auto& a, auto& b) { return a.second < b.second; })
+        ->first;
+  }
+
+  // The inverse transform of the number over how often each token was there, in order of ids.
+  std::int32_t by_counts(std::uint64_t number) const {
+    auto left =
+        static_cast<std::int64_t>((static_cast<unsigned __int128>(number) * places_.size()) >> 64);
+    const auto all = counts();
+    for (const auto& [token, count] : all)
+      if ((left -= count) < 0) return token;
+    return all.rbegin()->first;
+  }
+
+  std::int32_t nearest(std::uint64_t number, const SamplingOptions& sampling) const {
+    const auto gap = [&](const IndexedPlace& p) {
+      const std::uint64_t other = number_of(p.text->key, p.position, sampling);
+      return other > number ? other - number : number - other;
+    };
+    return std::min_element(places_.begin(), places_.end(),
+                            [&](auto& a, auto& b) { return gap(a) < gap(b); })
+        ->token();
+  }
+
+  SuffixIndex past_{false};
+  std::vector<IndexedPlace> places_;
 };
 
 class SpeculationBench {
@@ -146,6 +242,7 @@ class SpeculationBench {
       all_reduce_sum(ranks_.world(), sum);
       line["tokens"] = sum[0];
     }
+    if (options_.choices) choices_.add_pass(first, sampling, line);
     return line;
   }
 
@@ -176,6 +273,7 @@ class SpeculationBench {
   InferenceModel model_;
   std::unique_ptr<Arena> arena_;
   std::vector<Contestant> contestants_;
+  Choices choices_;
 };
 
 int run(int argc, char** argv) {
@@ -191,6 +289,7 @@ int run(int argc, char** argv) {
   line.integer("passes", options.passes, "N", "over the prompts").at_least(1);
   line.integer("count", options.count, "N", "prompts of a pass; 0: all of the file").at_least(0);
   line.flag("new-prompts", options.new_prompts, "other prompts in each pass");
+  line.flag("choices", options.choices, "counts right guesses by several rules");
   line.integer("samples", options.samples, "N", "responses per prompt").at_least(1);
   line.integer("max-new-tokens", options.max_new_tokens, "N", "limit of lengths").at_least(1);
   line.integer("max-running", options.max_running, "N", "sequences in flight").at_least(1);

@@ -19,7 +19,7 @@ TEST_CASE("every kind of guess has a place of its own") {
 
 TEST_CASE("guesses are counted by kind, summed and faded") {
   const GuessKind one{DraftSource::kPrompt, 2, Evidence::kNear},
-      other{DraftSource::kRun, 0, Evidence::kUnknown};
+      other{DraftSource::kRun, 0, Evidence::kNewest};
   Acceptance a, b;
   for (int i = 0; i < 10; ++i) a.count(one, i < 7);
   b.count(one, true);

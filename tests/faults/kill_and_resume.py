@@ -83,22 +83,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="taper-faults-") as scratch:
         runs, folder = Runs(args, Path(scratch)), Path(scratch)
 
-        def words(output: Path) -> list[str]:
+        def words(output: Path, speculation: str) -> list[str]:
             # The embedded model: files that take long enough to write that kills hit them.
             return runs.train(args.source / "data/model", output, Training__Iterations=args.iterations,
                               Rollout__Samples_Per_Prompt=4, Rollout__KV_Memory_MB=64, Evaluation__Every=0,
-                              Run__Hang_Seconds=60)
+                              Run__Hang_Seconds=60, Speculation__Mode=speculation)
 
         start = time.monotonic()
-        run_to_end(runs, words(folder / "straight"), 600)
+        run_to_end(runs, words(folder / "straight", "off"), 600)
         span = time.monotonic() - start
         print(f"undisturbed run: {args.iterations} iterations in {span:.1f} s", flush=True)
         kills = tries = 0
         while kills < args.kills:
             killed = folder / f"killed-{tries}"
-            while kills < args.kills and disturb(runs, words(killed), rng, span, args.guard):
+            while kills < args.kills and disturb(runs, words(killed, "fixed"), rng, span, args.guard):
                 kills += 1
-            run_to_end(runs, words(killed), 600)
+            run_to_end(runs, words(killed, "fixed"), 600)
             compare(folder / "straight", killed, args.iterations)
             # If a run is through before it is killed, the next one is killed earlier.
             tries, span = tries + 1, 0.7 * span
