@@ -26,6 +26,9 @@ CAPTIONS = {
     "if there is one, shows that difference for the phases that differ most.",
     "throughput": "Tokens of prompts and responses by the seconds of the whole iteration, for "
     "each rank, and the largest memory of a rank so far.",
+    "speculation": "Above: how many tokens a sequence gets in a step that decodes, by the number "
+    "of sequences in the step; 1 without drafts. Below: which share of the guessed tokens was "
+    "right, by where they came from.",
     "layouts": "How many responses were still being written within single generations (dots: the "
     "moments at which the planner was consulted; the straight lines between them are no "
     "measurement), over the layout of the moment; numbers mark changes, white ones were not "

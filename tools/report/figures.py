@@ -27,6 +27,7 @@ from report.layout_prediction import draw_generation_time
 from report.layout_regret import draw_regret
 from report.layout_time import draw_layouts
 from report.length_histogram import draw_length_histogram
+from report.speculation import draw_speculation
 from report.step_time import draw_step_time
 from report.style import (
     COLOURS,
@@ -284,5 +285,6 @@ FIGURES: tuple[Drawing, ...] = (
     ("update", "Policy update", draw_update),
     ("step_time", "Time of an iteration", draw_step_time),
     ("throughput", "Throughput", draw_throughput),
+    ("speculation", "Tokens per step by drafts", draw_speculation),
     *LAYOUT_FIGURES,
 )
