@@ -203,6 +203,7 @@ inline void finish_query(const QueryState& query, int head_dim) {
 template <class S>
 inline void attend(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
                    QueryState* query, int count) {
+  static_assert(kQueryBlock == 4);
   // Limits ascend.
   for (int base = 0; base < query[count - 1].limit; base += kAttentionChunk) {
     for (int i = 0; i < count; i += kQueryBlock) {

@@ -21,10 +21,10 @@ struct Growth {
 };
 
 Evidence evidence_of(std::uint64_t gap) {
-  constexpr std::uint64_t kOne = std::uint64_t{1} << 63;  // one half
-  if (gap > kOne / 4) return Evidence::kFar;
-  if (gap > kOne / 16) return Evidence::kMiddle;
-  return gap > kOne / 64 ? Evidence::kNear : Evidence::kNearest;
+  constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;
+  if (gap > kHalf / 4) return Evidence::kFar;
+  if (gap > kHalf / 16) return Evidence::kMiddle;
+  return gap > kHalf / 64 ? Evidence::kNear : Evidence::kNearest;
 }
 
 }  // namespace
@@ -32,7 +32,6 @@ Evidence evidence_of(std::uint64_t gap) {
 void IndexDrafter::begin(const SamplingOptions& sampling, int threshold) {
   sampling_ = sampling;
   seen_ = {};
-  sources_ = {};
   restart(threshold);
 }
 
@@ -42,6 +41,7 @@ void IndexDrafter::restart(int threshold) {
   sequences_.clear();
   prompts_.clear();
   recent_ = {};
+  sources_ = {};
 }
 
 void IndexDrafter::learn(std::span<const Completion> responses, const Acceptance& seen) {
@@ -178,8 +178,9 @@ IndexDrafter::Position IndexDrafter::guess(const IndexedText& text,
     live_.find(source, text, context, places_);
     past_.find(source, text, context, places_);
     numbers_.clear();
-    for (const IndexedPlace& place : places_)
-      numbers_.push_back(number_of(place.text->key, place.position));
+    if (sampling_.temperature > 0.0f)
+      for (const IndexedPlace& place : places_)
+        numbers_.push_back(number_of(place.text->key, place.position));
     for (int level = 0; level < GuessKind::kLevels && add_guesses(p, source, level, number);)
       ++level;
   }

@@ -70,7 +70,7 @@ class IndexDrafter : public Drafter {
     int count = 0;
     std::int32_t best = 0;  // the token of the best,
     DraftSource source = DraftSource::kSelf;
-    int estimate = 0;  // and its probability in 1/kRatioOne
+    int estimate = -1;  // and its probability in 1/kRatioOne; none yet
   };
   // A sequence of this replica.
   struct Live {
@@ -95,7 +95,7 @@ class IndexDrafter : public Drafter {
   std::set<std::int64_t> prompts_;  // that are in live_
   // Of the generations before; of this one, on this rank; and since it is in its group.
   Acceptance known_, seen_, recent_;
-  std::array<DraftTotals, kDraftSources> sources_{};  // of this generation, on this rank
+  std::array<DraftTotals, kDraftSources> sources_{};  // since then
   std::vector<IndexedPlace> places_;                  // of the context asked about, and
   std::vector<std::uint64_t> numbers_;                // their random numbers
   std::vector<std::pair<std::int32_t, int>> votes_;

@@ -10,8 +10,8 @@ namespace taper {
 // Whether generation verifies drafts of several tokens per sequence and step.
 enum class SpeculationMode {
   kOff,
-  kAuto,  // drafts of the length that pays, as far as it is known; none where none pays
-  kFixed  // always, of the same length
+  kAuto,  // guesses whose row pays
+  kFixed  // all guesses, up to the draft length
 };
 
 struct SpeculationOptions {

@@ -54,7 +54,7 @@ class Scheduler {
   // Room for up to `count` positions behind the first `computed`, in its blocks and in free ones:
   // returns for how many. Nobody is preempted for them.
   int extend(Sequence& sequence, int computed, int count);
-  // Gives back what extend() took behind the first `computed` positions.
+  // Only the first `computed` positions count from now on; blocks behind them are given back.
   void truncate(Sequence& sequence, int computed);
   // Takes a sequence out and frees its blocks.
   void finish(Sequence* sequence);

@@ -9,7 +9,7 @@ namespace taper {
 namespace {
 
 // The mean of the newest ones of many values.
-void follow(double& mean, double value) {
+void approach(double& mean, double value) {
   constexpr double kShare = 1.0 / 16;
   mean = mean == 0 ? value : mean + kShare * (value - mean);
 }
@@ -29,26 +29,26 @@ int DraftPace::threshold(int sequences) const {
   // Before costs are known, what is probable is tried.
   if (b.share_ns == 0 || b.row_ns == 0) return kRatioOne / 2;
   const double rate = std::max(b.with.rate(), 1 / b.share_ns);
-  return std::clamp(static_cast<int>(kRatioOne * b.row_ns * rate), 1, kOff - 1);
+  return static_cast<int>(std::clamp(kRatioOne * b.row_ns * rate, 1.0, kOff - 1.0));
 }
 
 void DraftPace::learn_costs(Bucket& b, const DecodeStep& step) {
   const double ns = static_cast<double>(step.ns);
   if (step.drafted == 0) {
-    follow(b.share_ns, ns / step.sequences);
+    approach(b.share_ns, ns / step.sequences);
   } else if (b.share_ns > 0) {
     const double plain = b.share_ns * step.sequences;
-    follow(b.row_ns, std::max((ns - plain) / step.drafted, plain / 128));
+    approach(b.row_ns, std::max((ns - plain) / step.drafted, plain / 128));
   }
 }
 
 void DraftPace::measure(const DecodeStep& step) {
   Bucket& b = bucket(step.sequences);
-  learn_costs(b, step);
   const bool looked = step.threshold < kOff;
   const bool tries = b.trial > 0 && looked != b.looks;
   // In the first step of a trial, texts are indexed that have come since the last one.
   if (!tries || b.trial < kTrial) {
+    learn_costs(b, step);
     Sums& sums = looked ? b.with : b.without;
     sums.fade(31.0 / 32);
     sums.tokens += step.sequences + step.accepted;

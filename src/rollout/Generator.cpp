@@ -146,6 +146,7 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
                       const StopOptions& stops, const Layout& layout) {
   const int mine = layout.replica_of(ranks_.rank());
   steps_in_layout_ = 0;
+  decoding_ = 0;
   engine_->rebind(layouts_.at(layout.groups()[mine].tp), mine, {}, {});
   engine_->begin(sampling, stops);
   for (const Request& request : first_requests(requests, layout, mine)) engine_->submit(request);
@@ -193,6 +194,7 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
   record.meeting_s = timer.seconds() - record.at_s;
   ranks_.progress.set_step(1);
   if (record.confirmation.act) {
+    keep_sources();
     record.report = reshaper_->apply(change, list,
                                      destinations_of(list, change, record.confirmation), *engine_);
     if (drafter_) drafter_->restart(first_threshold());
@@ -207,6 +209,8 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
 int Generator::first_threshold() const {
   return options_.speculation.mode == SpeculationMode::kAuto ? DraftPace::kOff : 0;
 }
+
+static_assert(DraftPace::kOff < 1 << (64 - kConsultationBits));
 
 // The leader's word has what the consultation says and, above it, which guesses pay.
 StepReport Generator::step() {
@@ -232,9 +236,18 @@ void Generator::follow_drafts(const StepReport& step, double seconds) {
   draft_pace_.measure({threshold, step.decode_rows, step.drafted_rows, step.accepted, ns});
 }
 
+// Before the groups change, or end: a leader has counted for its group.
+void Generator::keep_sources() {
+  if (!drafter_ || engine_->parallel().group().rank() != 0) return;
+  for (int i = 0; i < kDraftSources; ++i) {
+    report_->speculation.sources[i].drafted += drafter_->sources()[i].drafted;
+    report_->speculation.sources[i].accepted += drafter_->sources()[i].accepted;
+  }
+}
+
 // All ranks get the figures, and the drafter the responses, of all replicas.
 void Generator::learn_responses() {
-  if (engine_->parallel().group().rank() == 0) report_->speculation.sources = drafter_->sources();
+  keep_sources();
   all_reduce_sum(ranks_.world(), report_->speculation.words());
   std::vector<Completion> all;
   for (const std::string& bytes : all_gather_string(ranks_.world(), packed(completions_)))

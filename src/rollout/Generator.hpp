@@ -71,6 +71,7 @@ class Generator {
   int first_threshold() const;
   StepReport step();
   void follow_drafts(const StepReport& step, double seconds);
+  void keep_sources();
   void learn_responses();
   void collect(const std::function<void(const Completion&)>& ended);
   void change_layout(const AgreedChange& agreed, const Timer& timer);

@@ -69,7 +69,8 @@ void describe_drafts(SpeculationOptions& o, Declare declare) {
   declare("Index MB", "MB", o.index_mb,
           "Memory of a rank for the responses of earlier generations, from which drafts are made, "
           "in MiB")
-      .at_least(0);
+      .at_least(0)
+      .at_most(8192);
 }
 
 }  // namespace taper

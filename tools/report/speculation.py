@@ -60,7 +60,7 @@ def right_by_iteration(group: Group, source: str) -> Shares:
 
 def draw_speculation(groups: list[Group]) -> Figure | None:
     """Tokens per sequence and step over sequences in a step; below, right guesses over time."""
-    drafting = [group for group in groups if tokens_by_batch(group).part.sum() > 0]
+    drafting = [group for group in groups if _joined(group, BATCHES, "drafted").sum() > 0]
     if not drafting:
         return None
     figure, (above, below) = new_figure("Tokens per step by drafts", [2.6, 2.4])

@@ -28,11 +28,11 @@ SOURCES = ((1, "self", 20, 15), (1, "run", 0, 0), (2, "self", 40, 20), (2, "run"
 
 
 class SpeculationReport(ReportCase):
-    def make_drafting_run(self, accepted: bool = True) -> Path:
+    def make_drafting_run(self) -> Path:
         run = self.make_run("drafts", make_numbers(2))
         batches = [
             {"step": s, "generation": 0, "least_batch": b, "steps": n, "sequences": q}
-            | {"drafted": d, "accepted": a if accepted else 0, "time_s": 0.1 * n}
+            | {"drafted": d, "accepted": a, "time_s": 0.1 * n}
             for s, b, n, q, d, a in BATCHES
         ]
         sources = [
@@ -66,10 +66,8 @@ class SpeculationReport(ReportCase):
         self.check_pages(output, ALL_PICTURES | {"speculation.png"})
 
     def test_nothing_to_show(self) -> None:
-        plain = self.make_run("plain", make_numbers(2))
-        for run in (plain, self.make_drafting_run(accepted=False)):
-            groups = group_runs(load_runs([run]), COLOURS)
-            self.assertIsNone(draw_speculation(groups))
+        groups = group_runs(load_runs([self.make_run("plain", make_numbers(2))]), COLOURS)
+        self.assertIsNone(draw_speculation(groups))
 
 
 if __name__ == "__main__":
