@@ -3,8 +3,6 @@
 // Guesses of any quality change no bit of a generation, and leave nothing in the cache.
 #include "engine/Drafter.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
@@ -17,10 +15,6 @@ using namespace taper;
 using namespace taper::test;
 
 namespace {
-
-Group world() {
-  return Group::world(MPI_COMM_WORLD);
-}
 
 // What a drafter of the test makes of the true continuation of a sequence.
 using Spoil = std::function<void(const Sequence& sequence, std::vector<std::int32_t>& draft)>;
@@ -54,14 +48,6 @@ class Prophet : public Drafter {
   int length_;
   Spoil spoil_;
 };
-
-SamplingOptions sampling(float temperature) {
-  SamplingOptions o;
-  o.temperature = temperature;
-  o.seed = 31;
-  o.iteration = 4;
-  return o;
-}
 
 struct Drafted {
   Generation generation;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/Engine.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -18,10 +16,6 @@ using namespace taper;
 using namespace taper::test;
 
 namespace {
-
-Group world() {
-  return Group::world(MPI_COMM_WORLD);
-}
 
 bool fits(const std::string& name, const Group& group) {
   const ParamTable table(read_model_config(golden_dir(name)));

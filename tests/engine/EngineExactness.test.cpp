@@ -3,8 +3,6 @@
 // The exactness contract (doc/numerics.md) of whole generations: the same tokens and the same bits
 // of their log-probs however they were batched, cached, cut, sharded or recomputed, and the same as
 // those of the training forward pass.
-#include <mpi.h>
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
@@ -15,10 +13,6 @@ using namespace taper::test;
 
 namespace {
 
-Group world() {
-  return Group::world(MPI_COMM_WORLD);
-}
-
 // Models that can be sharded over all ranks.
 std::vector<std::string> models_for(const Group& group) {
   std::vector<std::string> names;
@@ -28,14 +22,6 @@ std::vector<std::string> models_for(const Group& group) {
       names.push_back(name);
   }
   return names;
-}
-
-SamplingOptions sampling(float temperature) {
-  SamplingOptions o;
-  o.temperature = temperature;
-  o.seed = 31;
-  o.iteration = 4;
-  return o;
 }
 
 // Every sample by itself: one sequence at a time, prompts read whole, nothing shared, one rank.

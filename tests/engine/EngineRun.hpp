@@ -3,6 +3,8 @@
 // Generations with the models of tests/golden, and their comparison bit for bit.
 #pragma once
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -19,6 +21,19 @@
 namespace taper::test {
 
 inline constexpr int kPositions = 512;  // of GoldenModel's rope table
+
+inline Group world() {
+  return Group::world(MPI_COMM_WORLD);
+}
+
+// As all generations that are compared draw.
+inline SamplingOptions sampling(float temperature) {
+  SamplingOptions o;
+  o.temperature = temperature;
+  o.seed = 31;
+  o.iteration = 4;
+  return o;
+}
 
 // Options for a model: everything fits, nothing waits.
 inline EngineOptions roomy(const GoldenModel& m) {
