@@ -27,6 +27,7 @@ constexpr Command kCommands[] = {
     {"generate", "generate responses to a file of prompts", taper::run_generate},
     {"score", "compute log-probs of given tokens", taper::run_score},
     {"eval", "compute avg@k, pass@k and maj@k of a model", taper::run_eval},
+    {"draft", "make a draft model of some layers of a model", taper::run_draft},
     {"profile", "measure step times and switching costs for adaptive runs", taper::run_profile},
     {"inspect", "print and check a file, run, checkpoint or model directory", taper::run_inspect},
     {"replay", "evaluate the planner on recorded response lengths", taper::run_replay},

@@ -16,13 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void copy_companions(const fs::path& from, const fs::path& to) {
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                           "generation_config.json", "chat_template.jinja"})
-    if (fs::exists(from / name))
-      fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing);
-}
-
 // All pieces to rank 0, one tensor at a time.
 void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                    HuggingFaceWriter* writer) {
@@ -73,6 +66,17 @@ void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingMo
 
 }  // namespace
 
+void write_companions(const fs::path& source, const ModelConfig& config, TensorType type,
+                      const fs::path& directory) {
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                           "generation_config.json", "chat_template.jinja"})
+    if (fs::exists(source / name))
+      fs::copy_file(source / name, directory / name, fs::copy_options::overwrite_existing);
+  write_file_atomically(
+      directory / "config.json",
+      model_config_json(config, type == TensorType::kBf16 ? "bfloat16" : "float32"));
+}
+
 void require_model_target(const std::string& option, const fs::path& directory) {
   TAPER_VALIDATE(!fs::exists(directory) || fs::exists(directory / "config.json") ||
                      (fs::is_directory(directory) && fs::is_empty(directory)),
@@ -84,13 +88,12 @@ void require_model_target(const std::string& option, const fs::path& directory) 
 void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                  const fs::path& directory) {
   std::unique_ptr<HuggingFaceWriter> writer;
-  const bool bf16_file = model.weight_type() == WeightType::kBf16;
+  const TensorType type =
+      model.weight_type() == WeightType::kBf16 ? TensorType::kBf16 : TensorType::kF32;
   if (ranks.rank() == 0) {
-    copy_companions(files.directory, directory);
-    write_file_atomically(directory / "config.json",
-                          model_config_json(files.config, bf16_file ? "bfloat16" : "float32"));
-    writer = std::make_unique<HuggingFaceWriter>(directory / "model.safetensors", files.table,
-                                                 bf16_file ? TensorType::kBf16 : TensorType::kF32);
+    write_companions(files.directory, files.config, type, directory);
+    writer =
+        std::make_unique<HuggingFaceWriter>(directory / "model.safetensors", files.table, type);
   }
   write_weights(ranks, files, model, writer.get());
   if (ranks.rank() == 0) writer->commit();

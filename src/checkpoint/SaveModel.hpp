@@ -18,6 +18,11 @@ void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingMode
 void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                 const std::filesystem::path& directory);
 
+// What stands beside the weights of a model: config.json, which says that they are of `type`, and
+// the tokenizer files of another directory. On one rank.
+void write_companions(const std::filesystem::path& source, const ModelConfig& config,
+                      TensorType type, const std::filesystem::path& directory);
+
 // Throws Error if `directory` holds something that is no model and would be replaced.
 void require_model_target(const std::string& option, const std::filesystem::path& directory);
 
