@@ -85,6 +85,9 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
               "pay) or fixed (always)",
               named_speculation_modes());
   describe_drafts(o.speculation, options_of(line));
+  line.text("draft-model", o.speculation.draft_model, "DIR", kDraftModelDoc);
+  line.choice("draft-placement", o.speculation.draft_placement, kDraftPlacementDoc,
+              named_draft_placements());
 }
 
 void check_sampling(const GenerateOptions& o) {

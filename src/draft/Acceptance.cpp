@@ -3,6 +3,17 @@
 
 namespace taper {
 
+const char* to_string(DraftSource source) {
+  constexpr std::array<const char*, kDraftSources> kNames{"self", "prompt", "run", "model"};
+  return kNames[static_cast<std::size_t>(source)];
+}
+
+GuessKind GuessKind::of_model(float probability) {
+  GuessKind kind{DraftSource::kModel, 0, Evidence::kProbability};
+  while (kind.level + 1 < kLevels && probability >= kProbabilities[kind.level + 1]) ++kind.level;
+  return kind;
+}
+
 void Acceptance::count(const GuessKind& kind, bool right) {
   counts_[kind.index()] += right ? 1 : 0;
   ++counts_[GuessKind::kKinds + kind.index()];
@@ -21,8 +32,18 @@ void Acceptance::fade() {
     }
 }
 
-std::array<std::int64_t, 2> Acceptance::of(const GuessKind& kind) const {
+RightOf Acceptance::of(const GuessKind& kind) const {
   return {counts_[kind.index()], counts_[GuessKind::kKinds + kind.index()]};
+}
+
+RightOf Acceptance::of(DraftSource source) const {
+  RightOf sum;
+  const int begin = GuessKind{source, 0, Evidence{}}.index();
+  for (int k = begin; k < begin + GuessKind::kLevels * kEvidences; ++k) {
+    sum.right += counts_[k];
+    sum.all += counts_[GuessKind::kKinds + k];
+  }
+  return sum;
 }
 
 }  // namespace taper

@@ -4,27 +4,37 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 
-#include "draft/SuffixIndex.hpp"
+#include "base/ReplicaSnapshot.hpp"
 
 namespace taper {
 
+// Where a guess may come from: the sequence itself, all sequences of its prompt, all that there are
+// (each contains the ones before); or a draft model.
+enum class DraftSource : std::uint8_t { kSelf, kPrompt, kRun, kModel };
+inline constexpr int kDraftSources = 4;
+const char* to_string(DraftSource source);
+
 // What speaks for a guess.
 enum class Evidence : std::uint8_t {
-  kNewest,   // it is the newest one of the longest match; random numbers are not known, or do not
-             // matter (greedy)
-  kVotes,    // it is the most frequent one
-  kFar,      // the nearest random number is more than 1/8 away,
-  kMiddle,   // 1/32,
-  kNear,     // 1/128
-  kNearest,  // or less
-  kBetween,  // places with smaller and with larger random numbers have the same token
+  kNewest,       // it is the newest one of the longest match; random numbers are not known, or do
+                 // not matter (greedy)
+  kVotes,        // it is the most frequent one
+  kFar,          // the nearest random number is more than 1/8 away,
+  kMiddle,       // 1/32,
+  kNear,         // 1/128
+  kNearest,      // or less
+  kBetween,      // places with smaller and with larger random numbers have the same token
+  kProbability,  // it is what a draft model would draw; its level is the probability there
 };
-inline constexpr int kEvidences = 7;
+inline constexpr int kEvidences = 8;
 
 // Guesses that are judged alike.
 struct GuessKind {
-  static constexpr std::array<int, 5> kMatches{3, 4, 6, 10, 20};  // least match of a level
+  // What a level begins with: the length of the match, or the probability.
+  static constexpr std::array<int, 5> kMatches{3, 4, 6, 10, 20};
+  static constexpr std::array<float, 5> kProbabilities{0.0f, 0.3f, 0.6f, 0.85f, 0.97f};
   static constexpr int kLevels = static_cast<int>(kMatches.size());
   static constexpr int kKinds = kDraftSources * kLevels * kEvidences;
 
@@ -32,9 +42,23 @@ struct GuessKind {
   int level = 0;
   Evidence evidence = Evidence::kNewest;
 
+  // Of a token with this probability in a draft model.
+  static GuessKind of_model(float probability);
   int index() const {
     return (static_cast<int>(source) * kLevels + level) * kEvidences + static_cast<int>(evidence);
   }
+};
+
+struct Guess {
+  GuessKind kind;
+  std::int32_t token = 0;
+};
+
+// How many guesses were right, and how many there were.
+struct RightOf {
+  std::int64_t right = 0, all = 0;
+
+  friend bool operator==(const RightOf&, const RightOf&) = default;
 };
 
 // How often guesses of each kind were right: integers, so that all ranks of a group estimate alike.
@@ -46,11 +70,17 @@ class Acceptance {
   void fade();
   // All numbers, which may be summed over ranks.
   std::span<std::int64_t> counts() { return counts_; }
-  // How many guesses were right, and how many there were.
-  std::array<std::int64_t, 2> of(const GuessKind& kind) const;
+  RightOf of(const GuessKind& kind) const;
+  // Of all guesses of a source.
+  RightOf of(DraftSource source) const;
 
  private:
   std::array<std::int64_t, 2 * GuessKind::kKinds> counts_{};  // right ones, and all
 };
+
+// The share of right ones, in 1/kRatioOne; one half before anything is known.
+constexpr int estimate(const RightOf& known) {
+  return static_cast<int>(kRatioOne * (1 + known.right) / (2 + known.all));
+}
 
 }  // namespace taper

@@ -1,237 +1,226 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "draft/IndexDrafter.hpp"
+#include "draft/GuessDrafter.hpp"
 
 #include <algorithm>
-#include <queue>
+#include <cmath>
 
-#include "engine/Sampler.hpp"
+#include "base/Timer.hpp"
+#include "comm/Collectives.hpp"
 
 namespace taper {
-namespace {
 
-// A draft that may grow by a token.
-struct Growth {
-  std::int64_t worth = 0;  // probability that the token counts, in 1/kRatioOne^2
-  std::size_t ask = 0;
-
-  // The most probable one first, of equals the first.
-  bool operator<(const Growth& other) const {
-    return worth != other.worth ? worth < other.worth : ask > other.ask;
+void DraftCounts::add(const DraftCounts& other) {
+  acceptance.add(other.acceptance);
+  for (int i = 0; i < kDraftSources; ++i) {
+    sources[i].drafted += other.sources[i].drafted;
+    sources[i].accepted += other.sources[i].accepted;
   }
-};
-
-Evidence evidence_of(std::uint64_t gap) {
-  constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;
-  if (gap > kHalf / 4) return Evidence::kFar;
-  if (gap > kHalf / 16) return Evidence::kMiddle;
-  return gap > kHalf / 64 ? Evidence::kNear : Evidence::kNearest;
 }
 
-}  // namespace
-
-void IndexDrafter::begin(const SamplingOptions& sampling, int threshold) {
+void GuessDrafter::begin(const SamplingOptions& sampling, const Group& group,
+                         const DraftLimits& limits) {
   sampling_ = sampling;
-  seen_ = {};
-  restart(threshold);
+  mine_ = recent_ = {};
+  texts_.begin(sampling);
+  restart(group, limits);
 }
 
-void IndexDrafter::restart(int threshold) {
-  threshold_ = threshold;
-  live_.clear();
-  sequences_.clear();
-  prompts_.clear();
+void GuessDrafter::restart(const Group& group, const DraftLimits& limits) {
+  if (speaks()) mine_.add(recent_);
   recent_ = {};
-  sources_ = {};
+  group_ = &group;
+  is_spread_ = model_ != nullptr && model_->is_local() && !group.is_null();
+  limits_ = limits;
+  texts_.forget_sequences();
+  asked_.clear();
+  owners_.clear();
 }
 
-void IndexDrafter::learn(std::span<const Completion> responses, const Acceptance& seen) {
-  known_.add(seen);
-  known_.fade();
-  std::set<std::int64_t> prompts;
-  for (const Completion& c : responses) {
-    const int text =
-        past_.add(token_key(sampling_, c.id, 0), c.prompt, prompts.insert(c.id.prompt).second);
-    past_.append(text, c.response);
-  }
-  if (past_.bytes() <= index_bytes_) return;
-  // The newest ones that fit into half of the memory stay.
-  SuffixIndex old(false);
-  std::swap(old, past_);
-  int first = old.texts();
-  for (std::int64_t tokens = 0; first > 0; --first) {
-    tokens += std::ssize(old.text(first - 1).tokens);
-    if (tokens * old.bytes() / std::max<std::int64_t>(1, old.tokens()) > index_bytes_ / 2) break;
-  }
-  std::set<std::uint64_t> hashes;
-  for (int i = first; i < old.texts(); ++i) {
-    const IndexedText& t = old.text(i);
-    const std::span<const std::int32_t> tokens = t.tokens;
-    const int text =
-        past_.add(t.key, tokens.first(t.prompt_length), hashes.insert(t.prompt_hash).second);
-    past_.append(text, tokens.subspan(t.prompt_length));
-  }
+DraftCounts GuessDrafter::finish() {
+  if (speaks()) mine_.add(recent_);
+  recent_ = {};
+  return mine_;
 }
 
-// Counts which guesses of the last question were right, as far as the tokens since then tell.
-void IndexDrafter::judge(const Live& live, std::span<const std::int32_t> tokens) {
-  for (int i = 0; i < live.drafted; ++i)
-    sources_[static_cast<int>(live.asked[i].source)].drafted += 1;
-  for (std::size_t i = 0; i < std::min(live.asked.size(), tokens.size()); ++i) {
-    const Position& p = live.asked[i];
-    for (int g = 0; g < p.count; ++g) {
-      const bool right = p.guesses[g].token == tokens[i];
-      seen_.count(p.guesses[g].kind, right);
-      recent_.count(p.guesses[g].kind, right);
-    }
+void GuessDrafter::learn(std::span<const Completion> responses, const DraftCounts& counts) {
+  known().add(counts.acceptance);
+  known().fade();
+  texts_.learn(responses);
+}
+
+Acceptance& GuessDrafter::known() {
+  return known_[{sampling_.purpose, sampling_.temperature == 0.0f}];
+}
+
+// What all ranks of a group count alike, one of them says.
+bool GuessDrafter::speaks() const {
+  return is_spread_ || group_ == nullptr || group_->rank() == 0;
+}
+
+// Counts which guesses were right, as far as the tokens tell.
+void GuessDrafter::observe(const Sequence& sequence, int drafted,
+                           std::span<const std::int32_t> tokens) {
+  const auto asked = asked_.find(sequence.id);
+  if (asked == asked_.end()) return;
+  const std::vector<Position>& positions = asked->second;
+  for (int i = 0; i < drafted; ++i)
+    recent_.sources[static_cast<int>(positions[i].choice().kind.source)].drafted += 1;
+  for (std::size_t i = 0; i < std::min(positions.size(), tokens.size()); ++i) {
+    for (const Guess& g : positions[i].guesses)
+      recent_.acceptance.count(g.kind, g.token == tokens[i]);
+    const Guess& choice = positions[i].choice();
     // Behind a wrong token, the context was another one.
-    if (p.best != tokens[i]) return;
-    if (static_cast<int>(i) < live.drafted) sources_[static_cast<int>(p.source)].accepted += 1;
+    if (choice.token != tokens[i]) break;
+    // The last token of a step is drawn, whatever was guessed.
+    if (i + 1 < tokens.size()) recent_.sources[static_cast<int>(choice.kind.source)].accepted += 1;
+  }
+  asked_.erase(asked);
+}
+
+int GuessDrafter::estimate(const GuessKind& kind) {
+  RightOf all = known().of(kind);
+  const RightOf recent = recent_.acceptance.of(kind);
+  return taper::estimate({all.right + recent.right, all.all + recent.all});
+}
+
+// Of equals the last one.
+void GuessDrafter::choose(Position& position) {
+  for (std::size_t g = 0; g < position.guesses.size(); ++g) {
+    const int share = estimate(position.guesses[g].kind);
+    if (share < position.estimate) continue;
+    position.best = g;
+    position.estimate = share;
   }
 }
 
-// The share of right guesses of a kind, in 1/kRatioOne; one half before anything is known.
-int IndexDrafter::estimate(const GuessKind& kind) const {
-  const auto [right, all] = known_.of(kind);
-  const auto [recent_right, recent_all] = recent_.of(kind);
-  return static_cast<int>(kRatioOne * (1 + right + recent_right) / (2 + all + recent_all));
-}
-
-// Learns the tokens that the sequence has got.
-IndexDrafter::Live& IndexDrafter::follow(const Sequence& s) {
-  const std::span<const std::int32_t> tokens = s.tokens;
-  const auto [at, is_new] = sequences_.try_emplace(s.id);
-  Live& live = at->second;
-  if (is_new)
-    live.text = live_.add(token_key(sampling_, s.id, 0), tokens.first(s.prompt_length),
-                          prompts_.insert(s.id.prompt).second);
-  const auto news = tokens.subspan(live_.text(live.text).tokens.size());
-  judge(live, news);
-  live.asked.clear();
-  live.drafted = 0;
-  live_.append(live.text, news);
-  return live;
-}
-
-// Of the places that match at least as long as the level says; of equals the newest.
-std::int32_t IndexDrafter::most_frequent(int level) {
-  votes_.clear();
-  for (const IndexedPlace& place : places_) {
-    if (place.match < GuessKind::kMatches[level]) continue;
-    const auto at = std::find_if(votes_.begin(), votes_.end(),
-                                 [&](const auto& vote) { return vote.first == place.token(); });
-    if (at == votes_.end())
-      votes_.emplace_back(place.token(), 1);
-    else
-      ++at->second;
+// With a model on each rank, a sequence is drafted for by one of them, for as long as it is in the
+// group: whichever has the fewest when it comes.
+std::vector<std::size_t> GuessDrafter::mine(std::span<const DraftAsk> asks) {
+  std::vector<std::size_t> mine;
+  if (!is_spread_) {
+    for (std::size_t i = 0; i < asks.size(); ++i) mine.push_back(i);
+    return mine;
   }
-  return std::max_element(votes_.begin(), votes_.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
-}
-
-// The guesses of one source among the places that match at least as long as the level says. Whether
-// there are any.
-bool IndexDrafter::add_guesses(Position& position, DraftSource source, int level,
-                               std::uint64_t number) {
-  const IndexedPlace *below = nullptr, *above = nullptr, *newest = nullptr;
-  std::uint64_t below_gap = 0, above_gap = 0;
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const IndexedPlace& place = places_[i];
-    if (place.match < GuessKind::kMatches[level]) continue;
-    if (newest == nullptr || place.match > newest->match) newest = &place;
-    if (sampling_.temperature == 0.0f || place.position < place.text->prompt_length) continue;
-    const std::uint64_t other = numbers_[i];
-    if (other <= number && (below == nullptr || number - other < below_gap))
-      below = &place, below_gap = number - other;
-    if (other >= number && (above == nullptr || other - number < above_gap))
-      above = &place, above_gap = other - number;
-  }
-  if (newest == nullptr) return false;
-  const auto add = [&](Evidence evidence, std::int32_t token) {
-    position.guesses[position.count++] = {{source, level, evidence}, token};
-  };
-  if (below == nullptr && above == nullptr) {
-    add(Evidence::kNewest, newest->token());
-    return true;
-  }
-  add(Evidence::kVotes, most_frequent(level));
-  if (below != nullptr && above != nullptr && below->token() == above->token()) {
-    add(Evidence::kBetween, below->token());
-  } else {
-    const bool down = above == nullptr || (below != nullptr && below_gap <= above_gap);
-    add(evidence_of(down ? below_gap : above_gap), (down ? below : above)->token());
-  }
-  return true;
-}
-
-IndexDrafter::Position IndexDrafter::guess(const IndexedText& text,
-                                           std::span<const std::int32_t> context, int position) {
-  const CounterRandom random(sampling_.seed);
-  const auto number_of = [&](RandomKey key, int at) {
-    key.position = static_cast<std::uint64_t>(at);
-    return random.bits(key);
-  };
-  const std::uint64_t number = number_of(text.key, position);
-  Position p;
-  for (const DraftSource source : {DraftSource::kSelf, DraftSource::kPrompt, DraftSource::kRun}) {
-    places_.clear();
-    live_.find(source, text, context, places_);
-    past_.find(source, text, context, places_);
-    numbers_.clear();
-    if (sampling_.temperature > 0.0f)
-      for (const IndexedPlace& place : places_)
-        numbers_.push_back(number_of(place.text->key, place.position));
-    for (int level = 0; level < GuessKind::kLevels && add_guesses(p, source, level, number);)
-      ++level;
-  }
-  for (int g = 0; g < p.count; ++g) {
-    const int share = estimate(p.guesses[g].kind);
-    // Of equals the longest match, of the narrowest source.
-    if (share > p.estimate || (share == p.estimate && p.source == p.guesses[g].kind.source)) {
-      p.estimate = share;
-      p.best = p.guesses[g].token;
-      p.source = p.guesses[g].kind.source;
+  std::map<ResponseId, int> before;
+  std::swap(before, owners_);
+  std::vector<int> load(static_cast<std::size_t>(group_->size()), 0);
+  for (const DraftAsk& ask : asks)
+    if (const auto at = before.find(ask.sequence->id); at != before.end()) {
+      owners_.insert(*at);
+      ++load[at->second];
     }
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const auto [at, is_new] = owners_.try_emplace(asks[i].sequence->id);
+    if (is_new) {
+      at->second = static_cast<int>(std::min_element(load.begin(), load.end()) - load.begin());
+      ++load[at->second];
+    }
+    if (at->second == group_->rank()) mine.push_back(i);
   }
-  return p;
+  return mine;
 }
 
-std::vector<std::vector<std::int32_t>> IndexDrafter::propose(std::span<const DraftAsk> asks,
-                                                             int rows) {
-  std::vector<std::vector<std::int32_t>> drafts(asks.size()), contexts(asks.size());
-  if (threshold_ >= kNothing) return drafts;
-  std::vector<Live*> lives;
-  for (const DraftAsk& ask : asks) lives.push_back(&follow(*ask.sequence));
-  std::priority_queue<Growth> growths;
-  // Guesses the next token of a draft, or of the sequence, whose tokens so far count with `worth`.
-  const auto look_ahead = [&](std::size_t i, std::int64_t worth) {
-    const int length = static_cast<int>(drafts[i].size());
-    if (length >= std::min(asks[i].most, draft_length_)) return;
-    const Sequence& s = *asks[i].sequence;
-    const Position p = guess(live_.text(lives[i]->text), contexts[i], s.length() + length);
-    if (p.count == 0) return;
-    lives[i]->asked.push_back(p);
-    growths.push({worth * p.estimate / kRatioOne, i});
-  };
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    const std::span<const std::int32_t> tokens = asks[i].sequence->tokens;
+// The guesses for the next position of each draft.
+std::vector<GuessDrafter::Position> GuessDrafter::look_ahead(std::span<const DraftAsk> asks,
+                                                             const std::vector<Growth>& growing) {
+  std::vector<Position> positions(growing.size());
+  for (std::size_t i = 0; i < growing.size(); ++i) {
+    const auto& [ask, draft, worth] = growing[i];
+    const Sequence& s = *asks[ask].sequence;
+    std::vector<std::int32_t> context = s.tokens;
+    context.insert(context.end(), draft.begin(), draft.end());
     const std::size_t most = SuffixIndex::kLongestMatch;
-    const auto last = tokens.last(std::min(tokens.size(), most));
-    contexts[i].assign(last.begin(), last.end());
-    look_ahead(i, std::int64_t{kRatioOne} * kRatioOne);
+    const auto last = std::span(context).last(std::min(context.size(), most));
+    texts_.guess(s.id, last, static_cast<int>(context.size()), positions[i].guesses);
+    choose(positions[i]);
   }
-  while (!growths.empty() && rows > 0) {
-    const auto [worth, i] = growths.top();
-    growths.pop();
-    if (worth < std::int64_t{threshold_} * kRatioOne) break;
-    const std::int32_t token = lives[i]->asked[drafts[i].size()].best;
-    drafts[i].push_back(token);
-    contexts[i].push_back(token);
-    lives[i]->drafted = static_cast<int>(drafts[i].size());
-    --rows;
-    look_ahead(i, worth);
+  if (model_ != nullptr) add_model_guesses(asks, growing, positions);
+  return positions;
+}
+
+// A round of the model, for those drafts in which it is more often right than texts are. What it is
+// expected to add has to be worth its time.
+void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
+                                     const std::vector<Growth>& growing,
+                                     std::vector<Position>& positions) {
+  RightOf of_model = known().of(DraftSource::kModel);
+  const RightOf recent = recent_.acceptance.of(DraftSource::kModel);
+  const int share = taper::estimate({of_model.right + recent.right, of_model.all + recent.all});
+  std::vector<DraftContext> contexts;
+  std::vector<std::size_t> places;
+  std::int64_t gain = 0;
+  for (std::size_t i = 0; i < growing.size(); ++i) {
+    const int more = share - positions[i].estimate;
+    if (more <= 0) continue;
+    gain += growing[i].worth / kRatioOne * more;
+    contexts.push_back({asks[growing[i].ask].sequence, growing[i].draft});
+    places.push_back(i);
   }
+  constexpr std::int64_t kUnit = std::int64_t{kRatioOne} * kRatioOne / DraftLimits::kRoundUnit;
+  if (contexts.empty() || limits_.round >= DraftLimits::kNoRound || gain < limits_.round * kUnit)
+    return;
+  const Timer timer;
+  const std::vector<DrawnToken> drawn = model_->draw(contexts, sampling_);
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    if (drawn[i].id < 0) continue;
+    Position& p = positions[places[i]];
+    p.guesses.push_back({GuessKind::of_model(std::exp(drawn[i].log_prob)), drawn[i].id});
+    choose(p);
+  }
+  ++model_rounds_.rounds;
+  model_rounds_.ns += static_cast<std::int64_t>(1e9 * timer.seconds());
+}
+
+std::vector<std::vector<std::int32_t>> GuessDrafter::propose(std::span<const DraftAsk> asks,
+                                                             int rows) {
+  std::vector<std::vector<std::int32_t>> drafts(asks.size());
+  asked_.clear();
+  model_rounds_ = {};
+  if (limits_.threshold >= DraftLimits::kNothing) return drafts;
+  for (const DraftAsk& ask : asks) texts_.follow(*ask.sequence);
+  if (model_ != nullptr) model_->keep(asks);
+  const auto most = [&](std::size_t ask) { return std::min(asks[ask].most, draft_length_); };
+  std::vector<Growth> growing;
+  for (const std::size_t i : mine(asks))
+    if (most(i) > 0) growing.push_back({i, {}, std::int64_t{kRatioOne} * kRatioOne});
+  if (is_spread_) rows /= group_->size();
+  while (!growing.empty()) {
+    const std::vector<Position> positions = look_ahead(asks, growing);
+    std::vector<Growth> grown;
+    for (std::size_t i = 0; i < growing.size(); ++i) {
+      if (positions[i].guesses.empty()) continue;
+      Growth& g = growing[i];
+      asked_[asks[g.ask].sequence->id].push_back(positions[i]);
+      g.worth = g.worth * positions[i].estimate / kRatioOne;
+      if (g.worth < std::int64_t{limits_.threshold} * kRatioOne) continue;
+      g.draft.push_back(positions[i].choice().token);
+      grown.push_back(std::move(g));
+    }
+    // The most probable ones if there are too few rows, of equals the first.
+    const auto by_worth = [](const Growth& a, const Growth& b) { return a.worth > b.worth; };
+    std::stable_sort(grown.begin(), grown.end(), by_worth);
+    grown.resize(std::min<std::size_t>(grown.size(), static_cast<std::size_t>(rows)));
+    rows -= static_cast<int>(grown.size());
+    for (const Growth& g : grown) drafts[g.ask] = g.draft;
+    std::erase_if(grown, [&](const Growth& g) { return std::ssize(g.draft) >= most(g.ask); });
+    growing = std::move(grown);
+  }
+  if (is_spread_) share(drafts);
   return drafts;
+}
+
+// Every rank gets the drafts of those that made them. Collective over the group.
+void GuessDrafter::share(std::vector<std::vector<std::int32_t>>& drafts) const {
+  const std::size_t width = static_cast<std::size_t>(draft_length_) + 1;
+  std::vector<std::int32_t> mine(drafts.size() * width), all(mine.size() * group_->size());
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    mine[i * width] = static_cast<std::int32_t>(drafts[i].size());
+    std::copy(drafts[i].begin(), drafts[i].end(), mine.begin() + i * width + 1);
+  }
+  all_gather(*group_, all, mine);
+  for (std::size_t i = 0; i < drafts.size(); ++i)
+    for (std::size_t at = i * width; at < all.size(); at += mine.size())
+      if (all[at] > 0) drafts[i].assign(&all[at + 1], &all[at + 1] + all[at]);
 }
 
 }  // namespace taper

@@ -4,13 +4,16 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "base/Random.hpp"
 #include "base/ReplicaSnapshot.hpp"
+#include "comm/Group.hpp"
 #include "draft/Acceptance.hpp"
-#include "draft/SuffixIndex.hpp"
+#include "draft/DraftModel.hpp"
+#include "draft/TextGuesses.hpp"
 #include "engine/Completion.hpp"
 #include "engine/Drafter.hpp"
 #include "engine/SamplingOptions.hpp"
@@ -22,83 +25,119 @@ struct DraftTotals {
   std::int64_t drafted = 0, accepted = 0;
 };
 
-// Drafts without a model: guesses that what followed the same context before follows again - in the
-// sequence itself, in other responses to its prompt, in whatever has been generated.
-//
-// A token is the inverse transform of its random number, which is known before the token is drawn,
-// and so are the numbers of all tokens before. Among the places of a context, the guess is the
-// token whose random number is nearest to the one that will be drawn with: equal distributions give
-// it with equal numbers, and the same between two numbers that give it. Where places differ in what
-// came before, the most frequent token is the better guess; how often each kind was right decides
-// (doc/speculation.md).
-class IndexDrafter : public Drafter {
+// What became of guesses: all numbers are integers and may be summed over ranks.
+struct DraftCounts {
+  Acceptance acceptance;
+  std::array<DraftTotals, kDraftSources> sources{};
+
+  void add(const DraftCounts& other);
+};
+
+// Which guesses pay. Packed, they fit into kBits of a control word.
+struct DraftLimits {
+  // Least probability that a guess and all before it in its draft are right, in 1/kRatioOne. With
+  // kNothing or more, nothing is looked up.
+  static constexpr int kNothing = kRatioOne - 1;
+  int threshold = 0;
+  // Tokens that a round of a draft model must be expected to add, in 1/kRoundUnit; kNoRound: none.
+  static constexpr int kRoundUnit = 64, kNoRound = kRatioOne - 1;
+  int round = 0;
+
+  static constexpr DraftLimits nothing() { return {kNothing, kNoRound}; }
+  static constexpr int kBits = 2 * kRatioBits;
+  static constexpr DraftLimits unpack(std::uint64_t bits) {
+    return {static_cast<int>(bits % kRatioOne), static_cast<int>(bits >> kRatioBits)};
+  }
+  constexpr std::uint64_t pack() const {
+    return static_cast<std::uint64_t>(threshold) | static_cast<std::uint64_t>(round) << kRatioBits;
+  }
+};
+
+// What the model of a drafter did for the last drafts.
+struct ModelRounds {
+  int rounds = 0;
+  std::int64_t ns = 0;
+};
+
+// Drafts of the guesses of texts and, if there is one, of a draft model: for each position that
+// which is right most often, as far as has been counted.
+class GuessDrafter : public Drafter {
  public:
   // draft_length: tokens per sequence and step, at most. index_bytes: what earlier generations may
   // take.
-  IndexDrafter(int draft_length, std::int64_t index_bytes)
-      : draft_length_(draft_length), index_bytes_(index_bytes) {}
+  GuessDrafter(int draft_length, std::int64_t index_bytes)
+      : draft_length_(draft_length), texts_(index_bytes) {}
 
-  // Starts a generation with no sequences.
-  void begin(const SamplingOptions& sampling, int threshold);
-  // The replica, or another one, goes on with other sequences: what only this one has seen of the
-  // generation does not count until learn().
-  void restart(int threshold);
-  // Least probability, in 1/kRatioOne, that a guess and all before it in its draft are right. With
-  // kNothing or more, nothing is looked up.
-  static constexpr int kNothing = kRatioOne - 1;
-  int threshold() const { return threshold_; }
-  void set_threshold(int threshold) { threshold_ = threshold; }
-  // What this rank has seen of the generation.
-  const Acceptance& seen() const { return seen_; }
-  const std::array<DraftTotals, kDraftSources>& sources() const { return sources_; }
-  // The responses of the generation that is over, from all replicas in the same order on all ranks,
-  // and what all ranks have seen.
-  void learn(std::span<const Completion> responses, const Acceptance& seen);
+  // What guesses beside texts from now on; null: nothing. Must outlive its use. A model that draws
+  // on each rank by itself draws for a part of the sequences there, and ranks exchange their
+  // drafts: propose() is then collective over the group.
+  void set_model(DraftModel* model) { model_ = model; }
 
-  std::int64_t past_bytes() const { return past_.bytes(); }
+  // Starts a generation with no sequences, in this group, which must outlive its use. The model is
+  // bound to its layout already.
+  void begin(const SamplingOptions& sampling, const Group& group, const DraftLimits& limits);
+  // The group, or another one, goes on with other sequences: what only this one has counted does
+  // not help until learn().
+  void restart(const Group& group, const DraftLimits& limits);
+  const DraftLimits& limits() const { return limits_; }
+  void set_limits(const DraftLimits& limits) { limits_ = limits; }
+
+  // The generation is over: all counts that this rank speaks for, so that the sum over ranks has
+  // each once.
+  DraftCounts finish();
+  // The responses of the generation, from all replicas in the same order on all ranks, and the
+  // counts of all.
+  void learn(std::span<const Completion> responses, const DraftCounts& counts);
+  bool wants_responses() const { return texts_.has_room(); }
+
+  std::int64_t past_bytes() const { return texts_.past_bytes(); }
+  const ModelRounds& model_rounds() const { return model_rounds_; }
 
   std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks, int rows) override;
+  void observe(const Sequence& sequence, int drafted,
+               std::span<const std::int32_t> tokens) override;
 
  private:
-  struct Guess {
-    GuessKind kind;
-    std::int32_t token = 0;
-  };
-  // Of one position: all guesses, up to two per source and level, of which some will be right.
+  // Of one position: all guesses, some of which will be right.
   struct Position {
-    std::array<Guess, 2 * kDraftSources * GuessKind::kLevels> guesses;
-    int count = 0;
-    std::int32_t best = 0;  // the token of the best,
-    DraftSource source = DraftSource::kSelf;
-    int estimate = -1;  // and its probability in 1/kRatioOne; none yet
+    std::vector<Guess> guesses;
+    std::size_t best = 0;
+    int estimate = 0;  // the probability of the best, in 1/kRatioOne
+
+    const Guess& choice() const { return guesses[best]; }
   };
-  // A sequence of this replica.
-  struct Live {
-    int text = 0;
-    std::vector<Position> asked;  // the positions behind the tokens that it had when last asked
-    int drafted = 0;              // of which so many got into the draft
+  // A draft in the making, of ask `ask`.
+  struct Growth {
+    std::size_t ask = 0;
+    std::vector<std::int32_t> draft;
+    std::int64_t worth = 0;  // probability that all of it is right, in 1/kRatioOne^2
   };
 
-  Live& follow(const Sequence& sequence);
-  int estimate(const GuessKind& kind) const;
-  void judge(const Live& live, std::span<const std::int32_t> tokens);
-  Position guess(const IndexedText& text, std::span<const std::int32_t> context, int position);
-  bool add_guesses(Position& position, DraftSource source, int level, std::uint64_t number);
-  std::int32_t most_frequent(int level);
+  Acceptance& known();
+  bool speaks() const;
+  int estimate(const GuessKind& kind);
+  void choose(Position& position);
+  std::vector<std::size_t> mine(std::span<const DraftAsk> asks);
+  std::vector<Position> look_ahead(std::span<const DraftAsk> asks,
+                                   const std::vector<Growth>& growing);
+  void add_model_guesses(std::span<const DraftAsk> asks, const std::vector<Growth>& growing,
+                         std::vector<Position>& positions);
+  void share(std::vector<std::vector<std::int32_t>>& drafts) const;
 
   int draft_length_;
-  std::int64_t index_bytes_;
-  int threshold_ = 0;
+  TextGuesses texts_;
+  DraftModel* model_ = nullptr;
+  const Group* group_ = nullptr;
+  bool is_spread_ = false;  // whether each rank of the group drafts for some of its sequences
+  DraftLimits limits_;
   SamplingOptions sampling_;
-  SuffixIndex live_{true}, past_{false};
-  std::map<ResponseId, Live> sequences_;
-  std::set<std::int64_t> prompts_;  // that are in live_
-  // Of the generations before; of this one, on this rank; and since it is in its group.
-  Acceptance known_, seen_, recent_;
-  std::array<DraftTotals, kDraftSources> sources_{};  // since then
-  std::vector<IndexedPlace> places_;                  // of the context asked about, and
-  std::vector<std::uint64_t> numbers_;                // their random numbers
-  std::vector<std::pair<std::int32_t, int>> votes_;
+  ModelRounds model_rounds_;
+  std::map<ResponseId, std::vector<Position>> asked_;  // of the last propose()
+  std::map<ResponseId, int> owners_;                   // ranks that draft, if they share the work
+  // By purpose and whether it is greedy: of earlier generations.
+  std::map<std::pair<RandomPurpose, bool>, Acceptance> known_;
+  DraftCounts recent_;  // since the last restart, the same on all ranks of the group
+  DraftCounts mine_;    // of this generation before, that this rank speaks for
 };
 
 }  // namespace taper

@@ -9,4 +9,10 @@ std::vector<std::pair<std::string, SpeculationMode>> named_speculation_modes() {
           {"fixed", SpeculationMode::kFixed}};
 }
 
+std::vector<std::pair<std::string, DraftPlacement>> named_draft_placements() {
+  return {{"sequence", DraftPlacement::kSequence},
+          {"tensor", DraftPlacement::kTensor},
+          {"layer", DraftPlacement::kLayer}};
+}
+
 }  // namespace taper

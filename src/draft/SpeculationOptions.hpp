@@ -14,15 +14,25 @@ enum class SpeculationMode {
   kFixed  // all guesses, up to the draft length
 };
 
+// Where a draft model runs.
+enum class DraftPlacement {
+  kSequence,  // on each rank of a replica by itself, for a part of the sequences
+  kTensor,    // tensor-parallel over the ranks of a replica
+  kLayer      // windows of its layers over the ranks of a replica, approximately (EasySpec)
+};
+
 struct SpeculationOptions {
   SpeculationMode mode = SpeculationMode::kOff;
-  int draft_length = 8;  // tokens of a draft, at most
-  double index_mb = 64;  // memory of a rank for the responses of earlier generations, MiB
+  int draft_length = 8;     // tokens of a draft, at most
+  double index_mb = 64;     // memory of a rank for the responses of earlier generations, MiB
+  std::string draft_model;  // directory of a model with the same tokens; empty: none
+  DraftPlacement draft_placement = DraftPlacement::kSequence;
 
   bool is_on() const { return mode != SpeculationMode::kOff; }
 };
 
-// The modes by their names in run files and commands.
+// The modes and placements by their names in run files and commands.
 std::vector<std::pair<std::string, SpeculationMode>> named_speculation_modes();
+std::vector<std::pair<std::string, DraftPlacement>> named_draft_placements();
 
 }  // namespace taper

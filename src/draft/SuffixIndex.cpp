@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/Error.hpp"
-
 namespace taper {
 namespace {
 
@@ -31,21 +29,16 @@ std::uint64_t scope_of(DraftSource source, const IndexedText& text) {
 
 }  // namespace
 
-const char* to_string(DraftSource source) {
-  constexpr std::array<const char*, kDraftSources> kNames{"self", "prompt", "run"};
-  return kNames[static_cast<std::size_t>(source)];
-}
-
-int SuffixIndex::add(const RandomKey& key, std::span<const std::int32_t> prompt,
-                     bool index_prompt) {
+int SuffixIndex::add(const RandomKey& key, std::span<const std::int32_t> prompt) {
   const int number = texts();
   auto text = std::make_unique<IndexedText>();
   text->key = key;
   text->prompt_length = static_cast<int>(prompt.size());
   text->prompt_hash = hash_of(0, prompt);
   text->tokens.assign(prompt.begin(), prompt.end());
+  const bool is_new = prompts_.insert(text->prompt_hash).second;
   texts_.push_back(std::move(text));
-  if (index_prompt)
+  if (is_new)
     for (int p = kShortestMatch; p < static_cast<int>(prompt.size()); ++p) arrive(number, p);
   return number;
 }
@@ -60,18 +53,17 @@ void SuffixIndex::append(int text, std::span<const std::int32_t> tokens) {
 }
 
 void SuffixIndex::clear() {
-  texts_.clear();
-  arrivals_.clear();
-  chains_ = {};
+  *this = SuffixIndex(narrowest_);
 }
 
 std::int64_t SuffixIndex::bytes() const {
-  std::int64_t bytes = static_cast<std::int64_t>(arrivals_.size() * sizeof(Arrival));
+  std::int64_t bytes = static_cast<std::int64_t>(arrivals_.capacity() * sizeof(Arrival));
   for (const Chain& chain : chains_)
-    bytes += static_cast<std::int64_t>((chain.newest.size() + chain.before.size()) *
+    bytes += static_cast<std::int64_t>((chain.newest.capacity() + chain.before.capacity()) *
                                        sizeof(std::int32_t));
   for (const auto& text : texts_)
-    bytes += static_cast<std::int64_t>(sizeof *text + text->tokens.size() * sizeof(std::int32_t));
+    bytes +=
+        static_cast<std::int64_t>(sizeof *text + text->tokens.capacity() * sizeof(std::int32_t));
   return bytes;
 }
 
@@ -101,7 +93,7 @@ void SuffixIndex::arrive(int text, int position) {
   arrivals_.push_back({text, position});
   const IndexedText& t = *texts_[text];
   for (const DraftSource source : {DraftSource::kSelf, DraftSource::kPrompt, DraftSource::kRun}) {
-    if (!keeps(source)) continue;
+    if (source < narrowest_) continue;
     Chain& chain = chains_[static_cast<int>(source)];
     if (chain.before.size() >= chain.newest.size()) grow(source);
     chain.before.push_back(-1);

@@ -4,18 +4,17 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
 #include "base/Random.hpp"
+#include "draft/Acceptance.hpp"
 
 namespace taper {
 
-// Where a draft may come from: the sequence itself, all sequences of its prompt, all that there
-// are. Each contains the ones before.
-enum class DraftSource : std::uint8_t { kSelf, kPrompt, kRun };
-inline constexpr int kDraftSources = 3;
-const char* to_string(DraftSource source);
+// Sources that are texts: those up to kRun.
+inline constexpr int kTextSources = 3;
 
 // A sequence whose tokens may be those of others, too.
 struct IndexedText {
@@ -23,6 +22,13 @@ struct IndexedText {
   int prompt_length = 0;
   std::uint64_t prompt_hash = 0;
   std::vector<std::int32_t> tokens;
+
+  // The random number that token `position` is, or was, drawn with.
+  std::uint64_t number(const CounterRandom& random, int position) const {
+    RandomKey at = key;
+    at.position = static_cast<std::uint64_t>(position);
+    return random.bits(at);
+  }
 };
 
 // A token that followed the same context: token `position` of a text.
@@ -42,12 +48,12 @@ class SuffixIndex {
   static constexpr int kShortestMatch = 3, kLongestMatch = 32;
   static constexpr int kPlaces = 24;  // that find() looks at in a chain
 
-  // Without `self`, no chains of single texts are kept.
-  explicit SuffixIndex(bool self) : self_(self) {}
+  // Places are found by this source and by the wider ones.
+  explicit SuffixIndex(DraftSource narrowest) : narrowest_(narrowest) {}
 
-  // A new text, with its prompt alone; its number. Prompts are found only where `index_prompt`
-  // says so: once is enough for all samples of one.
-  int add(const RandomKey& key, std::span<const std::int32_t> prompt, bool index_prompt);
+  // A new text, with its prompt alone; its number. Places in prompts are found once, however many
+  // texts have the prompt.
+  int add(const RandomKey& key, std::span<const std::int32_t> prompt);
   // The next tokens of a text.
   void append(int text, std::span<const std::int32_t> tokens);
   void clear();
@@ -57,8 +63,8 @@ class SuffixIndex {
   int texts() const { return static_cast<int>(texts_.size()); }
   std::int64_t bytes() const;
 
-  // Adds to `places` those of a source after whose last tokens `context` ends, newest first; `of`
-  // says which prompt or sequence is asked about.
+  // Adds to `places` those of a text source after whose last tokens `context` ends, newest first;
+  // `of` says which prompt or sequence is asked about.
   void find(DraftSource source, const IndexedText& of, std::span<const std::int32_t> context,
             std::vector<IndexedPlace>& places) const;
 
@@ -72,17 +78,17 @@ class SuffixIndex {
     std::vector<std::int32_t> before;  // by arrival: the next older one
   };
 
-  bool keeps(DraftSource source) const { return self_ || source != DraftSource::kSelf; }
   std::uint64_t context_hash(DraftSource source, const IndexedText& text,
                              const std::int32_t* end) const;
   void arrive(int text, int position);
   void link(Chain& chain, std::uint64_t hash, std::int32_t arrival);
   void grow(DraftSource source);
 
-  bool self_;
+  DraftSource narrowest_;
+  std::set<std::uint64_t> prompts_;                  // hashes of those that can be found
   std::vector<std::unique_ptr<IndexedText>> texts_;  // places point at them
   std::vector<Arrival> arrivals_;
-  std::array<Chain, kDraftSources> chains_;
+  std::array<Chain, kTextSources> chains_;
 };
 
 }  // namespace taper

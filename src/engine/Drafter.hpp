@@ -28,6 +28,11 @@ class Drafter {
   // same.
   virtual std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks,
                                                          int rows) = 0;
+  // `tokens` are the last ones of the sequence and what a step has given it; the step had the first
+  // `drafted` tokens of its draft, for which there may have been less room than there were guesses.
+  // Told of every sequence that decodes, also in steps without drafts.
+  virtual void observe(const Sequence& sequence, int drafted,
+                       std::span<const std::int32_t> tokens) = 0;
 };
 
 }  // namespace taper

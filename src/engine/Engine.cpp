@@ -2,89 +2,24 @@
 #include "engine/Engine.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <utility>
 
 #include "base/Error.hpp"
 
 namespace taper {
-namespace {
-
-constexpr const char* kPassItem = "activations (inference)";
-constexpr const char* kHeadItem = "logits (rollout)";
-
-BlockShape block_shape(const ParamTable& table, const ModelShard& shard,
-                       const EngineOptions& options) {
-  return {table.config().layers, shard.kv_heads().size(), table.config().head_dim, options.kv_type};
-}
-
-}  // namespace
-
-EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& parallel,
-                              const EngineOptions& options) {
-  EngineMemory memory;
-  memory.layers = table.config().layers;
-  memory.step_rows = options.scheduler.max_step_rows;
-  memory.kv_layer =
-      options.kv_blocks * block_shape(table, parallel.shard(), options).layer_floats();
-  memory.activations = InferencePass::floats(table, parallel, options.scheduler.max_step_rows);
-  memory.head = TokenHead::floats(table, parallel.shard(), options.logit_rows);
-  return memory;
-}
-
-void EngineMemory::cover(const EngineMemory& other) {
-  layers = std::max(layers, other.layers);
-  step_rows = std::max(step_rows, other.step_rows);
-  kv_layer = std::max(kv_layer, other.kv_layer);
-  activations = std::max(activations, other.activations);
-  head = std::max(head, other.head);
-}
-
-void EngineMemory::add_memory(MemoryPlan& plan, MemoryPhase phase) const {
-  constexpr std::int64_t kBytes = sizeof(float);
-  BlockPool::add_memory(plan, phase, layers, kv_layer);
-  plan.add(kPassItem, phase, activations * kBytes);
-  plan.add(kHeadItem, phase, head * kBytes);
-}
 
 Engine::Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
                Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
-    : exec_(exec),
-      view_(layout.view),
-      parallel_(layout.parallel),
-      options_(layout.options),
-      rope_table_(rope_table),
-      kv_memory_(BlockPool::take(arena, phase, memory.layers, memory.kv_layer)),
-      pass_memory_(arena.take<float>(kPassItem, phase, memory.activations)),
-      head_memory_(arena.take<float>(kHeadItem, phase, memory.head)),
-      pool_(pool_for(layout)),
-      pass_(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_, rope_table),
-      head_(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_),
-      scheduler_(options_.scheduler, options_.kv_blocks) {
-  const auto rows = static_cast<std::size_t>(memory.step_rows);
-  ids_.reserve(rows);
-  positions_.reserve(rows);
-  segments_.reserve(rows);
-}
-
-BlockPool Engine::pool_for(const EngineLayout& layout) const {
-  return {block_shape(layout.view->table(), layout.parallel->shard(), layout.options),
-          layout.options.kv_blocks, kv_memory_};
-}
+    : runner_(exec, layout, memory, arena, phase, rope_table),
+      scheduler_(options().scheduler, options().kv_blocks) {}
 
 void Engine::rebind(const EngineLayout& layout, int replica, std::list<Sequence> running,
                     std::deque<Sequence> waiting) {
-  view_ = layout.view;
-  parallel_ = layout.parallel;
-  options_ = layout.options;
   replica_ = replica;
-  pool_ = pool_for(layout);
-  pass_ = InferencePass(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_,
-                        rope_table_);
-  head_ = TokenHead(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_);
+  runner_.rebind(layout);
   preemptions_ += scheduler_.preemptions();
-  scheduler_ = Scheduler(options_.scheduler, options_.kv_blocks);
+  scheduler_ = Scheduler(options().scheduler, options().kv_blocks);
   scheduler_.adopt(std::move(running), std::move(waiting));
 }
 
@@ -93,7 +28,6 @@ void Engine::begin(const SamplingOptions& sampling, const StopOptions& stops) {
   require_no_problems(sampling.problems(), "sampling");
   finished_ = 0;
   sampling_ = sampling;
-  penalty_ = RepetitionPenalty(sampling.repetition_penalty);
   stops_ = StopMatcher(stops);
 }
 
@@ -105,22 +39,22 @@ void Engine::submit(const Request& request) {
                  "prompt " << request.first.prompt << " asks for " << request.samples
                            << " samples of " << request.max_new_tokens
                            << " tokens (both must be at least 1)");
-  TAPER_VALIDATE(length < options_.max_positions,
+  TAPER_VALIDATE(length < options().max_positions,
                  "prompt " << request.first.prompt << " has " << length
-                           << " tokens (the context holds " << options_.max_positions
+                           << " tokens (the context holds " << options().max_positions
                            << ", at least one must be left for the response)");
   for (const std::int32_t id : request.prompt)
-    TAPER_VALIDATE(id >= 0 && id < options_.valid_ids,
+    TAPER_VALIDATE(id >= 0 && id < options().valid_ids,
                    "prompt " << request.first.prompt << " has token id " << id
-                             << " (ids of this tokenizer are below " << options_.valid_ids << ")");
-  for (int first = 0; first < request.samples; first += options_.scheduler.max_running) {
+                             << " (ids of this tokenizer are below " << options().valid_ids << ")");
+  for (int first = 0; first < request.samples; first += options().scheduler.max_running) {
     Request part =
-        request.part(first, std::min(request.samples - first, options_.scheduler.max_running));
+        request.part(first, std::min(request.samples - first, options().scheduler.max_running));
     Sequence sequence;
     sequence.id = part.first;
     sequence.samples = part.samples;
     sequence.prompt_length = length;
-    sequence.max_new_tokens = std::min(part.max_new_tokens, options_.max_positions - length);
+    sequence.max_new_tokens = std::min(part.max_new_tokens, options().max_positions - length);
     sequence.pinned = std::move(part.pinned);
     sequence.tokens = std::move(part.prompt);
     scheduler_.submit(std::move(sequence));
@@ -138,58 +72,26 @@ void Engine::add_drafts(std::vector<Work>& work) {
     // The last token that the limit allows need not be guessed: it comes with those before it.
     asks.push_back({&s, s.limit() - (s.length() - s.prompt_length) - 1});
   }
-  int rows = options_.scheduler.max_step_rows - static_cast<int>(work.size());
+  int rows = options().scheduler.max_step_rows - static_cast<int>(work.size());
   const auto drafts = drafter_->propose(asks, rows);
   TAPER_EXPECT(drafts.size() == work.size());
   for (std::size_t i = 0; i < work.size(); ++i) {
     Work& w = work[i];
     const int length = static_cast<int>(drafts[i].size());
     TAPER_EXPECT(length <= asks[i].most && length <= rows);
-    w.drafted = scheduler_.extend(*w.sequence, w.sequence->length(), length);
+    w.drafted = scheduler_.extend(*w.sequence, length);
     w.count += w.drafted;
     rows -= w.drafted;
     for (int k = 0; k < w.drafted; ++k) {
-      TAPER_ENSURE(drafts[i][k] >= 0 && drafts[i][k] < options_.valid_ids);
+      TAPER_ENSURE(drafts[i][k] >= 0 && drafts[i][k] < options().valid_ids);
       w.sequence->tokens.push_back(drafts[i][k]);
     }
   }
 }
 
-// How many rows a step gets whose launches are recorded; 0 if they are not.
-int Engine::recorded_rows(const std::vector<Work>& work) const {
-  const int rows =
-      StepGraphs::padded_rows(static_cast<int>(work.size()), options_.scheduler.max_step_rows);
-  const Group& group = parallel_->group();
-  if (rows == 0 || !options_.graphs || !(group.is_null() || group.connects_devices())) return 0;
-  const bool decodes =
-      std::all_of(work.begin(), work.end(), [](const Work& w) { return w.count == 1; });
-  return decodes ? rows : 0;
-}
-
-// At least `rows` rows, the last ones without a sequence.
-TokenBatch Engine::assemble(const std::vector<Work>& work, int rows) {
-  ids_.clear();
-  positions_.clear();
-  segments_.clear();
-  for (const Work& w : work) {
-    const Sequence& s = *w.sequence;
-    segments_.push_back({s.blocks.data(), s.computed, w.count, static_cast<int>(ids_.size())});
-    for (int i = 0; i < w.count; ++i) {
-      ids_.push_back(s.tokens[s.computed + i]);
-      positions_.push_back(s.computed + i);
-    }
-  }
-  for (int row = static_cast<int>(ids_.size()); row < rows; ++row) {
-    segments_.push_back({nullptr, 0, 0, row});
-    ids_.push_back(0);
-    positions_.push_back(0);
-  }
-  return {staging_view(ids_), staging_view(positions_), staging_view(segments_)};
-}
-
 StepReport Engine::step(ControlWord word) {
   StepReport report;
-  StepExchange exchange(parallel_->group(), word);
+  StepExchange exchange(parallel().group(), word);
   std::vector<Work> work = scheduler_.next_step();
   if (drafter_ != nullptr) add_drafts(work);
   for (const Work& w : work) {
@@ -197,17 +99,17 @@ StepReport Engine::step(ControlWord word) {
     report.drafted_rows += w.drafted;
   }
   if (!work.empty()) {
-    const int recorded = recorded_rows(work);
-    const TokenBatch batch = assemble(work, recorded);
-    const FloatMatrix hidden =
-        recorded > 0 ? pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages(), graphs_)
-                     : pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
+    std::vector<Chunk> chunks;
+    for (const auto& [sequence, count, drafted] : work)
+      chunks.push_back({sequence->blocks.data(), sequence->computed,
+                        std::span(sequence->tokens).subspan(sequence->computed, count)});
+    const FloatMatrix hidden = runner_.forward(chunks);
     const std::vector<DrawRow> rows = draw_rows(work);
-    const std::vector<DrawnToken> tokens = sample(rows, hidden, exchange);
+    const std::vector<DrawnToken> tokens = runner_.draw(rows, hidden, sampling_, exchange);
     report.accepted = deliver(work, tokens);
     // Draws wait for their results; without any the kernels may still read what the next step
     // writes: ids, positions and block tables.
-    if (rows.empty()) exec_.fence();
+    if (rows.empty()) exec().fence();
   }
   report.control = exchange.leader_word();
   for (const Sequence& s : scheduler_.running()) {
@@ -218,54 +120,20 @@ StepReport Engine::step(ControlWord word) {
   return report;
 }
 
-// Of the sequences that `work` brings to their last token. Parts of prompts are not among them.
-std::vector<Engine::DrawRow> Engine::draw_rows(const std::vector<Work>& work) {
+// Of the sequences that `work` brings to their last token, parts of prompts are not among them. The
+// row after the last token gives one token for each sample; those of drafted tokens one each.
+std::vector<DrawRow> Engine::draw_rows(const std::vector<Work>& work) {
   std::vector<DrawRow> rows;
   int end = 0;
   for (const Work& w : work) {
     end += w.count;
     if (!w.finishes()) continue;
+    const Sequence& s = *w.sequence;
     for (int i = w.drafted; i >= 0; --i)
-      rows.push_back({w.sequence, end - 1 - i, w.sequence->length() - i});
+      rows.push_back(
+          {end - 1 - i, s.id, s.samples, std::span(s.tokens).first(s.tokens.size() - i)});
   }
   return rows;
-}
-
-// The tokens of the rows, in chunks of as many rows as there is memory for logits. Collective over
-// the group.
-std::vector<DrawnToken> Engine::sample(std::span<const DrawRow> rows, FloatMatrix hidden,
-                                       StepExchange& exchange) {
-  const std::size_t chunk = static_cast<std::size_t>(options_.logit_rows);
-  std::vector<DrawnToken> tokens;
-  for (std::size_t done = 0; done < rows.size(); done += chunk) {
-    const auto now = rows.subspan(done, std::min(chunk, rows.size() - done));
-    const std::vector<DrawnToken> drawn = draw(now, hidden, exchange);
-    tokens.insert(tokens.end(), drawn.begin(), drawn.end());
-  }
-  return tokens;
-}
-
-// The next tokens of the sequences, those of all samples of a prompt side by side. Collective over
-// the group.
-std::vector<DrawnToken> Engine::draw(std::span<const DrawRow> draw_rows, FloatMatrix hidden,
-                                     StepExchange& exchange) {
-  std::vector<int> rows;
-  std::vector<Draw> draws;
-  std::vector<std::span<const std::int32_t>> tokens_of_rows;
-  for (const auto& [sequence, row, length] : draw_rows) {
-    const Sequence& s = *sequence;
-    for (int k = 0; k < s.samples; ++k)
-      draws.push_back({static_cast<int>(rows.size()), {s.id.prompt, s.id.sample + k}, length});
-    rows.push_back(row);
-    tokens_of_rows.emplace_back(s.tokens.data(), length);
-  }
-  std::function<void(FloatMatrix)> edit;
-  if (penalty_.is_on())
-    edit = [&](FloatMatrix raw) { penalty_.apply(exec_, *parallel_, raw, tokens_of_rows); };
-  const float temperature = sampling_.temperature > 0.0f ? sampling_.temperature : 1.0f;
-  const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows,
-                                        {options_.valid_ids, temperature}, edit);
-  return draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling_, exchange);
 }
 
 // Gives the sequences the tokens of their rows; how many there are beyond one for each.
@@ -296,7 +164,7 @@ std::optional<FinishReason> Engine::end_of(const Sequence& s) const {
 }
 
 void Engine::add_token(Sequence& s, const DrawnToken& token) const {
-  const ProducedBy here{s.length() - s.prompt_length, parallel_->group().size(), replica_};
+  const ProducedBy here{s.length() - s.prompt_length, parallel().group().size(), replica_};
   if (s.spans.empty() || s.spans.back().tp != here.tp || s.spans.back().replica != here.replica)
     s.spans.push_back(here);
   s.tokens.push_back(token.id);
@@ -308,21 +176,24 @@ void Engine::add_token(Sequence& s, const DrawnToken& token) const {
 // first one that is not what was guessed. Returns how many there are beyond one. What is left of
 // the sequence in the cache is as if each token had had a step of its own.
 int Engine::append(Sequence& s, std::span<const DrawnToken> tokens) {
-  const std::vector<std::int32_t> guesses(s.tokens.end() - (std::ssize(tokens) - 1),
-                                          s.tokens.end());
+  const int drafted = static_cast<int>(tokens.size()) - 1;
+  const std::vector<std::int32_t> guesses(s.tokens.end() - drafted, s.tokens.end());
   s.tokens.resize(s.tokens.size() - guesses.size());
-  std::size_t more = 0;
+  std::optional<FinishReason> end;
+  int more = 0;
   for (;; ++more) {
     add_token(s, tokens[more]);
-    if (const auto reason = end_of(s)) {
-      complete(s, *reason);
-      scheduler_.finish(&s);
-      return static_cast<int>(more);
-    }
-    if (more == guesses.size() || tokens[more].id != guesses[more]) break;
+    end = end_of(s);
+    if (end || more == drafted || tokens[more].id != guesses[more]) break;
   }
-  if (!guesses.empty()) scheduler_.truncate(s, s.length() - 1);
-  return static_cast<int>(more);
+  if (drafter_ != nullptr) drafter_->observe(s, drafted, std::span(s.tokens).last(more + 1));
+  if (end) {
+    complete(s, *end);
+    scheduler_.finish(&s);
+  } else if (drafted > 0) {
+    scheduler_.truncate(s, s.length() - 1);
+  }
+  return more;
 }
 
 // Called when a shared prompt has been read: its samples become sequences of their own that share
@@ -337,7 +208,7 @@ void Engine::fork_samples(Sequence& prompt, std::span<const DrawnToken> first_to
     }
     const std::int32_t from = prompt.blocks.empty() ? -1 : prompt.blocks.back();
     const std::int32_t to = scheduler_.fork(prompt, std::move(child));
-    if (to >= 0) pool_.copy(exec_, to, from);
+    if (to >= 0) pool().copy(exec(), to, from);
   }
   scheduler_.finish(&prompt);
 }

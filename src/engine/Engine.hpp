@@ -9,51 +9,16 @@
 #include <vector>
 
 #include "base/ReplicaSnapshot.hpp"
-#include "device/Arena.hpp"
 #include "engine/Completion.hpp"
 #include "engine/Drafter.hpp"
-#include "engine/Penalty.hpp"
+#include "engine/ModelRunner.hpp"
 #include "engine/Request.hpp"
-#include "engine/Sampler.hpp"
 #include "engine/SamplingOptions.hpp"
 #include "engine/Scheduler.hpp"
 #include "engine/StepExchange.hpp"
 #include "engine/StopMatcher.hpp"
-#include "kernels/Staging.hpp"
-#include "kvcache/BlockPool.hpp"
-#include "model/Transformer.hpp"
 
 namespace taper {
-
-struct EngineOptions {
-  SchedulerOptions scheduler;
-  int kv_blocks = 0;      // blocks of 64 positions in the pool
-  int max_positions = 0;  // longest sequence
-  int valid_ids = 0;      // ids of the tokenizer
-  int logit_rows = 64;    // rows of logits held at a time
-  KvType kv_type = KvType::kF32;
-  bool graphs = true;  // on devices, steps of decoding are recorded (model/StepGraphs.hpp)
-};
-
-// How an engine runs in one layout. What it refers to must outlive its use.
-struct EngineLayout {
-  const ModelView* view = nullptr;
-  const ModelParallel* parallel = nullptr;
-  EngineOptions options;
-};
-
-// The memory of an engine, for the largest of the layouts that it will run in. Its buffers stay
-// where they are.
-struct EngineMemory {
-  int layers = 0, step_rows = 0;
-  std::int64_t kv_layer = 0, activations = 0, head = 0;  // floats
-
-  static EngineMemory of(const ParamTable& table, const ModelParallel& parallel,
-                         const EngineOptions& options);
-  // Makes room for `other` too.
-  void cover(const EngineMemory& other);
-  void add_memory(MemoryPlan& plan, MemoryPhase phase) const;
-};
 
 // What one step did, the same on all ranks of the group.
 struct StepReport {
@@ -92,12 +57,12 @@ class Engine {
   void set_replica(int replica) { replica_ = replica; }
 
   // The KV cache, as it is and as another layout would see the same memory.
-  const BlockPool& pool() const { return pool_; }
-  BlockPool pool_for(const EngineLayout& layout) const;
-  const Exec& exec() const { return exec_; }
+  const BlockPool& pool() const { return runner_.pool(); }
+  BlockPool pool_for(const EngineLayout& layout) const { return runner_.pool_for(layout); }
+  const Exec& exec() const { return runner_.exec(); }
   const Scheduler& scheduler() const { return scheduler_; }
-  const StepGraphs& graphs() const { return graphs_; }
-  const ModelParallel& parallel() const { return *parallel_; }
+  const StepGraphs& graphs() const { return runner_.graphs(); }
+  const ModelParallel& parallel() const { return runner_.parallel(); }
 
   bool idle() const { return scheduler_.idle(); }
 
@@ -113,23 +78,9 @@ class Engine {
   std::int64_t preemptions() const { return preemptions_ + scheduler_.preemptions(); }
 
  private:
-  // A row of the step's hidden states that tokens are drawn from, and the length that the sequence
-  // has at it. The row after its last token gives one token for each of its samples; those of
-  // drafted tokens one each.
-  struct DrawRow {
-    const Sequence* sequence = nullptr;
-    int row = 0;
-    int length = 0;
-  };
-
+  const EngineOptions& options() const { return runner_.options(); }
   void add_drafts(std::vector<Work>& work);
-  int recorded_rows(const std::vector<Work>& work) const;
-  TokenBatch assemble(const std::vector<Work>& work, int rows);
   static std::vector<DrawRow> draw_rows(const std::vector<Work>& work);
-  std::vector<DrawnToken> sample(std::span<const DrawRow> rows, FloatMatrix hidden,
-                                 StepExchange& exchange);
-  std::vector<DrawnToken> draw(std::span<const DrawRow> rows, FloatMatrix hidden,
-                               StepExchange& exchange);
   int deliver(const std::vector<Work>& work, std::span<const DrawnToken> tokens);
   void add_token(Sequence& sequence, const DrawnToken& token) const;
   int append(Sequence& sequence, std::span<const DrawnToken> tokens);
@@ -137,30 +88,15 @@ class Engine {
   void complete(const Sequence& sequence, FinishReason reason);
   std::optional<FinishReason> end_of(const Sequence& sequence) const;
 
-  const Exec& exec_;
-  const ModelView* view_;
-  const ModelParallel* parallel_;
-  EngineOptions options_;
-  ConstFloatMatrix rope_table_;
-  KvMemory kv_memory_;
-  float *pass_memory_, *head_memory_;
-  BlockPool pool_;
-  InferencePass pass_;
-  TokenHead head_;
+  ModelRunner runner_;
   Scheduler scheduler_;
   Drafter* drafter_ = nullptr;
   int replica_ = 0;
   std::int64_t preemptions_ = 0;  // in the layouts before
   std::int32_t finished_ = 0;
   SamplingOptions sampling_;
-  RepetitionPenalty penalty_{1.0f};
   StopMatcher stops_{{}};
   std::vector<Completion> completions_;
-  StepGraphs graphs_;
-  // The packed batch of the current step, with room for the largest: recorded steps read it where
-  // it is.
-  Staged<std::int32_t> ids_, positions_;
-  Staged<AttentionSegment> segments_;
 };
 
 }  // namespace taper

@@ -136,8 +136,8 @@ std::int32_t Scheduler::fork(const Sequence& parent, Sequence child) {
   return copy;
 }
 
-int Scheduler::extend(Sequence& s, int computed, int count) {
-  while (count > 0 && !reserve(s, computed - s.computed + count)) --count;
+int Scheduler::extend(Sequence& s, int count) {
+  while (count > 0 && !reserve(s, s.pending() + count)) --count;
   return count;
 }
 

@@ -51,9 +51,9 @@ class Scheduler {
   // the block to copy the parent's last, partly filled block into, or -1. If no block is free,
   // the new sequence waits and is recomputed.
   std::int32_t fork(const Sequence& parent, Sequence child);
-  // Room for up to `count` positions behind the first `computed`, in its blocks and in free ones:
-  // returns for how many. Nobody is preempted for them.
-  int extend(Sequence& sequence, int computed, int count);
+  // Room for up to `count` positions behind all its tokens, in its blocks and in free ones: returns
+  // for how many. Nobody is preempted for them.
+  int extend(Sequence& sequence, int count);
   // Only the first `computed` positions count from now on; blocks behind them are given back.
   void truncate(Sequence& sequence, int computed);
   // Takes a sequence out and frees its blocks.

@@ -51,11 +51,11 @@ std::int64_t layer_scratch_floats(const ModelParallel& parallel, int hidden, int
                   need(parallel.mlp_leaves(), parallel.mlp_sum()));
 }
 
-void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,
-                   const LayerActivations& a, FloatMatrix out, ConstFloatMatrix x) {
+void attend(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,
+            const LayerActivations& a, FloatMatrix out, ConstFloatMatrix residual,
+            ConstFloatMatrix x) {
   const int rows = c.batch.rows(), pad = c.shape.attention.head_pad, d = c.config.head_dim;
   const NormShape norm{c.config.hidden, c.config.hidden, c.config.norm_eps};
-
   rmsnorm(c.exec, flat(a.normed1(rows)), a.inv1(rows), flat(x), w.input_norm, norm);
   multiply_both<Exec>(c.exec, {a.query_raw(rows), w.query, w.query_bias},
                       {a.key_value_raw(rows), w.key_value, w.key_value_bias}, a.normed1(rows));
@@ -67,13 +67,24 @@ void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPage
   if (pad != d) fill(c.exec, flat(a.attended(rows)), 0.0f);
   attention(c.exec, a.attended(rows), a.stats(rows), a.query(rows), pages, c.batch.segments,
             c.shape.attention);
-  project_and_add(c, w.output, c.parallel.attention_leaves(), c.parallel.attention_sum(),
-                  a.mid(rows), x, a.attended(rows));
+  project_and_add(c, w.output, c.parallel.attention_leaves(), c.parallel.attention_sum(), out,
+                  residual, a.attended(rows));
+}
 
-  rmsnorm(c.exec, flat(a.normed2(rows)), a.inv2(rows), flat(a.mid(rows)), w.post_norm, norm);
+void apply_mlp(const LayerContext& c, const LayerWeights& w, const LayerActivations& a,
+               FloatMatrix out, ConstFloatMatrix x) {
+  const int rows = c.batch.rows();
+  const NormShape norm{c.config.hidden, c.config.hidden, c.config.norm_eps};
+  rmsnorm(c.exec, flat(a.normed2(rows)), a.inv2(rows), flat(x), w.post_norm, norm);
   multiply_swiglu(c.exec, a.act(rows), a.gate_up(rows), a.normed2(rows), w.gate_up);
-  project_and_add(c, w.down, c.parallel.mlp_leaves(), c.parallel.mlp_sum(), out, a.mid(rows),
-                  a.act(rows));
+  project_and_add(c, w.down, c.parallel.mlp_leaves(), c.parallel.mlp_sum(), out, x, a.act(rows));
+}
+
+void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,
+                   const LayerActivations& a, FloatMatrix out, ConstFloatMatrix x) {
+  const FloatMatrix mid = a.mid(c.batch.rows());
+  attend(c, w, pages, a, mid, x, x);
+  apply_mlp(c, w, a, out, mid);
 }
 
 }  // namespace taper

@@ -32,6 +32,15 @@ void forward_layer(const LayerContext& context, const LayerWeights& weights,
                    const LayerPages& pages, const LayerActivations& acts, FloatMatrix out,
                    ConstFloatMatrix x);
 
+// Its halves. attend() writes the keys and values and gives `out` = residual + what attention makes
+// of x; out may be either. apply_mlp() gives out = x + what the MLP makes of x; out may be x.
+// Collective over parallel.group().
+void attend(const LayerContext& context, const LayerWeights& weights, const LayerPages& pages,
+            const LayerActivations& acts, FloatMatrix out, ConstFloatMatrix residual,
+            ConstFloatMatrix x);
+void apply_mlp(const LayerContext& context, const LayerWeights& weights,
+               const LayerActivations& acts, FloatMatrix out, ConstFloatMatrix x);
+
 // Gradients of one layer's parameters, local rows as stored.
 struct LayerGradients {
   FloatMatrix query, key_value, output, gate_up, down;

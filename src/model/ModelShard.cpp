@@ -7,6 +7,10 @@
 
 namespace taper {
 
+int largest_degree(const ParamTable& table) {
+  return std::min({table.config().heads, table.mlp_blocks(), table.vocab_blocks()});
+}
+
 ModelShard::ModelShard(const ParamTable& table, int degree, int index)
     : degree_(degree), index_(index) {
   const ModelConfig& c = table.config();

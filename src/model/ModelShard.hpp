@@ -9,6 +9,9 @@
 
 namespace taper {
 
+// The most ranks that can share out a model.
+int largest_degree(const ParamTable& table);
+
 // What one rank of a tensor-parallel group computes: ranges of units of each kind.
 class ModelShard {
  public:

@@ -61,13 +61,17 @@ FloatMatrix InferencePass::embedded(const Exec& exec, const ModelView& view,
   return x;
 }
 
+LayerContext InferencePass::context(const Exec& exec, const ModelParallel& parallel,
+                                    const TokenBatch& batch, const ActivationShape& shape) const {
+  return {exec, parallel, table_->config(), shape, batch, rope_table_, partials_};
+}
+
 void InferencePass::forward_layers(const Exec& exec, const ModelView& view,
                                    const ModelParallel& parallel, const TokenBatch& batch,
                                    const PagedLayers& pages, FloatMatrix x) const {
   const ActivationShape shape(*table_, parallel.shard());
   const LayerActivations activations(shape, rows_, activations_);
-  const LayerContext context{exec,  parallel,    table_->config(), shape,
-                             batch, rope_table_, partials_};
+  const LayerContext context = this->context(exec, parallel, batch, shape);
   for (int l = 0; l < table_->config().layers; ++l)
     forward_layer(context, view.layer(l), pages.layer(l), activations, x, x);
 }
@@ -89,6 +93,17 @@ FloatMatrix InferencePass::forward(const Exec& exec, const ModelView& view,
              {&view, &parallel, pages.first.kv, batch.segments.data(), batch.positions.data(),
               batch.rows()},
              [&] { forward_layers(exec, view, parallel, batch, pages, x); });
+  return x;
+}
+
+FloatMatrix InferencePass::forward(const Exec& exec, const ModelView& view,
+                                   const ModelParallel& parallel, const TokenBatch& batch,
+                                   const PagedLayers& pages, const LayerWindows& windows,
+                                   float* window_memory) {
+  const FloatMatrix x = embedded(exec, view, parallel, batch);
+  const ActivationShape shape(*table_, parallel.shard());
+  windows.forward(context(exec, parallel, batch, shape), view, pages,
+                  LayerActivations(shape, rows_, activations_), x, window_memory);
   return x;
 }
 

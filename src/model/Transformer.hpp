@@ -5,6 +5,7 @@
 
 #include "model/Activations.hpp"
 #include "model/Layer.hpp"
+#include "model/LayerWindows.hpp"
 #include "model/PackedModel.hpp"
 #include "model/StepGraphs.hpp"
 
@@ -33,10 +34,17 @@ class InferencePass {
   // none if its row only fills up, and the arrays of the batch and the pages stay where they are.
   FloatMatrix forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                       const TokenBatch& batch, const PagedLayers& pages, StepGraphs& graphs);
+  // An approximation by windows of layers, which works in `window_memory` as well; `parallel` is
+  // that of this rank alone. Collective over the group of the windows.
+  FloatMatrix forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                      const TokenBatch& batch, const PagedLayers& pages,
+                      const LayerWindows& windows, float* window_memory);
 
  private:
   FloatMatrix embedded(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                        const TokenBatch& batch) const;
+  LayerContext context(const Exec& exec, const ModelParallel& parallel, const TokenBatch& batch,
+                       const ActivationShape& shape) const;
   void forward_layers(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                       const TokenBatch& batch, const PagedLayers& pages, FloatMatrix x) const;
 

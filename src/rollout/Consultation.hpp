@@ -18,7 +18,7 @@
 namespace taper {
 
 // Bits of a control word that a consultation uses, from the lowest on. The others are free.
-inline constexpr int kConsultationBits = 54;
+inline constexpr int kConsultationBits = 44;
 
 // A consultation as rank 0 saw it.
 struct ConsultationRecord {

@@ -5,37 +5,39 @@
 #include <cstdint>
 
 #include "base/Response.hpp"
-#include "draft/IndexDrafter.hpp"
+#include "draft/GuessDrafter.hpp"
 
 namespace taper {
 
 // What a step that did nothing but decode took and gave.
 struct DecodeStep {
-  int threshold = 0;  // that was in force
+  DraftLimits limits;  // that were in force
   int sequences = 0;
   int drafted = 0;  // rows of guesses among its rows
   int accepted = 0;
   std::int64_t ns = 0;
+  ModelRounds model = {};  // within that time
 };
 
-// Finds on a leader, by measured times, which guesses are worth their row. It has no clock.
+// Finds on a leader, by measured times, which guesses are worth their row, and which rounds of a
+// draft model their time. It has no clock.
 //
 // With T the time of a step, G its tokens and c the time of one more row, a guess that counts with
 // probability p is worth its row if p / c > G / T: its nanoseconds give more tokens than those of
-// an average row. The threshold of p is therefore c G / T. Where hardly any guess reaches it, even
-// looking for guesses may cost more than it brings: then some steps are made without, and others
-// are if those were faster, with trials that become the rarer the longer that stays so.
+// an average row. The threshold of p is therefore c G / T. A round of a draft model that takes D is
+// worth its time if it is expected to add D G / T tokens. Where hardly any guess reaches the
+// threshold, even looking for guesses may cost more than it brings: then some steps are made
+// without, and others are if those were faster, with trials that become the rarer the longer that
+// stays so.
 class DraftPace {
  public:
-  static constexpr int kOff = IndexDrafter::kNothing;
+  // Another generation, in groups of so many ranks: there may be more to guess from.
+  void begin(int tp);
+  // Groups of so many ranks work now. The times of others do not hold for them.
+  void restart(int tp);
 
-  // Another generation: there may be more to guess from.
-  void begin();
-  // Another group works now: its times are others.
-  void restart() { buckets_ = {}; }
-
-  // Least probability, in 1/kRatioOne, of a guess in a step of so many sequences; kOff: none.
-  int threshold(int sequences) const;
+  // For a step of so many sequences.
+  DraftLimits limits(int sequences) const;
   void measure(const DecodeStep& step);
 
  private:
@@ -50,18 +52,23 @@ class DraftPace {
   };
   // Steps of a similar number of sequences.
   struct Bucket {
-    double share_ns = 0;  // of a sequence in a step without guesses; 0: not known
-    double row_ns = 0;    // of one more row; 0: not known
+    double sequences = 0, plain_ns = 0;  // means of steps without guesses; 0: not known
+    double row_ns = 0;                   // of one more row; 0: not known
+    double round_ns = 0;                 // of a round of a draft model; 0: not known
     Sums with, without;
     bool looks = true;  // for guesses, but for trials
     int trial = 0;      // steps that are left of one
     int until_trial = kFirstInterval / 2, interval = kFirstInterval;
+
+    // Of a step without guesses; a sequence more takes as long as a row more.
+    double plain(int n) const { return plain_ns + row_ns * (n - sequences); }
   };
 
   Bucket& bucket(int sequences) { return buckets_[length_bucket(sequences)]; }
   static void learn_costs(Bucket& bucket, const DecodeStep& step);
   static void conclude(Bucket& bucket);
 
+  int tp_ = 0;
   std::array<Bucket, kLengthBuckets> buckets_;
 };
 

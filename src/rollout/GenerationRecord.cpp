@@ -217,10 +217,13 @@ void add_generations(RunFile& file, std::int64_t iteration, const GeneratorOptio
     for (std::size_t i = 0; i < figures.batches.size(); ++i)
       if (figures.batches[i].steps > 0)
         add("draft_batches", draft_batch_row(std::int64_t{1} << i, figures.batches[i]));
+    // Without a draft model, its source does not exist.
     for (std::size_t i = 0; i < figures.sources.size(); ++i)
-      add("draft_sources", {{"source", std::string(to_string(static_cast<DraftSource>(i)))},
-                            {"drafted", figures.sources[i].drafted},
-                            {"accepted", figures.sources[i].accepted}});
+      if (static_cast<DraftSource>(i) != DraftSource::kModel ||
+          !options.speculation.draft_model.empty())
+        add("draft_sources", {{"source", std::string(to_string(static_cast<DraftSource>(i)))},
+                              {"drafted", figures.sources[i].drafted},
+                              {"accepted", figures.sources[i].accepted}});
   };
   for (const GenerationReport& report : reports) {
     if (options.may_change_layout()) add_layouts(report);

@@ -2,7 +2,6 @@
 #include "rollout/GenerationReport.hpp"
 
 #include <cstdio>
-#include <type_traits>
 
 #include "base/Text.hpp"
 
@@ -53,10 +52,7 @@ DecodeTotals SpeculationFigures::total() const {
   return all;
 }
 
-std::span<std::int64_t> SpeculationFigures::words() {
-  static_assert(std::is_trivially_copyable_v<SpeculationFigures>);
-  return {reinterpret_cast<std::int64_t*>(this), sizeof *this / sizeof(std::int64_t)};
-}
+static_assert(sizeof(SpeculationFigures::Words) == sizeof(SpeculationFigures));
 
 std::string summary(const DecodeTotals& totals) {
   char line[120];

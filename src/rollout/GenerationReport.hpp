@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/Response.hpp"
-#include "draft/IndexDrafter.hpp"
+#include "draft/GuessDrafter.hpp"
 #include "reshape/Reshaper.hpp"
 #include "rollout/Consultation.hpp"
 #include "simulate/Account.hpp"
@@ -49,7 +49,10 @@ struct SpeculationFigures {
 
   void add(const StepReport& step, std::int64_t ns);
   DecodeTotals total() const;
-  std::span<std::int64_t> words();
+
+  // All of them, to be summed over ranks.
+  using Words =
+      std::array<std::int64_t, 5 * kLengthBuckets + 2 * static_cast<std::size_t>(kDraftSources)>;
 };
 
 // What a generation was, besides its responses.

@@ -2,6 +2,7 @@
 #include "rollout/Generator.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/Bytes.hpp"
 #include "base/Error.hpp"
@@ -71,12 +72,15 @@ Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFile
       ranks_(ranks),
       phase_(phase),
       layouts_(options, files, ranks) {
+  if (options.speculation.is_on() && !options.speculation.draft_model.empty())
+    draft_model_ = std::make_unique<LoadedDraftModel>(options, files, layouts_, ranks);
   planner_ = make_planner();
   consult_ = std::make_unique<Consultation>(ranks, *planner_);
 }
 
 void Generator::add_memory(MemoryPlan& plan) const {
   layouts_.memory().add_memory(plan, phase_);
+  if (draft_model_) draft_model_->add_memory(plan, type_, phase_);
   if (options_.may_change_layout())
     Reshaper::add_memory(plan, phase_, layouts_.memory(), ranks_.groups);
 }
@@ -86,10 +90,14 @@ void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix
   engine_ = std::make_unique<Engine>(ranks_.exec, layouts_.smallest(), layouts_.memory(), arena,
                                      phase_, rope_table);
   if (options_.speculation.is_on()) {
-    drafter_ = std::make_unique<IndexDrafter>(
+    drafter_ = std::make_unique<GuessDrafter>(
         options_.speculation.draft_length,
         static_cast<std::int64_t>(options_.speculation.index_mb * 1024 * 1024));
     engine_->set_drafter(drafter_.get());
+  }
+  if (draft_model_) {
+    draft_model_->load(type_, arena, phase_);
+    drafter_->set_model(&draft_model_->model());
   }
   if (!options_.may_change_layout()) return;
   // Pages that nothing has touched yet would make the first changes of layout several times slower
@@ -151,8 +159,10 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
   engine_->begin(sampling, stops);
   for (const Request& request : first_requests(requests, layout, mine)) engine_->submit(request);
   if (!drafter_) return;
-  drafter_->begin(sampling, first_threshold());
-  draft_pace_.begin();
+  const int tp = layout.groups()[mine].tp;
+  if (draft_model_) draft_model_->bind(tp);
+  drafter_->begin(sampling, engine_->parallel().group(), first_limits());
+  draft_pace_.begin(tp);
 }
 
 std::vector<Completion> Generator::run(const std::vector<Request>& requests,
@@ -179,7 +189,7 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   }
   finish_report(timer.seconds());
   stopped_ = consult.stopped();
-  if (drafter_ && !stopped_) learn_responses();
+  if (drafter_ && !stopped_) learn_drafts();
   return stopped_ ? std::vector<Completion>{} : std::move(completions_);
 }
 
@@ -194,30 +204,36 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
   record.meeting_s = timer.seconds() - record.at_s;
   ranks_.progress.set_step(1);
   if (record.confirmation.act) {
-    keep_sources();
     record.report = reshaper_->apply(change, list,
                                      destinations_of(list, change, record.confirmation), *engine_);
-    if (drafter_) drafter_->restart(first_threshold());
-    draft_pace_.restart();
+    if (drafter_) restart_drafts();
   }
   consult_->close(agreed, record.report.done ? Applied::kYes : Applied::kNo);
   record.seconds = timer.seconds() - record.at_s;
   keep(std::move(record), list);
 }
 
-// Of guesses, until a leader says more. Leaders of different groups may have said different things.
-int Generator::first_threshold() const {
-  return options_.speculation.mode == SpeculationMode::kAuto ? DraftPace::kOff : 0;
+// Until a leader says more. Leaders of different groups may have said different things.
+DraftLimits Generator::first_limits() const {
+  return options_.speculation.mode == SpeculationMode::kAuto ? DraftLimits::nothing()
+                                                             : DraftLimits{};
 }
 
-static_assert(DraftPace::kOff < 1 << (64 - kConsultationBits));
+void Generator::restart_drafts() {
+  const Group& group = engine_->parallel().group();
+  if (draft_model_) draft_model_->bind(group.size());
+  drafter_->restart(group, first_limits());
+  draft_pace_.restart(group.size());
+}
+
+static_assert(kConsultationBits + DraftLimits::kBits <= 64);
 
 // The leader's word has what the consultation says and, above it, which guesses pay.
 StepReport Generator::step() {
   ControlWord word = consult_->control_word();
   if (!drafter_) return engine_->step(word);
   if (options_.speculation.mode == SpeculationMode::kAuto)
-    word |= static_cast<ControlWord>(draft_pace_.threshold(decoding_)) << kConsultationBits;
+    word |= draft_pace_.limits(decoding_).pack() << kConsultationBits;
   const Timer timer;
   const StepReport report = engine_->step(word);
   follow_drafts(report, timer.seconds());
@@ -227,36 +243,31 @@ StepReport Generator::step() {
 // Every rank of a group hears its leader, which counts and measures for all of them.
 void Generator::follow_drafts(const StepReport& step, double seconds) {
   decoding_ = step.running;
-  const int threshold = drafter_->threshold();
-  drafter_->set_threshold(static_cast<int>(step.control >> kConsultationBits));
+  const DraftLimits limits = drafter_->limits();
+  drafter_->set_limits(DraftLimits::unpack(step.control >> kConsultationBits));
   if (engine_->parallel().group().rank() != 0) return;
   if (step.prefill_rows > 0 || step.decode_rows == 0) return;
   const auto ns = static_cast<std::int64_t>(seconds * 1e9);
   report_->speculation.add(step, ns);
-  draft_pace_.measure({threshold, step.decode_rows, step.drafted_rows, step.accepted, ns});
-}
-
-// Before the groups change, or end: a leader has counted for its group.
-void Generator::keep_sources() {
-  if (!drafter_ || engine_->parallel().group().rank() != 0) return;
-  for (int i = 0; i < kDraftSources; ++i) {
-    report_->speculation.sources[i].drafted += drafter_->sources()[i].drafted;
-    report_->speculation.sources[i].accepted += drafter_->sources()[i].accepted;
-  }
+  draft_pace_.measure(
+      {limits, step.decode_rows, step.drafted_rows, step.accepted, ns, drafter_->model_rounds()});
 }
 
 // All ranks get the figures, and the drafter the responses, of all replicas.
-void Generator::learn_responses() {
-  keep_sources();
-  all_reduce_sum(ranks_.world(), report_->speculation.words());
+void Generator::learn_drafts() {
+  DraftCounts counts = drafter_->finish();
+  report_->speculation.sources = counts.sources;
+  all_reduce_sum(ranks_.world(), counts.acceptance.counts());
+  auto words = std::bit_cast<SpeculationFigures::Words>(report_->speculation);
+  all_reduce_sum(ranks_.world(), words);
+  report_->speculation = std::bit_cast<SpeculationFigures>(words);
   std::vector<Completion> all;
-  for (const std::string& bytes : all_gather_string(ranks_.world(), packed(completions_)))
-    unpack(bytes, all);
+  if (drafter_->wants_responses())
+    for (const std::string& bytes : all_gather_string(ranks_.world(), packed(completions_)))
+      unpack(bytes, all);
   std::sort(all.begin(), all.end(),
             [](const Completion& a, const Completion& b) { return a.id < b.id; });
-  Acceptance seen = drafter_->seen();
-  all_reduce_sum(ranks_.world(), seen.counts());
-  drafter_->learn(all, seen);
+  drafter_->learn(all, counts);
 }
 
 // Every so many steps, counted from the same moment on all ranks of a group.

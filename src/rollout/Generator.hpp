@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "base/Timer.hpp"
-#include "draft/IndexDrafter.hpp"
+#include "draft/GuessDrafter.hpp"
 #include "reshape/Reshaper.hpp"
 #include "rollout/Consultation.hpp"
 #include "rollout/DraftPace.hpp"
 #include "rollout/GenerationReport.hpp"
 #include "rollout/GenerationReviewer.hpp"
 #include "rollout/GeneratorOptions.hpp"
+#include "rollout/LoadedDraftModel.hpp"
 #include "rollout/RolloutLayouts.hpp"
 
 namespace taper {
@@ -68,11 +69,11 @@ class Generator {
   void start(const std::vector<Request>& requests, const SamplingOptions& sampling,
              const StopOptions& stops, const Layout& layout);
   bool is_time_to_ask();
-  int first_threshold() const;
+  DraftLimits first_limits() const;
+  void restart_drafts();
   StepReport step();
   void follow_drafts(const StepReport& step, double seconds);
-  void keep_sources();
-  void learn_responses();
+  void learn_drafts();
   void collect(const std::function<void(const Completion&)>& ended);
   void change_layout(const AgreedChange& agreed, const Timer& timer);
   void keep(SwitchRecord record, const SequenceList& list);
@@ -87,8 +88,9 @@ class Generator {
   RolloutLayouts layouts_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Reshaper> reshaper_;
-  std::unique_ptr<IndexDrafter> drafter_;  // if there is speculation
-  DraftPace draft_pace_;                   // of a leader, if drafts are to pay
+  std::unique_ptr<LoadedDraftModel> draft_model_;  // if one is named
+  std::unique_ptr<GuessDrafter> drafter_;          // if there is speculation
+  DraftPace draft_pace_;                           // of a leader, if drafts are to pay
   std::shared_ptr<LayoutPlanner> planner_;
   std::unique_ptr<GenerationReviewer> reviewer_;  // if the planner has a profile
   std::unique_ptr<Consultation> consult_;

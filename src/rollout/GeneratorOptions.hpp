@@ -20,6 +20,8 @@ struct GeneratorNames {
   const char* kv_memory = "Rollout/KV Memory MB";
   const char* mode = "Rollout/Mode";
   const char* profile = "Rollout/Profile";
+  const char* draft_model = "Speculation/Draft Model";
+  const char* draft_placement = "Speculation/Draft Placement";
 };
 
 // How responses are generated: sampling, lengths, layouts and memory.

@@ -73,4 +73,12 @@ void describe_drafts(SpeculationOptions& o, Declare declare) {
       .at_most(8192);
 }
 
+inline constexpr const char* kDraftModelDoc =
+    "Hugging Face directory of a smaller model with the same tokens that drafts, too; empty: none";
+inline constexpr const char* kDraftPlacementDoc =
+    "Where the draft model runs. sequence: on each rank of a replica by itself, for a part of the "
+    "sequences; tensor: tensor-parallel over the ranks of a replica; layer: windows of its layers "
+    "over "
+    "them, approximately (EasySpec)";
+
 }  // namespace taper

@@ -8,10 +8,6 @@
 namespace taper {
 namespace {
 
-bool fits_model(const ParamTable& table, int tp) {
-  return tp <= table.config().heads && tp <= table.mlp_blocks() && tp <= table.vocab_blocks();
-}
-
 // Whether every shard of degree tp lies inside one of the smallest degree: not if heads are cut
 // below a KV head.
 bool nests(const ParamTable& table, int smallest, int tp) {
@@ -31,19 +27,11 @@ std::vector<int> possible_degrees(const GeneratorOptions& options, const ParamTa
   if (options.may_change_layout() || degrees.empty()) degrees.push_back(options.tp);
   if (options.may_change_layout())
     for (const int tp : chain.degrees())
-      if (tp % options.tp == 0 && fits_model(table, tp)) degrees.push_back(tp);
+      if (tp % options.tp == 0 && tp <= largest_degree(table)) degrees.push_back(tp);
   make_unique(degrees);
   const int smallest = degrees.front();
   std::erase_if(degrees, [&](int tp) { return tp != smallest && !nests(table, smallest, tp); });
   return degrees;
-}
-
-// Floats of one layer of a block on the rank that has the most KV heads.
-std::int64_t largest_block(const ModelFiles& files, int tp, KvType type) {
-  int heads = 0;
-  for (int i = 0; i < tp; ++i)
-    heads = std::max(heads, ModelShard(files.table, tp, i).kv_heads().size());
-  return BlockShape{1, heads, files.config.head_dim, type}.layer_floats();
 }
 
 }  // namespace
@@ -55,6 +43,13 @@ std::vector<int> degrees_of_layout(const std::string& text) {
                  "'" << text << "' is not a layout (expected: " << layout_forms() << ")");
   make_unique(degrees);
   return degrees;
+}
+
+std::int64_t largest_block(const ModelFiles& files, int tp, KvType type) {
+  int heads = 0;
+  for (int i = 0; i < tp; ++i)
+    heads = std::max(heads, ModelShard(files.table, tp, i).kv_heads().size());
+  return BlockShape{1, heads, files.config.head_dim, type}.layer_floats();
 }
 
 RolloutLayouts::RolloutLayouts(const GeneratorOptions& options, const ModelFiles& files,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ namespace taper {
 // The degrees of "2x4" or "4+2+2", ascending; none for an empty text. The divisor chain of a run
 // must have them. Throws Error for another text.
 std::vector<int> degrees_of_layout(const std::string& text);
+
+// Floats of one layer of a block of the KV cache on the rank of a group that has the most KV heads.
+std::int64_t largest_block(const ModelFiles& files, int tp, KvType type);
 
 // The degrees that the replicas of a generation may have, and how an engine of this rank runs at
 // each of them in one and the same memory.

@@ -87,6 +87,8 @@ void describe_speculation(param::Section& schema, SpeculationOptions& o) {
   s.choice("Mode", o.mode, "off; auto: where they pay; fixed: always, for tests",
            named_speculation_modes());
   describe_drafts(o, keys_of(s));
+  s.text("Draft Model", o.draft_model, kDraftModelDoc);
+  s.choice("Draft Placement", o.draft_placement, kDraftPlacementDoc, named_draft_placements());
 }
 
 void describe_algorithm(param::Section& schema, RunOptions& o) {

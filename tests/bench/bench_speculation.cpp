@@ -5,6 +5,9 @@
 // tokens per sequence and step, right guesses by source, and all of it by the number of sequences
 // in a step. Tokens and log-probs of all of them must be equal bit for bit.
 //
+// With --draft-model, there is a contestant with it for each mode and placement, beside the one
+// without.
+//
 // A pass has random numbers of its own (with --temperature 0 all passes give the same responses);
 // each contestant drafts from what it has generated itself in the passes before.
 //
@@ -35,9 +38,10 @@ using namespace taper;
 namespace {
 
 struct BenchOptions {
-  std::string model, prompts, task;
+  std::string model, prompts, task, draft_model;
   WeightType type = WeightType::kBf16;
-  std::vector<std::string> modes;  // of Speculation/Mode; empty: all
+  std::vector<std::string> modes,
+      placements;  // of Speculation/Mode and /Draft Placement; empty: all
   int passes = 3, count = 0, samples = 1, max_new_tokens = 256, max_running = 64, tp = 1;
   int draft_length = SpeculationOptions().draft_length;
   bool new_prompts = false, choices = false;
@@ -58,9 +62,9 @@ class Choices {
   void add_pass(const std::map<ResponseId, Completion>& responses, const SamplingOptions& sampling,
                 OrderedJson& line) {
     std::array<std::map<std::string, int>, GuessKind::kLevels> levels;
-    SuffixIndex now(false);
+    SuffixIndex now(DraftSource::kPrompt);
     for (const auto& [id, c] : responses) {
-      const IndexedText& text = now.text(now.add(token_key(sampling, id, 0), c.prompt, false));
+      const IndexedText& text = now.text(now.add(token_key(sampling, id, 0), c.prompt));
       std::vector<std::int32_t> context = c.prompt;
       for (const std::int32_t truth : c.response) {
         places_.clear();
@@ -73,15 +77,16 @@ class Choices {
         const int level = keep_longest();
         std::map<std::string, int>& right = levels[static_cast<std::size_t>(level)];
         ++right["tokens"];
-        const std::uint64_t number = number_of(text.key, position, sampling);
+        const CounterRandom random(sampling.seed);
+        const std::uint64_t number = text.number(random, position);
         right["newest"] += places_.front().token() == truth;
         right["most_frequent"] += most_frequent() == truth;
         right["cumulated_counts"] += by_counts(number) == truth;
-        right["nearest_number"] += nearest(number, sampling) == truth;
+        right["nearest_number"] += nearest(number, random) == truth;
       }
     }
     for (const auto& [id, c] : responses) {
-      const int text = past_.add(token_key(sampling, id, 0), c.prompt, false);
+      const int text = past_.add(token_key(sampling, id, 0), c.prompt);
       past_.append(text, c.response);
     }
     for (std::size_t level = 0; level < levels.size(); ++level)
@@ -90,11 +95,6 @@ class Choices {
   }
 
  private:
-  static std::uint64_t number_of(RandomKey key, int position, const SamplingOptions& sampling) {
-    key.position = static_cast<std::uint64_t>(position);
-    return CounterRandom(sampling.seed).bits(key);
-  }
-
   // Only the places of the highest level that there is; that level.
   int keep_longest() {
     int longest = 0, level = GuessKind::kLevels - 1;
@@ -128,9 +128,9 @@ class Choices {
     return all.rbegin()->first;
   }
 
-  std::int32_t nearest(std::uint64_t number, const SamplingOptions& sampling) const {
+  std::int32_t nearest(std::uint64_t number, const CounterRandom& random) const {
     const auto gap = [&](const IndexedPlace& p) {
-      const std::uint64_t other = number_of(p.text->key, p.position, sampling);
+      const std::uint64_t other = p.text->number(random, p.position);
       return other > number ? other - number : number - other;
     };
     return std::min_element(places_.begin(), places_.end(),
@@ -138,7 +138,7 @@ class Choices {
         ->token();
   }
 
-  SuffixIndex past_{false};
+  SuffixIndex past_{DraftSource::kPrompt};
   std::vector<IndexedPlace> places_;
 };
 
@@ -149,12 +149,18 @@ class SpeculationBench {
     read_prompts();
     model_.add_memory(plan_, options.type);
     for (const auto& [name, mode] : named_speculation_modes()) {
-      const auto& modes = options.modes;
-      if (!modes.empty() && std::find(modes.begin(), modes.end(), name) == modes.end()) continue;
-      contestants_.push_back(
-          {name, std::make_unique<Generator>(generator_options(mode), options.type, files, ranks,
-                                             plan_.phase(name))});
-      contestants_.back().generator->add_memory(plan_);
+      if (!is_wanted(options.modes, name)) continue;
+      SpeculationOptions speculation;
+      speculation.mode = mode;
+      speculation.draft_length = options.draft_length;
+      add(name, speculation);
+      if (!speculation.is_on() || options.draft_model.empty()) continue;
+      speculation.draft_model = options.draft_model;
+      for (const auto& [place, placement] : named_draft_placements()) {
+        if (!is_wanted(options.placements, place)) continue;
+        speculation.draft_placement = placement;
+        add(name + "/" + place, speculation);
+      }
     }
     arena_ = std::make_unique<Arena>(plan_);
     model_.load(ranks.exec, options.type, *arena_);
@@ -172,6 +178,17 @@ class SpeculationBench {
   }
 
  private:
+  static bool is_wanted(const std::vector<std::string>& wanted, const std::string& name) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  }
+
+  void add(const std::string& name, const SpeculationOptions& speculation) {
+    contestants_.push_back(
+        {name, std::make_unique<Generator>(generator_options(speculation), options_.type, files_,
+                                           ranks_, plan_.phase(name))});
+    contestants_.back().generator->add_memory(plan_);
+  }
+
   void read_prompts() {
     if (!options_.prompts.empty()) {
       prompts_ = encode_prompt_file(options_.prompts, files_, "auto");
@@ -183,7 +200,7 @@ class SpeculationBench {
     }
   }
 
-  GeneratorOptions generator_options(SpeculationMode mode) const {
+  GeneratorOptions generator_options(const SpeculationOptions& speculation) const {
     GeneratorOptions r;
     for (const auto& p : prompts_)
       r.max_prompt_tokens = std::max(r.max_prompt_tokens, static_cast<int>(p.size()));
@@ -191,8 +208,7 @@ class SpeculationBench {
     r.max_running = options_.max_running;
     r.kv_memory_mb = options_.kv_memory_mb;
     r.tp = options_.tp;
-    r.speculation.mode = mode;
-    r.speculation.draft_length = options_.draft_length;
+    r.speculation = speculation;
     return r;
   }
 
@@ -286,6 +302,9 @@ int run(int argc, char** argv) {
   line.choice("dtype", options.type, "weights",
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   line.repeated("mode", options.modes, "MODE", "off, auto or fixed; default: all in turns");
+  line.text("draft-model", options.draft_model, "DIR", "drafts, too, in contestants of its own");
+  line.repeated("placement", options.placements, "NAME",
+                "sequence, tensor or layer; default: all in turns");
   line.integer("passes", options.passes, "N", "over the prompts").at_least(1);
   line.integer("count", options.count, "N", "prompts of a pass; 0: all of the file").at_least(0);
   line.flag("new-prompts", options.new_prompts, "other prompts in each pass");

@@ -8,7 +8,8 @@ using namespace taper;
 
 TEST_CASE("every kind of guess has a place of its own") {
   std::set<int> places;
-  for (const auto source : {DraftSource::kSelf, DraftSource::kPrompt, DraftSource::kRun})
+  for (const auto source :
+       {DraftSource::kSelf, DraftSource::kPrompt, DraftSource::kRun, DraftSource::kModel})
     for (int level = 0; level < GuessKind::kLevels; ++level)
       for (int e = 0; e < kEvidences; ++e)
         places.insert(GuessKind{source, level, static_cast<Evidence>(e)}.index());
@@ -25,8 +26,8 @@ TEST_CASE("guesses are counted by kind, summed and faded") {
   b.count(one, true);
   b.count(other, false);
   a.add(b);
-  CHECK(a.of(one) == std::array<std::int64_t, 2>{8, 11});
-  CHECK(a.of(other) == std::array<std::int64_t, 2>{0, 1});
+  CHECK(a.of(one) == RightOf{8, 11});
+  CHECK(a.of(other) == RightOf{0, 1});
   for (int i = 0; i < 20000; ++i) a.count(one, true);
   a.fade();
   const auto [right, all] = a.of(one);
@@ -34,5 +35,19 @@ TEST_CASE("guesses are counted by kind, summed and faded") {
   CHECK(all > 1024);
   CHECK(right <= all);
   CHECK(right * 1000 > all * 995);
-  CHECK(a.of(other) == std::array<std::int64_t, 2>{0, 1});
+  CHECK(a.of(other) == RightOf{0, 1});
+}
+
+TEST_CASE("a source is judged by all of its kinds, and a draft model by its probabilities") {
+  Acceptance a;
+  a.count({DraftSource::kRun, 1, Evidence::kNear}, true);
+  for (const float p : {0.0f, 0.29f, 0.3f, 0.9f, 0.99f, 1.0f})
+    a.count(GuessKind::of_model(p), p > 0.5f);
+  CHECK(a.of(DraftSource::kModel) == RightOf{3, 6});
+  CHECK(a.of(DraftSource::kRun) == RightOf{1, 1});
+  CHECK(a.of(DraftSource::kSelf) == RightOf{});
+  CHECK(a.of(GuessKind::of_model(0.1f)) == RightOf{0, 2});
+  CHECK(a.of(GuessKind::of_model(1.0f)) == RightOf{2, 2});
+  CHECK(estimate({}) == kRatioOne / 2);
+  CHECK(estimate({98, 98}) == kRatioOne * 99 / 100);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "draft/IndexDrafter.hpp"
+#include "draft/GuessDrafter.hpp"
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -14,6 +14,11 @@ using namespace taper;
 namespace {
 
 using Drafts = std::vector<std::vector<std::int32_t>>;
+
+const Group& alone() {
+  static const Group group = Group::self();
+  return group;
+}
 
 constexpr std::int64_t kRoom = std::int64_t{64} << 20;
 
@@ -56,8 +61,8 @@ std::int32_t draw(std::uint64_t context, const ResponseId& id, int position, dou
 }  // namespace
 
 TEST_CASE("a sequence that repeats itself is guessed, as far as it may be") {
-  IndexDrafter drafter(6, kRoom);
-  drafter.begin(sampling(), 0);
+  GuessDrafter drafter(6, kRoom);
+  drafter.begin(sampling(), alone(), {});
   const Sequence s = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7});
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{8, 5, 6, 7, 8, 5}});
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 2}}, 100) == Drafts{{8, 5}});
@@ -65,15 +70,15 @@ TEST_CASE("a sequence that repeats itself is guessed, as far as it may be") {
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 0}}, 100) == Drafts{{}});
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, -1}}, 100) == Drafts{{}});
   // Without experience a guess is right with one half.
-  drafter.set_threshold(kRatioOne / 2);
+  drafter.set_limits({kRatioOne / 2});
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{8}});
-  drafter.set_threshold(kRatioOne / 2 + 1);
+  drafter.set_limits({kRatioOne / 2 + 1});
   CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 100}}, 100) == Drafts{{}});
 }
 
 TEST_CASE("responses to the same prompt and of earlier generations are guessed from") {
-  IndexDrafter drafter(4, kRoom);
-  drafter.begin(sampling(), 0);
+  GuessDrafter drafter(4, kRoom);
+  drafter.begin(sampling(), alone(), {});
   const std::vector<std::int32_t> prompt{1, 2, 3, 4};
   const Sequence ahead = sequence(0, 0, prompt, {9, 8, 7, 6, 5}),
                  behind = sequence(0, 1, prompt, {9}), stranger = sequence(1, 0, {2, 2}, {3, 3});
@@ -83,15 +88,15 @@ TEST_CASE("responses to the same prompt and of earlier generations are guessed f
   done.id = {0, 0};
   done.prompt = {2, 2};
   done.response = {3, 3, 11, 12, 13};
-  drafter.learn(std::vector<Completion>{done}, drafter.seen());
-  drafter.begin(sampling(), 0);
+  drafter.learn(std::vector<Completion>{done}, drafter.finish());
+  drafter.begin(sampling(), alone(), {});
   CHECK(drafter.propose(asks, 99) == Drafts{{}, {8, 7, 6, 5}, {11, 12, 13}});
 }
 
 TEST_CASE("who sees the same sequences drafts the same, however they came") {
-  IndexDrafter one(8, kRoom), other(8, kRoom);
-  one.begin(sampling(), 0);
-  other.begin(sampling(), 0);
+  GuessDrafter one(8, kRoom), other(8, kRoom);
+  one.begin(sampling(), alone(), {});
+  other.begin(sampling(), alone(), {});
   std::vector<Sequence> sequences;
   for (int i = 0; i < 8; ++i) sequences.push_back(sequence(i / 4, i % 4, {i / 4, 1, 2, 3}, {}));
   Drafts drafts;
@@ -113,8 +118,8 @@ TEST_CASE("who sees the same sequences drafts the same, however they came") {
   // After a change of layout, nobody knows more than what the sequences tell.
   std::vector<DraftAsk> asks;
   for (const Sequence& s : sequences) asks.push_back({&s, 50});
-  one.restart(0);
-  other.restart(0);
+  one.restart(alone(), {});
+  other.restart(alone(), {});
   CHECK(one.propose(asks, 30) == other.propose(asks, 30));
 }
 
@@ -125,8 +130,8 @@ TEST_CASE("the nearest random number says more than the most frequent token") {
   for (const double sharpness : {3.0, 8.0}) {
     int nearest = 0, majority = 0, newest = 0, most_probable = 0;
     for (int c = 0; c < kContexts; ++c) {
-      IndexDrafter drafter(1, kRoom);
-      drafter.begin(sampling(), 0);
+      GuessDrafter drafter(1, kRoom);
+      drafter.begin(sampling(), alone(), {});
       const std::vector<std::int32_t> prompt{100, 101, 102 + c};
       std::vector<Sequence> samples;
       std::vector<DraftAsk> asks;
@@ -155,28 +160,4 @@ TEST_CASE("the nearest random number says more than the most frequent token") {
     CHECK(nearest > majority + kContexts / 20);
     CHECK(majority > newest);
   }
-}
-
-TEST_CASE("what earlier generations take is bounded, and the newest stay") {
-  constexpr std::int64_t kSmall = 200000;
-  IndexDrafter drafter(4, kSmall);
-  std::vector<std::int32_t> last;
-  for (int generation = 0; generation < 20; ++generation) {
-    drafter.begin(sampling(), 0);
-    std::vector<Completion> responses(4);
-    for (int i = 0; i < 4; ++i) {
-      responses[i].id = {i, 0};
-      responses[i].prompt = {1, 2, 3, i};
-      for (int k = 0; k < 500; ++k)
-        responses[i].response.push_back(10 + (generation * 7919 + i * 104729 + k * k) % 5000);
-    }
-    last = responses[3].response;
-    drafter.learn(responses, {});
-    CHECK(drafter.past_bytes() <= kSmall);
-    CHECK(drafter.past_bytes() > kSmall / 8);
-  }
-  drafter.begin(sampling(), 0);
-  const Sequence s = sequence(3, 0, {1, 2, 3, 3}, {last.begin(), last.begin() + 100});
-  CHECK(drafter.propose(std::vector<DraftAsk>{{&s, 4}}, 4) ==
-        Drafts{{last.begin() + 100, last.begin() + 104}});
 }

@@ -43,7 +43,23 @@ class Prophet : public Drafter {
     return drafts;
   }
 
+  void observe(const Sequence& s, int drafted, std::span<const std::int32_t> tokens) override {
+    const std::vector<std::int32_t>& response = truth_.responses.at(s.id).response;
+    const auto at = response.begin() + (s.length() - s.prompt_length) - std::ssize(tokens);
+    told_well_ = told_well_ && std::equal(tokens.begin(), tokens.end(), at) &&
+                 std::ssize(tokens) <= drafted + 1;
+    drafted_ += drafted;
+    accepted_ += std::ssize(tokens) - 1;
+  }
+
+  // Whether the engine has told what it reports.
+  bool has_been_told(std::int64_t drafted, std::int64_t accepted) const {
+    return told_well_ && drafted_ == drafted && accepted_ == accepted;
+  }
+
  private:
+  bool told_well_ = true;
+  std::int64_t drafted_ = 0, accepted_ = 0;
   const Generation& truth_;
   int length_;
   Spoil spoil_;
@@ -57,7 +73,7 @@ struct Drafted {
 // A whole generation with a drafter; after each step the state is that of plain decoding.
 Drafted generate_with(GoldenModel& m, const EngineOptions& options, const SamplingOptions& o,
                       const StopOptions& stops, const std::vector<Request>& requests,
-                      Drafter& drafter) {
+                      Prophet& drafter) {
   TestEngine test(m, options);
   test.engine.set_drafter(&drafter);
   test.engine.begin(o, stops);
@@ -82,6 +98,7 @@ Drafted generate_with(GoldenModel& m, const EngineOptions& options, const Sampli
       all.generation.responses[c.id] = std::move(c);
   }
   CHECK(plain);
+  CHECK(drafter.has_been_told(all.drafted, all.accepted));
   all.generation.preemptions = test.engine.preemptions();
   return all;
 }

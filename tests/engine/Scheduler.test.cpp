@@ -336,9 +336,9 @@ TEST_CASE("room for guesses comes from free blocks and goes back") {
   Sequence &first = *work[0].sequence, &second = *work[1].sequence;
   REQUIRE(scheduler.blocks().free() == 1);
   // One position is left in the last block, four are in the free one.
-  CHECK(scheduler.extend(first, 7, 9) == 5);
+  CHECK(scheduler.extend(first, 9) == 5);
   CHECK(scheduler.blocks().free() == 0);
-  CHECK(scheduler.extend(second, 7, 3) == 1);
+  CHECK(scheduler.extend(second, 3) == 1);
   CHECK(second.blocks.size() == 2);
   scheduler.truncate(first, 9);
   CHECK(first.computed == 9);

@@ -12,9 +12,11 @@
 
 #include "base/Random.hpp"
 #include "base/Text.hpp"
+#include "checkpoint/CutLayers.hpp"
 #include "comm/Collectives.hpp"
 #include "instance/InferenceModel.hpp"
 #include "support/Halves.hpp"
+#include "support/Scratch.hpp"
 #include "support/ScriptedPlanner.hpp"
 #include "support/TestRanks.hpp"
 
@@ -26,7 +28,7 @@ namespace {
 // A golden model on the given ranks, generating with a planner of the test.
 struct GoldenGenerator {
   GoldenGenerator(PlannerMode mode, const std::string& layout, const Ranks& given,
-                  SpeculationMode speculation = SpeculationMode::kOff)
+                  const SpeculationOptions& speculation = {})
       : ranks(given),
         files(TAPER_GOLDEN_DIR "/models/llama_b"),
         generator(options(mode, layout, speculation), WeightType::kF32, files, ranks,
@@ -43,9 +45,9 @@ struct GoldenGenerator {
   }
 
   static GeneratorOptions options(PlannerMode mode, const std::string& layout,
-                                  SpeculationMode speculation) {
+                                  const SpeculationOptions& speculation) {
     GeneratorOptions o;
-    o.speculation.mode = speculation;
+    o.speculation = speculation;
     o.speculation.draft_length = 5;
     o.mode = mode;
     o.layout = layout;
@@ -106,7 +108,7 @@ struct GoldenGenerator {
 // The same on all ranks of a world.
 struct Fixture : TestRanks, GoldenGenerator {
   Fixture(PlannerMode mode, const std::string& layout, MPI_Comm comm = MPI_COMM_WORLD,
-          int size = world_size(), SpeculationMode speculation = SpeculationMode::kOff)
+          int size = world_size(), const SpeculationOptions& speculation = {})
       : TestRanks(degrees_of_layout(layout), comm, size),
         GoldenGenerator(mode, layout, TestRanks::ranks, speculation) {}
   using GoldenGenerator::ranks;
@@ -186,22 +188,50 @@ TEST_CASE("drafts change nothing, whatever the layouts are") {
   Fixture plain(PlannerMode::kStatic, route().front());
   const auto expected = digest(plain.ranks.world(), plain.run());
   CHECK(plain.generator.report().speculation.total().steps == 0);
-  for (const auto mode : {SpeculationMode::kFixed, SpeculationMode::kAuto}) {
-    Fixture f(PlannerMode::kAdaptive, "", MPI_COMM_WORLD, world_size(), mode);
+  const std::string golden = TAPER_GOLDEN_DIR "/models/";
+  std::vector<SpeculationOptions> all(6);
+  all[0].mode = all[2].mode = all[3].mode = all[5].mode = SpeculationMode::kFixed;
+  all[1].mode = all[4].mode = SpeculationMode::kAuto;
+  all[2].draft_model = golden + "llama_b";  // the policy itself
+  all[3].draft_model = all[4].draft_model = golden + "qwen2_b";
+  // Deep enough for windows of several layers.
+  const Scratch scratch;
+  if (plain.ranks.rank() == 0)
+    cut_layers(ModelFiles(golden + "llama_b"), {0, 1, 0, 1, 0, 1}, scratch / "deep");
+  barrier(plain.ranks.world());
+  all[5].draft_model = (scratch / "deep").string();
+  all[5].draft_placement = DraftPlacement::kLayer;
+  all[2].draft_placement = all[4].draft_placement = DraftPlacement::kTensor;
+  for (const SpeculationOptions& speculation : all) {
+    // That model is too small for more ranks.
+    if (&speculation == &all[4] && world_size() > 2) continue;
+    Fixture f(PlannerMode::kAdaptive, "", MPI_COMM_WORLD, world_size(), speculation);
     const auto layouts = route();
     for (int round = 0; round < 3; ++round) {
+      INFO("case " << &speculation - all.data() << ", round " << round);
       std::vector<ScriptedChange> changes;
       for (std::size_t i = 1; i <= 6 && layouts.size() > 1; ++i)
         changes.push_back(f.change(static_cast<std::int64_t>(i) - 1, layouts[i % layouts.size()],
                                    i % 2 == 0, i % 3 == 0 ? Repack::kYes : Repack::kNo));
       f.script(layouts.front(), changes);
       CHECK(digest(f.ranks.world(), f.run()) == expected);
-      const DecodeTotals figures = f.generator.report().speculation.total();
-      CHECK(figures.accepted <= figures.drafted);
-      // The second time, each response is known, and each of its random numbers.
-      if (round > 0 && mode == SpeculationMode::kFixed) {
-        CHECK(figures.acceptance() > 0.8);
-        CHECK(figures.tokens_per_step() > 2.0);
+      const SpeculationFigures& figures = f.generator.report().speculation;
+      const DecodeTotals total = figures.total();
+      CHECK(total.accepted <= total.drafted);
+      DraftTotals sources;
+      for (const DraftTotals& s : figures.sources) {
+        sources.drafted += s.drafted;
+        sources.accepted += s.accepted;
+      }
+      CHECK(sources.drafted == total.drafted);
+      CHECK(sources.accepted == total.accepted);
+      const std::int64_t by_model = figures.sources[static_cast<int>(DraftSource::kModel)].drafted;
+      if (speculation.draft_model.empty()) CHECK(by_model == 0);
+      // The second time, each response is known, and each of its random numbers; the policy knows
+      // itself at once.
+      if (speculation.mode == SpeculationMode::kFixed && (round > 0 || &speculation == &all[2])) {
+        CHECK(total.acceptance() > 0.8);
+        CHECK(total.tokens_per_step() > 2.0);
       }
     }
   }

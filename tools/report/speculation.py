@@ -16,8 +16,9 @@ IN_WORDS = {
     "self": "the sequence itself",
     "prompt": "other responses to the prompt",
     "run": "any response",
+    "model": "the draft model",
 }
-MARKS = dict(zip(IN_WORDS, ("-", "--", ":")))
+MARKS = dict(zip(IN_WORDS, ("-", "--", ":", "-.")))
 
 
 @dataclass

@@ -161,7 +161,7 @@ Columns draft_batch_columns() {
 Columns draft_source_columns() {
   return draft_columns({{"source", kText, "1",
                          "self: the sequence itself, prompt: other responses to the prompt, run: "
-                         "any response"}});
+                         "any response, model: the draft model"}});
 }
 
 }  // namespace

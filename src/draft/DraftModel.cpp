@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "draft/DraftModel.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace taper {
+
+DraftModel::DraftModel(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
+                       Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table,
+                       float* window_memory)
+    : runner_(exec, layout, memory, arena, phase, rope_table),
+      window_memory_(window_memory),
+      blocks_(layout.options.kv_blocks) {}
+
+void DraftModel::rebind(const EngineLayout& layout, const LayerWindows* windows) {
+  runner_.rebind(layout);
+  windows_ = windows;
+  blocks_ = BlockManager(layout.options.kv_blocks);
+  cached_.clear();
+}
+
+void DraftModel::keep(std::span<const DraftAsk> asks) {
+  std::set<ResponseId> wanted;
+  for (const DraftAsk& ask : asks) wanted.insert(ask.sequence->id);
+  for (auto at = cached_.begin(); at != cached_.end();) {
+    if (wanted.contains(at->first)) {
+      ++at;
+    } else {
+      release(at->second);
+      at = cached_.erase(at);
+    }
+  }
+}
+
+void DraftModel::release(Cached& cached) {
+  for (const std::int32_t block : cached.blocks) blocks_.release(block);
+  cached = {};
+}
+
+// Blocks for all tokens, and no more.
+bool DraftModel::reserve(Cached& cached) {
+  const int size = runner_.options().scheduler.block_size;
+  const auto need = (cached.tokens.size() + size - 1) / size;
+  while (cached.blocks.size() > need) {
+    blocks_.release(cached.blocks.back());
+    cached.blocks.pop_back();
+  }
+  if (static_cast<int>(need - cached.blocks.size()) > blocks_.free()) return false;
+  while (cached.blocks.size() < need) cached.blocks.push_back(blocks_.allocate());
+  return true;
+}
+
+// Finds what the cache has of a context: tokens of the sequence stay, those of drafts may have been
+// wrong, and a new draft begins with what is exact. At least the last position is computed again,
+// for what comes after it. Nothing if there is no room.
+std::optional<DraftModel::Reading> DraftModel::open(std::size_t number,
+                                                    const DraftContext& context) {
+  const Sequence& s = *context.sequence;
+  Cached& cached = cached_[s.id];
+  std::vector<std::int32_t> tokens = s.tokens;
+  tokens.insert(tokens.end(), context.draft.begin(), context.draft.end());
+  std::size_t most = std::min(cached.tokens.size(), tokens.size() - 1);
+  if (context.draft.empty()) most = std::min(most, cached.exact);
+  std::size_t known = std::min(cached.sure, most);
+  while (known < most && cached.tokens[known] == tokens[known]) ++known;
+  cached.exact = std::min(cached.exact, known);
+  cached.tokens = std::move(tokens);
+  cached.sure = s.tokens.size();
+  if (reserve(cached)) return Reading{number, &cached, static_cast<int>(known)};
+  release(cached);
+  return std::nullopt;
+}
+
+std::vector<DrawnToken> DraftModel::draw(std::span<const DraftContext> contexts,
+                                         const SamplingOptions& sampling) {
+  std::vector<DrawnToken> drawn(contexts.size(), DrawnToken{-1});
+  std::vector<Reading> exact, approximate;
+  for (std::size_t i = 0; i < contexts.size(); ++i)
+    if (const auto reading = open(i, contexts[i])) {
+      const bool is_exact =
+          windows_ == nullptr || contexts[i].draft.empty() || reading->pending() > 1;
+      (is_exact ? exact : approximate).push_back(*reading);
+    }
+  while (!exact.empty()) read(exact, nullptr, contexts, sampling, drawn);
+  while (!approximate.empty()) read(approximate, windows_, contexts, sampling, drawn);
+  return drawn;
+}
+
+// One pass over as many rows as it may have; who has come to the end of its context leaves.
+void DraftModel::read(std::vector<Reading>& readings, const LayerWindows* windows,
+                      std::span<const DraftContext> contexts, const SamplingOptions& sampling,
+                      std::vector<DrawnToken>& drawn) {
+  int rows = runner_.options().scheduler.max_step_rows, end = 0;
+  std::vector<Chunk> chunks;
+  std::vector<DrawRow> draw_rows;
+  std::vector<std::size_t> done;
+  for (Reading& r : readings) {
+    const int count = std::min(r.pending(), rows);
+    if (count == 0) break;
+    Cached& cached = *r.cached;
+    const std::span<const std::int32_t> tokens = cached.tokens;
+    chunks.push_back({cached.blocks.data(), r.computed, tokens.subspan(r.computed, count)});
+    if (windows == nullptr && cached.exact == static_cast<std::size_t>(r.computed))
+      cached.exact += static_cast<std::size_t>(count);
+    r.computed += count;
+    rows -= count;
+    end += count;
+    if (r.pending() > 0) break;
+    draw_rows.push_back({end - 1, contexts[r.context].sequence->id, 1, tokens});
+    done.push_back(r.context);
+  }
+  const FloatMatrix hidden = windows == nullptr ? runner_.forward(chunks)
+                                                : runner_.forward(chunks, *windows, window_memory_);
+  StepExchange exchange(runner_.parallel().group(), 0);
+  const auto tokens = runner_.draw(draw_rows, hidden, sampling, exchange);
+  if (tokens.empty()) runner_.exec().fence();
+  for (std::size_t i = 0; i < done.size(); ++i) drawn[done[i]] = tokens[i];
+  std::erase_if(readings, [](const Reading& r) { return r.pending() == 0; });
+}
+
+}  // namespace taper

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/ModelRunner.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace taper {
+namespace {
+
+constexpr const char* kPassItem = "activations (inference)";
+constexpr const char* kHeadItem = "logits (rollout)";
+
+BlockShape block_shape(const ParamTable& table, const ModelShard& shard,
+                       const EngineOptions& options) {
+  return {table.config().layers, shard.kv_heads().size(), table.config().head_dim, options.kv_type};
+}
+
+}  // namespace
+
+EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& parallel,
+                              const EngineOptions& options) {
+  EngineMemory memory;
+  memory.layers = table.config().layers;
+  memory.step_rows = options.scheduler.max_step_rows;
+  memory.kv_layer =
+      options.kv_blocks * block_shape(table, parallel.shard(), options).layer_floats();
+  memory.activations = InferencePass::floats(table, parallel, options.scheduler.max_step_rows);
+  memory.head = TokenHead::floats(table, parallel.shard(), options.logit_rows);
+  return memory;
+}
+
+void EngineMemory::cover(const EngineMemory& other) {
+  layers = std::max(layers, other.layers);
+  step_rows = std::max(step_rows, other.step_rows);
+  kv_layer = std::max(kv_layer, other.kv_layer);
+  activations = std::max(activations, other.activations);
+  head = std::max(head, other.head);
+}
+
+void EngineMemory::add_memory(MemoryPlan& plan, MemoryPhase phase) const {
+  constexpr std::int64_t kBytes = sizeof(float);
+  BlockPool::add_memory(plan, phase, layers, kv_layer);
+  plan.add(kPassItem, phase, activations * kBytes);
+  plan.add(kHeadItem, phase, head * kBytes);
+}
+
+ModelRunner::ModelRunner(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
+                         Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
+    : exec_(exec),
+      view_(layout.view),
+      parallel_(layout.parallel),
+      options_(layout.options),
+      rope_table_(rope_table),
+      kv_memory_(BlockPool::take(arena, phase, memory.layers, memory.kv_layer)),
+      pass_memory_(arena.take<float>(kPassItem, phase, memory.activations)),
+      head_memory_(arena.take<float>(kHeadItem, phase, memory.head)),
+      pool_(pool_for(layout)),
+      pass_(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_, rope_table),
+      head_(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_) {
+  const auto rows = static_cast<std::size_t>(memory.step_rows);
+  ids_.reserve(rows);
+  positions_.reserve(rows);
+  segments_.reserve(rows);
+}
+
+BlockPool ModelRunner::pool_for(const EngineLayout& layout) const {
+  return {block_shape(layout.view->table(), layout.parallel->shard(), layout.options),
+          layout.options.kv_blocks, kv_memory_};
+}
+
+void ModelRunner::rebind(const EngineLayout& layout) {
+  view_ = layout.view;
+  parallel_ = layout.parallel;
+  options_ = layout.options;
+  pool_ = pool_for(layout);
+  pass_ = InferencePass(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_,
+                        rope_table_);
+  head_ = TokenHead(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_);
+}
+
+// How many rows a pass gets whose launches are recorded; 0 if they are not.
+int ModelRunner::recorded_rows(std::span<const Chunk> chunks) const {
+  const int rows =
+      StepGraphs::padded_rows(static_cast<int>(chunks.size()), options_.scheduler.max_step_rows);
+  const Group& group = parallel_->group();
+  if (rows == 0 || !options_.graphs || !(group.is_null() || group.connects_devices())) return 0;
+  const bool decodes = std::all_of(chunks.begin(), chunks.end(),
+                                   [](const Chunk& c) { return c.tokens.size() == 1; });
+  return decodes ? rows : 0;
+}
+
+// At least `rows` rows, the last ones without a sequence.
+TokenBatch ModelRunner::assemble(std::span<const Chunk> chunks, int rows) {
+  ids_.clear();
+  positions_.clear();
+  segments_.clear();
+  for (const Chunk& c : chunks) {
+    segments_.push_back(
+        {c.blocks, c.computed, static_cast<int>(c.tokens.size()), static_cast<int>(ids_.size())});
+    ids_.insert(ids_.end(), c.tokens.begin(), c.tokens.end());
+    for (int i = 0; i < static_cast<int>(c.tokens.size()); ++i)
+      positions_.push_back(c.computed + i);
+  }
+  for (int row = static_cast<int>(ids_.size()); row < rows; ++row) {
+    segments_.push_back({nullptr, 0, 0, row});
+    ids_.push_back(0);
+    positions_.push_back(0);
+  }
+  return {staging_view(ids_), staging_view(positions_), staging_view(segments_)};
+}
+
+FloatMatrix ModelRunner::forward(std::span<const Chunk> chunks) {
+  const int recorded = recorded_rows(chunks);
+  const TokenBatch batch = assemble(chunks, recorded);
+  return recorded > 0 ? pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages(), graphs_)
+                      : pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
+}
+
+FloatMatrix ModelRunner::forward(std::span<const Chunk> chunks, const LayerWindows& windows,
+                                 float* memory) {
+  return pass_.forward(exec_, *view_, *parallel_, assemble(chunks, 0), pool_.pages(), windows,
+                       memory);
+}
+
+std::vector<DrawnToken> ModelRunner::draw(std::span<const DrawRow> rows, FloatMatrix hidden,
+                                          const SamplingOptions& sampling, StepExchange& exchange) {
+  const std::size_t chunk = static_cast<std::size_t>(options_.logit_rows);
+  std::vector<DrawnToken> tokens;
+  for (std::size_t done = 0; done < rows.size(); done += chunk)
+    draw_chunk(rows.subspan(done, std::min(chunk, rows.size() - done)), hidden, sampling, exchange,
+               tokens);
+  return tokens;
+}
+
+void ModelRunner::draw_chunk(std::span<const DrawRow> draw_rows, FloatMatrix hidden,
+                             const SamplingOptions& sampling, StepExchange& exchange,
+                             std::vector<DrawnToken>& tokens) {
+  std::vector<int> rows;
+  std::vector<Draw> draws;
+  std::vector<std::span<const std::int32_t>> tokens_of_rows;
+  for (const DrawRow& r : draw_rows) {
+    for (int k = 0; k < r.samples; ++k)
+      draws.push_back({static_cast<int>(rows.size()),
+                       {r.id.prompt, r.id.sample + k},
+                       static_cast<int>(r.tokens.size())});
+    rows.push_back(r.row);
+    tokens_of_rows.push_back(r.tokens);
+  }
+  std::function<void(FloatMatrix)> edit;
+  RepetitionPenalty penalty(sampling.repetition_penalty);
+  if (penalty.is_on())
+    edit = [&](FloatMatrix raw) { penalty.apply(exec_, *parallel_, raw, tokens_of_rows); };
+  const float temperature = sampling.temperature > 0.0f ? sampling.temperature : 1.0f;
+  const RowLogits logits = head_.logits(exec_, *view_, *parallel_, hidden, rows,
+                                        {options_.valid_ids, temperature}, edit);
+  const std::vector<DrawnToken> drawn =
+      draw_tokens(exec_, *parallel_, logits, options_.valid_ids, draws, sampling, exchange);
+  tokens.insert(tokens.end(), drawn.begin(), drawn.end());
+}
+
+}  // namespace taper

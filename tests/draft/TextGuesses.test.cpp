@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "draft/TextGuesses.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+using namespace taper;
+
+namespace {
+
+SamplingOptions sampling(float temperature) {
+  SamplingOptions o;
+  o.temperature = temperature;
+  o.seed = 5;
+  return o;
+}
+
+Sequence sequence(int prompt, int sample, const std::vector<std::int32_t>& prompt_tokens,
+                  const std::vector<std::int32_t>& response) {
+  Sequence s;
+  s.id = {prompt, sample};
+  s.prompt_length = static_cast<int>(prompt_tokens.size());
+  s.tokens = prompt_tokens;
+  s.tokens.insert(s.tokens.end(), response.begin(), response.end());
+  return s;
+}
+
+std::vector<Guess> guesses_for(TextGuesses& texts, const Sequence& s) {
+  std::vector<Guess> guesses;
+  texts.guess(s.id, s.tokens, s.length(), guesses);
+  return guesses;
+}
+
+}  // namespace
+
+TEST_CASE("guesses of each source and level say what speaks for them") {
+  TextGuesses texts(0);
+  texts.begin(sampling(1.0f));
+  const std::vector<std::int32_t> prompt{1, 2, 3, 4};
+  const Sequence other = sequence(0, 1, prompt, {5, 6, 7, 20}),
+                 mine = sequence(0, 0, prompt, {5, 6, 7}),
+                 stranger = sequence(1, 0, {9, 9, 9, 9}, {5, 6, 7, 30});
+  for (const Sequence* s : {&other, &mine, &stranger}) texts.follow(*s);
+  const std::vector<Guess> guesses = guesses_for(texts, mine);
+  // Of all texts, the prompt's and nothing of its own: levels of 3, and of 4 and 6 where the other
+  // sample's context goes on.
+  int run = 0, prompt_level = -1;
+  for (const Guess& g : guesses) {
+    CHECK(g.kind.source != DraftSource::kSelf);
+    run += g.kind.source == DraftSource::kRun;
+    if (g.kind.source == DraftSource::kPrompt) {
+      prompt_level = std::max(prompt_level, g.kind.level);
+      CHECK(g.token == 20);
+    }
+  }
+  CHECK(run > 0);
+  CHECK(GuessKind::kMatches[prompt_level] == 6);
+  CHECK(guesses.back().kind.source == DraftSource::kPrompt);
+  CHECK(std::any_of(guesses.begin(), guesses.end(), [](const Guess& g) { return g.token == 30; }));
+}
+
+TEST_CASE("greedy guesses are the newest of the longest match") {
+  TextGuesses texts(0);
+  texts.begin(sampling(0.0f));
+  const Sequence s = sequence(0, 0, {1}, {7, 8, 9, 20, 5, 7, 8, 9, 21, 5, 7, 8, 9});
+  texts.follow(s);
+  const std::vector<Guess> guesses = guesses_for(texts, s);
+  REQUIRE_FALSE(guesses.empty());
+  for (const Guess& g : guesses) {
+    CHECK(g.kind.evidence == Evidence::kNewest);
+    CHECK(g.token == 21);
+  }
+  CHECK(guesses.back().kind.source == DraftSource::kSelf);
+  texts.forget_sequences();
+  const Sequence other = sequence(1, 0, {3}, {7, 8, 9});
+  texts.follow(other);
+  CHECK(guesses_for(texts, other).empty());
+}
+
+TEST_CASE("what earlier generations take is bounded, and the newest stay") {
+  constexpr std::int64_t kSmall = 200000;
+  TextGuesses texts(kSmall);
+  CHECK(texts.has_room());
+  std::vector<std::int32_t> last;
+  for (int generation = 0; generation < 20; ++generation) {
+    texts.begin(sampling(1.0f));
+    std::vector<Completion> responses(4);
+    for (int i = 0; i < 4; ++i) {
+      responses[i].id = {i, 0};
+      responses[i].prompt = {1, 2, 3, i};
+      for (int k = 0; k < 500; ++k)
+        responses[i].response.push_back(10 + (generation * 7919 + i * 104729 + k * k) % 5000);
+    }
+    last = responses[3].response;
+    texts.learn(responses);
+    CHECK(texts.past_bytes() <= kSmall);
+    CHECK(texts.past_bytes() > kSmall / 8);
+  }
+  const Sequence s = sequence(3, 0, {1, 2, 3, 3}, {last.begin(), last.begin() + 100});
+  texts.follow(s);
+  CHECK(guesses_for(texts, s).back().token == last[100]);
+  TextGuesses none(0);
+  CHECK_FALSE(none.has_room());
+  std::vector<Completion> responses(1);
+  responses[0].prompt = {1, 2, 3};
+  responses[0].response = last;
+  none.learn(responses);
+  CHECK(none.past_bytes() == 0);
+}
