@@ -24,6 +24,16 @@ T clamped(std::int64_t value) {
 // alike.
 inline constexpr int kRatioBits = 10, kRatioOne = 1 << kRatioBits;
 
+// How far drafts reached in steps of a similar number of sequences: the share of sequences with a
+// draft of more than i tokens, and of those of which more than i guesses in a row were right, in
+// 1/kShareOne.
+struct DraftShares {
+  static constexpr int kLengths = 8, kShareOne = 255;
+  std::array<std::uint8_t, kLengths> drafted{}, accepted{};
+
+  friend bool operator==(const DraftShares&, const DraftShares&) = default;
+};
+
 // The state of one replica, as it travels among leaders. Counts are clamped().
 struct ReplicaSnapshot {
   static constexpr int kBuckets = kLengthBuckets;
@@ -37,11 +47,12 @@ struct ReplicaSnapshot {
   std::uint16_t waiting = 0;   // sequences not yet running (or preempted)
   std::uint16_t speed = 0;     // measured / predicted step time since the last one, in 1/kRatioOne;
                                // 0: nothing measured
+  DraftShares drafts;          // of the steps of late, where drafts are made
 
   int running() const { return std::accumulate(lengths.begin(), lengths.end(), 0); }
   int alive() const { return running() + waiting; }
   friend bool operator==(const ReplicaSnapshot&, const ReplicaSnapshot&) = default;
 };
-static_assert(sizeof(ReplicaSnapshot) == 64);
+static_assert(sizeof(ReplicaSnapshot) == 80);
 
 }  // namespace taper

@@ -33,6 +33,7 @@ void GuessDrafter::restart(const Group& group, const DraftLimits& limits) {
   limits_ = limits;
   texts_.forget_sequences();
   asked_.clear();
+  unobserved_ = 0;
   owners_.clear();
 }
 
@@ -57,9 +58,35 @@ bool GuessDrafter::speaks() const {
   return is_spread_ || group_ == nullptr || group_->rank() == 0;
 }
 
+// The newest ones count most.
+void GuessDrafter::Reach::add(int drafted_now, int accepted_now) {
+  constexpr double kFade = 1 - 1.0 / 256;
+  sequences = kFade * sequences + 1;
+  for (int i = 0; i < DraftShares::kLengths; ++i) {
+    drafted[i] = kFade * drafted[i] + (drafted_now > i ? 1 : 0);
+    accepted[i] = kFade * accepted[i] + (accepted_now > i ? 1 : 0);
+  }
+}
+
+DraftShares GuessDrafter::reach() const {
+  const Reach& r = reaches_[bucket_];
+  DraftShares shares;
+  const auto share = [&](double count) {
+    return clamped<std::uint8_t>(std::llround(DraftShares::kShareOne * count / r.sequences));
+  };
+  for (int i = 0; r.sequences > 0 && i < DraftShares::kLengths; ++i) {
+    shares.drafted[i] = share(r.drafted[i]);
+    shares.accepted[i] = share(r.accepted[i]);
+  }
+  return shares;
+}
+
 // Counts which guesses were right, as far as the tokens tell.
 void GuessDrafter::observe(const Sequence& sequence, int drafted,
                            std::span<const std::int32_t> tokens) {
+  if (unobserved_ == 0) return;  // in a step in which nobody was asked
+  --unobserved_;
+  reaches_[bucket_].add(drafted, static_cast<int>(tokens.size()) - 1);
   const auto asked = asked_.find(sequence.id);
   if (asked == asked_.end()) return;
   const std::vector<Position>& positions = asked->second;
@@ -176,6 +203,8 @@ std::vector<std::vector<std::int32_t>> GuessDrafter::propose(std::span<const Dra
   std::vector<std::vector<std::int32_t>> drafts(asks.size());
   asked_.clear();
   model_rounds_ = {};
+  unobserved_ = std::ssize(asks);
+  bucket_ = static_cast<std::size_t>(length_bucket(unobserved_));
   if (limits_.threshold >= DraftLimits::kNothing) return drafts;
   for (const DraftAsk& ask : asks) texts_.follow(*ask.sequence);
   if (model_ != nullptr) model_->keep(asks);

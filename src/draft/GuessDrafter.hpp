@@ -90,6 +90,9 @@ class GuessDrafter : public Drafter {
   void learn(std::span<const Completion> responses, const DraftCounts& counts);
   bool wants_responses() const { return texts_.has_room(); }
 
+  // How far drafts have reached of late, in steps of as many sequences as the last one.
+  DraftShares reach() const;
+
   std::int64_t past_bytes() const { return texts_.past_bytes(); }
   const ModelRounds& model_rounds() const { return model_rounds_; }
 
@@ -113,6 +116,15 @@ class GuessDrafter : public Drafter {
     std::int64_t worth = 0;  // probability that all of it is right, in 1/kRatioOne^2
   };
 
+  // Sequences in steps of a similar number of them, and those whose draft had, or whose right
+  // guesses were, more than i.
+  struct Reach {
+    double sequences = 0;
+    std::array<double, DraftShares::kLengths> drafted{}, accepted{};
+
+    void add(int drafted_now, int accepted_now);
+  };
+
   Acceptance& known();
   bool speaks() const;
   int estimate(const GuessKind& kind);
@@ -133,7 +145,10 @@ class GuessDrafter : public Drafter {
   SamplingOptions sampling_;
   ModelRounds model_rounds_;
   std::map<ResponseId, std::vector<Position>> asked_;  // of the last propose()
-  std::map<ResponseId, int> owners_;                   // ranks that draft, if they share the work
+  std::array<Reach, kLengthBuckets> reaches_;
+  std::size_t bucket_ = 0;  // of the last propose(), and its sequences that have not been observed
+  std::ptrdiff_t unobserved_ = 0;
+  std::map<ResponseId, int> owners_;  // ranks that draft, if they share the work
   // By purpose and whether it is greedy: of earlier generations.
   std::map<std::pair<RandomPurpose, bool>, Acceptance> known_;
   DraftCounts recent_;  // since the last restart, the same on all ranks of the group

@@ -23,10 +23,10 @@ bool speeds_up(const LayoutShape& from, std::span<const ReplicaLoad> loads, cons
       sum.running += (load.running + parts - 1) / parts;
       sum.waiting += load.waiting / parts;
       sum.context += load.context / parts;
-      slowest = std::max(slowest, from.curves[g]->decode_ns(load.running, load.context));
+      slowest = std::max(slowest, from.curves[g]->token_ns(load.running, load.context));
     }
     if (before[from.layout.replica_of(group.first)] == group) continue;
-    if (sum.running > 0 && to.curves[h]->decode_ns(sum.running, sum.context) < slowest) return true;
+    if (sum.running > 0 && to.curves[h]->token_ns(sum.running, sum.context) < slowest) return true;
   }
   return false;
 }
@@ -49,7 +49,7 @@ int crossing(const LayoutShape& from, const LayoutShape& to, std::int64_t mean_c
   const auto step = [&](const LayoutShape& shape, int alive) {
     const int replicas = shape.layout.replicas();
     const int batch = (alive + replicas - 1) / replicas;
-    return shape.curves.front()->decode_ns(batch, batch * mean_context);
+    return shape.curves.front()->token_ns(batch, batch * mean_context);
   };
   int low = 0, high = max_alive + 1;  // faster at low (or 0), not at high
   while (high - low > 1) {

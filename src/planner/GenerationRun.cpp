@@ -157,6 +157,7 @@ Snapshot GenerationRun::snapshot(std::int64_t consultation, int samples) const {
     s.prompts = clamped<std::uint32_t>(static_cast<std::int64_t>(prompts.size()));
     s.finished = clamped<std::uint32_t>(r.ended() + std::exchange(before, 0));
     s.waiting = clamped<std::uint16_t>(waiting);
+    s.drafts = r.drafts();
   }
   return snapshot;
 }

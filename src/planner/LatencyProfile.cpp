@@ -74,6 +74,22 @@ void add_all(Fingerprint& hash, const T&... values) {
   (add(hash, values), ...);
 }
 
+void add_sample_problems(const std::string& what, const std::vector<StepSample>& samples,
+                         std::vector<std::string>& list) {
+  std::set<std::tuple<int, int, int, int, std::int64_t>> seen;
+  for (const StepSample& s : samples) {
+    const std::string name = "the " + what + " sample (TP " + std::to_string(s.tp) + ", " +
+                             to_string(s.pair) + ", " + std::to_string(s.new_tokens) +
+                             " tokens of " + std::to_string(s.sequences) + " sequences, context " +
+                             std::to_string(s.context) + ")";
+    if (s.tp < 1 || s.sequences < 1 || s.new_tokens < s.sequences || s.context < s.sequences)
+      list.push_back(name + " is impossible");
+    if (s.time_ns <= 0 || s.spread_ns < 0 || s.repeats < 1) list.push_back(name + " has no time");
+    if (!seen.insert({s.tp, static_cast<int>(s.pair), s.new_tokens, s.sequences, s.context}).second)
+      list.push_back(name + " appears twice");
+  }
+}
+
 }  // namespace
 
 const char* to_string(PairClass pair) {
@@ -105,18 +121,8 @@ std::vector<std::string> LatencyProfile::problems() const {
   std::vector<std::string> list;
   if (ranks < 1 || ranks_per_node < 1) list.push_back("ranks and ranks per node must be positive");
   if (steps.empty()) list.push_back("there are no step samples");
-  std::set<std::tuple<int, int, int, int, std::int64_t>> seen;
-  for (const StepSample& s : steps) {
-    const std::string name = "the step sample (TP " + std::to_string(s.tp) + ", " +
-                             to_string(s.pair) + ", " + std::to_string(s.new_tokens) +
-                             " tokens of " + std::to_string(s.sequences) + " sequences, context " +
-                             std::to_string(s.context) + ")";
-    if (s.tp < 1 || s.sequences < 1 || s.new_tokens < s.sequences || s.context < s.new_tokens)
-      list.push_back(name + " is impossible");
-    if (s.time_ns <= 0 || s.spread_ns < 0 || s.repeats < 1) list.push_back(name + " has no time");
-    if (!seen.insert({s.tp, static_cast<int>(s.pair), s.new_tokens, s.sequences, s.context}).second)
-      list.push_back(name + " appears twice");
-  }
+  add_sample_problems("step", steps, list);
+  add_sample_problems("verifying", verify, list);
   for (const int tp : degrees()) {
     const bool decodes = std::any_of(steps.begin(), steps.end(), [&](const StepSample& s) {
       return s.tp == tp && s.new_tokens == s.sequences;
@@ -162,10 +168,12 @@ std::uint64_t content_hash(const LatencyProfile& p) {
   add_all(hash, p.ranks, p.ranks_per_node, p.kv_bytes_per_position, p.block_size, p.groups_ns,
           p.weights_ns, p.graphs_ns, p.steps.size(), p.moves.size(), p.rendezvous.size(),
           p.fit_errors.size(), p.repeat_noise.size());
-  if (!p.is_complete()) add(hash, p.measured_percent);  // files before it had none
-  for (const StepSample& s : p.steps)
-    add_all(hash, s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.time_ns, s.spread_ns,
-            s.repeats);
+  if (!p.is_complete()) add(hash, p.measured_percent);     // files before it had none
+  if (!p.verify.empty()) add(hash, std::ssize(p.verify));  // likewise
+  for (const auto* samples : {&p.steps, &p.verify})
+    for (const StepSample& s : *samples)
+      add_all(hash, s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.time_ns, s.spread_ns,
+              s.repeats);
   for (const MoveCost& m : p.moves) add_all(hash, m.pair, m.latency_ns, m.ps_per_byte);
   for (const RendezvousCost& r : p.rendezvous) add_all(hash, r.ranks, r.ns);
   for (const auto* errors : {&p.fit_errors, &p.repeat_noise})

@@ -37,8 +37,8 @@ struct ProfileMatch {
 };
 ProfileMatch compare_identity(const ProfileIdentity& profile, const ProfileIdentity& here);
 
-// One engine step of a replica, measured. new_tokens == sequences is a decode step, more is a step
-// with prompt (or recomputed) positions.
+// One engine step of a replica, measured. new_tokens == sequences is a decode step; more is a step
+// with prompt (or recomputed) positions, or one that verifies guesses.
 struct StepSample {
   std::int32_t tp = 1;
   PairClass pair = PairClass::kSameNode;  // of the group
@@ -83,6 +83,9 @@ struct LatencyProfile {
   // Of the time that measuring was planned to take; less than 100 if a budget ended it before.
   std::int32_t measured_percent = 100;
   std::vector<StepSample> steps;
+  // Steps in which each sequence decodes and has as many guesses drawn from as the others; context
+  // is what it would be without them. None in older files, or if they were not measured.
+  std::vector<StepSample> verify;
   std::vector<MoveCost> moves;             // one for each pair class that exists
   std::vector<RendezvousCost> rendezvous;  // by ascending ranks
   std::int64_t groups_ns = 0;              // making the communicators of a layout ready (cached: 0)

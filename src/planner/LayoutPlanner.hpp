@@ -36,6 +36,14 @@ struct Outcome {
   bool aborted = false;  // ended neither by itself nor at the limit
 };
 
+// What a step did.
+struct StepContent {
+  int new_tokens = 0;  // without guesses
+  int sequences = 0;
+  int drafted = 0;           // guesses
+  std::int64_t context = 0;  // summed over the sequences after the step
+};
+
 // Who chooses the layouts of a generation: snapshot in, decision out. Pure: no clock, no
 // communication; equal calls give equal answers. Every rank keeps one and begins and finishes with
 // the same arguments; all leaders make the same calls in between. A rank that becomes a leader, and
@@ -70,10 +78,7 @@ class LayoutPlanner {
 
   // Predicted time of one step of a group; what a leader divides its measured step times by
   // (ReplicaSnapshot::speed). 0: nothing is known of step times.
-  virtual std::int64_t step_ns(const LayoutGroup&, int /*new_tokens*/, int /*sequences*/,
-                               std::int64_t /*context*/) const {
-    return 0;
-  }
+  virtual std::int64_t step_ns(const LayoutGroup&, const StepContent&) const { return 0; }
 
   // Time of a generation by what the profile says of it, as past generations have shown,
   // in 1/kRatioOne; 0: nothing is known of step times.

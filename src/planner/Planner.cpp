@@ -222,9 +222,10 @@ void Planner::finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns)
   if (aborted.empty()) s.likeness.learn(lengths, s.work.samples);
 }
 
-std::int64_t Planner::step_ns(const LayoutGroup& group, int new_tokens, int sequences,
-                              std::int64_t context) const {
-  return state_->steps.curve(group).step_ns(new_tokens, sequences, context);
+std::int64_t Planner::step_ns(const LayoutGroup& group, const StepContent& work) const {
+  const StepCurve& curve = state_->steps.curve(group);
+  return curve.step_ns(work.new_tokens, work.sequences, work.context) +
+         curve.verify_ns(work.sequences, work.drafted, work.context);
 }
 
 int Planner::scale() const {

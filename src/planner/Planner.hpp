@@ -60,8 +60,7 @@ class Planner : public LayoutPlanner {
                        std::span<const SequenceState> sequences) override;
   void switched(const Plan& plan, std::int64_t measured_ns) override;
   void finish(std::span<const Outcome> outcomes, std::int64_t elapsed_ns) override;
-  std::int64_t step_ns(const LayoutGroup& group, int new_tokens, int sequences,
-                       std::int64_t context) const override;
+  std::int64_t step_ns(const LayoutGroup& group, const StepContent& work) const override;
   int scale() const override;
   std::string save() const override;
   void load(std::string_view bytes) override;

@@ -54,7 +54,7 @@ void ReplicaRun::advance(std::int64_t until, std::vector<std::int64_t>* ends) {
     const std::int64_t to_end = items_.back().end - counter_;
     const std::int64_t left = std::max<std::int64_t>(0, until - clock_);
     const auto step = [&](std::int64_t stride) {
-      return curve_->decode_ns(running(), context() + running() * stride / 2);
+      return curve_->token_ns(running(), context() + running() * stride / 2);
     };
     std::int64_t stride = to_end, ns = stride * step(stride);
     if (ns > left && stride > 1) {

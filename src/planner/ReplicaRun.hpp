@@ -19,8 +19,9 @@ struct SimulatedSequence {
   std::int32_t to_read = 0;    // positions to compute when it is admitted
 };
 
-// One replica, step by step, but in strides from one end of a sequence to the next: the step time
-// is linear in the context between them, so the middle of a stride stands for all its steps.
+// One replica, token by token, but in strides from one end of a sequence to the next: the time of a
+// token of each sequence is linear in the context between them, so the middle of a stride stands
+// for all of it.
 class ReplicaRun {
  public:
   // Limit of running sequences.
@@ -45,8 +46,9 @@ class ReplicaRun {
   std::int64_t ended() const { return ended_; }
   std::int64_t context() const { return offsets_ + running() * counter_; }
   std::int64_t clock() const { return clock_; }
-  // The next step; 0 if idle.
+  // The next step, without drafts; 0 if idle.
   std::int64_t step_ns() const { return curve_->decode_ns(running(), context()); }
+  DraftShares drafts() const { return curve_->drafts(running()); }
 
   // All sequences as they are now: running, then waiting.
   std::vector<SimulatedSequence> sequences() const;
@@ -65,7 +67,7 @@ class ReplicaRun {
   const StepCurve* curve_;
   int max_running_;
   std::int64_t clock_;
-  std::int64_t counter_ = 0;  // steps made
+  std::int64_t counter_ = 0;  // tokens of each sequence made
   std::int64_t offsets_ = 0;  // summed
   std::int64_t ended_ = 0;
   std::vector<Item> items_;  // running, the one that ends next at the back

@@ -41,7 +41,8 @@ std::int64_t StepCurve::Line::at(std::int64_t context) const {
                               : beyond(context, a.context, a.ns, b.context, b.ns);
 }
 
-StepCurve::StepCurve(std::span<const StepSample> samples) {
+StepCurve::StepCurve(std::span<const StepSample> samples, std::span<const StepSample> verify) {
+  token_shares_.fill(kRatioOne);
   std::map<int, std::vector<Knot>> lines;
   for (const StepSample& s : samples)
     if (s.new_tokens == s.sequences)
@@ -77,6 +78,19 @@ StepCurve::StepCurve(std::span<const StepSample> samples) {
     const std::int64_t c = contexts.front();
     prefill_.push_back(
         {1024, {{c, std::max<std::int64_t>(0, between(lines_, 1025, c) - between(lines_, 1, c))}}});
+  }
+  add_verified(verify);
+}
+
+void StepCurve::add_verified(std::span<const StepSample> verify) {
+  std::map<int, std::map<std::int64_t, std::vector<Knot>>> extra;  // by sequences, by guesses
+  for (const StepSample& s : verify)
+    extra[s.sequences][s.new_tokens - s.sequences].push_back(
+        {s.context * kContextUnit / s.sequences,
+         std::max<std::int64_t>(0, s.time_ns - decode_ns(s.sequences, s.context))});
+  for (auto& [sequences, lines] : extra) {
+    Verified& v = verified_.emplace_back(Verified{sequences, {{0, {{0, 0}}}}});
+    for (auto& [drafted, knots] : lines) v.lines.push_back({drafted, averaged(std::move(knots))});
   }
 }
 
@@ -119,10 +133,65 @@ std::int64_t StepCurve::prefill_ns(std::int64_t rows, std::int64_t context) cons
   return between(prefill_, rows, context * kContextUnit) * factor_ >> kRatioBits;
 }
 
+// Between batches that were measured, at the same number of guesses; outside, as at the nearest.
+std::int64_t StepCurve::verify_ns(int sequences, int drafted, std::int64_t context) const {
+  if (sequences <= 0 || drafted <= 0) return 0;
+  const std::int64_t mean = context / sequences;
+  if (verified_.empty())
+    return std::max<std::int64_t>(0, decode_ns(sequences + drafted, mean * (sequences + drafted)) -
+                                         decode_ns(sequences, mean * sequences));
+  const auto extra = [&](const Verified& v) {
+    return between(v.lines, drafted, mean * kContextUnit);
+  };
+  std::size_t i = 0;
+  while (i < verified_.size() && verified_[i].sequences < sequences) ++i;
+  std::int64_t ns = 0;
+  if (i == 0 || i == verified_.size()) {
+    ns = extra(verified_[i == 0 ? 0 : i - 1]);
+  } else {
+    const Verified &a = verified_[i - 1], &b = verified_[i];
+    ns = linear(sequences, a.sequences, extra(a), b.sequences, extra(b));
+  }
+  return std::max<std::int64_t>(0, ns) * factor_ >> kRatioBits;
+}
+
+// With drafts cut at a length, a step of n sequences has n (1 + d) rows, d the guesses of a
+// sequence, and gives n (1 + a) tokens, a the right ones: its time divided by 1 + a is that of a
+// token. Of a step's time at the middle of the contexts.
+std::int64_t StepCurve::share_of(int sequences) const {
+  const DraftShares shares = drafts_.shares(sequences);
+  const std::vector<Knot>& knots = table_[1].knots;
+  const std::int64_t context = knots[knots.size() / 2].context * sequences / kContextUnit;
+  const std::int64_t plain = decode_ns(sequences, context);
+  std::int64_t best = kRatioOne, drafted = 0, accepted = 0;
+  for (int i = 0; i < DraftShares::kLengths && shares.drafted[i] > 0; ++i) {
+    drafted += shares.drafted[i];
+    accepted += shares.accepted[i];
+    const auto guesses = static_cast<int>((sequences * drafted + DraftShares::kShareOne - 1) /
+                                          DraftShares::kShareOne);
+    const std::int64_t ns = plain + verify_ns(sequences, guesses, context);
+    best = std::min(best, ns * kRatioOne / plain * DraftShares::kShareOne /
+                              (DraftShares::kShareOne + accepted));
+  }
+  return best;
+}
+
+void StepCurve::set_drafts(const DraftTable& drafts) {
+  drafts_ = drafts;
+  for (int i = 0; i < kLengthBuckets; ++i)
+    token_shares_[i] = drafts.empty() ? kRatioOne : share_of(i == 0 ? 1 : 3 << (i - 1));
+}
+
 StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ranks_per_node) {
-  std::map<std::pair<int, PairClass>, std::vector<StepSample>> samples;
+  std::map<std::pair<int, PairClass>, std::vector<StepSample>> samples, verify;
   for (const StepSample& s : profile.steps) samples[{s.tp, s.pair}].push_back(s);
-  for (const auto& [key, list] : samples) curves_.emplace(key, StepCurve(list));
+  for (const StepSample& s : profile.verify) verify[{s.tp, s.pair}].push_back(s);
+  for (const auto& [key, list] : samples) curves_.emplace(key, StepCurve(list, verify[key]));
+}
+
+void StepModel::set_drafts(const DraftTable& drafts) {
+  drafts_ = drafts;
+  for (auto& [key, curve] : curves_) curve.set_drafts(drafts_);
 }
 
 const StepCurve& StepModel::curve(int tp, PairClass pair) const {

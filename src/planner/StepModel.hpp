@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/ReplicaSnapshot.hpp"
+#include "planner/DraftTable.hpp"
 #include "planner/LatencyProfile.hpp"
 #include "shard/Layout.hpp"
 
@@ -25,13 +27,22 @@ namespace taper {
 // attention per position.
 class StepCurve {
  public:
-  // The samples of one degree and class; at least one decode step among them.
-  explicit StepCurve(std::span<const StepSample> samples);
+  // The samples of one degree and class; at least one decode step among them. `verify`: those of
+  // steps with guesses; without any, a guess is taken to cost as much as a sequence.
+  explicit StepCurve(std::span<const StepSample> samples, std::span<const StepSample> verify = {});
 
   // A step of `sequences` tokens, one for each sequence, over `context` summed positions.
   std::int64_t decode_ns(int sequences, std::int64_t context) const;
   // What `rows` prompt positions in the same step add if their sequence has `context` positions.
   std::int64_t prefill_ns(std::int64_t rows, std::int64_t context) const;
+  // What `drafted` guesses in all add to a step of `sequences` tokens.
+  std::int64_t verify_ns(int sequences, int drafted, std::int64_t context) const;
+  // Time for a token of each of `sequences` sequences, where a step may give several: by drafts
+  // that reach as far as the table says, cut where that is fastest. That of a decode step without
+  // a table.
+  std::int64_t token_ns(int sequences, std::int64_t context) const {
+    return decode_ns(sequences, context) * token_share(sequences) >> kRatioBits;
+  }
   std::int64_t step_ns(int new_tokens, int sequences, std::int64_t context) const {
     return decode_ns(sequences, context) +
            prefill_ns(new_tokens - sequences, context / std::max(1, sequences));
@@ -39,6 +50,9 @@ class StepCurve {
 
   // Multiplies all times by factor / kRatioOne.
   void set_factor(int factor) { factor_ = factor; }
+  void set_drafts(const DraftTable& drafts);
+  // What replicas would report of steps of so many sequences.
+  DraftShares drafts(int sequences) const { return drafts_.shares(sequences); }
 
  private:
   struct Knot {
@@ -52,14 +66,28 @@ class StepCurve {
   };
   static constexpr int kTable = 512;  // batches looked up directly
 
+  // Of steps of so many sequences, what guesses add: by their number, over the context.
+  struct Verified {
+    int sequences = 0;
+    std::vector<Line> lines;
+  };
+
+  std::int64_t token_share(int sequences) const {
+    return sequences <= 0 ? kRatioOne : token_shares_[length_bucket(sequences)];
+  }
+  std::int64_t share_of(int sequences) const;
+  void add_verified(std::span<const StepSample> verify);
   static std::vector<Knot> averaged(std::vector<Knot> knots);
   static std::int64_t between(const std::vector<Line>& lines, std::int64_t rows,
                               std::int64_t context);
 
-  std::vector<Line> lines_;    // as measured, by ascending batch
-  std::vector<Line> table_;    // [sequences], for all batches below kTable
-  std::vector<Line> prefill_;  // what prompt rows add; starts with no rows
+  std::vector<Line> lines_;         // as measured, by ascending batch
+  std::vector<Line> table_;         // [sequences], for all batches below kTable
+  std::vector<Line> prefill_;       // what prompt rows add; starts with no rows
+  std::vector<Verified> verified_;  // by ascending sequences
   std::int64_t factor_ = kRatioOne;
+  DraftTable drafts_;
+  std::array<std::int64_t, kLengthBuckets> token_shares_;  // of a step, in 1/kRatioOne
 };
 
 // The curves of a profile, and what is learned of their scale while running.
@@ -83,6 +111,10 @@ class StepModel {
   // Takes in the measured / predicted ratio of one degree (ReplicaSnapshot::speed):
   // moving averages, never outside [3/4, 4/3].
   void observe(int tp, int speed);
+  // How far drafts reach, which decides what a token costs.
+  const DraftTable& drafts() const { return drafts_; }
+  void set_drafts(const DraftTable& drafts);
+
   // Learned factor of a degree, in 1/kRatioOne.
   int factor(int tp) const;
 
@@ -99,6 +131,7 @@ class StepModel {
   std::int64_t common_ = std::int64_t{1} << 20, scale_ = common_;
   std::int64_t generations_ = 0;  // that scale_ has seen, up to kScaleMemory
   std::map<int, std::int64_t> own_;
+  DraftTable drafts_;
   int ranks_per_node_ = 1;
 };
 

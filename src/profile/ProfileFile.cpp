@@ -108,6 +108,7 @@ LatencyProfile read_content(const Hdf5File& file) {
   p.weights_ns = file.int_attribute("/switching", "weights_ns");
   p.graphs_ns = file.int_attribute("/switching", "graphs_ns");
   p.steps = read_table<StepSample>(file, "/steps");
+  if (file.exists("/verify")) p.verify = read_table<StepSample>(file, "/verify");
   p.moves = read_table<MoveCost>(file, "/switching/moves");
   p.rendezvous = read_table<RendezvousCost>(file, "/switching/rendezvous");
   p.fit_errors = read_table<FitError>(file, "/fit_errors");
@@ -130,6 +131,7 @@ void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
     for (const auto& [name, text] : p.identity.*facts) file.set_attribute(group, name, text);
   }
   write_table(file, "/steps", p.steps);
+  if (!p.verify.empty()) write_table(file, "/verify", p.verify);
   write_table(file, "/switching/moves", p.moves);
   write_table(file, "/switching/rendezvous", p.rendezvous);
   write_table(file, "/fit_errors", p.fit_errors);

@@ -8,6 +8,8 @@
 //                          transport, build, clock
 //   /steps/<column>        (samples) of each step sample: tp, pair (0 same node, 1 other node),
 //                          new_tokens, sequences, context, time_ns, spread_ns, repeats
+//   /verify/<column>       the same of steps with guesses, which new_tokens counts and context does
+//                          not; absent if none were measured
 //   /switching/moves/..., /switching/rendezvous/..., /switching (attributes: kv_bytes_per_position,
 //                          block_size, groups_ns, weights_ns, graphs_ns)
 //   /fit_errors/<column>   of left-out step times, per TP degree and pair class, millionths

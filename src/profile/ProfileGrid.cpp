@@ -17,6 +17,7 @@ namespace {
 constexpr int kShortContext = 16;  // per sequence, the shortest of the coarse grid: a short prompt
 constexpr double kNearest = 1.2;   // points closer than this factor on an axis are one
 constexpr int kLineContexts = 3, kPromptContexts = 2;
+constexpr int kVerifiedBatches[] = {1, 4, 16};
 
 template <class T>
 T at_quantile(std::vector<T> values, double p) {
@@ -119,6 +120,14 @@ std::vector<StepShape> coarse_grid(const GridLimits& limits) {
     add_contexts(grid, tokens, 1, kPromptContexts, limits);
   for (const int batch : std::set<int>{std::max(2, limits.max_batch / 8), limits.max_batch / 2})
     if (batch > 1 && batch < most) add_contexts(grid, most, batch, 1, limits);
+  for (const int batch : kVerifiedBatches)
+    for (const int drafted : batch == 1 ? std::vector<int>{1, 3, 7} : std::vector<int>{1, 7}) {
+      if (batch > limits.max_batch || batch * (1 + drafted) > most) continue;
+      std::vector<StepShape> shapes;
+      add_contexts(shapes, batch + drafted, batch, 1, limits);
+      for (const StepShape& s : shapes)
+        grid.push_back({batch * (1 + drafted), batch, s.context, drafted});
+    }
   return grid;
 }
 

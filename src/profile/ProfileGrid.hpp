@@ -40,7 +40,8 @@ struct GridLimits {
 };
 
 // The points every profile begins with: batches in steps of four, three contexts each from short to
-// as long as fits; prompt chunks of three sizes, alone and beside decoding sequences.
+// as long as fits; prompt chunks of three sizes, alone and beside decoding sequences; small batches
+// with guesses.
 std::vector<StepShape> coarse_grid(const GridLimits& limits);
 
 // Along which axis a sample was predicted from others: from its line (decode steps of one batch) by

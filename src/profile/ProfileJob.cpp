@@ -160,7 +160,7 @@ void ProfileJob::measure_switches() {
 }
 
 bool ProfileJob::visit_next(ProfileSchedule* schedule) {
-  std::array<std::int64_t, 7> order{};
+  std::array<std::int64_t, 8> order{};
   if (schedule != nullptr) {
     record_.seconds_spent = before_ + timer_.seconds();
     if (const auto visit = schedule->next())
@@ -169,15 +169,17 @@ bool ProfileJob::visit_next(ProfileSchedule* schedule) {
                visit->shape.tokens,
                visit->shape.batch,
                visit->shape.context,
+               visit->shape.drafted,
                visit->warm_up,
                visit->steps};
   }
   broadcast(ranks_->world(), order, 0);
   if (order[0] == 0) return false;
   const ProfileVisit visit{static_cast<int>(order[1]),
-                           {static_cast<int>(order[2]), static_cast<int>(order[3]), order[4]},
-                           static_cast<int>(order[5]),
-                           static_cast<int>(order[6])};
+                           {static_cast<int>(order[2]), static_cast<int>(order[3]), order[4],
+                            static_cast<int>(order[5])},
+                           static_cast<int>(order[6]),
+                           static_cast<int>(order[7])};
   const auto ns = probe_->measure(visit.degree, visit.shape, visit.warm_up, visit.steps);
   if (schedule == nullptr) return true;
   const auto classes = pairs(visit.degree);
@@ -256,6 +258,7 @@ LatencyProfile ProfileJob::result(const ProfileSchedule& schedule) const {
   p.block_size = kPage;
   p.measured_percent = schedule.measured_percent();
   p.steps = schedule.samples();
+  p.verify = schedule.verify_samples();
   for (const ProfileSide& side : schedule.sides())
     for (const PairClass pair : side.classes) {
       p.fit_errors.push_back(schedule.fit_error(side.degree, pair));

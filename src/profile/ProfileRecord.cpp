@@ -22,6 +22,7 @@ Json to_json(const ProfilePoint& p) {
           {"tokens", p.shape.tokens},
           {"batch", p.shape.batch},
           {"context", p.shape.context},
+          {"drafted", p.shape.drafted},
           {"visits_ns", p.visits}};
 }
 
@@ -32,6 +33,7 @@ ProfilePoint point_of(const Json& json) {
   json.at("tokens").get_to(p.shape.tokens);
   json.at("batch").get_to(p.shape.batch);
   json.at("context").get_to(p.shape.context);
+  p.shape.drafted = json.value("drafted", 0);  // older ones have none
   json.at("visits_ns").get_to(p.visits);
   return p;
 }

@@ -120,14 +120,16 @@ void ProfileSchedule::add(const ProfileVisit& visit, PairClass pair,
 std::vector<StepSample> ProfileSchedule::samples(int degree, PairClass pair) const {
   std::vector<StepSample> list;
   for (const ProfilePoint& p : record_->points)
-    if (p.tp == degree && p.pair == pair && !p.visits.empty()) list.push_back(summarize(p));
+    if (p.tp == degree && p.pair == pair && !p.shape.verifies() && !p.visits.empty())
+      list.push_back(summarize(p));
   return list;
 }
 
-std::vector<StepSample> ProfileSchedule::samples() const {
+std::vector<StepSample> ProfileSchedule::samples(Guesses guesses) const {
   std::vector<StepSample> list;
   for (const ProfilePoint& p : record_->points)
-    if (!p.visits.empty()) list.push_back(summarize(p));
+    if (p.shape.verifies() == (guesses == Guesses::kYes) && !p.visits.empty())
+      list.push_back(summarize(p));
   std::sort(list.begin(), list.end(), [](const StepSample& a, const StepSample& b) {
     const auto key = [](const StepSample& s) {
       return std::tuple(s.tp, s.pair, s.new_tokens - s.sequences, s.sequences, s.context);

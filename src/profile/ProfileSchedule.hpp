@@ -47,8 +47,9 @@ class ProfileSchedule {
   // noise at its points (split-half), by quantile in millionths.
   FitError fit_error(int degree, PairClass pair) const;
   FitError repeat_noise(int degree, PairClass pair) const;
-  // One sample for each point, in a fixed order.
-  std::vector<StepSample> samples() const;
+  // One sample for each point without guesses, or with them, in a fixed order.
+  std::vector<StepSample> samples() const { return samples(Guesses::kNo); }
+  std::vector<StepSample> verify_samples() const { return samples(Guesses::kYes); }
 
   int visits() const { return visits_; }  // least over the points
   // Share of the planned measuring that is done, by time: 100 if a start without a budget would
@@ -57,11 +58,14 @@ class ProfileSchedule {
   const std::vector<ProfileSide>& sides() const { return sides_; }
 
  private:
+  enum class Guesses { kNo, kYes };
+
   void begin();
   void add_point(const ProfileSide& side, const StepShape& shape);
   bool add_refinements();
   bool has_time(double share) const;
   bool has_nothing_left() const;  // that a start without a budget would measure
+  std::vector<StepSample> samples(Guesses guesses) const;
   std::vector<StepSample> samples(int degree, PairClass pair) const;
   ProfileVisit visit_of(const ProfilePoint& point) const;
   const ProfilePoint& least_visited() const;

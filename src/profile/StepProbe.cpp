@@ -39,6 +39,20 @@ void fill_pages(const Exec& exec, const BlockPool& pool) {
     }
 }
 
+// Guesses without a thought: what a step costs does not depend on whether they are right.
+class BlindDrafter : public Drafter {
+ public:
+  explicit BlindDrafter(int length) : length_(length) {}
+
+  std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks, int) override {
+    return std::vector(asks.size(), std::vector<std::int32_t>(static_cast<std::size_t>(length_)));
+  }
+  void observe(const Sequence&, int, std::span<const std::int32_t>) override {}
+
+ private:
+  int length_;
+};
+
 }  // namespace
 
 struct StepProbe::Side {
@@ -119,18 +133,19 @@ std::int64_t StepProbe::max_context(int degree, int tokens, int batch) const {
 void StepProbe::place(const Side& side, const StepShape& shape, int steps_before) {
   std::list<Sequence> running;
   std::int32_t next_block = 0;
-  const std::int64_t before = shape.context - shape.tokens;
+  const std::int64_t before = shape.context - (shape.verifies() ? shape.batch : shape.tokens);
   for (int i = 0; i < shape.batch; ++i) {
     const std::int64_t share = before / shape.batch + (i < before % shape.batch);
     Sequence s;
     s.id.prompt = i;
     s.computed = static_cast<int>(std::max<std::int64_t>(0, share - steps_before));
     for (int p = 0; p < s.computed; p += kPage) s.blocks.push_back(next_block++);
-    const int fresh = i == 0 ? shape.tokens - shape.batch + 1 : 1;
+    const int fresh = i == 0 && !shape.verifies() ? shape.tokens - shape.batch + 1 : 1;
     s.tokens.resize(s.computed + fresh);
     for (int k = 0; k < s.length(); ++k)
       s.tokens[k] = static_cast<std::int32_t>((31 * i + 7 * k) % side.layout.options.valid_ids);
-    s.prompt_length = s.length();
+    // Guesses are for responses: the last token is one.
+    s.prompt_length = s.length() - (shape.verifies() ? 1 : 0);
     s.max_new_tokens = options_.max_positions;
     running.push_back(std::move(s));
   }
@@ -139,9 +154,12 @@ void StepProbe::place(const Side& side, const StepShape& shape, int steps_before
 
 std::vector<std::int64_t> StepProbe::measure(int degree, const StepShape& shape, int warm_up,
                                              int steps) {
-  TAPER_EXPECT(shape.batch >= 1 && shape.tokens >= shape.batch && shape.context >= shape.tokens);
+  TAPER_EXPECT(shape.batch >= 1 && shape.tokens >= shape.batch &&
+               shape.context >= (shape.verifies() ? shape.batch : shape.tokens));
   TAPER_EXPECT(warm_up + steps <= kLongestRun);
   const Side& side = *sides_.at(degree);
+  BlindDrafter drafter(shape.drafted);
+  if (shape.verifies()) engine_->set_drafter(&drafter);
   std::vector<std::int64_t> mine;
   if (shape.decodes()) {
     warm_up += StepGraphs::kStepsToRecord;
@@ -155,6 +173,7 @@ std::vector<std::int64_t> StepProbe::measure(int degree, const StepShape& shape,
     if (i >= warm_up) mine.push_back(static_cast<std::int64_t>(timer.seconds() * 1e9));
   }
   engine_->rebind(side.layout, 0, {}, {});
+  engine_->set_drafter(nullptr);
   std::vector<std::int64_t> all(mine.size() * ranks_->size()), leaders;
   all_gather(ranks_->world(), all, mine);
   for (int rank = 0; rank < ranks_->size(); rank += degree)

@@ -25,13 +25,15 @@ struct StepProbeOptions {
 
 // What a step does: `tokens` new tokens in `batch` sequences that hold `context` positions together
 // after it. tokens = batch is plain decoding; more belong to the first sequence, a prompt in
-// chunks.
+// chunks, or are `drafted` guesses of each sequence, which `context` does not count.
 struct StepShape {
   int tokens = 1;
   int batch = 1;
   std::int64_t context = 1;
+  int drafted = 0;
 
   bool decodes() const { return tokens == batch; }
+  bool verifies() const { return drafted > 0; }
 
   friend bool operator==(const StepShape&, const StepShape&) = default;
 };

@@ -62,6 +62,7 @@ void Consultation::begin(const Layout& layout) {
   clock_.restart();
   pace_ = ConsultationPace(options_);
   switched_ns_ = 0;
+  drafts_ = {};
   records_.clear();
 }
 
@@ -83,11 +84,12 @@ void Consultation::read_word(ControlWord word) {
 // How long the leader's step took, beside what the planner expects of it.
 void Consultation::measure(const StepReport& report) {
   const std::int64_t now = nanoseconds(clock_);
-  const int rows = report.decode_rows + report.prefill_rows + report.drafted_rows;
+  const int rows = report.decode_rows + report.prefill_rows;
   if (rows > 0) {
     const LayoutGroup& group = layout_.groups()[layout_.replica_of(ranks_.rank())];
     const int sequences = std::max(1, std::min(rows, report.running));
-    pace_.measure(now, planner_.step_ns(group, rows, sequences, report.context));
+    pace_.measure(now,
+                  planner_.step_ns(group, {rows, sequences, report.drafted_rows, report.context}));
   }
   pace_.resume(now);
 }
@@ -120,6 +122,7 @@ bool Consultation::is_complete(bool idle) {
 void Consultation::post(const Engine& engine) {
   Posted mine{engine.snapshot(), nanoseconds(clock_), switched_ns_, wants_stop_ ? 1 : 0};
   mine.replica.speed = pace_.speed();
+  mine.replica.drafts = drafts_;
   std::array<std::int64_t, kWords> words;
   std::memcpy(words.data(), &mine, sizeof mine);
   exchange_.post(leaders_of(layout_), words);

@@ -51,6 +51,8 @@ class Consultation {
 
   // What this rank adds to the step; only a leader's word counts.
   ControlWord control_word() const { return word_; }
+  // How far the drafts of this rank's group reach, for the next consultations.
+  void set_drafts(const DraftShares& drafts) { drafts_ = drafts; }
   // After each step, with its report.
   void observe(const StepReport& report, const Engine& engine);
   // Asks all replicas to stop; may be called on any leader at any time.
@@ -99,6 +101,7 @@ class Consultation {
   std::optional<Plan> last_change_;
   Timer clock_, switch_clock_;  // since the begin of the generation, and of a change
   std::int64_t switched_ns_ = 0;
+  DraftShares drafts_;
   std::vector<ConsultationRecord> records_;
 };
 

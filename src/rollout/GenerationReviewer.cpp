@@ -7,11 +7,16 @@ namespace taper {
 
 GenerationReview GenerationReviewer::review(const GenerationReport& report, const Workload& work,
                                             const std::vector<Outcome>& outcomes,
-                                            std::int64_t scale) const {
+                                            std::int64_t scale) {
   std::vector<ReplaySwitch> made;
   for (const SwitchRecord& s : report.switches)
     if (s.report.done)
       made.push_back({static_cast<std::int64_t>(s.at_s * 1e9), s.plan.layout, s.plan.repack});
+  // Drafts as far as they reached in this generation, whatever the layout.
+  DraftTable drafts;
+  for (const ConsultationRecord& record : report.decisions)
+    for (const ReplicaSnapshot& r : record.snapshot.replicas) drafts.observe(r.running(), r.drafts);
+  machine_.steps.set_drafts(drafts);
   GenerationReview found = taper::review(make_trace(work, outcomes), report.first_layout, made,
                                          degrees_, chain_, machine_, consult_ns_);
   found.predicted_ns = found.replayed_ns * scale / kRatioOne;

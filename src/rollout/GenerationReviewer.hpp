@@ -24,7 +24,7 @@ class GenerationReviewer {
 
   // `scale`: of the planner that chose the layouts, above 0.
   GenerationReview review(const GenerationReport& report, const Workload& work,
-                          const std::vector<Outcome>& outcomes, std::int64_t scale) const;
+                          const std::vector<Outcome>& outcomes, std::int64_t scale);
 
  private:
   SimulatedMachine machine_;

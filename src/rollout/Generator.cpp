@@ -251,6 +251,7 @@ void Generator::follow_drafts(const StepReport& step, double seconds) {
   report_->speculation.add(step, ns);
   draft_pace_.measure(
       {limits, step.decode_rows, step.drafted_rows, step.accepted, ns, drafter_->model_rounds()});
+  consult_->set_drafts(drafter_->reach());
 }
 
 // All ranks get the figures, and the drafter the responses, of all replicas.

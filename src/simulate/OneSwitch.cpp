@@ -31,14 +31,15 @@ LatencyProfile with_published_costs(LatencyProfile profile, const PublishedSwitc
   return profile;
 }
 
-OneSwitchResult play_one_switch(std::span<const ReplayTrace> traces, const LatencyProfile& profile,
+OneSwitchResult play_one_switch(std::span<const ReplayTrace> traces, const SimulatedMachine& real,
                                 const std::vector<int>& degrees, const DivisorChain& chain,
                                 const PlannerOptions& planner, int warm_up,
                                 const PublishedSwitch& published) {
-  const SimulatedMachine machine(with_published_costs(profile, published));
+  SimulatedMachine machine(with_published_costs(real.profile, published));
+  machine.steps.set_drafts(real.steps.drafts());
   std::vector<int> inside;
   for (const int tp : degrees)
-    if (tp <= profile.ranks_per_node) inside.push_back(tp);
+    if (tp <= machine.profile.ranks_per_node) inside.push_back(tp);
   OneSwitchResult best;
   for (const int first : inside) {
     const PlannerOptions options = one_switch(planner, inside, first, chain);

@@ -34,7 +34,7 @@ struct OneSwitchResult {
 // Plays the generations with it, the first `warm_up` of them only to learn from, once from each
 // degree of a node, and gives the start that turned out best, as if it had been tuned. `planner`:
 // seed and period of consultation.
-OneSwitchResult play_one_switch(std::span<const ReplayTrace> traces, const LatencyProfile& profile,
+OneSwitchResult play_one_switch(std::span<const ReplayTrace> traces, const SimulatedMachine& real,
                                 const std::vector<int>& degrees, const DivisorChain& chain,
                                 const PlannerOptions& planner, int warm_up,
                                 const PublishedSwitch& published = {});

@@ -68,6 +68,14 @@ void add_steps(LatencyProfile& profile, const MachineDescription& machine,
     for (const int context : {1, reach.context}) add(b, b, std::int64_t{b} * context);
   for (int rows = 64; rows <= 8192; rows *= 2)
     for (const int context : {8192 + 1, 8192 + reach.context}) add(rows + 1, 1, context);
+  for (int b = 1; b < 2 * reach.sequences; b *= 4)
+    for (const int guesses : {b, 3 * b, 7 * b})
+      for (const int each : {1, reach.context}) {
+        const std::int64_t context = std::int64_t{b} * each;
+        const double ns =
+            step_ns(machine, model, tp, {b + guesses, b, static_cast<double>(context), guesses});
+        profile.verify.push_back({tp, pair, b + guesses, b, context, whole(ns), 0, 1});
+      }
 }
 
 }  // namespace
@@ -92,16 +100,16 @@ double step_ns(const MachineDescription& machine, const ModelDescription& model,
                                         model.mlp_parameters() * part.even);
   const double head = model.head_parameters() * part.even;
   const double stream = (blocks + head) * model.weight_bytes / bytes_per_ns;
-  const double products =
-      2 * (blocks * work.new_tokens + head * work.sequences) / operations_per_ns;
-  // Decode rows see their context once; rows of a prompt that of their sequence.
+  const int draws = work.sequences + work.drafted;
+  const double products = 2 * (blocks * work.new_tokens + head * draws) / operations_per_ns;
+  // Decode rows see their context once; rows of a prompt and guesses that of their sequence.
   const double seen = work.context + (work.new_tokens - work.sequences) * work.context /
                                          std::max(1, work.sequences);
   const double kv =
       work.context * static_cast<double>(model.kv_bytes_per_position()) * part.kv / bytes_per_ns;
   const double scores = 4.0 * model.layers * model.heads * model.head_size * part.attention * seen /
                         operations_per_ns;
-  const double logits = 1.0 * work.sequences * model.vocabulary;
+  const double logits = 1.0 * draws * model.vocabulary;
   const double gather =
       tp > 1 ? logits * model.weight_bytes * (tp - 1) / tp /
                    (tp > machine.ranks_per_node ? machine.between.gb_s : machine.inside.gb_s)

@@ -13,9 +13,10 @@ namespace taper {
 
 // One engine step of a replica, as in StepSample.
 struct StepWork {
-  int new_tokens = 1;
+  int new_tokens = 1;  // guesses included
   int sequences = 1;
   double context = 1;  // summed over the sequences
+  int drafted = 0;     // guesses
 };
 
 // Nanoseconds of an all-reduce of so many bytes in a group of consecutive ranks. Beyond a node:

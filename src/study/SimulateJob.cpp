@@ -2,6 +2,7 @@
 #include "study/SimulateJob.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -56,6 +57,19 @@ void add(SimulatedCase& c, const std::vector<GenerationAccount>& run) {
 }
 
 }  // namespace
+
+DraftTable DraftDescription::table() const {
+  DraftShares shares;
+  double right = coverage;
+  for (int i = 0; i < DraftShares::kLengths; ++i) {
+    right *= acceptance;
+    shares.drafted[i] = static_cast<std::uint8_t>(std::lround(coverage * DraftShares::kShareOne));
+    shares.accepted[i] = static_cast<std::uint8_t>(std::lround(right * DraftShares::kShareOne));
+  }
+  DraftTable table;
+  table.observe(1, shares);  // the same for any number of sequences
+  return table;
+}
 
 std::vector<std::string> SimulateOptions::problems() const {
   std::vector<std::string> list;
@@ -121,7 +135,8 @@ SimulatedCase simulate(const SimulateOptions& o, const std::string& name) {
   const LatencyProfile profile =
       describe_profile(o.machine, o.model, o.switching, c.degrees,
                        {sequences_of(o), o.generation.prompt_tokens + o.generation.max_new_tokens});
-  const SimulatedMachine machine(profile);
+  SimulatedMachine machine(profile);
+  machine.steps.set_drafts(o.generation.drafts.table());
   const DivisorChain chain = DivisorChain::of(o.machine.ranks);
   for (int run = 0; run < o.play.seeds; ++run) {
     const std::uint64_t seed = o.play.seed + static_cast<std::uint64_t>(run);
@@ -132,7 +147,7 @@ SimulatedCase simulate(const SimulateOptions& o, const std::string& name) {
     add(c,
         account(traces, planner, c.degrees, chain, machine, {o.play.oracle_grid, o.play.warm_up}));
     const OneSwitchResult one =
-        play_one_switch(traces, profile, c.degrees, chain, planner, o.play.warm_up, o.one_switch);
+        play_one_switch(traces, machine, c.degrees, chain, planner, o.play.warm_up, o.one_switch);
     c.one_switch.first = one.first;
     c.one_switch.time_ns += one.time_ns;
     c.one_switch.switches += one.switches;

@@ -6,11 +6,20 @@
 #include <vector>
 
 #include "param/Schema.hpp"
+#include "planner/DraftTable.hpp"
 #include "simulate/LengthLaw.hpp"
 #include "simulate/OneSwitch.hpp"
 #include "simulate/Roofline.hpp"
 
 namespace taper {
+
+// Drafts, as many as pay: of so many sequences there is one, and a guess after right ones is right
+// with this probability.
+struct DraftDescription {
+  double coverage = 0, acceptance = 0;
+
+  DraftTable table() const;
+};
 
 // The generations of a described machine.
 struct GenerationDescription {
@@ -21,6 +30,7 @@ struct GenerationDescription {
   TailLaw lengths;
   int max_running = 256;  // per rank, if memory holds as many
   double share = 0.74;    // of the iteration, in the best static layout
+  DraftDescription drafts;
 };
 
 // How they are played.

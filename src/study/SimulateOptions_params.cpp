@@ -95,6 +95,12 @@ void describe_generation(param::Section& schema, GenerationDescription& o) {
            "Share of generation in the time of an iteration, in the best static layout")
       .above(0)
       .at_most(1);
+  auto d = s.section("Drafts", "Speculation, with the draft length that is fastest");
+  d.number("Coverage", o.drafts.coverage, "Share of sequences that have a draft; 0: no speculation")
+      .between(0, 1);
+  d.number("Acceptance", o.drafts.acceptance,
+           "Probability that a guess is right if those before it were")
+      .between(0, 1);
 }
 
 void describe_switching(param::Section& schema, SimulateOptions& o) {

@@ -233,7 +233,7 @@ class LayoutBench {
       const LayoutGroup group{0, tp};
       const auto profiled = machine_.steps.curve(group).step_ns(8, 8, 8 * 64);
       line["step_factor"][std::to_string(tp)] =
-          static_cast<double>(generator_.planner()->step_ns(group, 8, 8, 8 * 64)) /
+          static_cast<double>(generator_.planner()->step_ns(group, {8, 8, 0, 8 * 64})) /
           static_cast<double>(profiled);
     }
     std::vector<ReplaySwitch> made;

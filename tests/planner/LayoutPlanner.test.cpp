@@ -25,7 +25,7 @@ TEST_CASE("a static planner stays in its layout, knows no times and has nothing 
   const Decision decision = planner.decide(snapshot("1x2", 1));
   CHECK_FALSE(decision.act);
   CHECK(decision.plan.layout == parse_layout("1x2", kChain));
-  CHECK(planner.step_ns({0, 1}, 8, 8, 100) == 0);
+  CHECK(planner.step_ns({0, 1}, {8, 8, 0, 100}) == 0);
   CHECK(planner.scale() == 0);
   CHECK(planner.save().empty());
 }

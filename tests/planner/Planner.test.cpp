@@ -189,6 +189,31 @@ TEST_CASE("what ended before the meeting counts") {
   CHECK(c.reason == "it no longer pays");
 }
 
+TEST_CASE("how far drafts reach is learned, kept, and decides which layout is worth what") {
+  const DivisorChain chain = DivisorChain::of(4);
+  PlannerOptions options;
+  options.initial = "1x4";
+  Planner plain(tcp({1, 2, 4}), chain, options), drafting(tcp({1, 2, 4}), chain, options);
+  const Layout first = plain.begin(workload(32));
+  drafting.begin(workload(32));
+  Snapshot snapshot = tail(first);
+  const Decision without = plain.decide(snapshot);
+  snapshot.replicas.front().drafts.drafted.fill(255);
+  snapshot.replicas.front().drafts.accepted.fill(230);
+  const Decision with = drafting.decide(snapshot);
+  REQUIRE_FALSE(without.prices.empty());
+  REQUIRE_FALSE(with.prices.empty());
+  // The rest takes less time, in whatever layout.
+  CHECK(with.prices.front().rest.mean < without.prices.front().rest.mean * 3 / 4);
+  Planner other(tcp({1, 2, 4}), chain, options);
+  other.begin(workload(32));
+  other.load(drafting.save());
+  CHECK(other.save() == drafting.save());
+  CHECK(drafting.save().size() > plain.save().size());
+  other.load(plain.save());
+  CHECK(other.save() == plain.save());
+}
+
 TEST_CASE("a damaged state is refused") {
   Planner planner(tcp({1, 2}), DivisorChain::of(2), PlannerOptions{});
   std::string bytes = planner.save();

@@ -50,6 +50,62 @@ TEST_CASE("prompt rows add to a step") {
   CHECK(longer.prefill_ns(32, 300) == 4000);
 }
 
+TEST_CASE("guesses add to a step what was measured, or as much as sequences would") {
+  const std::vector<StepSample> samples{decode(1, 100, 1000), decode(1, 300, 1000),
+                                        decode(16, 100, 4000)};
+  const auto verify = [](int sequences, int drafted, std::int64_t ns) {
+    StepSample s = decode(sequences, 100, ns);
+    s.new_tokens += drafted;
+    return s;
+  };
+  const StepCurve guessed(samples);
+  CHECK(guessed.verify_ns(1, 15, 100) == 3000);
+  CHECK(guessed.verify_ns(4, 0, 400) == 0);
+  const StepCurve curve(samples,
+                        std::vector{verify(1, 2, 1200), verify(1, 6, 2200), verify(16, 16, 5600)});
+  CHECK(curve.verify_ns(1, 1, 100) == 100);
+  CHECK(curve.verify_ns(1, 2, 100) == 200);
+  CHECK(curve.verify_ns(1, 4, 100) == 700);
+  CHECK(curve.verify_ns(1, 8, 100) == 1700);                     // beyond
+  CHECK(curve.verify_ns(16, 8, 1600) == 800);                    // half as many
+  CHECK(curve.verify_ns(100, 16, 10000) == 1600);                // as the nearest batch
+  CHECK(curve.verify_ns(6, 6, 600) == 1200 - (1200 - 600) / 3);  // a third of the way
+}
+
+TEST_CASE("drafts make a token as cheap as the best length of them does, and never dearer") {
+  const std::vector<StepSample> samples{decode(1, 100, 1000), decode(1, 300, 1000),
+                                        decode(16, 100, 4000)};
+  StepCurve curve(samples);
+  CHECK(curve.token_ns(1, 200) == curve.decode_ns(1, 200));
+  DraftTable table;
+  DraftShares shares;
+  curve.set_drafts(table);
+  CHECK(curve.token_ns(16, 1600) == 4000);
+  // All draft one token, half of which are right, and a second, which never is.
+  shares.drafted[0] = shares.drafted[1] = 255;
+  shares.accepted[0] = 127;
+  table.observe(1, shares);
+  curve.set_drafts(table);
+  const auto expected = static_cast<double>(1200) / (1 + 127.0 / 255);  // a row takes 200 ns
+  CHECK(std::abs(static_cast<double>(curve.token_ns(1, 100)) - expected) < 0.01 * expected);
+  CHECK(curve.token_ns(1, 300) < curve.decode_ns(1, 300));
+  // The more are right, the cheaper; none, and they are not made.
+  std::int64_t before = curve.token_ns(1, 100);
+  for (const int right : {150, 200, 255}) {
+    DraftTable more;
+    shares.accepted[0] = static_cast<std::uint8_t>(right);
+    more.observe(1, shares);
+    curve.set_drafts(more);
+    CHECK(curve.token_ns(1, 100) < before);
+    before = curve.token_ns(1, 100);
+  }
+  DraftTable none;
+  shares.accepted[0] = 0;
+  none.observe(1, shares);
+  curve.set_drafts(none);
+  CHECK(curve.token_ns(1, 100) == 1000);
+}
+
 TEST_CASE("a described machine is met within a percent between its samples") {
   const test::Machine machine = test::small_model_tcp();
   const StepModel model(test::synthetic_profile(machine, {1, 2}));

@@ -38,6 +38,7 @@ LatencyProfile sample() {
   p.fit_errors = {{1, PairClass::kSameNode, 1, 2, 3, 4}};
   p.repeat_noise = {{2, PairClass::kOtherNode, 5, 6, 7, 8}};
   p.groups_ns = 5;
+  p.verify = {{1, PairClass::kSameNode, 8, 4, 400, 12345, 67, 8}};
   return p;
 }
 
@@ -68,12 +69,24 @@ TEST_CASE("a profile survives its file") {
   const LatencyProfile read = read_profile(scratch.path);
   CHECK(content_hash(read) == content_hash(written));
   CHECK(read.steps == written.steps);
+  CHECK(read.verify == written.verify);
   CHECK(read.moves == written.moves);
   CHECK(read.rendezvous == written.rendezvous);
   CHECK(read.fit_errors == written.fit_errors);
   CHECK(read.repeat_noise == written.repeat_noise);
   CHECK(compare_identity(read.identity, written.identity).warnings.empty());
   CHECK(compare_identity(read.identity, written.identity).refusals.empty());
+}
+
+TEST_CASE("a profile without guesses is one of before, byte for byte in what is hashed") {
+  const ScratchFile scratch;
+  LatencyProfile written = sample();
+  const std::uint64_t with = content_hash(written);
+  written.verify.clear();
+  CHECK(content_hash(written) != with);
+  write_profile(scratch.path, written);
+  CHECK_FALSE(Hdf5File::open_read(scratch.path).exists("/verify"));
+  CHECK(read_profile(scratch.path).verify.empty());
 }
 
 TEST_CASE("how much was measured survives too, and cannot be changed") {

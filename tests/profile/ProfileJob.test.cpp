@@ -101,6 +101,10 @@ TEST_CASE("a profile has every degree with decode and prompt steps, errors, nois
     CHECK(*batches.begin() == 1);
     CHECK(*batches.rbegin() == 3 * degree);
     CHECK(prompts >= 2);
+    const auto verified = std::count_if(p.verify.begin(), p.verify.end(), [&](const auto& s) {
+      return s.tp == degree && s.new_tokens > s.sequences && s.time_ns > 0;
+    });
+    CHECK(verified >= 3);
   }
   REQUIRE(p.rendezvous.size() == (world_size() > 1 ? 1u : 0u));
   for (const RendezvousCost& r : p.rendezvous) {

@@ -27,6 +27,7 @@ ProfileRecord some_record() {
   r.ended = true;
   r.points.push_back({2, PairClass::kOtherNode, {64, 1, 300}, {{5, 6}, {7, 8, 9}}});
   r.points.push_back({1, PairClass::kSameNode, {1, 1, 30}, {}});
+  r.points.push_back({1, PairClass::kSameNode, {8, 4, 100, 1}, {{3}}});
   return r;
 }
 

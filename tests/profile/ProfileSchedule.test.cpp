@@ -81,7 +81,8 @@ TEST_CASE("a machine that interpolation knows exactly is measured on the coarse 
   CHECK(schedule.fit_error(1, PairClass::kSameNode).p90 < 1000);
   CHECK(schedule.repeat_noise(1, PairClass::kSameNode).max == 0);
   CHECK(schedule.fit_error(2, PairClass::kSameNode).max == 0);  // there is nothing of it
-  CHECK(schedule.samples().size() == record.points.size());
+  CHECK(schedule.samples().size() + schedule.verify_samples().size() == record.points.size());
+  CHECK(schedule.verify_samples().size() == 14);
 }
 
 TEST_CASE("points are added where interpolation misses, until it does not") {

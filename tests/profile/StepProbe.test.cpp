@@ -51,6 +51,13 @@ TEST_CASE("steps of any kind within the limits are timed on all replicas of all 
         }
       }
     CHECK_NOTHROW(probe.measure(degree, {1, 1, 100}, 1, StepProbe::kLongestRun - 1));
+    for (const int batch : {1, 3})
+      for (const int drafted : {1, 7}) {
+        const auto ns =
+            probe.measure(degree, {batch * (1 + drafted), batch, 30 * batch, drafted}, 1, 3);
+        CHECK(ns.size() == static_cast<std::size_t>(3 * world_size() / degree));
+        for (const auto value : ns) CHECK(value > 0);
+      }
   }
 }
 

@@ -11,8 +11,8 @@ TEST_CASE("a generation is replayed with the changes that were done, in the plan
   const DivisorChain chain = DivisorChain::of(2);
   PlannerOptions options;
   options.degrees = {1, 2};
-  const GenerationReviewer reviewer(test::synthetic_profile(test::small_model_tcp(), {1, 2}), chain,
-                                    options);
+  GenerationReviewer reviewer(test::synthetic_profile(test::small_model_tcp(), {1, 2}), chain,
+                              options);
   // Short responses, and a long one that two ranks end sooner.
   std::vector<Outcome> outcomes;
   Workload work;

@@ -63,13 +63,14 @@ TEST_CASE("the stand-in switches once at most, inside a node") {
   const auto list = traces({}, 3);
   const LatencyProfile p = profile(8, 4);
   const std::vector<int> degrees = p.degrees();
-  const OneSwitchResult result = play_one_switch(list, p, degrees, chain, {}, 1);
+  const OneSwitchResult result = play_one_switch(list, SimulatedMachine(p), degrees, chain, {}, 1);
   CHECK(result.first <= 4);
   CHECK(result.switches <= 2);
   CHECK(result.time_ns > 0);
   // Never slower than the tuned start without switching.
   const PublishedSwitch dear{1e6, 0, 0, 0};
-  const OneSwitchResult none = play_one_switch(list, p, degrees, chain, {}, 1, dear);
+  const OneSwitchResult none =
+      play_one_switch(list, SimulatedMachine(p), degrees, chain, {}, 1, dear);
   CHECK(none.switches == 0);
   CHECK(result.time_ns <= none.time_ns * 101 / 100);
 }
@@ -78,7 +79,8 @@ TEST_CASE("where exchanges are slow the stand-in stays with one rank") {
   MachineDescription m;
   m.inside = {10000, 1000, 0.1, AllReduceForm::kRing};
   const LatencyProfile p = describe_profile(m, {}, {}, possible_degrees(m, {}), {512, 16484});
-  const auto result = play_one_switch(traces({}, 2), p, p.degrees(), DivisorChain::of(8), {}, 1);
+  const auto result =
+      play_one_switch(traces({}, 2), SimulatedMachine(p), p.degrees(), DivisorChain::of(8), {}, 1);
   CHECK(result.first == 1);
   CHECK(result.switches == 0);
 }

@@ -42,6 +42,17 @@ TEST_CASE("a step of one rank is the roofline by hand") {
              1000.0 * (100 + 32 * 2 + 7 * 3) + 7 * 128256.0 * 4 / (3350 * 0.8), 1e-6));
 }
 
+TEST_CASE("guesses cost products, draws and messages, but no weights and no keys a second time") {
+  const MachineDescription m;
+  const ModelDescription llama;
+  const StepWork plain{2, 2, 2e4}, more{8, 2, 2e4, 6}, sequences{8, 8, 8e4};
+  for (const int tp : {1, 4}) {
+    const double verify = step_ns(m, llama, tp, more);
+    CHECK(verify > step_ns(m, llama, tp, plain));
+    CHECK(verify < step_ns(m, llama, tp, sequences));
+  }
+}
+
 TEST_CASE("an all-reduce takes its base, its hops and its data") {
   MachineDescription m = bare();
   m.ranks = 16;

@@ -55,6 +55,25 @@ TEST_CASE("without an oracle its column is empty") {
   CHECK_THAT(to_table({c}), ContainsSubstring("  - "));
 }
 
+TEST_CASE("drafts make every layout faster, and the planner prices them") {
+  const SimulatedCase plain = simulate(small_case(), "plain");
+  SimulateOptions o = small_case();
+  o.generation.drafts.coverage = 0.7;
+  SimulatedCase before = plain;
+  for (const double acceptance : {0.5, 0.7, 0.9}) {
+    o.generation.drafts.acceptance = acceptance;
+    const SimulatedCase c = simulate(o, "drafts");
+    for (std::size_t i = 0; i < c.static_ns.size(); ++i)
+      CHECK(c.static_ns[i] < before.static_ns[i]);
+    CHECK(c.oracle_ns < before.oracle_ns);
+    // Never much worse than the better of drafts alone and layouts alone.
+    CHECK(c.adaptive_ns < std::min(c.best_ns(), plain.adaptive_ns) * 102 / 100);
+    before = c;
+  }
+  o.generation.drafts.acceptance = 0;
+  CHECK(simulate(o, "wrong").static_ns == plain.static_ns);
+}
+
 TEST_CASE("memory decides degrees and sequences in flight") {
   SimulateOptions o = small_case();
   const SimulatedSetting all = setting_of(o);

@@ -162,9 +162,12 @@ std::int64_t Planner::State::expected_ns(std::size_t degree) {
   return std::min_element(plans.begin(), plans.end(), sooner)->mean();
 }
 
-// Learns the scale of step times, and of the hazards from how many sequences ended since the last
-// snapshot of the same epoch.
+// Learns how far drafts reach, the scale of step times, and of the hazards from how many sequences
+// ended since the last snapshot of the same epoch.
 void Planner::State::observe(const Snapshot& now) {
+  DraftTable drafts = steps.drafts();
+  for (const ReplicaSnapshot& r : now.replicas) drafts.observe(r.running(), r.drafts);
+  if (!(drafts == steps.drafts())) steps.set_drafts(drafts);
   std::map<int, std::vector<int>> speeds;
   for (std::size_t r = 0; r < now.replicas.size(); ++r)
     if (now.replicas[r].speed > 0)
@@ -205,7 +208,7 @@ void Planner::State::observe(const Snapshot& now) {
     if (sequences[i].context > 0)
       last.buckets.push_back(
           {static_cast<std::int64_t>(j - i), sequences[i].response,
-           here.curves[r]->decode_ns(now.replicas[r].running(), now.replicas[r].context)});
+           here.curves[r]->token_ns(now.replicas[r].running(), now.replicas[r].context)});
     i = j;
   }
 }
@@ -269,6 +272,7 @@ std::string Planner::State::save() const {
   put(bytes_of(switching));
   put(bytes_of(made));
   put(likeness.save());
+  if (!steps.drafts().empty()) put(steps.drafts().save());
   return bytes;
 }
 
@@ -296,6 +300,9 @@ void Planner::State::read(std::string_view bytes) {
   switching = ByteReader(part()).value<Switching>();
   made = switches_of(part(), whole.chain());
   likeness.load(part());
+  DraftTable drafts;
+  if (!in.done()) drafts.load(part());
+  steps.set_drafts(drafts);
   TAPER_VALIDATE(in.done(), "more than its parts");
 }
 

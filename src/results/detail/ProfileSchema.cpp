@@ -18,21 +18,21 @@ void add_errors(std::vector<DatasetRule>& list, const std::string& group, const 
   list.push_back({group + "/max", kI64, {size}, "1e-6", "maximum"});
 }
 
-void add_steps(std::vector<DatasetRule>& list) {
-  const std::vector<std::string> points{"points"};
-  list.push_back({"/steps/tp", kI32, points, "1", "tensor-parallel degree"});
-  list.push_back({"/steps/pair", kI32, points, "1", "0: ranks share a node, 1: they do not"});
-  list.push_back({"/steps/new_tokens", kI32, points, "tokens", "new tokens of the step",
-                  "; in decode steps one per sequence"});
-  list.push_back({"/steps/sequences", kI32, points, "1", "sequences in the step"});
-  list.push_back(
-      {"/steps/context", kI64, points, "tokens", "sum of the context lengths after the step"});
-  list.push_back({"/steps/time_ns", kI64, points, "ns",
-                  "time of the step: median over visits of the mean of their steps",
-                  " (a stalled step counts as three median ones)"});
-  list.push_back(
-      {"/steps/spread_ns", kI64, points, "ns", "upper minus lower quartile of the measured steps"});
-  list.push_back({"/steps/repeats", kI32, points, "1", "number of measured steps"});
+void add_steps(std::vector<DatasetRule>& list, const std::string& group, const std::string& size,
+               const std::string& new_tokens, const std::string& context, Presence presence) {
+  const auto add = [&](const char* name, StoredType type, const char* units,
+                       const std::string& description, const std::string& more = {}) {
+    list.push_back({group + "/" + name, type, {size}, units, description, more, presence});
+  };
+  add("tp", kI32, "1", "tensor-parallel degree");
+  add("pair", kI32, "1", "0: ranks share a node, 1: they do not");
+  add("new_tokens", kI32, "tokens", "new tokens of the step", new_tokens);
+  add("sequences", kI32, "1", "sequences in the step");
+  add("context", kI64, "tokens", "sum of the context lengths after the step", context);
+  add("time_ns", kI64, "ns", "time of the step: median over visits of the mean of their steps",
+      " (a stalled step counts as three median ones)");
+  add("spread_ns", kI64, "ns", "upper minus lower quartile of the measured steps");
+  add("repeats", kI32, "1", "number of measured steps");
 }
 
 FileSchema make_schema() {
@@ -60,7 +60,10 @@ FileSchema make_schema() {
       {"/switching", "block_size", kI64,
        "length of a page of the KV cache; pages are moved as a whole", "positions"}};
   auto& d = s.datasets;
-  add_steps(d);
+  add_steps(d, "/steps", "points", "; in decode steps one per sequence", "", Presence::kAlways);
+  add_steps(d, "/verify", "verified points",
+            ": one per sequence and as many guesses of each ([speculation.md](speculation.md))",
+            ", without the guesses", Presence::kMaybe);
   d.push_back(
       {"/switching/moves/pair", kI32, {"classes"}, "1", "0: ranks share a node, 1: they do not"});
   d.push_back({"/switching/moves/latency_ns",

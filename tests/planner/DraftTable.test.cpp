@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/DraftTable.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+
+#include "base/Error.hpp"
+
+using namespace taper;
+
+namespace {
+
+DraftShares shares(int drafted, int accepted) {
+  DraftShares s;
+  for (int i = 0; i < 3; ++i) {
+    s.drafted[i] = static_cast<std::uint8_t>(drafted - 10 * i);
+    s.accepted[i] = static_cast<std::uint8_t>(accepted - 10 * i);
+  }
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("nothing is known of those who make no drafts") {
+  DraftTable table;
+  table.observe(4, {});
+  table.observe(0, shares(200, 100));
+  CHECK(table.empty());
+  CHECK(table.shares(4) == DraftShares{});
+}
+
+TEST_CASE("a table tells what was reported of as many sequences, or of the nearest number") {
+  DraftTable table;
+  table.observe(4, shares(200, 100));
+  CHECK_FALSE(table.empty());
+  CHECK(table.shares(5) == table.shares(4));
+  CHECK(std::abs(table.shares(4).drafted[0] - 200) <= 1);
+  CHECK(std::abs(table.shares(4).accepted[2] - 80) <= 1);
+  CHECK(table.shares(100) == table.shares(4));
+  table.observe(64, shares(50, 30));
+  CHECK(std::abs(table.shares(100).drafted[0] - 50) <= 1);
+  CHECK(std::abs(table.shares(3).drafted[0] - 200) <= 1);
+  // The newest reports count most, zero as any other.
+  for (int i = 0; i < 100; ++i) table.observe(4, {});
+  CHECK(table.shares(4).drafted[0] == 0);
+}
+
+TEST_CASE("a table is saved and loaded, and a damaged one refused") {
+  DraftTable table, other;
+  table.observe(4, shares(200, 100));
+  table.observe(64, shares(50, 30));
+  other.load(table.save());
+  CHECK(other == table);
+  std::string bytes = table.save();
+  CHECK_THROWS_AS(other.load(bytes.substr(8)), Error);
+  bytes[2 * 17 * 8 + 8 + 7] = 1;
+  CHECK_THROWS_AS(other.load(bytes), Error);
+}
