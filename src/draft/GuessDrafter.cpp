@@ -78,6 +78,7 @@ DraftShares GuessDrafter::reach() const {
     shares.drafted[i] = share(r.drafted[i]);
     shares.accepted[i] = share(r.accepted[i]);
   }
+  if (r.sequences > 0) shares.drafted[0] = std::max<std::uint8_t>(1, shares.drafted[0]);
   return shares;
 }
 

@@ -90,7 +90,8 @@ class GuessDrafter : public Drafter {
   void learn(std::span<const Completion> responses, const DraftCounts& counts);
   bool wants_responses() const { return texts_.has_room(); }
 
-  // How far drafts have reached of late, in steps of as many sequences as the last one.
+  // How far drafts have reached of late, in steps of as many sequences as the last one. That there
+  // were none is known, too: then a first guess has the least share that is not zero.
   DraftShares reach() const;
 
   std::int64_t past_bytes() const { return texts_.past_bytes(); }

@@ -14,8 +14,7 @@ bool DraftTable::empty() const {
 }
 
 void DraftTable::observe(int sequences, const DraftShares& shares) {
-  // Replicas that make no drafts report nothing.
-  if (sequences <= 0 || (empty() && shares == DraftShares{})) return;
+  if (sequences <= 0 || shares == DraftShares{}) return;
   Bucket& b = buckets_[length_bucket(sequences)];
   for (int i = 0; i < DraftShares::kLengths; ++i)
     for (const auto& [at, share] :

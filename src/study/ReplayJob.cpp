@@ -2,11 +2,13 @@
 #include "study/ReplayJob.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "io/Hdf5File.hpp"
 #include "io/InputPath.hpp"
 #include "io/Json.hpp"
 #include "profile/ProfileFile.hpp"
@@ -46,6 +48,44 @@ ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) 
                               r.response_length(), r.finish == FinishReason::kAbort});
   }
   return trace;
+}
+
+// How far the drafts of a run have reached, by the number of sequences in a step; empty if it has
+// recorded none. Only totals are recorded: all sequences count as having drafted equally much.
+DraftTable recorded_drafts(const std::filesystem::path& run) {
+  DraftTable table;
+  const std::filesystem::path path = RunDirectory(run).run_file();
+  if (!std::filesystem::exists(path)) return table;
+  const Hdf5File file = Hdf5File::open_read(path);
+  if (!file.exists("/draft_batches")) return table;
+  const auto column = [&](const char* name) {
+    return file.read<std::int64_t>(std::string("/draft_batches/") + name).values;
+  };
+  const auto batch = column("least_batch"), sequences = column("sequences"),
+             drafted = column("drafted"), accepted = column("accepted");
+  struct Sums {
+    std::int64_t sequences = 0, drafted = 0, accepted = 0;
+  };
+  std::map<std::int64_t, Sums> sums;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    Sums& s = sums[batch[i]];
+    s.sequences += sequences[i];
+    s.drafted += drafted[i];
+    s.accepted += accepted[i];
+  }
+  for (const auto& [least, s] : sums) {
+    const auto share = [&](std::int64_t tokens, int i) {
+      return clamped<std::uint8_t>(DraftShares::kShareOne * (tokens - i * s.sequences) /
+                                   std::max<std::int64_t>(1, s.sequences));
+    };
+    DraftShares shares;
+    for (int i = 0; i < DraftShares::kLengths; ++i) {
+      shares.drafted[i] = share(s.drafted, i);
+      shares.accepted[i] = share(s.accepted, i);
+    }
+    table.observe(static_cast<int>(least), shares);
+  }
+  return table;
 }
 
 OrderedJson to_json(const SimulatedSwitch& s) {
@@ -133,7 +173,7 @@ std::vector<ReplayResult> replay(const ReplayOptions& o) {
   const LatencyProfile profile = read_profile(o.profile);
   if (!profile.is_complete())
     TAPER_WARN(path_text(o.profile) << " is " << completeness_problem(profile));
-  const SimulatedMachine machine(profile);
+  SimulatedMachine machine(profile);
   const DivisorChain chain = DivisorChain::of(o.ranks > 0 ? o.ranks : machine.profile.ranks);
   require_degrees(machine.profile, o.planner.degrees);
   std::vector<int> degrees;
@@ -152,6 +192,7 @@ std::vector<ReplayResult> replay(const ReplayOptions& o) {
                    "--warm-up is " << o.account.warm_up << " (" << path_text(run) << " has "
                                    << count_text(std::ssize(traces), "generation")
                                    << "); make it smaller");
+    machine.steps.set_drafts(recorded_drafts(run));
     add(results.emplace_back(ReplayResult{run, {}, {}}), traces, 0);
   }
   for (const LengthLaw law : o.laws) {

@@ -12,7 +12,7 @@
 namespace taper {
 
 // The planner on recorded or described lengths, on the machine of a profile. Nothing is
-// generated.
+// generated. Runs that have recorded drafts are replayed with drafts that reach as far.
 struct ReplayOptions {
   std::string profile;            // profile.h5
   std::vector<std::string> runs;  // directories of runs, or rollout files

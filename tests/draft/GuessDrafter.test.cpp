@@ -161,3 +161,36 @@ TEST_CASE("the nearest random number says more than the most frequent token") {
     CHECK(majority > newest);
   }
 }
+
+TEST_CASE("how far drafts reach is told by the number of sequences") {
+  GuessDrafter drafter(4, kRoom);
+  drafter.begin(sampling(), alone(), {});
+  CHECK(drafter.reach() == DraftShares{});
+  const Sequence s = sequence(0, 0, {1, 2}, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7});
+  const std::vector<DraftAsk> ask{{&s, 100}};
+  const auto step = [&](int drafted, const std::vector<std::int32_t>& tokens) {
+    drafter.propose(ask, 100);
+    drafter.observe(s, drafted, tokens);
+  };
+  step(4, {8, 5, 9});  // two right, the third one wrong
+  const DraftShares reach = drafter.reach();
+  for (int i = 0; i < DraftShares::kLengths; ++i) {
+    CHECK(reach.drafted[i] == (i < 4 ? 255 : 0));
+    CHECK(reach.accepted[i] == (i < 2 ? 255 : 0));
+  }
+  step(0, {8});
+  CHECK(drafter.reach().drafted[0] > 120);
+  CHECK(drafter.reach().drafted[0] < 135);
+  // In a step in which nobody was asked, nothing is told.
+  drafter.observe(s, 0, std::vector<std::int32_t>{8});
+  CHECK(drafter.reach().drafted[0] > 120);
+  // Of another number of sequences nothing is known yet; then, that there were none.
+  const Sequence t = sequence(1, 0, {3, 4}, {1}), u = sequence(2, 0, {3, 4}, {2});
+  const std::vector<DraftAsk> three{{&s, 100}, {&t, 100}, {&u, 100}};
+  drafter.set_limits(DraftLimits::nothing());
+  drafter.propose(three, 100);
+  CHECK(drafter.reach() == DraftShares{});
+  for (const DraftAsk& a : three) drafter.observe(*a.sequence, 0, std::vector<std::int32_t>{8});
+  CHECK(drafter.reach().drafted[0] == 1);
+  CHECK(drafter.reach().accepted[0] == 0);
+}

@@ -40,9 +40,14 @@ TEST_CASE("a table tells what was reported of as many sequences, or of the neare
   table.observe(64, shares(50, 30));
   CHECK(std::abs(table.shares(100).drafted[0] - 50) <= 1);
   CHECK(std::abs(table.shares(3).drafted[0] - 200) <= 1);
-  // The newest reports count most, zero as any other.
-  for (int i = 0; i < 100; ++i) table.observe(4, {});
-  CHECK(table.shares(4).drafted[0] == 0);
+  // Who knows nothing changes nothing; the newest reports of others count most.
+  table.observe(4, {});
+  CHECK(std::abs(table.shares(4).drafted[0] - 200) <= 1);
+  DraftShares none;
+  none.drafted[0] = 1;
+  for (int i = 0; i < 100; ++i) table.observe(4, none);
+  CHECK(table.shares(4).drafted[0] <= 1);
+  CHECK(table.shares(4).accepted[0] == 0);
 }
 
 TEST_CASE("a table is saved and loaded, and a damaged one refused") {

@@ -13,6 +13,7 @@
 #include "profile/ProfileFile.hpp"
 #include "results/RolloutFile.hpp"
 #include "results/RunDirectory.hpp"
+#include "results/RunFile.hpp"
 #include "support/synthetic_profile.hpp"
 
 using namespace taper;
@@ -145,4 +146,26 @@ TEST_CASE_METHOD(Fixture, "bad input is named") {
   options.laws = {LengthLaw::kTruncated};
   options.profile = folder / "missing.h5";
   CHECK_THROWS_AS(replay(options), Error);
+}
+
+TEST_CASE_METHOD(Fixture, "a run with drafts is replayed with drafts") {
+  options.runs = {(folder / "run").string()};
+  options.account.warm_up = 0;
+  for (int i = 1; i <= 2; ++i) write(i, std::vector<int>(24, 60));
+  const std::int64_t plain = replay(options)[0].runs[0][1].static_ns[0];
+  RunFile run(RunDirectory(folder / "run").run_file());
+  for (const std::int64_t batch : {1, 8})
+    run.add_record("draft_batches", 1,
+                   {{"generation", std::int64_t{0}},
+                    {"least_batch", batch},
+                    {"steps", std::int64_t{10}},
+                    {"sequences", 10 * batch},
+                    {"drafted", 40 * batch},
+                    {"accepted", 30 * batch},
+                    {"time_s", 1.0}});
+  run.save();
+  // Three tokens more for four rows more, each of which costs as much as a sequence here.
+  const std::int64_t with = replay(options)[0].runs[0][1].static_ns[0];
+  CHECK(with < plain * 97 / 100);
+  CHECK(with > plain / 4);
 }
