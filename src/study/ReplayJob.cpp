@@ -73,7 +73,8 @@ DraftTable recorded_drafts(const std::filesystem::path& run) {
     s.drafted += drafted[i];
     s.accepted += accepted[i];
   }
-  for (const auto& [least, s] : sums) {
+  for (const auto& [least, sum] : sums) {
+    const Sums& s = sum;  // a lambda cannot capture a structured binding
     const auto share = [&](std::int64_t tokens, int i) {
       return clamped<std::uint8_t>(DraftShares::kShareOne * (tokens - i * s.sequences) /
                                    std::max<std::int64_t>(1, s.sequences));
