@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "Commands.hpp"
+#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
@@ -35,6 +37,10 @@ int run_draft(int argc, char** argv) {
   const ModelFiles files(model, "--model");
   require_output_directory("--output", output);
   require_model_target("--output", output);
+  TAPER_VALIDATE(!std::filesystem::exists(output) || !std::filesystem::equivalent(model, output),
+                 "--output " << path_text(output)
+                             << " is --model (the draft model would replace "
+                                "it); name another directory");
   cut_layers(files, layers, output);
   TAPER_INFO("completed: " << count_text(std::ssize(layers), "layer") << " of "
                            << files.config.layers << ", draft model in " << path_text(output));

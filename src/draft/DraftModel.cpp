@@ -66,6 +66,8 @@ std::optional<DraftModel::Reading> DraftModel::open(std::size_t number,
   std::size_t known = std::min(cached.sure, most);
   while (known < most && cached.tokens[known] == tokens[known]) ++known;
   cached.exact = std::min(cached.exact, known);
+  // Several positions are read exactly, on each rank by itself: over what all ranks have.
+  if (windows_ != nullptr && tokens.size() - known > 1) known = cached.exact;
   cached.tokens = std::move(tokens);
   cached.sure = s.tokens.size();
   if (reserve(cached)) return Reading{number, &cached, static_cast<int>(known)};

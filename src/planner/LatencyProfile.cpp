@@ -74,16 +74,16 @@ void add_all(Fingerprint& hash, const T&... values) {
   (add(hash, values), ...);
 }
 
+template <class IsPossible>
 void add_sample_problems(const std::string& what, const std::vector<StepSample>& samples,
-                         std::vector<std::string>& list) {
+                         const IsPossible& is_possible, std::vector<std::string>& list) {
   std::set<std::tuple<int, int, int, int, std::int64_t>> seen;
   for (const StepSample& s : samples) {
     const std::string name = "the " + what + " sample (TP " + std::to_string(s.tp) + ", " +
                              to_string(s.pair) + ", " + std::to_string(s.new_tokens) +
                              " tokens of " + std::to_string(s.sequences) + " sequences, context " +
                              std::to_string(s.context) + ")";
-    if (s.tp < 1 || s.sequences < 1 || s.new_tokens < s.sequences || s.context < s.sequences)
-      list.push_back(name + " is impossible");
+    if (s.tp < 1 || s.sequences < 1 || !is_possible(s)) list.push_back(name + " is impossible");
     if (s.time_ns <= 0 || s.spread_ns < 0 || s.repeats < 1) list.push_back(name + " has no time");
     if (!seen.insert({s.tp, static_cast<int>(s.pair), s.new_tokens, s.sequences, s.context}).second)
       list.push_back(name + " appears twice");
@@ -121,8 +121,14 @@ std::vector<std::string> LatencyProfile::problems() const {
   std::vector<std::string> list;
   if (ranks < 1 || ranks_per_node < 1) list.push_back("ranks and ranks per node must be positive");
   if (steps.empty()) list.push_back("there are no step samples");
-  add_sample_problems("step", steps, list);
-  add_sample_problems("verifying", verify, list);
+  add_sample_problems(
+      "step", steps,
+      [](const StepSample& s) { return s.new_tokens >= s.sequences && s.context >= s.new_tokens; },
+      list);
+  add_sample_problems(
+      "verifying", verify,
+      [](const StepSample& s) { return s.new_tokens > s.sequences && s.context >= s.sequences; },
+      list);
   for (const int tp : degrees()) {
     const bool decodes = std::any_of(steps.begin(), steps.end(), [&](const StepSample& s) {
       return s.tp == tp && s.new_tokens == s.sequences;

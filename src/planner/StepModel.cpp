@@ -2,6 +2,7 @@
 #include "planner/StepModel.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/Bytes.hpp"
 #include "base/Error.hpp"
@@ -178,8 +179,11 @@ std::int64_t StepCurve::share_of(int sequences) const {
 
 void StepCurve::set_drafts(const DraftTable& drafts) {
   drafts_ = drafts;
+  // Without what has been learned of the machine: a share is the same before and after.
+  const std::int64_t factor = std::exchange(factor_, kRatioOne);
   for (int i = 0; i < kLengthBuckets; ++i)
     token_shares_[i] = drafts.empty() ? kRatioOne : share_of(i == 0 ? 1 : 3 << (i - 1));
+  factor_ = factor;
 }
 
 StepModel::StepModel(const LatencyProfile& profile) : ranks_per_node_(profile.ranks_per_node) {

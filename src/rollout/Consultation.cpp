@@ -226,6 +226,7 @@ void Consultation::close(const AgreedChange& agreed, Applied applied) {
   pace_.restart(now);
   pace_.resume(now);
   pace_.set_wait(0);
+  drafts_ = {};  // those of another layout
 }
 
 }  // namespace taper

@@ -170,6 +170,9 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
                                        const std::function<bool(const Group&)>& stop,
                                        const std::function<void(const Completion&)>& ended) {
   workload_ = workload(requests, sampling.iteration);
+  // What replicas have reported of drafts is known to those who were leaders; all choose alike.
+  if (drafter_ && options_.may_change_layout())
+    planner_->load(broadcast_string(ranks_.world(), planner_->save(), 0));
   const Timer choice;
   const Layout first = planner_->begin(workload_);
   report_ = std::make_unique<GenerationReport>(GenerationReport{first, first});

@@ -394,6 +394,9 @@ TEST_CASE("a draft model is cut out of a model and changes no response") {
   REQUIRE(drafted.code == 0);
   CHECK(slurp(scratch / "plain.jsonl") == slurp(scratch / "drafted.jsonl"));
   CHECK_THAT(drafted.text, ContainsSubstring("tokens per sequence and step"));
+  const Outcome same = run("draft --model " + model + " --layers 1 --output " + model);
+  CHECK(same.code == 2);
+  CHECK_THAT(same.text, ContainsSubstring("would replace it"));
   const Outcome bad = run("draft --model " + model + " --layers 7 --output " + draft);
   CHECK(bad.code == 2);
   CHECK_THAT(bad.text, ContainsSubstring("layer 7 does not exist"));

@@ -94,11 +94,17 @@ TEST_CASE("impossible samples are problems") {
   CHECK(spoiled([](auto& p) { p.steps[3].time_ns = 0; }) == 1);
   CHECK(spoiled([](auto& p) { p.steps[3].new_tokens = 0; }) == 1);
   CHECK(spoiled([](auto& p) { p.steps.push_back(p.steps[3]); }) == 1);
-  CHECK(spoiled([](auto& p) { p.verify.push_back(p.steps[3]); }) == 0);
-  CHECK(spoiled([](auto& p) {
-          p.verify.push_back(p.steps[3]);
-          p.verify[0].context = 0;
-        }) == 1);
+  const auto verify = [&](std::int64_t context, int guesses) {
+    return spoiled([&](auto& p) {
+      p.verify.push_back(p.steps[3]);
+      p.verify[0].new_tokens = p.verify[0].sequences + guesses;
+      p.verify[0].context = context;
+    });
+  };
+  CHECK(verify(1000, 1) == 0);
+  CHECK(verify(1000, 0) == 1);
+  CHECK(verify(0, 1) == 1);
+  CHECK(spoiled([](auto& p) { p.steps[3].context = p.steps[3].new_tokens - 1; }) == 1);
   CHECK(spoiled([](auto& p) { p.moves[0].ps_per_byte = -1; }) == 1);
   CHECK(spoiled([](auto& p) { p.ranks_per_node = 0; }) == 1);
   CHECK(spoiled([](auto& p) { p.graphs_ns = -1; }) == 1);

@@ -227,6 +227,9 @@ TEST_CASE("drafts change nothing, whatever the layouts are") {
       CHECK(sources.accepted == total.accepted);
       const std::int64_t by_model = figures.sources[static_cast<int>(DraftSource::kModel)].drafted;
       if (speculation.draft_model.empty()) CHECK(by_model == 0);
+      if (!speculation.draft_model.empty() && speculation.mode == SpeculationMode::kFixed &&
+          round == 0)
+        CHECK(by_model > 0);
       // The second time, each response is known, and each of its random numbers; the policy knows
       // itself at once.
       if (speculation.mode == SpeculationMode::kFixed && (round > 0 || &speculation == &all[2])) {
