@@ -94,7 +94,6 @@ class GuessDrafter : public Drafter {
   // were none is known, too: then a first guess has the least share that is not zero.
   DraftShares reach() const;
 
-  std::int64_t past_bytes() const { return texts_.past_bytes(); }
   const ModelRounds& model_rounds() const { return model_rounds_; }
 
   std::vector<std::vector<std::int32_t>> propose(std::span<const DraftAsk> asks, int rows) override;

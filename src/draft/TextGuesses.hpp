@@ -25,9 +25,6 @@ namespace taper {
 // came before, the most frequent token is the better guess (doc/speculation.md).
 class TextGuesses {
  public:
-  // The most for one position: two per source and level.
-  static constexpr int kMost = 2 * kTextSources * GuessKind::kLevels;
-
   // index_bytes: what earlier generations may take.
   explicit TextGuesses(std::int64_t index_bytes) : index_bytes_(index_bytes) {}
 

@@ -12,9 +12,14 @@ StopOptions GeneratorOptions::stops(const ModelFiles& files) const {
 }
 
 std::vector<std::string> GeneratorOptions::problems() const {
-  if (!may_change_layout() || !profile.empty()) return {};
-  return {std::string(names.mode) + " needs " + names.profile +
-          " (made by taper profile) unless it is static"};
+  std::vector<std::string> list;
+  if (may_change_layout() && profile.empty())
+    list.push_back(std::string(names.mode) + " needs " + names.profile +
+                   " (made by taper profile) unless it is static");
+  if (!speculation.draft_model.empty() && !speculation.is_on())
+    list.push_back(std::string(names.draft_model) +
+                   " is named, but speculation is off; set it to auto, or name no model");
+  return list;
 }
 
 std::vector<std::pair<std::string, PlannerMode>> named_planner_modes() {

@@ -41,6 +41,15 @@ TEST_CASE("responses end at the model's ids, and at texts by the bytes of all to
   CHECK(static_cast<int>(stops.token_bytes.size()) == files.valid_ids());
 }
 
+TEST_CASE("a draft model without speculation is a slip") {
+  GeneratorOptions options;
+  options.speculation.draft_model = "somewhere";
+  REQUIRE(options.problems().size() == 1);
+  CHECK(options.problems()[0].find("speculation is off") != std::string::npos);
+  options.speculation.mode = SpeculationMode::kFixed;
+  CHECK(options.problems().empty());
+}
+
 TEST_CASE("each mode has one name") {
   for (const auto& [name, mode] : named_planner_modes())
     for (const auto& [other, same] : named_planner_modes())
