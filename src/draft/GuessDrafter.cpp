@@ -105,10 +105,11 @@ void GuessDrafter::observe(const Sequence& sequence, int drafted,
   asked_.erase(asked);
 }
 
-int GuessDrafter::estimate(const GuessKind& kind) {
-  RightOf all = known().of(kind);
-  const RightOf recent = recent_.acceptance.of(kind);
-  return taper::estimate({all.right + recent.right, all.all + recent.all});
+// Of a kind of guesses, or of all of a source.
+template <class What>
+int GuessDrafter::estimate(const What& what) {
+  const RightOf before = known().of(what), recent = recent_.acceptance.of(what);
+  return taper::estimate({before.right + recent.right, before.all + recent.all});
 }
 
 // Of equals the last one.
@@ -171,9 +172,7 @@ std::vector<GuessDrafter::Position> GuessDrafter::look_ahead(std::span<const Dra
 void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
                                      const std::vector<Growth>& growing,
                                      std::vector<Position>& positions) {
-  RightOf of_model = known().of(DraftSource::kModel);
-  const RightOf recent = recent_.acceptance.of(DraftSource::kModel);
-  const int share = taper::estimate({of_model.right + recent.right, of_model.all + recent.all});
+  const int share = estimate(DraftSource::kModel);
   std::vector<DraftContext> contexts;
   std::vector<std::size_t> places;
   std::int64_t gain = 0;

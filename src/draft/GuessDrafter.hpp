@@ -127,7 +127,8 @@ class GuessDrafter : public Drafter {
 
   Acceptance& known();
   bool speaks() const;
-  int estimate(const GuessKind& kind);
+  template <class What>
+  int estimate(const What& what);
   void choose(Position& position);
   std::vector<std::size_t> mine(std::span<const DraftAsk> asks);
   std::vector<Position> look_ahead(std::span<const DraftAsk> asks,

@@ -31,11 +31,9 @@ std::int64_t in_ns(double seconds) {
 
 // The degrees of the chain that the model's units allow.
 std::vector<int> possible_degrees(const ModelFiles& files, const Ranks& ranks) {
-  const int units =
-      std::min({files.config.heads, files.table.mlp_blocks(), files.table.vocab_blocks()});
   std::vector<int> degrees;
   for (const int degree : ranks.chain.degrees())
-    if (degree <= units) degrees.push_back(degree);
+    if (degree <= largest_degree(files.table)) degrees.push_back(degree);
   return degrees;
 }
 

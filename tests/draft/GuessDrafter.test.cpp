@@ -7,9 +7,11 @@
 #include <map>
 
 #include "base/ReplicaSnapshot.hpp"
+#include "draft/MadeUpSequence.hpp"
 #include "engine/Sampler.hpp"
 
 using namespace taper;
+using namespace taper::test;
 
 namespace {
 
@@ -28,16 +30,6 @@ SamplingOptions sampling(float temperature = 1.0f) {
   o.seed = 5;
   o.iteration = 2;
   return o;
-}
-
-Sequence sequence(int prompt, int sample, const std::vector<std::int32_t>& prompt_tokens,
-                  const std::vector<std::int32_t>& response) {
-  Sequence s;
-  s.id = {prompt, sample};
-  s.prompt_length = static_cast<int>(prompt_tokens.size());
-  s.tokens = prompt_tokens;
-  s.tokens.insert(s.tokens.end(), response.begin(), response.end());
-  return s;
 }
 
 // What follows a context of a made-up model: the token that its random number gives, of a fixed

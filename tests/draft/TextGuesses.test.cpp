@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
+#include "draft/MadeUpSequence.hpp"
+
 using namespace taper;
+using namespace taper::test;
 
 namespace {
 
@@ -13,16 +16,6 @@ SamplingOptions sampling(float temperature) {
   o.temperature = temperature;
   o.seed = 5;
   return o;
-}
-
-Sequence sequence(int prompt, int sample, const std::vector<std::int32_t>& prompt_tokens,
-                  const std::vector<std::int32_t>& response) {
-  Sequence s;
-  s.id = {prompt, sample};
-  s.prompt_length = static_cast<int>(prompt_tokens.size());
-  s.tokens = prompt_tokens;
-  s.tokens.insert(s.tokens.end(), response.begin(), response.end());
-  return s;
 }
 
 std::vector<Guess> guesses_for(TextGuesses& texts, const Sequence& s) {
