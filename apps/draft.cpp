@@ -12,8 +12,10 @@
 #include "checkpoint/CutLayers.hpp"
 #include "checkpoint/SaveModel.hpp"
 #include "instance/ModelFiles.hpp"
+#include "io/FileLock.hpp"
 #include "io/OutputPath.hpp"
 #include "param/CommandLine.hpp"
+#include "run/OutputLock.hpp"
 #include "session/Startup.hpp"
 
 namespace taper {
@@ -41,6 +43,8 @@ int run_draft(int argc, char** argv) {
                  "--output " << path_text(output)
                              << " is --model (the draft model would replace "
                                 "it); name another directory");
+  FileLock lock(OutputLock::of_model(output), "--output " + path_text(output));
+  lock.take();
   cut_layers(files, layers, output);
   TAPER_INFO("completed: " << count_text(std::ssize(layers), "layer") << " of "
                            << files.config.layers << ", draft model in " << path_text(output));

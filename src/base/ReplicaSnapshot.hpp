@@ -30,6 +30,7 @@ inline constexpr int kRatioBits = 10, kRatioOne = 1 << kRatioBits;
 struct DraftShares {
   static constexpr int kLengths = 8, kShareOne = 255;
   std::array<std::uint8_t, kLengths> drafted{}, accepted{};
+  std::uint16_t model = 0;  // time of a draft model / rest of the step, in 1/kRatioOne
 
   friend bool operator==(const DraftShares&, const DraftShares&) = default;
 };
@@ -53,6 +54,6 @@ struct ReplicaSnapshot {
   int alive() const { return running() + waiting; }
   friend bool operator==(const ReplicaSnapshot&, const ReplicaSnapshot&) = default;
 };
-static_assert(sizeof(ReplicaSnapshot) == 80);
+static_assert(sizeof(ReplicaSnapshot) == 84);
 
 }  // namespace taper

@@ -4,13 +4,14 @@
 namespace taper {
 
 const char* to_string(DraftSource source) {
-  constexpr std::array<const char*, kDraftSources> kNames{"self", "prompt", "run", "model"};
+  constexpr std::array<const char*, kDraftSources> kNames{"self", "prompt", "run", "model",
+                                                          "journal"};
   return kNames[static_cast<std::size_t>(source)];
 }
 
-GuessKind GuessKind::of_model(float probability) {
+GuessKind GuessKind::of_model(float log_prob) {
   GuessKind kind{DraftSource::kModel, 0, Evidence::kProbability};
-  while (kind.level + 1 < kLevels && probability >= kProbabilities[kind.level + 1]) ++kind.level;
+  while (kind.level + 1 < kLevels && log_prob >= kLogProbs[kind.level + 1]) ++kind.level;
   return kind;
 }
 

@@ -11,30 +11,30 @@
 namespace taper {
 
 // Where a guess may come from: the sequence itself, all sequences of its prompt, all that there are
-// (each contains the ones before); or a draft model.
-enum class DraftSource : std::uint8_t { kSelf, kPrompt, kRun, kModel };
-inline constexpr int kDraftSources = 4;
+// (each contains the ones before); a draft model; or the same generation, which was interrupted.
+enum class DraftSource : std::uint8_t { kSelf, kPrompt, kRun, kModel, kJournal };
+inline constexpr int kDraftSources = 5;
 const char* to_string(DraftSource source);
 
 // What speaks for a guess.
 enum class Evidence : std::uint8_t {
   kNewest,       // it is the newest one of the longest match; random numbers are not known, or do
-                 // not matter (greedy)
+                 // not matter (greedy, journal)
   kVotes,        // it is the most frequent one
   kFar,          // the nearest random number is more than 1/8 away,
   kMiddle,       // 1/32,
   kNear,         // 1/128
   kNearest,      // or less
   kBetween,      // places with smaller and with larger random numbers have the same token
-  kProbability,  // it is what a draft model would draw; its level is the probability there
+  kProbability,  // it is what a draft model would draw; its level is its log-prob there
 };
 inline constexpr int kEvidences = 8;
 
 // Guesses that are judged alike.
 struct GuessKind {
-  // What a level begins with: the length of the match, or the probability.
+  // What a level begins with: the length of the match, or the log-prob (of 0.3, 0.6, 0.85, 0.97).
   static constexpr std::array<int, 5> kMatches{3, 4, 6, 10, 20};
-  static constexpr std::array<float, 5> kProbabilities{0.0f, 0.3f, 0.6f, 0.85f, 0.97f};
+  static constexpr std::array<float, 5> kLogProbs{-1e30f, -1.204f, -0.511f, -0.1625f, -0.0305f};
   static constexpr int kLevels = static_cast<int>(kMatches.size());
   static constexpr int kKinds = kDraftSources * kLevels * kEvidences;
 
@@ -42,8 +42,8 @@ struct GuessKind {
   int level = 0;
   Evidence evidence = Evidence::kNewest;
 
-  // Of a token with this probability in a draft model.
-  static GuessKind of_model(float probability);
+  // Of a token with this log-prob in a draft model.
+  static GuessKind of_model(float log_prob);
   int index() const {
     return (static_cast<int>(source) * kLevels + level) * kEvidences + static_cast<int>(evidence);
   }

@@ -59,17 +59,18 @@ std::optional<DraftModel::Reading> DraftModel::open(std::size_t number,
                                                     const DraftContext& context) {
   const Sequence& s = *context.sequence;
   Cached& cached = cached_[s.id];
-  std::vector<std::int32_t> tokens = s.tokens;
-  tokens.insert(tokens.end(), context.draft.begin(), context.draft.end());
-  std::size_t most = std::min(cached.tokens.size(), tokens.size() - 1);
+  const std::size_t own = s.tokens.size(), length = own + context.draft.size();
+  const auto token = [&](std::size_t i) { return i < own ? s.tokens[i] : context.draft[i - own]; };
+  std::size_t most = std::min(cached.tokens.size(), length - 1);
   if (context.draft.empty()) most = std::min(most, cached.exact);
   std::size_t known = std::min(cached.sure, most);
-  while (known < most && cached.tokens[known] == tokens[known]) ++known;
+  while (known < most && cached.tokens[known] == token(known)) ++known;
   cached.exact = std::min(cached.exact, known);
   // Several positions are read exactly, on each rank by itself: over what all ranks have.
-  if (windows_ != nullptr && tokens.size() - known > 1) known = cached.exact;
-  cached.tokens = std::move(tokens);
-  cached.sure = s.tokens.size();
+  if (windows_ != nullptr && length - known > 1) known = cached.exact;
+  cached.tokens.resize(known);
+  for (std::size_t i = known; i < length; ++i) cached.tokens.push_back(token(i));
+  cached.sure = own;
   if (reserve(cached)) return Reading{number, &cached, static_cast<int>(known)};
   release(cached);
   return std::nullopt;
@@ -79,8 +80,10 @@ std::vector<DrawnToken> DraftModel::draw(std::span<const DraftContext> contexts,
                                          const SamplingOptions& sampling) {
   std::vector<DrawnToken> drawn(contexts.size(), DrawnToken{-1});
   std::vector<Reading> exact, approximate;
+  rows_read_ = 0;
   for (std::size_t i = 0; i < contexts.size(); ++i)
     if (const auto reading = open(i, contexts[i])) {
+      rows_read_ += reading->pending();
       const bool is_exact =
           windows_ == nullptr || contexts[i].draft.empty() || reading->pending() > 1;
       (is_exact ? exact : approximate).push_back(*reading);

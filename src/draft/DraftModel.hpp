@@ -46,6 +46,9 @@ class DraftModel {
   // windows, with the same contexts on all its ranks.
   std::vector<DrawnToken> draw(std::span<const DraftContext> contexts,
                                const SamplingOptions& sampling);
+  // Tokens that the last draw() read: one of each sequence that was asked about in the step before,
+  // or two; all those of a new one.
+  int rows_read() const { return rows_read_; }
 
  private:
   // What the cache has of a sequence.
@@ -76,6 +79,7 @@ class DraftModel {
   float* window_memory_;
   BlockManager blocks_;
   std::map<ResponseId, Cached> cached_;
+  int rows_read_ = 0;
 };
 
 }  // namespace taper

@@ -2,6 +2,7 @@
 #include "draft/GuessDrafter.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/Timer.hpp"
@@ -44,13 +45,9 @@ DraftCounts GuessDrafter::finish() {
 }
 
 void GuessDrafter::learn(std::span<const Completion> responses, const DraftCounts& counts) {
-  known().add(counts.acceptance);
-  known().fade();
+  known().acceptance.add(counts.acceptance);
+  known().acceptance.fade();
   texts_.learn(responses);
-}
-
-Acceptance& GuessDrafter::known() {
-  return known_[{sampling_.purpose, sampling_.temperature == 0.0f}];
 }
 
 // What all ranks of a group count alike, one of them says.
@@ -68,8 +65,8 @@ void GuessDrafter::Reach::add(int drafted_now, int accepted_now) {
   }
 }
 
-DraftShares GuessDrafter::reach() const {
-  const Reach& r = reaches_[bucket_];
+DraftShares GuessDrafter::reach() {
+  const Reach& r = known().reaches[bucket_];
   DraftShares shares;
   const auto share = [&](double count) {
     return clamped<std::uint8_t>(std::llround(DraftShares::kShareOne * count / r.sequences));
@@ -87,7 +84,7 @@ void GuessDrafter::observe(const Sequence& sequence, int drafted,
                            std::span<const std::int32_t> tokens) {
   if (unobserved_ == 0) return;  // in a step in which nobody was asked
   --unobserved_;
-  reaches_[bucket_].add(drafted, static_cast<int>(tokens.size()) - 1);
+  if (!is_recalling_) known().reaches[bucket_].add(drafted, static_cast<int>(tokens.size()) - 1);
   const auto asked = asked_.find(sequence.id);
   if (asked == asked_.end()) return;
   const std::vector<Position>& positions = asked->second;
@@ -108,7 +105,7 @@ void GuessDrafter::observe(const Sequence& sequence, int drafted,
 // Of a kind of guesses, or of all of a source.
 template <class What>
 int GuessDrafter::estimate(const What& what) {
-  const RightOf before = known().of(what), recent = recent_.acceptance.of(what);
+  const RightOf before = known().acceptance.of(what), recent = recent_.acceptance.of(what);
   return taper::estimate({before.right + recent.right, before.all + recent.all});
 }
 
@@ -156,11 +153,13 @@ std::vector<GuessDrafter::Position> GuessDrafter::look_ahead(std::span<const Dra
   for (std::size_t i = 0; i < growing.size(); ++i) {
     const auto& [ask, draft, worth] = growing[i];
     const Sequence& s = *asks[ask].sequence;
-    std::vector<std::int32_t> context = s.tokens;
+    // The last tokens are enough, and sequences are long.
+    const std::span<const std::int32_t> own = s.tokens;
+    const auto end = own.last(std::min(own.size(), std::size_t{SuffixIndex::kLongestMatch}));
+    std::vector<std::int32_t> context(end.begin(), end.end());
     context.insert(context.end(), draft.begin(), draft.end());
-    const std::size_t most = SuffixIndex::kLongestMatch;
-    const auto last = std::span(context).last(std::min(context.size(), most));
-    texts_.guess(s.id, last, static_cast<int>(context.size()), positions[i].guesses);
+    const auto position = static_cast<int>(own.size() + draft.size());
+    texts_.guess(s.id, context, position, positions[i].guesses);
     choose(positions[i]);
   }
   if (model_ != nullptr) add_model_guesses(asks, growing, positions);
@@ -168,7 +167,8 @@ std::vector<GuessDrafter::Position> GuessDrafter::look_ahead(std::span<const Dra
 }
 
 // A round of the model, for those drafts in which it is more often right than texts are. What it is
-// expected to add has to be worth its time.
+// expected to add has to be worth its time; ranks that share the sequences out have theirs at the
+// same time.
 void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
                                      const std::vector<Growth>& growing,
                                      std::vector<Position>& positions) {
@@ -184,6 +184,7 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
     places.push_back(i);
   }
   constexpr std::int64_t kUnit = std::int64_t{kRatioOne} * kRatioOne / DraftLimits::kRoundUnit;
+  if (is_spread_) gain *= group_->size();
   if (contexts.empty() || limits_.round >= DraftLimits::kNoRound || gain < limits_.round * kUnit)
     return;
   const Timer timer;
@@ -191,28 +192,66 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     if (drawn[i].id < 0) continue;
     Position& p = positions[places[i]];
-    p.guesses.push_back({GuessKind::of_model(std::exp(drawn[i].log_prob)), drawn[i].id});
+    p.guesses.push_back({GuessKind::of_model(drawn[i].log_prob), drawn[i].id});
     choose(p);
   }
-  ++model_rounds_.rounds;
-  model_rounds_.ns += static_cast<std::int64_t>(1e9 * timer.seconds());
+  const auto ns = static_cast<std::int64_t>(1e9 * timer.seconds());
+  if (model_->rows_read() > 2 * std::ssize(contexts)) {
+    model_rounds_.reading_ns += ns;
+  } else {
+    ++model_rounds_.rounds;
+    model_rounds_.ns += ns;
+  }
 }
 
 std::vector<std::vector<std::int32_t>> GuessDrafter::propose(std::span<const DraftAsk> asks,
                                                              int rows) {
-  std::vector<std::vector<std::int32_t>> drafts(asks.size());
   asked_.clear();
   model_rounds_ = {};
   unobserved_ = std::ssize(asks);
   bucket_ = static_cast<std::size_t>(length_bucket(unobserved_));
+  Drafts drafts = recall_drafts(asks, rows);
   if (limits_.threshold >= DraftLimits::kNothing) return drafts;
+  Drafts guessed = guess_drafts(asks, drafts, rows);
+  for (std::size_t i = 0; i < drafts.size(); ++i)
+    if (drafts[i].empty()) drafts[i] = std::move(guessed[i]);
+  return drafts;
+}
+
+// Of each sequence that is known, as much as there is room for: such tokens are read as fast as a
+// prompt. Every rank knows them; one of them counts.
+GuessDrafter::Drafts GuessDrafter::recall_drafts(std::span<const DraftAsk> asks, int& rows) {
+  Drafts drafts(asks.size());
+  is_recalling_ = false;
+  if (recalled_.empty() || asks.empty()) return drafts;
+  const int share = std::max(draft_length_, rows / static_cast<int>(asks.size()));
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const Sequence& s = *asks[i].sequence;
+    const auto tokens = recalled_.after(s, std::min({asks[i].most, share, rows}));
+    if (tokens.empty()) continue;
+    drafts[i].assign(tokens.begin(), tokens.end());
+    rows -= static_cast<int>(tokens.size());
+    is_recalling_ = true;
+    if (is_spread_ && group_->rank() != 0) continue;
+    for (const std::int32_t token : tokens)
+      asked_[s.id].push_back(
+          {{{{DraftSource::kJournal, 0, Evidence::kNewest}, token}}, 0, kRatioOne});
+  }
+  return drafts;
+}
+
+// For those without a recalled draft.
+GuessDrafter::Drafts GuessDrafter::guess_drafts(std::span<const DraftAsk> asks,
+                                                const Drafts& recalled, int rows) {
+  Drafts drafts(asks.size());
   for (const DraftAsk& ask : asks) texts_.follow(*ask.sequence);
   if (model_ != nullptr) model_->keep(asks);
   const auto most = [&](std::size_t ask) { return std::min(asks[ask].most, draft_length_); };
   std::vector<Growth> growing;
   for (const std::size_t i : mine(asks))
-    if (most(i) > 0) growing.push_back({i, {}, std::int64_t{kRatioOne} * kRatioOne});
-  if (is_spread_) rows /= group_->size();
+    if (most(i) > 0 && recalled[i].empty())
+      growing.push_back({i, {}, std::int64_t{kRatioOne} * kRatioOne});
+  if (is_spread_) rows = rows / group_->size() + (group_->rank() < rows % group_->size() ? 1 : 0);
   while (!growing.empty()) {
     const std::vector<Position> positions = look_ahead(asks, growing);
     std::vector<Growth> grown;
@@ -238,15 +277,26 @@ std::vector<std::vector<std::int32_t>> GuessDrafter::propose(std::span<const Dra
   return drafts;
 }
 
-// Every rank gets the drafts of those that made them. Collective over the group.
-void GuessDrafter::share(std::vector<std::vector<std::int32_t>>& drafts) const {
-  const std::size_t width = static_cast<std::size_t>(draft_length_) + 1;
-  std::vector<std::int32_t> mine(drafts.size() * width), all(mine.size() * group_->size());
+// Every rank gets the drafts of those that made them, and the time of the slowest. Collective over
+// the group.
+void GuessDrafter::share(Drafts& drafts) {
+  constexpr std::int64_t kUnit = 1000;  // times are sent in us
+  const std::size_t width = static_cast<std::size_t>(draft_length_) + 1,
+                    end = drafts.size() * width;
+  std::vector<std::int32_t> mine(end + 3), all(mine.size() * group_->size());
+  mine[end] = model_rounds_.rounds;
+  mine[end + 1] = clamped<std::int32_t>(model_rounds_.ns / kUnit);
+  mine[end + 2] = clamped<std::int32_t>(model_rounds_.reading_ns / kUnit);
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     mine[i * width] = static_cast<std::int32_t>(drafts[i].size());
     std::copy(drafts[i].begin(), drafts[i].end(), mine.begin() + i * width + 1);
   }
   all_gather(*group_, all, mine);
+  for (std::size_t at = end; at < all.size(); at += mine.size()) {
+    model_rounds_.rounds = std::max(model_rounds_.rounds, all[at]);
+    model_rounds_.ns = std::max(model_rounds_.ns, all[at + 1] * kUnit);
+    model_rounds_.reading_ns = std::max(model_rounds_.reading_ns, all[at + 2] * kUnit);
+  }
   for (std::size_t i = 0; i < drafts.size(); ++i)
     for (std::size_t at = i * width; at < all.size(); at += mine.size())
       if (all[at] > 0) drafts[i].assign(&all[at + 1], &all[at + 1] + all[at]);

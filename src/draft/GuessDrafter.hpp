@@ -13,6 +13,7 @@
 #include "comm/Group.hpp"
 #include "draft/Acceptance.hpp"
 #include "draft/DraftModel.hpp"
+#include "draft/RecalledResponses.hpp"
 #include "draft/TextGuesses.hpp"
 #include "engine/Completion.hpp"
 #include "engine/Drafter.hpp"
@@ -53,14 +54,18 @@ struct DraftLimits {
   }
 };
 
-// What the model of a drafter did for the last drafts.
+// What the model of a drafter did for the last drafts; of ranks that each have a part of the
+// sequences, the most.
 struct ModelRounds {
-  int rounds = 0;
+  int rounds = 0;  // that read a token or two of each sequence
   std::int64_t ns = 0;
+  std::int64_t reading_ns = 0;  // of rounds that read more, as of sequences that are new to it
+
+  std::int64_t all_ns() const { return ns + reading_ns; }
 };
 
-// Drafts of the guesses of texts and, if there is one, of a draft model: for each position that
-// which is right most often, as far as has been counted.
+// Drafts of what an interrupted generation had; else of the guesses of texts and, if there is one,
+// of a draft model: for each position that which is right most often, as far as has been counted.
 class GuessDrafter : public Drafter {
  public:
   // draft_length: tokens per sequence and step, at most. index_bytes: what earlier generations may
@@ -72,6 +77,11 @@ class GuessDrafter : public Drafter {
   // on each rank by itself draws for a part of the sequences there, and ranks exchange their
   // drafts: propose() is then collective over the group.
   void set_model(DraftModel* model) { model_ = model; }
+
+  // What the next generations are expected to repeat; to be the same on all ranks.
+  RecalledResponses& recalled() { return recalled_; }
+  // Whether the last drafts were of such responses: then they say nothing about guesses.
+  bool is_recalling() const { return is_recalling_; }
 
   // Starts a generation with no sequences, in this group, which must outlive its use. The model is
   // bound to its layout already.
@@ -90,9 +100,10 @@ class GuessDrafter : public Drafter {
   void learn(std::span<const Completion> responses, const DraftCounts& counts);
   bool wants_responses() const { return texts_.has_room(); }
 
-  // How far drafts have reached of late, in steps of as many sequences as the last one. That there
-  // were none is known, too: then a first guess has the least share that is not zero.
-  DraftShares reach() const;
+  // How far drafts have reached of late, in steps of as many sequences as the last one, without the
+  // time of the model. That there were none is known, too: then a first guess has the least share
+  // that is not zero.
+  DraftShares reach();
 
   const ModelRounds& model_rounds() const { return model_rounds_; }
 
@@ -125,19 +136,30 @@ class GuessDrafter : public Drafter {
     void add(int drafted_now, int accepted_now);
   };
 
-  Acceptance& known();
+  // What is known of earlier generations, and of how far drafts reached.
+  struct Known {
+    Acceptance acceptance;
+    std::array<Reach, kLengthBuckets> reaches;
+  };
+
+  Known& known() { return known_[{sampling_.purpose, sampling_.temperature == 0.0f}]; }
   bool speaks() const;
   template <class What>
   int estimate(const What& what);
+  using Drafts = std::vector<std::vector<std::int32_t>>;
+  Drafts recall_drafts(std::span<const DraftAsk> asks, int& rows);
+  Drafts guess_drafts(std::span<const DraftAsk> asks, const Drafts& recalled, int rows);
   void choose(Position& position);
   std::vector<std::size_t> mine(std::span<const DraftAsk> asks);
   std::vector<Position> look_ahead(std::span<const DraftAsk> asks,
                                    const std::vector<Growth>& growing);
   void add_model_guesses(std::span<const DraftAsk> asks, const std::vector<Growth>& growing,
                          std::vector<Position>& positions);
-  void share(std::vector<std::vector<std::int32_t>>& drafts) const;
+  void share(Drafts& drafts);
 
   int draft_length_;
+  RecalledResponses recalled_;
+  bool is_recalling_ = false;
   TextGuesses texts_;
   DraftModel* model_ = nullptr;
   const Group* group_ = nullptr;
@@ -146,12 +168,10 @@ class GuessDrafter : public Drafter {
   SamplingOptions sampling_;
   ModelRounds model_rounds_;
   std::map<ResponseId, std::vector<Position>> asked_;  // of the last propose()
-  std::array<Reach, kLengthBuckets> reaches_;
   std::size_t bucket_ = 0;  // of the last propose(), and its sequences that have not been observed
   std::ptrdiff_t unobserved_ = 0;
   std::map<ResponseId, int> owners_;  // ranks that draft, if they share the work
-  // By purpose and whether it is greedy: of earlier generations.
-  std::map<std::pair<RandomPurpose, bool>, Acceptance> known_;
+  std::map<std::pair<RandomPurpose, bool>, Known> known_;  // by purpose and whether it is greedy
   DraftCounts recent_;  // since the last restart, the same on all ranks of the group
   DraftCounts mine_;    // of this generation before, that this rank speaks for
 };

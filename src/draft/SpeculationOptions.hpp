@@ -27,6 +27,7 @@ struct SpeculationOptions {
   double index_mb = 64;     // memory of a rank for the responses of earlier generations, MiB
   std::string draft_model;  // directory of a model with the same tokens; empty: none
   DraftPlacement draft_placement = DraftPlacement::kSequence;
+  bool journal = true;  // training drafts from what an interrupted iteration had generated
 
   bool is_on() const { return mode != SpeculationMode::kOff; }
 };

@@ -8,6 +8,20 @@
 #include "base/Error.hpp"
 
 namespace taper {
+namespace {
+
+Completion completion_of(const Sequence& s, FinishReason reason) {
+  const auto parting = s.tokens.begin() + s.prompt_length;
+  return {s.id,
+          {s.tokens.begin(), parting},
+          {parting, s.tokens.end()},
+          s.log_probs,
+          s.kept_mass,
+          reason,
+          s.spans};
+}
+
+}  // namespace
 
 Engine::Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
                Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
@@ -215,18 +229,21 @@ void Engine::fork_samples(Sequence& prompt, std::span<const DrawnToken> first_to
 
 void Engine::complete(const Sequence& s, FinishReason reason) {
   ++finished_;
-  const auto parting = s.tokens.begin() + s.prompt_length;
-  completions_.push_back({s.id,
-                          {s.tokens.begin(), parting},
-                          {parting, s.tokens.end()},
-                          s.log_probs,
-                          s.kept_mass,
-                          reason,
-                          s.spans});
+  completions_.push_back(completion_of(s, reason));
 }
 
 std::vector<Completion> Engine::take_completions() {
   return std::exchange(completions_, {});
+}
+
+std::vector<Completion> Engine::unfinished() const {
+  std::vector<Completion> responses;
+  const auto add = [&](const Sequence& s) {
+    if (s.length() > s.prompt_length) responses.push_back(completion_of(s, FinishReason::kAbort));
+  };
+  for (const Sequence& s : scheduler_.running()) add(s);
+  for (const Sequence& s : scheduler_.waiting()) add(s);
+  return responses;
 }
 
 ReplicaSnapshot Engine::snapshot() const {

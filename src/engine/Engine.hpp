@@ -73,6 +73,10 @@ class Engine {
   // Responses finished since the last call, in the order in which they finished.
   std::vector<Completion> take_completions();
 
+  // What there is of the responses in progress, as far as they have a token: as if they had ended
+  // with kAbort.
+  std::vector<Completion> unfinished() const;
+
   // The state of this replica in a few integers, for the leaders' exchange; `speed` is not set.
   ReplicaSnapshot snapshot() const;
   std::int64_t preemptions() const { return preemptions_ + scheduler_.preemptions(); }

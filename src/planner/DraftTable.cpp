@@ -2,6 +2,7 @@
 #include "planner/DraftTable.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/Bytes.hpp"
@@ -22,6 +23,7 @@ void DraftTable::observe(int sequences, const DraftShares& shares) {
       const std::int32_t seen = share * kOne / DraftShares::kShareOne;
       b.shares[at] = b.known ? b.shares[at] + (seen - b.shares[at]) / 8 : seen;
     }
+  b.model = b.known ? b.model + (shares.model - b.model) / 8 : shares.model;
   b.known = true;
 }
 
@@ -40,6 +42,7 @@ DraftShares DraftTable::shares(int sequences) const {
     found.drafted[i] = share(i);
     found.accepted[i] = share(DraftShares::kLengths + i);
   }
+  found.model = static_cast<std::uint16_t>(nearest->model);
   return found;
 }
 
@@ -49,6 +52,7 @@ std::string DraftTable::save() const {
   for (const Bucket& b : buckets_) {
     out.value(std::int64_t{b.known});
     for (const std::int32_t share : b.shares) out.value(std::int64_t{share});
+    out.value(std::int64_t{b.model});
   }
   return bytes;
 }
@@ -62,6 +66,10 @@ void DraftTable::load(std::string_view bytes) {
       TAPER_VALIDATE(value >= 0 && value <= kOne, "the saved table of drafts is damaged");
       share = static_cast<std::int32_t>(value);
     }
+    const auto model = in.value<std::int64_t>();
+    TAPER_VALIDATE(model >= 0 && model <= std::numeric_limits<std::uint16_t>::max(),
+                   "the saved table of drafts is damaged");
+    b.model = static_cast<std::int32_t>(model);
   }
   TAPER_VALIDATE(in.done(), "the saved table of drafts is damaged");
 }

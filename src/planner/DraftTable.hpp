@@ -35,6 +35,7 @@ class DraftTable {
   struct Bucket {
     bool known = false;
     Shares shares{};
+    std::int32_t model = 0;  // as DraftShares::model
 
     friend bool operator==(const Bucket&, const Bucket&) = default;
   };

@@ -2,6 +2,7 @@
 #include "planner/StepModel.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/Bytes.hpp"
@@ -158,19 +159,22 @@ std::int64_t StepCurve::verify_ns(int sequences, int drafted, std::int64_t conte
 
 // With drafts cut at a length, a step of n sequences has n (1 + d) rows, d the guesses of a
 // sequence, and gives n (1 + a) tokens, a the right ones: its time divided by 1 + a is that of a
-// token. Of a step's time at the middle of the contexts.
+// token. A draft model has a round for each token of a draft: the longer they are, the more of its
+// time they take. Of a step's time at the middle of the contexts.
 std::int64_t StepCurve::share_of(int sequences) const {
   const DraftShares shares = drafts_.shares(sequences);
   const std::vector<Knot>& knots = table_[1].knots;
   const std::int64_t context = knots[knots.size() / 2].context * sequences / kContextUnit;
   const std::int64_t plain = decode_ns(sequences, context);
+  const int all = std::accumulate(shares.drafted.begin(), shares.drafted.end(), 0);
   std::int64_t best = kRatioOne, drafted = 0, accepted = 0;
   for (int i = 0; i < DraftShares::kLengths && shares.drafted[i] > 0; ++i) {
     drafted += shares.drafted[i];
     accepted += shares.accepted[i];
     const auto guesses = static_cast<int>((sequences * drafted + DraftShares::kShareOne - 1) /
                                           DraftShares::kShareOne);
-    const std::int64_t ns = plain + verify_ns(sequences, guesses, context);
+    std::int64_t ns = plain + verify_ns(sequences, guesses, context);
+    ns += ns * shares.model / kRatioOne * drafted / all;
     best = std::min(best, ns * kRatioOne / plain * DraftShares::kShareOne /
                               (DraftShares::kShareOne + accepted));
   }

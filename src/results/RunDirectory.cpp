@@ -78,6 +78,10 @@ fs::path RunDirectory::reward_logs() const {
   return path_ / "reward_logs";
 }
 
+fs::path RunDirectory::journal() const {
+  return path_ / "journal";
+}
+
 fs::path RunDirectory::checkpoint(std::int64_t iteration) const {
   return checkpoints() / iteration_name(iteration);
 }
@@ -86,9 +90,13 @@ fs::path RunDirectory::rollout(std::int64_t iteration) const {
   return rollouts() / (iteration_name(iteration) + ".h5");
 }
 
+fs::path RunDirectory::journal(std::int64_t iteration) const {
+  return journal() / (iteration_name(iteration) + ".h5");
+}
+
 void RunDirectory::require_places() const {
   std::error_code ignored;
-  for (const fs::path& folder : {checkpoints(), rollouts(), reward_logs()})
+  for (const fs::path& folder : {checkpoints(), rollouts(), reward_logs(), journal()})
     TAPER_VALIDATE(
         !fs::exists(folder, ignored) || fs::is_directory(folder, ignored),
         path_text(folder)
@@ -103,6 +111,22 @@ void RunDirectory::remove_rollouts_after(std::int64_t finished) const {
   for (const char* ending : {".h5", ".h5.part"})
     for (const auto& entry : iteration_entries(rollouts(), ending, fs::file_type::regular))
       if (entry.iteration > finished) fs::remove(entry.path);
+}
+
+void RunDirectory::move_rollouts_to_journal(std::int64_t finished) const {
+  for (const auto& entry : iteration_entries(rollouts(), ".h5", fs::file_type::regular)) {
+    if (entry.iteration <= finished) continue;
+    fs::create_directories(journal());
+    fs::rename(entry.path, journal(entry.iteration));
+  }
+}
+
+void RunDirectory::remove_journal(std::int64_t finished) const {
+  for (const char* ending : {".h5", ".h5.part"})
+    for (const auto& entry : iteration_entries(journal(), ending, fs::file_type::regular))
+      if (entry.iteration <= finished) fs::remove(entry.path);
+  std::error_code not_empty;
+  fs::remove(journal(), not_empty);
 }
 
 std::vector<fs::path> rollout_files(const fs::path& folder) {

@@ -49,9 +49,12 @@ class RunDirectory {
   std::filesystem::path checkpoints() const;  // a folder of folders, one for an iteration
   std::filesystem::path rollouts() const;     // a folder of files, one for an iteration
   std::filesystem::path reward_logs() const;  // a folder: what reward commands say
+  // A folder of rollout files: what is known of iterations that will come again.
+  std::filesystem::path journal() const;
 
   std::filesystem::path checkpoint(std::int64_t iteration) const;
   std::filesystem::path rollout(std::int64_t iteration) const;
+  std::filesystem::path journal(std::int64_t iteration) const;
 
   // Throws Error if something in the directory has the name of a result but is a file instead
   // of a directory, or the reverse.
@@ -61,6 +64,11 @@ class RunDirectory {
   // `finished`: an abandoned run left them, and its iterations will come again. Whatever else a
   // user keeps with them stays. One rank only.
   void remove_rollouts_after(std::int64_t finished) const;
+  // Moves those files to the journal instead, over what it has of these iterations. One rank only.
+  void move_rollouts_to_journal(std::int64_t finished) const;
+  // Removes the journal of iterations up to `finished`, and its folder if nothing else is in it.
+  // One rank only.
+  void remove_journal(std::int64_t finished) const;
 
  private:
   std::filesystem::path path_;

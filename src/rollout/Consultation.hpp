@@ -51,8 +51,12 @@ class Consultation {
 
   // What this rank adds to the step; only a leader's word counts.
   ControlWord control_word() const { return word_; }
-  // How far the drafts of this rank's group reach, for the next consultations.
-  void set_drafts(const DraftShares& drafts) { drafts_ = drafts; }
+  // How far the drafts of this rank's group reach, for the next consultations, and how much of the
+  // time of the last step a draft model took.
+  void set_drafts(const DraftShares& drafts, std::int64_t model_ns) {
+    drafts_ = drafts;
+    pace_.leave_out(model_ns);
+  }
   // After each step, with its report.
   void observe(const StepReport& report, const Engine& engine);
   // Asks all replicas to stop; may be called on any leader at any time.

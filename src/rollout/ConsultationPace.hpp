@@ -35,6 +35,8 @@ class ConsultationPace {
   void measure(std::int64_t now, std::int64_t expected);
   // The next step begins: what went on since the last one is not part of it.
   void resume(std::int64_t now) { step_began_ = now; }
+  // So much of the step is nothing that the planner predicts.
+  void leave_out(std::int64_t ns) { step_began_ += ns; }
   // Measured / predicted time of the steps since the last restart(), in 1/kRatioOne; 0 if nothing
   // is known.
   std::uint16_t speed() const;

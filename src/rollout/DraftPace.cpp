@@ -9,9 +9,8 @@ namespace taper {
 namespace {
 
 // The mean of the newest ones of many values.
-void approach(double& mean, double value) {
-  constexpr double kShare = 1.0 / 16;
-  mean = mean == 0 ? value : mean + kShare * (value - mean);
+void approach(double& mean, double value, double share = 1.0 / 16) {
+  mean = mean == 0 ? value : mean + share * (value - mean);
 }
 
 }  // namespace
@@ -33,26 +32,45 @@ DraftLimits DraftPace::limits(int sequences) const {
   const Bucket& b = buckets_[length_bucket(sequences)];
   if (b.looks == (b.trial > 0)) return DraftLimits::nothing();
   // Before costs are known, what is probable is tried.
-  if (b.plain_ns == 0 || b.row_ns == 0) return {kRatioOne / 2, 0};
+  constexpr int kProbable = kRatioOne / 2;
+  if (b.plain_ns == 0) return {kProbable, 0};
   const double rate = std::max(b.with.rate(), sequences / b.plain(sequences));
   const auto price = [&](double ns, int unit, int most) {
     return static_cast<int>(std::clamp(unit * ns * rate, 0.0, static_cast<double>(most)));
   };
-  return {std::max(1, price(b.row_ns, kRatioOne, DraftLimits::kNothing - 1)),
+  const int row = price(b.row_ns, kRatioOne, DraftLimits::kNothing - 1);
+  return {b.row_ns == 0 ? kProbable : std::max(1, row),
           price(b.round_ns, DraftLimits::kRoundUnit, DraftLimits::kNoRound)};
 }
 
 void DraftPace::learn_costs(Bucket& b, const DecodeStep& step) {
   if (step.model.rounds > 0)
-    approach(b.round_ns, static_cast<double>(step.model.ns) / step.model.rounds);
-  const auto ns = static_cast<double>(step.ns - step.model.ns);
+    approach(b.round_ns, static_cast<double>(step.model.ns) / step.model.rounds, 0.25);
+  const auto ns = static_cast<double>(step.ns - step.model.all_ns());
   if (step.drafted == 0) {
     approach(b.plain_ns, ns);
     approach(b.sequences, step.sequences);
-  } else if (b.plain_ns > 0) {
-    // A row takes some time, whatever the noise of two measurements says.
-    const double plain = b.plain(step.sequences);
-    approach(b.row_ns, std::max((ns - plain) / step.drafted, plain / 128));
+    return;
+  }
+  const double more = step.drafted + step.sequences - b.sequences;
+  if (b.plain_ns == 0 || more < 1) return;
+  // A row takes some time, and not that of a step, whatever the noise of two measurements says.
+  approach(b.row_ns, std::clamp((ns - b.plain_ns) / more, b.plain_ns / 128, b.plain_ns));
+}
+
+// A price that nothing confirms any more is forgotten now and then: rounds are made until there is
+// a new one.
+void DraftPace::schedule_rounds(Bucket& b, const DecodeStep& step) {
+  const auto model_ns = static_cast<double>(step.model.all_ns());
+  if (b.tries_rounds) {
+    b.rounds_tried_ns += model_ns;
+    b.tries_rounds = b.round_ns == 0;
+    b.until_rounds = b.rounds_tried_ns / kRoundTrialShare;
+  } else if (model_ns > 0) {
+    b.until_rounds = static_cast<double>(kFirstInterval * step.ns);
+  } else if (b.round_ns > 0 && (b.until_rounds -= static_cast<double>(step.ns)) <= 0) {
+    b.tries_rounds = true;
+    b.round_ns = b.rounds_tried_ns = 0;
   }
 }
 
@@ -66,8 +84,10 @@ void DraftPace::measure(const DecodeStep& step) {
     Sums& sums = looked ? b.with : b.without;
     sums.fade(31.0 / 32);
     sums.tokens += step.sequences + step.accepted;
-    sums.ns += static_cast<double>(step.ns);
+    // What is read once pays off over many steps.
+    sums.ns += static_cast<double>(step.ns - step.model.reading_ns);
   }
+  schedule_rounds(b, step);
   if (tries) {
     if (--b.trial == 0) conclude(b);
     return;

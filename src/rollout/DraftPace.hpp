@@ -28,7 +28,8 @@ struct DecodeStep {
 // worth its time if it is expected to add D G / T tokens. Where hardly any guess reaches the
 // threshold, even looking for guesses may cost more than it brings: then some steps are made
 // without, and others are if those were faster, with trials that become the rarer the longer that
-// stays so.
+// stays so. Rounds that seem too dear are tried again, too: prices change, and so does how often
+// the model is right. Trials of rounds take at most one part in 256 of the time.
 class DraftPace {
  public:
   // Another generation, in groups of so many ranks: there may be more to guess from.
@@ -43,6 +44,7 @@ class DraftPace {
  private:
   static constexpr int kTrial = 4;  // steps, of which the first one is not counted
   static constexpr int kFirstInterval = 32, kLastInterval = 1024;
+  static constexpr double kRoundTrialShare = 1.0 / 256;
 
   // Tokens and time of steps, the newest ones most.
   struct Sums {
@@ -55,6 +57,9 @@ class DraftPace {
     double sequences = 0, plain_ns = 0;  // means of steps without guesses; 0: not known
     double row_ns = 0;                   // of one more row; 0: not known
     double round_ns = 0;                 // of a round of a draft model; 0: not known
+    // Whether rounds are tried to get to know it, and what that has cost; time until the next try.
+    bool tries_rounds = false;
+    double rounds_tried_ns = 0, until_rounds = 0;
     Sums with, without;
     bool looks = true;  // for guesses, but for trials
     int trial = 0;      // steps that are left of one
@@ -66,6 +71,7 @@ class DraftPace {
 
   Bucket& bucket(int sequences) { return buckets_[length_bucket(sequences)]; }
   static void learn_costs(Bucket& bucket, const DecodeStep& step);
+  static void schedule_rounds(Bucket& bucket, const DecodeStep& step);
   static void conclude(Bucket& bucket);
 
   int tp_ = 0;

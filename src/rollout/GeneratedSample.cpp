@@ -22,6 +22,22 @@ std::vector<Sample> as_samples(std::vector<Completion>&& completions) {
   return samples;
 }
 
+RolloutRecord record_of(const Sample& s, bool is_cut) {
+  RolloutRecord r;
+  r.id = s.id;
+  r.prompt_length = static_cast<std::int32_t>(s.prompt.size());
+  r.tokens = s.prompt;
+  r.log_probs = s.log_probs;
+  r.tokens.insert(r.tokens.end(), s.response.begin(), s.response.end());
+  if (is_cut) r.kept_mass = s.kept_mass;
+  r.values = s.values;
+  r.rewards = s.rewards;
+  r.advantage = s.mean_advantage();
+  r.finish = s.finish;
+  r.layout = s.spans;
+  return r;
+}
+
 std::vector<Outcome> outcomes_of(const std::vector<SampleSummary>& samples) {
   std::vector<Outcome> outcomes;
   for (std::size_t i = 0; i < samples.size(); ++i)

@@ -182,8 +182,9 @@ MetricValues speculation_metrics(std::span<const GenerationReport> reports) {
 }
 
 RecordRow draft_batch_row(std::int64_t least_batch, const DecodeTotals& t) {
-  return {{"least_batch", least_batch}, {"steps", t.steps},       {"sequences", t.sequences},
-          {"drafted", t.drafted},       {"accepted", t.accepted}, {"time_s", seconds(t.ns)}};
+  return {{"least_batch", least_batch},    {"steps", t.steps},       {"sequences", t.sequences},
+          {"drafted", t.drafted},          {"accepted", t.accepted}, {"time_s", seconds(t.ns)},
+          {"model_s", seconds(t.model_ns)}};
 }
 
 }  // namespace
@@ -217,13 +218,16 @@ void add_generations(RunFile& file, std::int64_t iteration, const GeneratorOptio
     for (std::size_t i = 0; i < figures.batches.size(); ++i)
       if (figures.batches[i].steps > 0)
         add("draft_batches", draft_batch_row(std::int64_t{1} << i, figures.batches[i]));
-    // Without a draft model, its source does not exist.
-    for (std::size_t i = 0; i < figures.sources.size(); ++i)
-      if (static_cast<DraftSource>(i) != DraftSource::kModel ||
-          !options.speculation.draft_model.empty())
-        add("draft_sources", {{"source", std::string(to_string(static_cast<DraftSource>(i)))},
-                              {"drafted", figures.sources[i].drafted},
-                              {"accepted", figures.sources[i].accepted}});
+    // Sources that there are: a draft model, and a journal that had something, need not be.
+    for (std::size_t i = 0; i < figures.sources.size(); ++i) {
+      const auto source = static_cast<DraftSource>(i);
+      const auto& [drafted, accepted] = figures.sources[i];
+      if (source == DraftSource::kModel && options.speculation.draft_model.empty()) continue;
+      if (source == DraftSource::kJournal && drafted == 0) continue;
+      add("draft_sources", {{"source", std::string(to_string(source))},
+                            {"drafted", drafted},
+                            {"accepted", accepted}});
+    }
   };
   for (const GenerationReport& report : reports) {
     if (options.may_change_layout()) add_layouts(report);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rollout/GenerationReport.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/Text.hpp"
@@ -30,6 +31,7 @@ void DecodeTotals::add(const DecodeTotals& other) {
   drafted += other.drafted;
   accepted += other.accepted;
   ns += other.ns;
+  model_ns += other.model_ns;
 }
 
 double DecodeTotals::tokens_per_step() const {
@@ -41,9 +43,13 @@ double DecodeTotals::acceptance() const {
   return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted);
 }
 
-void SpeculationFigures::add(const StepReport& step, std::int64_t ns) {
+std::uint16_t DecodeTotals::model_share() const {
+  return clamped<std::uint16_t>(model_ns * kRatioOne / std::max<std::int64_t>(1, ns - model_ns));
+}
+
+void SpeculationFigures::add(const StepReport& step, std::int64_t ns, std::int64_t model_ns) {
   batches[length_bucket(step.decode_rows)].add(
-      {1, step.decode_rows, step.drafted_rows, step.accepted, ns});
+      {1, step.decode_rows, step.drafted_rows, step.accepted, ns, model_ns});
 }
 
 DecodeTotals SpeculationFigures::total() const {

@@ -34,12 +34,15 @@ struct DecodeTotals {
   std::int64_t sequences = 0;  // summed over the steps
   std::int64_t drafted = 0, accepted = 0;
   std::int64_t ns = 0;
+  std::int64_t model_ns = 0;  // of these, of a draft model
 
   void add(const DecodeTotals& other);
   // Of a sequence; 1 without drafts.
   double tokens_per_step() const;
   // accepted / drafted; 0 if nothing was drafted.
   double acceptance() const;
+  // As DraftShares::model.
+  std::uint16_t model_share() const;
 };
 
 // What drafts have brought, in integers alone: summed over replicas.
@@ -47,12 +50,12 @@ struct SpeculationFigures {
   std::array<DecodeTotals, kLengthBuckets> batches{};  // of [2^i, 2^(i+1)) sequences
   std::array<DraftTotals, kDraftSources> sources{};
 
-  void add(const StepReport& step, std::int64_t ns);
+  void add(const StepReport& step, std::int64_t ns, std::int64_t model_ns);
   DecodeTotals total() const;
 
   // All of them, to be summed over ranks.
   using Words =
-      std::array<std::int64_t, 5 * kLengthBuckets + 2 * static_cast<std::size_t>(kDraftSources)>;
+      std::array<std::int64_t, 6 * kLengthBuckets + 2 * static_cast<std::size_t>(kDraftSources)>;
 };
 
 // What a generation was, besides its responses.

@@ -192,8 +192,20 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   }
   finish_report(timer.seconds());
   stopped_ = consult.stopped();
-  if (drafter_ && !stopped_) learn_drafts();
-  return stopped_ ? std::vector<Completion>{} : std::move(completions_);
+  if (stopped_) {
+    if (engine.parallel().group().rank() == 0)
+      for (Completion& c : engine.unfinished()) completions_.push_back(std::move(c));
+    interrupted_ = std::exchange(completions_, {});
+    return {};
+  }
+  if (drafter_) learn_drafts();
+  return std::move(completions_);
+}
+
+void Generator::recall(std::span<const RolloutRecord> responses) {
+  if (!drafter_) return;
+  drafter_->recalled().clear();
+  for (const RolloutRecord& r : responses) drafter_->recalled().add(r.id, r.tokens);
 }
 
 // All ranks meet, price the plan again, and carry it out or leave everything as it is.
@@ -251,10 +263,13 @@ void Generator::follow_drafts(const StepReport& step, double seconds) {
   if (engine_->parallel().group().rank() != 0) return;
   if (step.prefill_rows > 0 || step.decode_rows == 0) return;
   const auto ns = static_cast<std::int64_t>(seconds * 1e9);
-  report_->speculation.add(step, ns);
-  draft_pace_.measure(
-      {limits, step.decode_rows, step.drafted_rows, step.accepted, ns, drafter_->model_rounds()});
-  consult_->set_drafts(drafter_->reach());
+  const ModelRounds& model = drafter_->model_rounds();
+  report_->speculation.add(step, ns, model.all_ns());
+  if (drafter_->is_recalling()) return;
+  draft_pace_.measure({limits, step.decode_rows, step.drafted_rows, step.accepted, ns, model});
+  DraftShares shares = drafter_->reach();
+  shares.model = report_->speculation.batches[length_bucket(step.decode_rows)].model_share();
+  consult_->set_drafts(shares, model.all_ns());
 }
 
 // All ranks get the figures, and the drafter the responses, of all replicas.

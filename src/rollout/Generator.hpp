@@ -3,13 +3,16 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/Timer.hpp"
 #include "draft/GuessDrafter.hpp"
 #include "reshape/Reshaper.hpp"
+#include "results/RolloutFile.hpp"
 #include "rollout/Consultation.hpp"
 #include "rollout/DraftPace.hpp"
 #include "rollout/GenerationReport.hpp"
@@ -49,6 +52,12 @@ class Generator {
                               const std::function<bool(const Group&)>& stop = {},
                               const std::function<void(const Completion&)>& ended = {});
   bool stopped() const { return stopped_; }
+  // What the last run() had of its responses when it was stopped, on the ranks that led their
+  // groups; those in progress as if they had ended with kAbort.
+  std::vector<Completion> take_interrupted() { return std::exchange(interrupted_, {}); }
+  // Responses, whole or not, that the next runs are expected to repeat: with speculation their
+  // tokens are drafts. In place of all before; the same on all ranks.
+  void recall(std::span<const RolloutRecord> responses);
   int max_positions() const { return layouts_.smallest().options.max_positions; }
 
   // Tells the planner how long the responses of the last run() became: one outcome per response, in
@@ -94,7 +103,7 @@ class Generator {
   std::shared_ptr<LayoutPlanner> planner_;
   std::unique_ptr<GenerationReviewer> reviewer_;  // if the planner has a profile
   std::unique_ptr<Consultation> consult_;
-  std::vector<Completion> completions_;
+  std::vector<Completion> completions_, interrupted_;
   Workload workload_;  // of the last run()
   std::unique_ptr<GenerationReport> report_;
   bool stopped_ = false;

@@ -23,10 +23,7 @@ LoadedDraftModel::LoadedDraftModel(const GeneratorOptions& options, const ModelF
   require_same_tokenizer(policy, files_, ranks, options.names.draft_model,
                          "name a model with the same tokens, or none");
   files_.require_context(options.max_positions(), "the length limits, or name no draft model");
-  // As many positions as a replica of the policy's smallest degree may have fit on a rank; if they
-  // are shared out, more.
-  const EngineOptions& smallest = layouts.smallest().options;
-  const std::int64_t kv_layer = smallest.kv_blocks * largest_block(files_, 1, smallest.kv_type);
+  const std::int64_t kv_layer = largest_cache(layouts);
   for (const int tp : layouts.degrees()) {
     const int degree = degree_in(tp), most = largest_degree(files_.table);
     TAPER_VALIDATE(degree <= most, options.names.draft_placement
@@ -41,6 +38,21 @@ LoadedDraftModel::LoadedDraftModel(const GeneratorOptions& options, const ModelF
     window_floats_ = std::max(window_floats_,
                               LayerWindows::floats(group, files_.config.hidden, memory_.step_rows));
   }
+}
+
+// Floats of a layer on a rank. All positions that a replica may have fit on its ranks together; the
+// `layer` placement has each position on all of them, so only a part of the sequences gets drafts
+// while a cache is full.
+std::int64_t LoadedDraftModel::largest_cache(const RolloutLayouts& layouts) const {
+  std::int64_t largest = 0;
+  for (const int tp : layouts.degrees()) {
+    const EngineOptions& options = layouts.at(tp).options;
+    const int degree = degree_in(tp), sharing = tp / degree;
+    const std::int64_t blocks = (options.kv_blocks + sharing - 1) / sharing;
+    if (degree <= largest_degree(files_.table))
+      largest = std::max(largest, blocks * largest_block(files_, degree, options.kv_type));
+  }
+  return largest;
 }
 
 void LoadedDraftModel::add_layout(int degree, const EngineOptions& options, std::int64_t kv_layer) {

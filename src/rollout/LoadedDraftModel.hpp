@@ -35,6 +35,7 @@ class LoadedDraftModel {
   // The degree of its layout in such replicas.
   int degree_in(int tp) const { return placement_ == DraftPlacement::kTensor ? tp : 1; }
 
+  std::int64_t largest_cache(const RolloutLayouts& layouts) const;
   void add_layout(int degree, const EngineOptions& options, std::int64_t kv_layer);
 
   ModelFiles files_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/Job.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "base/Log.hpp"
@@ -146,7 +147,10 @@ void Job::open_results(bool goes_on) {
   report_later_results(setup_.directory, done_, Removal::kNow, setup_.unit);
   if (goes_on) warn_of_lost_metrics();
   checkpoints_.remove_after(done_);
+  const bool recalls = setup_.journal && goes_on;
+  if (recalls) setup_.directory.move_rollouts_to_journal(done_);
   setup_.directory.remove_rollouts_after(done_);
+  setup_.directory.remove_journal(recalls ? done_ : std::numeric_limits<std::int64_t>::max());
   if (done_ == 0) fs::remove(setup_.directory.best());  // of a run that this one replaces
   log_ = std::make_unique<IterationLog>(setup_.directory, setup_.config, job_facts(ranks_), done_);
   status_ = StatusFile(setup_.directory, total_);

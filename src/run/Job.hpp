@@ -40,6 +40,8 @@ struct RunSetup {
   BestOptions best;
   int evaluate_every = 0;       // iterations; 0: never
   double status_seconds = 0.0;  // at least, between two updates of status.json
+  // Rollouts of iterations that will come again go into the journal instead of being removed.
+  bool journal = false;
 };
 
 // A job that trains a model iteration by iteration, writes a run directory and goes on from its

@@ -2,6 +2,7 @@
 #include "study/ReplayJob.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/Error.hpp"
@@ -61,10 +62,15 @@ DraftTable recorded_drafts(const std::filesystem::path& run) {
   const auto column = [&](const char* name) {
     return file.read<std::int64_t>(std::string("/draft_batches/") + name).values;
   };
+  const auto times = [&](const char* name) {
+    return file.read<double>(std::string("/draft_batches/") + name).values;
+  };
   const auto batch = column("least_batch"), sequences = column("sequences"),
              drafted = column("drafted"), accepted = column("accepted");
+  const std::vector<double> seconds = times("time_s"), model = times("model_s");
   struct Sums {
     std::int64_t sequences = 0, drafted = 0, accepted = 0;
+    double seconds = 0, model = 0;
   };
   std::map<std::int64_t, Sums> sums;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -72,6 +78,8 @@ DraftTable recorded_drafts(const std::filesystem::path& run) {
     s.sequences += sequences[i];
     s.drafted += drafted[i];
     s.accepted += accepted[i];
+    s.seconds += seconds[i];
+    s.model += model[i];
   }
   for (const auto& [least, sum] : sums) {
     const Sums& s = sum;  // a lambda cannot capture a structured binding
@@ -84,6 +92,9 @@ DraftTable recorded_drafts(const std::filesystem::path& run) {
       shares.drafted[i] = share(s.drafted, i);
       shares.accepted[i] = share(s.accepted, i);
     }
+    if (s.seconds > s.model)
+      shares.model =
+          clamped<std::uint16_t>(std::llround(kRatioOne * s.model / (s.seconds - s.model)));
     table.observe(static_cast<int>(least), shares);
   }
   return table;

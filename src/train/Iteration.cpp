@@ -6,6 +6,7 @@
 #include "device/HostMemory.hpp"
 #include "results/RolloutFile.hpp"
 #include "rl/Metrics.hpp"
+#include "rollout/GeneratedSample.hpp"
 #include "rollout/GenerationRecord.hpp"
 #include "train/TrainJob.hpp"
 
@@ -26,11 +27,11 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
 
   // The comments name the phases whose times are recorded.
   auto batch = rollouts_.collect(iteration, prompt_batches_, stop(), timer);  // gen, reward
-  if (!batch) return IterationEnd::kStopped;
+  if (!batch) return put_off(iteration);
   add_reference(*batch, timer);                                       // ref
   add_values(*batch, timer);                                          // values
   const ExperienceReport experience = add_advantages(*batch, timer);  // adv
-  if (stop().reached()) return IterationEnd::kStopped;
+  if (stop().reached()) return put_off(iteration);
 
   // From here on the weights change: the iteration will be finished, whatever stop is asked for.
   figures_.reset();
@@ -42,7 +43,13 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   const bool is_due = is_checkpoint_due(iteration);
   if (is_due) timer.start("save_checkpoint");
   conclude(iteration, is_due, [&] { record(iteration, *batch, update, metrics, timer); });
+  rollouts_.conclude(iteration);
   return IterationEnd::kFinished;
+}
+
+IterationEnd TrainJob::put_off(std::int64_t iteration) {
+  rollouts_.put_off(iteration);
+  return IterationEnd::kStopped;
 }
 
 std::optional<MetricValues> TrainJob::evaluate() {
@@ -131,27 +138,6 @@ MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, PhaseTimer& t
   add(figures, update_metrics(trainer_->update(batch.samples), options_.loss_in_use().kl_coef));
   return figures;
 }
-
-namespace {
-
-// is_cut: sampling cut tokens off, and the mass that it kept is to be recorded.
-RolloutRecord record_of(const Sample& s, bool is_cut) {
-  RolloutRecord r;
-  r.id = s.id;
-  r.prompt_length = static_cast<std::int32_t>(s.prompt.size());
-  r.tokens = s.prompt;
-  r.log_probs = s.log_probs;
-  r.tokens.insert(r.tokens.end(), s.response.begin(), s.response.end());
-  if (is_cut) r.kept_mass = s.kept_mass;
-  r.values = s.values;
-  r.rewards = s.rewards;
-  r.advantage = s.mean_advantage();
-  r.finish = s.finish;
-  r.layout = s.spans;
-  return r;
-}
-
-}  // namespace
 
 // Stops the timer, and writes metrics and times of the iteration into all results.
 void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricValues& update,

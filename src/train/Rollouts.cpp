@@ -16,7 +16,8 @@ Rollouts::Rollouts(const RunOptions& options, const ModelFiles& files, const Ran
       judge_(judge),
       prompts_(options.data, files, options.rollout.max_prompt_tokens, options.seed),
       lengths_(options.rollout.lengths, options.seed, options.rollout.max_new_tokens, ranks),
-      stops_(lengths_.is_on() ? StopOptions() : options.rollout.stops(files)) {}
+      stops_(lengths_.is_on() ? StopOptions() : options.rollout.stops(files)),
+      journal_(RunDirectory(options.output), options.has_journal(), ranks) {}
 
 SamplingOptions Rollouts::sampling(std::int64_t iteration) const {
   SamplingOptions sampling = options_.sampling;
@@ -31,6 +32,8 @@ std::optional<Batch> Rollouts::collect(std::int64_t iteration, std::int64_t firs
   SampleSet all;
   preempted_before_ = generator_.preemptions();
   generations_.clear();
+  made_.clear();
+  generator_.recall(journal_.read(iteration));
   judge_.begin_figures();
   int rounds = 0;
   while (rounds < most && (rounds == 0 || count_teaching_groups(all.all()) < wanted)) {
@@ -71,9 +74,13 @@ std::optional<SampleSet> Rollouts::round(const std::vector<Prompt>& prompts,
       [&](const Completion& c) {
         judge_.submit({.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
       });
+  if (generator_.stopped()) completions = generator_.take_interrupted();
+  std::vector<Sample> samples = as_samples(std::move(completions));
+  if (journal_.is_on())
+    for (const Sample& s : samples) made_.push_back(record_of(s, false));
   if (stop.reached()) return std::nullopt;
   timer.start("reward");
-  return judge_.finish(as_samples(std::move(completions)), [&] { return stop.reached(); });
+  return judge_.finish(std::move(samples), [&] { return stop.reached(); });
 }
 
 }  // namespace taper

@@ -12,6 +12,7 @@
 #include "rollout/PinnedLengths.hpp"
 #include "run/PhaseTimer.hpp"
 #include "session/StopRequest.hpp"
+#include "train/Journal.hpp"
 #include "train/RunOptions.hpp"
 
 namespace taper {
@@ -30,6 +31,12 @@ class Rollouts {
   // learned from them. Phases gen and reward. Collective over the world.
   std::optional<Batch> collect(std::int64_t iteration, std::int64_t first_batch,
                                StopAgreement& stop, PhaseTimer& timer);
+
+  // The iteration of the last collect() is not finished, but will be by another job: keeps what it
+  // has generated. Collective over the world.
+  void put_off(std::int64_t iteration) const { journal_.write(iteration, made_); }
+  // It is finished: nothing needs to be known of it.
+  void conclude(std::int64_t iteration) const { journal_.remove(iteration); }
 
   // Of the last collect(): each generation, and sequences preempted.
   const std::vector<GenerationReport>& generations() const { return generations_; }
@@ -51,6 +58,8 @@ class Rollouts {
   PromptSource prompts_;
   PinnedLengths lengths_;
   StopOptions stops_;
+  Journal journal_;
+  std::vector<RolloutRecord> made_;  // here, by the last collect(), if there is a journal
   std::vector<GenerationReport> generations_;
   std::int64_t preempted_before_ = 0;
 };

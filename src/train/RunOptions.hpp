@@ -91,6 +91,8 @@ struct RunOptions : JobOptions {
   // not set.
   PolicyLossOptions loss_in_use() const;
   bool has_critic() const { return experience.advantage.needs_values(); }
+  // Without speculation nobody drafts from it.
+  bool has_journal() const { return rollout.speculation.is_on() && rollout.speculation.journal; }
   // Of forward and backward passes. The run's sequences must fit the model's context.
   TrainPassOptions pass_options() const;
   // The critic with what it has from the policy if it has none of its own.

@@ -87,6 +87,9 @@ void describe_speculation(param::Section& schema, SpeculationOptions& o) {
   s.choice("Mode", o.mode, "off; auto: where they pay; fixed: always, for tests",
            named_speculation_modes());
   describe_drafts(o, keys_of(s));
+  s.flag("Journal", o.journal,
+         "Keep what an iteration has generated when the job is stopped in it, and draft from that "
+         "when it is done again");
   s.text("Draft Model", o.draft_model, kDraftModelDoc);
   s.choice("Draft Placement", o.draft_placement, kDraftPlacementDoc, named_draft_placements());
 }

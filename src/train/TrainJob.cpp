@@ -55,7 +55,8 @@ RunSetup setup_of(const RunOptions& o, const std::string& config) {
           .checkpoints = {o.checkpoint.every, o.training.iterations},
           .keep = o.checkpoint.keep,
           .best = o.evaluation.best,
-          .evaluate_every = o.evaluation.every};
+          .evaluate_every = o.evaluation.every,
+          .journal = o.has_journal()};
 }
 
 }  // namespace

@@ -46,13 +46,16 @@ class TrainJob final : public Job {
   void add_state(StateInfo& state) const override;
   std::int64_t planned_iterations() const override { return options_.training.iterations; }
   void begin() override;
-  // A stop request is honored before, during and after generation and before the update; what the
-  // unfinished iteration has done is dropped. From the update on the iteration is finished first.
+  // A stop request is honored before, during and after generation and before the update; of what
+  // the unfinished iteration has done, only the journal is kept. From the update on the iteration
+  // is finished first.
   IterationEnd iterate(std::int64_t iteration) override;
   IterationEnd finish() override;
   void report_completed() const override;
 
   void warn_of_repeated_prompts() const;
+  // What an iteration ends with if a stop was agreed on. Collective over the world.
+  IterationEnd put_off(std::int64_t iteration);
   // The stages of an iteration, each collective over the world.
   void add_reference(Batch& batch, PhaseTimer& timer);
   void add_values(Batch& batch, PhaseTimer& timer);

@@ -7,23 +7,13 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "checkpoint/Pieces.hpp"
 #include "support/Scratch.hpp"
 
 using namespace taper;
 using namespace taper::test;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
-
-namespace {
-
-std::vector<float> read_piece(const ModelFiles& files, const HuggingFaceReader& reader, int id) {
-  const ParamTensor& tensor = files.table.tensors()[files.table.tensor_of_piece(id)];
-  std::vector<float> values(static_cast<std::size_t>(tensor.unit_size()));
-  reader.read_piece(id, values);
-  return values;
-}
-
-}  // namespace
 
 TEST_CASE("a cut model has the layers that were named, and all that is no layer") {
   const Scratch scratch;

@@ -8,6 +8,7 @@
 
 #include "base/Bf16.hpp"
 #include "base/Log.hpp"
+#include "checkpoint/Pieces.hpp"
 #include "checkpoint/SmallTraining.hpp"
 #include "support/Bits.hpp"
 #include "support/Messages.hpp"
@@ -22,13 +23,6 @@ namespace {
 
 // What training makes of each weight here; the product needs more bits than a bf16 has.
 constexpr float kFactor = 1.5f + 1.0f / 1024.0f;
-
-std::vector<float> read_piece(const ModelFiles& files, const HuggingFaceReader& reader, int id) {
-  const ParamTensor& tensor = files.table.tensors()[files.table.tensor_of_piece(id)];
-  std::vector<float> values(static_cast<std::size_t>(tensor.unit_size()));
-  reader.read_piece(id, values);
-  return values;
-}
 
 // Saves the small model with all weights changed. Collective over the world.
 void save_changed(const Ranks& ranks, ModelFiles& files, int tp, WeightType type,

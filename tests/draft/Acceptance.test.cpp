@@ -2,14 +2,15 @@
 #include "draft/Acceptance.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <set>
 
 using namespace taper;
 
 TEST_CASE("every kind of guess has a place of its own") {
   std::set<int> places;
-  for (const auto source :
-       {DraftSource::kSelf, DraftSource::kPrompt, DraftSource::kRun, DraftSource::kModel})
+  for (const auto source : {DraftSource::kSelf, DraftSource::kPrompt, DraftSource::kRun,
+                            DraftSource::kModel, DraftSource::kJournal})
     for (int level = 0; level < GuessKind::kLevels; ++level)
       for (int e = 0; e < kEvidences; ++e)
         places.insert(GuessKind{source, level, static_cast<Evidence>(e)}.index());
@@ -38,16 +39,16 @@ TEST_CASE("guesses are counted by kind, summed and faded") {
   CHECK(a.of(other) == RightOf{0, 1});
 }
 
-TEST_CASE("a source is judged by all of its kinds, and a draft model by its probabilities") {
+TEST_CASE("a source is judged by all of its kinds, and a draft model by its log-probs") {
   Acceptance a;
   a.count({DraftSource::kRun, 1, Evidence::kNear}, true);
-  for (const float p : {0.0f, 0.29f, 0.3f, 0.9f, 0.99f, 1.0f})
-    a.count(GuessKind::of_model(p), p > 0.5f);
+  for (const double p : {0.0, 0.29, 0.31, 0.9, 0.99, 1.0})
+    a.count(GuessKind::of_model(static_cast<float>(std::log(p))), p > 0.5);
   CHECK(a.of(DraftSource::kModel) == RightOf{3, 6});
   CHECK(a.of(DraftSource::kRun) == RightOf{1, 1});
   CHECK(a.of(DraftSource::kSelf) == RightOf{});
-  CHECK(a.of(GuessKind::of_model(0.1f)) == RightOf{0, 2});
-  CHECK(a.of(GuessKind::of_model(1.0f)) == RightOf{2, 2});
+  CHECK(a.of(GuessKind::of_model(-2.0f)) == RightOf{0, 2});
+  CHECK(a.of(GuessKind::of_model(0.0f)) == RightOf{2, 2});
   CHECK(estimate({}) == kRatioOne / 2);
   CHECK(estimate({98, 98}) == kRatioOne * 99 / 100);
 }

@@ -150,11 +150,35 @@ TEST_CASE("what drafts have left in the cache does not show") {
         sequences[i].tokens.push_back(k < std::ssize(drafts[i]) && step % 2 == 0 ? drafts[i][k]
                                                                                  : step % 60);
   }
-  // Sequences that are over give their blocks back.
-  const std::vector<DraftAsk> asks{{&sequences[1], 1}};
-  used.model.keep(asks);
   used.model.rebind(used.layout);
   const std::vector<DraftContext> contexts{{&sequences[1], {}}};
   fresh.model.keep({});
   CHECK(same(used.model.draw(contexts, o)[0], fresh.model.draw(contexts, o)[0]));
+}
+
+TEST_CASE("sequences that are over give their blocks back, and what is read is told") {
+  const Group self = Group::self();
+  GoldenModel m("qwen2_a", self);
+  EngineOptions options = roomy(m);
+  options.kv_blocks = 3;
+  TestDraft draft(m, options);
+  std::vector<Sequence> sequences(6);
+  for (int i = 0; i < 6; ++i) {
+    sequences[i].id = {i, 0};
+    sequences[i].tokens = random_prompt(i, 100, m.config.vocab);  // two blocks
+    sequences[i].prompt_length = 100;
+  }
+  for (const Sequence& s : sequences) {
+    draft.model.keep(std::vector<DraftAsk>{{&s, 4}});
+    const std::vector<std::int32_t> guess{7};
+    CHECK(draft.model.draw(std::vector<DraftContext>{{&s, {}}}, sampling(1.0f))[0].id >= 0);
+    CHECK(draft.model.rows_read() == 100);
+    CHECK(draft.model.draw(std::vector<DraftContext>{{&s, guess}}, sampling(1.0f))[0].id >= 0);
+    CHECK(draft.model.rows_read() == 1);
+  }
+  // The last one is still there: with another one, there is no room.
+  const std::vector<DraftContext> two{{&sequences[5], {}}, {&sequences[0], {}}};
+  const auto drawn = draft.model.draw(two, sampling(1.0f));
+  CHECK(drawn[0].id >= 0);
+  CHECK(drawn[1].id < 0);
 }

@@ -154,6 +154,28 @@ TEST_CASE("the nearest random number says more than the most frequent token") {
   }
 }
 
+TEST_CASE("what an interrupted generation had is drafted whole, whatever the limits") {
+  GuessDrafter drafter(2, kRoom);
+  drafter.begin(sampling(), alone(), DraftLimits::nothing());
+  drafter.recalled().add({0, 0}, {1, 2, 5, 6, 7, 8, 9, 10, 11, 12});
+  Sequence s = sequence(0, 0, {1, 2}, {5});
+  const Sequence other = sequence(1, 0, {1, 2}, {5});
+  const std::vector<DraftAsk> asks{{&s, 100}, {&other, 100}};
+  CHECK(drafter.propose(asks, 100) == Drafts{{6, 7, 8, 9, 10, 11, 12}, {}});
+  CHECK(drafter.is_recalling());
+  // Fairly, and no more rows than there are.
+  CHECK(drafter.propose(asks, 8) == Drafts{{6, 7, 8, 9}, {}});
+  CHECK(drafter.propose(asks, 1) == Drafts{{6}, {}});
+  drafter.observe(s, 1, std::vector<std::int32_t>{6, 7});
+  drafter.observe(other, 0, std::vector<std::int32_t>{6});
+  CHECK(drafter.reach() == DraftShares{});  // it says nothing about guesses
+  const DraftCounts counts = drafter.finish();
+  CHECK(counts.sources[static_cast<int>(DraftSource::kJournal)].accepted == 1);
+  s = sequence(0, 0, {1, 2}, {5, 6, 9});
+  CHECK(drafter.propose(asks, 100) == Drafts{{}, {}});
+  CHECK_FALSE(drafter.is_recalling());
+}
+
 TEST_CASE("how far drafts reach is told by the number of sequences") {
   GuessDrafter drafter(4, kRoom);
   drafter.begin(sampling(), alone(), {});

@@ -43,6 +43,11 @@ TEST_CASE("a table tells what was reported of as many sequences, or of the neare
   // Who knows nothing changes nothing; the newest reports of others count most.
   table.observe(4, {});
   CHECK(std::abs(table.shares(4).drafted[0] - 200) <= 1);
+  DraftShares with_model = shares(200, 100);
+  with_model.model = 700;
+  table.observe(512, with_model);
+  CHECK(table.shares(600).model == 700);
+  CHECK(table.shares(5).model == 0);
   DraftShares none;
   none.drafted[0] = 1;
   for (int i = 0; i < 100; ++i) table.observe(4, none);
@@ -53,11 +58,13 @@ TEST_CASE("a table tells what was reported of as many sequences, or of the neare
 TEST_CASE("a table is saved and loaded, and a damaged one refused") {
   DraftTable table, other;
   table.observe(4, shares(200, 100));
-  table.observe(64, shares(50, 30));
+  DraftShares with_model = shares(50, 30);
+  with_model.model = 900;
+  table.observe(64, with_model);
   other.load(table.save());
   CHECK(other == table);
   std::string bytes = table.save();
   CHECK_THROWS_AS(other.load(bytes.substr(8)), Error);
-  bytes[2 * 17 * 8 + 8 + 7] = 1;
+  bytes[2 * 18 * 8 + 8 + 7] = 1;
   CHECK_THROWS_AS(other.load(bytes), Error);
 }

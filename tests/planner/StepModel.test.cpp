@@ -89,6 +89,19 @@ TEST_CASE("drafts make a token as cheap as the best length of them does, and nev
   const auto expected = static_cast<double>(1200) / (1 + 127.0 / 255);  // a row takes 200 ns
   CHECK(std::abs(static_cast<double>(curve.token_ns(1, 100)) - expected) < 0.01 * expected);
   CHECK(curve.token_ns(1, 300) < curve.decode_ns(1, 300));
+  // With a model that takes half of a step's time for both guesses, a quarter for the first one.
+  shares.model = kRatioOne / 2;
+  DraftTable dearer;
+  dearer.observe(1, shares);
+  curve.set_drafts(dearer);
+  CHECK(curve.token_ns(1, 100) > 1000 * 99 / 100);
+  shares.accepted[0] = 255;
+  DraftTable better;
+  better.observe(1, shares);
+  curve.set_drafts(better);
+  CHECK(std::abs(static_cast<double>(curve.token_ns(1, 100)) - 1.25 * 1200 / 2) < 0.01 * 750);
+  shares = {shares.drafted, {127}};
+  curve.set_drafts(table);
   // The more are right, the cheaper; none, and they are not made.
   std::int64_t before = curve.token_ns(1, 100);
   for (const int right : {150, 200, 255}) {

@@ -14,6 +14,7 @@
 using namespace taper;
 using Catch::Matchers::ContainsSubstring;
 using taper::test::Scratch;
+using taper::test::slurp;
 using taper::test::spill;
 namespace fs = std::filesystem;
 
@@ -122,6 +123,30 @@ TEST_CASE("rollouts of later iterations go, and nothing else") {
   CHECK(left == stay);
   CHECK(fs::exists(folder / "plots/inner"));
   CHECK(fs::exists(folder / "iter_000012.h5"));
+}
+
+TEST_CASE("rollouts of later iterations become a journal, until these are finished") {
+  const Scratch scratch;
+  const RunDirectory run(scratch.path());
+  run.move_rollouts_to_journal(0);
+  run.remove_journal(9);
+  CHECK_FALSE(fs::exists(run.journal()));
+  fs::create_directories(run.rollouts());
+  for (const int i : {1, 2, 3, 4}) spill(run.rollout(i), std::to_string(i));
+  spill(run.rollouts() / "iter_000004.h5.part", "");
+  run.move_rollouts_to_journal(2);
+  CHECK(rollout_files(run.rollouts()).size() == 2);
+  CHECK(rollout_files(run.journal()).size() == 2);
+  CHECK(slurp(run.journal(4)) == "4");
+  // Again, from a job that came as far as iteration 3.
+  spill(run.rollout(3), "new");
+  run.move_rollouts_to_journal(2);
+  CHECK(slurp(run.journal(3)) == "new");
+  run.remove_journal(3);
+  CHECK_FALSE(fs::exists(run.journal(3)));
+  CHECK(fs::exists(run.journal(4)));
+  run.remove_journal(4);
+  CHECK_FALSE(fs::exists(run.journal()));
 }
 
 TEST_CASE("rollout files are listed in the order of their iterations") {

@@ -40,6 +40,14 @@ TEST_CASE("a consultation is due after both its period and its steps, counted fr
   CHECK(p.is_due(30 * kMs));
 }
 
+TEST_CASE("what the planner does not predict is left out of a replica's speed") {
+  ConsultationPace p = pace(10 * kMs, 1);
+  p.resume(5 * kMs);
+  p.leave_out(2 * kMs);
+  p.measure(11 * kMs, 2 * kMs);
+  CHECK(p.speed() == 2 * kRatioOne);
+}
+
 TEST_CASE("a decision can ask for a pause, of a second at most") {
   ConsultationPace p = pace(10 * kMs, 1);
   p.measure(1, 0);

@@ -37,16 +37,16 @@ GenerationReport example() {
   step.decode_rows = 5;
   step.drafted_rows = 5;
   step.accepted = 2;
-  report.speculation.add(step, 3'000'000);
+  report.speculation.add(step, 3'000'000, 1'000'000);
   step.decode_rows = 7;
   step.drafted_rows = 11;
   step.accepted = 2;
-  report.speculation.add(step, 2'000'000);
+  report.speculation.add(step, 2'000'000, 500'000);
   step = {};
   step.decode_rows = 8;
   step.drafted_rows = 4;
   step.accepted = 1;
-  report.speculation.add(step, 1'000'000);
+  report.speculation.add(step, 1'000'000, 0);
   report.speculation.sources[1] = {20, 5};
   return report;
 }
@@ -132,6 +132,8 @@ TEST_CASE("the account of a generation in run.h5") {
   CHECK(file.read<std::int64_t>("/draft_batches/accepted").values == Integers{4, 1, 4, 1});
   CHECK(file.read<double>("/draft_batches/time_s").values ==
         std::vector<double>{0.005, 0.001, 0.005, 0.001});
+  CHECK(file.read<double>("/draft_batches/model_s").values ==
+        std::vector<double>{0.0015, 0, 0.0015, 0});
   CHECK(file.read_strings("/draft_sources/source") ==
         Texts{"self", "prompt", "run", "self", "prompt", "run"});
   CHECK(file.read<std::int64_t>("/draft_sources/drafted").values == Integers{0, 20, 0, 0, 20, 0});

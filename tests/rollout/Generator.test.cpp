@@ -10,6 +10,7 @@
 #include <map>
 #include <thread>
 
+#include "base/Bytes.hpp"
 #include "base/Random.hpp"
 #include "base/Text.hpp"
 #include "checkpoint/CutLayers.hpp"
@@ -113,6 +114,26 @@ struct Fixture : TestRanks, GoldenGenerator {
         GoldenGenerator(mode, layout, TestRanks::ranks, speculation) {}
   using GoldenGenerator::ranks;
 };
+
+// The tokens of all ranks' responses, as a journal has them.
+std::vector<RolloutRecord> journal_of(const Group& world, const std::vector<Completion>& mine) {
+  std::string bytes;
+  ByteWriter out(bytes);
+  for (const Completion& c : mine) {
+    out.value(c.id);
+    std::vector<std::int32_t> tokens = c.prompt;
+    tokens.insert(tokens.end(), c.response.begin(), c.response.end());
+    out.list(tokens);
+  }
+  std::vector<RolloutRecord> all;
+  for (const std::string& part : all_gather_string(world, bytes))
+    for (ByteReader in(part); !in.done();) {
+      RolloutRecord& r = all.emplace_back();
+      in.value(r.id);
+      in.list(r.tokens);
+    }
+  return all;
+}
 
 // Tokens and log-probs of all responses, as one number per response: equal bits, equal numbers.
 std::map<ResponseId, std::uint64_t> digest(const Group& world,
@@ -288,6 +309,49 @@ TEST_CASE("blocks of ranks generate side by side what as many ranks generate alo
     adaptive.script(layouts.front(), changes);
     CHECK(digest(block.world(), adaptive.run()) == expected);
     if (layouts.size() > 1) CHECK(adaptive.generator.report().switches.size() >= 1);
+  }
+}
+
+TEST_CASE("a generation that was interrupted is done again from what it had") {
+  Fixture plain(PlannerMode::kStatic, route().front());
+  const auto expected = digest(plain.ranks.world(), plain.run());
+  for (const auto mode : {SpeculationMode::kAuto, SpeculationMode::kFixed}) {
+    SpeculationOptions speculation;
+    speculation.mode = mode;
+    speculation.index_mb = 0;
+    Fixture f(PlannerMode::kAdaptive, "", MPI_COMM_WORLD, world_size(), speculation);
+    const auto layouts = route();
+    f.script(layouts.front(), {});
+    int asked = 0;
+    CHECK(f.run([&](const Group&) { return ++asked > 2; }).empty());
+    REQUIRE(f.generator.stopped());
+    const std::vector<Completion> mine = f.generator.take_interrupted();
+    CHECK(f.generator.take_interrupted().empty());
+    std::vector<std::int64_t> tokens{0};
+    for (const Completion& c : mine) {
+      tokens[0] += std::ssize(c.response);
+      CHECK(!c.response.empty());
+      CHECK(c.response.size() == c.log_probs.size());
+    }
+    all_reduce_sum(f.ranks.world(), tokens);
+    REQUIRE(tokens[0] > 0);
+    std::vector<ScriptedChange> changes;
+    if (layouts.size() > 1) changes.push_back(f.change(0, layouts[1], true));
+    f.script(layouts.front(), changes);
+    f.generator.recall(journal_of(f.ranks.world(), mine));
+    CHECK(digest(f.ranks.world(), f.run()) == expected);
+    const SpeculationFigures& figures = f.generator.report().speculation;
+    const DraftTotals& journal = figures.sources[static_cast<int>(DraftSource::kJournal)];
+    CHECK(journal.drafted > tokens[0] / 4);
+    CHECK(journal.accepted == journal.drafted);
+    const DecodeTotals total = figures.total();
+    DraftTotals sources;
+    for (const DraftTotals& s : figures.sources) {
+      sources.drafted += s.drafted;
+      sources.accepted += s.accepted;
+    }
+    CHECK(sources.drafted == total.drafted);
+    CHECK(sources.accepted == total.accepted);
   }
 }
 

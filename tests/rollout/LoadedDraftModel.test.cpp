@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rollout/LoadedDraftModel.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <optional>
 
 #include "base/Error.hpp"
+#include "checkpoint/CutLayers.hpp"
+#include "comm/Collectives.hpp"
+#include "support/Scratch.hpp"
 #include "support/TestRanks.hpp"
 
 using namespace taper;
@@ -29,6 +34,23 @@ GeneratorOptions options_for(const std::string& draft, DraftPlacement placement)
   return o;
 }
 
+// A draft model of its own, bound to replicas of this degree.
+struct Bound {
+  Bound(const GeneratorOptions& options, const ModelFiles& policy, const TestRanks& world, int tp)
+      : layouts(options, policy, world.ranks), draft(options, policy, layouts, world.ranks) {
+    MemoryPlan plan;
+    const MemoryPhase phase = plan.phase("rollout");
+    draft.add_memory(plan, WeightType::kF32, phase);
+    arena.emplace(plan);
+    draft.load(WeightType::kF32, *arena, phase);
+    draft.bind(tp);
+  }
+
+  RolloutLayouts layouts;
+  LoadedDraftModel draft;
+  std::optional<Arena> arena;
+};
+
 }  // namespace
 
 TEST_CASE("a draft model has room in every layout") {
@@ -50,6 +72,70 @@ TEST_CASE("a draft model has room in every layout") {
       CHECK(draft.model().is_local() == (placement == DraftPlacement::kSequence || tp == 1));
     }
   }
+}
+
+TEST_CASE(
+    "all placements draw the first token of a draft alike, whatever rounds there were before") {
+  const TestRanks world;
+  const Scratch scratch;
+  const std::string golden = TAPER_GOLDEN_DIR "/models/llama_b";
+  const ModelFiles policy(golden);
+  // Deep enough for windows of several layers.
+  if (world.ranks.rank() == 0) cut_layers(policy, {0, 1, 0, 1, 0, 1}, scratch / "deep");
+  barrier(world.ranks.world());
+  GeneratorOptions options = options_for("", DraftPlacement::kSequence);
+  options.speculation.draft_model = (scratch / "deep").string();
+  const int tp = world_size();
+  Bound plain(options, policy, world, tp);
+  options.speculation.draft_placement = DraftPlacement::kLayer;
+  Bound layers(options, policy, world, tp);
+  options.speculation.draft_placement = DraftPlacement::kTensor;
+  Bound shards(options, policy, world, tp);
+  SamplingOptions sampling;
+  sampling.seed = 3;
+  std::vector<Sequence> sequences(3);
+  for (int i = 0; i < 3; ++i) {
+    sequences[i].id = {i, 0};
+    for (int k = 0; k < 20 + 30 * i; ++k) sequences[i].tokens.push_back((7 * k + i) % 90);
+    sequences[i].prompt_length = sequences[i].length();
+  }
+  int approximate = 0;
+  for (int step = 0; step < 30; ++step) {
+    std::vector<std::vector<std::int32_t>> drafts(3);
+    for (int length = 0; length < 3; ++length) {
+      std::vector<DraftContext> contexts;
+      for (int i = 0; i < 3; ++i)
+        if ((step + i) % 4 != 0 && (step * 5 + i) % 3 >= length)
+          contexts.push_back({&sequences[i], drafts[i]});
+      if (contexts.empty()) break;
+      const auto exact = plain.draft.model().draw(contexts, sampling),
+                 sharded = shards.draft.model().draw(contexts, sampling),
+                 windowed = layers.draft.model().draw(contexts, sampling);
+      std::vector<std::int64_t> least;
+      for (std::size_t i = 0; i < contexts.size(); ++i) {
+        CHECK(exact[i].id == sharded[i].id);
+        CHECK(exact[i].log_prob == sharded[i].log_prob);
+        if (length == 0) CHECK(exact[i].log_prob == windowed[i].log_prob);
+        approximate += exact[i].log_prob != windowed[i].log_prob;
+        least.push_back(-windowed[i].id);
+        drafts[contexts[i].sequence->id.prompt].push_back(exact[i].id);
+      }
+      std::vector<std::int64_t> most(least);
+      for (auto& id : most) id = -id;
+      all_reduce_max(world.ranks.world(), least);
+      all_reduce_max(world.ranks.world(), most);
+      for (std::size_t i = 0; i < most.size(); ++i) CHECK(most[i] == -least[i]);
+    }
+    // Some of each draft is right.
+    for (int i = 0; i < 3; ++i) {
+      const auto right =
+          std::min<std::size_t>(drafts[i].size(), static_cast<std::size_t>(step % 3));
+      auto& tokens = sequences[i].tokens;
+      tokens.insert(tokens.end(), drafts[i].begin(), drafts[i].begin() + right);
+      tokens.push_back((11 * step + i) % 90);
+    }
+  }
+  CHECK((approximate > 0) == (tp > 1));
 }
 
 TEST_CASE("a draft model that does not fit is refused, with the key that names it") {

@@ -154,18 +154,25 @@ TEST_CASE_METHOD(Fixture, "a run with drafts is replayed with drafts") {
   for (int i = 1; i <= 2; ++i) write(i, std::vector<int>(24, 60));
   const std::int64_t plain = replay(options)[0].runs[0][1].static_ns[0];
   RunFile run(RunDirectory(folder / "run").run_file());
-  for (const std::int64_t batch : {1, 8})
-    run.add_record("draft_batches", 1,
-                   {{"generation", std::int64_t{0}},
-                    {"least_batch", batch},
-                    {"steps", std::int64_t{10}},
-                    {"sequences", 10 * batch},
-                    {"drafted", 40 * batch},
-                    {"accepted", 30 * batch},
-                    {"time_s", 1.0}});
-  run.save();
+  const auto record = [&](double seconds, double model_seconds) {
+    for (const std::int64_t batch : {1, 8})
+      run.add_record("draft_batches", 1,
+                     {{"generation", std::int64_t{0}},
+                      {"least_batch", batch},
+                      {"steps", std::int64_t{10}},
+                      {"sequences", 10 * batch},
+                      {"drafted", 40 * batch},
+                      {"accepted", 30 * batch},
+                      {"time_s", seconds},
+                      {"model_s", model_seconds}});
+    run.save();
+  };
+  record(1.0, 0.0);
   // Three tokens more for four rows more, each of which costs as much as a sequence here.
   const std::int64_t with = replay(options)[0].runs[0][1].static_ns[0];
   CHECK(with < plain * 97 / 100);
   CHECK(with > plain / 4);
+  // A draft model that takes a hundred times as long as all else is not worth it.
+  record(100.0, 99.99);
+  CHECK(replay(options)[0].runs[0][1].static_ns[0] == plain);
 }

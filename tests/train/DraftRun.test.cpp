@@ -2,8 +2,10 @@
 //
 // Training runs whose responses are drafted.
 #include <catch2/catch_test_macros.hpp>
+#include <filesystem>
 #include <map>
 
+#include "io/Hdf5File.hpp"
 #include "train/TrainRuns.hpp"
 
 using namespace taper;
@@ -42,4 +44,43 @@ TEST_CASE("a run with drafts is the one without") {
     CHECK((f.weights("run", 3) == weights));
   }
   if (f.ranks.rank() == 0) CHECK(drafted > 0);
+}
+
+TEST_CASE("iterations that come again are drafted from what they were") {
+  TrainRuns f;
+  make_model(f.ranks, f.path("model"));
+  RunOptions options = small_run(f.path("model"), f.path("straight"));
+  options.rollout.speculation.mode = SpeculationMode::kAuto;
+  options.training.iterations = 3;
+  options.checkpoint.every = 3;
+  run(f.ranks, options);
+  // As a kill leaves it: rollouts of iterations 1 and 2, and no checkpoint.
+  options.output = f.path("again");
+  options.training.iterations = 2;
+  options.checkpoint.every = 3;
+  run(f.ranks, options);
+  const RunDirectory directory(f.path("again"));
+  if (f.ranks.rank() == 0) std::filesystem::remove_all(directory.checkpoints());
+  barrier(f.ranks.world());
+  options.training.iterations = 3;
+  run(f.ranks, options, "auto");
+  if (f.ranks.rank() != 0) return;
+  CHECK_FALSE(std::filesystem::exists(directory.journal()));
+  CHECK((f.weights("straight", 3) == f.weights("again", 3)));
+  for (int n = 1; n <= 3; ++n) CHECK(f.rollouts("straight", n) == f.rollouts("again", n));
+  const Hdf5File file = Hdf5File::open_read(directory.run_file());
+  const auto sources = file.read_strings("/draft_sources/source");
+  const auto accepted = file.read<std::int64_t>("/draft_sources/accepted").values,
+             drafted = file.read<std::int64_t>("/draft_sources/drafted").values,
+             steps = file.read<std::int64_t>("/draft_sources/step").values;
+  std::vector<std::int64_t> iterations;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i] != "journal") continue;
+    iterations.push_back(steps[i]);
+    // The token that ends a response is drawn whether it is drafted or not, and does not count.
+    CHECK(drafted[i] > 16);
+    CHECK(accepted[i] <= drafted[i]);
+    CHECK(accepted[i] >= drafted[i] - 16);
+  }
+  CHECK(iterations == std::vector<std::int64_t>{1, 2});
 }

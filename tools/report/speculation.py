@@ -17,8 +17,9 @@ IN_WORDS = {
     "prompt": "other responses to the prompt",
     "run": "any response",
     "model": "the draft model",
+    "journal": "the same generation",
 }
-MARKS = dict(zip(IN_WORDS, ("-", "--", ":", "-.")))
+MARKS = dict(zip(IN_WORDS, ("-", "--", ":", "-.", (0, (1, 3)))))
 
 
 @dataclass
