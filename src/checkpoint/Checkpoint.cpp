@@ -102,23 +102,35 @@ void require_whole(const fs::path& checkpoint) {
                                        << (problems.size() > 1 ? ", and more of its files" : ""));
 }
 
+// Whether a checkpoint has such a model, and of this shape.
+bool has(const fs::path& checkpoint, const CheckpointPart& part) {
+  try {
+    (void)read_state_info(CheckpointStore::part_state(checkpoint, part.name), part.files);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
-                     TrainingModel& model, const std::optional<CheckpointPart>& critic,
+                     TrainingModel& model, const std::vector<CheckpointPart>& parts,
                      StateInfo& info) {
   std::string problem;
   try {
     if (ranks.rank() == 0) require_whole(checkpoint);
     info = read_state(CheckpointDirectory(checkpoint).state(), files, model);
-    if (critic) read_state(CheckpointStore::critic_state(checkpoint), critic->files, critic->model);
+    for (const CheckpointPart& part : parts)
+      if (part.is_needed || has(checkpoint, part))
+        read_state(CheckpointStore::part_state(checkpoint, part.name), part.files, part.model);
   } catch (const std::exception& e) {
     problem = e.what();
   }
   return any_problem(ranks, problem);
 }
 
-void publish_loaded(TrainingModel& model, const std::optional<CheckpointPart>& critic) {
+void publish_loaded(TrainingModel& model, const std::vector<CheckpointPart>& parts) {
   model.publish();
-  if (critic) critic->model.publish();
+  for (const CheckpointPart& part : parts) part.model.publish();
 }
 
 // The directory must be there on rank 0.
@@ -133,7 +145,7 @@ void write_part(const Ranks& ranks, const ModelFiles& files, const TrainingModel
 
 void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
                            const StateInfo& info, const std::function<void()>& before_rename,
-                           const std::optional<CheckpointPart>& critic) {
+                           const std::vector<CheckpointPart>& parts) {
   const PhaseScope phase(ranks.progress, "save_checkpoint");
   const std::string name = iteration_name(info.iteration);
   const fs::path target = directory_ / name, aside = directory_ / (name + kUnfinished);
@@ -141,10 +153,11 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
   ranks.progress.set_step(0);
   const CheckpointDirectory checkpoint(aside);
   write_part(ranks, files, model, info, checkpoint);
-  if (critic) {
-    if (ranks.rank() == 0) fs::create_directory(checkpoint.critic().path());
-    StateInfo own{info.iteration, critic->model.optimizer().steps(), info.seed, info.config};
-    write_part(ranks, critic->files, critic->model, own, checkpoint.critic());
+  for (const CheckpointPart& part : parts) {
+    const CheckpointDirectory directory = checkpoint.part(part.name);
+    if (ranks.rank() == 0) fs::create_directory(directory.path());
+    StateInfo own{info.iteration, part.model.optimizer().steps(), info.seed, info.config};
+    write_part(ranks, part.files, part.model, own, directory);
   }
   barrier(ranks.world());
   ranks.progress.set_step(1);
@@ -191,21 +204,22 @@ void CheckpointStore::remove_after(std::int64_t iteration) const {
 
 StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
                                 const ModelFiles& files, TrainingModel& model,
-                                const std::optional<CheckpointPart>& critic) {
+                                const std::vector<CheckpointPart>& parts) {
   StateInfo info;
-  const std::string problem = try_load(checkpoint, ranks, files, model, critic, info);
+  const std::string problem = try_load(checkpoint, ranks, files, model, parts, info);
   if (!problem.empty()) fail_unusable(checkpoint, problem);
-  publish_loaded(model, critic);
+  publish_loaded(model, parts);
   return info;
 }
 
-fs::path CheckpointStore::critic_state(const fs::path& checkpoint) {
-  const fs::path state = CheckpointDirectory(checkpoint).critic().state();
-  TAPER_VALIDATE(
-      fs::exists(state),
-      path_text(checkpoint)
-          << " has no critic (the run that wrote it had none); to start with its weights and a new "
-             "critic, set Model/Directory to it, with a new Output/Directory");
+fs::path CheckpointStore::part_state(const fs::path& checkpoint, const std::string& name) {
+  const fs::path state = CheckpointDirectory(checkpoint).part(name).state();
+  TAPER_VALIDATE(fs::exists(state),
+                 path_text(checkpoint)
+                     << " has no " << name
+                     << " (the run that wrote it had none); to start with its weights "
+                     << "and a new " << name
+                     << ", set Model/Directory to it, with a new Output/Directory");
   return state;
 }
 
@@ -268,15 +282,15 @@ std::vector<std::string> CheckpointStore::problems(const fs::path& checkpoint) {
 
 std::optional<StateInfo> CheckpointStore::load_newest(
     const Ranks& ranks, const ModelFiles& files, TrainingModel& model,
-    const std::optional<CheckpointPart>& critic) const {
+    const std::vector<CheckpointPart>& parts) const {
   // Rank 0 looks: other ranks might see a shared folder in another state.
   const std::vector<fs::path> there = from_rank_0(ranks, [&] { return list(directory_); });
   std::string last_problem;
   for (const fs::path& checkpoint : there) {
     StateInfo info;
-    last_problem = try_load(checkpoint, ranks, files, model, critic, info);
+    last_problem = try_load(checkpoint, ranks, files, model, parts, info);
     if (last_problem.empty()) {
-      publish_loaded(model, critic);
+      publish_loaded(model, parts);
       return info;
     }
     if (ranks.rank() == 0) warn_passed_over(checkpoint, last_problem);

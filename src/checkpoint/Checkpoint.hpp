@@ -11,16 +11,18 @@
 
 namespace taper {
 
-// A model of a checkpoint. Both must outlive it.
+// A model of a checkpoint beside the policy. What it refers to must outlive it.
 struct CheckpointPart {
+  const char* name;  // of its folder
   const ModelFiles& files;
   TrainingModel& model;
+  bool is_needed = true;  // a checkpoint without it, or with one of another shape, is of no use
 };
 
 // The checkpoints of a run: DIR/iter_NNNNNN, each a Hugging Face directory with state.h5 and
-// manifest.json, and, if the run has a critic, such a directory of it in the folder "critic". A
-// checkpoint is written aside and renamed when it is complete, so a killed run
-// never damages an older one.
+// manifest.json, and such a directory in a folder for each other model that the run trains. A
+// checkpoint is written aside and renamed when it is complete, so a killed run never damages an
+// older one.
 class CheckpointStore {
  public:
   CheckpointStore(std::filesystem::path directory, int keep)
@@ -31,7 +33,7 @@ class CheckpointStore {
   // missing if the checkpoint exists. Collective over the world.
   void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
             const StateInfo& info, const std::function<void()>& before_rename,
-            const std::optional<CheckpointPart>& critic = {});
+            const std::vector<CheckpointPart>& parts = {});
 
   // The checkpoint after that iteration is not removed by save(), however old it is.
   void keep_always(std::optional<std::int64_t> iteration) { kept_ = iteration; }
@@ -50,15 +52,16 @@ class CheckpointStore {
   // none is usable. Collective over the world.
   std::optional<StateInfo> load_newest(const Ranks& ranks, const ModelFiles& files,
                                        TrainingModel& model,
-                                       const std::optional<CheckpointPart>& critic = {}) const;
+                                       const std::vector<CheckpointPart>& parts = {}) const;
 
   // Fills the models from one checkpoint directory. Collective over the world.
   static StateInfo load(const std::filesystem::path& checkpoint, const Ranks& ranks,
                         const ModelFiles& files, TrainingModel& model,
-                        const std::optional<CheckpointPart>& critic = {});
+                        const std::vector<CheckpointPart>& parts = {});
 
-  // The state of the critic in a checkpoint. Throws Error if it has none.
-  static std::filesystem::path critic_state(const std::filesystem::path& checkpoint);
+  // The state of such a model in a checkpoint. Throws Error if it has none.
+  static std::filesystem::path part_state(const std::filesystem::path& checkpoint,
+                                          const std::string& name);
 
   // What is said of checkpoints that cannot be used, by whoever finds it. The latter two throw
   // Error (kBadInput).

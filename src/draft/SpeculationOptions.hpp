@@ -27,9 +27,12 @@ struct SpeculationOptions {
   double index_mb = 64;     // memory of a rank for the responses of earlier generations, MiB
   std::string draft_model;  // directory of a model with the same tokens; empty: none
   DraftPlacement draft_placement = DraftPlacement::kSequence;
-  bool journal = true;  // training drafts from what an interrupted iteration had generated
+  int train_steps = 0;  // of the draft model after each training iteration; 0: it stays as it is
+  double train_rate = 1e-4;  // learning rate of these
+  bool journal = true;       // training drafts from what an interrupted iteration had generated
 
   bool is_on() const { return mode != SpeculationMode::kOff; }
+  bool trains_draft() const { return is_on() && !draft_model.empty() && train_steps > 0; }
 };
 
 // The modes and placements by their names in run files and commands.

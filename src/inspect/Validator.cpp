@@ -42,7 +42,8 @@ class ResultsValidator {
   void check_checkpoint(const fs::path& directory) {
     append(found.faults, CheckpointStore::problems(directory));
     const CheckpointDirectory checkpoint(directory);
-    for (const fs::path& state : {checkpoint.state(), checkpoint.critic().state()})
+    for (const fs::path& state : {checkpoint.state(), checkpoint.part(kCriticPart).state(),
+                                  checkpoint.part(kDraftPart).state()})
       if (fs::exists(state)) check_file(state);
   }
 

@@ -33,6 +33,7 @@ Table make_phase_table() {
           {"adv", "s", "advantages"},
           {"update_critic", "s", "forward, backward and optimizer of the critic"},
           {"update_actor", "s", "forward, backward and optimizer"},
+          {"update_draft", "s", "forward, backward and optimizer of the draft model"},
           {"output", "s", "rollout file"},
           {"save_checkpoint", "s", "checkpoint"}};
 }
@@ -112,7 +113,11 @@ const Table kSpeculation = {
     {"speculation/tokens_per_step", "token", "tokens that a sequence gets in a step of decoding"},
     {"speculation/drafted", "token", "tokens that were guessed"},
     {"speculation/accepted", "token", "guesses that were right, and so were kept"},
-    {"speculation/acceptance", "1", "accepted / drafted; 0 if nothing was drafted"}};
+    {"speculation/acceptance", "1", "accepted / drafted; 0 if nothing was drafted"},
+    {"speculation/train_loss", "nat",
+     "mean cross entropy of the responses in the draft model, before its steps; only with "
+     "Speculation/Train Steps"},
+    {"speculation/train_grad_norm", "1", "norm of the draft model's gradient before clipping"}};
 
 const Table kSft = {
     {"train/loss", "nat",

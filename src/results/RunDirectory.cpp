@@ -144,8 +144,8 @@ fs::path CheckpointDirectory::manifest() const {
   return path_ / "manifest.json";
 }
 
-CheckpointDirectory CheckpointDirectory::critic() const {
-  return CheckpointDirectory(path_ / "critic");
+CheckpointDirectory CheckpointDirectory::part(const std::string& name) const {
+  return CheckpointDirectory(path_ / name);
 }
 
 }  // namespace taper

@@ -78,6 +78,9 @@ class RunDirectory {
 // folder.
 std::vector<std::filesystem::path> rollout_files(const std::filesystem::path& folder);
 
+// Models of a checkpoint beside the policy: the critic, and the draft model if it is trained.
+inline constexpr const char *kCriticPart = "critic", *kDraftPart = "draft";
+
 // The directory of a checkpoint: what it has besides the files of the model.
 class CheckpointDirectory {
  public:
@@ -85,9 +88,9 @@ class CheckpointDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path state() const;     // StateFile.hpp
-  std::filesystem::path manifest() const;  // of all files; not in that of a critic
-  // Of the critic, if the run has one: its model and state.
-  CheckpointDirectory critic() const;
+  std::filesystem::path manifest() const;  // of all files; not in those of parts
+  // Of another model of the run, in a folder of this name: kCriticPart, kDraftPart.
+  CheckpointDirectory part(const std::string& name) const;
 
  private:
   std::filesystem::path path_;

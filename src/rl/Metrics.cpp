@@ -99,6 +99,10 @@ MetricValues critic_metrics(const CriticReport& r) {
           {"critic/skipped_steps", static_cast<double>(r.skipped + r.empty)}};
 }
 
+MetricValues draft_metrics(const DraftReport& r) {
+  return {{"speculation/train_loss", r.loss}, {"speculation/train_grad_norm", r.grad_norm}};
+}
+
 MetricValues value_metrics(const SampleSet& samples) {
   MetricValues out;
   const std::pair<const char*, std::vector<float> Sample::*> lists[] = {

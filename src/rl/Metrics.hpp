@@ -7,6 +7,7 @@
 
 #include "base/MetricValues.hpp"
 #include "rl/CriticTrainer.hpp"
+#include "rl/DraftTrainer.hpp"
 #include "rl/DynamicSampling.hpp"
 #include "rl/Experience.hpp"
 #include "rl/PolicyTrainer.hpp"
@@ -19,6 +20,7 @@ MetricValues rollout_metrics(const std::vector<SampleSummary>& samples);
 // kl_coef: of the KL in the loss; 0 without it.
 MetricValues update_metrics(const UpdateReport& report, double kl_coef);
 MetricValues critic_metrics(const CriticReport& report);
+MetricValues draft_metrics(const DraftReport& report);
 // Of the values, returns and advantages of the tokens that carry a loss; none if no token does.
 // Collective over the ranks of the samples.
 MetricValues value_metrics(const SampleSet& samples);

@@ -85,7 +85,8 @@ void Generator::add_memory(MemoryPlan& plan) const {
     Reshaper::add_memory(plan, phase_, layouts_.memory(), ranks_.groups);
 }
 
-void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table) {
+void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table,
+                       const PackedModel* draft) {
   layouts_.set_weights(packed);
   engine_ = std::make_unique<Engine>(ranks_.exec, layouts_.smallest(), layouts_.memory(), arena,
                                      phase_, rope_table);
@@ -96,7 +97,7 @@ void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix
     engine_->set_drafter(drafter_.get());
   }
   if (draft_model_) {
-    draft_model_->load(type_, arena, phase_);
+    draft_model_->load(type_, arena, phase_, draft);
     drafter_->set_model(&draft_model_->model());
   }
   if (!options_.may_change_layout()) return;

@@ -36,8 +36,10 @@ class Generator {
   int smallest_degree() const { return layouts_.smallest_degree(); }
   void add_memory(MemoryPlan& plan) const;
 
-  // Starts with the weights of the smallest degree. The packed weights must outlive the generator.
-  void create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table);
+  // Starts with the weights of the smallest degree; `draft` are those of the draft model if it is
+  // trained. The packed weights must outlive the generator.
+  void create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table,
+              const PackedModel* draft = nullptr);
 
   // The planner that the options ask for can be replaced, for tests and comparisons.
   const std::shared_ptr<LayoutPlanner>& planner() const { return planner_; }

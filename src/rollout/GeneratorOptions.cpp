@@ -19,6 +19,10 @@ std::vector<std::string> GeneratorOptions::problems() const {
   if (!speculation.draft_model.empty() && !speculation.is_on())
     list.push_back(std::string(names.draft_model) +
                    " is named, but speculation is off; set it to auto, or name no model");
+  if (speculation.train_steps > 0 && speculation.draft_model.empty())
+    list.push_back(std::string("Speculation/Train Steps is ") +
+                   std::to_string(speculation.train_steps) + ", but " + names.draft_model +
+                   " names no model; name one, or set the steps to 0");
   return list;
 }
 

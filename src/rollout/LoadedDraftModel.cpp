@@ -19,6 +19,7 @@ LoadedDraftModel::LoadedDraftModel(const GeneratorOptions& options, const ModelF
     : files_(options.speculation.draft_model, options.names.draft_model),
       ranks_(ranks),
       placement_(options.speculation.draft_placement),
+      is_trained_(options.speculation.trains_draft()),
       weights_("draft model", files_, ranks, 1) {
   require_same_tokenizer(policy, files_, ranks, options.names.draft_model,
                          "name a model with the same tokens, or none");
@@ -67,17 +68,19 @@ void LoadedDraftModel::add_layout(int degree, const EngineOptions& options, std:
 }
 
 void LoadedDraftModel::add_memory(MemoryPlan& plan, WeightType type, MemoryPhase phase) const {
-  weights_.add_memory(plan, type);
+  if (!is_trained_) weights_.add_memory(plan, type);
   memory_.add_memory(plan, phase);
   if (window_floats_ > 0)
     plan.add(kWindowItem, phase, window_floats_ * std::int64_t{sizeof(float)});
 }
 
-void LoadedDraftModel::load(WeightType type, Arena& arena, MemoryPhase phase) {
-  weights_.load(ranks_.exec, type, arena);
+void LoadedDraftModel::load(WeightType type, Arena& arena, MemoryPhase phase,
+                            const PackedModel* trained) {
+  TAPER_EXPECT(is_trained_ == (trained != nullptr));
+  if (!is_trained_) weights_.load(ranks_.exec, type, arena);
+  const PackedModel& packed = is_trained_ ? *trained : weights_.packed();
   for (auto& [tp, layout] : layouts_)
-    layout.view =
-        &views_.emplace(tp, ModelView(weights_.packed(), parallels_.at(tp).shard())).first->second;
+    layout.view = &views_.emplace(tp, ModelView(packed, parallels_.at(tp).shard())).first->second;
   const EngineLayout& first = layouts_.begin()->second;
   model_ = std::make_unique<DraftModel>(
       ranks_.exec, first, memory_, arena, phase, files_.rope_table(first.options.max_positions),

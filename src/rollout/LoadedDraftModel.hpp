@@ -24,9 +24,10 @@ class LoadedDraftModel {
   LoadedDraftModel(const GeneratorOptions& options, const ModelFiles& policy,
                    const RolloutLayouts& layouts, const Ranks& ranks);
 
+  // Without the weights if they are trained: then they are those of the trainer.
   void add_memory(MemoryPlan& plan, WeightType type, MemoryPhase phase) const;
-  // Reads the weights.
-  void load(WeightType type, Arena& arena, MemoryPhase phase);
+  // Reads the weights, or uses `trained`, the whole model, which must outlive this one.
+  void load(WeightType type, Arena& arena, MemoryPhase phase, const PackedModel* trained);
   DraftModel& model() { return *model_; }
   // Goes on in replicas of this degree.
   void bind(int tp);
@@ -41,6 +42,7 @@ class LoadedDraftModel {
   ModelFiles files_;
   const Ranks& ranks_;
   DraftPlacement placement_;
+  bool is_trained_;
   InferenceModel weights_;
   std::map<int, ModelParallel> parallels_;  // by degree, as all below
   std::map<int, ModelView> views_;

@@ -79,10 +79,9 @@ std::string Job::start_text(const RunStart& start) const {
 void Job::restore(const ResumePoint& from) {
   std::optional<StateInfo> state;
   if (!from.checkpoint.empty())
-    state = CheckpointStore::load(from.checkpoint, ranks_, files(), model(), critic());
+    state = CheckpointStore::load(from.checkpoint, ranks_, files(), model(), parts());
   else if (!from.store.empty())
-    state =
-        CheckpointStore(from.store, setup_.keep).load_newest(ranks_, files(), model(), critic());
+    state = CheckpointStore(from.store, setup_.keep).load_newest(ranks_, files(), model(), parts());
   if (!state) {
     load_start();
     return;
@@ -176,7 +175,7 @@ void Job::save_checkpoint(std::int64_t iteration, const std::function<void()>& r
     if (record) record();
     if (log_) log_->flush();
   };
-  checkpoints_.save(ranks_, files(), model(), state, complete_results, critic());
+  checkpoints_.save(ranks_, files(), model(), state, complete_results, parts());
   saved_ = iteration;
 }
 

@@ -82,10 +82,10 @@ class Job {
   // Refers to the ranks. stop: may be null, then nothing stops the job.
   Job(RunSetup setup, const Ranks& ranks, const StopRequest* stop);
 
-  // What is trained. The critic is part of the checkpoints if there is one.
+  // What is trained, and what else is part of the checkpoints.
   virtual const ModelFiles& files() const = 0;
   virtual TrainingModel& model() = 0;
-  virtual std::optional<CheckpointPart> critic() { return std::nullopt; }
+  virtual std::vector<CheckpointPart> parts() { return {}; }
 
   // How a run that begins afresh starts, after "would start".
   virtual std::string beginning() const { return "afresh"; }

@@ -44,7 +44,7 @@ Critic::Critic(const RunOptions& options, const ModelFiles& policy, const Ranks&
       pass_options_(pass_options(options, phase)) {}
 
 void Critic::require_state_in(const fs::path& checkpoint) const {
-  (void)read_state_info(CheckpointStore::critic_state(checkpoint), files_);
+  (void)read_state_info(CheckpointStore::part_state(checkpoint, kCriticPart), files_);
 }
 
 void Critic::create(Arena& arena) {

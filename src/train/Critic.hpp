@@ -34,7 +34,7 @@ class Critic {
   // over the world.
   void load_start() { model_.load_masters(); }
   // What checkpoints have of it.
-  CheckpointPart saved() { return {files_, model_}; }
+  CheckpointPart saved() { return {kCriticPart, files_, model_}; }
 
   // Whether only the critic learns in an iteration.
   bool learns_alone(std::int64_t iteration) const { return iteration <= options_.warmup; }

@@ -37,7 +37,8 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   figures_.reset();
   advance(*batch, experience);
   add(metrics, experience_figures(iteration, *batch, experience));
-  const MetricValues update = learn(iteration, *batch, timer);  // update_critic, update_actor
+  MetricValues update = learn(iteration, *batch, timer);  // update_critic, update_actor
+  add(update, train_draft(*batch, timer));                // update_draft
   timer.start("output");
   write_rollout_file(iteration, *batch);
   const bool is_due = is_checkpoint_due(iteration);
@@ -137,6 +138,12 @@ MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, PhaseTimer& t
   timer.start("update_actor");
   add(figures, update_metrics(trainer_->update(batch.samples), options_.loss_in_use().kl_coef));
   return figures;
+}
+
+MetricValues TrainJob::train_draft(Batch& batch, PhaseTimer& timer) {
+  if (!draft_) return {};
+  timer.start("update_draft");
+  return draft_metrics(draft_->update(batch.samples));
 }
 
 // Stops the timer, and writes metrics and times of the iteration into all results.

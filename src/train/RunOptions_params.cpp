@@ -92,6 +92,11 @@ void describe_speculation(param::Section& schema, SpeculationOptions& o) {
          "when it is done again");
   s.text("Draft Model", o.draft_model, kDraftModelDoc);
   s.choice("Draft Placement", o.draft_placement, kDraftPlacementDoc, named_draft_placements());
+  s.integer("Train Steps", o.train_steps,
+            "Optimizer steps of the draft model on the responses of each iteration, so that it "
+            "follows the policy; 0: it stays as it is")
+      .at_least(0);
+  s.number("Train Rate", o.train_rate, "Learning rate of these steps").above(0);
 }
 
 void describe_algorithm(param::Section& schema, RunOptions& o) {

@@ -93,6 +93,10 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
     critic_ = std::make_unique<Critic>(options, files_, ranks, critic_phase_);
     critic_->add_memory(plan_);
   }
+  if (options.rollout.speculation.trains_draft()) {
+    draft_ = std::make_unique<TrainedDraft>(options, files_, ranks, plan_.phase("draft"));
+    draft_->add_memory(plan_);
+  }
   judge_.add_memory(plan_);
   generator_.add_memory(plan_);
 }
@@ -112,8 +116,11 @@ std::string TrainJob::memory_advice() const {
                  : "lower Training/Max Tokens, or set Training/Activation Checkpointing";
 }
 
-std::optional<CheckpointPart> TrainJob::critic() {
-  return critic_ ? std::optional(critic_->saved()) : std::nullopt;
+std::vector<CheckpointPart> TrainJob::parts() {
+  std::vector<CheckpointPart> parts;
+  if (critic_) parts.push_back(critic_->saved());
+  if (draft_) parts.push_back(draft_->saved());
+  return parts;
 }
 
 void TrainJob::require_inputs(const RunStart& start) const {
@@ -139,8 +146,9 @@ void TrainJob::create() {
   model_.create(*arena_, rope);
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
   if (critic_) critic_->create(*arena_);
+  if (draft_) draft_->create(*arena_);
   judge_.load_models(*arena_);
-  generator_.create(model_.packed(), *arena_, rope);
+  generator_.create(model_.packed(), *arena_, rope, draft_ ? &draft_->packed() : nullptr);
   const PolicyTrainerOptions trainer{
       options_.loss_in_use(),
       {options_.schedule, options_.training.mini_batches, options_.training.epochs}};

@@ -18,6 +18,7 @@
 #include "train/Evaluation.hpp"
 #include "train/Rollouts.hpp"
 #include "train/RunOptions.hpp"
+#include "train/TrainedDraft.hpp"
 
 namespace taper {
 
@@ -35,7 +36,7 @@ class TrainJob final : public Job {
  private:
   const ModelFiles& files() const override { return files_; }
   TrainingModel& model() override { return model_; }
-  std::optional<CheckpointPart> critic() override;
+  std::vector<CheckpointPart> parts() override;
   std::string memory_advice() const override;
   void require_inputs(const RunStart& start) const override;
   void require_state(const std::filesystem::path& checkpoint,
@@ -61,6 +62,7 @@ class TrainJob final : public Job {
   void add_values(Batch& batch, PhaseTimer& timer);
   ExperienceReport add_advantages(Batch& batch, PhaseTimer& timer);
   MetricValues learn(std::int64_t iteration, Batch& batch, PhaseTimer& timer);
+  MetricValues train_draft(Batch& batch, PhaseTimer& timer);
   // Makes the iteration count: what the next one starts from. Not collective.
   void advance(const Batch& batch, const ExperienceReport& experience);
   // Metrics of what the iteration learns from. Not collective.
@@ -97,7 +99,8 @@ class TrainJob final : public Job {
   std::int64_t prompt_batches_ = 0;  // drawn by the finished iterations, Rollout/Prompts each
   TrainingModel model_;
   std::unique_ptr<InferenceModel> reference_;
-  std::unique_ptr<Critic> critic_;  // if the estimator needs one
+  std::unique_ptr<Critic> critic_;       // if the estimator needs one
+  std::unique_ptr<TrainedDraft> draft_;  // if it follows the policy
   TrainPassOptions pass_options_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<PolicyTrainer> trainer_;

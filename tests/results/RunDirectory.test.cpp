@@ -73,7 +73,7 @@ TEST_CASE("results keep their names") {
   CHECK(checkpoint.path() == "a/run/checkpoints/iter_000012");
   CHECK(checkpoint.manifest() == "a/run/checkpoints/iter_000012/manifest.json");
   CHECK(checkpoint.state() == "a/run/checkpoints/iter_000012/state.h5");
-  CHECK(checkpoint.critic().state() == "a/run/checkpoints/iter_000012/critic/state.h5");
+  CHECK(checkpoint.part(kCriticPart).state() == "a/run/checkpoints/iter_000012/critic/state.h5");
 }
 
 TEST_CASE("the file of an iteration has six digits, or as many as it needs") {

@@ -42,7 +42,7 @@ struct Bound {
     const MemoryPhase phase = plan.phase("rollout");
     draft.add_memory(plan, WeightType::kF32, phase);
     arena.emplace(plan);
-    draft.load(WeightType::kF32, *arena, phase);
+    draft.load(WeightType::kF32, *arena, phase, nullptr);
     draft.bind(tp);
   }
 
@@ -66,7 +66,7 @@ TEST_CASE("a draft model has room in every layout") {
     draft.add_memory(plan, WeightType::kF32, phase);
     CHECK(plan.total() > 0);
     Arena arena(plan);
-    draft.load(WeightType::kF32, arena, phase);
+    draft.load(WeightType::kF32, arena, phase, nullptr);
     for (const int tp : layouts.degrees()) {
       draft.bind(tp);
       CHECK(draft.model().is_local() == (placement == DraftPlacement::kSequence || tp == 1));
