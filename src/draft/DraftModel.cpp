@@ -52,6 +52,25 @@ bool DraftModel::reserve(Cached& cached) {
   return true;
 }
 
+// Of a sequence that is new: the whole blocks of its prompt that another sample has, or gets in
+// this draw() before this one. Their positions are never written again.
+void DraftModel::share_prompt(const Sequence& sequence, Cached& cached) {
+  const auto size = static_cast<std::size_t>(runner_.options().scheduler.block_size);
+  const auto most = static_cast<std::size_t>(
+      std::min(sequence.prompt_length, static_cast<int>(sequence.tokens.size()) - 1));
+  const Cached* source = &cached;
+  for (auto at = cached_.lower_bound({sequence.id.prompt, 0});
+       at != cached_.end() && at->first.prompt == sequence.id.prompt; ++at)
+    if (at->second.exact > source->exact) source = &at->second;
+  const std::size_t count = std::min(source->exact, most) / size;
+  for (std::size_t i = 0; i < count; ++i) {
+    blocks_.share(source->blocks[i]);
+    cached.blocks.push_back(source->blocks[i]);
+  }
+  cached.tokens.assign(sequence.tokens.begin(), sequence.tokens.begin() + count * size);
+  cached.sure = cached.exact = cached.tokens.size();
+}
+
 // Finds what the cache has of a context: tokens of the sequence stay, those of drafts may have been
 // wrong, and a new draft begins with what is exact. At least the last position is computed again,
 // for what comes after it. Nothing if there is no room.
@@ -61,6 +80,7 @@ std::optional<DraftModel::Reading> DraftModel::open(std::size_t number,
   Cached& cached = cached_[s.id];
   const std::size_t own = s.tokens.size(), length = own + context.draft.size();
   const auto token = [&](std::size_t i) { return i < own ? s.tokens[i] : context.draft[i - own]; };
+  if (cached.tokens.empty()) share_prompt(s, cached);
   std::size_t most = std::min(cached.tokens.size(), length - 1);
   if (context.draft.empty()) most = std::min(most, cached.exact);
   std::size_t known = std::min(cached.sure, most);
@@ -71,9 +91,14 @@ std::optional<DraftModel::Reading> DraftModel::open(std::size_t number,
   cached.tokens.resize(known);
   for (std::size_t i = known; i < length; ++i) cached.tokens.push_back(token(i));
   cached.sure = own;
-  if (reserve(cached)) return Reading{number, &cached, static_cast<int>(known)};
-  release(cached);
-  return std::nullopt;
+  if (!reserve(cached)) {
+    release(cached);
+    return std::nullopt;
+  }
+  Reading reading{number, &cached, static_cast<int>(known)};
+  reading.is_exact = windows_ == nullptr || context.draft.empty() || reading.pending() > 1;
+  if (reading.is_exact && cached.exact == known) cached.exact = length;
+  return reading;
 }
 
 std::vector<DrawnToken> DraftModel::draw(std::span<const DraftContext> contexts,
@@ -84,9 +109,7 @@ std::vector<DrawnToken> DraftModel::draw(std::span<const DraftContext> contexts,
   for (std::size_t i = 0; i < contexts.size(); ++i)
     if (const auto reading = open(i, contexts[i])) {
       rows_read_ += reading->pending();
-      const bool is_exact =
-          windows_ == nullptr || contexts[i].draft.empty() || reading->pending() > 1;
-      (is_exact ? exact : approximate).push_back(*reading);
+      (reading->is_exact ? exact : approximate).push_back(*reading);
     }
   while (!exact.empty()) read(exact, nullptr, contexts, sampling, drawn);
   while (!approximate.empty()) read(approximate, windows_, contexts, sampling, drawn);
@@ -107,8 +130,6 @@ void DraftModel::read(std::vector<Reading>& readings, const LayerWindows* window
     Cached& cached = *r.cached;
     const std::span<const std::int32_t> tokens = cached.tokens;
     chunks.push_back({cached.blocks.data(), r.computed, tokens.subspan(r.computed, count)});
-    if (windows == nullptr && cached.exact == static_cast<std::size_t>(r.computed))
-      cached.exact += static_cast<std::size_t>(count);
     r.computed += count;
     rows -= count;
     end += count;

@@ -56,18 +56,20 @@ class DraftModel {
     Staged<std::int32_t> blocks;
     std::vector<std::int32_t> tokens;  // whose keys and values are there
     std::size_t sure = 0;              // of which so many are tokens of the sequence,
-    std::size_t exact = 0;             // and of so many they are not approximations
+    std::size_t exact = 0;             // and so many are not approximations; after draw()
   };
   // A context whose positions from `computed` on are not in the cache yet.
   struct Reading {
     std::size_t context = 0;
     Cached* cached = nullptr;
     int computed = 0;
+    bool is_exact = true;  // not by windows
 
     int pending() const { return static_cast<int>(cached->tokens.size()) - computed; }
   };
 
   std::optional<Reading> open(std::size_t number, const DraftContext& context);
+  void share_prompt(const Sequence& sequence, Cached& cached);
   bool reserve(Cached& cached);
   void release(Cached& cached);
   void read(std::vector<Reading>& readings, const LayerWindows* windows,

@@ -156,6 +156,51 @@ TEST_CASE("what drafts have left in the cache does not show") {
   CHECK(same(used.model.draw(contexts, o)[0], fresh.model.draw(contexts, o)[0]));
 }
 
+TEST_CASE("samples of a prompt share its blocks, and the drafts are the same") {
+  const Group self = Group::self();
+  GoldenModel m("qwen2_a", self);
+  EngineOptions options = roomy(m);
+  options.kv_blocks = 2 + 3;  // the prompt, and the last block of each sample
+  options.scheduler.max_step_rows = 60;
+  TestDraft draft(m, options), alone(m, options);
+  std::vector<Sequence> samples(3);
+  std::vector<DraftContext> contexts;
+  for (int k = 0; k < 3; ++k) {
+    samples[k].id = {4, k};
+    samples[k].tokens = random_prompt(4, 130, m.config.vocab);
+    samples[k].prompt_length = 130;
+    samples[k].tokens.push_back(k);
+    contexts.push_back({&samples[k], {}});
+  }
+  const SamplingOptions o = sampling(1.0f);
+  const auto check = [&] {
+    const auto drawn = draft.model.draw(contexts, o);
+    for (std::size_t i = 0; i < contexts.size(); ++i) {
+      alone.model.keep({});
+      const auto expected = alone.model.draw(std::span(&contexts[i], 1), o)[0];
+      REQUIRE(drawn[i].id >= 0);
+      CHECK(drawn[i].id == expected.id);
+      CHECK(drawn[i].log_prob == expected.log_prob);
+    }
+  };
+  check();
+  CHECK(draft.model.rows_read() == 131 + 2 * 3);
+  for (int k = 0; k < 3; ++k) samples[k].tokens.push_back(7);
+  check();
+  CHECK(draft.model.rows_read() == 3);
+  // Whoever has read the prompt may leave; the last one gives it back.
+  draft.model.keep(std::vector<DraftAsk>{{&samples[2], 1}});
+  contexts = {contexts[2]};
+  samples[2].tokens.push_back(9);
+  check();
+  draft.model.keep({});
+  Sequence other = samples[0];
+  other.id = {5, 0};
+  other.tokens.resize(5 * 64, 1);
+  CHECK(draft.model.draw(std::vector<DraftContext>{{&other, {}}}, o)[0].id >= 0);
+  CHECK(draft.model.rows_read() == 5 * 64);
+}
+
 TEST_CASE("sequences that are over give their blocks back, and what is read is told") {
   const Group self = Group::self();
   GoldenModel m("qwen2_a", self);

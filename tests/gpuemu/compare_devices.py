@@ -68,8 +68,10 @@ def cases(work, with_training):
         if model.name.endswith("_a"):
             yield f"generate-{model.name}-2x1-shared", 2, [*generate, *SAMPLING["plain"], "--layout", "2x1"]
             # Responses that repeat themselves, so that there is something to draft from.
-            yield f"generate-{model.name}-drafts", 1, [*generate[:-1], 24, "--temperature", 0.2, "--samples", 2,
-                                                       "--speculation", "fixed", "--draft-length", 3]
+            drafts = [*generate[:-1], 24, "--temperature", 0.2, "--samples", 2, "--speculation", "fixed", "--draft-length", 3]
+            yield f"generate-{model.name}-drafts", 1, drafts
+            if model.name == "llama_a":  # the other one is large enough for its ids
+                yield f"generate-{model.name}-draft-model", 1, [*drafts, "--draft-model", MODELS / "llama_c"]
         yield f"score-{model.name}", 1, ["score", *F32, "--model", model, "--output", "@/scores.jsonl",
                                          "--input", work / f"cpu/generate-{model.name}-plain/out.jsonl"]
     for model in ("llama_a", "qwen2_a", "qwen3_a"):

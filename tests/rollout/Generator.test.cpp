@@ -342,8 +342,10 @@ TEST_CASE("a generation that was interrupted is done again from what it had") {
     CHECK(digest(f.ranks.world(), f.run()) == expected);
     const SpeculationFigures& figures = f.generator.report().speculation;
     const DraftTotals& journal = figures.sources[static_cast<int>(DraftSource::kJournal)];
-    CHECK(journal.drafted > tokens[0] / 4);
-    CHECK(journal.accepted == journal.drafted);
+    CHECK(journal.drafted > tokens[0] / 8);  // steps that read prompts have no drafts
+    // The token that ends a response is drawn whether it is drafted or not, and does not count.
+    CHECK(journal.accepted <= journal.drafted);
+    CHECK(journal.accepted >= journal.drafted - std::ssize(expected));
     const DecodeTotals total = figures.total();
     DraftTotals sources;
     for (const DraftTotals& s : figures.sources) {
