@@ -5,7 +5,8 @@ run_full_tests() {
   # MPI and OpenMP keep memory until the process ends, which is no leak of ours.
   export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
   test_devices
-  test_preset sanitize --label-exclude '^gpu$|^long$|^style$|^gpuemu$'
+  # Benchmarks take minutes there, and their times mean nothing.
+  test_preset sanitize --label-exclude '^gpu$|^long$|^style$|^gpuemu$|^bench$'
   test_preset audit --label-exclude '^gpu$|^style$|^gpuemu$'
   if command -v clang-tidy > /dev/null; then
     note "clang-tidy" run_clang_tidy

@@ -47,7 +47,11 @@ TEST_CASE("a draft model without speculation is a slip") {
   REQUIRE(options.problems().size() == 1);
   CHECK(options.problems()[0].find("speculation is off") != std::string::npos);
   options.speculation.mode = SpeculationMode::kFixed;
+  options.speculation.train_steps = 2;
   CHECK(options.problems().empty());
+  options.speculation.draft_model = "";
+  REQUIRE(options.problems().size() == 1);
+  CHECK(options.problems()[0].find("Train Steps is 2") != std::string::npos);
 }
 
 TEST_CASE("each mode has one name") {
