@@ -13,6 +13,18 @@ namespace taper {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Rollout files, whole or half-written, of the iterations that `goes` is true for.
+template <class Goes>
+void remove_files(const fs::path& folder, const Goes& goes) {
+  for (const char* ending : {".h5", ".h5.part"})
+    for (const auto& entry : iteration_entries(folder, ending, fs::file_type::regular))
+      if (goes(entry.iteration)) fs::remove(entry.path);
+}
+
+}  // namespace
+
 std::string iteration_name(std::int64_t iteration) {
   return format_text("iter_%06lld", static_cast<long long>(iteration));
 }
@@ -108,9 +120,7 @@ void RunDirectory::require_places() const {
 }
 
 void RunDirectory::remove_rollouts_after(std::int64_t finished) const {
-  for (const char* ending : {".h5", ".h5.part"})
-    for (const auto& entry : iteration_entries(rollouts(), ending, fs::file_type::regular))
-      if (entry.iteration > finished) fs::remove(entry.path);
+  remove_files(rollouts(), [&](std::int64_t iteration) { return iteration > finished; });
 }
 
 void RunDirectory::move_rollouts_to_journal(std::int64_t finished) const {
@@ -122,9 +132,7 @@ void RunDirectory::move_rollouts_to_journal(std::int64_t finished) const {
 }
 
 void RunDirectory::remove_journal(std::int64_t finished) const {
-  for (const char* ending : {".h5", ".h5.part"})
-    for (const auto& entry : iteration_entries(journal(), ending, fs::file_type::regular))
-      if (entry.iteration <= finished) fs::remove(entry.path);
+  remove_files(journal(), [&](std::int64_t iteration) { return iteration <= finished; });
   std::error_code not_empty;
   fs::remove(journal(), not_empty);
 }

@@ -18,9 +18,8 @@ LoadedDraftModel::LoadedDraftModel(const GeneratorOptions& options, const ModelF
                                    const RolloutLayouts& layouts, const Ranks& ranks)
     : files_(options.speculation.draft_model, options.names.draft_model),
       ranks_(ranks),
-      placement_(options.speculation.draft_placement),
-      is_trained_(options.speculation.trains_draft()),
-      weights_("draft model", files_, ranks, 1) {
+      placement_(options.speculation.draft_placement) {
+  if (!options.speculation.trains_draft()) weights_.emplace("draft model", files_, ranks, 1);
   require_same_tokenizer(policy, files_, ranks, options.names.draft_model,
                          "name a model with the same tokens, or none");
   files_.require_context(options.max_positions(), "the length limits, or name no draft model");
@@ -68,7 +67,7 @@ void LoadedDraftModel::add_layout(int degree, const EngineOptions& options, std:
 }
 
 void LoadedDraftModel::add_memory(MemoryPlan& plan, WeightType type, MemoryPhase phase) const {
-  if (!is_trained_) weights_.add_memory(plan, type);
+  if (weights_) weights_->add_memory(plan, type);
   memory_.add_memory(plan, phase);
   if (window_floats_ > 0)
     plan.add(kWindowItem, phase, window_floats_ * std::int64_t{sizeof(float)});
@@ -76,9 +75,9 @@ void LoadedDraftModel::add_memory(MemoryPlan& plan, WeightType type, MemoryPhase
 
 void LoadedDraftModel::load(WeightType type, Arena& arena, MemoryPhase phase,
                             const PackedModel* trained) {
-  TAPER_EXPECT(is_trained_ == (trained != nullptr));
-  if (!is_trained_) weights_.load(ranks_.exec, type, arena);
-  const PackedModel& packed = is_trained_ ? *trained : weights_.packed();
+  TAPER_EXPECT(weights_.has_value() == (trained == nullptr));
+  if (weights_) weights_->load(ranks_.exec, type, arena);
+  const PackedModel& packed = weights_ ? weights_->packed() : *trained;
   for (auto& [tp, layout] : layouts_)
     layout.view = &views_.emplace(tp, ModelView(packed, parallels_.at(tp).shard())).first->second;
   const EngineLayout& first = layouts_.begin()->second;

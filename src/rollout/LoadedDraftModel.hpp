@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "draft/DraftModel.hpp"
 #include "draft/SpeculationOptions.hpp"
@@ -42,8 +43,7 @@ class LoadedDraftModel {
   ModelFiles files_;
   const Ranks& ranks_;
   DraftPlacement placement_;
-  bool is_trained_;
-  InferenceModel weights_;
+  std::optional<InferenceModel> weights_;   // unless they are trained
   std::map<int, ModelParallel> parallels_;  // by degree, as all below
   std::map<int, ModelView> views_;
   std::map<int, EngineLayout> layouts_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rl/DraftTrainer.hpp"
 
-#include <mpi.h>
-
 #include <catch2/catch_test_macros.hpp>
 
 #include "rl/LearningModel.hpp"
@@ -39,27 +37,13 @@ struct TestDraft : LearningModel {
   }
 };
 
-// One response in four carries no loss, one in four not at every third token.
-std::vector<Sample> masked(std::vector<Sample> samples) {
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    Sample& s = samples[i];
-    if (i % 4 == 1) s.mask.assign(s.response.size(), 0);
-    if (i % 4 == 2)
-      for (std::size_t t = 0; t < s.response.size(); ++t) s.mask.push_back(t % 3 == 1 ? 0 : 1);
-  }
-  return samples;
-}
-
-struct Groups {
-  const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
-};
-
 }  // namespace
 
 TEST_CASE("the loss is the mean cross entropy of what carries a loss, however it is shared out") {
   const Groups g;
   TestDraft one(g.self, g.self, 2048), parts(g.world, g.self, 40), shards(g.self, g.world, 100);
-  const auto samples = masked(one.random_samples());
+  std::vector<Sample> samples = one.random_samples();
+  mask_some(samples);
   const double expected = one.loss(samples);
   const DraftReport whole = one.update(samples);
   CHECK(whole.steps == 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -114,6 +116,21 @@ class LearningModel {
   ShardedAdamW adamw_;
   float temperature_;
 };
+
+// All ranks, and this one alone.
+struct Groups {
+  const Group world = Group::world(MPI_COMM_WORLD), self = Group::self();
+};
+
+// Takes the loss from some tokens: one response in four has none, one in four lacks every third.
+inline void mask_some(std::vector<Sample>& samples) {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    Sample& s = samples[i];
+    if (i % 4 == 1) s.mask.assign(s.response.size(), 0);
+    if (i % 4 == 2)
+      for (std::size_t t = 0; t < s.response.size(); ++t) s.mask.push_back(t % 3 == 1 ? 0 : 1);
+  }
+}
 
 // The largest difference of two gradients by the largest entry.
 inline double distance(const std::vector<float>& a, const std::vector<float>& b) {

@@ -56,15 +56,12 @@ class Policy : public LearningModel {
       for (float& x : list) x += 0.3f * static_cast<float>(random.uniform() - 0.5);
       return list;
     };
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      Sample& s = samples[i];
+    for (Sample& s : samples) {
       s.ref_log_probs = shifted(s.log_probs);
       s.log_probs = shifted(s.log_probs);
       s.correction = shifted(std::vector<float>(s.response.size(), 1.0f));
-      if (i % 4 == 1) s.mask.assign(s.response.size(), 0);
-      if (i % 4 == 2)
-        for (std::size_t t = 0; t < s.response.size(); ++t) s.mask.push_back(t % 3 == 1 ? 0 : 1);
     }
+    mask_some(samples);
     return samples;
   }
 

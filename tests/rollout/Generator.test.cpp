@@ -10,12 +10,13 @@
 #include <map>
 #include <thread>
 
-#include "base/Bytes.hpp"
+#include "base/Packing.hpp"
 #include "base/Random.hpp"
 #include "base/Text.hpp"
 #include "checkpoint/CutLayers.hpp"
 #include "comm/Collectives.hpp"
 #include "instance/InferenceModel.hpp"
+#include "rollout/GeneratedSample.hpp"
 #include "support/Halves.hpp"
 #include "support/Scratch.hpp"
 #include "support/ScriptedPlanner.hpp"
@@ -115,24 +116,24 @@ struct Fixture : TestRanks, GoldenGenerator {
   using GoldenGenerator::ranks;
 };
 
-// The tokens of all ranks' responses, as a journal has them.
-std::vector<RolloutRecord> journal_of(const Group& world, const std::vector<Completion>& mine) {
-  std::string bytes;
-  ByteWriter out(bytes);
-  for (const Completion& c : mine) {
-    out.value(c.id);
-    std::vector<std::int32_t> tokens = c.prompt;
-    tokens.insert(tokens.end(), c.response.begin(), c.response.end());
-    out.list(tokens);
-  }
-  std::vector<RolloutRecord> all;
-  for (const std::string& part : all_gather_string(world, bytes))
-    for (ByteReader in(part); !in.done();) {
-      RolloutRecord& r = all.emplace_back();
-      in.value(r.id);
-      in.list(r.tokens);
-    }
+// All ranks' responses, as a journal has them.
+std::vector<RolloutRecord> journal_of(const Group& world, std::vector<Completion> mine) {
+  std::vector<RolloutRecord> records, all;
+  for (const Sample& s : as_samples(std::move(mine))) records.push_back(record_of(s, false));
+  for (const std::string& part : all_gather_string(world, packed(records)))
+    for (RolloutRecord& r : unpacked<std::vector<RolloutRecord>>(part)) all.push_back(std::move(r));
   return all;
+}
+
+// What was drafted came from the sources.
+void check_sources(const SpeculationFigures& figures) {
+  DraftTotals sum;
+  for (const DraftTotals& s : figures.sources) {
+    sum.drafted += s.drafted;
+    sum.accepted += s.accepted;
+  }
+  CHECK(sum.drafted == figures.total().drafted);
+  CHECK(sum.accepted == figures.total().accepted);
 }
 
 // Tokens and log-probs of all responses, as one number per response: equal bits, equal numbers.
@@ -239,13 +240,7 @@ TEST_CASE("drafts change nothing, whatever the layouts are") {
       const SpeculationFigures& figures = f.generator.report().speculation;
       const DecodeTotals total = figures.total();
       CHECK(total.accepted <= total.drafted);
-      DraftTotals sources;
-      for (const DraftTotals& s : figures.sources) {
-        sources.drafted += s.drafted;
-        sources.accepted += s.accepted;
-      }
-      CHECK(sources.drafted == total.drafted);
-      CHECK(sources.accepted == total.accepted);
+      check_sources(figures);
       const std::int64_t by_model = figures.sources[static_cast<int>(DraftSource::kModel)].drafted;
       if (speculation.draft_model.empty()) CHECK(by_model == 0);
       if (!speculation.draft_model.empty() && speculation.mode == SpeculationMode::kFixed &&
@@ -346,14 +341,7 @@ TEST_CASE("a generation that was interrupted is done again from what it had") {
     // The token that ends a response is drawn whether it is drafted or not, and does not count.
     CHECK(journal.accepted <= journal.drafted);
     CHECK(journal.accepted >= journal.drafted - std::ssize(expected));
-    const DecodeTotals total = figures.total();
-    DraftTotals sources;
-    for (const DraftTotals& s : figures.sources) {
-      sources.drafted += s.drafted;
-      sources.accepted += s.accepted;
-    }
-    CHECK(sources.drafted == total.drafted);
-    CHECK(sources.accepted == total.accepted);
+    check_sources(figures);
   }
 }
 

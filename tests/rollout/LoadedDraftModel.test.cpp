@@ -38,7 +38,6 @@ GeneratorOptions options_for(const std::string& draft, DraftPlacement placement)
 struct Bound {
   Bound(const GeneratorOptions& options, const ModelFiles& policy, const TestRanks& world, int tp)
       : layouts(options, policy, world.ranks), draft(options, policy, layouts, world.ranks) {
-    MemoryPlan plan;
     const MemoryPhase phase = plan.phase("rollout");
     draft.add_memory(plan, WeightType::kF32, phase);
     arena.emplace(plan);
@@ -48,6 +47,7 @@ struct Bound {
 
   RolloutLayouts layouts;
   LoadedDraftModel draft;
+  MemoryPlan plan;
   std::optional<Arena> arena;
 };
 
@@ -59,17 +59,11 @@ TEST_CASE("a draft model has room in every layout") {
   for (const auto& [name, placement] : named_draft_placements()) {
     INFO(name);
     const GeneratorOptions options = options_for("llama_b", placement);
-    const RolloutLayouts layouts(options, policy, world.ranks);
-    LoadedDraftModel draft(options, policy, layouts, world.ranks);
-    MemoryPlan plan;
-    const MemoryPhase phase = plan.phase("rollout");
-    draft.add_memory(plan, WeightType::kF32, phase);
-    CHECK(plan.total() > 0);
-    Arena arena(plan);
-    draft.load(WeightType::kF32, arena, phase, nullptr);
-    for (const int tp : layouts.degrees()) {
-      draft.bind(tp);
-      CHECK(draft.model().is_local() == (placement == DraftPlacement::kSequence || tp == 1));
+    Bound bound(options, policy, world, 1);
+    CHECK(bound.plan.total() > 0);
+    for (const int tp : bound.layouts.degrees()) {
+      bound.draft.bind(tp);
+      CHECK(bound.draft.model().is_local() == (placement == DraftPlacement::kSequence || tp == 1));
     }
   }
 }
