@@ -10,6 +10,7 @@ int run_reward_model(int argc, char** argv);
 int run_generate(int argc, char** argv);
 int run_score(int argc, char** argv);
 int run_draft(int argc, char** argv);
+int run_exits(int argc, char** argv);
 int run_eval(int argc, char** argv);
 int run_profile(int argc, char** argv);
 int run_inspect(int argc, char** argv);

@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"score", "compute log-probs of given tokens", taper::run_score},
     {"eval", "compute avg@k, pass@k and maj@k of a model", taper::run_eval},
     {"draft", "make a draft model of some layers of a model", taper::run_draft},
+    {"exits", "make early exits of a model, and train them", taper::run_exits},
     {"profile", "measure step times and switching costs for adaptive runs", taper::run_profile},
     {"inspect", "print and check a file, run, checkpoint or model directory", taper::run_inspect},
     {"replay", "evaluate the planner on recorded response lengths", taper::run_replay},

@@ -13,7 +13,7 @@ namespace taper {
 
 // A model of a checkpoint beside the policy. What it refers to must outlive it.
 struct CheckpointPart {
-  const char* name;  // of its folder
+  std::string name;  // of its folder
   const ModelFiles& files;
   TrainingModel& model;
   bool is_needed = true;  // a checkpoint without it, or with one of another shape, is of no use

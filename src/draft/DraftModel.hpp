@@ -16,16 +16,9 @@
 
 namespace taper {
 
-// A sequence and what its draft has so far.
-struct DraftContext {
-  const Sequence* sequence = nullptr;
-  std::span<const std::int32_t> draft;
-};
-
-// A language model, smaller than the policy and with its tokens, that says what it would draw:
-// with the very random numbers that the policy will draw with, so that equal distributions give
-// equal tokens. It has a cache of its own, of which nothing is moved when the layout changes.
-class DraftModel {
+// A language model, smaller than the policy and with its tokens. It has a cache of its own, of
+// which nothing is moved when the layout changes.
+class DraftModel : public GuessModel {
  public:
   // `memory` covers all layouts that rebind() will be given, window_memory (LayerWindows::floats)
   // all windows, if there are any.
@@ -36,19 +29,20 @@ class DraftModel {
   // or on each rank by itself (a null group). With windows, ranks that have the whole model each
   // share out what comes after the first token of a draft.
   void rebind(const EngineLayout& layout, const LayerWindows* windows = nullptr);
-  // Whether each rank draws by itself, for any contexts.
-  bool is_local() const { return windows_ == nullptr && runner_.parallel().group().is_null(); }
+  bool is_local() const override {
+    return windows_ == nullptr && runner_.parallel().group().is_null();
+  }
+  bool is_part_of_step() const override { return false; }
 
   // Gives back what sequences have in the cache that are not among the asks.
-  void keep(std::span<const DraftAsk> asks);
-  // The token that the model would draw after each context, or with windows approximately that; id
-  // -1 if there is no room for it in the cache. Collective over the group of the layout or of the
-  // windows, with the same contexts on all its ranks.
+  void keep(std::span<const DraftAsk> asks) override;
+  // With windows approximately. No room is no block of the cache. Collective over the group of the
+  // layout or of the windows.
   std::vector<DrawnToken> draw(std::span<const DraftContext> contexts,
-                               const SamplingOptions& sampling);
+                               const SamplingOptions& sampling) override;
   // Tokens that the last draw() read: one of each sequence that was asked about in the step before,
   // or two; all those of a new one.
-  int rows_read() const { return rows_read_; }
+  int rows_read() const override { return rows_read_; }
 
  private:
   // What the cache has of a sequence.

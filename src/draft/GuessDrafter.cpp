@@ -167,8 +167,8 @@ std::vector<GuessDrafter::Position> GuessDrafter::look_ahead(std::span<const Dra
 }
 
 // A round of the model, for those drafts in which it is more often right than texts are. What it is
-// expected to add has to be worth its time; ranks that share the sequences out have theirs at the
-// same time.
+// expected to add has to be worth its time, unless the step would take that anyway; ranks that
+// share the sequences out have theirs at the same time.
 void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
                                      const std::vector<Growth>& growing,
                                      std::vector<Position>& positions) {
@@ -185,8 +185,11 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
   }
   constexpr std::int64_t kUnit = std::int64_t{kRatioOne} * kRatioOne / DraftLimits::kRoundUnit;
   if (is_spread_) gain *= group_->size();
-  if (contexts.empty() || limits_.round >= DraftLimits::kNoRound || gain < limits_.round * kUnit)
-    return;
+  const bool is_free = model_->is_part_of_step() &&
+                       std::all_of(contexts.begin(), contexts.end(),
+                                   [](const DraftContext& c) { return c.draft.empty(); });
+  const bool pays = limits_.round < DraftLimits::kNoRound && gain >= limits_.round * kUnit;
+  if (contexts.empty() || !(is_free || pays)) return;
   const Timer timer;
   const std::vector<DrawnToken> drawn = model_->draw(contexts, sampling_);
   for (std::size_t i = 0; i < drawn.size(); ++i) {
@@ -195,6 +198,7 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
     p.guesses.push_back({GuessKind::of_model(drawn[i].log_prob), drawn[i].id});
     choose(p);
   }
+  if (is_free) return;
   const auto ns = static_cast<std::int64_t>(1e9 * timer.seconds());
   if (model_->rows_read() > 2 * std::ssize(contexts)) {
     model_rounds_.reading_ns += ns;

@@ -12,7 +12,6 @@
 #include "base/ReplicaSnapshot.hpp"
 #include "comm/Group.hpp"
 #include "draft/Acceptance.hpp"
-#include "draft/DraftModel.hpp"
 #include "draft/RecalledResponses.hpp"
 #include "draft/TextGuesses.hpp"
 #include "engine/Completion.hpp"
@@ -76,7 +75,7 @@ class GuessDrafter : public Drafter {
   // What guesses beside texts from now on; null: nothing. Must outlive its use. A model that draws
   // on each rank by itself draws for a part of the sequences there, and ranks exchange their
   // drafts: propose() is then collective over the group.
-  void set_model(DraftModel* model) { model_ = model; }
+  void set_model(GuessModel* model) { model_ = model; }
 
   // What the next generations are expected to repeat; to be the same on all ranks.
   RecalledResponses& recalled() { return recalled_; }
@@ -161,7 +160,7 @@ class GuessDrafter : public Drafter {
   RecalledResponses recalled_;
   bool is_recalling_ = false;
   TextGuesses texts_;
-  DraftModel* model_ = nullptr;
+  GuessModel* model_ = nullptr;
   const Group* group_ = nullptr;
   bool is_spread_ = false;  // whether each rank of the group drafts for some of its sequences
   DraftLimits limits_;

@@ -27,12 +27,16 @@ struct SpeculationOptions {
   double index_mb = 64;     // memory of a rank for the responses of earlier generations, MiB
   std::string draft_model;  // directory of a model with the same tokens; empty: none
   DraftPlacement draft_placement = DraftPlacement::kSequence;
-  int train_steps = 0;  // of the draft model after each training iteration; 0: it stays as it is
+  std::string exits;  // directory of early exits of the policy; empty: none
+  // Of the draft model or the exits after each training iteration; 0: they stay as they are.
+  int train_steps = 0;
   double train_rate = 1e-4;  // learning rate of these
   bool journal = true;       // training drafts from what an interrupted iteration had generated
 
   bool is_on() const { return mode != SpeculationMode::kOff; }
-  bool trains_draft() const { return is_on() && !draft_model.empty() && train_steps > 0; }
+  bool has_draft_model() const { return is_on() && !draft_model.empty(); }
+  bool has_exits() const { return is_on() && !exits.empty(); }
+  bool trains_draft() const { return (has_draft_model() || has_exits()) && train_steps > 0; }
 };
 
 // The modes and placements by their names in run files and commands.

@@ -26,7 +26,13 @@ Completion completion_of(const Sequence& s, FinishReason reason) {
 Engine::Engine(const Exec& exec, const EngineLayout& layout, const EngineMemory& memory,
                Arena& arena, MemoryPhase phase, ConstFloatMatrix rope_table)
     : runner_(exec, layout, memory, arena, phase, rope_table),
-      scheduler_(options().scheduler, options().kv_blocks) {}
+      scheduler_(options().scheduler, options().kv_blocks),
+      step_rows_(memory.step_rows) {}
+
+GuessModel& Engine::set_exits(const std::vector<ExitHead>& heads, float* memory) {
+  exits_ = std::make_unique<EarlyExits>(runner_, heads, step_rows_, options().logit_rows, memory);
+  return *exits_;
+}
 
 void Engine::rebind(const EngineLayout& layout, int replica, std::list<Sequence> running,
                     std::deque<Sequence> waiting) {
@@ -117,7 +123,7 @@ StepReport Engine::step(ControlWord word) {
     for (const auto& [sequence, count, drafted] : work)
       chunks.push_back({sequence->blocks.data(), sequence->computed,
                         std::span(sequence->tokens).subspan(sequence->computed, count)});
-    const FloatMatrix hidden = runner_.forward(chunks);
+    const FloatMatrix hidden = exits_ ? exits_->forward(work, chunks) : runner_.forward(chunks);
     const std::vector<DrawRow> rows = draw_rows(work);
     const std::vector<DrawnToken> tokens = runner_.draw(rows, hidden, sampling_, exchange);
     report.accepted = deliver(work, tokens);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/ReplicaSnapshot.hpp"
 #include "engine/Completion.hpp"
 #include "engine/Drafter.hpp"
+#include "engine/EarlyExits.hpp"
 #include "engine/ModelRunner.hpp"
 #include "engine/Request.hpp"
 #include "engine/SamplingOptions.hpp"
@@ -43,6 +45,9 @@ class Engine {
 
   // Who drafts from now on; null: nobody. Must outlive its use.
   void set_drafter(Drafter* drafter) { drafter_ = drafter; }
+  // Lets a drafter ask early exits, which work in `memory` (EarlyExits::floats, for the step rows
+  // of the engine's memory).
+  GuessModel& set_exits(const std::vector<ExitHead>& heads, float* memory);
 
   // Starts a generation; the engine must be idle.
   void begin(const SamplingOptions& sampling, const StopOptions& stops);
@@ -95,6 +100,8 @@ class Engine {
   ModelRunner runner_;
   Scheduler scheduler_;
   Drafter* drafter_ = nullptr;
+  std::unique_ptr<EarlyExits> exits_;
+  int step_rows_;  // in any layout
   int replica_ = 0;
   std::int64_t preemptions_ = 0;  // in the layouts before
   std::int32_t finished_ = 0;

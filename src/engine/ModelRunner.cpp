@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "kernels/copy.hpp"
+
 namespace taper {
 namespace {
 
@@ -114,6 +116,20 @@ FloatMatrix ModelRunner::forward(std::span<const Chunk> chunks) {
   const TokenBatch batch = assemble(chunks, recorded);
   return recorded > 0 ? pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages(), graphs_)
                       : pass_.forward(exec_, *view_, *parallel_, batch, pool_.pages());
+}
+
+FloatMatrix ModelRunner::forward(std::span<const Chunk> chunks, Range layers,
+                                 ConstFloatMatrix streams, std::span<const std::int32_t> rows) {
+  const TokenBatch batch = assemble(chunks, 0);
+  const FloatMatrix x = pass_.stream(batch.rows());
+  if (layers.begin == 0) {
+    pass_.embed(exec_, *view_, *parallel_, batch);
+  } else {
+    stream_rows_.assign(rows.begin(), rows.end());
+    gather_rows(exec_, x, streams, staging_view(stream_rows_));
+  }
+  pass_.apply_layers(exec_, *view_, *parallel_, batch, pool_.pages(), layers);
+  return x;
 }
 
 FloatMatrix ModelRunner::forward(std::span<const Chunk> chunks, const LayerWindows& windows,

@@ -77,6 +77,7 @@ class ModelRunner {
   const Exec& exec() const { return exec_; }
   const EngineOptions& options() const { return options_; }
   const ModelParallel& parallel() const { return *parallel_; }
+  const ParamTable& table() const { return view_->table(); }
   const StepGraphs& graphs() const { return graphs_; }
   // The KV cache, as it is and as another layout would see the same memory.
   const BlockPool& pool() const { return pool_; }
@@ -86,6 +87,11 @@ class ModelRunner {
   // chunks' keys and values are in the cache from then on. Does not wait: ids and positions of a
   // pass are read until something waits for its results. Collective over the group of the layout.
   FloatMatrix forward(std::span<const Chunk> chunks);
+  // A part of such a pass, its first layers or later ones: the streams behind them. If they are not
+  // the first, those before them are rows `rows` of `streams`. Keys and values are in the cache for
+  // these layers. Collective over the group of the layout.
+  FloatMatrix forward(std::span<const Chunk> chunks, Range layers, ConstFloatMatrix streams,
+                      std::span<const std::int32_t> rows);
   // An approximation by windows of layers (model/LayerWindows.hpp), which works in `memory` as
   // well. Keys and values of these tokens do not count as being in the cache. Collective over the
   // group of the windows.
@@ -117,6 +123,7 @@ class ModelRunner {
   // it is.
   Staged<std::int32_t> ids_, positions_;
   Staged<AttentionSegment> segments_;
+  Staged<std::int32_t> stream_rows_;
 };
 
 }  // namespace taper

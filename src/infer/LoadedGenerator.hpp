@@ -14,8 +14,8 @@ struct GenerateOptions : GeneratorOptions {
 
   GenerateOptions() {
     kv_memory_mb = 4096.0;
-    names = {"--layout",  "--kv-memory-mb", "--mode",
-             "--profile", "--draft-model",  "--draft-placement"};
+    names = {"--layout",      "--kv-memory-mb",    "--mode",       "--profile",
+             "--draft-model", "--draft-placement", "--early-exits"};
   }
 };
 

@@ -42,9 +42,7 @@ class ResultsValidator {
   void check_checkpoint(const fs::path& directory) {
     append(found.faults, CheckpointStore::problems(directory));
     const CheckpointDirectory checkpoint(directory);
-    for (const fs::path& state : {checkpoint.state(), checkpoint.part(kCriticPart).state(),
-                                  checkpoint.part(kDraftPart).state()})
-      if (fs::exists(state)) check_file(state);
+    for (const fs::path& state : checkpoint.states()) check_file(state);
   }
 
   void check_run(const RunDirectory& directory) {

@@ -37,7 +37,7 @@ void TrainingModel::add_memory(MemoryPlan& plan) const {
   plan.add(owner.item(kStagingItem), owner.phase,
            Publisher::staging_floats(packed_local_) * std::int64_t{sizeof(float)},
            Publisher::staging_kind(*ranks_));
-  TrainPass::add_memory(plan, files_->table, train_parallel_, options_.pass);
+  if (options_.has_pass) TrainPass::add_memory(plan, files_->table, train_parallel_, options_.pass);
 }
 
 void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
@@ -45,8 +45,9 @@ void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
                                           options_.type, WithBackward::kYes, arena);
   const MemoryOwner& owner = options_.pass.owner;
   train_view_ = std::make_unique<ModelView>(*packed_, train_parallel_.shard());
-  pass_ =
-      std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena, rope_table);
+  if (options_.has_pass)
+    pass_ = std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena,
+                                        rope_table);
   gradients_ = std::make_unique<Gradients>(
       train_local_, arena.take<float>(owner.item(kGradientItem), owner.phase, train_local_.size()));
   optimizer_ = std::make_unique<ShardedAdamW>(train_local_, train_parallel_.group(), *dp_group_,

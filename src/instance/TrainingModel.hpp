@@ -19,6 +19,7 @@ struct TrainingModelOptions {
   TrainPassOptions pass;
   AdamWOptions adamw;
   std::string name = "policy";  // in the memory plan
+  bool has_pass = true;         // whether it is run over tokens, by pass()
 };
 
 // A model that is trained in one layout and used for generation in another: f32 masters and moments

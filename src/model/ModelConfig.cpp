@@ -153,7 +153,9 @@ std::vector<std::string> ModelConfig::problems() const {
     if (value <= 0)
       list.push_back(std::string(name) + " is " + std::to_string(value) + " (must be positive)");
   };
-  need_positive(layers, "num_hidden_layers");
+  // The head of an early exit is a model without layers.
+  if (layers < 0)
+    list.push_back("num_hidden_layers is " + std::to_string(layers) + " (must not be negative)");
   need_positive(hidden, "hidden_size");
   need_positive(heads, "num_attention_heads");
   need_positive(kv_heads, "num_key_value_heads");

@@ -153,6 +153,10 @@ void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelPar
                     options.temperature);
     const FloatMatrix normed = make_matrix(normed_, static_cast<int>(size), h);
     accumulate_outer(exec, d_head, l.logits, normed);
+    if (d_hidden.size() == 0) {
+      exec.fence();
+      continue;
+    }
     // normed is no longer needed: now its gradient.
     multiply_leaves(exec, normed, l.logits, view.head_t(), vocabulary_leaves());
     all_reduce_ordered_sum(exec, parallel.group(), flat(normed), parallel.rank_sum(),

@@ -65,8 +65,9 @@ class TokenHead {
 
   // Log-probs and entropies as above, handed to `loss`, whose gradient is added to d_hidden (like
   // hidden), to the head's weights (local vocabulary rows, h) and to the final norm. A token's
-  // slopes need no other token, so each chunk of logits is computed once for both. Collective over
-  // parallel.group().
+  // slopes need no other token, so each chunk of logits is computed once for both. With an empty
+  // d_hidden there is the gradient of the weights alone, and d_final_norm is left as it is.
+  // Collective over parallel.group().
   void backward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                 ConstFloatMatrix hidden, std::span<const int> rows,
                 std::span<const std::int32_t> targets, const HeadOptions& options,

@@ -87,6 +87,13 @@ FloatMatrix TrainPass::stream(int layer) const {
                      batch_.batch().rows(), h);
 }
 
+void TrainPass::copy_stream(const Exec& exec, int layer, std::span<const std::int32_t> rows,
+                            FloatMatrix out) const {
+  const StagedInput<std::int32_t> on_device(rows);
+  gather_rows(exec, out, ConstFloatMatrix(stream(layer)), on_device.view());
+  exec.fence();
+}
+
 LayerActivations TrainPass::activations(int layer) const {
   const int slot = options_.checkpointing == Checkpointing::kYes ? 0 : layer;
   return {shape_, options_.max_rows, activations_ + slot * activation_floats_};

@@ -67,6 +67,11 @@ class TrainPass {
                        std::span<const int> rows, std::span<const float> slopes,
                        const Gradients& gradients);
 
+  // out (n, h) = the stream that enters `layer` in the last forward(), at packed rows `rows`. Not
+  // collective.
+  void copy_stream(const Exec& exec, int layer, std::span<const std::int32_t> rows,
+                   FloatMatrix out) const;
+
  private:
   struct Sizes;
   // (rows, h): the input of `layer`; for the number of layers, the output of the last one.

@@ -53,10 +53,14 @@ InferencePass::InferencePass(const ParamTable& table, const ModelParallel& paral
   partials_ = activations_ + LayerActivations::floats(shape, rows);
 }
 
-FloatMatrix InferencePass::embedded(const Exec& exec, const ModelView& view,
-                                    const ModelParallel& parallel, const TokenBatch& batch) const {
-  TAPER_EXPECT(batch.rows() <= rows_);
-  const FloatMatrix x = make_matrix(hidden_, batch.rows(), table_->config().hidden);
+FloatMatrix InferencePass::stream(int rows) const {
+  TAPER_EXPECT(rows <= rows_);
+  return make_matrix(hidden_, rows, table_->config().hidden);
+}
+
+FloatMatrix InferencePass::embed(const Exec& exec, const ModelView& view,
+                                 const ModelParallel& parallel, const TokenBatch& batch) const {
+  const FloatMatrix x = stream(batch.rows());
   embed_tokens(exec, view, parallel, batch.ids, x, partials_);
   return x;
 }
@@ -66,21 +70,22 @@ LayerContext InferencePass::context(const Exec& exec, const ModelParallel& paral
   return {exec, parallel, table_->config(), shape, batch, rope_table_, partials_};
 }
 
-void InferencePass::forward_layers(const Exec& exec, const ModelView& view,
-                                   const ModelParallel& parallel, const TokenBatch& batch,
-                                   const PagedLayers& pages, FloatMatrix x) const {
+void InferencePass::apply_layers(const Exec& exec, const ModelView& view,
+                                 const ModelParallel& parallel, const TokenBatch& batch,
+                                 const PagedLayers& pages, Range layers) const {
+  const FloatMatrix x = stream(batch.rows());
   const ActivationShape shape(*table_, parallel.shard());
   const LayerActivations activations(shape, rows_, activations_);
   const LayerContext context = this->context(exec, parallel, batch, shape);
-  for (int l = 0; l < table_->config().layers; ++l)
+  for (int l = layers.begin; l < layers.end; ++l)
     forward_layer(context, view.layer(l), pages.layer(l), activations, x, x);
 }
 
 FloatMatrix InferencePass::forward(const Exec& exec, const ModelView& view,
                                    const ModelParallel& parallel, const TokenBatch& batch,
                                    const PagedLayers& pages) {
-  const FloatMatrix x = embedded(exec, view, parallel, batch);
-  forward_layers(exec, view, parallel, batch, pages, x);
+  const FloatMatrix x = embed(exec, view, parallel, batch);
+  apply_layers(exec, view, parallel, batch, pages, all_layers());
   return x;
 }
 
@@ -88,11 +93,11 @@ FloatMatrix InferencePass::forward(const Exec& exec, const ModelView& view,
                                    const ModelParallel& parallel, const TokenBatch& batch,
                                    const PagedLayers& pages, StepGraphs& graphs) {
   // Which ranks have which rows of the table differs from step to step.
-  const FloatMatrix x = embedded(exec, view, parallel, batch);
+  const FloatMatrix x = embed(exec, view, parallel, batch);
   graphs.run(exec,
              {&view, &parallel, pages.first.kv, batch.segments.data(), batch.positions.data(),
               batch.rows()},
-             [&] { forward_layers(exec, view, parallel, batch, pages, x); });
+             [&] { apply_layers(exec, view, parallel, batch, pages, all_layers()); });
   return x;
 }
 
@@ -100,7 +105,7 @@ FloatMatrix InferencePass::forward(const Exec& exec, const ModelView& view,
                                    const ModelParallel& parallel, const TokenBatch& batch,
                                    const PagedLayers& pages, const LayerWindows& windows,
                                    float* window_memory) {
-  const FloatMatrix x = embedded(exec, view, parallel, batch);
+  const FloatMatrix x = embed(exec, view, parallel, batch);
   const ActivationShape shape(*table_, parallel.shard());
   windows.forward(context(exec, parallel, batch, shape), view, pages,
                   LayerActivations(shape, rows_, activations_), x, window_memory);

@@ -34,6 +34,13 @@ class InferencePass {
   // none if its row only fills up, and the arrays of the batch and the pages stay where they are.
   FloatMatrix forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                       const TokenBatch& batch, const PagedLayers& pages, StepGraphs& graphs);
+  // The same pass in parts: the embeddings, then layers on the stream before them, in its place. A
+  // stream that is not that of the last call is first copied to stream().
+  FloatMatrix embed(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                    const TokenBatch& batch) const;
+  FloatMatrix stream(int rows) const;
+  void apply_layers(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                    const TokenBatch& batch, const PagedLayers& pages, Range layers) const;
   // An approximation by windows of layers, which works in `window_memory` as well; `parallel` is
   // that of this rank alone. Collective over the group of the windows.
   FloatMatrix forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
@@ -41,12 +48,9 @@ class InferencePass {
                       const LayerWindows& windows, float* window_memory);
 
  private:
-  FloatMatrix embedded(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
-                       const TokenBatch& batch) const;
   LayerContext context(const Exec& exec, const ModelParallel& parallel, const TokenBatch& batch,
                        const ActivationShape& shape) const;
-  void forward_layers(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
-                      const TokenBatch& batch, const PagedLayers& pages, FloatMatrix x) const;
+  Range all_layers() const { return {0, table_->config().layers}; }
 
   const ParamTable* table_;
   int rows_;

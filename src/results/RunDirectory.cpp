@@ -156,4 +156,14 @@ CheckpointDirectory CheckpointDirectory::part(const std::string& name) const {
   return CheckpointDirectory(path_ / name);
 }
 
+std::vector<fs::path> CheckpointDirectory::states() const {
+  std::vector<fs::path> found;
+  if (fs::exists(state())) found.push_back(state());
+  for (const auto& entry : fs::directory_iterator(path_))
+    if (const fs::path state = CheckpointDirectory(entry.path()).state(); fs::exists(state))
+      found.push_back(state);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 }  // namespace taper

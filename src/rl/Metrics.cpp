@@ -103,6 +103,11 @@ MetricValues draft_metrics(const DraftReport& r) {
   return {{"speculation/train_loss", r.loss}, {"speculation/train_grad_norm", r.grad_norm}};
 }
 
+MetricValues exit_metrics(const ExitReport& r) {
+  if (r.steps == 0) return {};
+  return {{"speculation/train_loss", r.loss}, {"speculation/train_grad_norm", r.grad_norm}};
+}
+
 MetricValues value_metrics(const SampleSet& samples) {
   MetricValues out;
   const std::pair<const char*, std::vector<float> Sample::*> lists[] = {

@@ -91,6 +91,7 @@ LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span
       for (std::size_t t = 0; t < s.response.size(); ++t) tokens.push_back({&s, t, weight});
     }
     c.pass.forward(c.exec, c.view, c.parallel, batch.packed.sequences);
+    if (observer_) observer_(batch);
     if (loss_.needs_sequences()) set_sequence_ratios(batch.packed, tokens);
     c.pass.backward(
         c.exec, c.view, c.parallel, batch.packed.rows, batch.packed.targets, c.head,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,11 @@ class PolicyTrainer {
  public:
   PolicyTrainer(const PolicyTrainerOptions& options, const UpdateTarget& model)
       : loss_(options.loss), loop_(options.update, model) {}
+
+  // Is shown each micro-batch when the model has just been passed over it, from now on; null:
+  // nobody. For those who learn from streams of the policy.
+  using Observer = std::function<void(const MicroBatch&)>;
+  void set_observer(Observer observer) { observer_ = std::move(observer); }
 
   // Brings the samples to the ranks that train them, for work that only these need to do (reference
   // log-probs). Collective over the training layout.
@@ -65,6 +71,7 @@ class PolicyTrainer {
 
   PolicyLossOptions loss_;
   UpdateLoop loop_;
+  Observer observer_;
 };
 
 }  // namespace taper

@@ -56,6 +56,8 @@ class SampleSet {
   const std::vector<SampleSummary>& all() const { return all_; }
   std::int64_t size() const { return std::ssize(all_); }
   bool empty() const { return all_.empty(); }
+  // Of all samples.
+  std::int64_t loss_tokens() const;
   // Ranks of the group.
   int ranks() const { return group_ == nullptr ? 1 : group_->size(); }
 

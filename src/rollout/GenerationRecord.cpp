@@ -222,7 +222,9 @@ void add_generations(RunFile& file, std::int64_t iteration, const GeneratorOptio
     for (std::size_t i = 0; i < figures.sources.size(); ++i) {
       const auto source = static_cast<DraftSource>(i);
       const auto& [drafted, accepted] = figures.sources[i];
-      if (source == DraftSource::kModel && options.speculation.draft_model.empty()) continue;
+      const bool has_model =
+          options.speculation.has_draft_model() || options.speculation.has_exits();
+      if (source == DraftSource::kModel && !has_model) continue;
       if (source == DraftSource::kJournal && drafted == 0) continue;
       add("draft_sources", {{"source", std::string(to_string(source))},
                             {"drafted", drafted},

@@ -72,8 +72,10 @@ Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFile
       ranks_(ranks),
       phase_(phase),
       layouts_(options, files, ranks) {
-  if (options.speculation.is_on() && !options.speculation.draft_model.empty())
+  if (options.speculation.has_draft_model())
     draft_model_ = std::make_unique<LoadedDraftModel>(options, files, layouts_, ranks);
+  if (options.speculation.has_exits())
+    exits_ = std::make_unique<LoadedExits>(options, files, layouts_, ranks);
   planner_ = make_planner();
   consult_ = std::make_unique<Consultation>(ranks, *planner_);
 }
@@ -81,12 +83,13 @@ Generator::Generator(const GeneratorOptions& options, WeightType type, ModelFile
 void Generator::add_memory(MemoryPlan& plan) const {
   layouts_.memory().add_memory(plan, phase_);
   if (draft_model_) draft_model_->add_memory(plan, type_, phase_);
+  if (exits_) exits_->add_memory(plan, type_, phase_);
   if (options_.may_change_layout())
     Reshaper::add_memory(plan, phase_, layouts_.memory(), ranks_.groups);
 }
 
 void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table,
-                       const PackedModel* draft) {
+                       std::span<const PackedModel* const> draft) {
   layouts_.set_weights(packed);
   engine_ = std::make_unique<Engine>(ranks_.exec, layouts_.smallest(), layouts_.memory(), arena,
                                      phase_, rope_table);
@@ -97,9 +100,10 @@ void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix
     engine_->set_drafter(drafter_.get());
   }
   if (draft_model_) {
-    draft_model_->load(type_, arena, phase_, draft);
+    draft_model_->load(type_, arena, phase_, draft.empty() ? nullptr : draft.front());
     drafter_->set_model(&draft_model_->model());
   }
+  if (exits_) drafter_->set_model(&exits_->load(type_, arena, phase_, draft, *engine_));
   if (!options_.may_change_layout()) return;
   // Pages that nothing has touched yet would make the first changes of layout several times slower
   // than measured ones.

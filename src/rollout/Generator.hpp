@@ -19,6 +19,7 @@
 #include "rollout/GenerationReviewer.hpp"
 #include "rollout/GeneratorOptions.hpp"
 #include "rollout/LoadedDraftModel.hpp"
+#include "rollout/LoadedExits.hpp"
 #include "rollout/RolloutLayouts.hpp"
 
 namespace taper {
@@ -36,10 +37,10 @@ class Generator {
   int smallest_degree() const { return layouts_.smallest_degree(); }
   void add_memory(MemoryPlan& plan) const;
 
-  // Starts with the weights of the smallest degree; `draft` are those of the draft model if it is
-  // trained. The packed weights must outlive the generator.
+  // Starts with the weights of the smallest degree; `draft` are those of the draft model, or of the
+  // heads of the early exits, if they are trained. The packed weights must outlive the generator.
   void create(const PackedModel& packed, Arena& arena, ConstFloatMatrix rope_table,
-              const PackedModel* draft = nullptr);
+              std::span<const PackedModel* const> draft = {});
 
   // The planner that the options ask for can be replaced, for tests and comparisons.
   const std::shared_ptr<LayoutPlanner>& planner() const { return planner_; }
@@ -100,6 +101,7 @@ class Generator {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Reshaper> reshaper_;
   std::unique_ptr<LoadedDraftModel> draft_model_;  // if one is named
+  std::unique_ptr<LoadedExits> exits_;             // if some are named
   std::unique_ptr<GuessDrafter> drafter_;          // if there is speculation
   DraftPace draft_pace_;                           // of a leader, if drafts are to pay
   std::shared_ptr<LayoutPlanner> planner_;

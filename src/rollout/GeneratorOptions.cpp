@@ -19,10 +19,16 @@ std::vector<std::string> GeneratorOptions::problems() const {
   if (!speculation.draft_model.empty() && !speculation.is_on())
     list.push_back(std::string(names.draft_model) +
                    " is named, but speculation is off; set it to auto, or name no model");
-  if (speculation.train_steps > 0 && speculation.draft_model.empty())
+  if (!speculation.exits.empty() && !speculation.is_on())
+    list.push_back(std::string(names.exits) +
+                   " is named, but speculation is off; set it to auto, or name no exits");
+  if (!speculation.exits.empty() && !speculation.draft_model.empty())
+    list.push_back(std::string(names.draft_model) + " and " + names.exits +
+                   " are both named (one of them drafts what texts do not say); name one");
+  if (speculation.train_steps > 0 && speculation.draft_model.empty() && speculation.exits.empty())
     list.push_back(std::string("Speculation/Train Steps is ") +
-                   std::to_string(speculation.train_steps) + ", but " + names.draft_model +
-                   " names no model; name one, or set the steps to 0");
+                   std::to_string(speculation.train_steps) + ", but neither " + names.draft_model +
+                   " nor " + names.exits + " is named; name one, or set the steps to 0");
   return list;
 }
 

@@ -81,4 +81,7 @@ inline constexpr const char* kDraftPlacementDoc =
     "over "
     "them, approximately (EasySpec)";
 
+inline constexpr const char* kExitsDoc =
+    "Directory of early exits of the model (taper exits), which draft, too; empty: none";
+
 }  // namespace taper

@@ -93,9 +93,15 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
     critic_ = std::make_unique<Critic>(options, files_, ranks, critic_phase_);
     critic_->add_memory(plan_);
   }
-  if (options.rollout.speculation.trains_draft()) {
-    draft_ = std::make_unique<TrainedDraft>(options, files_, ranks, plan_.phase("draft"));
-    draft_->add_memory(plan_);
+  if (const SpeculationOptions& o = options.rollout.speculation; o.trains_draft()) {
+    if (o.has_draft_model()) {
+      draft_ = std::make_unique<TrainedDraft>(options, files_, ranks, plan_.phase("draft"));
+      draft_->add_memory(plan_);
+    } else {
+      exit_files_.emplace(o.exits, options.rollout.names.exits, files_);
+      exits_ = std::make_unique<TrainedExits>(*exit_files_, ranks, exits_options());
+      exits_->add_memory(plan_);
+    }
   }
   judge_.add_memory(plan_);
   generator_.add_memory(plan_);
@@ -120,7 +126,28 @@ std::vector<CheckpointPart> TrainJob::parts() {
   std::vector<CheckpointPart> parts;
   if (critic_) parts.push_back(critic_->saved());
   if (draft_) parts.push_back(draft_->saved());
+  if (!exits_) return parts;
+  auto layers = exit_files_->layers().begin();
+  auto head = exit_files_->heads().begin();
+  for (TrainingModel& model : exits_->models())
+    parts.push_back({exit_part(*layers++), *head++, model, false});
   return parts;
+}
+
+// They learn while the policy does, whose memory they do not share.
+TrainedExitsOptions TrainJob::exits_options() const {
+  const SpeculationOptions& o = options_.rollout.speculation;
+  const float temperature = options_.rollout.sampling.temperature;
+  ExitTrainerOptions trainer{{.peak = o.train_rate}, o.train_steps};
+  if (temperature > 0.0f) trainer.temperature = temperature;
+  AdamWOptions adamw = options_.adamw;
+  adamw.weight_decay = 0.0;  // norms of heads do not learn
+  return {options_.model.type, adamw, trainer, training_phase_};
+}
+
+std::vector<const PackedModel*> TrainJob::trained_drafts() const {
+  if (draft_) return {&draft_->packed()};
+  return exits_ ? exits_->packed() : std::vector<const PackedModel*>{};
 }
 
 void TrainJob::require_inputs(const RunStart& start) const {
@@ -147,8 +174,9 @@ void TrainJob::create() {
   if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
   if (critic_) critic_->create(*arena_);
   if (draft_) draft_->create(*arena_);
+  if (exits_) exits_->create(*arena_);
   judge_.load_models(*arena_);
-  generator_.create(model_.packed(), *arena_, rope, draft_ ? &draft_->packed() : nullptr);
+  generator_.create(model_.packed(), *arena_, rope, trained_drafts());
   const PolicyTrainerOptions trainer{
       options_.loss_in_use(),
       {options_.schedule, options_.training.mini_batches, options_.training.epochs}};
@@ -161,6 +189,10 @@ void TrainJob::create() {
   trainer_ = std::make_unique<PolicyTrainer>(
       trainer, UpdateTarget{pass_context(model_.train_view()), model_.dp_group(),
                             model_.gradients(), model_.optimizer(), publish});
+  if (exits_)
+    trainer_->set_observer([this](const MicroBatch& batch) {
+      exits_->trainer().collect(model_.pass(), batch.packed, model_.train_parallel().group());
+    });
 }
 
 void TrainJob::load_start() {

@@ -12,6 +12,7 @@
 #include "reward/Judge.hpp"
 #include "rl/PolicyTrainer.hpp"
 #include "rollout/Generator.hpp"
+#include "rollout/TrainedExits.hpp"
 #include "run/Job.hpp"
 #include "run/PhaseTimer.hpp"
 #include "train/Critic.hpp"
@@ -82,6 +83,8 @@ class TrainJob final : public Job {
   bool evaluate_at_the_end();
   // Collective over the world.
   void write_rollout_file(std::int64_t iteration, const Batch& batch);
+  TrainedExitsOptions exits_options() const;
+  std::vector<const PackedModel*> trained_drafts() const;
   PassContext pass_context(const ModelView& view);
 
   RunOptions options_;
@@ -99,8 +102,11 @@ class TrainJob final : public Job {
   std::int64_t prompt_batches_ = 0;  // drawn by the finished iterations, Rollout/Prompts each
   TrainingModel model_;
   std::unique_ptr<InferenceModel> reference_;
-  std::unique_ptr<Critic> critic_;       // if the estimator needs one
-  std::unique_ptr<TrainedDraft> draft_;  // if it follows the policy
+  std::unique_ptr<Critic> critic_;  // if the estimator needs one
+  // What drafts, if it follows the policy: one of the two.
+  std::unique_ptr<TrainedDraft> draft_;
+  std::optional<ExitFiles> exit_files_;
+  std::unique_ptr<TrainedExits> exits_;
   TrainPassOptions pass_options_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<PolicyTrainer> trainer_;

@@ -6,7 +6,7 @@
 // in a step. Tokens and log-probs of all of them must be equal bit for bit.
 //
 // With --draft-model, there is a contestant with it for each mode and placement, beside the one
-// without.
+// without; with --early-exits, one with these for each mode.
 //
 // A pass has random numbers of its own (with --temperature 0 all passes give the same responses);
 // each contestant drafts from what it has generated itself in the passes before.
@@ -38,7 +38,7 @@ using namespace taper;
 namespace {
 
 struct BenchOptions {
-  std::string model, prompts, task, draft_model;
+  std::string model, prompts, task, draft_model, early_exits;
   WeightType type = WeightType::kBf16;
   std::vector<std::string> modes,
       placements;  // of Speculation/Mode and /Draft Placement; empty: all
@@ -154,6 +154,11 @@ class SpeculationBench {
       speculation.mode = mode;
       speculation.draft_length = options.draft_length;
       add(name, speculation);
+      if (speculation.is_on() && !options.early_exits.empty()) {
+        SpeculationOptions exits = speculation;
+        exits.exits = options.early_exits;
+        add(name + "/exits", exits);
+      }
       if (!speculation.is_on() || options.draft_model.empty()) continue;
       speculation.draft_model = options.draft_model;
       for (const auto& [place, placement] : named_draft_placements()) {
@@ -303,6 +308,7 @@ int run(int argc, char** argv) {
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   line.repeated("mode", options.modes, "MODE", "off, auto or fixed; default: all in turns");
   line.text("draft-model", options.draft_model, "DIR", "drafts, too, in contestants of its own");
+  line.text("early-exits", options.early_exits, "DIR", "draft, too, in contestants of their own");
   line.repeated("placement", options.placements, "NAME",
                 "sequence, tensor or layer; default: all in turns");
   line.integer("passes", options.passes, "N", "over the prompts").at_least(1);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "checkpoint/WriteExits.hpp"
 #include "io/Hdf5File.hpp"
 #include "train/TrainRuns.hpp"
 
@@ -83,4 +84,36 @@ TEST_CASE("iterations that come again are drafted from what they were") {
     CHECK(accepted[i] >= drafted[i] - 16);
   }
   CHECK(iterations == std::vector<std::int64_t>{1, 2});
+}
+
+TEST_CASE("exits that follow the policy change nothing of it, and resume with it") {
+  TrainRuns f;
+  make_model(f.ranks, f.path("model"), '2');
+  const ModelFiles files(f.path("model"));
+  std::vector<std::int32_t> ids;
+  for (int id = 0; id < files.valid_ids(); id += 2) ids.push_back(id);
+  if (f.ranks.rank() == 0) write_exits(files, {1}, ids, f.path("exits"));
+  barrier(f.ranks.world());
+  RunOptions options = small_run(f.path("model"), f.path("plain"));
+  options.training.iterations = 4;
+  // A policy that stays what it is, and has something to say.
+  options.schedule.peak = 1e-6;
+  options.rollout.sampling.temperature = 0.2f;
+  run(f.ranks, options);
+  options.rollout.speculation.mode = SpeculationMode::kFixed;
+  options.rollout.speculation.exits = f.path("exits");
+  options.rollout.speculation.train_steps = 4;
+  options.rollout.speculation.train_rate = 3e-3;
+  f.run_straight_and_in_parts(options);
+  if (f.ranks.rank() != 0) return;
+  CHECK((f.weights("plain", 4) == f.weights("straight", 4)));
+  const auto head = [&](const std::string& run, int n) {
+    return slurp(RunDirectory(f.path(run)).checkpoint(n) / exit_part(1) / "model.safetensors");
+  };
+  CHECK((head("straight", 4) == head("parts", 4)));
+  CHECK((head("straight", 4) != head("straight", 1)));
+  const auto first = f.metrics("straight", 1), last = f.metrics("straight", 4);
+  CHECK(last.at("speculation/train_loss") < first.at("speculation/train_loss"));
+  CHECK(first.contains("timing_s/update_draft"));
+  CHECK(CheckpointStore::problems(RunDirectory(f.path("straight")).checkpoint(4)).empty());
 }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/EarlyExits.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/Error.hpp"
+#include "kernels/copy.hpp"
+
+namespace taper {
+namespace {
+
+// Of 0.7: an exit's own probability from which on later exits are not asked.
+constexpr float kSure = -0.357f;
+
+}  // namespace
+
+std::int64_t EarlyExits::floats(const ParamTable& head, const ModelParallel& parallel, int exits,
+                                int rows, int logit_rows) {
+  return aligned_floats(std::int64_t{rows} * head.config().hidden) +
+         exits * aligned_floats(TokenHead::floats(head, parallel.shard(), logit_rows));
+}
+
+EarlyExits::EarlyExits(ModelRunner& runner, std::vector<ExitHead> heads, int rows, int logit_rows,
+                       float* memory)
+    : runner_(runner),
+      heads_(std::move(heads)),
+      logit_rows_(static_cast<std::size_t>(logit_rows)),
+      free_rows_(static_cast<std::size_t>(rows)) {
+  TAPER_EXPECT(!heads_.empty());
+  const int hidden = heads_.front().view->table().config().hidden;
+  streams_ = make_matrix(memory, rows, hidden);
+  memory += aligned_floats(std::int64_t{rows} * hidden);
+  for (const ExitHead& head : heads_) {
+    const ParamTable& table = head.view->table();
+    token_heads_.emplace_back(table, head.parallel->shard(), logit_rows, memory);
+    memory += aligned_floats(TokenHead::floats(table, head.parallel->shard(), logit_rows));
+  }
+  std::iota(free_rows_.begin(), free_rows_.end(), 0);
+}
+
+// What is computed of other tokens is let go. False if there is no room for all of them.
+bool EarlyExits::set_tokens(Waiting& w, std::span<const std::int32_t> tokens) {
+  const std::size_t common =
+      std::mismatch(w.tokens.begin(), w.tokens.end(), tokens.begin(), tokens.end()).first -
+      w.tokens.begin();
+  free_rows_.insert(free_rows_.end(), w.rows.begin() + common, w.rows.end());
+  w.rows.resize(common);
+  w.exits.resize(common);
+  w.tokens.assign(tokens.begin(), tokens.end());
+  const bool fits = tokens.size() - common <= free_rows_.size();
+  if (!fits) w.tokens.resize(common);
+  while (w.rows.size() < w.tokens.size()) {
+    w.rows.push_back(free_rows_.back());
+    free_rows_.pop_back();
+    w.exits.push_back(0);
+  }
+  return fits;
+}
+
+// Computes all positions of these sequences up to the exit. Those that have come to an earlier exit
+// are the last ones of a sequence.
+void EarlyExits::advance(std::span<Waiting* const> sequences, int exit) {
+  for (int at = 0; at < exit; ++at) {
+    std::vector<Chunk> chunks;
+    Staged<std::int32_t> rows;
+    for (Waiting* w : sequences) {
+      const auto first = std::find(w->exits.begin(), w->exits.end(), at) - w->exits.begin();
+      if (first == std::ssize(w->exits)) continue;
+      chunks.push_back({w->sequence->blocks.data(), w->sequence->computed + static_cast<int>(first),
+                        std::span(w->tokens).subspan(static_cast<std::size_t>(first))});
+      rows.insert(rows.end(), w->rows.begin() + first, w->rows.end());
+      std::fill(w->exits.begin() + first, w->exits.end(), at + 1);
+    }
+    if (chunks.empty()) continue;
+    const Range layers{at == 0 ? 0 : heads_[at - 1].layers, heads_[at].layers};
+    const FloatMatrix x = runner_.forward(chunks, layers, streams_, rows);
+    scatter_rows(runner_.exec(), streams_, ConstFloatMatrix(x), staging_view(rows));
+    // Ids and positions of this pass are read until then.
+    runner_.exec().fence();
+  }
+}
+
+// What the exit's head draws after the contexts `open`.
+std::vector<DrawnToken> EarlyExits::look(int exit, std::span<const DraftContext> contexts,
+                                         std::span<const std::size_t> open,
+                                         const SamplingOptions& sampling) {
+  const ExitHead& head = heads_[exit];
+  const float temperature = sampling.temperature > 0.0f ? sampling.temperature : 1.0f;
+  const int ids = static_cast<int>(head.ids.size());
+  std::vector<DrawnToken> drawn;
+  for (std::size_t done = 0; done < open.size(); done += logit_rows_) {
+    std::vector<int> rows;
+    std::vector<Draw> draws;
+    for (const std::size_t i : open.subspan(done, std::min(logit_rows_, open.size() - done))) {
+      const Sequence& s = *contexts[i].sequence;
+      draws.push_back({static_cast<int>(rows.size()), s.id,
+                       s.length() + static_cast<int>(contexts[i].draft.size())});
+      rows.push_back(waiting_.at(&s).rows.back());
+    }
+    const RowLogits logits =
+        token_heads_[exit].logits(runner_.exec(), *head.view, *head.parallel,
+                                  ConstFloatMatrix(streams_), rows, {ids, temperature});
+    StepExchange exchange(head.parallel->group(), 0);
+    for (DrawnToken token :
+         draw_tokens(runner_.exec(), *head.parallel, logits, ids, draws, sampling, exchange)) {
+      token.id = head.ids[static_cast<std::size_t>(token.id)];
+      drawn.push_back(token);
+    }
+  }
+  return drawn;
+}
+
+std::vector<DrawnToken> EarlyExits::draw(std::span<const DraftContext> contexts,
+                                         const SamplingOptions& sampling) {
+  std::vector<DrawnToken> drawn(contexts.size(), DrawnToken{-1});
+  std::vector<std::size_t> open;
+  const int block = runner_.options().scheduler.block_size;
+  rows_read_ = 0;
+  for (std::size_t i = 0; i < contexts.size(); ++i) {
+    const Sequence& s = *contexts[i].sequence;
+    std::vector<std::int32_t> tokens(s.tokens.begin() + s.computed, s.tokens.end());
+    tokens.insert(tokens.end(), contexts[i].draft.begin(), contexts[i].draft.end());
+    if (s.computed + std::ssize(tokens) > block * std::ssize(s.blocks)) continue;
+    Waiting& w = waiting_[&s];
+    w.sequence = &s;
+    if (!set_tokens(w, tokens)) continue;
+    rows_read_ += static_cast<int>(std::count(w.exits.begin(), w.exits.end(), 0));
+    open.push_back(i);
+  }
+  for (int exit = 0; exit < static_cast<int>(heads_.size()) && !open.empty(); ++exit) {
+    std::vector<Waiting*> sequences;
+    for (const std::size_t i : open) sequences.push_back(&waiting_.at(contexts[i].sequence));
+    advance(sequences, exit + 1);
+    const std::vector<DrawnToken> tokens = look(exit, contexts, open, sampling);
+    std::vector<std::size_t> unsure;
+    for (std::size_t k = 0; k < open.size(); ++k) {
+      drawn[open[k]] = tokens[k];
+      if (tokens[k].log_prob < kSure) unsure.push_back(open[k]);
+    }
+    open = std::move(unsure);
+  }
+  return drawn;
+}
+
+FloatMatrix EarlyExits::forward(std::span<const Work> work, std::span<const Chunk> chunks) {
+  if (waiting_.empty()) return runner_.forward(chunks);
+  // First what is no longer wanted, for there are rows for all that is.
+  const auto tokens_of = [&](std::size_t i) { return chunks[i].tokens; };
+  for (auto& [sequence, w] : waiting_) {
+    const auto at = std::find_if(work.begin(), work.end(),
+                                 [&](const Work& item) { return item.sequence == sequence; });
+    TAPER_EXPECT(at != work.end());
+    const auto tokens = tokens_of(static_cast<std::size_t>(at - work.begin()));
+    set_tokens(w, tokens.first(std::min(tokens.size(), w.tokens.size())));
+  }
+  std::vector<Waiting*> sequences;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    Waiting& w = waiting_[work[i].sequence];
+    w.sequence = work[i].sequence;
+    [[maybe_unused]] const bool fits = set_tokens(w, tokens_of(i));
+    TAPER_ENSURE(fits);
+    sequences.push_back(&w);
+  }
+  advance(sequences, static_cast<int>(heads_.size()));
+  std::vector<std::int32_t> rows;
+  for (const Waiting* w : sequences) rows.insert(rows.end(), w->rows.begin(), w->rows.end());
+  const FloatMatrix hidden = runner_.forward(
+      chunks, {heads_.back().layers, runner_.table().config().layers}, streams_, rows);
+  free_rows_.insert(free_rows_.end(), rows.begin(), rows.end());
+  waiting_.clear();
+  return hidden;
+}
+
+}  // namespace taper
