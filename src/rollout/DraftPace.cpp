@@ -16,15 +16,24 @@ void approach(double& mean, double value, double share = 1.0 / 16) {
 }  // namespace
 
 void DraftPace::restart(int tp) {
-  if (tp != tp_) buckets_ = {};
+  if (tp != tp_) {
+    buckets_ = {};
+    reading_ = reading_before_ = {};
+  }
   tp_ = tp;
 }
 
 void DraftPace::begin(int tp) {
   restart(tp);
+  if (reading_.ns > 0) {
+    reading_before_.ns = reading_before_.ns / 2 + reading_.ns;
+    reading_before_.rounds = reading_before_.rounds / 2 + reading_.rounds;
+    reading_ = {};
+  }
   for (Bucket& b : buckets_) {
     b.interval = kFirstInterval;
     if (!b.looks) b.until_trial = kTrial;
+    if (b.until_rounds < b.half_until_rounds) try_rounds(b);
   }
 }
 
@@ -38,9 +47,16 @@ DraftLimits DraftPace::limits(int sequences) const {
   const auto price = [&](double ns, int unit, int most) {
     return static_cast<int>(std::clamp(unit * ns * rate, 0.0, static_cast<double>(most)));
   };
+  double round_ns = 0;
+  if (!b.tries_rounds) {
+    round_ns = b.round_ns;
+    // What has been read is there for the rest of the generation.
+    if (reading_.ns == 0 && reading_before_.ns > 0)
+      round_ns += reading_before_.ns / std::max(1.0, reading_before_.rounds);
+  }
   const int row = price(b.row_ns, kRatioOne, DraftLimits::kNothing - 1);
   return {b.row_ns == 0 ? kProbable : std::max(1, row),
-          price(b.round_ns, DraftLimits::kRoundUnit, DraftLimits::kNoRound)};
+          price(round_ns, DraftLimits::kRoundUnit, DraftLimits::kNoRound)};
 }
 
 void DraftPace::learn_costs(Bucket& b, const DecodeStep& step) {
@@ -63,19 +79,31 @@ void DraftPace::learn_costs(Bucket& b, const DecodeStep& step) {
 void DraftPace::schedule_rounds(Bucket& b, const DecodeStep& step) {
   const auto model_ns = static_cast<double>(step.model.all_ns());
   if (b.tries_rounds) {
-    b.rounds_tried_ns += model_ns;
-    b.tries_rounds = b.round_ns == 0;
-    b.until_rounds = b.rounds_tried_ns / kRoundTrialShare;
+    if (model_ns == 0) return;
+    b.tries_rounds = b.round_ns == 0 && step.model.reading_ns == 0;
+    wait_with_rounds(b, model_ns / kRoundTrialShare);
   } else if (model_ns > 0) {
-    b.until_rounds = static_cast<double>(kFirstInterval * step.ns);
-  } else if (b.round_ns > 0 && (b.until_rounds -= static_cast<double>(step.ns)) <= 0) {
-    b.tries_rounds = true;
-    b.round_ns = b.rounds_tried_ns = 0;
+    wait_with_rounds(b, std::max({b.until_rounds, static_cast<double>(kFirstInterval * step.ns),
+                                  static_cast<double>(step.model.reading_ns) / kRoundTrialShare}));
+  } else if ((b.until_rounds -= static_cast<double>(step.ns)) <= 0) {
+    try_rounds(b);
   }
+}
+
+void DraftPace::try_rounds(Bucket& b) {
+  b.tries_rounds = true;
+  b.round_ns = 0;
+}
+
+void DraftPace::wait_with_rounds(Bucket& b, double ns) {
+  b.until_rounds = ns;
+  b.half_until_rounds = ns / 2;
 }
 
 void DraftPace::measure(const DecodeStep& step) {
   Bucket& b = bucket(step.sequences);
+  reading_.ns += static_cast<double>(step.model.reading_ns);
+  reading_.rounds += step.model.rounds;
   const bool looked = step.limits.threshold < DraftLimits::kNothing;
   const bool tries = b.trial > 0 && looked != b.looks;
   // In the first step of a trial, texts are indexed that have come since the last one.

@@ -29,7 +29,9 @@ struct DecodeStep {
 // threshold, even looking for guesses may cost more than it brings: then some steps are made
 // without, and others are if those were faster, with trials that become the rarer the longer that
 // stays so. Rounds that seem too dear are tried again, too: prices change, and so does how often
-// the model is right. Trials of rounds take at most one part in 256 of the time.
+// the model is right. Trials of rounds take at most one part in 256 of the time. What a model reads
+// at first, of sequences that are new to it, belongs to the price of the first round of a
+// generation: divided by the rounds that such generations had of late.
 class DraftPace {
  public:
   // Another generation, in groups of so many ranks: there may be more to guess from.
@@ -57,9 +59,10 @@ class DraftPace {
     double sequences = 0, plain_ns = 0;  // means of steps without guesses; 0: not known
     double row_ns = 0;                   // of one more row; 0: not known
     double round_ns = 0;                 // of a round of a draft model; 0: not known
-    // Whether rounds are tried to get to know it, and what that has cost; time until the next try.
+    // Whether rounds are tried to get to know it; time until the next try, and half of that: then
+    // it may begin with a generation, when there is little to read.
     bool tries_rounds = false;
-    double rounds_tried_ns = 0, until_rounds = 0;
+    double until_rounds = 0, half_until_rounds = 0;
     Sums with, without;
     bool looks = true;  // for guesses, but for trials
     int trial = 0;      // steps that are left of one
@@ -69,12 +72,20 @@ class DraftPace {
     double plain(int n) const { return plain_ns + row_ns * (n - sequences); }
   };
 
+  // What a model has read at first, and the rounds that were made.
+  struct Reading {
+    double ns = 0, rounds = 0;
+  };
+
   Bucket& bucket(int sequences) { return buckets_[length_bucket(sequences)]; }
   static void learn_costs(Bucket& bucket, const DecodeStep& step);
+  static void try_rounds(Bucket& bucket);
+  static void wait_with_rounds(Bucket& bucket, double ns);
   static void schedule_rounds(Bucket& bucket, const DecodeStep& step);
   static void conclude(Bucket& bucket);
 
   int tp_ = 0;
+  Reading reading_, reading_before_;  // of this generation, and of those before
   std::array<Bucket, kLengthBuckets> buckets_;
 };
 

@@ -152,6 +152,29 @@ TEST_CASE("rounds that are too dear are tried again, seldom, and made once they 
   CHECK(machine.run(pace, 1, 20000).gain > 0.98);
 }
 
+TEST_CASE("generations too short for what a model reads at first go without it") {
+  DraftPace pace;
+  Machine machine;
+  machine.round = 50000;
+  machine.reading = 4e7;
+  double seconds = 0;
+  constexpr int kGenerations = 100;
+  for (int g = 0; g < kGenerations; ++g) {
+    pace.begin(1);
+    const auto out = machine.run(pace, 1, 25);
+    if (g >= kGenerations / 2) seconds += 2 / out.gain / kGenerations;
+  }
+  CHECK(seconds < 1.1);
+  // Longer ones with less to read earn it again.
+  machine.reading = 1e6;
+  double rounds = 0;
+  for (int g = 0; g < kGenerations; ++g) {
+    pace.begin(1);
+    rounds += machine.run(pace, 1, 400).rounds / kGenerations;
+  }
+  CHECK(rounds > 0.5);
+}
+
 TEST_CASE("what a model has to read at first is not the price of its rounds") {
   DraftPace pace;
   Machine machine;
