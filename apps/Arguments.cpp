@@ -86,7 +86,7 @@ void declare_sampling(param::CommandLine& line, GenerateOptions& o) {
               named_speculation_modes());
   describe_drafts(o.speculation, options_of(line));
   line.text("draft-model", o.speculation.draft_model, "DIR", kDraftModelDoc);
-  line.text("early-exits", o.speculation.exits, "DIR", kExitsDoc);
+  line.text("early-exits", o.speculation.early_exits, "DIR", kExitsDoc);
   line.choice("draft-placement", o.speculation.draft_placement, kDraftPlacementDoc,
               named_draft_placements());
 }

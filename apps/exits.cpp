@@ -8,7 +8,6 @@
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
-#include "io/FileLock.hpp"
 #include "io/InputPath.hpp"
 #include "io/OutputPath.hpp"
 #include "run/OutputLock.hpp"
@@ -68,8 +67,7 @@ int run_exits(int argc, char** argv) {
   Ranks& ranks = session.start({1, options.tp}, arguments.hang_seconds, ".");
   ranks.exec.arithmetic = arguments.arithmetic;
   require_equal(ranks, path_text(input), hash_text(given.sequences));
-  FileLock lock(OutputLock::of_model(output), "--output " + path_text(output));
-  if (ranks.rank() == 0) lock.take();
+  const OutputLock lock(ranks, "--output " + path_text(output), OutputLock::of_model(output));
   ExitJob job(options, files, given, output, ranks);
   const double loss = job.run();
   TAPER_INFO("completed: exits behind "

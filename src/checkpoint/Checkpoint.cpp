@@ -102,11 +102,12 @@ void require_whole(const fs::path& checkpoint) {
                                        << (problems.size() > 1 ? ", and more of its files" : ""));
 }
 
-// Whether a checkpoint has such a model, and of this shape.
+// Whether a checkpoint has such a model, of this shape and with this meaning.
 bool has(const fs::path& checkpoint, const CheckpointPart& part) {
   try {
     (void)read_state_info(CheckpointStore::part_state(checkpoint, part.name), part.files);
-    return true;
+    return part.text_file.empty() ||
+           read_json_file(checkpoint / part.text_file) == parse_json(part.text, part.name);
   } catch (const Error&) {
     return false;
   }
@@ -122,6 +123,10 @@ std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const Model
     for (const CheckpointPart& part : parts)
       if (part.is_needed || has(checkpoint, part))
         read_state(CheckpointStore::part_state(checkpoint, part.name), part.files, part.model);
+      else if (ranks.rank() == 0)
+        TAPER_INFO(path_text(checkpoint)
+                   << " has no " << part.name << " that fits: the run goes on with that of "
+                   << path_text(part.files.directory));
   } catch (const std::exception& e) {
     problem = e.what();
   }
@@ -155,7 +160,10 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
   write_part(ranks, files, model, info, checkpoint);
   for (const CheckpointPart& part : parts) {
     const CheckpointDirectory directory = checkpoint.part(part.name);
-    if (ranks.rank() == 0) fs::create_directory(directory.path());
+    if (ranks.rank() == 0) {
+      fs::create_directories(directory.path());
+      if (!part.text_file.empty()) write_file_atomically(aside / part.text_file, part.text);
+    }
     StateInfo own{info.iteration, part.model.optimizer().steps(), info.seed, info.config};
     write_part(ranks, part.files, part.model, own, directory);
   }

@@ -17,6 +17,10 @@ struct CheckpointPart {
   const ModelFiles& files;
   TrainingModel& model;
   bool is_needed = true;  // a checkpoint without it, or with one of another shape, is of no use
+  // A file beside it, by its place in the checkpoint, and its text, which is JSON: with another one
+  // the model there means something else. Empty: none.
+  std::filesystem::path text_file = {};
+  std::string text = {};
 };
 
 // The checkpoints of a run: DIR/iter_NNNNNN, each a Hugging Face directory with state.h5 and

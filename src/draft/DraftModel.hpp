@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "device/Arena.hpp"
-#include "engine/Drafter.hpp"
+#include "engine/GuessModel.hpp"
 #include "engine/ModelRunner.hpp"
 #include "kernels/Staging.hpp"
 #include "kvcache/BlockManager.hpp"

@@ -166,6 +166,14 @@ std::vector<GuessDrafter::Position> GuessDrafter::look_ahead(std::span<const Dra
   return positions;
 }
 
+// Whether a guess of the model that it is sure of is right often enough to be worth a row.
+bool GuessDrafter::could_count() {
+  GuessKind kind{DraftSource::kModel, 0, Evidence::kProbability};
+  for (; kind.level < GuessKind::kLevels; ++kind.level)
+    if (estimate(kind) >= limits_.threshold) return true;
+  return false;
+}
+
 // A round of the model, for those drafts in which it is more often right than texts are. What it is
 // expected to add has to be worth its time, unless the step would take that anyway; ranks that
 // share the sequences out have theirs at the same time.
@@ -185,7 +193,7 @@ void GuessDrafter::add_model_guesses(std::span<const DraftAsk> asks,
   }
   constexpr std::int64_t kUnit = std::int64_t{kRatioOne} * kRatioOne / DraftLimits::kRoundUnit;
   if (is_spread_) gain *= group_->size();
-  const bool is_free = model_->is_part_of_step() &&
+  const bool is_free = model_->is_part_of_step() && could_count() &&
                        std::all_of(contexts.begin(), contexts.end(),
                                    [](const DraftContext& c) { return c.draft.empty(); });
   const bool pays = limits_.round < DraftLimits::kNoRound && gain >= limits_.round * kUnit;

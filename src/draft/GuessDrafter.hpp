@@ -15,7 +15,7 @@
 #include "draft/RecalledResponses.hpp"
 #include "draft/TextGuesses.hpp"
 #include "engine/Completion.hpp"
-#include "engine/Drafter.hpp"
+#include "engine/GuessModel.hpp"
 #include "engine/SamplingOptions.hpp"
 
 namespace taper {
@@ -152,6 +152,7 @@ class GuessDrafter : public Drafter {
   std::vector<std::size_t> mine(std::span<const DraftAsk> asks);
   std::vector<Position> look_ahead(std::span<const DraftAsk> asks,
                                    const std::vector<Growth>& growing);
+  bool could_count();
   void add_model_guesses(std::span<const DraftAsk> asks, const std::vector<Growth>& growing,
                          std::vector<Position>& positions);
   void share(Drafts& drafts);

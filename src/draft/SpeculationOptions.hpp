@@ -27,7 +27,7 @@ struct SpeculationOptions {
   double index_mb = 64;     // memory of a rank for the responses of earlier generations, MiB
   std::string draft_model;  // directory of a model with the same tokens; empty: none
   DraftPlacement draft_placement = DraftPlacement::kSequence;
-  std::string exits;  // directory of early exits of the policy; empty: none
+  std::string early_exits;  // directory of early exits of the policy; empty: none
   // Of the draft model or the exits after each training iteration; 0: they stay as they are.
   int train_steps = 0;
   double train_rate = 1e-4;  // learning rate of these
@@ -35,7 +35,7 @@ struct SpeculationOptions {
 
   bool is_on() const { return mode != SpeculationMode::kOff; }
   bool has_draft_model() const { return is_on() && !draft_model.empty(); }
-  bool has_exits() const { return is_on() && !exits.empty(); }
+  bool has_exits() const { return is_on() && !early_exits.empty(); }
   bool trains_draft() const { return (has_draft_model() || has_exits()) && train_steps > 0; }
 };
 

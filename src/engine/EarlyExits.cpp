@@ -11,14 +11,14 @@ namespace taper {
 namespace {
 
 // Of 0.7: an exit's own probability from which on later exits are not asked.
-constexpr float kSure = -0.357f;
+constexpr float kSure = -0.357f;  // the range that the paper found good ends at 0.85
 
 }  // namespace
 
-std::int64_t EarlyExits::floats(const ParamTable& head, const ModelParallel& parallel, int exits,
-                                int rows, int logit_rows) {
+std::int64_t EarlyExits::floats(const ParamTable& head, const ModelParallel& parallel, int rows,
+                                int logit_rows) {
   return aligned_floats(std::int64_t{rows} * head.config().hidden) +
-         exits * aligned_floats(TokenHead::floats(head, parallel.shard(), logit_rows));
+         TokenHead::floats(head, parallel.shard(), logit_rows);
 }
 
 EarlyExits::EarlyExits(ModelRunner& runner, std::vector<ExitHead> heads, int rows, int logit_rows,
@@ -31,16 +31,19 @@ EarlyExits::EarlyExits(ModelRunner& runner, std::vector<ExitHead> heads, int row
   const int hidden = heads_.front().view->table().config().hidden;
   streams_ = make_matrix(memory, rows, hidden);
   memory += aligned_floats(std::int64_t{rows} * hidden);
-  for (const ExitHead& head : heads_) {
-    const ParamTable& table = head.view->table();
-    token_heads_.emplace_back(table, head.parallel->shard(), logit_rows, memory);
-    memory += aligned_floats(TokenHead::floats(table, head.parallel->shard(), logit_rows));
-  }
   std::iota(free_rows_.begin(), free_rows_.end(), 0);
+  // The heads work one after the other, and are of one shape.
+  for (const ExitHead& head : heads_)
+    token_heads_.emplace_back(head.view->table(), head.parallel->shard(), logit_rows, memory);
+}
+
+void EarlyExits::keep(std::span<const DraftAsk> asks) {
+  asked_.clear();
+  for (const DraftAsk& ask : asks) asked_.push_back(ask.sequence);
 }
 
 // What is computed of other tokens is let go. False if there is no room for all of them.
-bool EarlyExits::set_tokens(Waiting& w, std::span<const std::int32_t> tokens) {
+bool EarlyExits::set_tokens(Begun& w, std::span<const std::int32_t> tokens) {
   const std::size_t common =
       std::mismatch(w.tokens.begin(), w.tokens.end(), tokens.begin(), tokens.end()).first -
       w.tokens.begin();
@@ -60,11 +63,11 @@ bool EarlyExits::set_tokens(Waiting& w, std::span<const std::int32_t> tokens) {
 
 // Computes all positions of these sequences up to the exit. Those that have come to an earlier exit
 // are the last ones of a sequence.
-void EarlyExits::advance(std::span<Waiting* const> sequences, int exit) {
+void EarlyExits::advance(std::span<Begun* const> sequences, int exit) {
   for (int at = 0; at < exit; ++at) {
     std::vector<Chunk> chunks;
     Staged<std::int32_t> rows;
-    for (Waiting* w : sequences) {
+    for (Begun* w : sequences) {
       const auto first = std::find(w->exits.begin(), w->exits.end(), at) - w->exits.begin();
       if (first == std::ssize(w->exits)) continue;
       chunks.push_back({w->sequence->blocks.data(), w->sequence->computed + static_cast<int>(first),
@@ -96,7 +99,7 @@ std::vector<DrawnToken> EarlyExits::look(int exit, std::span<const DraftContext>
       const Sequence& s = *contexts[i].sequence;
       draws.push_back({static_cast<int>(rows.size()), s.id,
                        s.length() + static_cast<int>(contexts[i].draft.size())});
-      rows.push_back(waiting_.at(&s).rows.back());
+      rows.push_back(begun_.at(&s).rows.back());
     }
     const RowLogits logits =
         token_heads_[exit].logits(runner_.exec(), *head.view, *head.parallel,
@@ -122,15 +125,25 @@ std::vector<DrawnToken> EarlyExits::draw(std::span<const DraftContext> contexts,
     std::vector<std::int32_t> tokens(s.tokens.begin() + s.computed, s.tokens.end());
     tokens.insert(tokens.end(), contexts[i].draft.begin(), contexts[i].draft.end());
     if (s.computed + std::ssize(tokens) > block * std::ssize(s.blocks)) continue;
-    Waiting& w = waiting_[&s];
+    Begun& w = begun_[&s];
     w.sequence = &s;
     if (!set_tokens(w, tokens)) continue;
     rows_read_ += static_cast<int>(std::count(w.exits.begin(), w.exits.end(), 0));
     open.push_back(i);
   }
+  // The first layers of the others come with these, or their weights would be read once more.
+  std::vector<Begun*> all;
+  for (const Sequence* s : asked_) {
+    const auto [at, is_new] = begun_.try_emplace(s);
+    at->second.sequence = s;
+    if (is_new) set_tokens(at->second, std::span(s->tokens).subspan(s->computed));
+    all.push_back(&at->second);
+  }
+  asked_.clear();
+  if (!open.empty()) advance(all, 1);
   for (int exit = 0; exit < static_cast<int>(heads_.size()) && !open.empty(); ++exit) {
-    std::vector<Waiting*> sequences;
-    for (const std::size_t i : open) sequences.push_back(&waiting_.at(contexts[i].sequence));
+    std::vector<Begun*> sequences;
+    for (const std::size_t i : open) sequences.push_back(&begun_.at(contexts[i].sequence));
     advance(sequences, exit + 1);
     const std::vector<DrawnToken> tokens = look(exit, contexts, open, sampling);
     std::vector<std::size_t> unsure;
@@ -144,19 +157,20 @@ std::vector<DrawnToken> EarlyExits::draw(std::span<const DraftContext> contexts,
 }
 
 FloatMatrix EarlyExits::forward(std::span<const Work> work, std::span<const Chunk> chunks) {
-  if (waiting_.empty()) return runner_.forward(chunks);
+  asked_.clear();
+  if (begun_.empty()) return runner_.forward(chunks);
   // First what is no longer wanted, for there are rows for all that is.
   const auto tokens_of = [&](std::size_t i) { return chunks[i].tokens; };
-  for (auto& [sequence, w] : waiting_) {
+  for (auto& [sequence, w] : begun_) {
     const auto at = std::find_if(work.begin(), work.end(),
                                  [&](const Work& item) { return item.sequence == sequence; });
     TAPER_EXPECT(at != work.end());
     const auto tokens = tokens_of(static_cast<std::size_t>(at - work.begin()));
     set_tokens(w, tokens.first(std::min(tokens.size(), w.tokens.size())));
   }
-  std::vector<Waiting*> sequences;
+  std::vector<Begun*> sequences;
   for (std::size_t i = 0; i < work.size(); ++i) {
-    Waiting& w = waiting_[work[i].sequence];
+    Begun& w = begun_[work[i].sequence];
     w.sequence = work[i].sequence;
     [[maybe_unused]] const bool fits = set_tokens(w, tokens_of(i));
     TAPER_ENSURE(fits);
@@ -164,11 +178,11 @@ FloatMatrix EarlyExits::forward(std::span<const Work> work, std::span<const Chun
   }
   advance(sequences, static_cast<int>(heads_.size()));
   std::vector<std::int32_t> rows;
-  for (const Waiting* w : sequences) rows.insert(rows.end(), w->rows.begin(), w->rows.end());
+  for (const Begun* w : sequences) rows.insert(rows.end(), w->rows.begin(), w->rows.end());
   const FloatMatrix hidden = runner_.forward(
       chunks, {heads_.back().layers, runner_.table().config().layers}, streams_, rows);
   free_rows_.insert(free_rows_.end(), rows.begin(), rows.end());
-  waiting_.clear();
+  begun_.clear();
   return hidden;
 }
 

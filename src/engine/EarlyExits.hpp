@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/Drafter.hpp"
+#include "engine/GuessModel.hpp"
 #include "engine/ModelRunner.hpp"
 #include "kernels/Staging.hpp"
 
@@ -30,9 +30,10 @@ struct ExitHead {
 // ranks.
 class EarlyExits : public GuessModel {
  public:
-  // Floats of memory for so many exits with heads like this one, and steps of up to `rows` rows.
-  static std::int64_t floats(const ParamTable& head, const ModelParallel& parallel, int exits,
-                             int rows, int logit_rows);
+  // Floats of memory for heads like this one and steps of up to `rows` rows: their streams, and
+  // logits of `logit_rows` of them.
+  static std::int64_t floats(const ParamTable& head, const ModelParallel& parallel, int rows,
+                             int logit_rows);
 
   // Exits in ascending order, at least one. Works in `memory`.
   EarlyExits(ModelRunner& runner, std::vector<ExitHead> heads, int rows, int logit_rows,
@@ -40,28 +41,29 @@ class EarlyExits : public GuessModel {
 
   bool is_local() const override { return false; }
   bool is_part_of_step() const override { return true; }
-  void keep(std::span<const DraftAsk>) override {}
-  // There is room in the blocks that a sequence has already.
+  void keep(std::span<const DraftAsk> asks) override;
+  // There is room in the blocks that a sequence has already, and for as many positions as a step
+  // has rows. With the first contexts of a step, all its sequences come to the first exit.
   std::vector<DrawnToken> draw(std::span<const DraftContext> contexts,
                                const SamplingOptions& sampling) override;
   int rows_read() const override { return rows_read_; }
 
   // As ModelRunner::forward() of the chunks, which are those of `work`; what draw() has computed
-  // since the last call is not computed again. Nothing waits after that.
+  // since the last call is not computed again. Nothing is left of it after that.
   FloatMatrix forward(std::span<const Work> work, std::span<const Chunk> chunks);
 
  private:
-  // The next positions of a sequence: at which exit each waits, counted from 1, and in which row of
-  // the streams. No position waits at a later exit than the one before it.
-  struct Waiting {
+  // The next positions of a sequence: at which exit each is, counted from 1, and in which row of
+  // the streams. No position is at a later exit than the one before it.
+  struct Begun {
     const Sequence* sequence = nullptr;
     std::vector<std::int32_t> tokens;
     std::vector<std::int32_t> rows;
     std::vector<int> exits;  // 0: nothing is computed yet
   };
 
-  bool set_tokens(Waiting& waiting, std::span<const std::int32_t> tokens);
-  void advance(std::span<Waiting* const> sequences, int exit);
+  bool set_tokens(Begun& begun, std::span<const std::int32_t> tokens);
+  void advance(std::span<Begun* const> sequences, int exit);
   std::vector<DrawnToken> look(int exit, std::span<const DraftContext> contexts,
                                std::span<const std::size_t> open, const SamplingOptions& sampling);
 
@@ -70,7 +72,8 @@ class EarlyExits : public GuessModel {
   std::vector<TokenHead> token_heads_;
   FloatMatrix streams_;  // (rows, h)
   std::size_t logit_rows_;
-  std::map<const Sequence*, Waiting> waiting_;
+  std::vector<const Sequence*> asked_;  // of the step that follows
+  std::map<const Sequence*, Begun> begun_;
   std::vector<std::int32_t> free_rows_;
   int rows_read_ = 0;
 };

@@ -46,7 +46,7 @@ class Engine {
   // Who drafts from now on; null: nobody. Must outlive its use.
   void set_drafter(Drafter* drafter) { drafter_ = drafter; }
   // Lets a drafter ask early exits, which work in `memory` (EarlyExits::floats, for the step rows
-  // of the engine's memory).
+  // of the engine's memory) and live as long as the engine. Not collective.
   GuessModel& set_exits(const std::vector<ExitHead>& heads, float* memory);
 
   // Starts a generation; the engine must be idle.

@@ -87,9 +87,10 @@ class ModelRunner {
   // chunks' keys and values are in the cache from then on. Does not wait: ids and positions of a
   // pass are read until something waits for its results. Collective over the group of the layout.
   FloatMatrix forward(std::span<const Chunk> chunks);
-  // A part of such a pass, its first layers or later ones: the streams behind them. If they are not
-  // the first, those before them are rows `rows` of `streams`. Keys and values are in the cache for
-  // these layers. Collective over the group of the layout.
+  // A part of such a pass, its first layers or later ones: the streams behind them, (tokens, h),
+  // valid until the next call. If layers.begin is above 0, the streams before them are rows `rows`
+  // of `streams` (any rows, h), one for each token. Keys and values of these layers are in the
+  // cache. Collective over the group of the layout.
   FloatMatrix forward(std::span<const Chunk> chunks, Range layers, ConstFloatMatrix streams,
                       std::span<const std::int32_t> rows);
   // An approximation by windows of layers (model/LayerWindows.hpp), which works in `memory` as

@@ -69,7 +69,8 @@ ExitFiles::ExitFiles(const std::filesystem::path& directory, const std::string& 
                       << ", those of " << path_text(model.directory)
                       << "; make exits of this model");
   for (const int layers : layers_) {
-    const ModelFiles& head = heads_.emplace_back(head_directory(directory, layers), option);
+    const ModelFiles& head =
+        heads_.emplace_back(head_directory(directory, layers), option, HeadChoice{.of_exit = true});
     TAPER_VALIDATE(head.config.layers == 0 && head.config.tied &&
                        head.config.hidden == model.config.hidden &&
                        head.config.vocab == static_cast<int>(ids_.size()),

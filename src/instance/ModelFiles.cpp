@@ -20,8 +20,14 @@ const std::filesystem::path& checked(const std::filesystem::path& directory,
 
 // The configuration of the directory's model with the head that is wanted.
 ModelConfig configured(const std::filesystem::path& dir, const std::string& option,
-                       OutputHead wanted) {
+                       const HeadChoice& head) {
+  const OutputHead wanted = head.output;
   ModelConfig config = read_model_config(dir);
+  TAPER_VALIDATE(
+      config.layers > 0 || head.of_exit,
+      option << " " << path_text(dir)
+             << " has no layers according to its config.json (it is the head of an early "
+                "exit); name a language model");
   TAPER_VALIDATE(wanted == OutputHead::kScalar || !config.has_scalar_head(),
                  option << " " << path_text(dir)
                         << " is a reward model according to its config.json (it computes a number, "
@@ -36,7 +42,7 @@ ModelFiles::ModelFiles(const std::filesystem::path& dir, const std::string& name
                        const HeadChoice& head)
     : directory(checked(dir, named_by)),
       option(named_by),
-      config(configured(dir, option, head.output)),
+      config(configured(dir, option, head)),
       table(config) {
   if (config.has_scalar_head() && !read_model_config(dir).has_scalar_head()) score_seed = head.seed;
   const auto file = dir / "tokenizer.json";

@@ -19,6 +19,7 @@ namespace taper {
 struct HeadChoice {
   OutputHead output = OutputHead::kTokens;
   std::uint64_t seed = 0;  // of a scalar head if the directory has none
+  bool of_exit = false;    // of an early exit: a model without layers
 };
 
 // What a Hugging Face directory says, before any weight is read.

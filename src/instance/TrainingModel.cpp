@@ -29,7 +29,7 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
       packed_local_(files.table, packed_shard_) {}
 
 void TrainingModel::add_memory(MemoryPlan& plan) const {
-  PackedModel::add_memory(plan, options_.name, packed_local_, options_.type, WithBackward::kYes);
+  PackedModel::add_memory(plan, options_.name, packed_local_, options_.type, with_backward());
   const MemoryOwner& owner = options_.pass.owner;
   ShardedAdamW::add_memory(plan, train_local_, *dp_group_, options_.adamw, owner);
   plan.add(owner.item(kGradientItem), owner.phase,
@@ -37,15 +37,15 @@ void TrainingModel::add_memory(MemoryPlan& plan) const {
   plan.add(owner.item(kStagingItem), owner.phase,
            Publisher::staging_floats(packed_local_) * std::int64_t{sizeof(float)},
            Publisher::staging_kind(*ranks_));
-  if (options_.has_pass) TrainPass::add_memory(plan, files_->table, train_parallel_, options_.pass);
+  if (has_pass()) TrainPass::add_memory(plan, files_->table, train_parallel_, options_.pass);
 }
 
 void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
   packed_ = std::make_unique<PackedModel>(options_.name, packed_local_, packed_shard_,
-                                          options_.type, WithBackward::kYes, arena);
+                                          options_.type, with_backward(), arena);
   const MemoryOwner& owner = options_.pass.owner;
   train_view_ = std::make_unique<ModelView>(*packed_, train_parallel_.shard());
-  if (options_.has_pass)
+  if (has_pass())
     pass_ = std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena,
                                         rope_table);
   gradients_ = std::make_unique<Gradients>(

@@ -12,6 +12,9 @@
 
 namespace taper {
 
+// Whether the model is run over tokens, by pass(). One that is not learns its head alone.
+enum class WithPass { kNo, kYes };
+
 struct TrainingModelOptions {
   WeightType type = WeightType::kBf16;
   int train_tp = 1;
@@ -19,7 +22,7 @@ struct TrainingModelOptions {
   TrainPassOptions pass;
   AdamWOptions adamw;
   std::string name = "policy";  // in the memory plan
-  bool has_pass = true;         // whether it is run over tokens, by pass()
+  WithPass with_pass = WithPass::kYes;
 };
 
 // A model that is trained in one layout and used for generation in another: f32 masters and moments
@@ -55,6 +58,8 @@ class TrainingModel {
   void publish() { publisher_->publish(); }
 
  private:
+  bool has_pass() const { return options_.with_pass == WithPass::kYes; }
+  WithBackward with_backward() const { return has_pass() ? WithBackward::kYes : WithBackward::kNo; }
   int packed_tp() const;
   // fill(piece, values) for each owned piece. Collective over the world.
   template <class Fill>

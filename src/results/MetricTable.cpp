@@ -33,7 +33,8 @@ Table make_phase_table() {
           {"adv", "s", "advantages"},
           {"update_critic", "s", "forward, backward and optimizer of the critic"},
           {"update_actor", "s", "forward, backward and optimizer"},
-          {"update_draft", "s", "forward, backward and optimizer of the draft model"},
+          {"update_draft", "s",
+           "forward, backward and optimizer of the draft model; optimizer of the early exits"},
           {"output", "s", "rollout file"},
           {"save_checkpoint", "s", "checkpoint"}};
 }
@@ -115,9 +116,12 @@ const Table kSpeculation = {
     {"speculation/accepted", "token", "guesses that were right, and so were kept"},
     {"speculation/acceptance", "1", "accepted / drafted; 0 if nothing was drafted"},
     {"speculation/train_loss", "nat",
-     "mean cross entropy of the responses in the draft model, before its steps; only with "
-     "Speculation/Train Steps"},
-    {"speculation/train_grad_norm", "1", "norm of the draft model's gradient before clipping"}};
+     "mean cross entropy of the responses in the draft model, or in the early exits (of tokens "
+     "that "
+     "they know), before its steps; only with Speculation/Train Steps"},
+    {"speculation/train_grad_norm", "1",
+     "norm of the gradient of the draft model, or mean norm of those of the exits, before "
+     "clipping"}};
 
 const Table kSft = {
     {"train/loss", "nat",

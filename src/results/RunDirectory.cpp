@@ -158,10 +158,8 @@ CheckpointDirectory CheckpointDirectory::part(const std::string& name) const {
 
 std::vector<fs::path> CheckpointDirectory::states() const {
   std::vector<fs::path> found;
-  if (fs::exists(state())) found.push_back(state());
-  for (const auto& entry : fs::directory_iterator(path_))
-    if (const fs::path state = CheckpointDirectory(entry.path()).state(); fs::exists(state))
-      found.push_back(state);
+  for (const auto& entry : fs::recursive_directory_iterator(path_))
+    if (entry.path().filename() == state().filename()) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
 }

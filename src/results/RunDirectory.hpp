@@ -78,12 +78,9 @@ class RunDirectory {
 // folder.
 std::vector<std::filesystem::path> rollout_files(const std::filesystem::path& folder);
 
-// Models of a checkpoint beside the policy: the critic, and the draft model if it is trained.
-inline constexpr const char *kCriticPart = "critic", *kDraftPart = "draft";
-// Of the head of an early exit behind so many layers.
-inline std::string exit_part(int layers) {
-  return "exit-" + std::to_string(layers);
-}
+// Models of a checkpoint beside the policy: the critic, and the draft model or the early exits if
+// they are trained.
+inline constexpr const char *kCriticPart = "critic", *kDraftPart = "draft", *kExitsPart = "exits";
 
 // The directory of a checkpoint: what it has besides the files of the model.
 class CheckpointDirectory {
@@ -93,7 +90,8 @@ class CheckpointDirectory {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path state() const;     // StateFile.hpp
   std::filesystem::path manifest() const;  // of all files; not in those of parts
-  // Of another model of the run, in a folder of this name: kCriticPart, kDraftPart, exit_part().
+  // Of another model of the run, in a folder of this name: kCriticPart, kDraftPart; heads of early
+  // exits in folders of kExitsPart.
   CheckpointDirectory part(const std::string& name) const;
   // The state files that there are, of the checkpoint and of its parts.
   std::vector<std::filesystem::path> states() const;

@@ -11,7 +11,7 @@
 namespace taper {
 namespace {
 
-constexpr int kLogitRows = 256, kBatchRows = 256;
+constexpr int kLogitRows = 256, kBatchRows = 256, kPasses = 4;
 
 }  // namespace
 
@@ -69,13 +69,14 @@ void ExitTrainer::collect(const TrainPass& pass, const PackedSamples& packed, co
     pass.copy_stream(exec_, exits_[e].layers, rows, streams(e, first, rows.size()));
 }
 
-ExitReport ExitTrainer::learn() {
-  ExitReport report;
+DraftReport ExitTrainer::learn() {
+  DraftReport report;
   std::vector<std::int64_t> all{std::ssize(targets_)};
   all_reduce_sum(world_, all);
   const auto batches =
       static_cast<int>(std::max<std::int64_t>(1, all.front() / (kBatchRows * world_.size())));
-  for (int step = 0; step < options_.steps; ++step) {
+  const int steps = options_.steps > 0 ? options_.steps : kPasses * batches;
+  for (int step = 0; step < steps; ++step) {
     std::vector<int> rows;
     for (int i = step % batches; i < std::ssize(targets_); i += batches) rows.push_back(i);
     std::vector<std::int64_t> total{std::ssize(rows)};

@@ -9,7 +9,7 @@
 #include "model/TrainPass.hpp"
 #include "optim/Schedule.hpp"
 #include "optim/ShardedAdamW.hpp"
-#include "rl/UpdateLoop.hpp"
+#include "rl/DraftTrainer.hpp"
 
 namespace taper {
 
@@ -26,15 +26,11 @@ struct ExitTarget {
 
 struct ExitTrainerOptions {
   ScheduleOptions schedule;
-  // Optimizer steps over one collection: mini-batches of about 256 rows of a rank, in turn.
+  // Optimizer steps over a collection, of mini-batches of about 256 of its rows on a rank in turn;
+  // 0: four for each mini-batch.
   int steps = 1;
   float temperature = 1.0f;  // that the tokens are drawn at
   int capacity = 1024;       // rows of a collection on a rank, at most
-};
-
-// Figures of one learn(), the same on all ranks.
-struct ExitReport : OptimizerSteps {
-  double loss = 0.0;  // nat per token, mean over exits and steps, as is the norm of the gradient
 };
 
 // Trains early exits to say what the policy says behind its last layer, from the streams of forward
@@ -60,8 +56,9 @@ class ExitTrainer {
   void collect(const TrainPass& pass, const PackedSamples& packed, const Group& group);
   // Whether it takes no more, the same on all ranks of the group.
   bool is_full() const { return seen_ >= stride_ * options_.capacity * sharing_; }
-  // Learns from what has been collected. Collective over the world.
-  ExitReport learn();
+  // Learns from what has been collected; loss and norm are means over exits and steps. Collective
+  // over the world.
+  DraftReport learn();
 
  private:
   double learn_step(std::size_t exit, std::span<const int> rows, std::int64_t total);

@@ -100,10 +100,6 @@ MetricValues critic_metrics(const CriticReport& r) {
 }
 
 MetricValues draft_metrics(const DraftReport& r) {
-  return {{"speculation/train_loss", r.loss}, {"speculation/train_grad_norm", r.grad_norm}};
-}
-
-MetricValues exit_metrics(const ExitReport& r) {
   if (r.steps == 0) return {};
   return {{"speculation/train_loss", r.loss}, {"speculation/train_grad_norm", r.grad_norm}};
 }

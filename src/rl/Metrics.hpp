@@ -9,7 +9,6 @@
 #include "rl/CriticTrainer.hpp"
 #include "rl/DraftTrainer.hpp"
 #include "rl/DynamicSampling.hpp"
-#include "rl/ExitTrainer.hpp"
 #include "rl/Experience.hpp"
 #include "rl/PolicyTrainer.hpp"
 #include "rl/SampleSet.hpp"
@@ -22,7 +21,6 @@ MetricValues rollout_metrics(const std::vector<SampleSummary>& samples);
 MetricValues update_metrics(const UpdateReport& report, double kl_coef);
 MetricValues critic_metrics(const CriticReport& report);
 MetricValues draft_metrics(const DraftReport& report);
-MetricValues exit_metrics(const ExitReport& report);
 // Of the values, returns and advantages of the tokens that carry a loss; none if no token does.
 // Collective over the ranks of the samples.
 MetricValues value_metrics(const SampleSet& samples);

@@ -193,9 +193,9 @@ double sum_over_tokens(const SampleSet& samples,
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-std::int64_t SampleSet::loss_tokens() const {
+std::int64_t SampleSet::response_tokens() const {
   std::int64_t tokens = 0;
-  for (const SampleSummary& s : all_) tokens += s.loss_tokens;
+  for (const SampleSummary& s : all_) tokens += s.response_tokens;
   return tokens;
 }
 

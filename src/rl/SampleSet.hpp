@@ -57,7 +57,7 @@ class SampleSet {
   std::int64_t size() const { return std::ssize(all_); }
   bool empty() const { return all_.empty(); }
   // Of all samples.
-  std::int64_t loss_tokens() const;
+  std::int64_t response_tokens() const;
   // Ranks of the group.
   int ranks() const { return group_ == nullptr ? 1 : group_->size(); }
 

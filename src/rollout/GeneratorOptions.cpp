@@ -19,16 +19,17 @@ std::vector<std::string> GeneratorOptions::problems() const {
   if (!speculation.draft_model.empty() && !speculation.is_on())
     list.push_back(std::string(names.draft_model) +
                    " is named, but speculation is off; set it to auto, or name no model");
-  if (!speculation.exits.empty() && !speculation.is_on())
-    list.push_back(std::string(names.exits) +
+  if (!speculation.early_exits.empty() && !speculation.is_on())
+    list.push_back(std::string(names.early_exits) +
                    " is named, but speculation is off; set it to auto, or name no exits");
-  if (!speculation.exits.empty() && !speculation.draft_model.empty())
-    list.push_back(std::string(names.draft_model) + " and " + names.exits +
+  if (!speculation.early_exits.empty() && !speculation.draft_model.empty())
+    list.push_back(std::string(names.draft_model) + " and " + names.early_exits +
                    " are both named (one of them drafts what texts do not say); name one");
-  if (speculation.train_steps > 0 && speculation.draft_model.empty() && speculation.exits.empty())
+  if (speculation.train_steps > 0 && speculation.draft_model.empty() &&
+      speculation.early_exits.empty())
     list.push_back(std::string("Speculation/Train Steps is ") +
                    std::to_string(speculation.train_steps) + ", but neither " + names.draft_model +
-                   " nor " + names.exits + " is named; name one, or set the steps to 0");
+                   " nor " + names.early_exits + " is named; name one, or set the steps to 0");
   return list;
 }
 

@@ -22,7 +22,7 @@ struct GeneratorNames {
   const char* profile = "Rollout/Profile";
   const char* draft_model = "Speculation/Draft Model";
   const char* draft_placement = "Speculation/Draft Placement";
-  const char* exits = "Speculation/Early Exits";
+  const char* early_exits = "Speculation/Early Exits";
 };
 
 // How responses are generated: sampling, lengths, layouts and memory.

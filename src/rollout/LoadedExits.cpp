@@ -12,7 +12,7 @@ constexpr const char* kItem = "early exits (streams and logits)";
 
 LoadedExits::LoadedExits(const GeneratorOptions& options, const ModelFiles& policy,
                          const RolloutLayouts& layouts, const Ranks& ranks)
-    : files_(options.speculation.exits, options.names.exits, policy),
+    : files_(options.speculation.early_exits, options.names.early_exits, policy),
       ranks_(ranks),
       is_trained_(options.speculation.trains_draft()),
       step_rows_(layouts.memory().step_rows),
@@ -24,8 +24,8 @@ LoadedExits::LoadedExits(const GeneratorOptions& options, const ModelFiles& poli
 }
 
 std::int64_t LoadedExits::floats() const {
-  return EarlyExits::floats(files_.heads().front().table, parallels_.front(),
-                            static_cast<int>(parallels_.size()), step_rows_, logit_rows_);
+  return EarlyExits::floats(files_.heads().front().table, parallels_.front(), step_rows_,
+                            logit_rows_);
 }
 
 void LoadedExits::add_memory(MemoryPlan& plan, WeightType type, MemoryPhase phase) const {

@@ -14,9 +14,9 @@ TrainedExits::TrainedExits(const ExitFiles& files, const Ranks& ranks,
   TrainPassOptions unused;
   unused.owner = {"early exits", options.phase};
   for (const ModelFiles& head : files.heads())
-    models_.emplace_back(
-        head, ranks,
-        TrainingModelOptions{options.type, 1, 1, unused, options.adamw, "early exits", false});
+    models_.emplace_back(head, ranks,
+                         TrainingModelOptions{options.type, 1, 1, unused, options.adamw,
+                                              "early exits", WithPass::kNo});
 }
 
 std::int64_t TrainedExits::floats() const {

@@ -128,7 +128,7 @@ MetricValues TrainJob::experience_figures(std::int64_t iteration, const Batch& b
 
 MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, PhaseTimer& timer) {
   publish_seconds_ = 0.0;
-  if (exits_) exits_->trainer().begin(batch.samples.loss_tokens() / ranks_.size());
+  if (exits_) exits_->trainer().begin(batch.samples.response_tokens() / ranks_.size());
   MetricValues figures;
   if (critic_) {
     timer.start("update_critic");
@@ -144,8 +144,7 @@ MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, PhaseTimer& t
 MetricValues TrainJob::train_draft(Batch& batch, PhaseTimer& timer) {
   if (!draft_ && !exits_) return {};
   timer.start("update_draft");
-  return draft_ ? draft_metrics(draft_->update(batch.samples))
-                : exit_metrics(exits_->trainer().learn());
+  return draft_metrics(draft_ ? draft_->update(batch.samples) : exits_->trainer().learn());
 }
 
 // Stops the timer, and writes metrics and times of the iteration into all results.

@@ -92,7 +92,7 @@ void describe_speculation(param::Section& schema, SpeculationOptions& o) {
          "when it is done again");
   s.text("Draft Model", o.draft_model, kDraftModelDoc);
   s.choice("Draft Placement", o.draft_placement, kDraftPlacementDoc, named_draft_placements());
-  s.text("Early Exits", o.exits, kExitsDoc);
+  s.text("Early Exits", o.early_exits, kExitsDoc);
   s.integer("Train Steps", o.train_steps,
             "Optimizer steps of the draft model, or of the early exits, on the responses of each "
             "iteration, so that they follow the policy; 0: they stay as they are")

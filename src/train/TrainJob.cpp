@@ -98,7 +98,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       draft_ = std::make_unique<TrainedDraft>(options, files_, ranks, plan_.phase("draft"));
       draft_->add_memory(plan_);
     } else {
-      exit_files_.emplace(o.exits, options.rollout.names.exits, files_);
+      exit_files_.emplace(o.early_exits, options.rollout.names.early_exits, files_);
       exits_ = std::make_unique<TrainedExits>(*exit_files_, ranks, exits_options());
       exits_->add_memory(plan_);
     }
@@ -129,8 +129,10 @@ std::vector<CheckpointPart> TrainJob::parts() {
   if (!exits_) return parts;
   auto layers = exit_files_->layers().begin();
   auto head = exit_files_->heads().begin();
+  const std::string text = ExitFiles::list_text(exit_files_->layers(), exit_files_->ids());
   for (TrainingModel& model : exits_->models())
-    parts.push_back({exit_part(*layers++), *head++, model, false});
+    parts.push_back({ExitFiles::head_directory(kExitsPart, *layers++), *head++, model, false,
+                     ExitFiles::list_file(kExitsPart), text});
   return parts;
 }
 

@@ -8,18 +8,20 @@
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
+#include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "checkpoint/SaveModel.hpp"
 #include "checkpoint/WriteExits.hpp"
 #include "comm/Collectives.hpp"
+#include "io/AtomicFile.hpp"
 #include "rl/MicroBatch.hpp"
 #include "session/MemoryCheck.hpp"
 
 namespace taper {
 namespace {
 
-// Rows that a rank collects before it learns from them, and steps that it then makes.
-constexpr int kCapacity = 4096, kSteps = 64;
+// Rows that a rank collects before it learns from them.
+constexpr int kCapacity = 4096;
 
 }  // namespace
 
@@ -59,8 +61,11 @@ double ExitJob::run() {
   TAPER_VALIDATE(!ids.empty(),
                  "the responses have no tokens after the prompts (exits learn from them); give "
                  "those of taper generate");
-  on_rank_0(ranks_, [&] { write_exits(files_, options_.layers, ids, output_); });
-  const ExitFiles made(output_, "--output", files_);
+  const std::filesystem::path target = without_end_slash(output_);
+  const std::filesystem::path aside = target.string() + ".making";
+  AsideDirectory making(ranks_.rank() == 0 ? aside : "");
+  on_rank_0(ranks_, [&] { write_exits(files_, options_.layers, ids, aside); });
+  const ExitFiles made(aside, "--output", files_);
   std::size_t longest = 1;
   for (const auto& s : responses_.sequences) longest = std::max(longest, s.size());
   MemoryPlan plan;
@@ -71,7 +76,7 @@ double ExitJob::run() {
   TrainedExits exits(made, ranks_,
                      {options_.type,
                       {.weight_decay = 0.0},
-                      {{.peak = options_.rate}, kSteps, options_.temperature, kCapacity},
+                      {{.peak = options_.rate}, 0, options_.temperature, kCapacity},
                       pass_options.owner.phase});
   model_.add_memory(plan, options_.type);
   TrainPass::add_memory(plan, files_.table, model_.parallel(), pass_options);
@@ -91,6 +96,7 @@ double ExitJob::run() {
     save_model(ranks_, *head, model, head->directory);
     ++head;
   }
+  on_rank_0(ranks_, [&] { making.rename_to(target); });
   return loss;
 }
 

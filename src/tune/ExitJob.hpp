@@ -33,8 +33,9 @@ class ExitJob {
   ExitJob(const ExitOptions& options, ModelFiles& files, const ScoreInput& responses,
           const std::filesystem::path& output, const Ranks& ranks);
 
-  // Writes the exits, learns, and writes them again. Returns the loss over the last quarter of the
-  // steps, in nat per token. Collective over the world.
+  // Learns, and writes the exits: a directory that is there is replaced only when they are whole.
+  // Returns the mean loss of the last quarter of the rounds, in nat per token. Throws Error if
+  // there is nothing to learn from. Collective over the world.
   double run();
 
  private:

@@ -156,7 +156,7 @@ class SpeculationBench {
       add(name, speculation);
       if (speculation.is_on() && !options.early_exits.empty()) {
         SpeculationOptions exits = speculation;
-        exits.exits = options.early_exits;
+        exits.early_exits = options.early_exits;
         add(name + "/exits", exits);
       }
       if (!speculation.is_on() || options.draft_model.empty()) continue;

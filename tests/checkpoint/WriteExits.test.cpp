@@ -91,7 +91,8 @@ TEST_CASE("the rows that fill up the last block of a head are zero") {
   REQUIRE(ids.size() > 2 * std::size_t{kVocabBlock});
   REQUIRE(ids.size() % kVocabBlock != 0);
   write_exits(model, {1}, ids, scratch / "exits");
-  const ModelFiles head(ExitFiles::head_directory(scratch / "exits", 1));
+  const ModelFiles head(ExitFiles::head_directory(scratch / "exits", 1), "exits",
+                        {.of_exit = true});
   REQUIRE(head.table.vocab_blocks() == 3);
   const std::vector<float> rows = matrix_of(head, ParamRole::kEmbedding);
   const auto end = rows.begin() + std::ssize(ids) * head.config.hidden;

@@ -28,9 +28,8 @@ struct TestExits {
     }
   }
   GuessModel& set(Engine& engine, const EngineOptions& o) {
-    const std::int64_t floats =
-        EarlyExits::floats(models.front().table, models.front().parallel,
-                           static_cast<int>(heads.size()), o.scheduler.max_step_rows, o.logit_rows);
+    const std::int64_t floats = EarlyExits::floats(models.front().table, models.front().parallel,
+                                                   o.scheduler.max_step_rows, o.logit_rows);
     MemoryPlan plan;
     plan.add("exits", MemoryPhase::kAlways, floats * std::int64_t{sizeof(float)});
     arena = std::make_unique<Arena>(plan);
@@ -57,6 +56,7 @@ class Asker : public Drafter {
                                                  int rows) override {
     std::vector<std::vector<std::int32_t>> drafts(asks.size());
     std::vector<std::size_t> growing;
+    if (chance(*asks.front().sequence, 99, 2) > 0) model_->keep(asks);
     for (std::size_t i = 0; i < asks.size(); ++i)
       if (asks[i].most > 0 && chance(*asks[i].sequence, 0, 8) > 0) growing.push_back(i);
     for (int round = 1; !growing.empty(); ++round) {

@@ -62,7 +62,7 @@ struct TestExit : LearningModel {
     trainer->collect(c.pass, packed, tp_);
     return packed;
   }
-  ExitReport learn(const std::vector<Sample>& samples, std::span<const int> mine) {
+  DraftReport learn(const std::vector<Sample>& samples, std::span<const int> mine) {
     trainer->begin(0);
     show(samples, mine);
     return trainer->learn();
@@ -123,11 +123,11 @@ TEST_CASE("the loss is the cross entropy of the tokens that the exit knows, howe
   const std::vector<int> all = share_of(samples, g.self);
   const auto [expected, count] = replicas.loss(samples, all);
   REQUIRE(count > 20);
-  const ExitReport by_samples = replicas.learn(samples, share_of(samples, g.world));
+  const DraftReport by_samples = replicas.learn(samples, share_of(samples, g.world));
   CHECK(by_samples.steps == 1);
   CHECK(relative(expected, by_samples.loss) < 1e-4);
   // The ranks of a tensor-parallel group see the same rows and share them out.
-  const ExitReport by_rows = shards.learn(samples, all);
+  const DraftReport by_rows = shards.learn(samples, all);
   CHECK(relative(expected, by_rows.loss) < 1e-4);
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("a collection has room for so many rows, and takes every so many of mo
   CHECK_FALSE(exit.trainer->is_full());
   CHECK(exit.trainer->learn().steps == 1);  // of one row
   exit.trainer->begin(0);
-  const ExitReport nothing = exit.trainer->learn();
+  const DraftReport nothing = exit.trainer->learn();
   CHECK(nothing.steps == 0);
   CHECK(nothing.empty == 1);
 }

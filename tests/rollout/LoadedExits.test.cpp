@@ -36,7 +36,7 @@ std::vector<std::int32_t> every(int step, int vocab) {
 
 // Scales the norm of a head, and so its logits.
 void scale_head(const fs::path& directory, float factor) {
-  const ModelFiles head(directory);
+  const ModelFiles head(directory, "exits", HeadChoice{.of_exit = true});
   const int norm = head.table.first_piece(head.table.index_of(ParamRole::kFinalNorm));
   std::vector<std::vector<float>> pieces;
   {
@@ -89,7 +89,7 @@ GeneratorOptions options_for(const SpeculationOptions& speculation, const std::s
 SpeculationOptions with_exits(const fs::path& directory) {
   SpeculationOptions o;
   o.mode = SpeculationMode::kFixed;
-  o.exits = directory.string();
+  o.early_exits = directory.string();
   return o;
 }
 
@@ -106,7 +106,7 @@ struct ExitGenerator : TestRanks {
     PackedModel::add_memory(plan, "test", local, WeightType::kF32, WithBackward::kNo);
     generator.add_memory(plan);
     if (speculation.trains_draft()) {
-      exits.emplace(speculation.exits, "exits", files);
+      exits.emplace(speculation.early_exits, "exits", files);
       for (const ModelFiles& head : exits->heads())
         heads.emplace_back("heads", head, ranks, 1).add_memory(plan, WeightType::kF32);
     }
@@ -278,7 +278,7 @@ TEST_CASE("exits of another model, and those that are not there, are refused") {
       message_of([&] { LoadedExits(options, other, rollout, world.ranks); }),
       ContainsSubstring((d.plain / "exits.json").string()) && ContainsSubstring("has 2 layers"));
   GeneratorOptions missing = options;
-  missing.speculation.exits = (d.scratch / "nothing").string();
+  missing.speculation.early_exits = (d.scratch / "nothing").string();
   CHECK_THAT(message_of([&] { LoadedExits(missing, other, rollout, world.ranks); }),
              ContainsSubstring("Speculation/Early Exits") && ContainsSubstring("nothing") &&
                  ContainsSubstring("taper exits"));

@@ -93,7 +93,7 @@ struct Learning : Directories {
   }
 
   // One collection of these samples, and what is learned from it.
-  ExitReport learn(const PackedSamples& packed) {
+  DraftReport learn(const PackedSamples& packed) {
     exits.trainer().begin(std::ssize(packed.rows));
     pass->forward(ranks.exec, model.view(), model.parallel(), packed.sequences);
     exits.trainer().collect(*pass, packed, model.parallel().group());
@@ -176,7 +176,7 @@ TEST_CASE("exits learn what the policy is shown, all ranks the same") {
     const PackedSamples packed = Learning::samples(l.ranks.rank() / tp);
     double last = l.learn(packed).loss;
     for (int call = 0; call < 3; ++call) {
-      const ExitReport report = l.learn(packed);
+      const DraftReport report = l.learn(packed);
       CHECK(report.steps == 4);
       CHECK(report.learning_rate == 3e-3);
       CHECK(report.loss < last);
@@ -208,7 +208,7 @@ TEST_CASE("the loss is that of the streams that were collected, however they are
 
 TEST_CASE("without a token that the heads know, nothing is learned") {
   Learning l(ExitSetting{.ids = ids_from(301, 331, 1), .steps = 3});
-  const ExitReport report = l.learn(Learning::samples(0));
+  const DraftReport report = l.learn(Learning::samples(0));
   CHECK(report.steps == 0);
   CHECK(report.empty == 3);
   CHECK(report.loss == 0.0);

@@ -101,19 +101,58 @@ TEST_CASE("exits that follow the policy change nothing of it, and resume with it
   options.rollout.sampling.temperature = 0.2f;
   run(f.ranks, options);
   options.rollout.speculation.mode = SpeculationMode::kFixed;
-  options.rollout.speculation.exits = f.path("exits");
+  options.rollout.speculation.early_exits = f.path("exits");
   options.rollout.speculation.train_steps = 4;
   options.rollout.speculation.train_rate = 3e-3;
   f.run_straight_and_in_parts(options);
   if (f.ranks.rank() != 0) return;
   CHECK((f.weights("plain", 4) == f.weights("straight", 4)));
   const auto head = [&](const std::string& run, int n) {
-    return slurp(RunDirectory(f.path(run)).checkpoint(n) / exit_part(1) / "model.safetensors");
+    const auto saved = RunDirectory(f.path(run)).checkpoint(n) / kExitsPart;
+    CHECK(ExitFiles(saved, "exits", files).layers() == std::vector<int>{1});
+    return slurp(ExitFiles::head_directory(saved, 1) / "model.safetensors");
   };
   CHECK((head("straight", 4) == head("parts", 4)));
   CHECK((head("straight", 4) != head("straight", 1)));
+  const CheckpointDirectory saved(RunDirectory(f.path("straight")).checkpoint(4));
+  CHECK(saved.states().size() == 2);
   const auto first = f.metrics("straight", 1), last = f.metrics("straight", 4);
   CHECK(last.at("speculation/train_loss") < first.at("speculation/train_loss"));
   CHECK(first.contains("timing_s/update_draft"));
   CHECK(CheckpointStore::problems(RunDirectory(f.path("straight")).checkpoint(4)).empty());
+}
+
+TEST_CASE("a checkpoint with exits of other ids is resumed from with those of the run file") {
+  TrainRuns f;
+  make_model(f.ranks, f.path("model"), '2');
+  const ModelFiles files(f.path("model"));
+  const auto make = [&](int first) {
+    std::vector<std::int32_t> ids;
+    for (int id = first; id < first + 32; ++id) ids.push_back(id);
+    if (f.ranks.rank() == 0) write_exits(files, {1}, ids, f.path("exits"));
+    barrier(f.ranks.world());
+  };
+  RunOptions options = small_run(f.path("model"), f.path("run"));
+  options.training.iterations = 1;
+  options.rollout.speculation.mode = SpeculationMode::kFixed;
+  options.rollout.speculation.early_exits = f.path("exits");
+  options.rollout.speculation.train_steps = 1;
+  options.rollout.speculation.train_rate = 1e-15;  // heads stay what they begin with
+  make(0);
+  run(f.ranks, options);
+  make(8);
+  options.training.iterations = 2;
+  run(f.ranks, options, "auto");
+  options.output = f.path("afresh");
+  run(f.ranks, options);
+  if (f.ranks.rank() != 0) return;
+  const auto saved = [&](const std::string& run, int n) {
+    return RunDirectory(f.path(run)).checkpoint(n) / kExitsPart;
+  };
+  CHECK(ExitFiles(saved("run", 1), "exits", files).ids().front() == 0);
+  CHECK(ExitFiles(saved("run", 2), "exits", files).ids().front() == 8);
+  const auto head = [&](const std::string& run) {
+    return slurp(ExitFiles::head_directory(saved(run, 2), 1) / "model.safetensors");
+  };
+  CHECK((head("run") == head("afresh")));
 }

@@ -155,15 +155,18 @@ Columns draft_batch_columns() {
        {"steps", kI64, "1", "steps that only decoded"},
        {"sequences", kI64, "1", "sequences of these steps, summed"}});
   columns.push_back({"time_s", kF64, "s", "time of these steps"});
-  columns.push_back({"model_s", kF64, "s", "of this, time of the draft model"});
+  columns.push_back({"model_s", kF64, "s",
+                     "of this, time of the draft model, or of early exits for tokens of a draft "
+                     "after the first"});
   return columns;
 }
 
 Columns draft_source_columns() {
-  return draft_columns({{"source", kText, "1",
-                         "self: the sequence itself, prompt: other responses to the prompt, run: "
-                         "any response, model: the draft model, journal: the same "
-                         "generation, interrupted"}});
+  return draft_columns(
+      {{"source", kText, "1",
+        "self: the sequence itself, prompt: other responses to the prompt, run: "
+        "any response, model: the draft model or the early exits, journal: the same "
+        "generation, interrupted"}});
 }
 
 }  // namespace
