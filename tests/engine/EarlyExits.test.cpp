@@ -6,42 +6,14 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <list>
 
 #include "engine/EngineRun.hpp"
-#include "model/HeadModel.hpp"
+#include "engine/TestExits.hpp"
 
 using namespace taper;
 using namespace taper::test;
 
 namespace {
-
-constexpr int kVocab = 90;  // of the exits: the last block of 64 is not full
-
-// Exits behind these layers, whose heads know every third id.
-struct TestExits {
-  TestExits(const GoldenModel& m, const std::vector<int>& layers) {
-    for (int i = 0; i < kVocab; ++i) ids.push_back(2 + 3 * i);
-    for (const int l : layers) {
-      models.emplace_back(m.config, kVocab, 100 + static_cast<std::uint64_t>(l), self);
-      heads.push_back({l, &models.back().view, &models.back().parallel, ids});
-    }
-  }
-  GuessModel& set(Engine& engine, const EngineOptions& o) {
-    const std::int64_t floats = EarlyExits::floats(models.front().table, models.front().parallel,
-                                                   o.scheduler.max_step_rows, o.logit_rows);
-    MemoryPlan plan;
-    plan.add("exits", MemoryPhase::kAlways, floats * std::int64_t{sizeof(float)});
-    arena = std::make_unique<Arena>(plan);
-    return engine.set_exits(heads, arena->take<float>("exits", MemoryPhase::kAlways, floats));
-  }
-
-  Group self = Group::self();
-  std::vector<std::int32_t> ids;
-  std::list<HeadModel> models;
-  std::vector<ExitHead> heads;
-  std::unique_ptr<Arena> arena;
-};
 
 // Drafts what exits say, but for some tokens that it knows better, so that drafts are right for a
 // while, and some tokens that are never asked about.
@@ -185,7 +157,7 @@ TEST_CASE("an exit says what its head says of the stream behind its layers") {
   for (int c = 0; c < h; ++c) square += static_cast<double>(x[c]) * x[c];
   const double inv = 1 / std::sqrt(square / h + m.config.norm_eps);
   std::vector<double> logits;
-  for (int row = 0; row < kVocab; ++row) {
+  for (int row = 0; row < TestExits::kVocab; ++row) {
     double sum = 0;
     for (int c = 0; c < h; ++c) sum += inv * x[c] * exits.models.front().row(row)[c];
     logits.push_back(sum);
