@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/ModelParallel.hpp"
 #include "model/PackedModel.hpp"
 #include "model/RandomWeights.hpp"
 
