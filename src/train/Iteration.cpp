@@ -44,7 +44,7 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   const bool is_due = is_checkpoint_due(iteration);
   if (is_due) timer.start("save_checkpoint");
   conclude(iteration, is_due, [&] { record(iteration, *batch, update, metrics, timer); });
-  rollouts_.conclude(iteration);
+  rollouts_.forget(iteration);
   return IterationEnd::kFinished;
 }
 

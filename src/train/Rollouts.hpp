@@ -35,8 +35,8 @@ class Rollouts {
   // The iteration of the last collect() is not finished, but will be by another job: keeps what it
   // has generated. Collective over the world.
   void put_off(std::int64_t iteration) const { journal_.write(iteration, made_); }
-  // It is finished: nothing needs to be known of it.
-  void conclude(std::int64_t iteration) const { journal_.remove(iteration); }
+  // It is finished, and never comes again.
+  void forget(std::int64_t iteration) const { journal_.remove(iteration); }
 
   // Of the last collect(): each generation, and sequences preempted.
   const std::vector<GenerationReport>& generations() const { return generations_; }
