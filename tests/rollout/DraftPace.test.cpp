@@ -118,7 +118,7 @@ TEST_CASE("what pays is found out again when it changes, and for each size of ba
   pace.restart(0);  // the same groups
   CHECK(pace.limits(2).threshold == known);
   pace.restart(2);
-  CHECK(pace.limits(2).threshold == 512);  // nothing is known
+  CHECK(pace.limits(2).threshold == 640);  // nothing is known
 }
 
 TEST_CASE("a round of a draft model has to add what its time would give otherwise") {
