@@ -161,9 +161,10 @@ FloatMatrix EarlyExits::forward(std::span<const Work> work, std::span<const Chun
   if (begun_.empty()) return runner_.forward(chunks);
   // First what is no longer wanted, for there are rows for all that is.
   const auto tokens_of = [&](std::size_t i) { return chunks[i].tokens; };
-  for (auto& [sequence, w] : begun_) {
+  for (auto& begun : begun_) {
+    Begun& w = begun.second;
     const auto at = std::find_if(work.begin(), work.end(),
-                                 [&](const Work& item) { return item.sequence == sequence; });
+                                 [&](const Work& item) { return item.sequence == begun.first; });
     TAPER_EXPECT(at != work.end());
     const auto tokens = tokens_of(static_cast<std::size_t>(at - work.begin()));
     set_tokens(w, tokens.first(std::min(tokens.size(), w.tokens.size())));
