@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
 #include <string>
 
 #include "Arguments.hpp"
 #include "Commands.hpp"
-#include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
+#include "checkpoint/SaveModel.hpp"
 #include "io/InputPath.hpp"
 #include "io/OutputPath.hpp"
 #include "run/OutputLock.hpp"
@@ -15,18 +14,6 @@
 #include "tune/ExitJob.hpp"
 
 namespace taper {
-namespace {
-
-void require_exits_target(const std::filesystem::path& directory) {
-  namespace fs = std::filesystem;
-  TAPER_VALIDATE(!fs::exists(directory) || fs::exists(ExitFiles::list_file(directory)) ||
-                     (fs::is_directory(directory) && fs::is_empty(directory)),
-                 "--output " << path_text(directory)
-                             << " contains something other than early exits (they would replace "
-                                "it); name a new directory");
-}
-
-}  // namespace
 
 int run_exits(int argc, char** argv) {
   std::string input, output;
@@ -62,7 +49,7 @@ int run_exits(int argc, char** argv) {
   const ScoreInput given = read_score_input(input, files);
   if (session.rank() == 0) {
     require_output_directory("--output", output);
-    require_exits_target(output);
+    require_target("--output", output, ExitFiles::list_file("").string(), "early exits", "they");
   }
   Ranks& ranks = session.start({1, options.tp}, arguments.hang_seconds, ".");
   ranks.exec.arithmetic = arguments.arithmetic;

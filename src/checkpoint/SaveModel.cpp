@@ -77,12 +77,16 @@ void write_companions(const fs::path& source, const ModelConfig& config, TensorT
       model_config_json(config, type == TensorType::kBf16 ? "bfloat16" : "float32"));
 }
 
-void require_model_target(const std::string& option, const fs::path& directory) {
-  TAPER_VALIDATE(!fs::exists(directory) || fs::exists(directory / "config.json") ||
+void require_target(const std::string& option, const fs::path& directory, const std::string& file,
+                    const std::string& kind, const std::string& newcomer) {
+  TAPER_VALIDATE(!fs::exists(directory) || fs::exists(directory / file) ||
                      (fs::is_directory(directory) && fs::is_empty(directory)),
-                 option << " " << path_text(directory)
-                        << " contains something other than a model (the trained model would "
-                           "replace it); name a new directory");
+                 option << " " << path_text(directory) << " contains something other than " << kind
+                        << " (" << newcomer << " would replace it); name a new directory");
+}
+
+void require_model_target(const std::string& option, const fs::path& directory) {
+  require_target(option, directory, "config.json", "a model", "the trained model");
 }
 
 void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,

@@ -23,7 +23,11 @@ void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel
 void write_companions(const std::filesystem::path& source, const ModelConfig& config,
                       TensorType type, const std::filesystem::path& directory);
 
-// Throws Error if `directory` holds something that is no model and would be replaced.
+// Throws Error if `directory` holds something that would be replaced and is not `kind`, which has a
+// file `file`. `newcomer` is what would replace it.
+void require_target(const std::string& option, const std::filesystem::path& directory,
+                    const std::string& file, const std::string& kind, const std::string& newcomer);
+// Likewise for a model.
 void require_model_target(const std::string& option, const std::filesystem::path& directory);
 
 }  // namespace taper

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/Path.hpp"
-#include "checkpoint/SaveModel.hpp"
 #include "instance/ExitFiles.hpp"
 #include "io/AtomicFile.hpp"
 
@@ -14,9 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // Rows of a matrix of the model that is stored by blocks of the vocabulary.
-std::vector<float> rows_of(const ModelFiles& files, ParamRole role,
+std::vector<float> rows_of(const ModelFiles& files, const HuggingFaceReader& reader, ParamRole role,
                            const std::vector<std::int32_t>& ids) {
-  const HuggingFaceReader reader = files.open_weights();
   const int index = files.table.index_of(role);
   const ParamTensor& tensor = files.table.tensors()[index];
   std::vector<float> block(static_cast<std::size_t>(tensor.unit_size())), rows;
@@ -32,10 +30,10 @@ std::vector<float> rows_of(const ModelFiles& files, ParamRole role,
   return rows;
 }
 
-void write_head(const ModelFiles& files, const ModelConfig& config, const std::vector<float>& rows,
-                const fs::path& directory) {
+void write_head(const ModelConfig& config, const std::vector<float>& rows,
+                const std::vector<float>& norm_weights, const fs::path& directory) {
   fs::create_directory(directory);
-  write_companions(directory, config, TensorType::kF32, directory);
+  write_file_atomically(directory / "config.json", model_config_json(config, "float32"));
   const ParamTable table(config);
   HuggingFaceWriter writer(directory / "model.safetensors", table, TensorType::kF32);
   const int embedding = table.index_of(ParamRole::kEmbedding),
@@ -48,13 +46,7 @@ void write_head(const ModelFiles& files, const ModelConfig& config, const std::v
     std::copy(rows.begin() + begin, rows.begin() + end, values.begin());
     writer.write_piece(table.first_piece(embedding) + unit, values);
   }
-  values.resize(static_cast<std::size_t>(config.hidden));
-  files.open_weights().read_piece(
-      files.table.first_piece(files.table.index_of(ParamRole::kFinalNorm)), values);
-  // Streams of early layers would give large logits, sure of wrong ids.
-  constexpr float kScale = 0.25f;
-  for (float& value : values) value *= kScale;
-  writer.write_piece(table.first_piece(norm), values);
+  writer.write_piece(table.first_piece(norm), norm_weights);
   writer.commit();
 }
 
@@ -68,13 +60,19 @@ void write_exits(const ModelFiles& files, const std::vector<int>& layers,
   config.vocab = static_cast<int>(ids.size());
   config.eos_ids.clear();  // ids of the policy mean nothing here
   config.bos_id = config.pad_id = {};
+  const HuggingFaceReader reader = files.open_weights();
   const std::vector<float> rows =
-      rows_of(files, files.config.tied ? ParamRole::kEmbedding : ParamRole::kHead, ids);
+      rows_of(files, reader, files.config.tied ? ParamRole::kEmbedding : ParamRole::kHead, ids);
+  std::vector<float> norm(static_cast<std::size_t>(config.hidden));
+  reader.read_piece(files.table.first_piece(files.table.index_of(ParamRole::kFinalNorm)), norm);
+  // Streams of early layers would give large logits, sure of wrong ids.
+  constexpr float kScale = 0.25f;
+  for (float& value : norm) value *= kScale;
   const fs::path target = without_end_slash(directory);
   const fs::path aside = target.string() + ".writing";
   AsideDirectory writing(aside);
   for (const int count : layers)
-    write_head(files, config, rows, ExitFiles::head_directory(aside, count));
+    write_head(config, rows, norm, ExitFiles::head_directory(aside, count));
   write_file_atomically(ExitFiles::list_file(aside), ExitFiles::list_text(layers, ids));
   writing.rename_to(target);
 }

@@ -42,6 +42,12 @@ void EarlyExits::keep(std::span<const DraftAsk> asks) {
   for (const DraftAsk& ask : asks) asked_.push_back(ask.sequence);
 }
 
+EarlyExits::Begun& EarlyExits::begun(const Sequence& sequence) {
+  Begun& b = begun_[&sequence];
+  b.sequence = &sequence;
+  return b;
+}
+
 // What is computed of other tokens is let go. False if there is no room for all of them.
 bool EarlyExits::set_tokens(Begun& w, std::span<const std::int32_t> tokens) {
   const std::size_t common =
@@ -125,8 +131,7 @@ std::vector<DrawnToken> EarlyExits::draw(std::span<const DraftContext> contexts,
     std::vector<std::int32_t> tokens(s.tokens.begin() + s.computed, s.tokens.end());
     tokens.insert(tokens.end(), contexts[i].draft.begin(), contexts[i].draft.end());
     if (s.computed + std::ssize(tokens) > block * std::ssize(s.blocks)) continue;
-    Begun& w = begun_[&s];
-    w.sequence = &s;
+    Begun& w = begun(s);
     if (!set_tokens(w, tokens)) continue;
     rows_read_ += static_cast<int>(std::count(w.exits.begin(), w.exits.end(), 0));
     open.push_back(i);
@@ -134,10 +139,9 @@ std::vector<DrawnToken> EarlyExits::draw(std::span<const DraftContext> contexts,
   // The first layers of the others come with these, or their weights would be read once more.
   std::vector<Begun*> all;
   for (const Sequence* s : asked_) {
-    const auto [at, is_new] = begun_.try_emplace(s);
-    at->second.sequence = s;
-    if (is_new) set_tokens(at->second, std::span(s->tokens).subspan(s->computed));
-    all.push_back(&at->second);
+    Begun& b = begun(*s);
+    if (b.tokens.empty()) set_tokens(b, std::span(s->tokens).subspan(s->computed));
+    all.push_back(&b);
   }
   asked_.clear();
   if (!open.empty()) advance(all, 1);
@@ -160,20 +164,15 @@ FloatMatrix EarlyExits::forward(std::span<const Work> work, std::span<const Chun
   asked_.clear();
   if (begun_.empty()) return runner_.forward(chunks);
   // First what is no longer wanted, for there are rows for all that is.
-  const auto tokens_of = [&](std::size_t i) { return chunks[i].tokens; };
-  for (auto& begun : begun_) {
-    Begun& w = begun.second;
-    const auto at = std::find_if(work.begin(), work.end(),
-                                 [&](const Work& item) { return item.sequence == begun.first; });
-    TAPER_EXPECT(at != work.end());
-    const auto tokens = tokens_of(static_cast<std::size_t>(at - work.begin()));
-    set_tokens(w, tokens.first(std::min(tokens.size(), w.tokens.size())));
-  }
+  for (std::size_t i = 0; i < work.size(); ++i)
+    if (const auto at = begun_.find(work[i].sequence); at != begun_.end()) {
+      Begun& w = at->second;
+      set_tokens(w, chunks[i].tokens.first(std::min(chunks[i].tokens.size(), w.tokens.size())));
+    }
   std::vector<Begun*> sequences;
   for (std::size_t i = 0; i < work.size(); ++i) {
-    Begun& w = begun_[work[i].sequence];
-    w.sequence = work[i].sequence;
-    [[maybe_unused]] const bool fits = set_tokens(w, tokens_of(i));
+    Begun& w = begun(*work[i].sequence);
+    [[maybe_unused]] const bool fits = set_tokens(w, chunks[i].tokens);
     TAPER_ENSURE(fits);
     sequences.push_back(&w);
   }

@@ -62,6 +62,7 @@ class EarlyExits : public GuessModel {
     std::vector<int> exits;  // 0: nothing is computed yet
   };
 
+  Begun& begun(const Sequence& sequence);
   bool set_tokens(Begun& begun, std::span<const std::int32_t> tokens);
   void advance(std::span<Begun* const> sequences, int exit);
   std::vector<DrawnToken> look(int exit, std::span<const DraftContext> contexts,
