@@ -2,14 +2,13 @@
 #include "instance/InferenceModel.hpp"
 
 #include "kernels/Staging.hpp"
-#include "model/RandomWeights.hpp"
 
 namespace taper {
 namespace {
 
-// Tensor by tensor; read(piece, values) gives the values of one.
-template <class Read>
-void pack_pieces(const Exec& exec, const ParamTable& table, PackedModel& packed, const Read& read) {
+// Tensor by tensor.
+void pack_pieces(const Exec& exec, const ParamTable& table, PackedModel& packed,
+                 const PieceSource& read) {
   const LocalParams& local = packed.local();
   Staged<float> values;
   std::size_t piece = 0;
@@ -55,11 +54,10 @@ void InferenceModel::load(const Exec& exec, WeightType type, Arena& arena) {
   load_packed(exec, *files_, *packed_);
 }
 
-void InferenceModel::draw(const Exec& exec, WeightType type, Arena& arena, std::uint64_t seed) {
+void InferenceModel::fill(const Exec& exec, WeightType type, Arena& arena,
+                          const PieceSource& source) {
   create(type, arena);
-  pack_pieces(exec, files_->table, *packed_, [&](int piece, std::span<float> values) {
-    draw_piece(files_->table, piece, seed, values);
-  });
+  pack_pieces(exec, files_->table, *packed_, source);
 }
 
 }  // namespace taper

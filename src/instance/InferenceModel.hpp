@@ -26,9 +26,8 @@ class InferenceModel {
   void add_memory(MemoryPlan& plan, WeightType type) const;
   // Reads and packs the weights, which this rank holds from then on. Not collective.
   void load(const Exec& exec, WeightType type, Arena& arena);
-  // The same with weights that are drawn, for measurements: of the directory only config.json is
-  // needed.
-  void draw(const Exec& exec, WeightType type, Arena& arena, std::uint64_t seed);
+  // The same with weights from elsewhere: of the directory only config.json is needed.
+  void fill(const Exec& exec, WeightType type, Arena& arena, const PieceSource& source);
   const ModelView& view() const { return *view_; }
   const PackedModel& packed() const { return *packed_; }
 

@@ -7,6 +7,7 @@
 #include "base/Error.hpp"
 #include "base/Path.hpp"
 #include "io/InputPath.hpp"
+#include "kernels/copy.hpp"
 #include "model/RopeTable.hpp"
 
 namespace taper {
@@ -80,8 +81,17 @@ int ModelFiles::valid_ids() const {
 
 ConstFloatMatrix ModelFiles::rope_table(int positions) {
   require_context(positions, "the length limits");
-  if (std::ssize(rope_) < std::int64_t{positions} * config.head_dim)
-    rope_ = staged(make_rope_table(config, positions));
+  if (static_cast<std::int64_t>(rope_.size()) < std::int64_t{positions} * config.head_dim) {
+    const std::vector<float> table = make_rope_table(config, positions);
+    const std::string name = "rope table";
+    MemoryPlan plan;
+    plan.add(name, MemoryPhase::kAlways, arena_bytes(4 * std::ssize(table)));
+    rope_memory_ = std::make_unique<Arena>(plan);
+    const FloatVector rope(rope_memory_->take<float>(name, MemoryPhase::kAlways, std::ssize(table)),
+                           table.size());
+    copy_from_host(Exec(), rope, std::span(table));
+    rope_ = rope;
+  }
   return ConstFloatMatrix(rope_.data(), positions, config.head_dim);
 }
 

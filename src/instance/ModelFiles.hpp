@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
-#include "kernels/Staging.hpp"
+#include "device/Arena.hpp"
 #include "kernels/Views.hpp"
 #include "model/HuggingFace.hpp"
 #include "model/ModelConfig.hpp"
@@ -14,6 +17,9 @@
 #include "text/Tokenizer.hpp"
 
 namespace taper {
+
+// Gives the values of a piece (see model/ParamTable.hpp).
+using PieceSource = std::function<void(int piece, std::span<float> values)>;
 
 // Which model is wanted of a directory.
 struct HeadChoice {
@@ -61,7 +67,8 @@ struct ModelFiles {
 
  private:
   std::optional<Tokenizer> tokenizer_;
-  Staged<float> rope_;
+  std::unique_ptr<Arena> rope_memory_;
+  ConstFloatVector rope_;
 };
 
 }  // namespace taper

@@ -59,12 +59,11 @@ void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
                                            packed_tp(), *optimizer_, train_local_, staging);
 }
 
-template <class Fill>
-void TrainingModel::set_masters(const Fill& fill) {
+void TrainingModel::set_masters(const PieceSource& source) {
   std::vector<float> values;
   for (const auto& piece : optimizer_->owned()) {
     values.resize(static_cast<std::size_t>(piece.size));
-    fill(piece.id, values);
+    source(piece.id, values);
     optimizer_->set_master(ranks_->exec, piece, values);
   }
   publish();

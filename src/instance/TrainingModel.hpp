@@ -41,6 +41,8 @@ class TrainingModel {
   void load_masters();
   // Draws them instead (model/RandomWeights.hpp). Collective over the world.
   void draw_masters(std::uint64_t seed);
+  // Takes them from elsewhere. Collective over the world.
+  void set_masters(const PieceSource& source);
 
   const Exec& exec() const { return ranks_->exec; }
   const ModelParallel& train_parallel() const { return train_parallel_; }
@@ -61,9 +63,6 @@ class TrainingModel {
   bool has_pass() const { return options_.with_pass == WithPass::kYes; }
   WithBackward with_backward() const { return has_pass() ? WithBackward::kYes : WithBackward::kNo; }
   int packed_tp() const;
-  // fill(piece, values) for each owned piece. Collective over the world.
-  template <class Fill>
-  void set_masters(const Fill& fill);
 
   const ModelFiles* files_;
   const Ranks* ranks_;

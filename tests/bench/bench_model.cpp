@@ -47,6 +47,38 @@ struct BenchOptions {
   }
 };
 
+// Weights of models that no file has, for measurements: normal values that repeat themselves, so
+// that billions of them are there in seconds.
+class RepeatingWeights {
+ public:
+  explicit RepeatingWeights(const ParamTable& table) : table_(table) {
+    const CounterRandom random(1);
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      values_[i] = static_cast<float>(0.02 * random.normal({RandomPurpose::kTest, 0, 0, 0, i, 0}));
+  }
+  void operator()(int piece, std::span<float> weights) const {
+    const int index = table_.tensor_of_piece(piece), unit = piece - table_.first_piece(index);
+    const ParamTensor& tensor = table_.tensors()[index];
+    if (tensor.kind == ShardKind::kReplicated) {  // norms
+      std::ranges::fill(weights, 1.0f);
+      return;
+    }
+    std::size_t at = static_cast<std::size_t>(piece) * 7919 % values_.size();
+    const auto columns = static_cast<std::size_t>(tensor.columns);
+    for (int row = 0; row < tensor.unit_rows; ++row) {
+      const bool padding = table_.is_padding(index, unit, row);
+      for (float& weight : weights.subspan(static_cast<std::size_t>(row) * columns, columns)) {
+        weight = padding ? 0.0f : values_[at];
+        at = at + 1 < values_.size() ? at + 1 : 0;
+      }
+    }
+  }
+
+ private:
+  const ParamTable& table_;
+  std::vector<float> values_ = std::vector<float>((1 << 20) - 1);
+};
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -87,7 +119,7 @@ class EngineBench {
     memory.add_memory(plan_, plan_.phase("rollout"));
     arena_ = std::make_unique<Arena>(plan_);
     if (options.draws_weights)
-      model_.draw(ranks.exec, options.type, *arena_, 1);
+      model_.fill(ranks.exec, options.type, *arena_, RepeatingWeights(files.table));
     else
       model_.load(ranks.exec, options.type, *arena_);
     engine_ = std::make_unique<Engine>(
@@ -148,7 +180,7 @@ class TrainBench {
     arena_ = std::make_unique<Arena>(plan);
     model_.create(*arena_, files.rope_table(kTrainLength));
     if (options.draws_weights)
-      model_.draw_masters(1);
+      model_.set_masters(RepeatingWeights(files.table));
     else
       model_.load_masters();
     const Group& dp = model_.dp_group();
