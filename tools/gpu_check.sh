@@ -4,7 +4,7 @@
 # Checks the build for GPUs on a machine with a GPU, also on one that can build and install nothing.
 #
 #   tools/gpu_check.sh pack CPU_BUILD GPU_BUILD BUNDLE    on a machine with both builds (presets default and cuda)
-#   tools/gpu_check.sh run BUNDLE RESULTS                 on the machine with the GPU
+#   tools/gpu_check.sh run BUNDLE RESULTS [PARTS]         on the machine with the GPU: of check, measure, sanitize, or all
 #   tools/gpu_check.sh run BUNDLE RESULTS --emulator DIR  the same on an emulated one (tests/gpuemu), without tools of CUDA
 #
 # The bundle is one .tar.xz of programs, their libraries (MPI and HDF5 too; libcudart and the driver are the target's) and
@@ -49,7 +49,7 @@ pack() {
   echo "$bundle: $(du -h "$bundle" | cut -f 1)"
 }
 
-# part NAME SECONDS COMMAND...
+# part NAME SECONDS COMMAND...: whether it passes, in a log and a line.
 part() {
   local name="$1" limit="$2" start=$SECONDS code=0 result=pass
   shift 2
@@ -60,62 +60,92 @@ part() {
     *) result=fail ;;
   esac
   record "$name" "$result" $((SECONDS - start))
-  if [[ $result != pass ]]; then
-    failed=1
-    tail -n 5 "$results/$name.log"
-  fi
+  [[ $result == pass ]] || tail -n 5 "$results/$name.log"
 }
 record() {
   printf '{"part": "%s", "result": "%s", "seconds": %d}\n' "$1" "$2" "$3" | tee -a "$results/parts.jsonl"
 }
 
+# Folders of libcudart and NCCL in the packages that PyTorch brings, for machines without the toolkit.
+wheel_folders() {
+  python3 -c 'import glob, site; print(":".join(p for s in site.getsitepackages() for p in glob.glob(s + "/nvidia/*/lib")))'
+}
+
+# What is right or wrong. On a GPU, parts run at the same time: each waits for the host most of the time.
+check() {
+  local commands=(python3 "$folder/tree/tests/gpuemu/compare_devices.py" --cpu "$folder/bin/taper-cpu" --gpu "$folder/bin/taper")
+  if [[ -n "$emulator" ]]; then
+    part instructions 60 instructions
+    part tensor-cores 600 test_kernels '*on tensor cores*'
+    part commands 1800 "${commands[@]}" --emulator "$emulator"
+    return
+  fi
+  part facts 30 bash -c "date -u; nvidia-smi; lscpu | grep 'Model name'; ldd $folder/bin/taper"
+  part instructions 60 instructions
+  part tensor-cores 100 test_kernels '*on tensor cores*' &
+  part kernels 150 test_kernels '~*on tensor cores*' &
+  part recorded-steps 100 test_engine &
+  part nccl 60 mpiexec -n "$devices" test_comm &
+  part commands 180 "${commands[@]}" --device --train --jobs 8 &
+  wait
+}
+
+# Times of a model of 8 billion weights; what trains on one GPU has fewer layers.
+measure() {
+  local way part_of=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum
+  local model=(bench_model --draw-weights --arithmetic bf16)
+  python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/8b"
+  python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/4-layers" --layers 4
+  part bench-bf16 60 bench_device --arithmetic bf16 --seconds 0.1
+  part decode-8b 120 "${model[@]}" --model "$folder/8b" --repeats 1 --parts decode,prefill --batches 1,16,64,256
+  part decode-8b-eager 90 "${model[@]}" --model "$folder/8b" --repeats 1 --parts decode --batches 1,64 --eager
+  part train-4-layers 90 "${model[@]}" --model "$folder/4-layers" --repeats 3 --parts forward,train
+  if command -v ncu > /dev/null; then
+    for way in decode prefill train; do
+      part "kernels-of-$way" 90 ncu --clock-control none --metrics "$part_of" --csv --launch-skip 400 --launch-count 250 \
+        "${model[@]}" --model "$folder/4-layers" --repeats 1 --parts "$way" --batches 1 --eager
+    done
+  fi
+  part bench-f32 60 bench_device --arithmetic f32 --seconds 0.05
+}
+
+# What the emulator's model may miss.
+sanitize() {
+  local tool
+  for tool in memcheck racecheck synccheck; do
+    if command -v compute-sanitizer > /dev/null; then
+      part "$tool" 60 compute-sanitizer --tool "$tool" --error-exitcode 1 test_kernels '[product]'
+    else
+      record "$tool" skipped 0
+    fi
+  done
+}
+
 run() {
-  local bundle="$1" place=(--device) folder tool
-  results="$2" failed=0
-  folder="$(mktemp -d)"
+  local bundle="$1" what
+  results="$2" folder="$(mktemp -d)" emulator=
   trap 'rm -rf "$folder"' RETURN
   mkdir -p "$results"
   : > "$results/parts.jsonl"
   tar -C "$folder" -xJf "$bundle"
-  export PATH="$folder/bin:$PATH" LD_LIBRARY_PATH="$folder/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}"
+  LD_LIBRARY_PATH="$folder/lib:/usr/local/cuda/lib64:$(wheel_folders):${LD_LIBRARY_PATH:-}"
+  export LD_LIBRARY_PATH PATH="$folder/bin:$PATH"
   export HYDRA_LAUNCHER=fork UCX_TLS=self,sysv,posix OMP_PROC_BIND=false KOKKOS_DISABLE_WARNINGS=1
-  if [[ "${3:-}" == --emulator ]]; then
-    export LD_LIBRARY_PATH="$4:$LD_LIBRARY_PATH"
-    place=(--emulator "$4")
-    export GPUEMU_DEVICES=2
-  else
-    part facts 30 bash -c "date -u; nvidia-smi; lscpu | grep 'Model name'; ldd $folder/bin/taper"
+  shift 2
+  if [[ "${1:-}" == --emulator ]]; then
+    emulator="$2"
+    export LD_LIBRARY_PATH="$emulator:$LD_LIBRARY_PATH" GPUEMU_DEVICES=2
+    set -- check
+  elif [[ $# == 0 ]]; then
+    set -- check measure sanitize
   fi
-  devices="${GPUEMU_DEVICES:-$(nvidia-smi -L 2> /dev/null | grep -c ^GPU)}"
-  part instructions 60 instructions
-  part tensor-cores 120 test_kernels '*on tensor cores*'
-  part kernels 600 test_kernels '~*on tensor cores*'
-  part recorded-steps 300 test_engine
-  part nccl 120 mpiexec -n "$devices" test_comm
-  part commands 900 python3 "$folder/tree/tests/gpuemu/compare_devices.py" --cpu "$folder/bin/taper-cpu" \
-    --gpu "$folder/bin/taper" "${place[@]}" --train
-  if [[ "${place[0]}" == --device ]]; then
-    part bench-f32 120 bench_device --arithmetic f32
-    part bench-bf16 120 bench_device --arithmetic bf16
-    mkdir -p "$folder/llama-8b"
-    python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/llama-8b"
-    for way in "" --eager; do
-      part "decode-8b$way" 400 bench_model --model "$folder/llama-8b" --draw-weights --arithmetic bf16 --repeats 2 \
-        --parts decode,prefill --batches 1,16,64,256 $way
-    done
-    for tool in memcheck racecheck synccheck; do
-      if command -v compute-sanitizer > /dev/null; then
-        part "$tool" 300 compute-sanitizer --tool "$tool" --error-exitcode 1 test_kernels '[product]'
-      else
-        record "$tool" skipped 0
-      fi
-    done
-  fi
-  return $failed
+  devices="$(nvidia-smi -L 2> /dev/null | grep -c ^GPU || true)"
+  for what in "$@"; do "$what"; done
+  ! grep -Eq '"(fail|timeout)"' "$results/parts.jsonl"
 }
 
 case "${1:-} $#" in
   "pack 4") pack "${@:2}" ;;
-  "run 3" | "run 5") run "${@:2}" ;;
-  *) die "expects: pack CPU_BUILD GPU_BUILD BUNDLE, or run BUNDLE RESULTS [--emulator DIR]" ;;
+  "run "[3-6]) run "${@:2}" ;;
+  *) die "expects: pack CPU_BUILD GPU_BUILD BUNDLE, or run BUNDLE RESULTS [--emulator DIR | check | measure | sanitize]..." ;;
 esac

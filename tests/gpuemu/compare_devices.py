@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,14 +30,15 @@ SAMPLING = {"greedy": ["--temperature", 0, "--samples", 1], "plain": ["--tempera
 
 
 class Side:
-    """One executable, and the folder of its results, which has one name while they are written."""
+    """One executable, and the folder of its results. While they are written it has the same name for both, since files
+    may tell it."""
 
     def __init__(self, taper, results, more):
         self.taper, self.results, self.environment = str(Path(taper).resolve()), results, os.environ | more
 
     def run(self, name, ranks, *words):
         """Two ranks have a GPU each, and NCCL, if the emulator shows them two; the name says where they share one."""
-        now = self.results.parent / "now"
+        now = self.results.parent / f"now-{name}"
         now.mkdir()
         start = [] if ranks == 1 else ["mpiexec", "-n", str(ranks)]
         command = [*start, self.taper, *(str(w).replace("@", str(now)) for w in words)]
@@ -45,7 +47,7 @@ class Side:
             devices["GPUEMU_CHECKS"] = "none"
         done = subprocess.run(command, cwd=ROOT, env=self.environment | devices, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            sys.exit(f"{name}: {' '.join(command)} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
+            print(f"{name}: {' '.join(command)} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
         now.rename(self.results / name)
 
 
@@ -108,15 +110,20 @@ def bf16_cases(work):
 
 def bf16_difference(work, name):
     base = "-".join(name.split("-")[:2])
-    lines = [[json.loads(line) for line in open(work / "gpu" / n / "out.jsonl", encoding="utf-8")] for n in (base, name)]
+    paths = [work / "gpu" / n / "out.jsonl" for n in (base, name)]
+    if not all(path.exists() for path in paths):
+        return ["no responses"]
+    lines = [[json.loads(line) for line in open(path, encoding="utf-8")] for path in paths]
     if name.endswith("-score"):
         lines = [[line["log_probs"] for line in each] for each in lines]
-    return "" if lines[0] == lines[1] else f"not as {base}"
+    return [] if lines[0] == lines[1] else [f"not as {base}"]
 
 
 def far_from_f32(work, sides, model):
     """How far the log-probs of the bf16 responses are from those that the CPU gives the same tokens in f32."""
     tokens = work / f"gpu/bf16-{model}/out.jsonl"
+    if not tokens.exists():
+        return True
     sides[0].run(f"bf16-{model}-f32", 1, "score", *F32, "--model", MODELS / model, "--output", "@/out.jsonl", "--input", tokens)
     lines = [[json.loads(line) for line in open(path, encoding="utf-8")]
              for path in (tokens, work / f"cpu/bf16-{model}-f32/out.jsonl")]
@@ -156,6 +163,8 @@ def is_measured(path):
 
 def differences(cpu, gpu):
     files = lambda folder: {p.relative_to(folder) for p in folder.rglob("*") if p.is_file() and not is_measured(p)}
+    if not files(cpu):
+        return ["no results"]
     return sorted(str(f) for f in files(cpu) | files(gpu)
                   if not (cpu / f).exists() or not (gpu / f).exists() or not filecmp.cmp(cpu / f, gpu / f, shallow=False))
 
@@ -168,6 +177,7 @@ def main():
     place.add_argument("--emulator")
     place.add_argument("--device", action="store_true")
     parser.add_argument("--train", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at a time")
     parser.add_argument("--only", default="", help="cases that begin so; no others, and no faults")
     arguments = parser.parse_args()
     work = Path(tempfile.mkdtemp(prefix="compare-devices-"))
@@ -179,29 +189,35 @@ def main():
         emulated = name == "gpu" and not arguments.device
         more = {"LD_LIBRARY_PATH": f"{Path(arguments.emulator).resolve()}:{os.environ.get('LD_LIBRARY_PATH', '')}"} if emulated else {}
         sides.append(Side(taper, work / name, few | more))
-    failed = 0
-    for name, ranks, words in cases(work, arguments.train):
-        if not name.startswith(arguments.only):
-            continue
+    def compare(case):
+        name, ranks, words = case
         for side in sides:
             side.run(name, ranks, *words)
-        wrong = differences(work / "cpu" / name, work / "gpu" / name)
-        failed += bool(wrong)
-        print(f"{name}: {'equal' if not wrong else 'DIFFERENT: ' + ', '.join(wrong)}", flush=True)
-    if arguments.only:
-        shutil.rmtree(work)
-        sys.exit(failed > 0)
-    for name, ranks, words in bf16_cases(work):
-        sides[1].run(name, ranks, *words)
-        wrong = bf16_difference(work, name)
-        failed += bool(wrong)
-        print(f"{name}: {wrong or 'equal'}", flush=True)
-    for model in ("llama_a", "qwen2_a", "qwen3_a"):
-        failed += far_from_f32(work, sides, model)
+        return differences(work / "cpu" / name, work / "gpu" / name)
+
+    def report(all_cases, results):
+        for (name, *_), wrong in zip(all_cases, results):
+            print(f"{name}: {'equal' if not wrong else 'DIFFERENT: ' + ', '.join(wrong)}", flush=True)
+            failed.append(bool(wrong))
+
+    failed = []
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        # Scores are those of responses that other cases generate.
+        for scores in (False, True):
+            now = [c for c in cases(work, arguments.train) if c[0].startswith(arguments.only) and (c[0].split("-")[0] == "score") == scores]
+            report(now, pool.map(compare, now))
+        if arguments.only:
+            shutil.rmtree(work)
+            sys.exit(any(failed))
+        for scores in (False, True):
+            now = [c for c in bf16_cases(work) if c[0].endswith("-score") == scores]
+            list(pool.map(lambda case: sides[1].run(*case[:2], *case[2]), now))
+            report(now, [bf16_difference(work, name) for name, *_ in now])
+    failed += [far_from_f32(work, sides, model) for model in ("llama_a", "qwen2_a", "qwen3_a")]
     if arguments.emulator:
-        failed += sum(survives(work, sides[1], name) for name in FAULTS)
+        failed += [survives(work, sides[1], name) for name in FAULTS]
     shutil.rmtree(work)
-    sys.exit(failed > 0)
+    sys.exit(any(failed))
 
 
 main()

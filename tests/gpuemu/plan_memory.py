@@ -3,7 +3,7 @@
 """Memory plans of GRPO on an 8-billion-parameter model, as `taper train --check` makes them on GPUs that are emulated.
 
     python3 tests/gpuemu/plan_memory.py --gpu TAPER --emulator DIR [--gpus N --gpu-gib GIB --set KEY=VALUE ...]
-    python3 tests/gpuemu/plan_memory.py --write-config DIR      # config.json of the model, and no more
+    python3 tests/gpuemu/plan_memory.py --write-config DIR [--layers N]    # config.json of the model, and no more
 
 TAPER is of the preset cuda, DIR the folder of the stand-in for the CUDA runtime. The model has the shape of Llama 3.1 8B
 and a file of zeros that takes no space on the disk; its tokenizer is that of data/model. Without --gpus it plans 8 GPUs
@@ -86,12 +86,14 @@ def main():
     parser.add_argument("--gpu")
     parser.add_argument("--emulator")
     parser.add_argument("--write-config", type=Path)
+    parser.add_argument("--layers", type=int, default=LAYERS)
     parser.add_argument("--gpus", type=int)
     parser.add_argument("--gpu-gib", type=int, default=80)
     parser.add_argument("--set", action="append", default=[])
     arguments = parser.parse_args()
     if arguments.write_config:
-        (arguments.write_config / "config.json").write_text(json.dumps(CONFIG))
+        arguments.write_config.mkdir(exist_ok=True)
+        (arguments.write_config / "config.json").write_text(json.dumps(CONFIG | {"num_hidden_layers": arguments.layers}))
         return
     if not (arguments.gpu and arguments.emulator):
         parser.error("--gpu and --emulator are needed")

@@ -126,6 +126,7 @@ void gradient(Report& report) {
   Floats dx(static_cast<std::size_t>(count) * packed.matrix.columns);
   multiply(Exec(), view(dx, count, packed.matrix.columns), const_view(fdy, count, m),
            packed.matrix);
+  Exec().fence();
   Floats valid;
   for (int r = 0; r < count; ++r)
     valid.insert(valid.end(), &dx[r * packed.matrix.columns], &dx[r * packed.matrix.columns] + n);
