@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products on tensor cores, in the order of canonical/tensor_core.hpp. A block computes one panel
-// of 64 columns for up to 64 rows, for SwiGLU a panel of gates and that of their ups: four warps
-// have 16 columns each. Weights are the left operand of
-// the tiles (16 columns), activations the right one (8 rows), so that few rows waste little. Inputs
-// pass through shared memory, 64 at a time, while earlier ones are multiplied.
+// Products of packed weights on tensor cores, in the order of canonical/tensor_core.hpp. Weights
+// are the left operand of the tiles (16 columns), activations the right one (8 rows), so that few
+// rows waste little. Both are copied into shared memory some stages of 64 inputs ahead; activations
+// stay f32 there and are rounded as they enter a tile.
+//
+// Leaves are shared out over warps as well: a block has the same columns several times, each time
+// for a segment of the leaves, whose sums are a node of the tree; the nodes are added at the end.
 #include <algorithm>
 
-#include "base/Error.hpp"
-#include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/DeviceMath.hpp"
+#include "kernels/detail/LeafPlan.hpp"
 #include "kernels/detail/TensorCore.hpp"
 #include "kernels/detail/TensorLaunch.hpp"
 #include "kernels/detail/TensorProduct.hpp"
@@ -17,323 +18,468 @@
 namespace taper::detail {
 namespace {
 
-constexpr int kThreads = 128;
 constexpr int kDepth = 64;  // inputs of a stage
-constexpr int kStages = 4;  // being copied or multiplied
-constexpr int kLine = 64;   // bf16 values of a line of shared memory: 128 bytes
-
-// Where the operands of a product lie.
-enum class Source { kPanels, kGradients };
 
 // What becomes of the sums of a block.
-enum class Result { kProduct, kSwiglu };
+enum class Result { kProduct, kSwiglu, kLeaves };
 
-// The tile of a block, and the shared memory of a stage.
-template <int kTiles, Source source, Result result>
+// A product without leaves is one segment of one leaf.
+struct OneLeaf {
+  static constexpr int segments = 1;
+  KOKKOS_INLINE_FUNCTION int begin_of(int segment) const { return segment; }
+};
+template <Result result>
+using PlanOf = std::conditional_t<result == Result::kLeaves, LeafPlan, OneLeaf>;
+
+// The tiles of a warp and the warps of a block of so many rows, and the shared memory of a stage of
+// one segment. Columns are those of each panel; a block has two panels for SwiGLU (gates and their
+// ups) and for many rows.
+template <int rows, Result result>
 struct Tile {
-  static constexpr int kRows = 8 * kTiles;
-  static constexpr int kPanels = result == Result::kSwiglu ? 2 : 1;
-  static constexpr int kLines = source == Source::kPanels ? kRows : kDepth;  // of activations
-  static constexpr int kStageValues = (kPanels * kDepth + kLines) * kLine;
-  static constexpr std::size_t kStageBytes = kStages * kStageValues * sizeof(bf16);  // of all
+  static constexpr int kRowTiles = rows >= 64 ? 4 : rows == 8 ? 1 : 2;
+  static constexpr int kRowWarps = rows / 8 / kRowTiles;
+  static constexpr int kColumnTiles = rows >= 32 ? 2 : 1;
+  static constexpr int kColumnWarps = 2;
+  static constexpr int kWarps = kRowWarps * kColumnWarps;  // of a segment, as all below
+  static constexpr int kThreads = 32 * kWarps;
+  static constexpr int kColumns = 16 * kColumnTiles * kColumnWarps;
+  static constexpr int kPanels = result == Result::kSwiglu || rows == 128 ? 2 : 1;
+  static constexpr int kMostSegments = result == Result::kLeaves ? (rows >= 32 ? 2 : 8) : 1;
+  static constexpr int kStageBytes = kPanels * kDepth * kColumns * 2 + rows * kDepth * 4;
+  static constexpr int kStages = result == Result::kLeaves ? 3
+                                 : rows <= 16              ? (result == Result::kSwiglu ? 5 : 7)
+                                 : result == Result::kSwiglu && rows < 128 ? 3
+                                                                           : 4;
 };
 
 #if defined(__CUDA_ARCH__)
 
-// What is multiplied in one stage: inputs [k, k + 64) of a leaf.
-struct Stage {
-  int leaf, k, size;  // size: of the leaf
-};
-
-template <int kTiles, Source source, Result result>
-class Block : Tile<kTiles, source, result> {
-  using T = Tile<kTiles, source, result>;
+template <int kRows, Result result>
+class Block {
+  using T = Tile<kRows, result>;
 
  public:
   // `part`: which of the blocks that share out the columns.
-  __device__ Block(const ProductArgs& args, int part, char* shared)
+  __device__ Block(const ProductArgs& args, const PlanOf<result>& plan, int part, char* shared)
       : args_(args),
-        tiles_(reinterpret_cast<bf16*>(shared)),
-        stack_(reinterpret_cast<float*>(shared + T::kStageBytes)),
-        thread_(static_cast<int>(threadIdx.x)),
-        lane_(thread_ % 32),
-        panel_(part * T::kPanels),
-        column0_(panel_ * kPanel),
-        row0_(static_cast<int>(blockIdx.y) * T::kRows) {}
+        plan_(plan),
+        shared_(shared),
+        segments_(plan.segments),
+        segment_(static_cast<int>(threadIdx.x / T::kThreads)),
+        thread_(static_cast<int>(threadIdx.x % T::kThreads)),
+        lane_(static_cast<int>(threadIdx.x % 32)),
+        warp_column_(thread_ / 32 % T::kColumnWarps * 16 * T::kColumnTiles),
+        warp_row_(thread_ / 32 / T::kColumnWarps * 8 * T::kRowTiles),
+        panel_(part / kParts * T::kPanels),
+        in_panel_(part % kParts * T::kColumns),
+        row0_(static_cast<int>(blockIdx.x) * kRows),
+        valid_rows_(min(args.rows - row0_, kRows)),
+        first_leaf_(plan.begin_of(segment_)),
+        end_leaf_(plan.begin_of(segment_ + 1)),
+        aligned_(args.a_row % 4 == 0 && args.a_leaf % 4 == 0 &&
+                 reinterpret_cast<std::uintptr_t>(args.a) % 16 == 0) {}
 
   __device__ void run() {
+    clear_absent_rows();
     const int per_leaf = (args_.leaf_k + kDepth - 1) / kDepth;
-    const int last = (args_.last_leaf_k + kDepth - 1) / kDepth;
-    const int stages = (args_.leaves - 1) * per_leaf + last;
-    const auto stage = [&](int s) {
-      const int leaf = min(s / per_leaf, args_.leaves - 1);
-      return Stage{leaf, (s - leaf * per_leaf) * kDepth,
-                   leaf + 1 == args_.leaves ? args_.last_leaf_k : args_.leaf_k};
-    };
-    for (int s = 0; s < kStages - 1; ++s) {
-      if (s < stages) {
-        load_rows(stage(s));
-        store_rows(s);
-        load_weights(stage(s), s);
-      }
+    const int stages = per_leaf * longest_segment();
+    Place ahead{first_leaf_, 0};
+    for (int s = 0; s < T::kStages - 1; ++s) {
+      load(ahead, s);
       end_copy_group();
     }
-    for (int s = 0; s < stages; ++s) {
-      const int ahead = s + kStages - 1;
-      if (ahead < stages) load_rows(stage(ahead));
-      await_copies<kStages - 2>();
+    Place now{first_leaf_, 0};
+    for (int s = 0, slot = 0; s < stages; ++s) {
+      await_copies<T::kStages - 2>();
       __syncthreads();  // stage s has arrived, and nobody reads the one before any more
-      if (ahead < stages) load_weights(stage(ahead), ahead);
+      load(ahead, slot == 0 ? T::kStages - 1 : slot - 1);
       end_copy_group();
-      multiply(s);
-      if (ahead < stages) store_rows(ahead);
-      const Stage now = stage(s);
-      if (now.k + kDepth >= now.size) end_leaf(now.leaf);
+      if (now.leaf < end_leaf_) {
+        multiply(slot);
+        if (now.k + kDepth >= size_of(now.leaf)) end_leaf(now.leaf);
+        advance(now);
+      }
+      slot = slot + 1 < T::kStages ? slot + 1 : 0;
     }
     if constexpr (result == Result::kSwiglu)
       store_swiglu();
-    else if (args_.program == nullptr)
+    else if constexpr (result == Result::kProduct)
       store_sums();
-    else if (args_.residual != nullptr)
-      store_added();
     else
-      store_partials();
+      store_leaves();
   }
 
  private:
-  __device__ bf16* weights(int s) const { return tiles_ + s % kStages * T::kStageValues; }
-  __device__ bf16* rows(int s) const { return weights(s) + T::kPanels * kDepth * kLine; }
+  static constexpr int kParts = kPanel / T::kColumns;            // blocks of a panel
+  static constexpr int kTiles = T::kColumnTiles * T::kRowTiles;  // of a warp and panel
 
-  // Quad q of this thread: four values of a line.
-  __device__ int line(int q) const { return (q * kThreads + thread_) / (kLine / 4); }
-  __device__ int first(int q) const { return (q * kThreads + thread_) % (kLine / 4) * 4; }
-
-  __device__ void load_rows(const Stage& stage) {
-    const float* a = args_.a + stage.leaf * args_.a_leaf;
-    for (int q = 0; q < kQuads; ++q)
-      for (int i = 0; i < 4; ++i) {
-        const bool by_rows = source == Source::kPanels;
-        const int row = row0_ + (by_rows ? line(q) : first(q) + i);
-        const int k = stage.k + (by_rows ? first(q) + i : line(q));
-        const bool inside = row < args_.rows && k < stage.size;
-        pending_[q][i] = inside ? a[row * args_.a_row + k * args_.a_k] : 0.0f;
-      }
+  // What is multiplied in one stage: inputs [k, k + 64) of a leaf.
+  struct Place {
+    int leaf, k;
+  };
+  __device__ int size_of(int leaf) const {
+    return leaf + 1 == args_.leaves ? args_.last_leaf_k : args_.leaf_k;
   }
-  __device__ void store_rows(int s) {
-    for (int q = 0; q < kQuads; ++q) store_quad(rows(s), line(q), first(q), pending_[q]);
+  __device__ void advance(Place& place) const {
+    place.k += kDepth;
+    if (place.k < size_of(place.leaf)) return;
+    ++place.leaf;
+    place.k = 0;
   }
-  __device__ static void store_quad(bf16* tile, int line, int first, const float (&values)[4]) {
-    bf16* to = chunk_at<kLine>(tile, line, first / 8) + first % 8;
-    for (int i = 0; i < 4; ++i) to[i] = to_bf16(values[i]);
+  __device__ int longest_segment() const {
+    int longest = 0;
+    for (int s = 0; s < segments_; ++s)
+      longest = max(longest, plan_.begin_of(s + 1) - plan_.begin_of(s));
+    return longest;
   }
 
-  __device__ void load_weights(const Stage& stage, int s) {
-    if constexpr (source == Source::kPanels) {
-      const bf16* w =
-          static_cast<const bf16*>(args_.w) + panel_ * args_.w_panel + stage.leaf * args_.w_leaf;
-      for (int i = thread_; i < T::kPanels * kDepth * kLine / 8; i += kThreads) {
-        const int line = i / (kLine / 8), chunk = i % (kLine / 8), k = stage.k + line % kDepth;
-        const bool inside = k < stage.size;
-        start_copy(chunk_at<kLine>(weights(s), line, chunk),
-                   w + line / kDepth * args_.w_panel + (inside ? k : 0) * kPanel + chunk * 8,
-                   inside ? 16 : 0);
-      }
-    } else {
-      const float* w = static_cast<const float*>(args_.w);
-      for (int i = thread_; i < kDepth * kLine / 4; i += kThreads) {
-        const int line = i / (kLine / 4), first = i % (kLine / 4) * 4, k = stage.k + line;
-        float values[4];
-        for (int j = 0; j < 4; ++j) {
-          const int column = column0_ + first + j;
-          values[j] = k < stage.size && column < args_.columns ? w[k * args_.w_k + column] : 0.0f;
+  __device__ bf16* weights(int slot, int panel) const {
+    return reinterpret_cast<bf16*>(shared_ + (slot * segments_ + segment_) * T::kStageBytes) +
+           panel * kDepth * T::kColumns;
+  }
+  __device__ float* rows(int slot) const {
+    return reinterpret_cast<float*>(weights(slot, T::kPanels));
+  }
+  // Where quad q (four values) of a row is: eight lanes read pairs of values of four rows without
+  // conflicts.
+  __device__ static int quad_of(int row, int q) { return row * kDepth + (q ^ (row & 3) << 1) * 4; }
+
+  __device__ void clear_absent_rows() const {
+    for (int slot = 0; slot < T::kStages; ++slot)
+      for (int i = valid_rows_ * kDepth + thread_; i < kRows * kDepth; i += T::kThreads)
+        rows(slot)[i] = 0.0f;
+  }
+
+  // Starts to copy a stage, if there is one, and goes on to the next.
+  __device__ void load(Place& place, int slot) const {
+    if (place.leaf >= end_leaf_) return;
+    const int size = size_of(place.leaf) - place.k;
+    load_weights(place, size, slot);
+    load_rows(place, size, slot);
+    advance(place);
+  }
+  // A thread copies the same chunk of every 16th line: all but one address of a whole stage are
+  // constants.
+  __device__ void load_weights(const Place& place, int size, int slot) const {
+    constexpr int kChunks = T::kColumns / 8, kLines = T::kThreads / kChunks;  // at once
+    static_assert(kLines % 8 == 0);
+    const unsigned line = static_cast<unsigned>(thread_) / kChunks,
+                   chunk = static_cast<unsigned>(thread_) % kChunks;
+    const bf16* from = static_cast<const bf16*>(args_.w) + panel_ * args_.w_panel +
+                       place.leaf * args_.w_leaf + in_panel_ + place.k * kPanel + chunk * 8;
+    bf16* const to = chunk_at<T::kColumns>(weights(slot, 0), line, chunk);
+#pragma unroll
+    for (int panel = 0; panel < T::kPanels; ++panel) {
+      if (size >= kDepth) {
+        const bf16* const first = from + line * kPanel;
+#pragma unroll
+        for (int i = 0; i < kDepth; i += kLines)
+          start_copy(to + (panel * kDepth + i) * T::kColumns, first + i * kPanel, 16);
+      } else {
+        for (int i = 0; i < kDepth; i += kLines) {
+          const int at = line + i;
+          start_copy(to + (panel * kDepth + i) * T::kColumns, at < size ? from + at * kPanel : from,
+                     at < size ? 16 : 0);
         }
-        store_quad(weights(s), line, first, values);
       }
+      if ((panel_ + panel + 1) * kPanel < args_.columns) from += args_.w_panel;  // is there
+    }
+  }
+  __device__ void load_rows(const Place& place, int size, int slot) const {
+    constexpr int kAtOnce = T::kThreads / (kDepth / 4);  // rows
+    static_assert(kAtOnce % 4 == 0);
+    const int row = static_cast<unsigned>(thread_) / (kDepth / 4),
+              quad = static_cast<unsigned>(thread_) % (kDepth / 4);
+    const int valid = max(0, min(4, size - 4 * quad));
+    const float* from = args_.a + (row0_ + row) * args_.a_row + place.leaf * args_.a_leaf +
+                        place.k + (valid > 0 ? 4 * quad : 0);
+    float* to = rows(slot) + quad_of(row, quad);
+#pragma unroll
+    for (int i = 0; i < kRows; i += kAtOnce) {
+      if (row + i >= valid_rows_) break;
+      if (aligned_) {
+        start_copy(to, from, 4 * valid);
+      } else {
+        for (int j = 0; j < 4; ++j) to[j] = j < valid ? from[j] : 0.0f;
+      }
+      to += kAtOnce * kDepth;
+      from += kAtOnce * args_.a_row;
     }
   }
 
   // Two steps of 16 inputs at a time.
-  __device__ void multiply(int s) {
-    const int column = thread_ / 32 * 16;  // of this warp
+  __device__ void multiply(int slot) {
+    const float* x_lane[4];
+    for (int i = 0; i < 4; ++i)
+      x_lane[i] =
+          rows(slot) + quad_of(warp_row_ + lane_ / 4, 2 * i + lane_ % 4 / 2) + lane_ % 2 * 2;
+#pragma unroll
     for (int k = 0; k < kDepth; k += 32) {
-      unsigned w[T::kPanels][2][4];
+      unsigned w[T::kPanels][T::kColumnTiles][2][4];
+#pragma unroll
       for (int p = 0; p < T::kPanels; ++p)
-        load_left_transposed<kLine>(w[p], weights(s) + p * kDepth * kLine, column, k);
-      for (int t = 0; t < kTiles; ++t) {
-        unsigned x[4];
-        if constexpr (source == Source::kPanels)
-          load_right<kLine>(x, rows(s), 8 * t, k);
-        else
-          load_right_transposed<kLine>(x, rows(s), 8 * t, k);
-        for (int p = 0; p < T::kPanels; ++p) multiply_tiles(sums_[p][t], w[p], x);
+        for (int c = 0; c < T::kColumnTiles; ++c)
+          load_left_transposed<T::kColumns>(w[p][c], weights(slot, p), warp_column_ + 16 * c, k);
+#pragma unroll
+      for (int t = 0; t < T::kRowTiles; ++t) {
+        unsigned x[4];  // the right operands of two steps for 8 rows: those of load_right()
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const auto pair = *reinterpret_cast<const float2*>(x_lane[i] + 8 * t * kDepth + k);
+          x[i] = packed(pair.x, pair.y);
+        }
+#pragma unroll
+        for (int p = 0; p < T::kPanels; ++p)
+          for (int c = 0; c < T::kColumnTiles; ++c)
+            multiply_tiles(sums_[p][number(c, t)], w[p][c], x);
       }
     }
   }
+  // Of the tile of columns c and rows t.
+  __device__ static constexpr int number(int c, int t) {
+    return c * T::kRowTiles + t;
+  }
 
-  // The stack of leaf sums: a thread only sees its own.
+  // The stack of leaf sums. The last one pushed is kept in registers: every other leaf is added to
+  // it.
   __device__ float& stacked(int level, int t, int i) const {
-    return stack_[((level * kTiles + t) * 4 + i) * kThreads + thread_];
+    float* stack = reinterpret_cast<float*>(shared_ + T::kStages * segments_ * T::kStageBytes);
+    return stack[((level * kTiles + t) * 4 + i) * static_cast<int>(blockDim.x) +
+                 static_cast<int>(threadIdx.x)];
+  }
+  // f(t, i) for the sums of this thread.
+  template <class F>
+  __device__ static void for_sums(const F& f) {
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) f(t, i);
   }
   __device__ void end_leaf(int leaf) {
-    if (args_.program == nullptr) return;
-    for (int t = 0; t < kTiles; ++t)
-      for (int i = 0; i < 4; ++i) sums_[0][t][i] = 0.0f + sums_[0][t][i];  // no leaf is -0
-    for (int n = args_.program[leaf]; n > 0; --n) {
-      --depth_;
-      for (int t = 0; t < kTiles; ++t)
-        for (int i = 0; i < 4; ++i) sums_[0][t][i] = stacked(depth_, t, i) + sums_[0][t][i];
-    }
-    for (int t = 0; t < kTiles; ++t)
-      for (int i = 0; i < 4; ++i) {
-        stacked(depth_, t, i) = sums_[0][t][i];
-        sums_[0][t][i] = 0.0f;
+    if constexpr (result == Result::kLeaves) {
+      for_sums([&](int t, int i) { sums_[0][t][i] = 0.0f + sums_[0][t][i]; });  // no leaf is -0
+      // Additions beyond those of this segment are in plan.additions.
+      for (int n = plan_.additions_after(leaf); n > 0 && (has_top_ || depth_ > 0); --n) {
+        if (has_top_) {
+          for_sums([&](int t, int i) { sums_[0][t][i] = top_[t][i] + sums_[0][t][i]; });
+          has_top_ = false;
+        } else {
+          --depth_;
+          for_sums([&](int t, int i) { sums_[0][t][i] = stacked(depth_, t, i) + sums_[0][t][i]; });
+        }
       }
-    ++depth_;
+      if (has_top_) {
+        for_sums([&](int t, int i) { stacked(depth_, t, i) = top_[t][i]; });
+        ++depth_;
+      }
+      has_top_ = true;
+      for_sums([&](int t, int i) {
+        top_[t][i] = sums_[0][t][i];
+        sums_[0][t][i] = 0.0f;
+      });
+    }
   }
 
-  // f(row, column, t, i) for the sums of this thread that are inside.
+  // f(row, column in a panel, t, i) for the sums of this thread; of rows that are there.
   template <class F>
   __device__ void for_each_sum(const F& f) const {
-    for (int t = 0; t < kTiles; ++t)
-      for (int i = 0; i < 4; ++i) {
-        const int column = column0_ + thread_ / 32 * 16 + lane_ / 4 + i / 2 * 8;
-        const int row = row0_ + 8 * t + lane_ % 4 * 2 + i % 2;
-        if (row < args_.rows && column < args_.columns) f(row, column, t, i);
-      }
+    for_sums([&](int t, int i) {
+      const int column = in_panel_ + warp_column_ + t / T::kRowTiles * 16 + lane_ / 4 + i / 2 * 8;
+      const int row = row0_ + warp_row_ + t % T::kRowTiles * 8 + lane_ % 4 * 2 + i % 2;
+      if (row < args_.rows) f(row, column, t, i);
+    });
   }
   __device__ void store_sums() const {
-    for_each_sum([&](int row, int column, int t, int i) {
-      float& y = args_.y[row * args_.y_row + column];
-      const float sum = (args_.accumulate ? y : 0.0f) + sums_[0][t][i];
-      y = args_.bias == nullptr ? sum : sum + args_.bias[column];
-    });
-  }
-  __device__ void store_partials() const {
-    for (int p = 0; p < depth_; ++p)
-      for_each_sum([&](int row, int column, int t, int i) {
-        args_.y[p * args_.y_partial + row * args_.y_row + column] = stacked(p, t, i);
+#pragma unroll
+    for (int p = 0; p < T::kPanels; ++p)
+      for_each_sum([&](int row, int in_panel, int t, int i) {
+        const int column = (panel_ + p) * kPanel + in_panel;
+        if (column >= args_.columns) return;
+        float& y = args_.y[row * args_.y_row + column];
+        const float sum = (args_.accumulate ? y : 0.0f) + sums_[p][t][i];
+        y = args_.bias == nullptr ? sum : sum + args_.bias[column];
       });
   }
-  __device__ void store_added() const {
-    for_each_sum([&](int row, int column, int t, int i) {
-      const auto at = row * args_.y_row + column;
-      args_.y[at] = args_.residual[at] + stacked(0, t, i);
-    });
-  }
   __device__ void store_swiglu() const {
-    for_each_sum([&](int row, int column, int t, int i) {
+    for_each_sum([&](int row, int in_panel, int t, int i) {
       const float gate = 0.0f + sums_[0][t][i], up = 0.0f + sums_[1][t][i];
-      float* y = args_.y + row * args_.y_row + column;
+      float* y = args_.y + row * args_.y_row + panel_ * kPanel + in_panel;
       y[0] = gate;
       y[kPanel] = up;
-      args_.act[row * (args_.columns / 2) + panel_ / 2 * kPanel + column - column0_] =
-          swiglu_of(gate, up);
+      args_.act[row * (args_.columns / 2) + panel_ / 2 * kPanel + in_panel] = swiglu_of(gate, up);
+    });
+  }
+  __device__ void store_leaves() {
+    if (segments_ > 1) {
+      add_segments();
+      return;
+    }
+    for (int p = 0; p <= depth_; ++p)
+      for_each_sum([&](int row, int in_panel, int t, int i) {
+        store_partial(p, row, in_panel, p < depth_ ? stacked(p, t, i) : top_[t][i]);
+      });
+  }
+  __device__ void store_partial(int p, int row, int in_panel, float sum) const {
+    const int column = panel_ * kPanel + in_panel;
+    if (column >= args_.columns) return;
+    const auto at = row * args_.y_row + column;
+    if (args_.residual != nullptr)
+      args_.y[at] = args_.residual[at] + sum;
+    else
+      args_.y[p * args_.y_partial + at] = sum;
+  }
+  // The nodes of the segments, each on the stack in turn; the threads of all segments share out the
+  // sums.
+  __device__ void add_segments() {
+    await_copies<0>();
+    __syncthreads();  // nobody reads stages any more
+    auto* nodes = reinterpret_cast<float*>(shared_);
+    const auto node = [&](int s, int t, int i) -> float& {
+      return nodes[((s * kTiles + t) * 4 + i) * T::kThreads + thread_];
+    };
+    for_sums([&](int t, int i) { node(segment_, t, i) = top_[t][i]; });
+    __syncthreads();
+    for_each_sum([&](int row, int in_panel, int t, int i) {
+      if ((4 * t + i) % segments_ != segment_) return;
+      int depth = 0;
+      for (int s = 0; s < segments_; ++s) {
+        float sum = node(s, t, i);
+        for (int n = plan_.additions[s]; n > 0; --n) sum = node(--depth, t, i) + sum;
+        node(depth++, t, i) = sum;
+      }
+      store_partial(0, row, in_panel, node(0, t, i));
     });
   }
 
-  static constexpr int kQuads = T::kLines * kLine / 4 / kThreads;
-
   const ProductArgs& args_;
-  bf16* tiles_;
-  float* stack_;
-  int thread_, lane_, panel_, column0_, row0_;
+  const PlanOf<result>& plan_;
+  char* shared_;
+  const int segments_, segment_, thread_, lane_, warp_column_, warp_row_, panel_, in_panel_, row0_,
+      valid_rows_, first_leaf_, end_leaf_;
+  const bool aligned_;
   int depth_ = 0;
-  float pending_[kQuads][4];
+  bool has_top_ = false;
   float sums_[T::kPanels][kTiles][4] = {};
+  float top_[kTiles][4];
 };
 
 #endif
 
-template <int kTiles, Source source, Result result>
-__global__ void __launch_bounds__(kThreads) multiply_on_tensor_cores(const ProductArgs args) {
+template <int kRows, Result result>
+constexpr int kMostThreads = Tile<kRows, result>::kThreads* Tile<kRows, result>::kMostSegments;
+
+template <int kRows, Result result>
+__global__ void __launch_bounds__(kMostThreads<kRows, result>)
+    multiply_on_tensor_cores(const __grid_constant__ ProductArgs args,
+                             const __grid_constant__ PlanOf<result> plan) {
 #if defined(__CUDA_ARCH__)
   extern __shared__ __align__(128) char shared[];
-  Block<kTiles, source, result>(args, static_cast<int>(blockIdx.x), shared).run();
+  Block<kRows, result>(args, plan, static_cast<int>(blockIdx.y), shared).run();
 #endif
 }
 
-// The first `parts` blocks of each row belong to the first product.
-template <int kTiles>
-__global__ void __launch_bounds__(kThreads)
-    multiply_both_on_tensor_cores(const ProductArgs first, const ProductArgs second, int parts) {
+// The first `parts` blocks of the columns belong to the first product.
+template <int kRows>
+__global__ void __launch_bounds__(kMostThreads<kRows, Result::kProduct>)
+    multiply_both_on_tensor_cores(const __grid_constant__ ProductArgs first,
+                                  const __grid_constant__ ProductArgs second, int parts) {
 #if defined(__CUDA_ARCH__)
   extern __shared__ __align__(128) char shared[];
-  const int part = static_cast<int>(blockIdx.x);
+  const int part = static_cast<int>(blockIdx.y);
   const bool is_first = part < parts;
-  Block<kTiles, Source::kPanels, Result::kProduct>(is_first ? first : second,
-                                                   is_first ? part : part - parts, shared)
+  Block<kRows, Result::kProduct>(is_first ? first : second, OneLeaf(),
+                                 is_first ? part : part - parts, shared)
       .run();
 #endif
-}
-
-// Leaf sums that wait at once, at most.
-int tree_depth(const ProductArgs& args) {
-  int depth = 0, deepest = 0;
-  for (int leaf = 0; args.program != nullptr && leaf < args.leaves; ++leaf) {
-    depth += 1 - args.program[leaf];
-    deepest = std::max(deepest, depth + args.program[leaf]);
-  }
-  return deepest;
 }
 
 unsigned count_of(int n, int size) {
   return static_cast<unsigned>((n + size - 1) / size);
 }
 
-template <int kTiles, Source source, Result result = Result::kProduct>
+// Blocks by rows, then by columns: those that run at the same time share weights.
+template <int kRows, Result result>
+dim3 blocks_of(const ProductArgs& args) {
+  using T = Tile<kRows, result>;
+  return {count_of(args.rows, kRows),
+          count_of(args.columns, T::kPanels * kPanel) * (kPanel / T::kColumns)};
+}
+
+template <int kRows, Result result>
 void launch(const CudaExec& exec, const ProductArgs& args) {
-  using T = Tile<kTiles, source, result>;
-  const std::size_t bytes = T::kStageBytes + sizeof(float) *
-                                                 static_cast<std::size_t>(tree_depth(args)) *
-                                                 T::kRows * kPanel;
-  const dim3 blocks(count_of(args.columns, T::kPanels * kPanel), count_of(args.rows, T::kRows));
-  launch_with_shared_memory<multiply_on_tensor_cores<kTiles, source, result>>(
-      exec, "a product", blocks, kThreads, bytes, args);
+  using T = Tile<kRows, result>;
+  launch_with_shared_memory<multiply_on_tensor_cores<kRows, result>>(
+      exec, "a product", blocks_of<kRows, result>(args), T::kThreads, T::kStages * T::kStageBytes,
+      args, OneLeaf());
 }
 
-template <int kTiles>
+template <int kRows>
 void launch_both(const CudaExec& exec, const ProductArgs& first, const ProductArgs& second) {
-  using T = Tile<kTiles, Source::kPanels, Result::kProduct>;
-  const unsigned parts = count_of(first.columns, kPanel);
-  const dim3 blocks(parts + count_of(second.columns, kPanel), count_of(first.rows, T::kRows));
-  launch_with_shared_memory<multiply_both_on_tensor_cores<kTiles>>(exec, "two products", blocks,
-                                                                   kThreads, T::kStageBytes, first,
-                                                                   second, static_cast<int>(parts));
+  using T = Tile<kRows, Result::kProduct>;
+  dim3 blocks = blocks_of<kRows, Result::kProduct>(first);
+  const unsigned parts = blocks.y;
+  blocks.y += blocks_of<kRows, Result::kProduct>(second).y;
+  launch_with_shared_memory<multiply_both_on_tensor_cores<kRows>>(
+      exec, "two products", blocks, T::kThreads, T::kStages * T::kStageBytes, first, second,
+      static_cast<int>(parts));
 }
 
-// f(number of row tiles): as few as hold the rows, at most 8.
-template <class F>
-void with_tiles(int rows, const F& f) {
+// As many segments as keep a GPU busy and fit; fewer rows where not even one does.
+template <int kRows>
+void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
+  using T = Tile<kRows, Result::kLeaves>;
+  constexpr unsigned kBusyWarps = 2048;
+  const dim3 blocks = blocks_of<kRows, Result::kLeaves>(args);
+  const std::size_t most = shared_memory_of_a_block(exec);
+  for (int segments = T::kMostSegments; segments > 0; segments /= 2) {
+    if (segments > 1 && blocks.x * blocks.y * T::kWarps * (segments / 2) >= kBusyWarps) continue;
+    const LeafPlan plan = leaf_plan(args, segments);
+    const int sums = kRows * T::kColumns;
+    const std::size_t bytes = static_cast<std::size_t>(plan.segments) *
+                              (T::kStages * T::kStageBytes + sizeof(float) * sums * plan.waiting);
+    if (plan.segments != segments || (bytes > most && segments * kRows > 8)) continue;
+    launch_with_shared_memory<multiply_on_tensor_cores<kRows, Result::kLeaves>>(
+        exec, "a product with leaves", blocks, plan.segments * T::kThreads, bytes, args, plan);
+    return;
+  }
+  if constexpr (kRows > 8) launch_leaves<kRows / 2>(exec, args);
+}
+
+// f(rows of a block): as few as hold the rows, at most `most`.
+template <int most, class F>
+void with_rows(int rows, const F& f) {
   if (rows <= 8)
-    f(std::integral_constant<int, 1>());
-  else if (rows <= 16)
-    f(std::integral_constant<int, 2>());
-  else if (rows <= 32)
-    f(std::integral_constant<int, 4>());
-  else
     f(std::integral_constant<int, 8>());
+  else if (rows <= 16)
+    f(std::integral_constant<int, 16>());
+  else if (rows <= 32)
+    f(std::integral_constant<int, 32>());
+  else if (rows <= 64 || most == 64)
+    f(std::integral_constant<int, 64>());
+  else
+    f(std::integral_constant<int, most>());
 }
 
 }  // namespace
 
 void tensor_product(const CudaExec& exec, const ProductArgs& args) {
   if (args.rows == 0 || args.columns == 0) return;
-  with_tiles(args.rows, [&](auto tiles) {
-    if (args.act != nullptr)
-      launch<tiles, Source::kPanels, Result::kSwiglu>(exec, args);
-    else
-      launch<tiles, Source::kPanels>(exec, args);
-  });
+  if (args.program != nullptr) {
+    with_rows<64>(args.rows, [&](auto rows) { launch_leaves<rows>(exec, args); });
+  } else {
+    with_rows<128>(args.rows, [&](auto rows) {
+      if (args.act != nullptr)
+        launch<rows, Result::kSwiglu>(exec, args);
+      else
+        launch<rows, Result::kProduct>(exec, args);
+    });
+  }
 }
 
 void tensor_product_both(const CudaExec& exec, const ProductArgs& first,
                          const ProductArgs& second) {
   if (first.rows > 0)
-    with_tiles(first.rows, [&](auto tiles) { launch_both<tiles>(exec, first, second); });
-}
-
-void tensor_outer_product(const CudaExec& exec, const ProductArgs& args) {
-  if (args.rows > 0 && args.columns > 0) launch<8, Source::kGradients>(exec, args);
+    with_rows<128>(first.rows, [&](auto rows) { launch_both<rows>(exec, first, second); });
 }
 
 }  // namespace taper::detail

@@ -119,6 +119,26 @@ KOKKOS_INLINE_FUNCTION void once(const Team& team, const F& f) {
   if (team.team_rank() == 0) f();
 }
 
+// use(i, value(i)) for i = begin, begin + step, ... below end. Several values are read before they
+// are used, so that a thread does not wait for each.
+template <class Value, class Use>
+KOKKOS_INLINE_FUNCTION void read_ahead(int begin, int end, int step, const Value& value,
+                                       const Use& use) {
+  constexpr int kAtOnce = 8;
+  int i = begin;
+  for (; i + (kAtOnce - 1) * step < end; i += kAtOnce * step) {
+    float read[kAtOnce];
+    for (int j = 0; j < kAtOnce; ++j) read[j] = value(i + j * step);
+    for (int j = 0; j < kAtOnce; ++j) use(i + j * step, read[j]);
+  }
+  for (; i < end; i += step) use(i, value(i));
+}
+// The same for [0, n), shared out over the threads of a team.
+template <class Value, class Use>
+KOKKOS_INLINE_FUNCTION void team_read(const Team& team, int n, const Value& value, const Use& use) {
+  read_ahead(team.team_rank(), n, team.team_size(), value, use);
+}
+
 // f(i) for i in [0, n), shared out over the threads of a team.
 template <class F>
 KOKKOS_INLINE_FUNCTION void team_for(const Team& team, int n, const F& f) {

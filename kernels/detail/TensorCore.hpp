@@ -29,11 +29,11 @@ __device__ inline void load_tiles_transposed(unsigned (&tiles)[4], const bf16* r
                : "memory");
 }
 
-// Chunk (8 values) of a line of `width` values, a multiple of 64, in a tile of shared memory.
+// Chunk (8 values) of a line of `width` values, 32 or a multiple of 64, in a tile of shared memory.
 // Chunks are permuted so that eight lines of one chunk lie in all banks.
 template <int width>
 __device__ bf16* chunk_at(bf16* tile, int line, int chunk) {
-  return tile + line * width + (chunk ^ (line & 7)) * 8;
+  return tile + line * width + (chunk ^ (width == 32 ? line >> 1 & 3 : line & 7)) * 8;
 }
 
 // The left operands of two steps (16 rows, 32 inputs), from a tile with a line per row.
@@ -48,9 +48,10 @@ __device__ void load_left(unsigned (&a)[2][4], bf16* tile, int row, int k) {
 template <int width>
 __device__ void load_left_transposed(unsigned (&a)[2][4], bf16* tile, int row, int k) {
   const int lane = static_cast<int>(threadIdx.x % 32), part = lane / 8;
+  // The permutation is that of the line in its group of eight.
+  bf16* const first = chunk_at<width>(tile, lane % 8, row / 8 + part % 2) + part / 2 * 8 * width;
   for (int step = 0; step < 2; ++step)
-    load_tiles_transposed(a[step], chunk_at<width>(tile, k + 16 * step + lane % 8 + part / 2 * 8,
-                                                   row / 8 + part % 2));
+    load_tiles_transposed(a[step], first + (k + 16 * step) * width);
 }
 // The right operands of two steps (32 inputs, 8 columns), from a tile with a line per column.
 template <int width>
@@ -90,9 +91,12 @@ __device__ inline void multiply_tiles(float (&sums)[4], const unsigned (&a)[2][4
   multiply_tiles(sums, a[1], b[2], b[3]);
 }
 
-// Two values as a register holds them, the first one in the lower half.
+// Two values rounded to bf16 (as to_bf16, but for the bits of NaN), the first one in the lower
+// half.
 __device__ inline unsigned packed(float low, float high) {
-  return to_bf16(low).bits | unsigned{to_bf16(high).bits} << 16;
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
 }
 
 // Starts to copy 16 bytes, of which the first `valid` are read and the others are zero.

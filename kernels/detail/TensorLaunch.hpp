@@ -6,6 +6,11 @@
 
 namespace taper::detail {
 
+// What a block may ask for.
+inline std::size_t shared_memory_of_a_block(const CudaExec& exec) {
+  return kokkos_space(exec).cuda_device_prop().sharedMemPerBlockOptin;
+}
+
 // Launches a kernel whose blocks share so many bytes of memory, as many as the device gives on
 // request. `what` names it in errors.
 template <auto kernel, class... Args>
@@ -17,7 +22,7 @@ void launch_with_shared_memory(const CudaExec& exec, const char* what, dim3 bloc
                  "launch of " << what << " failed: " << cudaGetErrorString(code));
   };
   static const std::size_t most = [&] {  // once, not at every launch
-    const auto limit = kokkos_space(exec).cuda_device_prop().sharedMemPerBlockOptin;
+    const std::size_t limit = shared_memory_of_a_block(exec);
     require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(limit)));
     return limit;

@@ -13,7 +13,7 @@
 
 namespace taper::detail {
 
-inline constexpr int kLogitThreads = 128;
+inline constexpr int kLogitThreads = 1024;
 
 KOKKOS_INLINE_FUNCTION std::int64_t device_mass(float logit, float max) {
   // Below 2^41, so that the nearest integer is exact in double as well.
@@ -25,21 +25,52 @@ KOKKOS_INLINE_FUNCTION float minus_infinity() {
   return Kokkos::bit_cast<float>(0xff800000u);
 }
 
-// The sum, or whatever join makes, of what the threads of a team have; all get it.
+// The sum, or whatever join makes in any order, of what the threads of a team have; all get it.
+// Teams on devices have a power of two of threads.
 template <class V, class Join>
 KOKKOS_INLINE_FUNCTION V team_join(const Team& team, V* parts, V mine, const Join& join) {
-  parts[team.team_rank()] = mine;
+  const int me = team.team_rank();
+  parts[me] = mine;
   team.team_barrier();
-  V all = parts[0];
-  for (int t = 1; t < team.team_size(); ++t) all = join(all, parts[t]);
+  for (int half = team.team_size() / 2; half > 0; half /= 2) {
+    if (me < half) parts[me] = join(parts[me], parts[me + half]);
+    team.team_barrier();
+  }
+  const V all = parts[0];
   team.team_barrier();
   return all;
+}
+
+// Sums of int64 values of the threads of a team.
+struct TeamPrefix {
+  std::int64_t before, all;  // of the threads before this one, of all
+};
+// `parts` has room for a value of each thread and a 32nd more.
+KOKKOS_INLINE_FUNCTION TeamPrefix team_prefix(const Team& team, std::int64_t* parts,
+                                              std::int64_t mine) {
+  const int me = team.team_rank(), threads = team.team_size(), groups = (threads + 31) / 32;
+  std::int64_t* sums = parts + threads;  // of groups of 32 threads
+  parts[me] = mine;
+  team.team_barrier();
+  if (me < groups) {
+    sums[me] = 0;
+    for (int t = 32 * me; t < 32 * me + 32 && t < threads; ++t) sums[me] += parts[t];
+  }
+  team.team_barrier();
+  TeamPrefix prefix{0, 0};
+  for (int g = 0; g < groups; ++g) {
+    if (g == me / 32) prefix.before = prefix.all;
+    prefix.all += sums[g];
+  }
+  for (int t = me / 32 * 32; t < me; ++t) prefix.before += parts[t];
+  team.team_barrier();
+  return prefix;
 }
 
 // f(team, row) for each row, with room for a V of each thread.
 template <class V, class E, class F>
 void for_rows(const char* label, const E& exec, int rows, const F& f) {
-  device_for_teams(label, exec, rows, kLogitThreads, kLogitThreads * sizeof(V), f);
+  device_for_teams(label, exec, rows, kLogitThreads, (kLogitThreads + 64) * sizeof(V), f);
 }
 
 template <class E>
@@ -50,15 +81,15 @@ void device_scale_logits(const E& exec, MatrixView<float, E> logits, VectorView<
       "taper::scale_logits", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank();
         float best = minus_infinity();
-        team_for(team, columns, [&](const int c) {
-          if (c >= valid) {
-            logits(r, c) = minus_infinity();
-            return;
-          }
-          const float x = logits(r, c) / temperature;
-          logits(r, c) = x;
-          best = x > best ? x : best;
-        });
+        team_read(
+            team, valid, [&](const int c) { return logits(r, c); },
+            [&](const int c, const float logit) {
+              const float x = logit / temperature;
+              logits(r, c) = x;
+              best = x > best ? x : best;
+            });
+        team_for(team, columns - valid,
+                 [&](const int c) { logits(r, valid + c) = minus_infinity(); });
         Scratch scratch(team);
         best = team_join(team, scratch.take<float>(team.team_size()), best,
                          [](const float a, const float b) { return b > a ? b : a; });
@@ -74,7 +105,10 @@ void device_sum_masses(const E& exec, VectorView<std::int64_t, E> mass,
       "taper::sum_masses", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank();
         std::int64_t sum = 0;
-        team_for(team, valid, [&](const int c) { sum += device_mass(logits(r, c), max(r)); });
+        const float top = max(r);
+        team_read(
+            team, valid, [&](const int c) { return logits(r, c); },
+            [&](int, const float logit) { sum += device_mass(logit, top); });
         Scratch scratch(team);
         sum = team_join(team, scratch.take<std::int64_t>(team.team_size()), sum,
                         [](const std::int64_t a, const std::int64_t b) { return a + b; });
@@ -95,8 +129,8 @@ void device_list_masses(const E& exec, MatrixView<std::int64_t, E> masses,
       });
 }
 
-// Each thread sums a contiguous part of the row; the one in whose part the target is passed looks
-// for the column.
+// Groups of 32 threads sum a contiguous part of the row each, then all threads a part of the one in
+// which the target is passed; the one in whose part it is looks for the column.
 template <class E>
 void device_find_masses(const E& exec, VectorView<std::int32_t, E> choice,
                         MatrixView<const float, E> logits, VectorView<const float, E> max,
@@ -105,27 +139,48 @@ void device_find_masses(const E& exec, VectorView<std::int32_t, E> choice,
       "taper::find_masses", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank(), threads = team.team_size(), me = team.team_rank();
         Scratch scratch(team);
-        auto* sums = scratch.take<std::int64_t>(threads);
-        const int part = (valid + threads - 1) / threads;
-        const int begin = me * part < valid ? me * part : valid;
-        const int end = begin + part < valid ? begin + part : valid;
+        auto* sums = scratch.take<std::int64_t>(threads + (threads + 31) / 32);
+        auto* found = scratch.take<std::int64_t>(2);  // the group, and what is left of the target
+        const float top = max(r);
+        const int lanes = threads < 32 ? threads : 32, groups = threads / lanes;
+        const int part = (valid + groups - 1) / groups;
+        const auto begin_of = [&](int group) {
+          return group * part < valid ? group * part : valid;
+        };
+        const int first = begin_of(me / lanes), end = begin_of(me / lanes + 1);
         std::int64_t sum = 0;
-        for (int c = begin; c < end; ++c) sum += device_mass(logits(r, c), max(r));
-        sums[me] = sum;
-        team.team_barrier();
-        std::int64_t left = target(r), before = 0;
-        for (int t = 0; t < me; ++t) before += sums[t];
-        std::int64_t all = 0;
-        for (int t = 0; t < threads; ++t) all += sums[t];
-        if (left < 0 || left >= all) {
+        read_ahead(
+            first + me % lanes, end, lanes, [&](const int c) { return logits(r, c); },
+            [&](int, const float logit) { sum += device_mass(logit, top); });
+        const TeamPrefix rough = team_prefix(team, sums, sum);
+        const std::int64_t wanted = target(r);
+        if (wanted < 0 || wanted >= rough.all) {
           if (me == 0) choice(r) = -1;
           return;
         }
-        left -= before;
+        // Sums of lanes are not those of contiguous columns, but those of groups are.
+        if (me % lanes == 0) {
+          std::int64_t of_group = 0;
+          for (int lane = 0; lane < lanes; ++lane) of_group += sums[me + lane];
+          if (wanted >= rough.before && wanted < rough.before + of_group) {
+            found[0] = me / lanes;
+            found[1] = wanted - rough.before;
+          }
+        }
+        team.team_barrier();
+        const int group = static_cast<int>(found[0]);
+        const int width = (part + threads - 1) / threads, group_end = begin_of(group + 1);
+        int c = begin_of(group) + me * width;
+        c = c < group_end ? c : group_end;
+        const int stop = c + width < group_end ? c + width : group_end;
+        sum = 0;
+        for (int i = c; i < stop; ++i) sum += device_mass(logits(r, i), top);
+        std::int64_t left = found[1];
+        team.team_barrier();
+        left -= team_prefix(team, sums, sum).before;
         if (left < 0 || left >= sum) return;
-        int c = begin;
-        for (left -= device_mass(logits(r, c), max(r)); left >= 0;)
-          left -= device_mass(logits(r, ++c), max(r));
+        for (left -= device_mass(logits(r, c), top); left >= 0;)
+          left -= device_mass(logits(r, ++c), top);
         choice(r) = c;
       });
 }
@@ -138,9 +193,12 @@ void device_find_max(const E& exec, VectorView<std::int32_t, E> column,
       "taper::find_max", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank();
         std::int32_t first = valid;
-        team_for(team, valid, [&](const int c) {
-          if (c < first && logits(r, c) == max(r)) first = c;
-        });
+        const float top = max(r);
+        team_read(
+            team, valid, [&](const int c) { return logits(r, c); },
+            [&](const int c, const float logit) {
+              if (c < first && logit == top) first = c;
+            });
         Scratch scratch(team);
         first = team_join(team, scratch.take<std::int32_t>(team.team_size()), first,
                           [](const std::int32_t a, const std::int32_t b) { return b < a ? b : a; });
@@ -204,23 +262,23 @@ void device_logit_gradients(const E& exec, MatrixView<float, E> logits,
                             VectorView<const LogitSlope, E> slopes,
                             VectorView<const std::int32_t, E> target, int valid,
                             float temperature) {
-  const std::int64_t columns = logits.extent_int(1);
+  const int columns = logits.extent_int(1);
   const float inverse = 1.0f / temperature;
-  device_for_each(
-      "taper::logit_gradients", exec, logits.extent_int(0) * columns,
-      KOKKOS_LAMBDA(const std::int64_t i) {
-        const std::int64_t r = i / columns, c = i % columns;
-        if (c >= valid) {
-          logits(r, c) = 0.0f;
-          return;
-        }
+  for_rows<float>(
+      "taper::logit_gradients", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
+        const int r = team.league_rank(), wanted = target(r);
         const LogitSlope s = slopes(r);
-        const float distance = logits(r, c) - s.lse;
-        const float log_p = distance > -200.0f ? distance : -200.0f;
-        float slope = device_exp(log_p) *
-                      Kokkos::fma(-s.by_entropy, log_p + s.entropy, -s.by_log_prob) * inverse;
-        if (c == target(r)) slope += s.by_log_prob * inverse;
-        logits(r, c) = slope;
+        team_read(
+            team, valid, [&](const int c) { return logits(r, c); },
+            [&](const int c, const float logit) {
+              const float distance = logit - s.lse;
+              const float log_p = distance > -200.0f ? distance : -200.0f;
+              float slope = device_exp(log_p) *
+                            Kokkos::fma(-s.by_entropy, log_p + s.entropy, -s.by_log_prob) * inverse;
+              if (c == wanted) slope += s.by_log_prob * inverse;
+              logits(r, c) = slope;
+            });
+        team_for(team, columns - valid, [&](const int c) { logits(r, valid + c) = 0.0f; });
       });
 }
 

@@ -37,7 +37,7 @@ template <class F>
 KOKKOS_INLINE_FUNCTION auto hold(const Team& team, const NormScratch& scratch, int n,
                                  const F& value) {
   if (scratch.values != nullptr) {
-    team_for(team, n, [&](const int i) { scratch.values[i] = value(i); });
+    team_read(team, n, value, [&](const int i, const float v) { scratch.values[i] = v; });
     team.team_barrier();
   }
   return
@@ -50,7 +50,8 @@ KOKKOS_INLINE_FUNCTION float team_lane_dot(const Team& team, float* lanes, int n
                                            const B& b) {
   team_for(team, kDeviceLanes, [&](const int lane) {
     float chain = 0.0f;
-    for (int i = lane; i < n; i += kDeviceLanes) chain = Kokkos::fma(a(i), b(i), chain);
+    read_ahead(lane, n, kDeviceLanes, a,
+               [&](const int i, const float v) { chain = Kokkos::fma(v, b(i), chain); });
     lanes[lane] = chain;
   });
   team.team_barrier();
@@ -68,7 +69,9 @@ KOKKOS_INLINE_FUNCTION void norm_vector(const Team& team, const NormScratch& scr
   const auto value = hold(team, scratch, shape.width, [&](const int i) { return x(begin + i); });
   const float sum = team_lane_dot(team, scratch.lanes, shape.width, value, value);
   const float inverse = 1.0f / Kokkos::sqrt(sum / static_cast<float>(shape.width) + shape.eps);
-  team_for(team, shape.width, [&](const int i) { y(begin + i) = (value(i) * inverse) * gain(i); });
+  team_read(
+      team, shape.width, [&](const int i) { return gain(i); },
+      [&](const int i, const float g) { y(begin + i) = (value(i) * inverse) * g; });
   if (inv.data() != nullptr) once(team, [&] { inv(vector) = inverse; });
 }
 

@@ -15,16 +15,41 @@
 
 namespace taper::detail {
 
+// Four values that a thread moves at once.
+struct alignas(16) Quad {
+  float values[4];
+};
+inline bool is_of_quads(const float* p, std::int64_t n) {
+  return n % 4 == 0 && reinterpret_cast<std::uintptr_t>(p) % alignof(Quad) == 0;
+}
+
 template <class E>
 void device_fill(const E& exec, VectorView<float, E> y, float value) {
+  const std::int64_t n = y.size();
+  if (is_of_quads(y.data(), n)) {
+    auto* to = reinterpret_cast<Quad*>(y.data());
+    device_for_each(
+        "taper::fill", exec, n / 4, KOKKOS_LAMBDA(const std::int64_t i) {
+          to[i] = {{value, value, value, value}};
+        });
+    return;
+  }
   device_for_each(
-      "taper::fill", exec, y.size(), KOKKOS_LAMBDA(const std::int64_t i) { y(i) = value; });
+      "taper::fill", exec, n, KOKKOS_LAMBDA(const std::int64_t i) { y(i) = value; });
 }
 
 template <class E>
 void device_copy(const E& exec, VectorView<float, E> y, VectorView<const float, E> x) {
+  const std::int64_t n = y.size();
+  if (is_of_quads(y.data(), n) && is_of_quads(x.data(), n)) {
+    auto* to = reinterpret_cast<Quad*>(y.data());
+    const auto* from = reinterpret_cast<const Quad*>(x.data());
+    device_for_each(
+        "taper::copy", exec, n / 4, KOKKOS_LAMBDA(const std::int64_t i) { to[i] = from[i]; });
+    return;
+  }
   device_for_each(
-      "taper::copy", exec, y.size(), KOKKOS_LAMBDA(const std::int64_t i) { y(i) = x(i); });
+      "taper::copy", exec, n, KOKKOS_LAMBDA(const std::int64_t i) { y(i) = x(i); });
 }
 
 template <class E>
@@ -149,24 +174,41 @@ void device_adamw(const E& exec, VectorView<float, E> parameters, VectorView<flo
 
 // The sums of 64 parts, of each blocks of 1,024 in order; the host adds the parts.
 inline constexpr int kSquareParts = 64;
+
+// A team has a part; sixteen of its threads a block of 1024 at a time.
 template <class E>
 void device_sum_squares(const E& exec, double* sums, VectorView<const float, E> x) {
+  constexpr int kBlock = 1024, kThreads = 1024, kBlocks = kThreads / kDeviceLanes;
   const std::int64_t n = x.size(), part = (n + kSquareParts - 1) / kSquareParts;
-  device_for_each(
-      "taper::sum_squares", exec, kSquareParts, KOKKOS_LAMBDA(const std::int64_t p) {
-        const std::int64_t begin = p * part < n ? p * part : n;
-        const std::int64_t end = begin + part < n ? begin + part : n;
+  device_for_teams(
+      "taper::sum_squares", exec, kSquareParts, kThreads, kThreads * sizeof(float),
+      KOKKOS_LAMBDA(const Team& team) {
+        const std::int64_t p = team.league_rank(), begin = p * part < n ? p * part : n,
+                           end = begin + part < n ? begin + part : n;
+        float* lanes = Scratch(team).take<float>(kThreads);
         double sum = 0.0;
-        for (std::int64_t block = begin; block < end; block += 1024) {
-          const std::int64_t stop = block + 1024 < end ? block + 1024 : end;
-          float lanes[kDeviceLanes] = {};
-          for (std::int64_t i = block; i < stop; ++i) {
-            float& lane = lanes[(i - block) % kDeviceLanes];
-            lane = Kokkos::fma(x(i), x(i), lane);
-          }
-          sum += static_cast<double>(device_sum_lanes(lanes));
+        for (std::int64_t first = begin; first < end; first += kBlocks * kBlock) {
+          team_for(team, kThreads, [&](const int t) {
+            const std::int64_t block = first + t / kDeviceLanes * kBlock;
+            const std::int64_t left = end - block;
+            float lane = 0.0f;
+            read_ahead(
+                t % kDeviceLanes, static_cast<int>(left < kBlock ? left : kBlock), kDeviceLanes,
+                [&](const int i) { return x(block + i); },
+                [&](int, const float value) { lane = Kokkos::fma(value, value, lane); });
+            lanes[t] = lane;
+          });
+          team.team_barrier();
+          once(team, [&] {
+            for (int b = 0; b < kBlocks && first + b * kBlock < end; ++b) {
+              float block[kDeviceLanes];
+              for (int i = 0; i < kDeviceLanes; ++i) block[i] = lanes[b * kDeviceLanes + i];
+              sum += static_cast<double>(device_sum_lanes(block));
+            }
+          });
+          team.team_barrier();
         }
-        sums[p] = sum;
+        once(team, [&] { sums[p] = sum; });
       });
 }
 

@@ -107,6 +107,8 @@ void compare(Report& report) {
     compare_leaves(report, rows, 5, 64, 64, 64);
     compare_leaves(report, rows, 9, 24, 20, 7);
     compare_leaves(report, rows, 1, 80, 80, 80);
+    compare_leaves(report, rows, 16, 16, 16, 16);  // in eight segments, or two
+    compare_leaves(report, rows, 28, 16, 16, 9);
   }
   for (const int rows : {1, 17, 64, 150})
     for (const int n : {5, 64, 70})

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums of outer products on tensor cores, the gradients of weights: one chain over ascending rows
+// of the micro-batch for each element, as in canonical/tensor_core.hpp. A block has 128 x 128
+// elements, each of its eight warps 64 x 32. Both operands are f32 matrices with a line per input;
+// they are copied into shared memory some stages of 32 inputs ahead and rounded as they enter a
+// tile.
+#include "kernels/detail/DeviceLaunch.hpp"
+#include "kernels/detail/TensorCore.hpp"
+#include "kernels/detail/TensorLaunch.hpp"
+#include "kernels/detail/TensorProduct.hpp"
+
+namespace taper::detail {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kTile = 128;        // elements of a block, by rows and by columns
+constexpr int kDepth = 32;        // inputs of a stage
+constexpr int kStages = 3;        // being copied or multiplied
+constexpr int kLine = kTile + 4;  // floats: lanes read 8 elements of 4 inputs without conflicts
+constexpr int kLeftTiles = 4, kRightTiles = 4;  // of a warp: 16 columns, 8 rows each
+constexpr std::size_t kBytes = std::size_t{2} * kStages * kDepth * kLine * sizeof(float);
+
+#if defined(__CUDA_ARCH__)
+
+class Block {
+ public:
+  __device__ Block(const ProductArgs& args, float* shared)
+      : args_(args),
+        shared_(shared),
+        thread_(static_cast<int>(threadIdx.x)),
+        lane_(thread_ % 32),
+        column0_(static_cast<int>(blockIdx.x) * kTile),
+        row0_(static_cast<int>(blockIdx.y) * kTile),
+        warp_column_(thread_ / 32 % 2 * 16 * kLeftTiles),
+        warp_row_(thread_ / 64 * 8 * kRightTiles) {}
+
+  __device__ void run() {
+    const int inputs = args_.last_leaf_k, stages = (inputs + kDepth - 1) / kDepth;
+    for (int s = 0; s < kStages - 1; ++s) load(s, s);
+    for (int s = 0, slot = 0; s < stages; ++s) {
+      await_copies<kStages - 2>();
+      __syncthreads();  // stage s has arrived, and nobody reads the one before any more
+      load(s + kStages - 1, slot == 0 ? kStages - 1 : slot - 1);
+      multiply(slot);
+      slot = slot + 1 < kStages ? slot + 1 : 0;
+    }
+    store();
+  }
+
+ private:
+  __device__ float* left(int slot) const { return shared_ + 2 * slot * kDepth * kLine; }
+  __device__ float* right(int slot) const { return left(slot) + kDepth * kLine; }
+
+  __device__ void load(int stage, int slot) const {
+    const int k = stage * kDepth;
+    if (k < args_.last_leaf_k) {
+      load_lines(left(slot), static_cast<const float*>(args_.w), args_.w_k, k, column0_,
+                 args_.columns);
+      load_lines(right(slot), args_.a, args_.a_k, k, row0_, args_.rows);
+    }
+    end_copy_group();
+  }
+  // Values [first, first + 128) of `width` of the inputs from k on; zeros beyond.
+  __device__ void load_lines(float* to, const float* from, std::int64_t stride, int k, int first,
+                             int width) const {
+    const bool aligned = stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0;
+#pragma unroll 4
+    for (int i = thread_; i < kDepth * kTile / 4; i += kThreads) {
+      const int line = i / (kTile / 4), at = i % (kTile / 4) * 4;
+      const int valid = k + line < args_.last_leaf_k ? max(0, min(4, width - first - at)) : 0;
+      const float* source = valid > 0 ? from + (k + line) * stride + first + at : from;
+      float* const target = to + line * kLine + at;
+      if (aligned) {
+        start_copy(target, source, 4 * valid);
+      } else {
+        for (int j = 0; j < 4; ++j) target[j] = j < valid ? source[j] : 0.0f;
+      }
+    }
+  }
+
+  __device__ void multiply(int slot) {
+    const int line = lane_ % 4 * 2, element = lane_ / 4;
+#pragma unroll
+    for (int k = 0; k < kDepth; k += 16) {
+      const float* columns = left(slot) + (k + line) * kLine + warp_column_ + element;
+      const float* rows = right(slot) + (k + line) * kLine + warp_row_ + element;
+      const auto pair = [](const float* at) { return packed(at[0], at[kLine]); };
+      unsigned w[kLeftTiles][4];
+#pragma unroll
+      for (int c = 0; c < kLeftTiles; ++c)
+        for (int i = 0; i < 4; ++i)
+          w[c][i] = pair(columns + i / 2 * 8 * kLine + 16 * c + i % 2 * 8);
+#pragma unroll
+      for (int t = 0; t < kRightTiles; ++t) {
+        const unsigned x0 = pair(rows + 8 * t), x1 = pair(rows + 8 * kLine + 8 * t);
+#pragma unroll
+        for (int c = 0; c < kLeftTiles; ++c) multiply_tiles(sums_[c][t], w[c], x0, x1);
+      }
+    }
+  }
+
+  __device__ void store() const {
+#pragma unroll
+    for (int c = 0; c < kLeftTiles; ++c)
+      for (int t = 0; t < kRightTiles; ++t)
+        for (int i = 0; i < 4; ++i) {
+          const int column = column0_ + warp_column_ + 16 * c + lane_ / 4 + i / 2 * 8;
+          const int row = row0_ + warp_row_ + 8 * t + lane_ % 4 * 2 + i % 2;
+          if (row < args_.rows && column < args_.columns)
+            args_.y[row * args_.y_row + column] += sums_[c][t][i];
+        }
+  }
+
+  const ProductArgs& args_;
+  float* shared_;
+  const int thread_, lane_, column0_, row0_, warp_column_, warp_row_;
+  float sums_[kLeftTiles][kRightTiles][4] = {};
+};
+
+#endif
+
+__global__ void __launch_bounds__(kThreads)
+    add_outer_products(const __grid_constant__ ProductArgs args) {
+#if defined(__CUDA_ARCH__)
+  extern __shared__ __align__(128) float shared[];
+  Block(args, shared).run();
+#endif
+}
+
+}  // namespace
+
+void tensor_outer_product(const CudaExec& exec, const ProductArgs& args) {
+  const auto blocks = [](int n) { return static_cast<unsigned>((n + kTile - 1) / kTile); };
+  launch_with_shared_memory<add_outer_products>(exec, "a gradient of weights",
+                                                dim3(blocks(args.columns), blocks(args.rows)),
+                                                kThreads, kBytes, args);
+}
+
+}  // namespace taper::detail
