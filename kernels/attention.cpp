@@ -15,7 +15,7 @@ constexpr int kTokensPerTask = 32;
 
 template <class E>
 void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
-                 VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
+                 Segments<E> segments, const AttentionShape& shape) {
   TAPER_EXPECT(pages.type == KvType::kF32);
   const int n = static_cast<int>(segments.size()) * shape.kv_heads;
   const AttentionSegment* list = segments.data();
@@ -38,8 +38,8 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
 
 template <class E>
 void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats,
-               MatrixView<const float, E> q, const LayerPages& pages,
-               VectorView<const AttentionSegment, E> segments, const AttentionShape& shape) {
+               MatrixView<const float, E> q, const LayerPages& pages, Segments<E> segments,
+               const AttentionShape& shape) {
   const detail::AttentionArgs args = detail::attention_args(out, stats, q, pages, shape);
   const auto task = detail::host_ops().attention;
   const AttentionSegment* list = segments.data();
@@ -60,7 +60,7 @@ template <class E>
 void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float, E> dkv,
                         MatrixView<const float, E> dout, MatrixView<const float, E> out,
                         MatrixView<const float, E> stats, MatrixView<const float, E> q,
-                        const LayerPages& pages, VectorView<const AttentionSegment, E> segments,
+                        const LayerPages& pages, Segments<E> segments,
                         const AttentionShape& shape) {
   const detail::AttentionBackwardArgs args =
       detail::attention_backward_args(dq, dkv, dout, out, stats, q, pages, shape);
@@ -74,17 +74,17 @@ void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float
 }
 
 template void write_pages<HostExec>(const HostExec&, const LayerPages&,
-                                    MatrixView<const float, HostExec>,
-                                    VectorView<const AttentionSegment, HostExec>,
+                                    MatrixView<const float, HostExec>, Segments<HostExec>,
                                     const AttentionShape&);
 template void attention<HostExec>(const HostExec&, MatrixView<float, HostExec>,
                                   MatrixView<float, HostExec>, MatrixView<const float, HostExec>,
-                                  const LayerPages&, VectorView<const AttentionSegment, HostExec>,
-                                  const AttentionShape&);
-template void attention_backward<HostExec>(
-    const HostExec&, MatrixView<float, HostExec>, MatrixView<float, HostExec>,
-    MatrixView<const float, HostExec>, MatrixView<const float, HostExec>,
-    MatrixView<const float, HostExec>, MatrixView<const float, HostExec>, const LayerPages&,
-    VectorView<const AttentionSegment, HostExec>, const AttentionShape&);
+                                  const LayerPages&, Segments<HostExec>, const AttentionShape&);
+template void attention_backward<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+                                           MatrixView<float, HostExec>,
+                                           MatrixView<const float, HostExec>,
+                                           MatrixView<const float, HostExec>,
+                                           MatrixView<const float, HostExec>,
+                                           MatrixView<const float, HostExec>, const LayerPages&,
+                                           Segments<HostExec>, const AttentionShape&);
 
 }  // namespace taper

@@ -9,10 +9,34 @@
 namespace taper {
 using detail::attention_grid;
 
+void copy_batch(const CudaExec& exec, const BatchCopy& to,
+                VectorView<const std::int32_t, CudaExec> ids,
+                VectorView<const std::int32_t, CudaExec> positions,
+                VectorView<const AttentionSegment, CudaExec> segments) {
+  detail::device_for_teams(
+      "taper::copy_batch", exec, static_cast<std::int64_t>(segments.size()), 64, 0,
+      KOKKOS_LAMBDA(const detail::Team& team) {
+        AttentionSegment segment = segments(team.league_rank());
+        const int rows = segment.count > 0 ? segment.count : 1;
+        if (team.league_rank() == 0)
+          detail::team_for(team, detail::AttentionScratch::kMostShared,
+                           [&](const int i) { to.arrived[i] = 0; });
+        detail::team_for(team, rows, [&](const int i) {
+          to.ids[segment.row + i] = ids(segment.row + i);
+          to.positions[segment.row + i] = positions(segment.row + i);
+        });
+        std::int32_t* const blocks = to.blocks + std::int64_t{team.league_rank()} * to.stride;
+        const int pages =
+            segment.count > 0 ? (segment.start + segment.count + kPage - 1) / kPage : 0;
+        detail::team_for(team, pages, [&](const int i) { blocks[i] = segment.blocks[i]; });
+        segment.blocks = blocks;
+        detail::once(team, [&] { to.segments[team.league_rank()] = segment; });
+      });
+}
+
 template <>
 void write_pages<CudaExec>(const CudaExec& exec, const LayerPages& pages,
-                           MatrixView<const float, CudaExec> kv,
-                           VectorView<const AttentionSegment, CudaExec> segments,
+                           MatrixView<const float, CudaExec> kv, Segments<CudaExec> segments,
                            const AttentionShape& shape) {
   detail::device_write_pages(exec, pages, kv.data(), attention_grid(segments, shape.kv_heads),
                              shape.head_pad);
@@ -21,8 +45,7 @@ void write_pages<CudaExec>(const CudaExec& exec, const LayerPages& pages,
 template <>
 void attention<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> out,
                          MatrixView<float, CudaExec> stats, MatrixView<const float, CudaExec> q,
-                         const LayerPages& pages,
-                         VectorView<const AttentionSegment, CudaExec> segments,
+                         const LayerPages& pages, Segments<CudaExec> segments,
                          const AttentionShape& shape) {
   const detail::AttentionArgs args = detail::attention_args(out, stats, q, pages, shape);
   const detail::AttentionGrid grid = attention_grid(segments, shape.heads);
@@ -39,8 +62,7 @@ void attention_backward<CudaExec>(const CudaExec& exec, MatrixView<float, CudaEx
                                   MatrixView<const float, CudaExec> out,
                                   MatrixView<const float, CudaExec> stats,
                                   MatrixView<const float, CudaExec> q, const LayerPages& pages,
-                                  VectorView<const AttentionSegment, CudaExec> segments,
-                                  const AttentionShape& shape) {
+                                  Segments<CudaExec> segments, const AttentionShape& shape) {
   const detail::AttentionBackwardArgs args =
       detail::attention_backward_args(dq, dkv, dout, out, stats, q, pages, shape);
   for (std::size_t s = 0; s < segments.size(); ++s) TAPER_EXPECT(segments(s).start == 0);

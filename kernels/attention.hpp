@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/Exec.hpp"
 #include "kernels/Views.hpp"
@@ -23,6 +24,30 @@ using LayerPages = detail::PageArgs;           // the pages of one layer, likewi
 constexpr int v_stride(int head_dim) {
   return (head_dim + 15) / 16 * 16;
 }
+
+// The segments of a batch. The host reads them too, to know the size of a launch.
+template <class E>
+struct AttentionSegments {
+  AttentionSegments() = default;
+  // `staged` is where both can reach it.
+  template <class View>
+  requires std::is_convertible_v<View, VectorView<const AttentionSegment, E>> AttentionSegments(
+      const View& staged)
+      : host(staged), device(host.data()) {}
+  // Kernels read a copy that is nearer to them.
+  AttentionSegments(VectorView<const AttentionSegment, E> staged, const AttentionSegment* copy)
+      : host(staged), device(copy) {}
+
+  std::size_t size() const { return host.size(); }
+  const AttentionSegment& operator()(std::size_t i) const { return host(i); }
+  const AttentionSegment* data() const { return device; }
+
+  VectorView<const AttentionSegment, E> host;
+  const AttentionSegment* device = nullptr;
+  detail::AttentionScratch scratch;
+};
+template <class E>
+using Segments = std::type_identity_t<AttentionSegments<E>>;
 
 // The type of the pages over which attention computes in an arithmetic.
 constexpr KvType kv_type(Arithmetic arithmetic) {
@@ -63,26 +88,51 @@ struct AttentionShape {
   int head_pad = 0;  // stride of a head in activations, a multiple of 64
 };
 
+// Where a device keeps the tokens of a batch: (rows) of ids and positions, the segments, and for
+// each segment `stride` blocks.
+struct BatchCopy {
+  std::int32_t *ids = nullptr, *positions = nullptr;
+  AttentionSegment* segments = nullptr;
+  std::int32_t* blocks = nullptr;
+  int stride = 0;
+  unsigned* arrived = nullptr;  // of AttentionScratch: becomes zero
+};
+
+#if defined(TAPER_CUDA)
+// Chunks and floats of AttentionScratch for decoding sequences of up to so many positions, over
+// pages of bf16.
+constexpr int attention_scratch_chunks(int positions) {
+  return (positions + detail::kTensorAttentionChunk - 1) / detail::kTensorAttentionChunk;
+}
+std::int64_t attention_scratch_floats(int group, int head_dim, int positions);
+
+// Copies a batch that the host has staged; segments tile its rows (one of no tokens has one), and
+// those of the copy refer to the copied blocks.
+void copy_batch(const CudaExec& exec, const BatchCopy& to,
+                VectorView<const std::int32_t, CudaExec> ids,
+                VectorView<const std::int32_t, CudaExec> positions,
+                VectorView<const AttentionSegment, CudaExec> segments);
+#endif
+
 // Writes K (after rope) and V of new tokens into their pages. kv: (rows, kv_heads * 2 * head_pad),
 // K then V per head.
 template <class E>
 void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
-                 VectorView<const AttentionSegment, E> segments, const AttentionShape& shape);
+                 Segments<E> segments, const AttentionShape& shape);
 
 // out (rows, heads * head_pad) from q (same shape, after rope) and the pages. stats (rows, heads *
 // 2), max and sum of each softmax, is written if it is not empty. Padding columns of out are not
 // written.
 template <class E>
 void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> stats,
-               MatrixView<const float, E> q, const LayerPages& pages,
-               VectorView<const AttentionSegment, E> segments, const AttentionShape& shape);
+               MatrixView<const float, E> q, const LayerPages& pages, Segments<E> segments,
+               const AttentionShape& shape);
 
 // dq (like q) and dkv (rows, kv_heads * 2 * head_pad) from dout; segments must start at position 0.
 template <class E>
 void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float, E> dkv,
                         MatrixView<const float, E> dout, MatrixView<const float, E> out,
                         MatrixView<const float, E> stats, MatrixView<const float, E> q,
-                        const LayerPages& pages, VectorView<const AttentionSegment, E> segments,
-                        const AttentionShape& shape);
+                        const LayerPages& pages, Segments<E> segments, const AttentionShape& shape);
 
 }  // namespace taper

@@ -45,8 +45,7 @@ void rotate_and_write<HostExec>(const HostExec& exec, MatrixView<float, HostExec
                                 MatrixView<float, HostExec> kv,
                                 VectorView<const std::int32_t, HostExec> positions,
                                 MatrixView<const float, HostExec> table, const LayerPages& pages,
-                                VectorView<const AttentionSegment, HostExec> segments,
-                                const AttentionShape& shape) {
+                                Segments<HostExec> segments, const AttentionShape& shape) {
   const int d = shape.head_dim, pad = shape.head_pad;
   rope(exec, q, positions, table, {shape.heads, pad, d}, RopeDirection::kForward);
   rope(exec, kv, positions, table, {shape.kv_heads, 2 * pad, d}, RopeDirection::kForward);

@@ -64,8 +64,7 @@ void norm_heads<CudaExec>(const CudaExec& exec, const HeadNorm<CudaExec>& query,
 template <>
 void rotate_and_write<CudaExec>(const CudaExec& exec, FloatMatrix q, FloatMatrix kv,
                                 VectorView<const std::int32_t, CudaExec>, ConstFloatMatrix table,
-                                const LayerPages& pages,
-                                VectorView<const AttentionSegment, CudaExec> segments,
+                                const LayerPages& pages, Segments<CudaExec> segments,
                                 const AttentionShape& shape) {
   detail::device_rotate_and_write(exec, q, kv, table, pages,
                                   detail::attention_grid(segments, shape.heads + shape.kv_heads),

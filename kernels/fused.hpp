@@ -55,7 +55,6 @@ void norm_heads(const E& exec, const HeadNorm<E>& query, const HeadNorm<E>& key_
 template <class E>
 void rotate_and_write(const E& exec, MatrixView<float, E> q, MatrixView<float, E> kv,
                       VectorView<const std::int32_t, E> positions, MatrixView<const float, E> table,
-                      const LayerPages& pages, VectorView<const AttentionSegment, E> segments,
-                      const AttentionShape& shape);
+                      const LayerPages& pages, Segments<E> segments, const AttentionShape& shape);
 
 }  // namespace taper

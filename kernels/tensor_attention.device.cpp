@@ -5,6 +5,10 @@
 // values the elements of the vectors, so that a single query of decoding keeps all of them busy;
 // between the two, weights pass through shared memory. Values of a chunk are copied while scores
 // are computed, keys of the next one while values are summed.
+//
+// Where few queries of few sequences would keep few blocks busy, several blocks share out the
+// chunks of a sequence. Each leaves the sums of its chunks in memory; the last one to arrive merges
+// them, in the same order.
 #include "kernels/detail/tensor_attention.inl.hpp"
 
 namespace taper::detail {
@@ -23,7 +27,21 @@ struct Shared {
   int visible[kQueries];
   float part_max[kWarps][kQueries];  // of the chunk, by warp
   float max[kQueries], old_factor[kQueries], new_factor[kQueries], sum[kQueries];
+  bool is_last;
 };
+
+// How the blocks of a segment and KV head share out its chunks.
+struct Sharing {
+  float* sums = nullptr;  // null: one block has all
+  unsigned* arrived = nullptr;
+  int blocks = 1, chunks = 0, queries = 0;  // there is memory for so many chunks and queries
+};
+
+// What is kept of a chunk: maxima and sums of weights of all queries, then their vectors.
+template <int kWidth>
+constexpr int kept_floats(int queries) {
+  return queries * (kWidth + 2);
+}
 
 #if defined(__CUDA_ARCH__)
 
@@ -33,10 +51,12 @@ class Block {
   static constexpr int kColumns = kWidth / kWarps / 8;  // of a warp, 8 elements of the vectors each
 
  public:
-  __device__ Block(const AttentionArgs& args, const SegmentArgs& segment, S& shared)
+  __device__ Block(const AttentionArgs& args, const SegmentArgs& segment, const Sharing& sharing,
+                   S& shared)
       : args_(args),
         queries_(args, segment, static_cast<int>(blockIdx.y)),
-        first_(static_cast<int>(blockIdx.x) * S::kQueries),
+        sharing_(sharing),
+        first_(sharing.sums != nullptr ? 0 : static_cast<int>(blockIdx.x) * S::kQueries),
         shared_(shared),
         thread_(static_cast<int>(threadIdx.x)),
         lane_(thread_ % 32),
@@ -45,11 +65,35 @@ class Block {
   __device__ void run() {
     if (first_ >= queries_.count) return;
     const int last = min(first_ + S::kQueries, queries_.count) - 1;
-    const int end = queries_.visible(last);
+    const int end = queries_.visible(last), chunks = (end + kKeys - 1) / kKeys;
+    const int each = (chunks + sharing_.blocks - 1) / sharing_.blocks;  // chunks of a block
+    const int sharers = (chunks + each - 1) / each;
+    is_shared_ = kTiles == 1 && sharers > 1;
+    const int part = sharing_.sums != nullptr ? static_cast<int>(blockIdx.x) : 0;
+    if (part >= sharers) return;
     if (thread_ < S::kQueries) shared_.visible[thread_] = queries_.visible(first_ + thread_);
     load_queries<kWidth>(shared_.queries, S::kQueries, args_.q, args_, queries_, first_);
-    load_keys(0, end);
-    for (int base = 0; base < end; base += kKeys) {
+    compute(part * each * kKeys, min((part + 1) * each * kKeys, end));
+    if constexpr (kTiles == 1) {
+      if (is_shared_) {
+        if (is_last_to_arrive(sharers)) merge(chunks);
+        return;
+      }
+    }
+    if (lane_ % 4 == 0 && warp_ < kTiles)
+      for (int half = 0; half < 2; ++half) shared_.sum[query(warp_, half)] = sum_[half];
+    __syncthreads();
+    store();
+  }
+
+ private:
+  // Of row tile t, the query whose numbers 2 * half and 2 * half + 1 this thread holds.
+  __device__ int query(int t, int half) const { return 16 * t + lane_ / 4 + 8 * half; }
+
+  // The keys [begin, end): whole chunks, but for the last one of the sequence.
+  __device__ void compute(int begin, int end) {
+    load_keys(begin, end);
+    for (int base = begin; base < end; base += kKeys) {
       __syncthreads();  // nobody reads values and weights of the chunk before any more
       load_pages<kWidth, PagePart::kValues>(shared_.values, kKeys, args_.pages, queries_, base,
                                             end);
@@ -64,15 +108,7 @@ class Block {
       __syncthreads();  // values have arrived, weights are there
       add_values(base, min(end - base, kKeys));
     }
-    if (lane_ % 4 == 0 && warp_ < kTiles)
-      for (int half = 0; half < 2; ++half) shared_.sum[query(warp_, half)] = sum_[half];
-    __syncthreads();
-    store();
   }
-
- private:
-  // Of row tile t, the query whose numbers 2 * half and 2 * half + 1 this thread holds.
-  __device__ int query(int t, int half) const { return 16 * t + lane_ / 4 + 8 * half; }
 
   __device__ void load_keys(int base, int end) {
     if (base < end)
@@ -141,7 +177,7 @@ class Block {
               sees ? packed(device_exp(score[0] - max), device_exp(score[1] - max)) : 0;
         }
       }
-    if (thread_ < S::kQueries && shared_.visible[thread_] > base) {
+    if (!is_shared_ && thread_ < S::kQueries && shared_.visible[thread_] > base) {
       const float max = chunk_max(thread_), total = base == 0 ? max : shared_.max[thread_];
       const float top = max > total ? max : total;
       shared_.max[thread_] = top;
@@ -168,6 +204,12 @@ class Block {
         }
       }
     }
+    if constexpr (kTiles == 1) {
+      if (is_shared_) {
+        keep_chunk(base / kKeys, sums[0], weights_sum);
+        return;
+      }
+    }
 #pragma unroll
     for (int t = 0; t < kTiles; ++t)
       for (int half = 0; half < 2; ++half) {
@@ -186,6 +228,105 @@ class Block {
     return (warp_ * kColumns + c) * 8;
   }
 
+  // Where the sums of a chunk are kept.
+  __device__ float* kept(int chunk) const {
+    return sharing_.sums + (static_cast<std::int64_t>(pair()) * sharing_.chunks + chunk) *
+                               kept_floats<kWidth>(sharing_.queries);
+  }
+  __device__ static unsigned pair() {
+    return blockIdx.z * gridDim.y + blockIdx.y;
+  }
+  __device__ void keep_chunk(int chunk, const float (&sums)[kColumns][4],
+                             const float (&weights_sum)[4]) const {
+    float* const to = kept(chunk);
+    for (int half = 0; half < 2; ++half) {
+      const int q = query(0, half);
+      if (q >= queries_.count) continue;
+      if (warp_ == 0 && lane_ % 4 == 0) {
+        to[q] = chunk_max(q);
+        to[sharing_.queries + q] = weights_sum[2 * half];
+      }
+      float* const vector = to + 2 * sharing_.queries + q * kWidth;
+      for (int c = 0; c < kColumns; ++c)
+        for (int i = 0; i < 2; ++i) vector[column(c) + lane_ % 4 * 2 + i] = sums[c][2 * half + i];
+    }
+  }
+  // Whether all other blocks of this segment and KV head have left their sums.
+  __device__ bool is_last_to_arrive(int sharers) {
+    __threadfence();
+    __syncthreads();
+    if (thread_ == 0) {
+      unsigned* const arrived = sharing_.arrived + pair();
+      shared_.is_last = atomicAdd(arrived, 1u) + 1 == static_cast<unsigned>(sharers);
+      if (shared_.is_last) *arrived = 0;
+      __threadfence();
+    }
+    __syncthreads();
+    return shared_.is_last;
+  }
+  // Adds the chunks in their order, as add_values() does with those of one block.
+  __device__ void merge(int chunks) {
+    constexpr int kAtOnce = 64;                                       // chunks
+    constexpr int kElements = S::kQueries * kWidth / kTensorThreads;  // of a thread
+    struct Factors {
+      float old_factor[kAtOnce][S::kQueries], new_factor[kAtOnce][S::kQueries];
+    };
+    static_assert(sizeof(Factors) <= sizeof(shared_.keys));
+    auto& factors = *reinterpret_cast<Factors*>(shared_.keys);
+    float totals[kElements];
+    for (int first = 0; first < chunks; first += kAtOnce) {
+      const int n = min(kAtOnce, chunks - first);
+      for (int i = thread_; i < n * S::kQueries; i += kTensorThreads)
+        if (i % S::kQueries < queries_.count)
+          factors.new_factor[i / S::kQueries][i % S::kQueries] =
+              __ldcg(kept(first + i / S::kQueries) + i % S::kQueries);
+      __syncthreads();
+      if (thread_ < queries_.count) merge_maxima(factors.old_factor, factors.new_factor, first, n);
+      __syncthreads();
+#pragma unroll
+      for (int e = 0; e < kElements; ++e) {
+        const int i = e * kTensorThreads + thread_, q = i / kWidth;
+        if (q >= queries_.count) break;
+        const float* const sums = kept(first) + 2 * sharing_.queries + i;
+        const int stride = kept_floats<kWidth>(sharing_.queries);
+        float total = totals[e];
+        read_ahead(
+            0, n, 1, [&](const int c) { return __ldcg(sums + c * stride); },
+            [&](const int c, const float sum) {
+              if ((first + c) * kKeys >= shared_.visible[q]) return;
+              total = first + c == 0
+                          ? sum
+                          : total * factors.old_factor[c][q] + sum * factors.new_factor[c][q];
+            });
+        totals[e] = total;
+      }
+      __syncthreads();
+    }
+#pragma unroll
+    for (int e = 0; e < kElements; ++e) {
+      const int i = e * kTensorThreads + thread_, q = i / kWidth, d = i % kWidth;
+      if (q < queries_.count && d < args_.pages.head_dim)
+        args_.out[queries_.vector(q) * args_.head_pad + d] = totals[e] / shared_.sum[q];
+    }
+    store_stats();
+  }
+  // Of the query of this thread: the factors of each chunk, one in place of the maximum, and sums.
+  template <class Table>
+  __device__ void merge_maxima(Table& old_factor, Table& new_factor, int first, int n) {
+    const int q = thread_;
+    for (int c = 0; c < n && (first + c) * kKeys < shared_.visible[q]; ++c) {
+      const bool begins = first + c == 0;
+      const float max = new_factor[c][q], total = begins ? max : shared_.max[q];
+      const float top = max > total ? max : total;
+      const float before = device_exp(total - top), now = device_exp(max - top);
+      const float sum = __ldcg(kept(first + c) + sharing_.queries + q);
+      shared_.max[q] = top;
+      shared_.sum[q] = begins ? sum : shared_.sum[q] * before + sum * now;
+      old_factor[c][q] = before;
+      new_factor[c][q] = now;
+    }
+  }
+
   __device__ void store() const {
 #pragma unroll
     for (int t = 0; t < kTiles; ++t)
@@ -199,6 +340,9 @@ class Block {
             if (d < args_.pages.head_dim) out[d] = out_[t][c][2 * half + i] / shared_.sum[q];
           }
       }
+    store_stats();
+  }
+  __device__ void store_stats() const {
     if (args_.stats == nullptr || thread_ >= S::kQueries || first_ + thread_ >= queries_.count)
       return;
     float* stats = args_.stats + queries_.vector(first_ + thread_) * 2;
@@ -210,9 +354,11 @@ class Block {
 
   const AttentionArgs& args_;
   const HeadQueries queries_;
+  const Sharing& sharing_;
   const int first_;
   S& shared_;
   const int thread_, lane_, warp_;
+  bool is_shared_ = false;
   float scores_[kTiles][kKeyTiles][4];
   float out_[kTiles][kColumns][4] = {};
   float sum_[2] = {};  // of weights, of the row tile with the number of this warp
@@ -222,22 +368,47 @@ class Block {
 
 template <int kWidth, int kTiles>
 __global__ void __launch_bounds__(kTensorThreads)
-    attend_on_tensor_cores(const AttentionArgs args, const SegmentArgs* segments) {
+    attend_on_tensor_cores(const __grid_constant__ AttentionArgs args, const SegmentArgs* segments,
+                           const __grid_constant__ Sharing sharing) {
 #if defined(__CUDA_ARCH__)
   extern __shared__ __align__(128) char shared[];
-  Block<kWidth, kTiles>(args, segments[blockIdx.z],
+  Block<kWidth, kTiles>(args, segments[blockIdx.z], sharing,
                         *reinterpret_cast<Shared<kWidth, kTiles>*>(shared))
       .run();
 #endif
 }
 
+// How many blocks share out a sequence: enough to keep a GPU busy, if there is memory for them. It
+// does not depend on lengths, so that recorded launches stay valid while sequences grow.
+template <int kWidth>
+Sharing sharing_of(const AttentionArgs& args, const AttentionGrid& grid) {
+  constexpr int kMostBlocks = 32;
+  Sharing sharing;
+  const int pairs = grid.count * args.kv_heads, queries = grid.longest * args.group;
+  const AttentionScratch& scratch = grid.scratch;
+  if (scratch.sums == nullptr || pairs > AttentionScratch::kMostShared / 2 ||
+      std::int64_t{pairs} * scratch.chunks * kept_floats<kWidth>(queries) > scratch.floats)
+    return sharing;
+  sharing.sums = scratch.sums;
+  sharing.arrived = scratch.arrived;
+  sharing.blocks = std::min(kMostBlocks, AttentionScratch::kMostShared / pairs);
+  sharing.chunks = scratch.chunks;
+  sharing.queries = queries;
+  return sharing;
+}
+
 template <int kWidth, int kTiles>
 void launch(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid& grid) {
   using S = Shared<kWidth, kTiles>;
-  const int tiles = (grid.longest * args.group + S::kQueries - 1) / S::kQueries;
+  Sharing sharing;
+  int parts = (grid.longest * args.group + S::kQueries - 1) / S::kQueries;
+  if constexpr (kTiles == 1) {
+    sharing = sharing_of<kWidth>(args, grid);
+    parts = sharing.blocks;
+  }
   launch_with_shared_memory<attend_on_tensor_cores<kWidth, kTiles>>(
-      exec, "attention", dim3(tiles, args.kv_heads, grid.count), kTensorThreads, sizeof(S), args,
-      grid.segments);
+      exec, "attention", dim3(parts, args.kv_heads, grid.count), kTensorThreads, sizeof(S), args,
+      grid.segments, sharing);
 }
 
 }  // namespace
@@ -253,3 +424,16 @@ void tensor_attention(const CudaExec& exec, const AttentionArgs& args, const Att
 }
 
 }  // namespace taper::detail
+
+namespace taper {
+
+std::int64_t attention_scratch_floats(int group, int head_dim, int positions) {
+  std::int64_t floats = 0;
+  detail::with_line_width(head_dim, [&](auto width) {
+    floats = std::int64_t{detail::AttentionScratch::kMostShared / 2} *
+             attention_scratch_chunks(positions) * detail::kept_floats<width>(group);
+  });
+  return floats;
+}
+
+}  // namespace taper

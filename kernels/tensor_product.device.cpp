@@ -430,6 +430,9 @@ void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
   using T = Tile<kRows, Result::kLeaves>;
   constexpr unsigned kBusyWarps = 2048;
   const dim3 blocks = blocks_of<kRows, Result::kLeaves>(args);
+  if constexpr (kRows > 32) {  // smaller blocks of more segments where there would be few
+    if (blocks.x * blocks.y * T::kWarps < kBusyWarps / 4) return launch_leaves<32>(exec, args);
+  }
   const std::size_t most = shared_memory_of_a_block(exec);
   for (int segments = T::kMostSegments; segments > 0; segments /= 2) {
     if (segments > 1 && blocks.x * blocks.y * T::kWarps * (segments / 2) >= kBusyWarps) continue;

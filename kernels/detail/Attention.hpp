@@ -44,6 +44,16 @@ static constexpr float* page_of(const PageArgs& pages, const SegmentArgs& segmen
          kv_head * pages.head_stride;
 }
 
+// Memory in which several blocks that share out the keys of a sequence leave the sums of chunks.
+// Without it there is one block for all of them.
+struct AttentionScratch {
+  float* sums = nullptr;
+  std::int64_t floats = 0;
+  int chunks = 0;                          // of the longest sequence that there may be
+  unsigned* arrived = nullptr;             // kMostShared zeros, and zeros again after a launch
+  static constexpr int kMostShared = 256;  // pairs of a segment and a KV head
+};
+
 struct AttentionArgs {
   PageArgs pages;
   // (rows, heads, head_pad). Local query head h reads local KV head (h + head_offset) / group: the

@@ -15,12 +15,14 @@ namespace taper::detail {
 struct AttentionGrid {
   const SegmentArgs* segments;
   int count, longest, heads;
+  AttentionScratch scratch;
 };
 
 // Segments are staged: the host may read what it has put there.
 template <class Segments>
 AttentionGrid attention_grid(const Segments& segments, int heads) {
-  AttentionGrid grid{segments.data(), static_cast<int>(segments.size()), 0, heads};
+  AttentionGrid grid{segments.data(), static_cast<int>(segments.size()), 0, heads,
+                     segments.scratch};
   for (std::size_t s = 0; s < segments.size(); ++s)
     grid.longest = segments(s).count > grid.longest ? segments(s).count : grid.longest;
   return grid;

@@ -24,6 +24,11 @@ EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& para
   EngineMemory memory;
   memory.layers = table.config().layers;
   memory.step_rows = options.scheduler.max_step_rows;
+  memory.batch = {options.scheduler.max_step_rows, (options.max_positions + kPage - 1) / kPage};
+  if (options.kv_type == KvType::kBf16) {
+    memory.batch.group = table.config().heads / table.config().kv_heads;
+    memory.batch.head_dim = table.config().head_dim;
+  }
   memory.kv_layer =
       options.kv_blocks * block_shape(table, parallel.shard(), options).layer_floats();
   memory.activations = InferencePass::floats(table, parallel, options.scheduler.max_step_rows);
@@ -34,6 +39,8 @@ EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& para
 void EngineMemory::cover(const EngineMemory& other) {
   layers = std::max(layers, other.layers);
   step_rows = std::max(step_rows, other.step_rows);
+  batch.rows = std::max(batch.rows, other.batch.rows);
+  batch.pages = std::max(batch.pages, other.batch.pages);
   kv_layer = std::max(kv_layer, other.kv_layer);
   activations = std::max(activations, other.activations);
   head = std::max(head, other.head);
@@ -43,6 +50,7 @@ void EngineMemory::add_memory(MemoryPlan& plan, MemoryPhase phase) const {
   constexpr std::int64_t kBytes = sizeof(float);
   BlockPool::add_memory(plan, phase, layers, kv_layer);
   plan.add(kPassItem, phase, activations * kBytes);
+  plan.add(kPassItem, phase, DeviceBatch::floats(batch) * kBytes);
   plan.add(kHeadItem, phase, head * kBytes);
 }
 
@@ -56,6 +64,7 @@ ModelRunner::ModelRunner(const Exec& exec, const EngineLayout& layout, const Eng
       kv_memory_(BlockPool::take(arena, phase, memory.layers, memory.kv_layer)),
       pass_memory_(arena.take<float>(kPassItem, phase, memory.activations)),
       head_memory_(arena.take<float>(kHeadItem, phase, memory.head)),
+      batch_(arena.take<float>(kPassItem, phase, DeviceBatch::floats(memory.batch)), memory.batch),
       pool_(pool_for(layout)),
       pass_(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_, rope_table),
       head_(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_) {
@@ -108,7 +117,8 @@ TokenBatch ModelRunner::assemble(std::span<const Chunk> chunks, int rows) {
     ids_.push_back(0);
     positions_.push_back(0);
   }
-  return {staging_view(ids_), staging_view(positions_), staging_view(segments_)};
+  return batch_.bring(exec_,
+                      {staging_view(ids_), staging_view(positions_), staging_view(segments_)});
 }
 
 FloatMatrix ModelRunner::forward(std::span<const Chunk> chunks) {

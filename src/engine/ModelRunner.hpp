@@ -13,6 +13,7 @@
 #include "engine/StepExchange.hpp"
 #include "kernels/Staging.hpp"
 #include "kvcache/BlockPool.hpp"
+#include "model/DeviceBatch.hpp"
 #include "model/Transformer.hpp"
 
 namespace taper {
@@ -38,6 +39,7 @@ struct EngineLayout {
 // where they are.
 struct EngineMemory {
   int layers = 0, step_rows = 0;
+  DeviceBatch::Shape batch;
   std::int64_t kv_layer = 0, activations = 0, head = 0;  // floats
 
   static EngineMemory of(const ParamTable& table, const ModelParallel& parallel,
@@ -116,6 +118,7 @@ class ModelRunner {
   ConstFloatMatrix rope_table_;
   KvMemory kv_memory_;
   float *pass_memory_, *head_memory_;
+  DeviceBatch batch_;
   BlockPool pool_;
   InferencePass pass_;
   TokenHead head_;

@@ -14,7 +14,8 @@ namespace taper {
 struct TokenBatch {
   VectorView<const std::int32_t, Exec> ids;        // (rows)
   VectorView<const std::int32_t, Exec> positions;  // (rows)
-  VectorView<const AttentionSegment, Exec> segments;
+  AttentionSegments<Exec> segments;
+  VectorView<const std::int32_t, Exec> host_ids = ids;  // the same where the host reads them
 
   int rows() const { return static_cast<int>(ids.size()); }
 };

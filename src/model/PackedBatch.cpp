@@ -27,7 +27,8 @@ void PackedBatch::set(const Exec& exec, const PackedSequences& sequences) {
     row += length;
     block += (length + kPage - 1) / kPage;
   }
-  batch_ = {staging_view(ids_), staging_view(positions_), staging_view(segments_)};
+  batch_ =
+      device_.bring(exec, {staging_view(ids_), staging_view(positions_), staging_view(segments_)});
 }
 
 std::int64_t layer_page_floats(const ActivationShape& shape, int head_dim, KvType type) {

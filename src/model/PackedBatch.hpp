@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/Staging.hpp"
-#include "model/Activations.hpp"
+#include "model/DeviceBatch.hpp"
 
 namespace taper {
 
@@ -23,7 +23,9 @@ class PackedBatch {
   // Pages that sequences of so many tokens take together, at most.
   static std::int64_t pages(int rows, int sequences);
 
-  PackedBatch() = default;
+  // The memory of batches of so many rows, and where it is.
+  static std::int64_t floats(int rows) { return DeviceBatch::floats(shape_of(rows)); }
+  PackedBatch(float* memory, int rows) : device_(memory, shape_of(rows)) {}
   PackedBatch(const PackedBatch&) = delete;  // the batch looks at what is held here
   PackedBatch& operator=(const PackedBatch&) = delete;
 
@@ -32,6 +34,9 @@ class PackedBatch {
   const TokenBatch& batch() const { return batch_; }
 
  private:
+  static DeviceBatch::Shape shape_of(int rows) { return {rows, (rows + kPage - 1) / kPage}; }
+
+  DeviceBatch device_;
   Staged<std::int32_t> ids_, positions_, blocks_;
   Staged<AttentionSegment> segments_;
   TokenBatch batch_;

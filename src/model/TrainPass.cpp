@@ -23,7 +23,7 @@ const char* head_item(const ParamTable& table) {
 // Floats of each item of the memory plan.
 struct TrainPass::Sizes {
   std::int64_t streams, activations, layer_activations, scratch, gradient_stream, partials, pages,
-      head;
+      batch, head;
 
   Sizes(const ParamTable& table, const ModelParallel& parallel, const TrainPassOptions& o) {
     const ActivationShape shape(table, parallel.shard());
@@ -37,6 +37,7 @@ struct TrainPass::Sizes {
     partials = layer_scratch_floats(parallel, c.hidden, o.max_rows);
     pages = PackedBatch::pages(o.max_rows, o.max_sequences) *
             layer_page_floats(shape, c.head_dim, o.kv_type);
+    batch = PackedBatch::floats(o.max_rows);
     head = c.has_scalar_head() ? ScalarHead::floats(table, o.logit_rows)
                                : TokenHead::floats(table, parallel.shard(), o.logit_rows);
   }
@@ -55,6 +56,7 @@ void TrainPass::add_memory(MemoryPlan& plan, const ParamTable& table, const Mode
   add(kScratchItem, s.gradient_stream);
   add(kScratchItem, s.partials);
   add(kPageItem, s.pages);
+  add(kPageItem, s.batch);
   add(head_item(table), s.head);
 }
 
@@ -74,6 +76,7 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   // The pages of one layer serve all layers: backward_layer() writes keys and values again.
   pages_ =
       make_layer_pages(shape_, table.config().head_dim, options.kv_type, take(kPageItem, s.pages));
+  batch_ = std::make_unique<PackedBatch>(take(kPageItem, s.batch), options.max_rows);
   float* head = take(head_item(table), s.head);
   if (table.config().has_scalar_head())
     scalar_.emplace(table, options.logit_rows, head);
@@ -84,7 +87,7 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
 FloatMatrix TrainPass::stream(int layer) const {
   const int h = table_->config().hidden;
   return make_matrix(streams_ + static_cast<std::int64_t>(layer) * options_.max_rows * h,
-                     batch_.batch().rows(), h);
+                     batch_->batch().rows(), h);
 }
 
 void TrainPass::copy_stream(const Exec& exec, int layer, std::span<const std::int32_t> rows,
@@ -100,19 +103,19 @@ LayerActivations TrainPass::activations(int layer) const {
 }
 
 LayerContext TrainPass::context(const Exec& exec, const ModelParallel& parallel) const {
-  return {exec, parallel, table_->config(), shape_, batch_.batch(), rope_table_, partials_};
+  return {exec, parallel, table_->config(), shape_, batch_->batch(), rope_table_, partials_};
 }
 
 void TrainPass::set_batch(const Exec& exec, const PackedSequences& sequences) {
   TAPER_EXPECT(sequences.rows() <= options_.max_rows &&
                static_cast<int>(sequences.lengths.size()) <= options_.max_sequences);
-  batch_.set(exec, sequences);
+  batch_->set(exec, sequences);
 }
 
 void TrainPass::forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                         const PackedSequences& sequences) {
   set_batch(exec, sequences);
-  embed_tokens(exec, view, parallel, batch_.batch().ids, stream(0), partials_);
+  embed_tokens(exec, view, parallel, batch_->batch(), stream(0), partials_);
   for (int l = 0; l < table_->config().layers; ++l)
     forward_layer(context(exec, parallel), view.layer(l), pages_, activations(l), stream(l + 1),
                   stream(l));
@@ -158,7 +161,7 @@ void TrainPass::backward_values(const Exec& exec, const ModelView& view,
 
 FloatMatrix TrainPass::clear_gradient_stream(const Exec& exec) const {
   const FloatMatrix dx =
-      make_matrix(gradient_stream_, batch_.batch().rows(), table_->config().hidden);
+      make_matrix(gradient_stream_, batch_->batch().rows(), table_->config().hidden);
   fill(exec, flat(dx), 0.0f);
   return dx;
 }
@@ -175,7 +178,7 @@ void TrainPass::backward_layers(const Exec& exec, const ModelView& view,
     backward_layer(context(exec, parallel), view.layer(l), pages_, activations(l),
                    gradients.layer(l), scratch, dx, stream(l));
   }
-  add_rows(exec, gradients.matrix(ParamRole::kEmbedding), dx, batch_.batch().ids,
+  add_rows(exec, gradients.matrix(ParamRole::kEmbedding), dx, batch_->batch().ids,
            parallel.shard().vocab().begin * kVocabBlock);
 }
 

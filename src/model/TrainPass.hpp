@@ -96,7 +96,7 @@ class TrainPass {
   // One of the two.
   std::optional<TokenHead> head_;
   std::optional<ScalarHead> scalar_;
-  PackedBatch batch_;  // the current micro-batch
+  std::unique_ptr<PackedBatch> batch_;  // the current micro-batch
 };
 
 }  // namespace taper

@@ -12,16 +12,16 @@
 namespace taper {
 
 void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
-                  VectorView<const std::int32_t, Exec> ids, FloatMatrix x, float* workspace) {
+                  const TokenBatch& batch, FloatMatrix x, float* workspace) {
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
-  embed(exec, x, ids, view.embedding(), begin);
+  embed(exec, x, batch.ids, view.embedding(), begin);
   if (parallel.group().is_null()) return;
   // Every rank knows all ids, hence who owns which row: owned rows travel once, owner by owner.
   const int size = parallel.group().size(), blocks = view.table().vocab_blocks();
   const std::size_t h = x.extent(1), rows = x.extent(0);
   std::vector<Staged<std::int32_t>> rows_of(size);  // by owner, ascending
   for (std::size_t r = 0; r < rows; ++r)
-    rows_of[shard_of_unit(blocks, size, ids(r) / kVocabBlock)].push_back(
+    rows_of[shard_of_unit(blocks, size, batch.host_ids(r) / kVocabBlock)].push_back(
         static_cast<std::int32_t>(r));
   std::vector<std::int64_t> counts;
   Staged<std::int32_t> order;
@@ -61,7 +61,7 @@ FloatMatrix InferencePass::stream(int rows) const {
 FloatMatrix InferencePass::embed(const Exec& exec, const ModelView& view,
                                  const ModelParallel& parallel, const TokenBatch& batch) const {
   const FloatMatrix x = stream(batch.rows());
-  embed_tokens(exec, view, parallel, batch.ids, x, partials_);
+  embed_tokens(exec, view, parallel, batch, x, partials_);
   return x;
 }
 

@@ -14,7 +14,7 @@ namespace taper {
 // x (rows, h) = embedding rows of the ids, copied from the shards that own them. `workspace` has
 // room for two times x. Collective over parallel.group().
 void embed_tokens(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
-                  VectorView<const std::int32_t, Exec> ids, FloatMatrix x, float* workspace);
+                  const TokenBatch& batch, FloatMatrix x, float* workspace);
 
 // The forward pass without gradients: one set of activations serves all layers.
 class InferencePass {

@@ -18,6 +18,30 @@ TEST_CASE("attention equals the canonical chunks, whole, in pieces and in compan
 TEST_CASE("attention on tensor cores equals the canonical chunks", "[attention]") {
   check_compare(tensor_attention_op());
 }
+
+TEST_CASE("a copied batch has the tokens, and segments that refer to the copied blocks") {
+  const Staged<std::int32_t> ids{7, 8, 9, 0}, positions{64, 65, 3, 0}, first{5, 2}, second{1};
+  const Staged<AttentionSegment> segments{
+      {first.data(), 64, 2, 0}, {second.data(), 3, 1, 2}, {nullptr, 0, 0, 3}};
+  Staged<std::int32_t> ids_to(4, -1), positions_to(4, -1), blocks(6, -1);
+  Staged<AttentionSegment> segments_to(3);
+  Staged<unsigned> arrived(detail::AttentionScratch::kMostShared, 9u);
+  copy_batch(
+      Exec(),
+      {ids_to.data(), positions_to.data(), segments_to.data(), blocks.data(), 2, arrived.data()},
+      staging_view(ids), staging_view(positions), staging_view(segments));
+  Exec().fence();
+  CHECK(ids_to == ids);
+  CHECK(positions_to == positions);
+  CHECK(blocks == Staged<std::int32_t>{5, 2, 1, -1, -1, -1});
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    CHECK(segments_to[s].blocks == blocks.data() + 2 * s);
+    CHECK(segments_to[s].start == segments[s].start);
+    CHECK(segments_to[s].count == segments[s].count);
+    CHECK(segments_to[s].row == segments[s].row);
+  }
+  CHECK(arrived == Staged<unsigned>(detail::AttentionScratch::kMostShared, 0u));
+}
 #endif
 
 TEST_CASE("gradients of attention", "[attention]") {

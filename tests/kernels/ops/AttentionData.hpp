@@ -41,7 +41,9 @@ class AttentionBatch {
   std::vector<int> lengths_;
   std::vector<int> first_row_;
   std::vector<Staged<std::int32_t>> blocks_;
-  Floats pool_;
+  Floats pool_, scratch_;
+  int scratch_chunks_ = 0;
+  Staged<unsigned> arrived_ = Staged<unsigned>(detail::AttentionScratch::kMostShared, 0u);
   LayerPages pages_;
 };
 

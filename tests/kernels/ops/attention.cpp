@@ -95,6 +95,38 @@ void compare_pieces(Report& report, const AttentionShape& shape, KvType type) {
                       prefill.out);
 }
 
+#if defined(TAPER_CUDA)
+// The last tokens of sequences, whose chunks several blocks share out.
+void compare_last(Report& report, const AttentionShape& shape, const std::vector<int>& lengths) {
+  AttentionBatch whole(shape, lengths, KvType::kBf16);
+  whole.forward(whole.whole_segments());
+  Exec().fence();
+  for (const int tokens : {1, 3}) {
+    AttentionBatch last(shape, lengths, KvType::kBf16);
+    last.forward(last.whole_segments());
+    Exec().fence();
+    last.out.assign(last.out.size(), 0.0f);
+    Staged<AttentionSegment> segments = last.whole_segments();
+    for (AttentionSegment& segment : segments) {
+      segment.row += segment.count - tokens;
+      segment.start += segment.count - tokens;
+      segment.count = tokens;
+    }
+    last.forward(segments);
+    Exec().fence();
+    const std::size_t width = static_cast<std::size_t>(shape.heads) * shape.head_pad;
+    Floats got, expected;
+    for (std::size_t s = 0; s < lengths.size(); ++s)
+      for (int row = last.first_row(static_cast<int>(s)) + lengths[s] - tokens;
+           row < last.first_row(static_cast<int>(s)) + lengths[s]; ++row) {
+        got.insert(got.end(), &last.out[row * width], &last.out[row * width] + width);
+        expected.insert(expected.end(), &whole.out[row * width], &whole.out[row * width] + width);
+      }
+    report.expect_equal("last " + std::to_string(tokens) + " tokens, shared out", got, expected);
+  }
+}
+#endif
+
 void compare(Report& report, KvType type) {
   const std::vector<int> dims = {16, 24, 64, 80, 128};
   for (std::size_t l = 0; l < head_layouts().size(); ++l)
@@ -170,6 +202,7 @@ Op tensor_attention_op() {
   const auto compare_bf16 = [](Report& report) {
     compare(report, KvType::kBf16);
     compare_whole(report, with_dim({4, 2, 2, 0, 0, 0}, 256), {1, 70, 140}, KvType::kBf16, true);
+    compare_last(report, with_dim({6, 2, 3, 0, 0, 0}, 24), {700, 129, 128, 260});
   };
   return {"bf16 attention", compare_bf16, {}, {}};
 }
