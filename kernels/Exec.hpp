@@ -5,6 +5,8 @@
 #pragma once
 
 #if defined(TAPER_CUDA)
+#include <cstdint>
+
 struct CUstream_st;
 #endif
 
@@ -43,6 +45,14 @@ class CudaExec {
   int architecture() const;
 
   Arithmetic arithmetic = Arithmetic::kF32;
+
+  // Memory of the device in which products of many rows keep their activations, rounded to bf16.
+  // Where it is too small for them, they are rounded each time that they are read.
+  struct Rounding {
+    void* memory = nullptr;
+    std::int64_t bytes = 0;
+  };
+  Rounding rounding;
 };
 #endif
 

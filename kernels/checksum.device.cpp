@@ -9,7 +9,7 @@
 namespace taper {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kParts = 16;  // teams of a vector
 
 KOKKOS_INLINE_FUNCTION std::uint64_t word_of(float value, std::int64_t place) {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ull;
@@ -25,22 +25,28 @@ template <>
 void checksums<CudaExec>(const CudaExec& exec, VectorView<std::uint64_t, CudaExec> sums,
                          VectorView<const VectorView<const float, CudaExec>, CudaExec> vectors) {
   TAPER_EXPECT(sums.size() == vectors.size());
+  const auto n = static_cast<std::int64_t>(sums.size());
+  detail::device_for_each(
+      "taper::checksums_begin", exec, n, KOKKOS_LAMBDA(const std::int64_t v) {
+        sums(v) = static_cast<std::uint64_t>(vectors(v).size());
+      });
   detail::device_for_teams(
-      "taper::checksums", exec, static_cast<std::int64_t>(sums.size()), kThreads,
-      kThreads * sizeof(std::uint64_t), KOKKOS_LAMBDA(const detail::Team& team) {
-        const VectorView<const float, CudaExec> values = vectors(team.league_rank());
+      "taper::checksums", exec, n * kParts, kThreads, kThreads * sizeof(std::uint64_t),
+      KOKKOS_LAMBDA(const detail::Team& team) {
+        const int vector = team.league_rank() / kParts, p = team.league_rank() % kParts;
+        const VectorView<const float, CudaExec> values = vectors(vector);
         const auto size = static_cast<std::int64_t>(values.size());
         detail::Scratch scratch(team);
         std::uint64_t* parts = scratch.take<std::uint64_t>(kThreads);
         std::uint64_t part = 0;
-        for (std::int64_t i = team.team_rank(); i < size; i += team.team_size())
+        for (std::int64_t i = p * kThreads + team.team_rank(); i < size; i += kParts * kThreads)
           part += word_of(values(i), i);
         parts[team.team_rank()] = part;
         team.team_barrier();
         detail::once(team, [&] {
-          std::uint64_t sum = static_cast<std::uint64_t>(size);
+          std::uint64_t sum = 0;
           for (int t = 0; t < team.team_size(); ++t) sum += parts[t];
-          sums(team.league_rank()) = sum;
+          Kokkos::atomic_add(&sums(vector), sum);
         });
       });
 }

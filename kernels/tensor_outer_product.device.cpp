@@ -128,13 +128,170 @@ __global__ void __launch_bounds__(kThreads)
 #endif
 }
 
+// The same of operands that are bf16 in memory: a block has 128 x 256 elements, a warp 64 x 64.
+struct RoundedTile {
+  static constexpr int kColumns = 128, kRows = 256, kDepth = 64, kStages = 4;
+  static constexpr int kLeftTiles = 4, kRightTiles = 8;  // of a warp
+  static constexpr int kStageValues = kDepth * (kColumns + kRows);
+  static constexpr std::size_t kBytes = std::size_t{2} * kStages * kStageValues;
+};
+
+#if defined(__CUDA_ARCH__)
+
+class RoundedBlock {
+  using T = RoundedTile;
+
+ public:
+  __device__ RoundedBlock(const ProductArgs& args, bf16* shared)
+      : args_(args),
+        shared_(shared),
+        thread_(static_cast<int>(threadIdx.x)),
+        lane_(thread_ % 32),
+        column0_(static_cast<int>(blockIdx.x) * T::kColumns),
+        row0_(static_cast<int>(blockIdx.y) * T::kRows),
+        warp_column_(thread_ / 32 % 2 * 16 * T::kLeftTiles),
+        warp_row_(thread_ / 64 * 8 * T::kRightTiles) {}
+
+  __device__ void run() {
+    const int stages = (args_.last_leaf_k + T::kDepth - 1) / T::kDepth;
+    for (int s = 0; s < T::kStages - 1; ++s) load(s, s);
+    for (int s = 0, slot = 0; s < stages; ++s) {
+      await_copies<T::kStages - 2>();
+      __syncthreads();  // stage s has arrived, and nobody reads the one before any more
+      load(s + T::kStages - 1, slot == 0 ? T::kStages - 1 : slot - 1);
+      multiply(slot);
+      slot = slot + 1 < T::kStages ? slot + 1 : 0;
+    }
+    store();
+  }
+
+ private:
+  __device__ bf16* left(int slot) const { return shared_ + slot * T::kStageValues; }
+  __device__ bf16* right(int slot) const { return left(slot) + T::kDepth * T::kColumns; }
+
+  __device__ void load(int stage, int slot) const {
+    const int k = stage * T::kDepth;
+    if (k < args_.last_leaf_k) {
+      load_lines<T::kColumns>(left(slot), static_cast<const bf16*>(args_.w), args_.w_k, k, column0_,
+                              args_.columns);
+      load_lines<T::kRows>(right(slot), reinterpret_cast<const bf16*>(args_.a), args_.a_k, k, row0_,
+                           args_.rows);
+    }
+    end_copy_group();
+  }
+  // Values [first, first + size) of `width` of the inputs from k on; zeros beyond.
+  template <int size>
+  __device__ void load_lines(bf16* to, const bf16* from, std::int64_t stride, int k, int first,
+                             int width) const {
+    constexpr int kLines = kThreads / (size / 8);  // at once
+    const int line = static_cast<unsigned>(thread_) / (size / 8),
+              chunk = static_cast<unsigned>(thread_) % (size / 8);
+    const int valid = max(0, min(8, width - first - 8 * chunk));
+    const bf16* source = from + (k + line) * stride + (valid > 0 ? first + 8 * chunk : 0);
+#pragma unroll
+    for (int i = 0; i < T::kDepth; i += kLines) {
+      const bool inside = k + line + i < args_.last_leaf_k;
+      start_copy(chunk_at<size>(to, line + i, chunk), inside ? source : from,
+                 inside ? 2 * valid : 0);
+      source += kLines * stride;
+    }
+  }
+
+  __device__ void multiply(int slot) {
+#pragma unroll
+    for (int k = 0; k < T::kDepth; k += 32) {
+      unsigned x[T::kRightTiles][4];
+#pragma unroll
+      for (int t = 0; t < T::kRightTiles; ++t)
+        load_right_transposed<T::kRows>(x[t], right(slot), warp_row_ + 8 * t, k);
+#pragma unroll
+      for (int c = 0; c < T::kLeftTiles; ++c) {
+        unsigned w[2][4];
+        load_left_transposed<T::kColumns>(w, left(slot), warp_column_ + 16 * c, k);
+#pragma unroll
+        for (int t = 0; t < T::kRightTiles; ++t) multiply_tiles(sums_[c][t], w, x[t]);
+      }
+    }
+  }
+
+  __device__ void store() const {
+#pragma unroll
+    for (int c = 0; c < T::kLeftTiles; ++c)
+#pragma unroll
+      for (int t = 0; t < T::kRightTiles; ++t)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int column = column0_ + warp_column_ + 16 * c + lane_ / 4 + i / 2 * 8;
+          const int row = row0_ + warp_row_ + 8 * t + lane_ % 4 * 2 + i % 2;
+          if (row < args_.rows && column < args_.columns)
+            args_.y[row * args_.y_row + column] += sums_[c][t][i];
+        }
+  }
+
+  const ProductArgs& args_;
+  bf16* shared_;
+  const int thread_, lane_, column0_, row0_, warp_column_, warp_row_;
+  float sums_[T::kLeftTiles][T::kRightTiles][4] = {};
+};
+
+#endif
+
+__global__ void __launch_bounds__(kThreads)
+    add_rounded_outer_products(const __grid_constant__ ProductArgs args) {
+#if defined(__CUDA_ARCH__)
+  extern __shared__ __align__(128) char memory[];
+  RoundedBlock(args, reinterpret_cast<bf16*>(memory)).run();
+#endif
+}
+
+// Rounds both operands, if there is memory for them.
+bool round_operands(const CudaExec& exec, ProductArgs& args) {
+  const std::int64_t inputs = args.last_leaf_k, a = inputs * args.a_k, b = inputs * args.w_k;
+  if (args.a_k % 8 != 0 || args.w_k % 8 != 0 || 2 * (a + b) > exec.rounding.bytes) return false;
+  auto* const memory = static_cast<bf16*>(exec.rounding.memory);
+  args.a = static_cast<const float*>(round_to_bf16(exec, memory, args.a, a));
+  args.w = round_to_bf16(exec, memory + a, static_cast<const float*>(args.w), b);
+  return true;
+}
+
+dim3 blocks_of(const ProductArgs& args, int columns, int rows) {
+  const auto count = [](int n, int size) { return static_cast<unsigned>((n + size - 1) / size); };
+  return dim3(count(args.columns, columns), count(args.rows, rows));
+}
+
+struct alignas(16) Four {
+  float values[4];
+};
+struct alignas(8) FourRounded {
+  bf16 values[4];
+};
+
 }  // namespace
 
-void tensor_outer_product(const CudaExec& exec, const ProductArgs& args) {
-  const auto blocks = [](int n) { return static_cast<unsigned>((n + kTile - 1) / kTile); };
-  launch_with_shared_memory<add_outer_products>(exec, "a gradient of weights",
-                                                dim3(blocks(args.columns), blocks(args.rows)),
-                                                kThreads, kBytes, args);
+void* round_to_bf16(const CudaExec& exec, void* to, const float* from, std::int64_t n) {
+  TAPER_INSIST(n % 4 == 0 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0,
+               "operands of products are not aligned");
+  const auto* in = reinterpret_cast<const Four*>(from);
+  auto* out = static_cast<FourRounded*>(to);
+  device_for_each(
+      "taper::round_to_bf16", exec, n / 4, KOKKOS_LAMBDA(const std::int64_t i) {
+        const Four four = in[i];
+        FourRounded rounded;
+        for (int j = 0; j < 4; ++j) rounded.values[j] = to_bf16(four.values[j]);
+        out[i] = rounded;
+      });
+  return to;
+}
+
+void tensor_outer_product(const CudaExec& exec, const ProductArgs& given) {
+  ProductArgs args = given;
+  if (round_operands(exec, args))
+    launch_with_shared_memory<add_rounded_outer_products>(
+        exec, "a gradient of weights", blocks_of(args, RoundedTile::kColumns, RoundedTile::kRows),
+        kThreads, RoundedTile::kBytes, args);
+  else
+    launch_with_shared_memory<add_outer_products>(
+        exec, "a gradient of weights", blocks_of(args, kTile, kTile), kThreads, kBytes, args);
 }
 
 }  // namespace taper::detail

@@ -2,8 +2,8 @@
 //
 // Products of packed weights on tensor cores, in the order of canonical/tensor_core.hpp. Weights
 // are the left operand of the tiles (16 columns), activations the right one (8 rows), so that few
-// rows waste little. Both are copied into shared memory some stages of 64 inputs ahead; activations
-// stay f32 there and are rounded as they enter a tile.
+// rows waste little. Both are copied into shared memory some stages ahead; activations
+// are rounded as they enter a tile, or, where there are many rows and memory for it, before.
 //
 // Leaves are shared out over warps as well: a block has the same columns several times, each time
 // for a segment of the leaves, whose sums are a node of the tree; the nodes are added at the end.
@@ -18,8 +18,6 @@
 namespace taper::detail {
 namespace {
 
-constexpr int kDepth = 64;  // inputs of a stage
-
 // What becomes of the sums of a block.
 enum class Result { kProduct, kSwiglu, kLeaves };
 
@@ -31,32 +29,50 @@ struct OneLeaf {
 template <Result result>
 using PlanOf = std::conditional_t<result == Result::kLeaves, LeafPlan, OneLeaf>;
 
+// How wide the blocks of a product are. Wide ones read activations less often, narrow ones are
+// more.
+enum class Width { kNarrow, kWide };
+
+// Whether activations are bf16 in memory.
+enum class Rounded { kNo, kYes };
+
 // The tiles of a warp and the warps of a block of so many rows, and the shared memory of a stage of
-// one segment. Columns are those of each panel; a block has two panels for SwiGLU (gates and their
-// ups) and for many rows.
-template <int rows, Result result>
+// one segment. Columns are those of each panel; SwiGLU has panels of gates and of their ups, and a
+// wide block twice as many panels.
+template <int rows, Result result, Width width, Rounded rounded = Rounded::kNo>
 struct Tile {
+  static constexpr bool kIsWide = width == Width::kWide, kIsTall = rows == 128,
+                        kIsRounded = rounded == Rounded::kYes;
   static constexpr int kRowTiles = rows >= 64 ? 4 : rows == 8 ? 1 : 2;
   static constexpr int kRowWarps = rows / 8 / kRowTiles;
-  static constexpr int kColumnTiles = rows >= 32 ? 2 : 1;
-  static constexpr int kColumnWarps = 2;
+  static constexpr int kColumnTiles =
+      rows >= 32 && !(kIsWide && !kIsTall) && !(kIsRounded && !kIsTall) ? 2 : 1;
+  static constexpr int kColumnWarps = kIsTall || !(kIsWide || kIsRounded) ? 2 : 4;
   static constexpr int kWarps = kRowWarps * kColumnWarps;  // of a segment, as all below
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kColumns = 16 * kColumnTiles * kColumnWarps;
-  static constexpr int kPanels = result == Result::kSwiglu || rows == 128 ? 2 : 1;
+  static constexpr int kPanels = kIsTall                     ? (kIsRounded ? 4 : 2)
+                                 : result == Result::kSwiglu ? (kIsWide ? 4 : 2)
+                                                             : (kIsWide ? 2 : 1);
   static constexpr int kMostSegments = result == Result::kLeaves ? (rows >= 32 ? 2 : 8) : 1;
-  static constexpr int kStageBytes = kPanels * kDepth * kColumns * 2 + rows * kDepth * 4;
-  static constexpr int kStages = result == Result::kLeaves ? 3
-                                 : rows <= 16              ? (result == Result::kSwiglu ? 5 : 7)
-                                 : result == Result::kSwiglu && rows < 128 ? 3
-                                                                           : 4;
+  // Inputs of a stage, none of which belongs to two leaves.
+  static constexpr int kDepth = rows <= 16 && result == Result::kProduct ? 128 : 64;
+  static constexpr int kStageBytes =
+      kPanels * kDepth * kColumns * 2 + rows * kDepth * (kIsRounded ? 2 : 4);
+  // Being copied or multiplied: as many as let blocks fill a multiprocessor.
+  static constexpr int kStages = result == Result::kSwiglu && rows <= 16 ? 5
+                                 : result == Result::kLeaves || kStageBytes == (32 << 10) ||
+                                         kStageBytes > (48 << 10)
+                                     ? 3
+                                     : 4;
 };
 
 #if defined(__CUDA_ARCH__)
 
-template <int kRows, Result result>
+template <int kRows, Result result, class T>
 class Block {
-  using T = Tile<kRows, result>;
+  using X = std::conditional_t<T::kIsRounded, bf16, float>;  // activations in memory
+  static constexpr int kDepth = T::kDepth;
 
  public:
   // `part`: which of the blocks that share out the columns.
@@ -137,9 +153,7 @@ class Block {
     return reinterpret_cast<bf16*>(shared_ + (slot * segments_ + segment_) * T::kStageBytes) +
            panel * kDepth * T::kColumns;
   }
-  __device__ float* rows(int slot) const {
-    return reinterpret_cast<float*>(weights(slot, T::kPanels));
-  }
+  __device__ X* rows(int slot) const { return reinterpret_cast<X*>(weights(slot, T::kPanels)); }
   // Where quad q (four values) of a row is: eight lanes read pairs of values of four rows without
   // conflicts.
   __device__ static int quad_of(int row, int q) { return row * kDepth + (q ^ (row & 3) << 1) * 4; }
@@ -147,7 +161,7 @@ class Block {
   __device__ void clear_absent_rows() const {
     for (int slot = 0; slot < T::kStages; ++slot)
       for (int i = valid_rows_ * kDepth + thread_; i < kRows * kDepth; i += T::kThreads)
-        rows(slot)[i] = 0.0f;
+        rows(slot)[i] = X();
   }
 
   // Starts to copy a stage, if there is one, and goes on to the next.
@@ -155,7 +169,10 @@ class Block {
     if (place.leaf >= end_leaf_) return;
     const int size = size_of(place.leaf) - place.k;
     load_weights(place, size, slot);
-    load_rows(place, size, slot);
+    if constexpr (T::kIsRounded)
+      load_rounded_rows(place, size, slot);
+    else
+      load_rows(place, size, slot);
     advance(place);
   }
   // A thread copies the same chunk of every 16th line: all but one address of a whole stage are
@@ -187,51 +204,74 @@ class Block {
   }
   __device__ void load_rows(const Place& place, int size, int slot) const {
     constexpr int kAtOnce = T::kThreads / (kDepth / 4);  // rows
-    static_assert(kAtOnce % 4 == 0);
     const int row = static_cast<unsigned>(thread_) / (kDepth / 4),
               quad = static_cast<unsigned>(thread_) % (kDepth / 4);
     const int valid = max(0, min(4, size - 4 * quad));
     const float* from = args_.a + (row0_ + row) * args_.a_row + place.leaf * args_.a_leaf +
                         place.k + (valid > 0 ? 4 * quad : 0);
-    float* to = rows(slot) + quad_of(row, quad);
+    float* const first = rows(slot);
 #pragma unroll
     for (int i = 0; i < kRows; i += kAtOnce) {
       if (row + i >= valid_rows_) break;
+      float* const to = first + quad_of(row + i, quad);
       if (aligned_) {
         start_copy(to, from, 4 * valid);
       } else {
         for (int j = 0; j < 4; ++j) to[j] = j < valid ? from[j] : 0.0f;
       }
-      to += kAtOnce * kDepth;
+      from += kAtOnce * args_.a_row;
+    }
+  }
+
+  __device__ void load_rounded_rows(const Place& place, int size, int slot) const {
+    constexpr int kAtOnce = T::kThreads / (kDepth / 8);  // rows
+    const int row = static_cast<unsigned>(thread_) / (kDepth / 8),
+              chunk = static_cast<unsigned>(thread_) % (kDepth / 8);
+    const int valid = max(0, min(8, size - 8 * chunk));
+    const bf16* from = reinterpret_cast<const bf16*>(args_.a) + (row0_ + row) * args_.a_row +
+                       place.leaf * args_.a_leaf + place.k + (valid > 0 ? 8 * chunk : 0);
+    bf16* const first = rows(slot);
+#pragma unroll
+    for (int i = 0; i < kRows; i += kAtOnce) {
+      if (row + i >= valid_rows_) break;
+      start_copy(chunk_at<kDepth>(first, row + i, chunk), from, 2 * valid);
       from += kAtOnce * args_.a_row;
     }
   }
 
   // Two steps of 16 inputs at a time.
   __device__ void multiply(int slot) {
-    const float* x_lane[4];
-    for (int i = 0; i < 4; ++i)
-      x_lane[i] =
-          rows(slot) + quad_of(warp_row_ + lane_ / 4, 2 * i + lane_ % 4 / 2) + lane_ % 2 * 2;
 #pragma unroll
     for (int k = 0; k < kDepth; k += 32) {
-      unsigned w[T::kPanels][T::kColumnTiles][2][4];
+      unsigned x[T::kRowTiles][4];
+      load_row_tiles(x, slot, k);
 #pragma unroll
       for (int p = 0; p < T::kPanels; ++p)
-        for (int c = 0; c < T::kColumnTiles; ++c)
-          load_left_transposed<T::kColumns>(w[p][c], weights(slot, p), warp_column_ + 16 * c, k);
 #pragma unroll
-      for (int t = 0; t < T::kRowTiles; ++t) {
-        unsigned x[4];  // the right operands of two steps for 8 rows: those of load_right()
+        for (int c = 0; c < T::kColumnTiles; ++c) {
+          unsigned w[2][4];
+          load_left_transposed<T::kColumns>(w, weights(slot, p), warp_column_ + 16 * c, k);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const auto pair = *reinterpret_cast<const float2*>(x_lane[i] + 8 * t * kDepth + k);
-          x[i] = packed(pair.x, pair.y);
+          for (int t = 0; t < T::kRowTiles; ++t) multiply_tiles(sums_[p][number(c, t)], w, x[t]);
         }
+    }
+  }
+  // The right operands of two steps (32 inputs).
+  __device__ void load_row_tiles(unsigned (&x)[T::kRowTiles][4], int slot, int k) const {
+    if constexpr (T::kIsRounded) {
 #pragma unroll
-        for (int p = 0; p < T::kPanels; ++p)
-          for (int c = 0; c < T::kColumnTiles; ++c)
-            multiply_tiles(sums_[p][number(c, t)], w[p][c], x);
+      for (int t = 0; t < T::kRowTiles; ++t)
+        load_right<kDepth>(x[t], rows(slot), warp_row_ + 8 * t, k);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float* const lane =
+            rows(slot) + quad_of(warp_row_ + lane_ / 4, 2 * i + lane_ % 4 / 2) + lane_ % 2 * 2 + k;
+#pragma unroll
+        for (int t = 0; t < T::kRowTiles; ++t) {
+          const auto pair = *reinterpret_cast<const float2*>(lane + 8 * t * kDepth);
+          x[t][i] = packed(pair.x, pair.y);
+        }
       }
     }
   }
@@ -301,13 +341,17 @@ class Block {
       });
   }
   __device__ void store_swiglu() const {
-    for_each_sum([&](int row, int in_panel, int t, int i) {
-      const float gate = 0.0f + sums_[0][t][i], up = 0.0f + sums_[1][t][i];
-      float* y = args_.y + row * args_.y_row + panel_ * kPanel + in_panel;
-      y[0] = gate;
-      y[kPanel] = up;
-      args_.act[row * (args_.columns / 2) + panel_ / 2 * kPanel + in_panel] = swiglu_of(gate, up);
-    });
+#pragma unroll
+    for (int p = 0; p < T::kPanels; p += 2)
+      for_each_sum([&](int row, int in_panel, int t, int i) {
+        const int panel = panel_ + p;
+        if (panel * kPanel >= args_.columns) return;
+        const float gate = 0.0f + sums_[p][t][i], up = 0.0f + sums_[p + 1][t][i];
+        float* y = args_.y + row * args_.y_row + panel * kPanel + in_panel;
+        y[0] = gate;
+        y[kPanel] = up;
+        args_.act[row * (args_.columns / 2) + panel / 2 * kPanel + in_panel] = swiglu_of(gate, up);
+      });
   }
   __device__ void store_leaves() {
     if (segments_ > 1) {
@@ -365,30 +409,27 @@ class Block {
 
 #endif
 
-template <int kRows, Result result>
-constexpr int kMostThreads = Tile<kRows, result>::kThreads* Tile<kRows, result>::kMostSegments;
-
-template <int kRows, Result result>
-__global__ void __launch_bounds__(kMostThreads<kRows, result>)
+template <int kRows, Result result, class T>
+__global__ void __launch_bounds__(T::kThreads* T::kMostSegments)
     multiply_on_tensor_cores(const __grid_constant__ ProductArgs args,
                              const __grid_constant__ PlanOf<result> plan) {
 #if defined(__CUDA_ARCH__)
   extern __shared__ __align__(128) char shared[];
-  Block<kRows, result>(args, plan, static_cast<int>(blockIdx.y), shared).run();
+  Block<kRows, result, T>(args, plan, static_cast<int>(blockIdx.y), shared).run();
 #endif
 }
 
 // The first `parts` blocks of the columns belong to the first product.
-template <int kRows>
-__global__ void __launch_bounds__(kMostThreads<kRows, Result::kProduct>)
+template <int kRows, class T>
+__global__ void __launch_bounds__(T::kThreads)
     multiply_both_on_tensor_cores(const __grid_constant__ ProductArgs first,
                                   const __grid_constant__ ProductArgs second, int parts) {
 #if defined(__CUDA_ARCH__)
   extern __shared__ __align__(128) char shared[];
   const int part = static_cast<int>(blockIdx.y);
   const bool is_first = part < parts;
-  Block<kRows, Result::kProduct>(is_first ? first : second, OneLeaf(),
-                                 is_first ? part : part - parts, shared)
+  Block<kRows, Result::kProduct, T>(is_first ? first : second, OneLeaf(),
+                                    is_first ? part : part - parts, shared)
       .run();
 #endif
 }
@@ -398,40 +439,38 @@ unsigned count_of(int n, int size) {
 }
 
 // Blocks by rows, then by columns: those that run at the same time share weights.
-template <int kRows, Result result>
+template <int kRows, class T>
 dim3 blocks_of(const ProductArgs& args) {
-  using T = Tile<kRows, result>;
   return {count_of(args.rows, kRows),
           count_of(args.columns, T::kPanels * kPanel) * (kPanel / T::kColumns)};
 }
 
-template <int kRows, Result result>
+template <int kRows, Result result, class T>
 void launch(const CudaExec& exec, const ProductArgs& args) {
-  using T = Tile<kRows, result>;
-  launch_with_shared_memory<multiply_on_tensor_cores<kRows, result>>(
-      exec, "a product", blocks_of<kRows, result>(args), T::kThreads, T::kStages * T::kStageBytes,
-      args, OneLeaf());
+  launch_with_shared_memory<multiply_on_tensor_cores<kRows, result, T>>(
+      exec, "a product", blocks_of<kRows, T>(args), T::kThreads, T::kStages * T::kStageBytes, args,
+      OneLeaf());
 }
 
-template <int kRows>
+template <int kRows, class T>
 void launch_both(const CudaExec& exec, const ProductArgs& first, const ProductArgs& second) {
-  using T = Tile<kRows, Result::kProduct>;
-  dim3 blocks = blocks_of<kRows, Result::kProduct>(first);
+  dim3 blocks = blocks_of<kRows, T>(first);
   const unsigned parts = blocks.y;
-  blocks.y += blocks_of<kRows, Result::kProduct>(second).y;
-  launch_with_shared_memory<multiply_both_on_tensor_cores<kRows>>(
+  blocks.y += blocks_of<kRows, T>(second).y;
+  launch_with_shared_memory<multiply_both_on_tensor_cores<kRows, T>>(
       exec, "two products", blocks, T::kThreads, T::kStages * T::kStageBytes, first, second,
       static_cast<int>(parts));
 }
 
 // As many segments as keep a GPU busy and fit; fewer rows where not even one does.
-template <int kRows>
+template <int kRows, Rounded rounded>
 void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
-  using T = Tile<kRows, Result::kLeaves>;
+  using T = Tile<kRows, Result::kLeaves, Width::kNarrow, rounded>;
   constexpr unsigned kBusyWarps = 2048;
-  const dim3 blocks = blocks_of<kRows, Result::kLeaves>(args);
+  const dim3 blocks = blocks_of<kRows, T>(args);
   if constexpr (kRows > 32) {  // smaller blocks of more segments where there would be few
-    if (blocks.x * blocks.y * T::kWarps < kBusyWarps / 4) return launch_leaves<32>(exec, args);
+    if (blocks.x * blocks.y * T::kWarps < kBusyWarps / 4)
+      return launch_leaves<32, rounded>(exec, args);
   }
   const std::size_t most = shared_memory_of_a_block(exec);
   for (int segments = T::kMostSegments; segments > 0; segments /= 2) {
@@ -441,11 +480,11 @@ void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
     const std::size_t bytes = static_cast<std::size_t>(plan.segments) *
                               (T::kStages * T::kStageBytes + sizeof(float) * sums * plan.waiting);
     if (plan.segments != segments || (bytes > most && segments * kRows > 8)) continue;
-    launch_with_shared_memory<multiply_on_tensor_cores<kRows, Result::kLeaves>>(
+    launch_with_shared_memory<multiply_on_tensor_cores<kRows, Result::kLeaves, T>>(
         exec, "a product with leaves", blocks, plan.segments * T::kThreads, bytes, args, plan);
     return;
   }
-  if constexpr (kRows > 8) launch_leaves<kRows / 2>(exec, args);
+  if constexpr (kRows > 8) launch_leaves<kRows / 2, rounded>(exec, args);
 }
 
 // f(rows of a block): as few as hold the rows, at most `most`.
@@ -462,27 +501,62 @@ void with_rows(int rows, const F& f) {
   else
     f(std::integral_constant<int, most>());
 }
+// f(rows of a block, its Tile) for products without leaves.
+template <Result result, class F>
+void with_tile(const ProductArgs& args, bool is_rounded, const F& f) {
+  constexpr int kManyPanels = 384;  // of which wide blocks are enough for a GPU
+  if (is_rounded)
+    return f(std::integral_constant<int, 128>(), Tile<128, result, Width::kWide, Rounded::kYes>());
+  with_rows<128>(args.rows, [&](auto rows) {
+    if constexpr (rows >= 64) {
+      if (rows == 128 || args.columns >= kManyPanels * kPanel)
+        return f(rows, Tile<rows, result, Width::kWide>());
+    }
+    f(rows, Tile<rows, result, Width::kNarrow>());
+  });
+}
+
+// Rounds the activations of a product of many rows, if there is memory for it.
+bool round_rows(const CudaExec& exec, ProductArgs& args) {
+  constexpr int kManyRows = 128;  // from which on they are read more often than rounding costs
+  const std::int64_t n = args.rows * args.a_row;
+  if (args.rows < kManyRows || args.a_row % 8 != 0 || args.a_leaf % 8 != 0 ||
+      2 * n > exec.rounding.bytes)
+    return false;
+  args.a = static_cast<const float*>(round_to_bf16(exec, exec.rounding.memory, args.a, n));
+  return true;
+}
 
 }  // namespace
 
-void tensor_product(const CudaExec& exec, const ProductArgs& args) {
+void tensor_product(const CudaExec& exec, const ProductArgs& given) {
+  ProductArgs args = given;
   if (args.rows == 0 || args.columns == 0) return;
-  if (args.program != nullptr) {
-    with_rows<64>(args.rows, [&](auto rows) { launch_leaves<rows>(exec, args); });
+  const bool is_rounded = round_rows(exec, args);
+  if (args.program != nullptr && is_rounded) {
+    launch_leaves<64, Rounded::kYes>(exec, args);
+  } else if (args.program != nullptr) {
+    with_rows<64>(args.rows, [&](auto rows) { launch_leaves<rows, Rounded::kNo>(exec, args); });
+  } else if (args.act != nullptr) {
+    with_tile<Result::kSwiglu>(args, is_rounded, [&](auto rows, auto tile) {
+      launch<rows, Result::kSwiglu, decltype(tile)>(exec, args);
+    });
   } else {
-    with_rows<128>(args.rows, [&](auto rows) {
-      if (args.act != nullptr)
-        launch<rows, Result::kSwiglu>(exec, args);
-      else
-        launch<rows, Result::kProduct>(exec, args);
+    with_tile<Result::kProduct>(args, is_rounded, [&](auto rows, auto tile) {
+      launch<rows, Result::kProduct, decltype(tile)>(exec, args);
     });
   }
 }
 
 void tensor_product_both(const CudaExec& exec, const ProductArgs& first,
                          const ProductArgs& second) {
-  if (first.rows > 0)
-    with_rows<128>(first.rows, [&](auto rows) { launch_both<rows>(exec, first, second); });
+  if (first.rows == 0) return;
+  ProductArgs one = first, two = second;
+  const bool is_rounded = round_rows(exec, one);
+  two.a = one.a;
+  with_tile<Result::kProduct>(first, is_rounded, [&](auto rows, auto tile) {
+    launch_both<rows, decltype(tile)>(exec, one, two);
+  });
 }
 
 }  // namespace taper::detail

@@ -11,6 +11,9 @@ void tensor_product(const CudaExec& exec, const ProductArgs& args);
 // Two without leaves, of the same inputs.
 void tensor_product_both(const CudaExec& exec, const ProductArgs& first, const ProductArgs& second);
 
+// Rounds n floats into `to`, which is returned.
+void* round_to_bf16(const CudaExec& exec, void* to, const float* from, std::int64_t n);
+
 // A sum of outer products, whose operands are matrices of f32 values.
 void tensor_outer_product(const CudaExec& exec, const ProductArgs& args);
 

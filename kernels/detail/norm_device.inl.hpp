@@ -98,10 +98,13 @@ void device_accumulate_gain(const E& exec, VectorView<float, E> dgain,
   device_for_each(
       "taper::rmsnorm_dgain", exec, shape.width, KOKKOS_LAMBDA(const int i) {
         float sum = dgain(i);
-        for (int v = 0; v < vectors; ++v) {
-          const std::int64_t at = static_cast<std::int64_t>(v) * stride + i;
-          sum += (dy(at) * x(at)) * inv(v);
-        }
+        read_ahead(
+            0, vectors, 1,
+            [&](const int v) {
+              const std::int64_t at = static_cast<std::int64_t>(v) * stride + i;
+              return (dy(at) * x(at)) * inv(v);
+            },
+            [&](int, const float slope) { sum += slope; });
         dgain(i) = sum;
       });
 }

@@ -82,22 +82,29 @@ void device_product(const char* label, const E& exec, const ProductArgs& args) {
       });
 }
 
-// Element (k, column) of a packed matrix from the stored one; columns beyond are zero.
+// Element (k, column) of a packed matrix from the stored one; columns beyond are zero. A thread has
+// eight inputs of a column: both sides move whole sectors of memory.
 template <class E, class T>
 void device_pack_panels(const E& exec, void* packed, WeightType type, const StoredMatrix<T>& s) {
-  const std::int64_t panels = (s.columns + kPanel - 1) / kPanel;
-  const std::int64_t per_panel = std::int64_t{s.k} * kPanel;
+  constexpr int kInputs = 8;
+  const int panels = (s.columns + kPanel - 1) / kPanel, parts = (s.k + kInputs - 1) / kInputs;
   const bool is_bf16 = type == WeightType::kBf16;
   device_for_each(
-      "taper::pack_panels", exec, panels * per_panel, KOKKOS_LAMBDA(const std::int64_t i) {
-        const std::int64_t column = i / per_panel * kPanel + i % kPanel;
-        const std::int64_t k = i % per_panel / kPanel;
-        const float value =
-            column < s.columns ? to_float(s.data[column * s.column_step + k * s.k_step]) : 0.0f;
-        if (is_bf16)
-          static_cast<bf16*>(packed)[i] = to_bf16(value);
-        else
-          static_cast<float*>(packed)[i] = value;
+      "taper::pack_panels", exec, std::int64_t{panels} * parts * kPanel,
+      KOKKOS_LAMBDA(const std::int64_t i) {
+        const int line = static_cast<int>(i / kPanel), panel = line / parts,
+                  first = line % parts * kInputs,
+                  last = first + kInputs < s.k ? first + kInputs : s.k;
+        const std::int64_t column = std::int64_t{panel} * kPanel + i % kPanel;
+        std::int64_t to = (std::int64_t{panel} * s.k + first) * kPanel + i % kPanel;
+        for (int k = first; k < last; ++k, to += kPanel) {
+          const float value =
+              column < s.columns ? to_float(s.data[column * s.column_step + k * s.k_step]) : 0.0f;
+          if (is_bf16)
+            static_cast<bf16*>(packed)[to] = to_bf16(value);
+          else
+            static_cast<float*>(packed)[to] = value;
+        }
       });
 }
 

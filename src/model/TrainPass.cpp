@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/TrainPass.hpp"
 
+#include <algorithm>
+
 #include "base/Error.hpp"
 #include "kernels/copy.hpp"
 
@@ -18,12 +20,22 @@ const char* head_item(const ParamTable& table) {
   return table.config().has_scalar_head() ? kScalarItem : kHeadItem;
 }
 
+// Memory for the operands of any gradient of weights, rounded to bf16 (Exec::rounding).
+std::int64_t rounded_floats(const ActivationShape& shape, const ModelShard& shard,
+                            const TrainPassOptions& o) {
+  if (o.kv_type != KvType::kBf16) return 0;
+  const std::int64_t layer = o.max_rows * (2 * std::int64_t{shape.mlp} + shape.hidden),
+                     head = o.logit_rows *
+                            (std::int64_t{shard.vocab().size()} * kVocabBlock + shape.hidden);
+  return std::max(layer, head) / 2;
+}
+
 }  // namespace
 
 // Floats of each item of the memory plan.
 struct TrainPass::Sizes {
   std::int64_t streams, activations, layer_activations, scratch, gradient_stream, partials, pages,
-      batch, head;
+      batch, rounded, head;
 
   Sizes(const ParamTable& table, const ModelParallel& parallel, const TrainPassOptions& o) {
     const ActivationShape shape(table, parallel.shard());
@@ -38,6 +50,7 @@ struct TrainPass::Sizes {
     pages = PackedBatch::pages(o.max_rows, o.max_sequences) *
             layer_page_floats(shape, c.head_dim, o.kv_type);
     batch = PackedBatch::floats(o.max_rows);
+    rounded = rounded_floats(shape, parallel.shard(), o);
     head = c.has_scalar_head() ? ScalarHead::floats(table, o.logit_rows)
                                : TokenHead::floats(table, parallel.shard(), o.logit_rows);
   }
@@ -57,6 +70,7 @@ void TrainPass::add_memory(MemoryPlan& plan, const ParamTable& table, const Mode
   add(kScratchItem, s.partials);
   add(kPageItem, s.pages);
   add(kPageItem, s.batch);
+  add(kScratchItem, s.rounded);
   add(head_item(table), s.head);
 }
 
@@ -77,6 +91,8 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   pages_ =
       make_layer_pages(shape_, table.config().head_dim, options.kv_type, take(kPageItem, s.pages));
   batch_ = std::make_unique<PackedBatch>(take(kPageItem, s.batch), options.max_rows);
+  rounded_ = take(kScratchItem, s.rounded);
+  rounded_floats_ = s.rounded;
   float* head = take(head_item(table), s.head);
   if (table.config().has_scalar_head())
     scalar_.emplace(table, options.logit_rows, head);
@@ -102,6 +118,14 @@ LayerActivations TrainPass::activations(int layer) const {
   return {shape_, options_.max_rows, activations_ + slot * activation_floats_};
 }
 
+Exec TrainPass::with_rounding(const Exec& exec) const {
+  Exec result = exec;
+#if defined(TAPER_CUDA)
+  result.rounding = {rounded_, rounded_floats_ * std::int64_t{sizeof(float)}};
+#endif
+  return result;
+}
+
 LayerContext TrainPass::context(const Exec& exec, const ModelParallel& parallel) const {
   return {exec, parallel, table_->config(), shape_, batch_->batch(), rope_table_, partials_};
 }
@@ -112,8 +136,9 @@ void TrainPass::set_batch(const Exec& exec, const PackedSequences& sequences) {
   batch_->set(exec, sequences);
 }
 
-void TrainPass::forward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+void TrainPass::forward(const Exec& given, const ModelView& view, const ModelParallel& parallel,
                         const PackedSequences& sequences) {
+  const Exec exec = with_rounding(given);
   set_batch(exec, sequences);
   embed_tokens(exec, view, parallel, batch_->batch(), stream(0), partials_);
   for (int l = 0; l < table_->config().layers; ++l)
@@ -126,15 +151,16 @@ void TrainPass::log_probs(const Exec& exec, const ModelView& view, const ModelPa
                           const HeadOptions& head, std::span<float> log_prob,
                           std::span<float> entropy) {
   TAPER_EXPECT(head_);
-  head_->log_probs(exec, view, parallel, stream(table_->config().layers), rows, targets, head,
-                   log_prob, entropy);
+  head_->log_probs(with_rounding(exec), view, parallel, stream(table_->config().layers), rows,
+                   targets, head, log_prob, entropy);
 }
 
-void TrainPass::backward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+void TrainPass::backward(const Exec& given, const ModelView& view, const ModelParallel& parallel,
                          std::span<const int> rows, std::span<const std::int32_t> targets,
                          const HeadOptions& head, const TokenLoss& loss,
                          const Gradients& gradients) {
   TAPER_EXPECT(head_);
+  const Exec exec = with_rounding(given);
   const ModelConfig& c = table_->config();
   const FloatMatrix dx = clear_gradient_stream(exec);
   const ParamRole head_role = c.tied ? ParamRole::kEmbedding : ParamRole::kHead;
@@ -149,10 +175,11 @@ void TrainPass::values(const Exec& exec, const ModelView& view, std::span<const 
   scalar_->values(exec, view, stream(table_->config().layers), rows, value);
 }
 
-void TrainPass::backward_values(const Exec& exec, const ModelView& view,
+void TrainPass::backward_values(const Exec& given, const ModelView& view,
                                 const ModelParallel& parallel, std::span<const int> rows,
                                 std::span<const float> slopes, const Gradients& gradients) {
   TAPER_EXPECT(scalar_);
+  const Exec exec = with_rounding(given);
   const FloatMatrix dx = clear_gradient_stream(exec);
   scalar_->backward(exec, view, stream(table_->config().layers), rows, slopes, dx,
                     gradients.vector(ParamRole::kScore), gradients.vector(ParamRole::kFinalNorm));

@@ -78,6 +78,8 @@ class TrainPass {
   FloatMatrix stream(int layer) const;
   LayerActivations activations(int layer) const;
   LayerContext context(const Exec& exec, const ModelParallel& parallel) const;
+  // With memory for the operands of products.
+  Exec with_rounding(const Exec& exec) const;
   void set_batch(const Exec& exec, const PackedSequences& sequences);
   // The gradient by the hidden states of the batch, set to zero.
   FloatMatrix clear_gradient_stream(const Exec& exec) const;
@@ -90,8 +92,8 @@ class TrainPass {
   TrainPassOptions options_;
   ActivationShape shape_;
   ConstFloatMatrix rope_table_;
-  float *streams_, *activations_, *scratch_, *gradient_stream_, *partials_;
-  std::int64_t activation_floats_;
+  float *streams_, *activations_, *scratch_, *gradient_stream_, *partials_, *rounded_;
+  std::int64_t activation_floats_, rounded_floats_;
   LayerPages pages_;
   // One of the two.
   std::optional<TokenHead> head_;

@@ -2,7 +2,8 @@
 //
 // Times generation and training of a model, without prompts or tasks around it, and prints one JSON
 // object. Rates are tokens per second over all ranks:
-//   decode    one step of equal sequences with contexts of 64 to 100 tokens, head and sampling
+//   decode    one step of equal sequences with contexts of --context (64) to 36 more tokens, head
+//             and sampling
 //   prefill   one prompt of 512 tokens up to its first sampled token
 //   forward   log-probs of 8 x 256 tokens
 //   train     forward, backward, AdamW and publishing on 8 x 256 tokens
@@ -30,7 +31,7 @@ using namespace taper;
 
 namespace {
 
-constexpr int kPrompt = 64, kNew = 36, kPrefill = 512, kTrainRows = 8, kTrainLength = 256;
+constexpr int kNew = 36, kPrefill = 512, kTrainRows = 8, kTrainLength = 256;
 
 struct BenchOptions {
   std::string model;
@@ -38,6 +39,7 @@ struct BenchOptions {
   std::vector<std::string> parts = {"decode", "prefill", "forward", "train"};
   std::vector<int> batches = {1, 8, 32, 64};
   int tp = 0;  // 0: all ranks
+  int context = 64;
   int repeats = 5;
   bool checkpointing = false, draws_weights = false, is_eager = false;
   Arithmetic arithmetic = Arithmetic::kF32;
@@ -254,7 +256,7 @@ std::map<std::string, std::vector<double>> measure(const BenchOptions& options, 
   };
   if (options.has("decode")) {
     for (const int batch : options.batches) {
-      EngineBench bench(options, files, ranks, batch, kPrompt);
+      EngineBench bench(options, files, ranks, batch, options.context);
       bench.decode();
       for (int i = 0; i < options.repeats; ++i)
         for (const double rate : bench.decode())
@@ -297,6 +299,8 @@ int run(int argc, char** argv) {
               {{"bf16", WeightType::kBf16}, {"f32", WeightType::kF32}});
   line.list("parts", options.parts, "NAMES", "decode, prefill, forward, train");
   line.list("batches", options.batches, "N,N", "sequences per replica of decode");
+  line.integer("context", options.context, "N", "tokens before the first that is timed in decode")
+      .at_least(1);
   line.integer("tp", options.tp, "N", "ranks per replica (0: all)");
   line.integer("repeats", options.repeats, "N", "runs of each part").at_least(1);
   line.choice("arithmetic", options.arithmetic, "of products and attention; bf16 on GPUs alone",

@@ -105,7 +105,7 @@ TEST_CASE("every rank gets the embedding rows of all ids, whichever shard owns t
     ids.push_back(0);
     ids.push_back(m.config.vocab - 1);
     std::vector<float> got(ids.size() * h), workspace(2 * got.size()), row(h);
-    embed_tokens(m.exec, *m.view, m.parallel, view_of(ids),
+    embed_tokens(m.exec, *m.view, m.parallel, {view_of(ids), {}, {}},
                  make_matrix(got.data(), static_cast<std::int64_t>(ids.size()), h),
                  workspace.data());
     for (std::size_t i = 0; i < ids.size(); ++i) {
