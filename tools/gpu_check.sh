@@ -29,7 +29,7 @@ pack() {
   local cpu="$1" gpu="$2" bundle="$3" folder program
   folder="$(mktemp -d)"
   trap 'rm -rf "$folder"' RETURN
-  mkdir -p "$folder/bin" "$folder/lib" "$folder/tree/tests/golden" "$folder/tree/tests/gpuemu"
+  mkdir -p "$folder/bin" "$folder/lib" "$folder"/tree/tests/{golden,gpuemu,peers}
   [[ -x "$cpu/bin/taper" ]] || die "$cpu has no bin/taper; build the preset default"
   for program in bin/taper tests/kernels/test_kernels tests/engine/test_engine tests/comm/test_comm \
     tests/bench/bench_device tests/bench/bench_model; do
@@ -43,6 +43,7 @@ pack() {
   libraries "$folder"/bin/* | xargs -I {} cp -L {} "$folder/lib/"
   cp -r "$root/tests/golden/models" "$folder/tree/tests/golden/"
   cp "$root"/tests/gpuemu/{compare_devices,plan_memory}.py "$folder/tree/tests/gpuemu/"
+  cp "$root/tests/peers/transformers_on_gpu.py" "$folder/tree/tests/peers/"
   cp -r "$root/data" "$folder/tree/"
   cp "${BASH_SOURCE[0]}" "$folder/"
   tar -C "$folder" -cJf "$bundle" .
@@ -92,21 +93,29 @@ check() {
 
 # Times of a model of 8 billion weights; what trains on one GPU has fewer layers.
 measure() {
-  local way part_of=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum
-  local model=(bench_model --draw-weights --arithmetic bf16)
+  local way metrics=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum
+  local model=(bench_model --draw-weights --arithmetic bf16) peer="$folder/tree/tests/peers/transformers_on_gpu.py"
   python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/8b"
   python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/4-layers" --layers 4
-  part bench-bf16 60 bench_device --arithmetic bf16 --seconds 0.1
-  part decode-8b 120 "${model[@]}" --model "$folder/8b" --repeats 1 --parts decode,prefill --batches 1,16,64,256
-  part decode-8b-eager 90 "${model[@]}" --model "$folder/8b" --repeats 1 --parts decode --batches 1,64 --eager
-  part train-4-layers 90 "${model[@]}" --model "$folder/4-layers" --repeats 3 --parts forward,train
+  part bench-bf16 60 bench_device --arithmetic bf16 --seconds 0.05
+  part decode-8b 90 "${model[@]}" --model "$folder/8b" --repeats 2 --parts decode,prefill --batches 1,16,64,256
+  part decode-8b-long 60 "${model[@]}" --model "$folder/8b" --repeats 1 --parts decode --batches 1,16 --context 8000
+  part train-4-layers 60 "${model[@]}" --model "$folder/4-layers" --repeats 3 --parts forward,train
+  if python3 -c 'import importlib.util as i, sys; sys.exit(i.find_spec("transformers") is None)'; then
+    part transformers 60 env -u LD_LIBRARY_PATH python3 "$peer" --model "$folder/8b" --parts decode,prefill
+    part transformers-train 40 env -u LD_LIBRARY_PATH python3 "$peer" --model "$folder/4-layers" --parts train
+  else
+    record transformers skipped 0
+  fi
+  part decode-8b-eager 40 "${model[@]}" --model "$folder/8b" --repeats 1 --parts decode --batches 1 --eager
   if command -v ncu > /dev/null; then
-    for way in decode prefill train; do
-      part "kernels-of-$way" 90 ncu --clock-control none --metrics "$part_of" --csv --launch-skip 400 --launch-count 250 \
-        "${model[@]}" --model "$folder/4-layers" --repeats 1 --parts "$way" --batches 1 --eager
+    for way in decode train; do
+      part "kernels-of-$way" 40 ncu --clock-control none --metrics "$metrics" --csv --kernel-name-base demangled \
+        --kernel-name 'regex:^((?!device_copy).)*$' --launch-skip 200 --launch-count 250 \
+        "${model[@]}" --model "$folder/4-layers" --repeats 1 --parts "$way" --batches 64 --eager
     done
   fi
-  part bench-f32 60 bench_device --arithmetic f32 --seconds 0.05
+  part bench-f32 30 bench_device --arithmetic f32 --seconds 0.02
 }
 
 # What the emulator's model may miss.

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "base/Random.hpp"
 #include "base/Timer.hpp"
@@ -104,29 +105,45 @@ double together(const Ranks& ranks, Work&& work) {
   return timer.seconds();
 }
 
+// The weights of a model for inference, in memory of their own.
+class LoadedModel {
+ public:
+  LoadedModel(const BenchOptions& options, const ModelFiles& files, const Ranks& ranks)
+      : model("model", files, ranks, options.tp) {
+    MemoryPlan plan;
+    model.add_memory(plan, options.type);
+    arena_ = std::make_unique<Arena>(plan);
+    if (options.draws_weights)
+      model.fill(ranks.exec, options.type, *arena_, RepeatingWeights(files.table));
+    else
+      model.load(ranks.exec, options.type, *arena_);
+  }
+
+  InferenceModel model;
+
+ private:
+  std::unique_ptr<Arena> arena_;
+};
+
 // The generation engine with `batch` sequences per replica.
 class EngineBench {
  public:
-  EngineBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks, int batch,
-              int prompt)
-      : files_(files), ranks_(ranks), batch_(batch), model_("model", files, ranks, options.tp) {
+  EngineBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks,
+              const InferenceModel& model, int batch, int prompt)
+      : ranks_(ranks), batch_(batch), model_(model) {
     EngineOptions engine =
         engine_options({batch, std::max(512, batch), 8192},
                        {prompt + kNew + 2, files.valid_ids(), "the KV memory of the benchmark",
                         kv_type(options.arithmetic)},
                        files.config, model_.parallel());
     engine.graphs = !options.is_eager;
-    model_.add_memory(plan_, options.type);
     const EngineMemory memory = EngineMemory::of(files.table, model_.parallel(), engine);
-    memory.add_memory(plan_, plan_.phase("rollout"));
-    arena_ = std::make_unique<Arena>(plan_);
-    if (options.draws_weights)
-      model_.fill(ranks.exec, options.type, *arena_, RepeatingWeights(files.table));
-    else
-      model_.load(ranks.exec, options.type, *arena_);
+    MemoryPlan plan;
+    memory.add_memory(plan, plan.phase("rollout"));
+    arena_ = std::make_unique<Arena>(plan);
     engine_ = std::make_unique<Engine>(
         ranks.exec, EngineLayout{&model_.view(), &model_.parallel(), engine}, memory, *arena_,
-        plan_.phase("rollout"), files.rope_table(engine.max_positions));
+        plan.phase("rollout"), files.rope_table(engine.max_positions));
     for (int i = 0; i < batch; ++i) prompts_.push_back(random_ids(files, prompt, i));
   }
 
@@ -162,11 +179,9 @@ class EngineBench {
     for (int i = 0; i < batch_; ++i) engine_->submit({{i, 0}, 1, prompts_[i], new_tokens});
   }
 
-  ModelFiles& files_;
   const Ranks& ranks_;
   int batch_;
-  InferenceModel model_;
-  MemoryPlan plan_;
+  const InferenceModel& model_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Engine> engine_;
   std::vector<std::vector<std::int32_t>> prompts_;
@@ -254,9 +269,11 @@ std::map<std::string, std::vector<double>> measure(const BenchOptions& options, 
     work();  // warm-up
     for (int i = 0; i < options.repeats; ++i) rates[name].push_back(work());
   };
+  std::optional<LoadedModel> loaded;
+  if (options.has("decode") || options.has("prefill")) loaded.emplace(options, files, ranks);
   if (options.has("decode")) {
     for (const int batch : options.batches) {
-      EngineBench bench(options, files, ranks, batch, options.context);
+      EngineBench bench(options, files, ranks, loaded->model, batch, options.context);
       bench.decode();
       for (int i = 0; i < options.repeats; ++i)
         for (const double rate : bench.decode())
@@ -264,9 +281,10 @@ std::map<std::string, std::vector<double>> measure(const BenchOptions& options, 
     }
   }
   if (options.has("prefill")) {
-    EngineBench bench(options, files, ranks, 1, kPrefill);
+    EngineBench bench(options, files, ranks, loaded->model, 1, kPrefill);
     repeat("prefill", [&] { return bench.prefill(); });
   }
+  loaded.reset();
   if (options.has("forward") || options.has("train")) {
     TrainBench bench(options, files, ranks);
     if (options.has("forward")) repeat("forward", [&] { return bench.forward(); });
