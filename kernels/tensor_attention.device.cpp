@@ -367,7 +367,7 @@ class Block {
 #endif
 
 template <int kWidth, int kTiles>
-__global__ void __launch_bounds__(kTensorThreads)
+__global__ void __launch_bounds__(kTensorThreads, 2)
     attend_on_tensor_cores(const __grid_constant__ AttentionArgs args, const SegmentArgs* segments,
                            const __grid_constant__ Sharing sharing) {
 #if defined(__CUDA_ARCH__)
