@@ -99,7 +99,8 @@ measure() {
   python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-config "$folder/4-layers" --layers 4
   part bench-bf16 60 bench_device --arithmetic bf16 --seconds 0.05
   part decode-8b 90 "${model[@]}" --model "$folder/8b" --repeats 2 --parts decode,prefill --batches 1,16,64,256
-  part decode-8b-long 60 "${model[@]}" --model "$folder/8b" --repeats 1 --parts decode --batches 1,16 --context 8000
+  part decode-4-layers-long 60 "${model[@]}" --model "$folder/4-layers" --repeats 1 --parts decode --batches 1,16 \
+    --context 8000
   part train-4-layers 60 "${model[@]}" --model "$folder/4-layers" --repeats 3 --parts forward,train
   if python3 -c 'import importlib.util as i, sys; sys.exit(i.find_spec("transformers") is None)'; then
     part transformers 60 env -u LD_LIBRARY_PATH python3 "$peer" --model "$folder/8b" --parts decode,prefill
