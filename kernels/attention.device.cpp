@@ -22,6 +22,7 @@ void copy_batch(const CudaExec& exec, const BatchCopy& to,
           detail::team_for(team, detail::AttentionScratch::kMostShared,
                            [&](const int i) { to.arrived[i] = 0; });
         detail::team_for(team, rows, [&](const int i) {
+          if (segment.row + i >= static_cast<int>(ids.size())) return;  // no tokens, at the end
           to.ids[segment.row + i] = ids(segment.row + i);
           to.positions[segment.row + i] = positions(segment.row + i);
         });

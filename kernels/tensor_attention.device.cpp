@@ -14,6 +14,7 @@
 namespace taper::detail {
 namespace {
 
+constexpr int kFewQueries = 16;  // of a KV head: one tile of rows
 constexpr int kKeys = kTensorAttentionChunk;
 constexpr int kWarps = kTensorThreads / 32;
 constexpr int kKeyTiles = kKeys / kWarps / 8;  // of a warp, 8 keys each
@@ -386,12 +387,12 @@ Sharing sharing_of(const AttentionArgs& args, const AttentionGrid& grid) {
   Sharing sharing;
   const int pairs = grid.count * args.kv_heads, queries = grid.longest * args.group;
   const AttentionScratch& scratch = grid.scratch;
-  if (scratch.sums == nullptr || pairs > AttentionScratch::kMostShared / 2 ||
+  if (scratch.sums == nullptr || pairs > AttentionScratch::kMostShared ||
       std::int64_t{pairs} * scratch.chunks * kept_floats<kWidth>(queries) > scratch.floats)
     return sharing;
   sharing.sums = scratch.sums;
   sharing.arrived = scratch.arrived;
-  sharing.blocks = std::min(kMostBlocks, AttentionScratch::kMostShared / pairs);
+  sharing.blocks = std::min(kMostBlocks, AttentionScratch::kBlocks / pairs);
   sharing.chunks = scratch.chunks;
   sharing.queries = queries;
   return sharing;
@@ -416,7 +417,7 @@ void launch(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid
 void tensor_attention(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid& grid) {
   with_line_width(args.pages.head_dim, [&](auto width) {
     constexpr int kMostTiles = width == 256 ? 2 : 4;  // what registers hold
-    if (grid.longest * args.group <= 16)
+    if (grid.longest * args.group <= kFewQueries)
       launch<width, 1>(exec, args, grid);
     else
       launch<width, kMostTiles>(exec, args, grid);
@@ -429,8 +430,9 @@ namespace taper {
 
 std::int64_t attention_scratch_floats(int group, int head_dim, int positions) {
   std::int64_t floats = 0;
+  if (group > detail::kFewQueries) return floats;
   detail::with_line_width(head_dim, [&](auto width) {
-    floats = std::int64_t{detail::AttentionScratch::kMostShared / 2} *
+    floats = std::int64_t{detail::AttentionScratch::kMostShared} *
              attention_scratch_chunks(positions) * detail::kept_floats<width>(group);
   });
   return floats;

@@ -247,7 +247,9 @@ __global__ void __launch_bounds__(kThreads)
 // Rounds both operands, if there is memory for them.
 bool round_operands(const CudaExec& exec, ProductArgs& args) {
   const std::int64_t inputs = args.last_leaf_k, a = inputs * args.a_k, b = inputs * args.w_k;
-  if (args.a_k % 8 != 0 || args.w_k % 8 != 0 || 2 * (a + b) > exec.rounding.bytes) return false;
+  if (args.a_k % 8 != 0 || args.w_k % 8 != 0 || 2 * (a + b) > exec.rounding.bytes ||
+      RoundedTile::kBytes > shared_memory_of_a_block(exec))
+    return false;
   auto* const memory = static_cast<bf16*>(exec.rounding.memory);
   args.a = static_cast<const float*>(round_to_bf16(exec, memory, args.a, a));
   args.w = round_to_bf16(exec, memory + a, static_cast<const float*>(args.w), b);

@@ -59,7 +59,7 @@ struct Tile {
   static constexpr int kDepth = rows <= 16 && result == Result::kProduct ? 128 : 64;
   static constexpr int kStageBytes =
       kPanels * kDepth * kColumns * 2 + rows * kDepth * (kIsRounded ? 2 : 4);
-  // Being copied or multiplied: as many as let blocks fill a multiprocessor.
+  // Being copied or multiplied: as many as let blocks fill the 227 KB of a multiprocessor of sm_90.
   static constexpr int kStages = result == Result::kSwiglu && rows <= 16 ? 5
                                  : result == Result::kLeaves || kStageBytes == (32 << 10) ||
                                          kStageBytes > (48 << 10)
@@ -129,7 +129,7 @@ class Block {
   static constexpr int kParts = kPanel / T::kColumns;            // blocks of a panel
   static constexpr int kTiles = T::kColumnTiles * T::kRowTiles;  // of a warp and panel
 
-  // What is multiplied in one stage: inputs [k, k + 64) of a leaf.
+  // What is multiplied in one stage: inputs [k, k + kDepth) of a leaf.
   struct Place {
     int leaf, k;
   };
@@ -175,8 +175,8 @@ class Block {
       load_rows(place, size, slot);
     advance(place);
   }
-  // A thread copies the same chunk of every 16th line: all but one address of a whole stage are
-  // constants.
+  // A thread copies the same chunk of every kLines-th line: all but one address of a whole stage
+  // are constants.
   __device__ void load_weights(const Place& place, int size, int slot) const {
     constexpr int kChunks = T::kColumns / 8, kLines = T::kThreads / kChunks;  // at once
     static_assert(kLines % 8 == 0);
@@ -350,7 +350,8 @@ class Block {
         float* y = args_.y + row * args_.y_row + panel * kPanel + in_panel;
         y[0] = gate;
         y[kPanel] = up;
-        args_.act[row * (args_.columns / 2) + panel / 2 * kPanel + in_panel] = swiglu_of(gate, up);
+        args_.act[std::int64_t{row} * (args_.columns / 2) + panel / 2 * kPanel + in_panel] =
+            swiglu_of(gate, up);
       });
   }
   __device__ void store_leaves() {
@@ -501,19 +502,27 @@ void with_rows(int rows, const F& f) {
   else
     f(std::integral_constant<int, most>());
 }
+// Whether blocks may share what the largest tiles need: on sm_90, not on sm_80 and its kin.
+bool has_large_blocks(const CudaExec& exec) {
+  return shared_memory_of_a_block(exec) >= (192 << 10);
+}
 // f(rows of a block, its Tile) for products without leaves.
 template <Result result, class F>
-void with_tile(const ProductArgs& args, bool is_rounded, const F& f) {
+void with_tile(const CudaExec& exec, const ProductArgs& args, bool is_rounded, const F& f) {
   constexpr int kManyPanels = 384;  // of which wide blocks are enough for a GPU
   if (is_rounded)
     return f(std::integral_constant<int, 128>(), Tile<128, result, Width::kWide, Rounded::kYes>());
-  with_rows<128>(args.rows, [&](auto rows) {
+  const auto with_width = [&](auto rows) {
     if constexpr (rows >= 64) {
-      if (rows == 128 || args.columns >= kManyPanels * kPanel)
+      if (rows == 128 || (args.columns >= kManyPanels * kPanel && has_large_blocks(exec)))
         return f(rows, Tile<rows, result, Width::kWide>());
     }
-    f(rows, Tile<rows, result, Width::kNarrow>());
-  });
+    if constexpr (rows <= 64) f(rows, Tile<rows, result, Width::kNarrow>());
+  };
+  if (has_large_blocks(exec))
+    with_rows<128>(args.rows, with_width);
+  else
+    with_rows<64>(args.rows, with_width);
 }
 
 // Rounds the activations of a product of many rows, if there is memory for it.
@@ -521,7 +530,7 @@ bool round_rows(const CudaExec& exec, ProductArgs& args) {
   constexpr int kManyRows = 128;  // from which on they are read more often than rounding costs
   const std::int64_t n = args.rows * args.a_row;
   if (args.rows < kManyRows || args.a_row % 8 != 0 || args.a_leaf % 8 != 0 ||
-      2 * n > exec.rounding.bytes)
+      2 * n > exec.rounding.bytes || !has_large_blocks(exec))
     return false;
   args.a = static_cast<const float*>(round_to_bf16(exec, exec.rounding.memory, args.a, n));
   return true;
@@ -538,11 +547,11 @@ void tensor_product(const CudaExec& exec, const ProductArgs& given) {
   } else if (args.program != nullptr) {
     with_rows<64>(args.rows, [&](auto rows) { launch_leaves<rows, Rounded::kNo>(exec, args); });
   } else if (args.act != nullptr) {
-    with_tile<Result::kSwiglu>(args, is_rounded, [&](auto rows, auto tile) {
+    with_tile<Result::kSwiglu>(exec, args, is_rounded, [&](auto rows, auto tile) {
       launch<rows, Result::kSwiglu, decltype(tile)>(exec, args);
     });
   } else {
-    with_tile<Result::kProduct>(args, is_rounded, [&](auto rows, auto tile) {
+    with_tile<Result::kProduct>(exec, args, is_rounded, [&](auto rows, auto tile) {
       launch<rows, Result::kProduct, decltype(tile)>(exec, args);
     });
   }
@@ -554,7 +563,7 @@ void tensor_product_both(const CudaExec& exec, const ProductArgs& first,
   ProductArgs one = first, two = second;
   const bool is_rounded = round_rows(exec, one);
   two.a = one.a;
-  with_tile<Result::kProduct>(first, is_rounded, [&](auto rows, auto tile) {
+  with_tile<Result::kProduct>(exec, first, is_rounded, [&](auto rows, auto tile) {
     launch_both<rows, decltype(tile)>(exec, one, two);
   });
 }

@@ -5,7 +5,7 @@
 #
 #   tools/gpu_check.sh pack CPU_BUILD GPU_BUILD BUNDLE    on a machine with both builds (presets default and cuda)
 #   tools/gpu_check.sh run BUNDLE RESULTS [PARTS]         on the machine with the GPU: of check, measure, sanitize, or all
-#   tools/gpu_check.sh run BUNDLE RESULTS --emulator DIR  the same on an emulated one (tests/gpuemu), without tools of CUDA
+#   tools/gpu_check.sh run BUNDLE RESULTS --emulator DIR  some checks on an emulated one (tests/gpuemu)
 #
 # The bundle is one .tar.xz of programs, their libraries (MPI and HDF5 too; libcudart and the driver are the target's) and
 # small models. `run` makes its parts in order of value. Each has a time limit, a log in RESULTS and a line in
@@ -150,12 +150,17 @@ run() {
     set -- check measure sanitize
   fi
   devices="$(nvidia-smi -L 2> /dev/null | grep -c ^GPU || true)"
-  for what in "$@"; do "$what"; done
+  for what in "$@"; do
+    case "$what" in
+      check | measure | sanitize) "$what" ;;
+      *) die "unknown part '$what'; there are check, measure and sanitize" ;;
+    esac
+  done
   ! grep -Eq '"(fail|timeout)"' "$results/parts.jsonl"
 }
 
 case "${1:-} $#" in
   "pack 4") pack "${@:2}" ;;
   "run "[3-6]) run "${@:2}" ;;
-  *) die "expects: pack CPU_BUILD GPU_BUILD BUNDLE, or run BUNDLE RESULTS [--emulator DIR | check | measure | sanitize]..." ;;
+  *) die "expects: pack CPU_BUILD GPU_BUILD BUNDLE, or run BUNDLE RESULTS [--emulator DIR | PART...]" ;;
 esac

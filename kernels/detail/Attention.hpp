@@ -49,9 +49,10 @@ static constexpr float* page_of(const PageArgs& pages, const SegmentArgs& segmen
 struct AttentionScratch {
   float* sums = nullptr;
   std::int64_t floats = 0;
-  int chunks = 0;                          // of the longest sequence that there may be
-  unsigned* arrived = nullptr;             // kMostShared zeros, and zeros again after a launch
-  static constexpr int kMostShared = 256;  // pairs of a segment and a KV head
+  int chunks = 0;               // of the longest sequence that there may be
+  unsigned* arrived = nullptr;  // kMostShared zeros, and zeros again after a launch
+  // Pairs of a segment and a KV head that are shared out, at most, and blocks that do so.
+  static constexpr int kMostShared = 128, kBlocks = 256;
 };
 
 struct AttentionArgs {

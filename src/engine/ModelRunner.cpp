@@ -24,7 +24,8 @@ EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& para
   EngineMemory memory;
   memory.layers = table.config().layers;
   memory.step_rows = options.scheduler.max_step_rows;
-  memory.batch = {options.scheduler.max_step_rows, (options.max_positions + kPage - 1) / kPage};
+  memory.batch = {options.scheduler.max_step_rows, options.scheduler.max_step_rows,
+                  (options.max_positions + kPage - 1) / kPage};
   if (options.kv_type == KvType::kBf16) {
     memory.batch.group = table.config().heads / table.config().kv_heads;
     memory.batch.head_dim = table.config().head_dim;
@@ -40,7 +41,10 @@ void EngineMemory::cover(const EngineMemory& other) {
   layers = std::max(layers, other.layers);
   step_rows = std::max(step_rows, other.step_rows);
   batch.rows = std::max(batch.rows, other.batch.rows);
+  batch.segments = std::max(batch.segments, other.batch.segments);
   batch.pages = std::max(batch.pages, other.batch.pages);
+  batch.group = std::max(batch.group, other.batch.group);
+  batch.head_dim = std::max(batch.head_dim, other.batch.head_dim);
   kv_layer = std::max(kv_layer, other.kv_layer);
   activations = std::max(activations, other.activations);
   head = std::max(head, other.head);

@@ -40,10 +40,10 @@ class Pieces {
 
 BatchCopy take_copy(Pieces& pieces, const DeviceBatch::Shape& shape) {
   BatchCopy copy;
-  copy.segments = pieces.take<AttentionSegment>(shape.rows);
+  copy.segments = pieces.take<AttentionSegment>(shape.rows + shape.segments);
   copy.ids = pieces.take<std::int32_t>(shape.rows);
   copy.positions = pieces.take<std::int32_t>(shape.rows);
-  copy.blocks = pieces.take<std::int32_t>(std::int64_t{shape.rows} * shape.pages);
+  copy.blocks = pieces.take<std::int32_t>(std::int64_t{shape.segments} * shape.pages);
   copy.arrived = pieces.take<unsigned>(detail::AttentionScratch::kMostShared);
   return copy;
 }
@@ -62,14 +62,16 @@ TokenBatch DeviceBatch::bring(const Exec& exec, const TokenBatch& staged) const 
   Pieces pieces(memory_);
   BatchCopy to = take_copy(pieces, shape_);
   const int rows = staged.rows(), count = static_cast<int>(staged.segments.size());
+  int segments = 0;
   for (int s = 0; s < count; ++s) {
     const AttentionSegment& segment = staged.segments(s);
     to.stride = std::max(to.stride, (segment.start + segment.count + kPage - 1) / kPage);
+    if (segment.count > 0) segments = s + 1;
   }
-  TAPER_INSIST(rows <= shape_.rows && to.stride <= shape_.pages,
-               "a pass has " << rows << " rows and segments of " << to.stride
-                             << " pages, but there is memory for " << shape_.rows << " and "
-                             << shape_.pages);
+  TAPER_INSIST(rows <= shape_.rows && segments <= shape_.segments && to.stride <= shape_.pages,
+               "a pass has " << rows << " rows and " << segments << " segments of " << to.stride
+                             << " pages, but there is memory for " << shape_.rows << ", "
+                             << shape_.segments << " and " << shape_.pages);
   copy_batch(exec, to, staged.ids, staged.positions, staged.segments.host);
   const auto n = static_cast<std::size_t>(rows);
   TokenBatch batch{

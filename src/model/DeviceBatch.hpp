@@ -12,10 +12,11 @@ namespace taper {
 // it is, and this takes no memory.
 class DeviceBatch {
  public:
-  // Of passes of `rows` rows whose segments have `pages` pages each, at most. `group` query heads
-  // share a KV head in steps of decoding (kernels/attention.hpp), 0: there are none.
+  // Of passes of `rows` rows whose segments, at most `segments` that have tokens and those before
+  // others, have `pages` pages each. `group` query heads share a KV head in steps of decoding
+  // (kernels/attention.hpp), 0: there are none.
   struct Shape {
-    int rows = 0, pages = 0, group = 0, head_dim = 0;
+    int rows = 0, segments = 0, pages = 0, group = 0, head_dim = 0;
   };
   static std::int64_t floats(const Shape& shape);
 

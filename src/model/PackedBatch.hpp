@@ -24,8 +24,11 @@ class PackedBatch {
   static std::int64_t pages(int rows, int sequences);
 
   // The memory of batches of so many rows, and where it is.
-  static std::int64_t floats(int rows) { return DeviceBatch::floats(shape_of(rows)); }
-  PackedBatch(float* memory, int rows) : device_(memory, shape_of(rows)) {}
+  static std::int64_t floats(int rows, int sequences) {
+    return DeviceBatch::floats(shape_of(rows, sequences));
+  }
+  PackedBatch(float* memory, int rows, int sequences)
+      : device_(memory, shape_of(rows, sequences)) {}
   PackedBatch(const PackedBatch&) = delete;  // the batch looks at what is held here
   PackedBatch& operator=(const PackedBatch&) = delete;
 
@@ -34,7 +37,9 @@ class PackedBatch {
   const TokenBatch& batch() const { return batch_; }
 
  private:
-  static DeviceBatch::Shape shape_of(int rows) { return {rows, (rows + kPage - 1) / kPage}; }
+  static DeviceBatch::Shape shape_of(int rows, int sequences) {
+    return {rows, sequences, (rows + kPage - 1) / kPage};
+  }
 
   DeviceBatch device_;
   Staged<std::int32_t> ids_, positions_, blocks_;

@@ -20,14 +20,17 @@ const char* head_item(const ParamTable& table) {
   return table.config().has_scalar_head() ? kScalarItem : kHeadItem;
 }
 
-// Memory for the operands of any gradient of weights, rounded to bf16 (Exec::rounding).
-std::int64_t rounded_floats(const ActivationShape& shape, const ModelShard& shard,
-                            const TrainPassOptions& o) {
+// Memory for the operands of a gradient of weights, rounded to bf16 (Exec::rounding): those of the
+// largest of a layer and of the head.
+std::int64_t rounded_floats(const ActivationShape& shape, const ParamTable& table,
+                            const ModelShard& shard, const TrainPassOptions& o) {
   if (o.kv_type != KvType::kBf16) return 0;
-  const std::int64_t layer = o.max_rows * (2 * std::int64_t{shape.mlp} + shape.hidden),
-                     head = o.logit_rows *
-                            (std::int64_t{shard.vocab().size()} * kVocabBlock + shape.hidden);
-  return std::max(layer, head) / 2;
+  const std::int64_t outputs = std::max({2 * shape.mlp, shape.query, shape.key_value});
+  std::int64_t values = o.max_rows * (outputs + shape.hidden);
+  if (!table.config().has_scalar_head())
+    values = std::max(
+        values, o.logit_rows * (std::int64_t{shard.vocab().size()} * kVocabBlock + shape.hidden));
+  return values / 2;
 }
 
 }  // namespace
@@ -49,8 +52,8 @@ struct TrainPass::Sizes {
     partials = layer_scratch_floats(parallel, c.hidden, o.max_rows);
     pages = PackedBatch::pages(o.max_rows, o.max_sequences) *
             layer_page_floats(shape, c.head_dim, o.kv_type);
-    batch = PackedBatch::floats(o.max_rows);
-    rounded = rounded_floats(shape, parallel.shard(), o);
+    batch = PackedBatch::floats(o.max_rows, o.max_sequences);
+    rounded = rounded_floats(shape, table, parallel.shard(), o);
     head = c.has_scalar_head() ? ScalarHead::floats(table, o.logit_rows)
                                : TokenHead::floats(table, parallel.shard(), o.logit_rows);
   }
@@ -90,7 +93,8 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   // The pages of one layer serve all layers: backward_layer() writes keys and values again.
   pages_ =
       make_layer_pages(shape_, table.config().head_dim, options.kv_type, take(kPageItem, s.pages));
-  batch_ = std::make_unique<PackedBatch>(take(kPageItem, s.batch), options.max_rows);
+  batch_ = std::make_unique<PackedBatch>(take(kPageItem, s.batch), options.max_rows,
+                                         options.max_sequences);
   rounded_ = take(kScratchItem, s.rounded);
   rounded_floats_ = s.rounded;
   float* head = take(head_item(table), s.head);

@@ -33,7 +33,7 @@ void ValuePass::add_memory(MemoryPlan& plan, const std::string& name, const Para
                            const ModelParallel& parallel, const ValuePassOptions& o) {
   for (const std::int64_t floats :
        {InferencePass::floats(table, parallel, o.max_rows), pages_floats(table, parallel, o),
-        ScalarHead::floats(table, head_rows(o)), PackedBatch::floats(o.max_rows)})
+        ScalarHead::floats(table, head_rows(o)), PackedBatch::floats(o.max_rows, o.max_sequences)})
     plan.add(item(name), o.phase, floats * std::int64_t{sizeof(float)});
 }
 
@@ -49,7 +49,8 @@ ValuePass::ValuePass(const std::string& name, const ParamTable& table,
                               take(arena, name, o.phase, pages_floats(table, parallel, o)))),
       head_(table, head_rows(o),
             take(arena, name, o.phase, ScalarHead::floats(table, head_rows(o)))),
-      batch_(take(arena, name, o.phase, PackedBatch::floats(o.max_rows)), o.max_rows) {}
+      batch_(take(arena, name, o.phase, PackedBatch::floats(o.max_rows, o.max_sequences)),
+             o.max_rows, o.max_sequences) {}
 
 void ValuePass::values(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                        const PackedSequences& sequences, std::span<const int> rows,

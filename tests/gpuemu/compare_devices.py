@@ -48,6 +48,7 @@ class Side:
         done = subprocess.run(command, cwd=ROOT, env=self.environment | devices, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             print(f"{name}: {' '.join(command)} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
+            (now / f"ended with {done.returncode}").touch()  # a difference, also if both sides end so
         now.rename(self.results / name)
 
 
@@ -111,8 +112,8 @@ def bf16_cases(work):
 def bf16_difference(work, name):
     base = "-".join(name.split("-")[:2])
     paths = [work / "gpu" / n / "out.jsonl" for n in (base, name)]
-    if not all(path.exists() for path in paths):
-        return ["no responses"]
+    if not all(path.exists() for path in paths) or any(paths[1].parent.glob("ended with *")):
+        return ["failed"]
     lines = [[json.loads(line) for line in open(path, encoding="utf-8")] for path in paths]
     if name.endswith("-score"):
         lines = [[line["log_probs"] for line in each] for each in lines]
@@ -163,8 +164,9 @@ def is_measured(path):
 
 def differences(cpu, gpu):
     files = lambda folder: {p.relative_to(folder) for p in folder.rglob("*") if p.is_file() and not is_measured(p)}
-    if not files(cpu):
-        return ["no results"]
+    ends = sorted(str(f) for f in files(cpu) | files(gpu) if str(f).startswith("ended with"))
+    if ends or not files(cpu):
+        return ends or ["no results"]
     return sorted(str(f) for f in files(cpu) | files(gpu)
                   if not (cpu / f).exists() or not (gpu / f).exists() or not filecmp.cmp(cpu / f, gpu / f, shallow=False))
 

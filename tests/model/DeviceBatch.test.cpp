@@ -9,8 +9,8 @@ TEST_CASE("on the host a batch is read where it is") {
   const Staged<std::int32_t> ids{5, 6, 7}, positions{0, 1, 2}, blocks{4};
   const Staged<AttentionSegment> segments{{blocks.data(), 0, 3, 0}};
   const TokenBatch staged{staging_view(ids), staging_view(positions), staging_view(segments)};
-  CHECK(DeviceBatch::floats({3, 1, 2, 64}) == 0);
-  const TokenBatch batch = DeviceBatch(nullptr, {3, 1, 2, 64}).bring(Exec(), staged);
+  CHECK(DeviceBatch::floats({3, 1, 1, 2, 64}) == 0);
+  const TokenBatch batch = DeviceBatch(nullptr, {3, 1, 1, 2, 64}).bring(Exec(), staged);
   CHECK(batch.rows() == 3);
   CHECK(batch.ids.data() == ids.data());
   CHECK(batch.host_ids.data() == ids.data());

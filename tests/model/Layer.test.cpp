@@ -79,7 +79,7 @@ class LayerRun {
   GoldenModel model_;
   ActivationShape shape_;
   std::vector<float> activations_, pages_, partials_, scratch_;
-  PackedBatch batch_{nullptr, 0};  // takes no memory on the host
+  PackedBatch batch_{nullptr, 0, 0};  // takes no memory on the host
 };
 
 double dot(const std::vector<float>& a, const std::vector<float>& b) {

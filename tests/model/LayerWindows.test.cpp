@@ -117,7 +117,7 @@ class DeepModel {
   Arena arena_;
   PackedModel packed_;
   std::unique_ptr<ModelView> view_;
-  PackedBatch batch_{nullptr, 0};  // takes no memory on the host
+  PackedBatch batch_{nullptr, 0, 0};  // takes no memory on the host
   std::vector<float> kv_, activations_, partials_;
   PagedLayers pages_;
 };

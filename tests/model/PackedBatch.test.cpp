@@ -27,7 +27,7 @@ int pages_of(const AttentionSegment& segment) {
 
 TEST_CASE("every sequence starts at position 0 and has rows and pages of its own") {
   const std::vector<int> lengths{3, kPage, kPage + 6, 1};
-  PackedBatch packed(nullptr, 0);
+  PackedBatch packed(nullptr, 0, 0);
   packed.set(Exec(), sequences_of(lengths));
   const TokenBatch& batch = packed.batch();
   REQUIRE(batch.rows() == 3 + kPage + kPage + 6 + 1);
@@ -53,7 +53,7 @@ TEST_CASE("every sequence starts at position 0 and has rows and pages of its own
 }
 
 TEST_CASE("a batch is that of the sequences that were set last") {
-  PackedBatch packed(nullptr, 0);
+  PackedBatch packed(nullptr, 0, 0);
   packed.set(Exec(), sequences_of({kPage, 5, 7}));
   packed.set(Exec(), sequences_of({4}));
   CHECK(packed.batch().rows() == 4);

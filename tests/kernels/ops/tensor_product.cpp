@@ -60,9 +60,10 @@ void compare_multiply(Report& report, int rows, int columns, int k, bool accumul
                       kError);
 }
 
-void compare_leaves(Report& report, int rows, int units, int stride, int size, int last) {
+void compare_leaves(Report& report, int rows, int units, int stride, int size, int last,
+                    int columns = 128) {
   const ReductionTree tree(units, 1);
-  const int k = units * stride, columns = 128;
+  const int k = units * stride;
   const Floats x = random_floats(std::int64_t{rows} * k, 5);
   const Floats stored = random_floats(std::int64_t{columns} * k, 6);
   const PackedWeights w = pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns);
@@ -120,6 +121,7 @@ void compare(Report& report) {
     compare_multiply(report, 200, 300, 96, false);
     compare_multiply(report, 130, 64, 200, true);
     compare_leaves(report, 150, 12, 64, 56, 40);
+    compare_leaves(report, 1024, 3, 16, 16, 16, 512);  // in blocks of 64 rows
     compare_outer(report, 75, 136, 264);
   }
   for (const int rows : {1, 17, 64, 150})
