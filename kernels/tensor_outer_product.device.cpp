@@ -23,6 +23,23 @@ constexpr std::size_t kBytes = std::size_t{2} * kStages * kDepth * kLine * sizeo
 
 #if defined(__CUDA_ARCH__)
 
+// Adds the sums of a warp, whose elements begin at (row, column), to those elements that are there.
+template <int left, int right>
+__device__ void add_sums(const ProductArgs& args, const float (&sums)[left][right][4], int column,
+                         int row) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+  for (int c = 0; c < left; ++c)
+#pragma unroll
+    for (int t = 0; t < right; ++t)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int x = column + 16 * c + lane / 4 + i / 2 * 8,
+                  y = row + 8 * t + lane % 4 * 2 + i % 2;
+        if (y < args.rows && x < args.columns) args.y[y * args.y_row + x] += sums[c][t][i];
+      }
+}
+
 class Block {
  public:
   __device__ Block(const ProductArgs& args, float* shared)
@@ -45,7 +62,7 @@ class Block {
       multiply(slot);
       slot = slot + 1 < kStages ? slot + 1 : 0;
     }
-    store();
+    add_sums(args_, sums_, column0_ + warp_column_, row0_ + warp_row_);
   }
 
  private:
@@ -100,18 +117,6 @@ class Block {
     }
   }
 
-  __device__ void store() const {
-#pragma unroll
-    for (int c = 0; c < kLeftTiles; ++c)
-      for (int t = 0; t < kRightTiles; ++t)
-        for (int i = 0; i < 4; ++i) {
-          const int column = column0_ + warp_column_ + 16 * c + lane_ / 4 + i / 2 * 8;
-          const int row = row0_ + warp_row_ + 8 * t + lane_ % 4 * 2 + i % 2;
-          if (row < args_.rows && column < args_.columns)
-            args_.y[row * args_.y_row + column] += sums_[c][t][i];
-        }
-  }
-
   const ProductArgs& args_;
   float* shared_;
   const int thread_, lane_, column0_, row0_, warp_column_, warp_row_;
@@ -146,7 +151,6 @@ class RoundedBlock {
       : args_(args),
         shared_(shared),
         thread_(static_cast<int>(threadIdx.x)),
-        lane_(thread_ % 32),
         column0_(static_cast<int>(blockIdx.x) * T::kColumns),
         row0_(static_cast<int>(blockIdx.y) * T::kRows),
         warp_column_(thread_ / 32 % 2 * 16 * T::kLeftTiles),
@@ -162,7 +166,7 @@ class RoundedBlock {
       multiply(slot);
       slot = slot + 1 < T::kStages ? slot + 1 : 0;
     }
-    store();
+    add_sums(args_, sums_, column0_ + warp_column_, row0_ + warp_row_);
   }
 
  private:
@@ -214,23 +218,9 @@ class RoundedBlock {
     }
   }
 
-  __device__ void store() const {
-#pragma unroll
-    for (int c = 0; c < T::kLeftTiles; ++c)
-#pragma unroll
-      for (int t = 0; t < T::kRightTiles; ++t)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int column = column0_ + warp_column_ + 16 * c + lane_ / 4 + i / 2 * 8;
-          const int row = row0_ + warp_row_ + 8 * t + lane_ % 4 * 2 + i % 2;
-          if (row < args_.rows && column < args_.columns)
-            args_.y[row * args_.y_row + column] += sums_[c][t][i];
-        }
-  }
-
   const ProductArgs& args_;
   bf16* shared_;
-  const int thread_, lane_, column0_, row0_, warp_column_, warp_row_;
+  const int thread_, column0_, row0_, warp_column_, warp_row_;
   float sums_[T::kLeftTiles][T::kRightTiles][4] = {};
 };
 
@@ -257,8 +247,7 @@ bool round_operands(const CudaExec& exec, ProductArgs& args) {
 }
 
 dim3 blocks_of(const ProductArgs& args, int columns, int rows) {
-  const auto count = [](int n, int size) { return static_cast<unsigned>((n + size - 1) / size); };
-  return dim3(count(args.columns, columns), count(args.rows, rows));
+  return dim3(count_of(args.columns, columns), count_of(args.rows, rows));
 }
 
 struct alignas(16) Four {

@@ -435,10 +435,6 @@ __global__ void __launch_bounds__(T::kThreads)
 #endif
 }
 
-unsigned count_of(int n, int size) {
-  return static_cast<unsigned>((n + size - 1) / size);
-}
-
 // Blocks by rows, then by columns: those that run at the same time share weights.
 template <int kRows, class T>
 dim3 blocks_of(const ProductArgs& args) {

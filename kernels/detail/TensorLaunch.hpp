@@ -6,6 +6,11 @@
 
 namespace taper::detail {
 
+// Blocks of `size` that hold n.
+inline unsigned count_of(int n, int size) {
+  return static_cast<unsigned>((n + size - 1) / size);
+}
+
 // What a block may ask for.
 inline std::size_t shared_memory_of_a_block(const CudaExec& exec) {
   return kokkos_space(exec).cuda_device_prop().sharedMemPerBlockOptin;
