@@ -4,6 +4,7 @@
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/Launch.hpp"
+#include "kernels/detail/column_sums.hpp"
 
 namespace taper {
 
@@ -48,15 +49,11 @@ void add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
 }
 
 template <class E>
-void accumulate_bias(const E& exec, VectorView<float, E> bias_gradient,
+void accumulate_bias(const E& exec, const GradientView& bias_gradient,
                      MatrixView<const float, E> dy) {
-  TAPER_EXPECT(bias_gradient.size() == dy.extent(1));
-  const auto task = detail::host_ops().column_sums;
-  const int columns = dy.extent_int(1), rows = dy.extent_int(0);
-  detail::for_each("taper::accumulate_bias", exec, (columns + 15) / 16, [=](const int s) {
-    const int width = columns - 16 * s < 16 ? columns - 16 * s : 16;
-    task(bias_gradient.data() + 16 * s, dy.data() + 16 * s, nullptr, nullptr, columns, rows, width);
-  });
+  TAPER_EXPECT(bias_gradient.size() == dy.extent_int(1));
+  detail::add_column_sums("taper::accumulate_bias", exec, bias_gradient,
+                          {dy.data(), nullptr, nullptr, dy.extent_int(1), 1, dy.extent_int(0)});
 }
 
 template void swiglu<HostExec>(const HostExec&, MatrixView<float, HostExec>,
@@ -66,7 +63,7 @@ template void swiglu_backward<HostExec>(const HostExec&, MatrixView<float, HostE
                                         MatrixView<const float, HostExec>);
 template void add<HostExec>(const HostExec&, VectorView<float, HostExec>,
                             VectorView<const float, HostExec>, VectorView<const float, HostExec>);
-template void accumulate_bias<HostExec>(const HostExec&, VectorView<float, HostExec>,
+template void accumulate_bias<HostExec>(const HostExec&, const GradientView&,
                                         MatrixView<const float, HostExec>);
 
 }  // namespace taper

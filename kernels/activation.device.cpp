@@ -33,9 +33,9 @@ void add<CudaExec>(const CudaExec& exec, VectorView<float, CudaExec> y,
 }
 
 template <>
-void accumulate_bias<CudaExec>(const CudaExec& exec, VectorView<float, CudaExec> bias_gradient,
+void accumulate_bias<CudaExec>(const CudaExec& exec, const GradientView& bias_gradient,
                                MatrixView<const float, CudaExec> dy) {
-  TAPER_EXPECT(bias_gradient.size() == dy.extent(1));
+  TAPER_EXPECT(bias_gradient.size() == dy.extent_int(1));
   detail::device_accumulate_bias(exec, bias_gradient, dy);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/Views.hpp"
+#include "kernels/gradient.hpp"
 
 namespace taper {
 
@@ -27,7 +28,7 @@ void add(const E& exec, VectorView<float, E> y, VectorView<const float, E> a,
 
 // bias_gradient (columns) += sum over rows of dy (rows, columns).
 template <class E>
-void accumulate_bias(const E& exec, VectorView<float, E> bias_gradient,
+void accumulate_bias(const E& exec, const GradientView& bias_gradient,
                      MatrixView<const float, E> dy);
 
 }  // namespace taper

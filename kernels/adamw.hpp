@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The optimizer's step, each parameter on its own in the order of canonical/adamw.hpp, and the norm
-// of gradients: 64 equal parts, each cut into blocks of 1024; 16 lane chains and one fixed tree in
-// a block, then double sums over blocks and over parts, all ascending.
+// The optimizer's step, each parameter on its own in the order of canonical/adamw.hpp, and sums of
+// squares of gradients.
 #pragma once
+
+#include <cstdint>
+#include <span>
 
 #include "kernels/Views.hpp"
 #include "kernels/detail/Rows.hpp"
+#include "kernels/gradient.hpp"
 
 namespace taper {
 
@@ -16,12 +19,13 @@ using AdamWStep = detail::AdamWStep;  // the scalars of a step, described there
 // (scalars: AdamWStep).
 template <class E>
 void adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> first,
-           VectorView<float, E> second, VectorView<const float, E> gradients,
-           const AdamWStep& step);
+           VectorView<float, E> second, const GradientView& gradients, const AdamWStep& step);
 
-// Sum of squares in double, in one fixed order whatever the number of threads. NaN or inf if x
-// has one.
+// sums[i] = the squares of elements [offsets[i], offsets[i + 1]), added in blocks of 1024 elements:
+// 16 lane chains and one fixed tree in a block, then in double over blocks, ascending. NaN or inf
+// if an element is.
 template <class E>
-double sum_squares(const E& exec, VectorView<const float, E> x);
+void sum_squares(const E& exec, std::span<double> sums, const GradientView& x,
+                 std::span<const std::int64_t> offsets);
 
 }  // namespace taper

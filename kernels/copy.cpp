@@ -60,17 +60,21 @@ void scatter_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float,
 }
 
 template <class E>
-void add_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+void add_rows(const E& exec, const GradientView& y, MatrixView<const float, E> x,
               VectorView<const std::int32_t, E> rows, std::int32_t first) {
-  TAPER_EXPECT(equal_columns<E>(y, x) && x.extent(0) == rows.size());
+  TAPER_EXPECT(y.columns == x.extent_int(1) && x.extent(0) == rows.size());
   constexpr int kStrip = 64;  // columns per task: a row's additions stay in their order
   const int columns = x.extent_int(1), n = x.extent_int(0);
   detail::for_each("taper::add_rows", exec, (columns + kStrip - 1) / kStrip, [=](const int s) {
     const int begin = s * kStrip, end = begin + kStrip < columns ? begin + kStrip : columns;
     for (int i = 0; i < n; ++i) {
       const std::int32_t row = rows(i) - first;
-      if (row < 0 || row >= y.extent_int(0)) continue;
-      for (int c = begin; c < end; ++c) y(row, c) += x(i, c);
+      if (row < 0 || row >= y.rows) continue;
+      const std::int64_t at = row * y.columns;
+      if (Fixed* const sums = y.fixed())
+        for (int c = begin; c < end; ++c) sums[at + c] = sums[at + c] + to_fixed(x(i, c));
+      else
+        for (int c = begin; c < end; ++c) y.f32()[at + c] += x(i, c);
     }
   });
 }
@@ -108,7 +112,7 @@ template void copy_blocks<HostExec>(const HostExec&, VectorView<const BlockCopy,
                                     std::int64_t);
 template void gather_rows<HostExec>(const HostExec&, HostMatrix, ConstHostMatrix, HostRows);
 template void scatter_rows<HostExec>(const HostExec&, HostMatrix, ConstHostMatrix, HostRows);
-template void add_rows<HostExec>(const HostExec&, HostMatrix, ConstHostMatrix, HostRows,
+template void add_rows<HostExec>(const HostExec&, const GradientView&, ConstHostMatrix, HostRows,
                                  std::int32_t);
 template void copy_to_host<HostExec>(const HostExec&, std::span<float>, ConstHostVector);
 template void copy_from_host<HostExec>(const HostExec&, HostVector, std::span<const float>);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/Views.hpp"
+#include "kernels/gradient.hpp"
 
 namespace taper {
 
@@ -41,10 +42,11 @@ template <class E>
 void scatter_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                   VectorView<const std::int32_t, E> rows);
 
-// y (any rows, h): row rows(i) - first += row i of x (n, h), in ascending order of i; rows outside
-// y are passed over. The gradient of gather_rows and of embed.
+// y (any rows, h): row rows(i) - first += row i of x (n, h), in ascending order of i (fixed-point
+// sums: each rounded alone); rows outside y are passed over. The gradient of gather_rows and of
+// embed.
 template <class E>
-void add_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+void add_rows(const E& exec, const GradientView& y, MatrixView<const float, E> x,
               VectorView<const std::int32_t, E> rows, std::int32_t first = 0);
 
 // Copies between the memory of the execution space and that of the host; return when the values

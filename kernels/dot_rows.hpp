@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/Views.hpp"
+#include "kernels/gradient.hpp"
 
 namespace taper {
 
@@ -16,7 +17,7 @@ void dot_rows(const E& exec, VectorView<float, E> y, MatrixView<const float, E> 
 
 // dx (rows, h) = dy (rows) times w (h), and dw (h) += dy x. dx may be x.
 template <class E>
-void dot_rows_backward(const E& exec, MatrixView<float, E> dx, VectorView<float, E> dw,
+void dot_rows_backward(const E& exec, MatrixView<float, E> dx, const GradientView& dw,
                        VectorView<const float, E> dy, MatrixView<const float, E> x,
                        VectorView<const float, E> w);
 

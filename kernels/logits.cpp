@@ -30,7 +30,7 @@ void sum_masses(const E& exec, VectorView<std::int64_t, E> mass, MatrixView<cons
 }
 
 template <class E>
-void sum_weighted_logits(const E& exec, VectorView<double, E> weighted,
+void sum_weighted_logits(const E& exec, VectorView<std::int64_t, E> weighted,
                          MatrixView<const float, E> logits, VectorView<const float, E> max,
                          int valid) {
   const auto task = detail::host_ops().weighted_logit;
@@ -117,7 +117,7 @@ template void scale_logits<HostExec>(const HostExec&, MatrixView<float, HostExec
 template void sum_masses<HostExec>(const HostExec&, VectorView<std::int64_t, HostExec>,
                                    MatrixView<const float, HostExec>,
                                    VectorView<const float, HostExec>, int);
-template void sum_weighted_logits<HostExec>(const HostExec&, VectorView<double, HostExec>,
+template void sum_weighted_logits<HostExec>(const HostExec&, VectorView<std::int64_t, HostExec>,
                                             MatrixView<const float, HostExec>,
                                             VectorView<const float, HostExec>, int);
 template void list_masses<HostExec>(const HostExec&, MatrixView<std::int64_t, HostExec>,

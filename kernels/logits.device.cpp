@@ -20,7 +20,8 @@ void sum_masses<CudaExec>(const CudaExec& exec, VectorView<std::int64_t, CudaExe
 }
 
 template <>
-void sum_weighted_logits<CudaExec>(const CudaExec& exec, VectorView<double, CudaExec> weighted,
+void sum_weighted_logits<CudaExec>(const CudaExec& exec,
+                                   VectorView<std::int64_t, CudaExec> weighted,
                                    MatrixView<const float, CudaExec> logits,
                                    VectorView<const float, CudaExec> max, int valid) {
   detail::device_sum_weighted_logits(exec, weighted, logits, max, valid);

@@ -21,9 +21,10 @@ template <class E>
 void sum_masses(const E& exec, VectorView<std::int64_t, E> mass, MatrixView<const float, E> logits,
                 VectorView<const float, E> max, int valid);
 
-// weighted (rows): sum of exp(l - max) (l - max), from which the entropy follows.
+// weighted (rows): 2^40 times the sum of exp(l - max) (l - max), from which the entropy follows:
+// rounded by blocks of 16 ids, so sums over shards are exact.
 template <class E>
-void sum_weighted_logits(const E& exec, VectorView<double, E> weighted,
+void sum_weighted_logits(const E& exec, VectorView<std::int64_t, E> weighted,
                          MatrixView<const float, E> logits, VectorView<const float, E> max,
                          int valid);
 

@@ -4,6 +4,7 @@
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/Launch.hpp"
+#include "kernels/detail/column_sums.hpp"
 
 namespace taper {
 
@@ -22,23 +23,26 @@ void rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> inv,
 }
 
 template <class E>
-void rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<float, E> dgain,
+void rmsnorm_backward(const E& exec, VectorView<float, E> dx, const GradientView& dgain,
                       VectorView<const float, E> dy, VectorView<const float, E> x,
                       VectorView<const float, E> inv, VectorView<const float, E> gain,
                       const NormShape& shape, Accumulate accumulate) {
-  TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width &&
-               static_cast<int>(dgain.size()) == shape.width);
+  TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width && dgain.size() == shape.width);
   TAPER_EXPECT(x.size() == inv.size() * shape.stride && dy.size() == x.size() &&
                dx.size() == x.size());
   const auto& ops = detail::host_ops();
   const int n = static_cast<int>(x.size() / shape.stride);
-  const int strips = (shape.width + 15) / 16;
   // dgain first: dx may overwrite dy.
-  detail::for_each("taper::rmsnorm_dgain", exec, strips, [=](const int s) {
-    const int columns = shape.width - 16 * s < 16 ? shape.width - 16 * s : 16;
-    ops.column_sums(dgain.data() + 16 * s, dy.data() + 16 * s, x.data() + 16 * s, inv.data(),
-                    shape.stride, n, columns);
-  });
+  if (dgain.is_fixed()) {
+    for (int v = 0; v < shape.per_row; ++v)
+      detail::add_column_sums(
+          "taper::rmsnorm_dgain", exec, dgain,
+          {dy.data() + v * shape.stride, x.data() + v * shape.stride, inv.data() + v,
+           std::int64_t{shape.per_row} * shape.stride, shape.per_row, n / shape.per_row});
+  } else {
+    detail::add_column_sums("taper::rmsnorm_dgain", exec, dgain,
+                            {dy.data(), x.data(), inv.data(), shape.stride, 1, n});
+  }
   detail::for_each("taper::rmsnorm_backward", exec, n, [=](const std::int64_t i) {
     ops.rmsnorm_backward(dx.data() + i * shape.stride, dy.data() + i * shape.stride,
                          x.data() + i * shape.stride, gain.data(), shape.width, inv(i),
@@ -50,8 +54,7 @@ template void rmsnorm<HostExec>(const HostExec&, VectorView<float, HostExec>,
                                 VectorView<float, HostExec>, VectorView<const float, HostExec>,
                                 VectorView<const float, HostExec>, const NormShape&);
 template void rmsnorm_backward<HostExec>(const HostExec&, VectorView<float, HostExec>,
-                                         VectorView<float, HostExec>,
-                                         VectorView<const float, HostExec>,
+                                         const GradientView&, VectorView<const float, HostExec>,
                                          VectorView<const float, HostExec>,
                                          VectorView<const float, HostExec>,
                                          VectorView<const float, HostExec>, const NormShape&,

@@ -18,14 +18,12 @@ void rmsnorm<CudaExec>(const CudaExec& exec, VectorView<float, CudaExec> y,
 
 template <>
 void rmsnorm_backward<CudaExec>(const CudaExec& exec, VectorView<float, CudaExec> dx,
-                                VectorView<float, CudaExec> dgain,
-                                VectorView<const float, CudaExec> dy,
+                                const GradientView& dgain, VectorView<const float, CudaExec> dy,
                                 VectorView<const float, CudaExec> x,
                                 VectorView<const float, CudaExec> inv,
                                 VectorView<const float, CudaExec> gain, const NormShape& shape,
                                 Accumulate accumulate) {
-  TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width &&
-               static_cast<int>(dgain.size()) == shape.width);
+  TAPER_EXPECT(static_cast<int>(gain.size()) == shape.width && dgain.size() == shape.width);
   TAPER_EXPECT(x.size() == inv.size() * shape.stride && dy.size() == x.size() &&
                dx.size() == x.size());
   detail::device_rmsnorm_backward(exec, dx, dgain, dy, x, inv, gain, shape, accumulate);

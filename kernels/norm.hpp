@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/Views.hpp"
+#include "kernels/gradient.hpp"
 
 namespace taper {
 
@@ -14,6 +15,7 @@ struct NormShape {
   int width = 0;
   int stride = 0;
   float eps = 1e-5f;
+  int per_row = 1;
 };
 
 // y and inv (one per vector; empty: not wanted) from x; y may be x. gain: (width). x and y are flat
@@ -24,9 +26,11 @@ void rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> inv,
 
 enum class Accumulate { kNo, kYes };
 
-// dx (= or +=) and dgain (+=) from dy. dx may be dy if accumulate is kNo.
+// dx (= or +=) and dgain (+=) from dy. dx may be dy if accumulate is kNo. To fixed-point sums, the
+// vectors of each place in a row add a chain of their own: so it does not matter which of them
+// (heads) are on this rank.
 template <class E>
-void rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<float, E> dgain,
+void rmsnorm_backward(const E& exec, VectorView<float, E> dx, const GradientView& dgain,
                       VectorView<const float, E> dy, VectorView<const float, E> x,
                       VectorView<const float, E> inv, VectorView<const float, E> gain,
                       const NormShape& shape, Accumulate accumulate);

@@ -59,19 +59,13 @@ void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> 
 }
 
 template <class E>
-void multiply_add(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
-                  const PackedMatrix& w) {
-  launch("taper::multiply_add", exec, detail::multiply_add_args(y, x, w));
-}
-
-template <class E>
 void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
                      const PackedMatrix& w, const LeafOrder& leaves) {
   launch("taper::multiply_leaves", exec, detail::multiply_leaves_args(y, x, w, leaves));
 }
 
 template <class E>
-void accumulate_outer(const E& exec, MatrixView<float, E> gradient, MatrixView<const float, E> a,
+void accumulate_outer(const E& exec, const GradientView& gradient, MatrixView<const float, E> a,
                       MatrixView<const float, E> b) {
   const detail::ProductArgs args = detail::accumulate_outer_args(gradient, a, b);
   if (args.last_leaf_k > 0) launch("taper::accumulate_outer", exec, args);
@@ -114,12 +108,10 @@ void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const 
 template void multiply<HostExec>(const HostExec&, MatrixView<float, HostExec>,
                                  MatrixView<const float, HostExec>, const PackedMatrix&,
                                  VectorView<const float, HostExec>);
-template void multiply_add<HostExec>(const HostExec&, MatrixView<float, HostExec>,
-                                     MatrixView<const float, HostExec>, const PackedMatrix&);
 template void multiply_leaves<HostExec>(const HostExec&, MatrixView<float, HostExec>,
                                         MatrixView<const float, HostExec>, const PackedMatrix&,
                                         const LeafOrder&);
-template void accumulate_outer<HostExec>(const HostExec&, MatrixView<float, HostExec>,
+template void accumulate_outer<HostExec>(const HostExec&, const GradientView&,
                                          MatrixView<const float, HostExec>,
                                          MatrixView<const float, HostExec>);
 template void pack_panels<HostExec, float>(const HostExec&, void*, WeightType,

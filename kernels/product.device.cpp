@@ -25,12 +25,6 @@ void multiply<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> y,
 }
 
 template <>
-void multiply_add<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> y,
-                            MatrixView<const float, CudaExec> x, const PackedMatrix& w) {
-  launch("taper::multiply_add", exec, detail::multiply_add_args(y, x, w));
-}
-
-template <>
 void multiply_leaves<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> y,
                                MatrixView<const float, CudaExec> x, const PackedMatrix& w,
                                const LeafOrder& leaves) {
@@ -38,7 +32,7 @@ void multiply_leaves<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec>
 }
 
 template <>
-void accumulate_outer<CudaExec>(const CudaExec& exec, MatrixView<float, CudaExec> gradient,
+void accumulate_outer<CudaExec>(const CudaExec& exec, const GradientView& gradient,
                                 MatrixView<const float, CudaExec> a,
                                 MatrixView<const float, CudaExec> b) {
   const detail::ProductArgs args = detail::accumulate_outer_args(gradient, a, b);

@@ -10,6 +10,7 @@
 #include "base/Bf16.hpp"
 #include "kernels/Views.hpp"
 #include "kernels/detail/Product.hpp"
+#include "kernels/gradient.hpp"
 
 namespace taper {
 
@@ -55,11 +56,6 @@ template <class E>
 void multiply(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
               const PackedMatrix& w, VectorView<const float, E> bias = {});
 
-// y += x W; the chain goes on from y.
-template <class E>
-void multiply_add(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
-                  const PackedMatrix& w);
-
 // Partial sums of y = x W over the leaves of this shard: y (partials * rows, w.columns),
 // partial-major; x (rows, w.k).
 template <class E>
@@ -69,7 +65,7 @@ void multiply_leaves(const E& exec, MatrixView<float, E> y, MatrixView<const flo
 // gradient += a^T b: gradient (n, m), a (rows, n), b (rows, m); each element is a chain over
 // ascending rows.
 template <class E>
-void accumulate_outer(const E& exec, MatrixView<float, E> gradient, MatrixView<const float, E> a,
+void accumulate_outer(const E& exec, const GradientView& gradient, MatrixView<const float, E> a,
                       MatrixView<const float, E> b);
 
 enum class PackOrder {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The launchers of copy.hpp, embedding.hpp, rope.hpp, dot_rows.hpp and adamw.hpp for CUDA.
+// The launchers of copy.hpp, embedding.hpp, rope.hpp, dot_rows.hpp, adamw.hpp and gradient.hpp for
+// CUDA.
+#include <algorithm>
+
 #include "base/Error.hpp"
 #include "kernels/Staging.hpp"
 #include "kernels/detail/rows_device.inl.hpp"
@@ -10,10 +13,25 @@ namespace {
 
 using Rows = VectorView<const std::int32_t, CudaExec>;
 
-using HostFloats = Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
-using ConstHostFloats = Kokkos::View<const float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
-using DeviceFloats = Kokkos::View<float*, Kokkos::CudaSpace, Kokkos::MemoryUnmanaged>;
-using ConstDeviceFloats = Kokkos::View<const float*, Kokkos::CudaSpace, Kokkos::MemoryUnmanaged>;
+template <class T>
+using HostView = Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>;
+template <class T>
+using DeviceView = Kokkos::View<T*, Kokkos::CudaSpace, Kokkos::MemoryUnmanaged>;
+
+template <class T>
+void to_host(const CudaExec& exec, std::span<T> to, VectorView<const T, CudaExec> from) {
+  TAPER_EXPECT(to.size() == from.size());
+  Kokkos::deep_copy(detail::kokkos_space(exec), HostView<T>(to.data(), to.size()),
+                    DeviceView<const T>(from.data(), from.size()));
+  exec.fence();
+}
+template <class T>
+void from_host(const CudaExec& exec, VectorView<T, CudaExec> to, std::span<const T> from) {
+  TAPER_EXPECT(to.size() == from.size());
+  Kokkos::deep_copy(detail::kokkos_space(exec), DeviceView<T>(to.data(), to.size()),
+                    HostView<const T>(from.data(), from.size()));
+  exec.fence();
+}
 
 }  // namespace
 
@@ -42,25 +60,19 @@ void scatter_rows<CudaExec>(const CudaExec& exec, FloatMatrix y, ConstFloatMatri
   detail::device_scatter_rows(exec, y, x, rows);
 }
 template <>
-void add_rows<CudaExec>(const CudaExec& exec, FloatMatrix y, ConstFloatMatrix x, Rows rows,
+void add_rows<CudaExec>(const CudaExec& exec, const GradientView& y, ConstFloatMatrix x, Rows rows,
                         std::int32_t first) {
-  TAPER_EXPECT(y.extent(1) == x.extent(1) && x.extent(0) == rows.size());
+  TAPER_EXPECT(y.columns == x.extent_int(1) && x.extent(0) == rows.size());
   detail::device_add_rows(exec, y, x, rows, first);
 }
 
 template <>
 void copy_to_host<CudaExec>(const CudaExec& exec, std::span<float> to, ConstFloatVector from) {
-  TAPER_EXPECT(to.size() == from.size());
-  Kokkos::deep_copy(detail::kokkos_space(exec), HostFloats(to.data(), to.size()),
-                    ConstDeviceFloats(from.data(), from.size()));
-  exec.fence();
+  to_host<float>(exec, to, from);
 }
 template <>
 void copy_from_host<CudaExec>(const CudaExec& exec, FloatVector to, std::span<const float> from) {
-  TAPER_EXPECT(to.size() == from.size());
-  Kokkos::deep_copy(detail::kokkos_space(exec), DeviceFloats(to.data(), to.size()),
-                    ConstHostFloats(from.data(), from.size()));
-  exec.fence();
+  from_host<float>(exec, to, from);
 }
 template <>
 std::span<const float> host_values<CudaExec>(const CudaExec& exec, ConstFloatVector x,
@@ -91,28 +103,57 @@ void dot_rows<CudaExec>(const CudaExec& exec, FloatVector y, ConstFloatMatrix x,
   detail::device_dot_rows(exec, y, x, w);
 }
 template <>
-void dot_rows_backward<CudaExec>(const CudaExec& exec, FloatMatrix dx, FloatVector dw,
+void dot_rows_backward<CudaExec>(const CudaExec& exec, FloatMatrix dx, const GradientView& dw,
                                  ConstFloatVector dy, ConstFloatMatrix x, ConstFloatVector w) {
   TAPER_EXPECT(dx.extent(0) == x.extent(0) && dx.extent(1) == x.extent(1) &&
-               dy.size() == x.extent(0) && dw.size() == x.extent(1) && w.size() == x.extent(1));
+               dy.size() == x.extent(0) && dw.size() == x.extent_int(1) && w.size() == x.extent(1));
   detail::device_dot_rows_backward(exec, dx, dw, dy, x, w);
 }
 
 template <>
 void adamw<CudaExec>(const CudaExec& exec, FloatVector parameters, FloatVector first,
-                     FloatVector second, ConstFloatVector gradients, const AdamWStep& step) {
-  TAPER_EXPECT(parameters.size() == gradients.size() && parameters.size() == first.size() &&
-               first.size() == second.size());
+                     FloatVector second, const GradientView& gradients, const AdamWStep& step) {
+  TAPER_EXPECT(static_cast<std::int64_t>(parameters.size()) == gradients.size() &&
+               parameters.size() == first.size() && first.size() == second.size());
   detail::device_adamw(exec, parameters, first, second, gradients, step);
 }
 template <>
-double sum_squares<CudaExec>(const CudaExec& exec, ConstFloatVector x) {
-  Staged<double> sums(detail::kSquareParts);
-  detail::device_sum_squares(exec, sums.data(), x);
+void sum_squares<CudaExec>(const CudaExec& exec, std::span<double> sums, const GradientView& x,
+                           std::span<const std::int64_t> offsets) {
+  TAPER_EXPECT(offsets.size() == sums.size() + 1);
+  if (sums.empty()) return;
+  const StagedInput<std::int64_t> parts(offsets);
+  Staged<double> results(sums.size());
+  detail::device_sum_squares(exec, results.data(), x, parts.view());
   exec.fence();
-  double total = 0.0;
-  for (const double sum : sums) total += sum;
-  return total;
+  std::copy(results.begin(), results.end(), sums.begin());
+}
+
+template <>
+void clear<CudaExec>(const CudaExec& exec, const GradientView& sums) {
+  detail::device_clear(exec, sums);
+}
+template <>
+void read_gradient<CudaExec>(const CudaExec& exec, FloatVector values, const GradientView& sums) {
+  TAPER_EXPECT(static_cast<std::int64_t>(values.size()) == sums.size());
+  detail::device_read_gradient(exec, values, sums);
+}
+template <>
+void add_fixed_sums<CudaExec>(const CudaExec& exec, VectorView<Fixed, CudaExec> sums,
+                              VectorView<const Fixed, CudaExec> terms) {
+  TAPER_EXPECT(sums.size() == terms.size());
+  detail::device_add_fixed_sums(exec, sums, terms);
+}
+
+template <>
+void copy_to_host<CudaExec>(const CudaExec& exec, std::span<Fixed> to,
+                            VectorView<const Fixed, CudaExec> from) {
+  to_host<Fixed>(exec, to, from);
+}
+template <>
+void copy_from_host<CudaExec>(const CudaExec& exec, VectorView<Fixed, CudaExec> to,
+                              std::span<const Fixed> from) {
+  from_host<Fixed>(exec, to, from);
 }
 
 }  // namespace taper

@@ -36,7 +36,12 @@ __device__ void add_sums(const ProductArgs& args, const float (&sums)[left][righ
       for (int i = 0; i < 4; ++i) {
         const int x = column + 16 * c + lane / 4 + i / 2 * 8,
                   y = row + 8 * t + lane % 4 * 2 + i % 2;
-        if (y < args.rows && x < args.columns) args.y[y * args.y_row + x] += sums[c][t][i];
+        if (y >= args.rows || x >= args.columns) continue;
+        const std::int64_t at = y * args.y_row + x;
+        if (args.fixed == nullptr)
+          args.y[at] += sums[c][t][i];
+        else
+          args.fixed[at] = args.fixed[at] + to_fixed(sums[c][t][i]);
       }
 }
 

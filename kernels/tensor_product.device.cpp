@@ -336,7 +336,7 @@ class Block {
         const int column = (panel_ + p) * kPanel + in_panel;
         if (column >= args_.columns) return;
         float& y = args_.y[row * args_.y_row + column];
-        const float sum = (args_.accumulate ? y : 0.0f) + sums_[p][t][i];
+        const float sum = 0.0f + sums_[p][t][i];
         y = args_.bias == nullptr ? sum : sum + args_.bias[column];
       });
   }

@@ -33,16 +33,16 @@ inline int find_mass(const float* logits, int n, float max, std::int64_t target)
   return -1;
 }
 
-// Lane trees of blocks of sixteen logits, added in double.
-inline double sum_weighted_logits(const float* logits, int n, float max) {
-  double sum = 0.0;
+// Lane trees of blocks of sixteen logits, each rounded to a multiple of 2^-40.
+inline std::int64_t sum_weighted_logits(const float* logits, int n, float max) {
+  std::int64_t sum = 0;
   for (int begin = 0; begin < n; begin += kLanes) {
     Lanes block{};
     for (int i = begin; i < std::min(n, begin + kLanes); ++i) {
       const float centred = std::max(-200.0f, logits[i] - max);
       block[i - begin] = exp(centred) * centred;
     }
-    sum += sum_lanes(block);
+    sum += std::llrint(sum_lanes(block) * 0x1p40f);
   }
   return sum;
 }

@@ -21,8 +21,7 @@ struct HostOps {
   float (*rmsnorm)(float* y, const float* x, const float* gain, int n, float eps);
   void (*rmsnorm_backward)(float* dx, const float* dy, const float* x, const float* gain, int n,
                            float inv, bool accumulate);
-  void (*column_sums)(float* sum, const float* a, const float* b, const float* scale,
-                      std::int64_t stride, int rows, int columns);
+  void (*column_sums)(float* sum, const ColumnArgs& args, int columns);
   void (*rope)(float* y, const float* x, const float* cosine, const float* sine, int head_dim,
                float direction);
   void (*swiglu)(float* y, const float* gate, const float* up, int n);
@@ -33,7 +32,7 @@ struct HostOps {
   std::int64_t (*mass)(const float* logits, int n, float max);
   void (*masses)(std::int64_t* out, const float* logits, int n, float max);
   int (*find_mass)(const float* logits, int n, float max, std::int64_t target);
-  double (*weighted_logit)(const float* logits, int n, float max);
+  std::int64_t (*weighted_logit)(const float* logits, int n, float max);
   void (*logit_gradient)(float* logits, int n, float lse, float entropy, float c_logp,
                          float c_entropy, float inverse_temperature);
   void (*adamw)(float* p, float* m, float* v, const float* g, std::int64_t n,

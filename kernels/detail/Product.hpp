@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/Fixed.hpp"
+
 namespace taper::detail {
 
 inline constexpr int kPanel = 64;         // output columns per panel of packed weights
@@ -32,6 +34,7 @@ struct ProductArgs {
   std::int64_t y_row = 0, y_partial = 0;
   const float* bias = nullptr;  // (columns), added after the chain; null: none
   bool accumulate = false;      // the chain starts from y instead of zero (one leaf only)
+  Fixed* fixed = nullptr;       // where sums are added instead of being stored in y, (row, column)
   // Of fused.hpp, on devices only: what is added to the one partial sum, element (row, column) like
   // that of y; where SwiGLU of gate and up columns goes, (rows, columns / 2).
   const float* residual = nullptr;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 namespace taper::detail {
 
 inline constexpr float kMassOne = 1099511627776.0f;  // 2^40: the mass of the largest logit
@@ -16,6 +18,15 @@ struct AdamWStep {
   float correction1 = 1.0f;  // 1 - b1^t
   float sqrt_correction2 = 1.0f;  // sqrt(1 - b2^t)
   float grad_scale = 1.0f;
+};
+
+// Rows whose columns are added up: a[r * stride + c] * b[r * stride + c] * scale[r * scale_stride].
+struct ColumnArgs {
+  const float* a = nullptr;
+  const float* b = nullptr;      // null: ones
+  const float* scale = nullptr;  // null: ones
+  std::int64_t stride = 0, scale_stride = 1;
+  int rows = 0;
 };
 
 }  // namespace taper::detail

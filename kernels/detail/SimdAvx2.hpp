@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/Bf16.hpp"
+#include "base/Fixed.hpp"
 
 namespace taper::detail {
 
@@ -81,6 +82,12 @@ struct Avx2 {
     std::uint64_t sum = 0;
     for (float lane : lanes) sum += static_cast<std::uint64_t>(__builtin_llrintf(lane));
     return sum;
+  }
+  // Adds the first n lanes to sums.
+  static void add_fixed(Fixed* sums, V x, int n) {
+    float lanes[16];
+    store(lanes, x);
+    for (int i = 0; i < n; ++i) sums[i] = sums[i] + to_fixed(lanes[i]);
   }
 };
 

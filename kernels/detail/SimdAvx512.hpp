@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/Bf16.hpp"
+#include "base/Fixed.hpp"
 
 namespace taper::detail {
 
@@ -68,6 +69,25 @@ struct Avx512 {
         _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
     return static_cast<std::uint64_t>(
         _mm_cvtsi128_si64(_mm_add_epi64(two, _mm_unpackhi_epi64(two, two))));
+  }
+  // Adds the first n lanes to sums.
+  static void add_fixed(Fixed* sums, V x, int n) {
+    const V units = _mm512_mul_ps(x, set1(kFixedOne));
+    const __mmask16 valid = _mm512_cmp_ps_mask(_mm512_abs_ps(units), set1(0x1p61f), _CMP_LT_OQ);
+    const __mmask16 wanted = first(n);
+    add_eight(sums, _mm512_castps512_ps256(units), valid, wanted);
+    add_eight(sums + 8, _mm512_extractf32x8_ps(units, 1), valid >> 8, wanted >> 8);
+  }
+
+ private:
+  static void add_eight(Fixed* sums, __m256 units, unsigned valid, unsigned wanted) {
+    const __m512i none = _mm512_set1_epi64(kNoFixed.units);
+    const __m512i limit = _mm512_set1_epi64(kFixedLimit);
+    const auto mask = static_cast<__mmask8>(wanted);
+    const __m512i term = _mm512_mask_cvtps_epi64(none, static_cast<__mmask8>(valid), units);
+    const __m512i sum = _mm512_add_epi64(_mm512_maskz_loadu_epi64(mask, sums), term);
+    const __mmask8 fits = _mm512_cmplt_epi64_mask(_mm512_abs_epi64(sum), limit);
+    _mm512_mask_storeu_epi64(sums, mask, _mm512_mask_blend_epi64(fits, none, sum));
   }
 };
 

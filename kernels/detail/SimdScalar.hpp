@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/Bf16.hpp"
+#include "base/Fixed.hpp"
 
 namespace taper::detail {
 
@@ -87,6 +88,10 @@ struct Scalar {
     std::uint64_t sum = 0;
     for (float lane : x.lane) sum += static_cast<std::uint64_t>(__builtin_llrintf(lane));
     return sum;
+  }
+  // Adds the first n lanes to sums.
+  static void add_fixed(Fixed* sums, V x, int n) {
+    for (int i = 0; i < n; ++i) sums[i] = sums[i] + to_fixed(x.lane[i]);
   }
 };
 

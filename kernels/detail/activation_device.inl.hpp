@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/activation.hpp"
+#include "kernels/detail/DeviceGradient.hpp"
 #include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/DeviceMath.hpp"
 
@@ -50,14 +51,15 @@ void device_add(const E& exec, VectorView<float, E> y, VectorView<const float, E
 
 // Rows in ascending order.
 template <class E>
-void device_accumulate_bias(const E& exec, VectorView<float, E> bias_gradient,
+void device_accumulate_bias(const E& exec, const GradientView& bias_gradient,
                             MatrixView<const float, E> dy) {
   const int rows = dy.extent_int(0);
+  const DeviceGradient sums(bias_gradient);
   device_for_each(
       "taper::accumulate_bias", exec, dy.extent_int(1), KOKKOS_LAMBDA(const int c) {
-        float sum = bias_gradient(c);
+        float sum = sums.begin(c);
         for (int r = 0; r < rows; ++r) sum += dy(r, c);
-        bias_gradient(c) = sum;
+        sums.end(c, sum);
       });
 }
 

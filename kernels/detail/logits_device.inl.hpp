@@ -206,34 +206,29 @@ void device_find_max(const E& exec, VectorView<std::int32_t, E> column,
       });
 }
 
-// Blocks of sixteen, each by its tree; one thread adds them in double, in their order.
+// Blocks of sixteen, each by its tree and rounded: their sum is exact, whoever adds them.
 template <class E>
-void device_sum_weighted_logits(const E& exec, VectorView<double, E> weighted,
+void device_sum_weighted_logits(const E& exec, VectorView<std::int64_t, E> weighted,
                                 MatrixView<const float, E> logits, VectorView<const float, E> max,
                                 int valid) {
-  for_rows<float>(
+  for_rows<std::int64_t>(
       "taper::sum_weighted_logits", exec, logits.extent_int(0), KOKKOS_LAMBDA(const Team& team) {
         const int r = team.league_rank(), blocks = (valid + kDeviceLanes - 1) / kDeviceLanes;
+        std::int64_t sum = 0;
+        team_for(team, blocks, [&](const int b) {
+          float lanes[kDeviceLanes] = {};
+          const int begin = b * kDeviceLanes;
+          for (int i = 0; i < kDeviceLanes && begin + i < valid; ++i) {
+            const float distance = logits(r, begin + i) - max(r);
+            const float centred = distance > -200.0f ? distance : -200.0f;
+            lanes[i] = device_exp(centred) * centred;
+          }
+          sum += static_cast<std::int64_t>(Kokkos::nearbyint(device_sum_lanes(lanes) * kMassOne));
+        });
         Scratch scratch(team);
-        float* sums = scratch.take<float>(kLogitThreads);
-        double total = 0.0;
-        for (int first = 0; first < blocks; first += kLogitThreads) {
-          const int n = blocks - first < kLogitThreads ? blocks - first : kLogitThreads;
-          team_for(team, n, [&](const int b) {
-            float lanes[kDeviceLanes] = {};
-            const int begin = (first + b) * kDeviceLanes;
-            for (int i = 0; i < kDeviceLanes && begin + i < valid; ++i) {
-              const float distance = logits(r, begin + i) - max(r);
-              const float centred = distance > -200.0f ? distance : -200.0f;
-              lanes[i] = device_exp(centred) * centred;
-            }
-            sums[b] = device_sum_lanes(lanes);
-          });
-          team.team_barrier();
-          for (int b = 0; b < n; ++b) total += static_cast<double>(sums[b]);
-          team.team_barrier();
-        }
-        once(team, [&] { weighted(r) = total; });
+        sum = team_join(team, scratch.take<std::int64_t>(team.team_size()), sum,
+                        [](const std::int64_t a, const std::int64_t b) { return a + b; });
+        once(team, [&] { weighted(r) = sum; });
       });
 }
 

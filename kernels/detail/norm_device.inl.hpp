@@ -4,6 +4,7 @@
 // vector and their tree. One team per vector: its threads bring the values, sixteen of them add.
 #pragma once
 
+#include "kernels/detail/DeviceGradient.hpp"
 #include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/DeviceMath.hpp"
 #include "kernels/norm.hpp"
@@ -89,28 +90,33 @@ void device_rmsnorm(const E& exec, VectorView<float, E> y, VectorView<float, E> 
       });
 }
 
-// dgain += (dy * x) * inv over vectors in ascending order.
+// dgain += (dy * x) * inv over vectors in ascending order; fixed-point sums get a chain for each
+// place in a row.
 template <class E>
-void device_accumulate_gain(const E& exec, VectorView<float, E> dgain,
-                            VectorView<const float, E> dy, VectorView<const float, E> x,
-                            VectorView<const float, E> inv, const NormShape& shape) {
-  const int vectors = static_cast<int>(x.size() / shape.stride), stride = shape.stride;
+void device_accumulate_gain(const E& exec, const GradientView& dgain, VectorView<const float, E> dy,
+                            VectorView<const float, E> x, VectorView<const float, E> inv,
+                            const NormShape& shape) {
+  const int vectors = static_cast<int>(x.size() / shape.stride), stride = shape.stride,
+            chains = dgain.is_fixed() ? shape.per_row : 1;
+  const DeviceGradient sums(dgain);
   device_for_each(
       "taper::rmsnorm_dgain", exec, shape.width, KOKKOS_LAMBDA(const int i) {
-        float sum = dgain(i);
-        read_ahead(
-            0, vectors, 1,
-            [&](const int v) {
-              const std::int64_t at = static_cast<std::int64_t>(v) * stride + i;
-              return (dy(at) * x(at)) * inv(v);
-            },
-            [&](int, const float slope) { sum += slope; });
-        dgain(i) = sum;
+        for (int chain = 0; chain < chains; ++chain) {
+          float sum = sums.begin(i);
+          read_ahead(
+              chain, vectors, chains,
+              [&](const int v) {
+                const std::int64_t at = static_cast<std::int64_t>(v) * stride + i;
+                return (dy(at) * x(at)) * inv(v);
+              },
+              [&](int, const float slope) { sum += slope; });
+          sums.end(i, sum);
+        }
       });
 }
 
 template <class E>
-void device_rmsnorm_backward(const E& exec, VectorView<float, E> dx, VectorView<float, E> dgain,
+void device_rmsnorm_backward(const E& exec, VectorView<float, E> dx, const GradientView& dgain,
                              VectorView<const float, E> dy, VectorView<const float, E> x,
                              VectorView<const float, E> inv, VectorView<const float, E> gain,
                              const NormShape& shape, Accumulate accumulate) {

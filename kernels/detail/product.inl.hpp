@@ -163,9 +163,25 @@ inline void fill_rows(float* strip, const float* a, std::int64_t a_k, int n, int
 
 // Asks for the lines of y that a block of rows of a panel will be stored to.
 static inline void prefetch_sums(const ProductArgs& args, int row, int rows, int panel) {
+  const bool is_fixed = args.fixed != nullptr;
+  const int size = is_fixed ? static_cast<int>(sizeof(Fixed)) : static_cast<int>(sizeof(float));
+  const char* sums =
+      is_fixed ? reinterpret_cast<const char*>(args.fixed) : reinterpret_cast<const char*>(args.y);
   for (int r = row; r < row + rows; ++r)
-    for (int c = 0; c < kPanel; c += 16)
-      __builtin_prefetch(args.y + r * args.y_row + panel * kPanel + c, 1);
+    for (int byte = 0; byte < kPanel * size; byte += 64)
+      __builtin_prefetch(sums + (r * args.y_row + panel * kPanel) * size + byte, 1);
+}
+
+// Adds sums (rows, 64) to fixed-point ones.
+template <class S>
+inline void add_fixed_sums(const ProductArgs& args, int row_begin, int rows, int panel,
+                           const float* sums) {
+  for (int r = 0; r < rows; ++r, sums += kPanel)
+    for (int c = 0; c < kPanel; c += 16) {
+      const int column = panel * kPanel + c;
+      S::add_fixed(args.fixed + (row_begin + r) * args.y_row + column, S::load(sums + c),
+                   valid_lanes(args, column));
+    }
 }
 
 // Copies sums (partials, rows, 64) to y, with the bias.
@@ -254,7 +270,10 @@ inline void panel_task(const ProductArgs& args, int row_begin, int row_end, int 
     }
     top += (1 - merges) * level;
   }
-  store_sums<S>(args, row_begin, rows, panel, stack);
+  if (args.fixed != nullptr)
+    add_fixed_sums<S>(args, row_begin, rows, panel, stack);
+  else
+    store_sums<S>(args, row_begin, rows, panel, stack);
 }
 
 // One task of a product: rows [row_begin, row_end) of one panel, at most kTaskRows or, with leaves,

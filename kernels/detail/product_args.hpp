@@ -35,14 +35,6 @@ ProductArgs multiply_args(const Y& y, const X& x, const PackedMatrix& w,
   return args;
 }
 
-// y += x W.
-template <class Y, class X>
-ProductArgs multiply_add_args(const Y& y, const X& x, const PackedMatrix& w) {
-  ProductArgs args = multiply_args(y, x, w);
-  args.accumulate = true;
-  return args;
-}
-
 template <class Y, class X>
 ProductArgs multiply_leaves_args(const Y& y, const X& x, const PackedMatrix& w,
                                  const LeafOrder& leaves) {
@@ -67,10 +59,10 @@ ProductArgs multiply_leaves_args(const Y& y, const X& x, const PackedMatrix& w,
 }
 
 // gradient += a^T b: the rows of a and b are the inputs of the chains.
-template <class G, class A, class B>
-ProductArgs accumulate_outer_args(const G& gradient, const A& a, const B& b) {
-  TAPER_EXPECT(a.extent(0) == b.extent(0) && gradient.extent(0) == a.extent(1) &&
-               gradient.extent(1) == b.extent(1));
+template <class A, class B>
+ProductArgs accumulate_outer_args(const GradientView& gradient, const A& a, const B& b) {
+  TAPER_EXPECT(a.extent(0) == b.extent(0) && gradient.rows == a.extent_int(1) &&
+               gradient.columns == b.extent_int(1));
   ProductArgs args;
   args.a = a.data();
   args.a_row = 1;
@@ -79,11 +71,12 @@ ProductArgs accumulate_outer_args(const G& gradient, const A& a, const B& b) {
   args.w_panel = kPanelColumns;
   args.w_k = b.extent(1);
   args.leaf_k = args.last_leaf_k = a.extent_int(0);
-  args.y = gradient.data();
-  args.y_row = gradient.extent(1);
-  args.accumulate = true;
-  args.rows = gradient.extent_int(0);
-  args.columns = gradient.extent_int(1);
+  args.y = gradient.f32();
+  args.fixed = gradient.fixed();
+  args.y_row = gradient.columns;
+  args.accumulate = !gradient.is_fixed();
+  args.rows = a.extent_int(1);
+  args.columns = b.extent_int(1);
   return args;
 }
 

@@ -63,8 +63,11 @@ KOKKOS_INLINE_FUNCTION void multiply_column(const ProductArgs& args, int row0, i
     for (int r = 0; r < rows; ++r) sums[r] = args.y[(row0 + r) * args.y_row + column];
   add_leaf(sums, args, w, row0, rows, 0, args.last_leaf_k);
   for (int r = 0; r < rows; ++r) {
-    const float sum = args.bias == nullptr ? sums[r] : sums[r] + args.bias[column];
-    args.y[(row0 + r) * args.y_row + column] = sum;
+    const std::int64_t at = (row0 + r) * args.y_row + column;
+    if (args.fixed != nullptr)
+      args.fixed[at] = args.fixed[at] + to_fixed(sums[r]);
+    else
+      args.y[at] = args.bias == nullptr ? sums[r] : sums[r] + args.bias[column];
   }
 }
 

@@ -54,16 +54,14 @@ void rmsnorm_backward_row(float* dx, const float* dy, const float* x, const floa
   }
 }
 
-// sum[c] += sum over rows (ascending) of a[r][c] * b[r][c] * scale[r], for up to 16 columns; null b
-// or scale count as 1.
+// sum[c] += sum over rows (ascending), for up to 16 columns.
 template <class S>
-void column_sums(float* sum, const float* a, const float* b, const float* scale,
-                 std::int64_t stride, int rows, int columns) {
+void column_sums(float* sum, const ColumnArgs& args, int columns) {
   typename S::V acc = S::load_n(sum, columns);
-  for (int r = 0; r < rows; ++r) {
-    typename S::V value = S::load_n(a + r * stride, columns);
-    if (b != nullptr) value = S::mul(value, S::load_n(b + r * stride, columns));
-    if (scale != nullptr) value = S::mul(value, S::set1(scale[r]));
+  for (int r = 0; r < args.rows; ++r) {
+    typename S::V value = S::load_n(args.a + r * args.stride, columns);
+    if (args.b != nullptr) value = S::mul(value, S::load_n(args.b + r * args.stride, columns));
+    if (args.scale != nullptr) value = S::mul(value, S::set1(args.scale[r * args.scale_stride]));
     acc = S::add(acc, value);
   }
   S::store_n(sum, acc, columns);
@@ -188,17 +186,20 @@ int find_mass_row(const float* logits, int n, float max, std::int64_t target) {
   return n;
 }
 
-// Sum over j of exp(l_j - max) * (l_j - max), for the entropy. Double over blocks of 16 lanes.
+// Sum over j of exp(l_j - max) * (l_j - max), for the entropy: blocks of 16 lanes, rounded to
+// integers like masses.
 template <class S>
-double weighted_logit_row(const float* logits, int n, float max) {
+std::int64_t weighted_logit_row(const float* logits, int n, float max) {
   using V = typename S::V;
-  double sum = 0.0;
+  std::int64_t sum = 0;
   for (int i = 0; i < n; i += 16) {
     const int lanes = lanes_left(n, i);
     // A logit of -inf (an id beyond the tokenizer) has no weight; the bound keeps 0 * inf out of
     // the sum.
     const V centred = S::max(S::set1(-200.0f), S::sub(S::load_n(logits + i, lanes), S::set1(max)));
-    sum += sum_lanes<S>(S::keep_first(S::mul(exp<S>(centred), centred), lanes, S::zero()));
+    const float block =
+        sum_lanes<S>(S::keep_first(S::mul(exp<S>(centred), centred), lanes, S::zero()));
+    sum += __builtin_llrintf(block * kMassOne);
   }
   return sum;
 }

@@ -7,6 +7,7 @@
 #include "base/Bf16.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/copy.hpp"
+#include "kernels/detail/DeviceGradient.hpp"
 #include "kernels/detail/DeviceLaunch.hpp"
 #include "kernels/detail/DeviceMath.hpp"
 #include "kernels/dot_rows.hpp"
@@ -84,14 +85,22 @@ void device_scatter_rows(const E& exec, MatrixView<float, E> y, MatrixView<const
 
 // Rows may name one row several times: a column's additions are one thread's.
 template <class E>
-void device_add_rows(const E& exec, MatrixView<float, E> y, MatrixView<const float, E> x,
+void device_add_rows(const E& exec, const GradientView& y, MatrixView<const float, E> x,
                      VectorView<const std::int32_t, E> rows, std::int32_t first) {
-  const int n = x.extent_int(0), limit = y.extent_int(0);
+  const int n = x.extent_int(0);
+  const std::int64_t limit = y.rows, columns = y.columns;
+  float* const sums = y.f32();
+  Fixed* const fixed = y.fixed();
   device_for_each(
-      "taper::add_rows", exec, x.extent_int(1), KOKKOS_LAMBDA(const std::int64_t c) {
+      "taper::add_rows", exec, columns, KOKKOS_LAMBDA(const std::int64_t c) {
         for (int i = 0; i < n; ++i) {
           const std::int32_t row = rows(i) - first;
-          if (row >= 0 && row < limit) y(row, c) += x(i, c);
+          if (row < 0 || row >= limit) continue;
+          const std::int64_t at = row * columns + c;
+          if (fixed == nullptr)
+            sums[at] += x(i, c);
+          else
+            fixed[at] = fixed[at] + to_fixed(x(i, c));
         }
       });
 }
@@ -140,28 +149,29 @@ void device_dot_rows(const E& exec, VectorView<float, E> y, MatrixView<const flo
 }
 
 template <class E>
-void device_dot_rows_backward(const E& exec, MatrixView<float, E> dx, VectorView<float, E> dw,
+void device_dot_rows_backward(const E& exec, MatrixView<float, E> dx, const GradientView& dw,
                               VectorView<const float, E> dy, MatrixView<const float, E> x,
                               VectorView<const float, E> w) {
   const int rows = x.extent_int(0);
+  const DeviceGradient sums(dw);
   device_for_each(
       "taper::dot_rows_backward", exec, x.extent_int(1), KOKKOS_LAMBDA(const std::int64_t c) {
-        float chain = dw(c);
+        float chain = sums.begin(c);
         for (int r = 0; r < rows; ++r) {
           chain = Kokkos::fma(dy(r), x(r, c), chain);
           dx(r, c) = dy(r) * w(c);
         }
-        dw(c) = chain;
+        sums.end(c, chain);
       });
 }
 
 template <class E>
 void device_adamw(const E& exec, VectorView<float, E> parameters, VectorView<float, E> first,
-                  VectorView<float, E> second, VectorView<const float, E> gradients,
-                  const AdamWStep& s) {
+                  VectorView<float, E> second, const GradientView& gradients, const AdamWStep& s) {
+  const DeviceGradient read(gradients);
   device_for_each(
       "taper::adamw", exec, parameters.size(), KOKKOS_LAMBDA(const std::int64_t i) {
-        const float g = gradients(i) * s.grad_scale;
+        const float g = read(i) * s.grad_scale;
         const float m = s.beta1 * first(i) + s.rest1 * g;
         const float v = s.beta2 * second(i) + s.rest2 * g * g;
         const float root = Kokkos::sqrt(v) / s.sqrt_correction2 + s.eps;
@@ -172,19 +182,46 @@ void device_adamw(const E& exec, VectorView<float, E> parameters, VectorView<flo
       });
 }
 
-// The sums of 64 parts, of each blocks of 1,024 in order; the host adds the parts.
-inline constexpr int kSquareParts = 64;
+template <class E>
+void device_clear(const E& exec, const GradientView& sums) {
+  float* const f32 = sums.f32();
+  Fixed* const fixed = sums.fixed();
+  device_for_each(
+      "taper::clear", exec, sums.size(), KOKKOS_LAMBDA(const std::int64_t i) {
+        if (fixed == nullptr)
+          f32[i] = 0.0f;
+        else
+          fixed[i] = {};
+      });
+}
+
+template <class E>
+void device_read_gradient(const E& exec, VectorView<float, E> values, const GradientView& sums) {
+  const DeviceGradient read(sums);
+  device_for_each(
+      "taper::read_gradient", exec, values.size(),
+      KOKKOS_LAMBDA(const std::int64_t i) { values(i) = read(i); });
+}
+
+template <class E>
+void device_add_fixed_sums(const E& exec, VectorView<Fixed, E> sums,
+                           VectorView<const Fixed, E> terms) {
+  device_for_each(
+      "taper::add_fixed_sums", exec, sums.size(),
+      KOKKOS_LAMBDA(const std::int64_t i) { sums(i) = sums(i) + terms(i); });
+}
 
 // A team has a part; sixteen of its threads a block of 1024 at a time.
 template <class E>
-void device_sum_squares(const E& exec, double* sums, VectorView<const float, E> x) {
+void device_sum_squares(const E& exec, double* sums, const GradientView& x,
+                        VectorView<const std::int64_t, E> offsets) {
   constexpr int kBlock = 1024, kThreads = 1024, kBlocks = kThreads / kDeviceLanes;
-  const std::int64_t n = x.size(), part = (n + kSquareParts - 1) / kSquareParts;
+  const DeviceGradient read(x);
   device_for_teams(
-      "taper::sum_squares", exec, kSquareParts, kThreads, kThreads * sizeof(float),
-      KOKKOS_LAMBDA(const Team& team) {
-        const std::int64_t p = team.league_rank(), begin = p * part < n ? p * part : n,
-                           end = begin + part < n ? begin + part : n;
+      "taper::sum_squares", exec, static_cast<int>(offsets.size()) - 1, kThreads,
+      kThreads * sizeof(float), KOKKOS_LAMBDA(const Team& team) {
+        const int p = team.league_rank();
+        const std::int64_t begin = offsets(p), end = offsets(p + 1);
         float* lanes = Scratch(team).take<float>(kThreads);
         double sum = 0.0;
         for (std::int64_t first = begin; first < end; first += kBlocks * kBlock) {
@@ -194,7 +231,7 @@ void device_sum_squares(const E& exec, double* sums, VectorView<const float, E> 
             float lane = 0.0f;
             read_ahead(
                 t % kDeviceLanes, static_cast<int>(left < kBlock ? left : kBlock), kDeviceLanes,
-                [&](const int i) { return x(block + i); },
+                [&](const int i) { return read(block + i); },
                 [&](int, const float value) { lane = Kokkos::fma(value, value, lane); });
             lanes[t] = lane;
           });

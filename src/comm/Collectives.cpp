@@ -179,9 +179,12 @@ void reduce_scatter_ordered_sum(const Group& group, std::span<T> out, std::span<
 
 template void all_reduce_ordered_sum(const Group&, std::span<float>);
 template void all_reduce_ordered_sum(const Group&, std::span<double>);
+template void all_reduce_ordered_sum(const Group&, std::span<Fixed>);
 template void reduce_scatter_ordered_sum(const Group&, std::span<float>, std::span<const float>,
                                          Sizes);
 template void reduce_scatter_ordered_sum(const Group&, std::span<double>, std::span<const double>,
+                                         Sizes);
+template void reduce_scatter_ordered_sum(const Group&, std::span<Fixed>, std::span<const Fixed>,
                                          Sizes);
 
 }  // namespace detail

@@ -7,7 +7,7 @@
 //
 // Sums of floating-point numbers are offered in a fixed order only (pairwise by bisection of the
 // ranks of the group), so that the bits of the result do not depend on the library; see also
-// TreeReduce.hpp.
+// TreeReduce.hpp. Those of Fixed are exact.
 #pragma once
 
 #include <mpi.h>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/Error.hpp"
+#include "base/Fixed.hpp"
 #include "comm/DoublesOnly.hpp"
 #include "comm/Group.hpp"
 #include "comm/HostBuffer.hpp"
@@ -49,6 +50,10 @@ MPI_Datatype mpi_type() {
   if constexpr (std::is_signed_v<T>) return sizeof(T) == 4 ? MPI_INT32_T : MPI_INT64_T;
   return sizeof(T) == 4 ? MPI_UINT32_T : MPI_UINT64_T;
 }
+
+// What sums in the fixed order are of.
+template <class T>
+concept Summable = std::floating_point<T> || std::same_as<T, Fixed>;
 
 template <HostBuffer Out, HostBuffer In>
 constexpr void check_pair() {
@@ -122,10 +127,10 @@ void all_reduce_sum(const Group& group, Data&& data) {
   detail::all_reduce(group, "all_reduce_sum", data, MPI_SUM);
 }
 
-// Element-wise sum of float or double over the ranks in the fixed order, in place. Collective over
-// `group`.
+// Element-wise sum of float, double or Fixed over the ranks in the fixed order, in place.
+// Collective over `group`.
 template <HostBuffer Data>
-requires std::floating_point<BufferElement<Data>>
+requires detail::Summable<BufferElement<Data>>
 void all_reduce_ordered_sum(const Group& group, Data&& data) {
   detail::all_reduce_ordered_sum<BufferElement<Data>>(group, host_span(data));
 }
@@ -149,7 +154,7 @@ void all_reduce_ordered_sum(const Group& group, Figures& figures) {
 // `in`; scratch memory is bounded whatever that length. On a group of one `out` may be `in`.
 // Collective over `group`.
 template <HostBuffer Out, HostBuffer In>
-requires std::floating_point<BufferElement<In>>
+requires detail::Summable<BufferElement<In>>
 void reduce_scatter_ordered_sum(const Group& group, Out&& out, const In& in,
                                 std::span<const std::int64_t> offsets) {
   detail::check_pair<Out, In>();

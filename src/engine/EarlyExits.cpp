@@ -18,7 +18,7 @@ constexpr float kSure = -0.357f;  // the range that the paper found good ends at
 std::int64_t EarlyExits::floats(const ParamTable& head, const ModelParallel& parallel, int rows,
                                 int logit_rows) {
   return aligned_floats(std::int64_t{rows} * head.config().hidden) +
-         TokenHead::floats(head, parallel.shard(), logit_rows);
+         TokenHead::floats(head, parallel, logit_rows);
 }
 
 EarlyExits::EarlyExits(ModelRunner& runner, std::vector<ExitHead> heads, int rows, int logit_rows,
@@ -34,7 +34,7 @@ EarlyExits::EarlyExits(ModelRunner& runner, std::vector<ExitHead> heads, int row
   std::iota(free_rows_.begin(), free_rows_.end(), 0);
   // The heads work one after the other, and are of one shape.
   for (const ExitHead& head : heads_)
-    token_heads_.emplace_back(head.view->table(), head.parallel->shard(), logit_rows, memory);
+    token_heads_.emplace_back(head.view->table(), *head.parallel, logit_rows, memory);
 }
 
 void EarlyExits::keep(std::span<const DraftAsk> asks) {

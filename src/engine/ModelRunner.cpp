@@ -33,7 +33,7 @@ EngineMemory EngineMemory::of(const ParamTable& table, const ModelParallel& para
   memory.kv_layer =
       options.kv_blocks * block_shape(table, parallel.shard(), options).layer_floats();
   memory.activations = InferencePass::floats(table, parallel, options.scheduler.max_step_rows);
-  memory.head = TokenHead::floats(table, parallel.shard(), options.logit_rows);
+  memory.head = TokenHead::floats(table, parallel, options.logit_rows);
   return memory;
 }
 
@@ -71,7 +71,7 @@ ModelRunner::ModelRunner(const Exec& exec, const EngineLayout& layout, const Eng
       batch_(arena.take<float>(kPassItem, phase, DeviceBatch::floats(memory.batch)), memory.batch),
       pool_(pool_for(layout)),
       pass_(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_, rope_table),
-      head_(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_) {
+      head_(view_->table(), *parallel_, options_.logit_rows, head_memory_) {
   const auto rows = static_cast<std::size_t>(memory.step_rows);
   ids_.reserve(rows);
   positions_.reserve(rows);
@@ -90,7 +90,7 @@ void ModelRunner::rebind(const EngineLayout& layout) {
   pool_ = pool_for(layout);
   pass_ = InferencePass(view_->table(), *parallel_, options_.scheduler.max_step_rows, pass_memory_,
                         rope_table_);
-  head_ = TokenHead(view_->table(), parallel_->shard(), options_.logit_rows, head_memory_);
+  head_ = TokenHead(view_->table(), *parallel_, options_.logit_rows, head_memory_);
 }
 
 // How many rows a pass gets whose launches are recorded; 0 if they are not.

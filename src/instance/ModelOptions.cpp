@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "instance/ModelOptions.hpp"
 
+#include <algorithm>
+
 #include "base/Path.hpp"
 
 namespace taper {
@@ -44,7 +46,21 @@ TrainPassOptions PassOptions::train_pass(Arithmetic arithmetic) const {
   pass.max_rows = max_tokens;
   pass.checkpointing = checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
   pass.kv_type = kv_type(arithmetic);
+  if (exactness == Exactness::kLayout) {
+    constexpr int kBundleTokens = 1024;
+    pass.bundle_tokens = bundle_tokens > 0 ? bundle_tokens : std::min(kBundleTokens, max_tokens);
+    pass.gradients = GradientType::kFixed;
+  }
   return pass;
+}
+
+std::vector<std::string> PassOptions::problems() const {
+  if (exactness == Exactness::kRun || bundle_tokens <= max_tokens) return {};
+  return {
+      "Training/Bundle Tokens is " + std::to_string(bundle_tokens) +
+      ", more than Training/Max Tokens (" + std::to_string(max_tokens) +
+      "), but a bundle is trained in one micro-batch; lower it (other bundles give other bits), "
+      "or raise Training/Max Tokens"};
 }
 
 }  // namespace taper

@@ -20,6 +20,18 @@ void describe_passes(param::Section& s, PassOptions& o) {
   s.integer("Max Tokens", o.max_tokens, "Tokens per micro-batch").at_least(1);
   s.flag("Activation Checkpointing", o.checkpointing,
          "Recompute activations of layers in the backward pass instead of keeping them");
+  s.choice(
+      "Exactness", o.exactness,
+      "What changes no bit of losses, gradients and weights. layout: neither the number of "
+      "ranks, nor Tensor Parallel up to the number of KV heads. run: nothing, but a run on as many "
+      "ranks repeats itself; gradients take half of the memory",
+      {{"run", Exactness::kRun}, {"layout", Exactness::kLayout}});
+  s.integer(
+       "Bundle Tokens", o.bundle_tokens,
+       "For layout: tokens whose gradient is computed at once on one replica, at most; another "
+       "number gives other bits. 0: 1,024, or Max Tokens if these are fewer")
+      .at_least(0);
+  s.check([&o] { return o.problems(); });
 }
 
 }  // namespace taper

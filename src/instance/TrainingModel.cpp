@@ -26,14 +26,16 @@ TrainingModel::TrainingModel(const ModelFiles& files, const Ranks& ranks,
       train_parallel_(files.table, ranks.groups.tp_group(options.train_tp)),
       packed_shard_(files.table, packed_tp(), ranks.chain.shard_index(ranks.rank(), packed_tp())),
       train_local_(files.table, train_parallel_.shard()),
-      packed_local_(files.table, packed_shard_) {}
+      packed_local_(files.table, packed_shard_) {
+  options_.adamw.gradients = options.pass.gradients;
+}
 
 void TrainingModel::add_memory(MemoryPlan& plan) const {
   PackedModel::add_memory(plan, options_.name, packed_local_, options_.type, with_backward());
   const MemoryOwner& owner = options_.pass.owner;
   ShardedAdamW::add_memory(plan, train_local_, *dp_group_, options_.adamw, owner);
   plan.add(owner.item(kGradientItem), owner.phase,
-           train_local_.size() * std::int64_t{sizeof(float)});
+           train_local_.size() * bytes_of(options_.adamw.gradients));
   plan.add(owner.item(kStagingItem), owner.phase,
            Publisher::staging_floats(packed_local_) * std::int64_t{sizeof(float)},
            Publisher::staging_kind(*ranks_));
@@ -48,8 +50,10 @@ void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
   if (has_pass())
     pass_ = std::make_unique<TrainPass>(files_->table, train_parallel_, options_.pass, arena,
                                         rope_table);
+  const GradientType type = options_.adamw.gradients;
   gradients_ = std::make_unique<Gradients>(
-      train_local_, arena.take<float>(owner.item(kGradientItem), owner.phase, train_local_.size()));
+      train_local_, type,
+      arena.take(owner.item(kGradientItem), owner.phase, train_local_.size() * bytes_of(type)));
   optimizer_ = std::make_unique<ShardedAdamW>(train_local_, train_parallel_.group(), *dp_group_,
                                               options_.adamw, arena, owner);
   float* staging = arena.take<float>(owner.item(kStagingItem), owner.phase,

@@ -14,30 +14,42 @@
 namespace taper {
 namespace {
 
+template <class T>
+using Vector = VectorView<T, Exec>;
+
 // f(out, in) with the values on the host; what it leaves there is in `out` afterwards.
-template <class F>
-void through_host(const Exec& exec, FloatVector out, ConstFloatVector in, const F& f) {
+template <class T, class F>
+void through_host(const Exec& exec, Vector<T> out, Vector<const T> in, const F& f) {
   if constexpr (std::is_same_v<Exec, HostExec>) {
-    f(std::span<float>(out.data(), out.size()), std::span<const float>(in.data(), in.size()));
+    f(std::span<T>(out.data(), out.size()), std::span<const T>(in.data(), in.size()));
   } else {
-    std::vector<float> results(out.size()), values(in.size());
+    std::vector<T> results(out.size()), values(in.size());
     copy_to_host(exec, values, in);
-    f(std::span<float>(results), std::span<const float>(values));
+    f(std::span<T>(results), std::span<const T>(values));
     copy_from_host(exec, out, results);
   }
 }
 // f(values on the host), in place.
-template <class F>
-void through_host(const Exec& exec, FloatVector data, const F& f) {
+template <class T, class F>
+void through_host(const Exec& exec, Vector<T> data, const F& f) {
   if constexpr (std::is_same_v<Exec, HostExec>) {
-    f(std::span<float>(data.data(), data.size()));
+    f(std::span<T>(data.data(), data.size()));
   } else {
-    through_host(exec, data, ConstFloatVector(data),
-                 [&](std::span<float> results, std::span<const float> values) {
-                   std::copy(values.begin(), values.end(), results.begin());
-                   f(results);
-                 });
+    through_host<T>(exec, data, data, [&](std::span<T> results, std::span<const T> values) {
+      std::copy(values.begin(), values.end(), results.begin());
+      f(results);
+    });
   }
+}
+
+// f(vectors of the sums), all of the type of the first.
+template <class F, class... More>
+void with_sums(const F& f, const GradientView& first, const More&... more) {
+  const auto size = [](const GradientView& v) { return static_cast<std::size_t>(v.size()); };
+  if (first.is_fixed())
+    f(Vector<Fixed>(first.fixed(), size(first)), Vector<Fixed>(more.fixed(), size(more))...);
+  else
+    f(FloatVector(first.f32(), size(first)), FloatVector(more.f32(), size(more))...);
 }
 
 #if defined(TAPER_CUDA)
@@ -77,7 +89,7 @@ void all_gather_v(const Exec& exec, const Group& group, FloatVector out, ConstFl
   if (group.connects_devices())
     return nccl::all_gather_v(group, exec.stream(), out.data(), in.data(), counts);
 #endif
-  through_host(exec, out, in, [&](std::span<float> all, std::span<const float> mine) {
+  through_host<float>(exec, out, in, [&](std::span<float> all, std::span<const float> mine) {
     all_gather_v(group, all, mine, counts);
   });
 }
@@ -89,24 +101,7 @@ void all_reduce_max(const Exec& exec, const Group& group, FloatVector data) {
     return nccl::all_reduce_max(group, exec.stream(), data.data(),
                                 static_cast<std::int64_t>(data.size()));
 #endif
-  through_host(exec, data, [&](std::span<float> values) { all_reduce_max(group, values); });
-}
-
-void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector data) {
-  if (group.is_null()) return;
-  through_host(exec, data, [&](std::span<float> values) { all_reduce_ordered_sum(group, values); });
-}
-
-void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector data,
-                            [[maybe_unused]] const TreeReducer& by,
-                            [[maybe_unused]] FloatVector workspace) {
-#if defined(TAPER_CUDA)
-  const auto count = static_cast<int>(data.size());
-  if (group.connects_devices() && workspace.size() >= by.workspace_floats(1, count))
-    return by.sum_through(DeviceMedium(exec, group), data.data(), data.data(), 1, count,
-                          workspace.data());
-#endif
-  all_reduce_ordered_sum(exec, group, data);
+  through_host<float>(exec, data, [&](std::span<float> values) { all_reduce_max(group, values); });
 }
 
 std::int64_t exchange_floats([[maybe_unused]] const Group& group) {
@@ -117,48 +112,77 @@ std::int64_t exchange_floats([[maybe_unused]] const Group& group) {
   return 0;
 }
 
+void all_reduce_sum(const Exec& exec, const Group& group, const GradientView& sums) {
+  if (group.is_null()) return;
+  with_sums(
+      [&]<class T>(Vector<T> data) {
+        through_host<T>(exec, data,
+                        [&](std::span<T> values) { all_reduce_ordered_sum(group, values); });
+      },
+      sums);
+}
+
 #if defined(TAPER_CUDA)
 namespace {
 
+// out = the sum of the stretches that the ranks sent, which stand one after another.
+void add_received(const Exec& exec, FloatVector out, const float* received, int ranks) {
+  sum_tree(exec, out, ConstFloatMatrix(received, static_cast<std::size_t>(ranks), out.size()),
+           TreeReducer::over_ranks(ranks).program());
+}
+void add_received(const Exec& exec, Vector<Fixed> out, const Fixed* received, int ranks) {
+  clear(exec, {out.data(), GradientType::kFixed, 1, static_cast<std::int64_t>(out.size())});
+  for (int r = 0; r < ranks; ++r, received += out.size())
+    add_fixed_sums(exec, out, Vector<const Fixed>(received, out.size()));
+}
+
 // Stretches of all ranks' parts at a time: each rank receives its own one of all ranks, and adds.
-void reduce_scatter_between_devices(const Exec& exec, const Group& group, FloatVector out,
-                                    ConstFloatVector in, std::span<const std::int64_t> offsets,
+template <class T>
+void reduce_scatter_between_devices(const Exec& exec, const Group& group, Vector<T> out,
+                                    Vector<const T> in, std::span<const std::int64_t> offsets,
                                     FloatVector workspace) {
+  constexpr std::int64_t kFloats = sizeof(T) / sizeof(float);  // of an element
   const int n = group.size(), me = group.rank();
-  const TreeReducer by = TreeReducer::over_ranks(n);
-  const auto step = static_cast<std::int64_t>(workspace.size()) / n;
+  const auto step = static_cast<std::int64_t>(workspace.size()) / kFloats / n;
+  T* const room = reinterpret_cast<T*>(workspace.data());
   std::int64_t longest = 0;
   for (int r = 0; r < n; ++r) longest = std::max(longest, offsets[r + 1] - offsets[r]);
-  const auto stretch_of = [&](int r, std::int64_t at) {
+  const auto stretch = [&](int r, const T* data, std::int64_t count) {
+    return nccl::Stretch{r, reinterpret_cast<const float*>(data), kFloats * count};
+  };
+  const auto length_of = [&](int r, std::int64_t at) {
     return std::clamp<std::int64_t>(offsets[r + 1] - offsets[r] - at, 0, step);
   };
   for (std::int64_t at = 0; at < longest; at += step) {
-    const std::int64_t mine = stretch_of(me, at);
+    const std::int64_t mine = length_of(me, at);
     std::vector<nccl::Stretch> received, sent;
     for (int r = 0; r < n; ++r) {
-      sent.push_back({r, in.data() + offsets[r] + at, stretch_of(r, at)});
-      received.push_back({r, workspace.data() + r * mine, mine});
+      sent.push_back(stretch(r, in.data() + offsets[r] + at, length_of(r, at)));
+      received.push_back(stretch(r, room + r * mine, mine));
     }
-    nccl::exchange(group, "nccl::reduce_scatter_ordered_sum", exec.stream(), received, sent);
-    if (mine > 0)
-      sum_tree(exec, FloatVector(out.data() + at, mine),
-               ConstFloatMatrix(workspace.data(), n, mine), by.program());
+    nccl::exchange(group, "nccl::reduce_scatter_sum", exec.stream(), received, sent);
+    if (mine > 0) add_received(exec, Vector<T>(out.data() + at, mine), room, n);
   }
 }
 
 }  // namespace
 #endif
 
-void reduce_scatter_ordered_sum(const Exec& exec, const Group& group, FloatVector out,
-                                ConstFloatVector in, std::span<const std::int64_t> offsets,
-                                [[maybe_unused]] FloatVector workspace) {
+void reduce_scatter_sum(const Exec& exec, const Group& group, const GradientView& out,
+                        const GradientView& in, std::span<const std::int64_t> offsets,
+                        [[maybe_unused]] FloatVector workspace) {
+  TAPER_EXPECT(out.type == in.type);
+  with_sums(
+      [&]<class T>(Vector<T> mine, Vector<T> all) {
 #if defined(TAPER_CUDA)
-  if (group.connects_devices())
-    return reduce_scatter_between_devices(exec, group, out, in, offsets, workspace);
+        if (group.connects_devices())
+          return reduce_scatter_between_devices<T>(exec, group, mine, all, offsets, workspace);
 #endif
-  through_host(exec, out, in, [&](std::span<float> mine, std::span<const float> all) {
-    reduce_scatter_ordered_sum(group, mine, all, offsets);
-  });
+        through_host<T>(exec, mine, all, [&](std::span<T> to, std::span<const T> from) {
+          reduce_scatter_ordered_sum(group, to, from, offsets);
+        });
+      },
+      out, in);
 }
 
 void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, FloatMatrix out,
@@ -177,10 +201,10 @@ void tree_sum(const Exec& exec, const TreeReducer& reducer, const Group& group, 
   } else {
     const std::size_t mine = floats * static_cast<std::size_t>(reducer.partials(group.rank()));
     std::vector<float> room(reducer.workspace_floats(rows, cols));
-    through_host(exec, FloatVector(out.data(), floats), ConstFloatVector(partials, mine),
-                 [&](std::span<float> sum, std::span<const float> values) {
-                   reducer.sum(group, sum.data(), values.data(), rows, cols, room.data());
-                 });
+    through_host<float>(exec, FloatVector(out.data(), floats), ConstFloatVector(partials, mine),
+                        [&](std::span<float> sum, std::span<const float> values) {
+                          reducer.sum(group, sum.data(), values.data(), rows, cols, room.data());
+                        });
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "comm/TreeReduce.hpp"
 #include "kernels/Views.hpp"
+#include "kernels/gradient.hpp"
 
 namespace taper {
 
@@ -20,20 +21,16 @@ void all_gather_v(const Exec& exec, const Group& group, FloatVector out, ConstFl
 
 // Element-wise largest over the ranks, in place. Not for NaN. Collective over `group`.
 void all_reduce_max(const Exec& exec, const Group& group, FloatVector data);
-// Element-wise sum over the ranks in the fixed order of Collectives.hpp, in place. Collective over
-// `group`.
-void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector data);
-// The same, with `by` = TreeReducer::over_ranks() of the group. Between connected devices it uses
-// `workspace` if that has by.workspace_floats() of the data. Collective over `group`.
-void all_reduce_ordered_sum(const Exec& exec, const Group& group, FloatVector data,
-                            const TreeReducer& by, FloatVector workspace);
+// Element-wise sum over the ranks, in place; of floats in the fixed order of Collectives.hpp.
+// Collective over `group`.
+void all_reduce_sum(const Exec& exec, const Group& group, const GradientView& sums);
 
-// out = elements [offsets[rank], offsets[rank + 1]) of the sum of `in` over the ranks, see
-// Collectives.hpp. Between connected devices by way of `workspace`, which has exchange_floats(); a
-// larger one needs fewer exchanges. Collective over `group`.
-void reduce_scatter_ordered_sum(const Exec& exec, const Group& group, FloatVector out,
-                                ConstFloatVector in, std::span<const std::int64_t> offsets,
-                                FloatVector workspace);
+// out = elements [offsets[rank], offsets[rank + 1]) of the sum of `in` over the ranks, which is of
+// the same type; see Collectives.hpp. Between connected devices by way of `workspace`, which has
+// exchange_floats(); a larger one needs fewer exchanges. Collective over `group`.
+void reduce_scatter_sum(const Exec& exec, const Group& group, const GradientView& out,
+                        const GradientView& in, std::span<const std::int64_t> offsets,
+                        FloatVector workspace);
 std::int64_t exchange_floats(const Group& group);
 
 // out (rows, cols) = the sum of the partials of all ranks, see TreeReducer::sum. Collective over

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/Group.hpp"
+#include "kernels/gradient.hpp"
 #include "model/Layer.hpp"
 #include "model/ModelShard.hpp"
 
@@ -10,17 +11,19 @@ namespace taper {
 // The gradient of all local parameters as one flat array in the order of LocalParams.
 class Gradients {
  public:
-  Gradients(const LocalParams& local, float* memory) : local_(&local), memory_(memory) {}
+  // Sums of `type` in `memory`.
+  Gradients(const LocalParams& local, GradientType type, void* memory)
+      : local_(&local), all_(memory, type, 1, local.size()) {}
 
   const LocalParams& local() const { return *local_; }
-  FloatVector all() const { return FloatVector(memory_, local_->size()); }
-  FloatMatrix matrix(int tensor) const;
-  FloatVector vector(int tensor) const;
+  const GradientView& all() const { return all_; }
+  GradientView matrix(int tensor) const;
+  GradientView vector(int tensor) const;
   // Empty views if the model has no such tensor.
-  FloatMatrix matrix(ParamRole role, int layer = -1) const {
+  GradientView matrix(ParamRole role, int layer = -1) const {
     return matrix(local_->table().index_of(role, layer));
   }
-  FloatVector vector(ParamRole role, int layer = -1) const {
+  GradientView vector(ParamRole role, int layer = -1) const {
     return vector(local_->table().index_of(role, layer));
   }
   LayerGradients layer(int l) const;
@@ -35,7 +38,7 @@ class Gradients {
 
  private:
   const LocalParams* local_;
-  float* memory_;
+  GradientView all_;
 };
 
 }  // namespace taper

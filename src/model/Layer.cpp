@@ -15,20 +15,16 @@ namespace {
 
 // out = x + (the row-parallel product of `input`, summed over the group in tree order). Collective
 // over the tensor-parallel group.
-void project_and_add(const LayerContext& c, const PackedMatrix& weights, const LeafOrder& leaves,
-                     const TreeReducer& sum, FloatMatrix out, ConstFloatMatrix x,
+void project_and_add(const LayerContext& c, const PackedMatrix& weights,
+                     const ModelParallel::RowParallel& by, FloatMatrix out, ConstFloatMatrix x,
                      ConstFloatMatrix input) {
   if (c.parallel.group().is_null()) {
-    multiply_leaves_and_add(c.exec, out, x, input, weights, leaves, c.partials);
+    multiply_leaves_and_add(c.exec, out, x, input, weights, by.leaves, c.partials);
     return;
   }
-  const std::size_t rows = x.extent(0), h = x.extent(1);
-  float* total = c.partials + leaves.partials * rows * h;
-  multiply_leaves(c.exec, FloatMatrix(c.partials, leaves.partials * rows, h), input, weights,
-                  leaves);
-  tree_sum(c.exec, sum, c.parallel.group(), FloatMatrix(total, rows, h), c.partials,
-           total + rows * h);
-  add(c.exec, flat(out), flat(x), ConstFloatVector(total, rows * h));
+  const FloatMatrix total = room_for_product(c, by, input.extent_int(0));
+  project(c, weights, by, total, input);
+  add(c.exec, flat(out), flat(x), flat(total));
 }
 
 void norm_heads(const LayerContext& c, const LayerWeights& w, const LayerActivations& a) {
@@ -43,12 +39,28 @@ void norm_heads(const LayerContext& c, const LayerWeights& w, const LayerActivat
 
 std::int64_t layer_scratch_floats(const ModelParallel& parallel, int hidden, int rows) {
   const std::int64_t one = static_cast<std::int64_t>(rows) * hidden;
-  const auto need = [&](const LeafOrder& leaves, const TreeReducer& sum) {
-    return (leaves.partials + 1) * one +
-           static_cast<std::int64_t>(sum.workspace_floats(rows, hidden));
+  const auto need = [&](const ModelParallel::RowParallel& by) {
+    return (by.leaves.partials + 1) * one +
+           static_cast<std::int64_t>(by.sum.workspace_floats(rows, hidden));
   };
-  return std::max(need(parallel.attention_leaves(), parallel.attention_sum()),
-                  need(parallel.mlp_leaves(), parallel.mlp_sum()));
+  return std::max({need(parallel.attention()), need(parallel.mlp()),
+                   need(parallel.key_value_input()), need(parallel.gate_up_input())});
+}
+
+FloatMatrix room_for_product(const LayerContext& c, const ModelParallel::RowParallel& by,
+                             int rows) {
+  const int h = c.config.hidden;
+  return make_matrix(c.partials + std::int64_t{by.leaves.partials} * rows * h, rows, h);
+}
+
+void project(const LayerContext& c, const PackedMatrix& weights,
+             const ModelParallel::RowParallel& by, FloatMatrix out, ConstFloatMatrix input) {
+  if (c.parallel.group().is_null()) return multiply_leaves(c.exec, out, input, weights, by.leaves);
+  const std::size_t rows = out.extent(0), h = out.extent(1);
+  const FloatMatrix partials(c.partials, by.leaves.partials * rows, h);
+  multiply_leaves(c.exec, partials, input, weights, by.leaves);
+  tree_sum(c.exec, by.sum, c.parallel.group(), out, partials.data(),
+           c.partials + partials.size() + rows * h);
 }
 
 void attend(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,
@@ -67,8 +79,7 @@ void attend(const LayerContext& c, const LayerWeights& w, const LayerPages& page
   if (pad != d) fill(c.exec, flat(a.attended(rows)), 0.0f);
   attention(c.exec, a.attended(rows), a.stats(rows), a.query(rows), pages, c.batch.segments,
             c.shape.attention);
-  project_and_add(c, w.output, c.parallel.attention_leaves(), c.parallel.attention_sum(), out,
-                  residual, a.attended(rows));
+  project_and_add(c, w.output, c.parallel.attention(), out, residual, a.attended(rows));
 }
 
 void apply_mlp(const LayerContext& c, const LayerWeights& w, const LayerActivations& a,
@@ -77,7 +88,7 @@ void apply_mlp(const LayerContext& c, const LayerWeights& w, const LayerActivati
   const NormShape norm{c.config.hidden, c.config.hidden, c.config.norm_eps};
   rmsnorm(c.exec, flat(a.normed2(rows)), a.inv2(rows), flat(x), w.post_norm, norm);
   multiply_swiglu(c.exec, a.act(rows), a.gate_up(rows), a.normed2(rows), w.gate_up);
-  project_and_add(c, w.down, c.parallel.mlp_leaves(), c.parallel.mlp_sum(), out, x, a.act(rows));
+  project_and_add(c, w.down, c.parallel.mlp(), out, x, a.act(rows));
 }
 
 void forward_layer(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/attention.hpp"
+#include "kernels/gradient.hpp"
 #include "model/Activations.hpp"
 #include "model/ModelParallel.hpp"
 #include "model/PackedModel.hpp"
@@ -24,6 +25,14 @@ struct LayerContext {
 
 // Floats that LayerContext::partials must hold for calls of up to `rows` rows.
 std::int64_t layer_scratch_floats(const ModelParallel& parallel, int hidden, int rows);
+// Of these, a result (rows, h) of project(), which works in the others.
+FloatMatrix room_for_product(const LayerContext& context, const ModelParallel::RowParallel& by,
+                             int rows);
+
+// out (rows, h) = the row-parallel product of `input`, summed over the group in tree order: the
+// same bits for any number of ranks. Collective over parallel.group().
+void project(const LayerContext& context, const PackedMatrix& weights,
+             const ModelParallel::RowParallel& by, FloatMatrix out, ConstFloatMatrix input);
 
 // One decoder layer: attention over the pages (into which the new keys and values are written
 // first), MLP, residuals. out (rows, h) may be x; `acts` receives what the backward pass needs.
@@ -43,8 +52,8 @@ void apply_mlp(const LayerContext& context, const LayerWeights& weights,
 
 // Gradients of one layer's parameters, local rows as stored.
 struct LayerGradients {
-  FloatMatrix query, key_value, output, gate_up, down;
-  FloatVector input_norm, post_norm, query_norm, key_norm, query_bias, key_value_bias;
+  GradientView query, key_value, output, gate_up, down;
+  GradientView input_norm, post_norm, query_norm, key_norm, query_bias, key_value_bias;
 };
 
 // Scratch of the backward pass, in rows of the largest call.

@@ -5,7 +5,6 @@
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
 #include "kernels/rope.hpp"
-#include "model/DeviceCollectives.hpp"
 #include "model/Layer.hpp"
 
 namespace taper {
@@ -15,14 +14,7 @@ FloatMatrix resize(FloatMatrix m, int rows, int columns) {
   return make_matrix(m.data(), rows, columns);
 }
 
-// The gradient by the input of column-parallel products is a sum over shards. Collective over the
-// tensor-parallel group, as are backward_mlp() and backward_attention().
-void sum_over_group(const LayerContext& c, FloatMatrix d) {
-  const TreeReducer& by = c.parallel.rank_sum();
-  const std::size_t room = by.workspace_floats(d.extent_int(0), d.extent_int(1));
-  all_reduce_ordered_sum(c.exec, c.parallel.group(), flat(d), by, FloatVector(c.partials, room));
-}
-
+// Collective over the tensor-parallel group, as is backward_attention().
 void backward_mlp(const LayerContext& c, const LayerWeights& w, const LayerActivations& a,
                   const LayerGradients& g, const BackwardScratch& s, FloatMatrix dx) {
   const int rows = c.batch.rows(), h = c.config.hidden;
@@ -34,8 +26,7 @@ void backward_mlp(const LayerContext& c, const LayerWeights& w, const LayerActiv
   accumulate_outer(c.exec, g.down, a.act(rows), dx);
   swiglu_backward(c.exec, d_gate_up, d_act, a.gate_up(rows));
   accumulate_outer(c.exec, g.gate_up, d_gate_up, a.normed2(rows));
-  multiply(c.exec, d_normed, d_gate_up, w.gate_up_t);
-  sum_over_group(c, d_normed);
+  project(c, w.gate_up_t, c.parallel.gate_up_input(), d_normed, d_gate_up);
   rmsnorm_backward(c.exec, flat(dx), g.post_norm, flat(d_normed), flat(a.mid(rows)), a.inv2(rows),
                    w.post_norm, norm, Accumulate::kYes);
 }
@@ -44,10 +35,11 @@ void backward_head_norms(const LayerContext& c, const LayerWeights& w, const Lay
                          const LayerGradients& g, FloatMatrix d_query, FloatMatrix d_key_value) {
   const int rows = c.batch.rows(), pad = c.shape.attention.head_pad, d = c.config.head_dim;
   rmsnorm_backward(c.exec, flat(d_query), g.query_norm, flat(d_query), flat(a.query_raw(rows)),
-                   a.query_inv(rows), w.query_norm, {d, pad, c.config.norm_eps}, Accumulate::kNo);
+                   a.query_inv(rows), w.query_norm, {d, pad, c.config.norm_eps, c.shape.heads},
+                   Accumulate::kNo);
   rmsnorm_backward(c.exec, flat(d_key_value), g.key_norm, flat(d_key_value),
                    flat(a.key_value_raw(rows)), a.key_inv(rows), w.key_norm,
-                   {d, 2 * pad, c.config.norm_eps}, Accumulate::kNo);
+                   {d, 2 * pad, c.config.norm_eps, c.shape.kv_heads}, Accumulate::kNo);
 }
 
 void backward_attention(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,
@@ -71,15 +63,17 @@ void backward_attention(const LayerContext& c, const LayerWeights& w, const Laye
   rope(c.exec, d_key_value, c.batch.positions, c.rope_table, {c.shape.kv_heads, 2 * pad, d},
        RopeDirection::kBackward);
   if (c.shape.qk_norm) backward_head_norms(c, w, a, g, d_query, d_key_value);
-  if (g.query_bias.data() != nullptr) {
+  if (g.query_bias.data != nullptr) {
     accumulate_bias(c.exec, g.query_bias, ConstFloatMatrix(d_query));
     accumulate_bias(c.exec, g.key_value_bias, ConstFloatMatrix(d_key_value));
   }
   accumulate_outer(c.exec, g.query, d_query, a.normed1(rows));
   accumulate_outer(c.exec, g.key_value, d_key_value, a.normed1(rows));
-  multiply(c.exec, d_normed, d_query, w.query_t);
-  multiply_add(c.exec, d_normed, d_key_value, w.key_value_t);
-  sum_over_group(c, d_normed);
+  const auto& by_kv_heads = c.parallel.key_value_input();
+  const FloatMatrix more = room_for_product(c, by_kv_heads, rows);
+  project(c, w.query_t, c.parallel.attention(), d_normed, d_query);
+  project(c, w.key_value_t, by_kv_heads, more, d_key_value);
+  add(c.exec, flat(d_normed), flat(d_normed), flat(more));
   rmsnorm_backward(c.exec, flat(dx), g.input_norm, flat(d_normed), flat(x), a.inv1(rows),
                    w.input_norm, norm, Accumulate::kYes);
 }

@@ -22,8 +22,22 @@ ReductionTree attention_tree(const ParamTable& table) {
   return {c.kv_heads, c.heads / c.kv_heads};
 }
 
-ReductionTree mlp_tree(const ParamTable& table) {
-  return {table.mlp_blocks(), 1};
+// Shards that share KV heads each bring a sum over theirs, as far as their query heads read them.
+bool shares_kv_heads(const ParamTable& table, const std::vector<ModelShard>& shards) {
+  return static_cast<int>(shards.size()) > table.config().kv_heads;
+}
+
+std::vector<int> key_value_program(const ParamTable& table, const std::vector<ModelShard>& shards,
+                                   Range heads) {
+  if (!shares_kv_heads(table, shards))
+    return ReductionTree(table.config().kv_heads, 1).local_program(heads);
+  return ReductionTree(heads.size(), 1).local_program({0, heads.size()});
+}
+
+TreeReducer key_value_sum(const ParamTable& table, const std::vector<ModelShard>& shards) {
+  if (shares_kv_heads(table, shards))
+    return TreeReducer::over_ranks(static_cast<int>(shards.size()));
+  return {ReductionTree(table.config().kv_heads, 1), ranges(shards, ShardKind::kKvHeads)};
 }
 
 }  // namespace
@@ -32,21 +46,33 @@ ModelParallel::ModelParallel(const ParamTable& table, const Group& group)
     : group_(&group),
       shards_(make_shards(table, group.size())),
       attention_program_(staged(attention_tree(table).local_program(shard().heads()))),
-      mlp_program_(staged(mlp_tree(table).local_program(shard().blocks()))),
-      attention_sum_(attention_tree(table), ranges(shards_, ShardKind::kHeads)),
-      mlp_sum_(mlp_tree(table), ranges(shards_, ShardKind::kMlpBlocks)),
-      rank_sum_(TreeReducer::over_ranks(group.size())) {
+      mlp_program_(staged(ReductionTree(table.mlp_blocks(), 1).local_program(shard().blocks()))),
+      key_value_program_(staged(key_value_program(table, shards_, shard().kv_heads()))),
+      vocabulary_program_(
+          staged(ReductionTree(table.vocab_blocks(), 1).local_program(shard().vocab()))),
+      attention_{{}, {attention_tree(table), ranges(shards_, ShardKind::kHeads)}},
+      mlp_{{}, {ReductionTree(table.mlp_blocks(), 1), ranges(shards_, ShardKind::kMlpBlocks)}},
+      key_value_input_{{}, key_value_sum(table, shards_)},
+      gate_up_input_{{}, mlp_.sum},
+      head_input_{{},
+                  {ReductionTree(table.vocab_blocks(), 1), ranges(shards_, ShardKind::kVocab)}} {
   const ModelConfig& c = table.config();
-  attention_leaves_ = {shard().heads().size(),
-                       table.head_pad(),
-                       c.head_dim,
-                       c.head_dim,
-                       attention_program_.data(),
-                       attention_sum_.partials(group.rank())};
+  const auto leaves = [&](const Staged<int>& program, const TreeReducer& sum, int stride, int k,
+                          int last_k) {
+    return LeafOrder{static_cast<int>(program.size()), stride, k, last_k, program.data(),
+                     sum.partials(group.rank())};
+  };
+  const int pad = table.head_pad();
   const bool has_last = shard().blocks().end == table.mlp_blocks();
   const int last = c.intermediate - (table.mlp_blocks() - 1) * kMlpBlock;
-  mlp_leaves_ = {shard().blocks().size(),     kMlpBlock,           kMlpBlock,
-                 has_last ? last : kMlpBlock, mlp_program_.data(), mlp_sum_.partials(group.rank())};
+  attention_.leaves = leaves(attention_program_, attention_.sum, pad, c.head_dim, c.head_dim);
+  mlp_.leaves = leaves(mlp_program_, mlp_.sum, kMlpBlock, kMlpBlock, has_last ? last : kMlpBlock);
+  key_value_input_.leaves =
+      leaves(key_value_program_, key_value_input_.sum, 2 * pad, 2 * pad, 2 * pad);
+  gate_up_input_.leaves =
+      leaves(mlp_program_, gate_up_input_.sum, 2 * kMlpBlock, 2 * kMlpBlock, 2 * kMlpBlock);
+  head_input_.leaves =
+      leaves(vocabulary_program_, head_input_.sum, kVocabBlock, kVocabBlock, kVocabBlock);
 }
 
 }  // namespace taper

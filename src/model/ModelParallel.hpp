@@ -25,21 +25,26 @@ class ModelParallel {
   // The shard of another rank of the group.
   const ModelShard& shard(int rank) const { return shards_[rank]; }
 
-  // Leaves of the attention output (query heads) and of the MLP down projection (blocks of 64) of
-  // this shard.
-  const LeafOrder& attention_leaves() const { return attention_leaves_; }
-  const LeafOrder& mlp_leaves() const { return mlp_leaves_; }
-  const TreeReducer& attention_sum() const { return attention_sum_; }
-  const TreeReducer& mlp_sum() const { return mlp_sum_; }
-  // Of values that every rank has.
-  const TreeReducer& rank_sum() const { return rank_sum_; }
+  // A row-parallel product: the leaves of this shard, and the sum of all.
+  struct RowParallel {
+    LeafOrder leaves;
+    TreeReducer sum;
+  };
+  // Of the forward pass, by query heads (also the gradient of the query product's input) and by
+  // blocks of 64 columns of the MLP.
+  const RowParallel& attention() const { return attention_; }
+  const RowParallel& mlp() const { return mlp_; }
+  // Of the gradients of inputs: of the key and value product, by KV heads; of gate and up, by
+  // blocks of the MLP; of the head, by blocks of the vocabulary.
+  const RowParallel& key_value_input() const { return key_value_input_; }
+  const RowParallel& gate_up_input() const { return gate_up_input_; }
+  const RowParallel& head_input() const { return head_input_; }
 
  private:
   const Group* group_;
   std::vector<ModelShard> shards_;
-  Staged<int> attention_program_, mlp_program_;
-  LeafOrder attention_leaves_, mlp_leaves_;
-  TreeReducer attention_sum_, mlp_sum_, rank_sum_;
+  Staged<int> attention_program_, mlp_program_, key_value_program_, vocabulary_program_;
+  RowParallel attention_, mlp_, key_value_input_, gate_up_input_, head_input_;
 };
 
 }  // namespace taper

@@ -58,8 +58,8 @@ void ScalarHead::values(const Exec& exec, const ModelView& view, ConstFloatMatri
 
 void ScalarHead::backward(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
                           std::span<const int> rows, std::span<const float> slopes,
-                          FloatMatrix d_hidden, FloatVector d_score,
-                          FloatVector d_final_norm) const {
+                          FloatMatrix d_hidden, const GradientView& d_score,
+                          const GradientView& d_final_norm) const {
   const std::size_t chunk = static_cast<std::size_t>(chunk_rows_);
   for (std::size_t at = 0; at < rows.size(); at += chunk) {
     const std::size_t size = std::min(chunk, rows.size() - at);

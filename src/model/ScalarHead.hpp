@@ -30,7 +30,7 @@ class ScalarHead {
   // (like hidden), d_score and d_final_norm (h); the same bits in chunks of any size.
   void backward(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,
                 std::span<const int> rows, std::span<const float> slopes, FloatMatrix d_hidden,
-                FloatVector d_score, FloatVector d_final_norm) const;
+                const GradientView& d_score, const GradientView& d_final_norm) const;
 
  private:
   FloatMatrix norm_rows(const Exec& exec, const ModelView& view, ConstFloatMatrix hidden,

@@ -11,39 +11,61 @@
 #include "kernels/product.hpp"
 #include "model/Activations.hpp"
 #include "model/DeviceCollectives.hpp"
-#include "shard/ReductionTree.hpp"
 
 namespace taper {
 
-std::int64_t TokenHead::floats(const ParamTable& table, const ModelShard& shard, int chunk_rows) {
-  const std::int64_t vocabulary = shard.vocab().size() * std::int64_t{kVocabBlock};
-  return chunk_rows * (2 * std::int64_t{table.config().hidden} + vocabulary + 2) + 128;
+// Of the gradient by the input, if there are several ranks: partial sums and what they are added
+// in.
+struct TokenHead::SumRoom {
+  std::int64_t partials = 0, workspace = 0;  // floats
+
+  SumRoom(const ModelParallel& parallel, int hidden, int rows) {
+    if (parallel.group().is_null()) return;
+    const ModelParallel::RowParallel& by = parallel.head_input();
+    partials = std::int64_t{by.leaves.partials} * rows * hidden;
+    workspace = static_cast<std::int64_t>(by.sum.workspace_floats(rows, hidden));
+  }
+};
+
+std::int64_t TokenHead::floats(const ParamTable& table, const ModelParallel& parallel,
+                               int chunk_rows) {
+  const int hidden = table.config().hidden;
+  const std::int64_t vocabulary = parallel.shard().vocab().size() * std::int64_t{kVocabBlock};
+  const SumRoom sum(parallel, hidden, chunk_rows);
+  return chunk_rows * (2 * std::int64_t{hidden} + vocabulary + 2) + sum.partials + sum.workspace +
+         192;
 }
 
-TokenHead::TokenHead(const ParamTable& table, const ModelShard& shard, int chunk_rows,
+TokenHead::TokenHead(const ParamTable& table, const ModelParallel& parallel, int chunk_rows,
                      float* memory)
-    : table_(&table),
-      chunk_rows_(chunk_rows),
-      block_program_(
-          staged(ReductionTree(shard.vocab().size(), 1).local_program({0, shard.vocab().size()}))) {
+    : table_(&table), chunk_rows_(chunk_rows) {
   const auto take = [&](std::int64_t count) {
     float* taken = memory;
     memory += aligned_floats(count);
     return taken;
   };
-  const std::int64_t rows = chunk_rows;
-  gathered_ = take(rows * table.config().hidden);
-  normed_ = take(rows * table.config().hidden);
-  logits_ = take(rows * shard.vocab().size() * kVocabBlock);
+  const std::int64_t rows = chunk_rows, hidden = table.config().hidden;
+  gathered_ = take(rows * hidden);
+  normed_ = take(rows * hidden);
+  logits_ = take(rows * parallel.shard().vocab().size() * kVocabBlock);
   max_ = take(rows);
   inv_ = take(rows);
+  const SumRoom sum(parallel, table.config().hidden, chunk_rows);
+  partials_ = take(sum.partials);
+  workspace_ = take(sum.workspace);
 }
 
-// One chain over a whole vocabulary would lose most of its small terms: each is far below the last
-// bit of the sum of those before it.
-LeafOrder TokenHead::vocabulary_leaves() const {
-  return {static_cast<int>(block_program_.size()), kVocabBlock, kVocabBlock, kVocabBlock,
-          block_program_.data()};
+// One chain over a whole vocabulary would lose most of its small terms, each far below the last bit
+// of the sum of those before it: blocks are added as a tree.
+void TokenHead::multiply_back(const Exec& exec, const ModelView& view,
+                              const ModelParallel& parallel, FloatMatrix out,
+                              ConstFloatMatrix d_logits) const {
+  const ModelParallel::RowParallel& by = parallel.head_input();
+  if (parallel.group().is_null())
+    return multiply_leaves(exec, out, d_logits, view.head_t(), by.leaves);
+  const FloatMatrix partials(partials_, by.leaves.partials * out.extent(0), out.extent(1));
+  multiply_leaves(exec, partials, d_logits, view.head_t(), by.leaves);
+  tree_sum(exec, by.sum, parallel.group(), out, partials_, workspace_);
 }
 
 RowLogits TokenHead::logits(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
@@ -103,13 +125,13 @@ void TokenHead::chunk_log_probs(const Exec& exec, const ModelParallel& parallel,
   all_reduce_max(parallel.group(), chosen);
   for (std::size_t i = 0; i < n; ++i) log_probs[i] = log_prob(chosen[i], l.host_max[i], l.mass[i]);
   if (entropy.empty()) return;
-  Staged<double> weighted(n);
+  Staged<std::int64_t> weighted(n);
   sum_weighted_logits(exec, staging_view(weighted), l.logits, l.max, valid);
   exec.fence();
-  all_reduce_ordered_sum(parallel.group(), weighted);
+  all_reduce_sum(parallel.group(), weighted);
   for (std::size_t i = 0; i < n; ++i) {
-    const double total = static_cast<double>(l.mass[i]) * 0x1p-40;
-    entropy[i] = static_cast<float>(std::log(total) - weighted[i] / total);
+    const auto total = static_cast<double>(l.mass[i]), sum = static_cast<double>(weighted[i]);
+    entropy[i] = static_cast<float>(std::log(total * 0x1p-40) - sum / total);
   }
 }
 
@@ -130,8 +152,8 @@ void TokenHead::log_probs(const Exec& exec, const ModelView& view, const ModelPa
 void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                          ConstFloatMatrix hidden, std::span<const int> rows,
                          std::span<const std::int32_t> targets, const HeadOptions& options,
-                         const TokenLoss& loss, FloatMatrix d_hidden, FloatMatrix d_head,
-                         FloatVector d_final_norm) {
+                         const TokenLoss& loss, FloatMatrix d_hidden, const GradientView& d_head,
+                         const GradientView& d_final_norm) {
   const std::size_t n = rows.size(), chunk = static_cast<std::size_t>(chunk_rows_);
   const int h = table_->config().hidden, valid = parallel.shard().valid_vocab(options.valid_ids);
   const std::int32_t begin = parallel.shard().vocab().begin * kVocabBlock;
@@ -158,9 +180,7 @@ void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelPar
       continue;
     }
     // normed is no longer needed: now its gradient.
-    multiply_leaves(exec, normed, l.logits, view.head_t(), vocabulary_leaves());
-    all_reduce_ordered_sum(exec, parallel.group(), flat(normed), parallel.rank_sum(),
-                           flat(l.logits));  // they have served
+    multiply_back(exec, view, parallel, normed, l.logits);
     rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
                      ConstFloatVector(gathered_, size * h), ConstFloatVector(inv_, size),
                      view.final_norm(), {h, h, table_->config().norm_eps}, Accumulate::kNo);

@@ -45,10 +45,11 @@ struct RowLogits {
 // statistics. Never holds rows x vocabulary for more than one chunk.
 class TokenHead {
  public:
-  static std::int64_t floats(const ParamTable& table, const ModelShard& shard, int chunk_rows);
+  static std::int64_t floats(const ParamTable& table, const ModelParallel& parallel,
+                             int chunk_rows);
 
   // Works in `memory`; chunk_rows is the most rows whose logits are held at a time.
-  TokenHead(const ParamTable& table, const ModelShard& shard, int chunk_rows, float* memory);
+  TokenHead(const ParamTable& table, const ModelParallel& parallel, int chunk_rows, float* memory);
 
   // Logits of the rows `rows` (at most chunk_rows) of hidden. `edit` may change those of the local
   // shard, as the model gives them, before the temperature. Collective over parallel.group().
@@ -71,8 +72,8 @@ class TokenHead {
   void backward(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                 ConstFloatMatrix hidden, std::span<const int> rows,
                 std::span<const std::int32_t> targets, const HeadOptions& options,
-                const TokenLoss& loss, FloatMatrix d_hidden, FloatMatrix d_head,
-                FloatVector d_final_norm);
+                const TokenLoss& loss, FloatMatrix d_hidden, const GradientView& d_head,
+                const GradientView& d_final_norm);
 
  private:
   // Log-probs and entropies (empty: not wanted) of the rows of `row_logits`. Collective over
@@ -81,14 +82,17 @@ class TokenHead {
                        std::span<const std::int32_t> targets, int valid, std::span<float> log_prob,
                        std::span<float> entropy);
 
-  // Blocks of the local vocabulary, whose parts of a gradient are added as a tree.
-  LeafOrder vocabulary_leaves() const;
+  struct SumRoom;
+  // out (rows, h) = the gradient by the normed states from that by the logits. Collective over
+  // parallel.group().
+  void multiply_back(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
+                     FloatMatrix out, ConstFloatMatrix d_logits) const;
 
   const ParamTable* table_;
   int chunk_rows_;
-  Staged<int> block_program_;
   // (chunk, h) x 2, (chunk, local vocabulary), (chunk) x 2
   float *gathered_, *normed_, *logits_, *max_, *inv_;
+  float *partials_, *workspace_;
 };
 
 }  // namespace taper

@@ -55,7 +55,7 @@ struct TrainPass::Sizes {
     batch = PackedBatch::floats(o.max_rows, o.max_sequences);
     rounded = rounded_floats(shape, table, parallel.shard(), o);
     head = c.has_scalar_head() ? ScalarHead::floats(table, o.logit_rows)
-                               : TokenHead::floats(table, parallel.shard(), o.logit_rows);
+                               : TokenHead::floats(table, parallel, o.logit_rows);
   }
 };
 
@@ -101,7 +101,7 @@ TrainPass::TrainPass(const ParamTable& table, const ModelParallel& parallel,
   if (table.config().has_scalar_head())
     scalar_.emplace(table, options.logit_rows, head);
   else
-    head_.emplace(table, parallel.shard(), options.logit_rows, head);
+    head_.emplace(table, parallel, options.logit_rows, head);
 }
 
 FloatMatrix TrainPass::stream(int layer) const {

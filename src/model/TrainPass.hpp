@@ -19,12 +19,16 @@ enum class Checkpointing { kNo, kYes };
 struct TrainPassOptions {
   int max_rows = 2048;      // tokens per micro-batch
   int max_sequences = 256;  // sequences per micro-batch
+  // Of micro-batches that do not depend on the number of ranks (bundles, rl/MicroBatch.hpp); 0:
+  // they are as large as there is room.
+  int bundle_tokens = 0;
   // Rows whose logits (or normed states, for a scalar head) are held at a time. Each such chunk
   // reads and writes the gradient of the head once, so few rows cost bandwidth.
   int logit_rows = 512;
   Checkpointing checkpointing = Checkpointing::kYes;
   KvType kv_type = KvType::kF32;
-  MemoryOwner owner = {};  // of the memory, nothing of which outlives a call
+  GradientType gradients = GradientType::kF32;  // of the sums that backward passes add to
+  MemoryOwner owner = {};                       // of the memory, nothing of which outlives a call
 };
 
 // Forward and backward pass over packed sequences. The forward pass is the one of the rollout (same

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
+#include <optional>
 
 #include "base/Error.hpp"
 #include "comm/Collectives.hpp"
@@ -33,7 +34,9 @@ void ShardedAdamW::add_memory(MemoryPlan& plan, const LocalParams& local, const 
            kind(options.offload == Offload::kAll));
   plan.add(owner.item(kMomentItem), MemoryPhase::kAlways, arena_bytes(bytes) * 2,
            kind(options.offload != Offload::kNone));
-  if (dp_group.size() > 1) plan.add(owner.item(kSummedItem), owner.phase, bytes);
+  if (dp_group.size() > 1)
+    plan.add(owner.item(kSummedItem), owner.phase,
+             bytes / std::int64_t{sizeof(float)} * bytes_of(options.gradients));
   if (const std::int64_t floats = exchange_floats(dp_group); floats > 0)
     plan.add(owner.item(kExchangeItem), owner.phase, floats * std::int64_t{sizeof(float)});
 }
@@ -49,7 +52,8 @@ ShardedAdamW::ShardedAdamW(const LocalParams& local, const Group& tp_group, cons
   master_ = arena.take<float>(owner.item(kMasterItem), MemoryPhase::kAlways, size());
   first_ = arena.take<float>(owner.item(kMomentItem), MemoryPhase::kAlways, size());
   second_ = arena.take<float>(owner.item(kMomentItem), MemoryPhase::kAlways, size());
-  summed_ = dp_group.size() > 1 ? arena.take<float>(owner.item(kSummedItem), owner.phase, size())
+  summed_ = dp_group.size() > 1 ? arena.take(owner.item(kSummedItem), owner.phase,
+                                             size() * bytes_of(options.gradients))
                                 : nullptr;
   if (const std::int64_t floats = exchange_floats(dp_group); floats > 0)
     exchange_ = FloatVector(arena.take<float>(owner.item(kExchangeItem), owner.phase, floats),
@@ -69,50 +73,41 @@ void ShardedAdamW::set_master(const Exec& exec, const LocalParams::Piece& piece,
   copy_from_host(exec, FloatVector(master_ + (piece.offset - begin()), piece.size), values);
 }
 
-// Of the whole model's gradient: parameters that several shards hold count on the first of them.
-// Collective over both groups.
-double ShardedAdamW::squared_norm(const Exec& exec, FloatVector gradient) const {
+// Of each piece of the whole model's gradient; what several shards hold is said by the first of
+// them. They do not depend on who holds what, nor does their sum. Collective over both groups.
+std::vector<double> ShardedAdamW::squared_norms(const Exec& exec,
+                                                const GradientView& gradient) const {
   const ParamTable& table = local_->table();
   const int shard = tp_group_->rank();
-  double sum = 0.0;
-  for (int t = 0; t < static_cast<int>(table.tensors().size()); ++t) {
-    const ParamTensor& tensor = table.tensors()[t];
-    const Range units = local_->units(t);
-    int first = units.begin;
-    if (shard > 0)
-      first =
-          std::max(first, ModelShard(table, tp_group_->size(), shard - 1).units(tensor.kind).end);
-    const std::int64_t counted = local_->offset(t) + (first - units.begin) * tensor.unit_size();
-    const std::int64_t from = std::max(counted, begin());
-    const std::int64_t to = std::min(local_->offset(t + 1), begin() + size());
-    if (from < to)
-      sum += sum_squares(exec, ConstFloatVector(gradient.data() + (from - begin()), to - from));
+  const auto pieces = owned();
+  std::vector<std::int64_t> offsets{0};
+  for (const auto& piece : pieces) offsets.push_back(piece.offset + piece.size - begin());
+  std::vector<double> mine(pieces.size()), all(static_cast<std::size_t>(table.pieces()));
+  sum_squares(exec, mine, gradient, offsets);
+  std::optional<ModelShard> before;
+  if (shard > 0) before.emplace(table, tp_group_->size(), shard - 1);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const int id = pieces[i].id, tensor = table.tensor_of_piece(id);
+    const bool is_first = !before || id - table.first_piece(tensor) >=
+                                         before->units(table.tensors()[tensor].kind).end;
+    if (is_first) all[id] = mine[i];
   }
-  std::vector<double> total{sum};
-  all_reduce_ordered_sum(*dp_group_, total);
-  all_reduce_ordered_sum(*tp_group_, total);
-  return total.front();
+  // Zeros but of one rank: their sum is exact.
+  all_reduce_ordered_sum(*dp_group_, all);
+  all_reduce_ordered_sum(*tp_group_, all);
+  return all;
 }
 
-// The first tensor with an entry that is not finite. Collective over both groups.
-std::string ShardedAdamW::first_bad_tensor(const Exec& exec, FloatVector gradient) const {
-  std::vector<float> buffer;
-  std::vector<std::int32_t> first{std::numeric_limits<std::int32_t>::max()};
-  for (const auto& piece : owned()) {
-    const auto values = host_values(
-        exec, ConstFloatVector(gradient.data() + (piece.offset - begin()), piece.size), buffer);
-    if (std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
-      continue;
-    first[0] = local_->table().tensor_of_piece(piece.id);
-    break;
-  }
-  all_reduce_min(*dp_group_, first);
-  all_reduce_min(*tp_group_, first);
-  const auto& tensors = local_->table().tensors();
-  // A norm may overflow although every entry is finite.
-  const std::string name = first[0] < static_cast<std::int32_t>(tensors.size())
-                               ? tensors[first[0]].name
-                               : "the norm over all tensors";
+// The first tensor that has a norm which is not finite.
+std::string ShardedAdamW::first_bad_tensor(std::span<const double> squared_norms) const {
+  const auto bad = std::find_if(squared_norms.begin(), squared_norms.end(),
+                                [](double v) { return !std::isfinite(v); });
+  const ParamTable& table = local_->table();
+  const std::string name =
+      bad != squared_norms.end()
+          ? table.tensors()[table.tensor_of_piece(static_cast<int>(bad - squared_norms.begin()))]
+                .name
+          : "the norm over all tensors";  // which may overflow although every one is finite
   return model_.empty() ? name : model_ + ": " + name;
 }
 
@@ -121,16 +116,17 @@ OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
   OptimizerReport report;
   report.learning_rate = learning_rate;
   gradients.sum_shared(exec, *tp_group_);
-  const FloatVector all = gradients.all();
-  FloatVector mine(all.data() + begin(), size());
+  TAPER_EXPECT(gradients.all().type == options_.gradients);
+  GradientView mine = gradients.all().part(begin(), size());
   if (summed_ != nullptr) {
-    mine = FloatVector(summed_, size());
-    reduce_scatter_ordered_sum(exec, *dp_group_, mine, all, shards_.offsets(), exchange_);
+    mine = {summed_, options_.gradients, 1, size()};
+    reduce_scatter_sum(exec, *dp_group_, mine, gradients.all(), shards_.offsets(), exchange_);
   }
-  report.grad_norm = std::sqrt(squared_norm(exec, mine));
+  const std::vector<double> norms = squared_norms(exec, mine);
+  report.grad_norm = std::sqrt(std::accumulate(norms.begin(), norms.end(), 0.0));
   if (!std::isfinite(report.grad_norm)) {
     report.skipped = true;
-    report.bad_tensor = first_bad_tensor(exec, mine);
+    report.bad_tensor = first_bad_tensor(norms);
     if (options_.on_non_finite == AdamWOptions::OnNonFinite::kStop)
       TAPER_FAIL(ExitCode::kFailure,
                  "the gradient of '"

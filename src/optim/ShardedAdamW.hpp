@@ -21,6 +21,7 @@ struct AdamWOptions {
   // What is kept in page-locked memory of the host, which a GPU reads and writes over its bus. The
   // same bits; no difference on the host.
   enum class Offload { kNone, kMoments, kAll } offload = Offload::kNone;
+  GradientType gradients = GradientType::kF32;  // of the sums that a step is made of
 };
 
 // What an optimizer step did, the same on all ranks.
@@ -60,8 +61,8 @@ class ShardedAdamW {
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  private:
-  double squared_norm(const Exec& exec, FloatVector gradient) const;
-  std::string first_bad_tensor(const Exec& exec, FloatVector gradient) const;
+  std::vector<double> squared_norms(const Exec& exec, const GradientView& gradient) const;
+  std::string first_bad_tensor(std::span<const double> squared_norms) const;
 
   const LocalParams* local_;
   const Group* tp_group_;
@@ -69,7 +70,8 @@ class ShardedAdamW {
   AdamWOptions options_;
   std::string model_;  // as MemoryOwner has it
   StateShards shards_;
-  float *master_, *first_, *second_, *summed_;
+  float *master_, *first_, *second_;
+  void* summed_;
   FloatVector exchange_;  // workspace between connected devices
   std::int64_t steps_ = 0;
 };

@@ -21,7 +21,8 @@ void CriticTrainer::set_values(SampleSet& samples) const {
   std::vector<int> mine;
   for (std::size_t k = 0; k < here.size(); ++k)
     if (!here[k].response.empty()) mine.push_back(static_cast<int>(k));
-  for_each_micro_batch(here, mine, loop_.context().options, [&](const MicroBatch& batch) {
+  const MicroBatchList batches = list_micro_batches(here, mine, loop_.context().options);
+  for_each_micro_batch(here, batches, [&](const MicroBatch& batch) {
     const std::vector<float> values = values_of(batch);
     auto next = values.begin();
     for (const int i : batch.samples) {
@@ -32,11 +33,12 @@ void CriticTrainer::set_values(SampleSet& samples) const {
   });
 }
 
-ValueSums CriticTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
-                                    const StepTotals& totals) const {
-  ValueSums sums;
+std::vector<ValueSums> CriticTrainer::accumulate(const std::vector<Sample>& samples,
+                                                 const MicroBatchList& mine,
+                                                 const StepTotals& totals) const {
+  std::vector<ValueSums> sums(samples.size());
   const PassContext& c = loop_.context();
-  for_each_micro_batch(samples, mine, c.options, [&](const MicroBatch& batch) {
+  for_each_micro_batch(samples, mine, [&](const MicroBatch& batch) {
     const std::vector<float> values = values_of(batch);
     std::vector<float> slopes;
     for (const int i : batch.samples) {
@@ -46,7 +48,7 @@ ValueSums CriticTrainer::accumulate(const std::vector<Sample>& samples, std::spa
       for (std::size_t t = 0; t < s.response.size(); ++t) {
         const ValueInput token{values[slopes.size()], s.values[t], s.returns[t]};
         const double slope =
-            s.carries_loss(t) ? add_value_loss(options_.clip, token, weight, sums) : 0.0;
+            s.carries_loss(t) ? add_value_loss(options_.clip, token, weight, sums[i]) : 0.0;
         slopes.push_back(static_cast<float>(slope));
       }
     }
@@ -60,9 +62,9 @@ CriticReport CriticTrainer::update(SampleSet& samples) {
   CriticReport report;
   loop_.run(
       samples,
-      [&](std::span<const int> mine, const StepTotals& totals) {
-        ValueSums sums = accumulate(samples.here(), mine, totals);
-        all_reduce_ordered_sum(loop_.dp_group(), sums);
+      [&](const MicroBatchList& mine, const StepTotals& totals) {
+        const auto of_samples = accumulate(samples.here(), mine, totals);
+        const auto sums = samples.sum<ValueSums>(of_samples);
         report.loss += sums.loss;
         report.clip_fraction += sums.clipped / sums.tokens;
         report.value_mean += sums.value / sums.tokens;

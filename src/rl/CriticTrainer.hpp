@@ -40,8 +40,8 @@ class CriticTrainer {
  private:
   // Adds the gradient of this replica's part of a step and returns the sums over it. Collective
   // over the tensor-parallel group.
-  ValueSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
-                       const StepTotals& totals) const;
+  std::vector<ValueSums> accumulate(const std::vector<Sample>& samples, const MicroBatchList& mine,
+                                    const StepTotals& totals) const;
   // The values of a micro-batch by a forward pass, sample after sample. Collective over the
   // tensor-parallel group.
   std::vector<float> values_of(const MicroBatch& batch) const;

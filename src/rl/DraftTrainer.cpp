@@ -7,12 +7,12 @@
 
 namespace taper {
 
-double DraftTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
+double DraftTrainer::accumulate(const std::vector<Sample>& samples, const MicroBatchList& mine,
                                 const StepTotals& totals) const {
   const PassContext& c = loop_.context();
   const double weight = 1.0 / static_cast<double>(totals.tokens);
   double loss = 0.0;
-  for_each_micro_batch(samples, mine, c.options, [&](const MicroBatch& batch) {
+  for_each_micro_batch(samples, mine, [&](const MicroBatch& batch) {
     std::vector<char> counts;
     for (const int i : batch.samples)
       for (std::size_t t = 0; t < samples[i].response.size(); ++t)
@@ -34,7 +34,7 @@ DraftReport DraftTrainer::update(SampleSet& samples) {
   DraftReport report;
   loop_.run(
       samples,
-      [&](std::span<const int> mine, const StepTotals& totals) {
+      [&](const MicroBatchList& mine, const StepTotals& totals) {
         std::vector<double> loss{accumulate(samples.here(), mine, totals)};
         all_reduce_ordered_sum(loop_.dp_group(), loss);
         report.loss += loss.front();

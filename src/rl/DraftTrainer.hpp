@@ -26,7 +26,7 @@ class DraftTrainer {
  private:
   // Adds the gradient of this replica's part of a step and returns its loss. Collective over the
   // tensor-parallel group.
-  double accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
+  double accumulate(const std::vector<Sample>& samples, const MicroBatchList& mine,
                     const StepTotals& totals) const;
 
   UpdateLoop loop_;

@@ -18,7 +18,7 @@ constexpr int kLogitRows = 256, kBatchRows = 256, kPasses = 4;
 std::int64_t ExitTrainer::floats(const ParamTable& head, const ModelParallel& parallel, int exits,
                                  int capacity) {
   return exits * aligned_floats(std::int64_t{capacity} * head.config().hidden) +
-         aligned_floats(TokenHead::floats(head, parallel.shard(), kLogitRows));
+         aligned_floats(TokenHead::floats(head, parallel, kLogitRows));
 }
 
 ExitTrainer::ExitTrainer(const Exec& exec, const ExitTrainerOptions& options,
@@ -36,7 +36,7 @@ ExitTrainer::ExitTrainer(const Exec& exec, const ExitTrainerOptions& options,
                                                                     table.config().hidden);
   // The heads work one after the other, and are of one shape.
   for (const ExitTarget& exit : exits_)
-    heads_.emplace_back(exit.view.table(), exit.parallel.shard(), kLogitRows, head_memory);
+    heads_.emplace_back(exit.view.table(), exit.parallel, kLogitRows, head_memory);
 }
 
 FloatMatrix ExitTrainer::streams(std::size_t exit, std::size_t first, std::size_t rows) const {

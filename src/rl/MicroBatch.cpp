@@ -2,15 +2,54 @@
 #include "rl/MicroBatch.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "base/Error.hpp"
 
 namespace taper {
+namespace {
+
+// Stretches of at most so many tokens and sequences; a longer sequence is one of its own. What
+// part_of gives for sequences of one stretch is equal.
+std::vector<Range> cut(const std::vector<int>& lengths, int tokens, int sequences,
+                       const std::function<std::int64_t(int)>& part_of) {
+  std::vector<Range> stretches;
+  int rows = 0;
+  for (int i = 0; i < static_cast<int>(lengths.size()); ++i) {
+    if (stretches.empty() || rows + lengths[i] > tokens || stretches.back().size() == sequences ||
+        part_of(i) != part_of(i - 1)) {
+      stretches.push_back({i, i});
+      rows = 0;
+    }
+    stretches.back().end = i + 1;
+    rows += lengths[i];
+  }
+  return stretches;
+}
+
+void require_room(const std::vector<int>& lengths, int max_rows) {
+  for (const int length : lengths)
+    TAPER_VALIDATE(length <= max_rows, "a sequence has "
+                                           << length << " tokens (a micro-batch holds " << max_rows
+                                           << "); raise Training/Max Tokens");
+}
+
+// The indices of a stretch of `list`.
+std::vector<int> part_of(const std::vector<int>& list, Range range) {
+  return {list.begin() + range.begin, list.begin() + range.end};
+}
+
+std::vector<int> count_up(std::size_t n) {
+  std::vector<int> list(n);
+  std::iota(list.begin(), list.end(), 0);
+  return list;
+}
+
+}  // namespace
 
 std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas) {
-  std::vector<int> order(lengths.size()), replica(lengths.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int> order = count_up(lengths.size()), replica(lengths.size());
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return lengths[a] > lengths[b]; });
   std::vector<std::int64_t> load(replicas, 0);
@@ -32,31 +71,56 @@ std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, in
 
 std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows,
                                                 int max_sequences) {
+  require_room(lengths, max_rows);
+  const std::vector<int> all = count_up(lengths.size());
   std::vector<std::vector<int>> batches;
-  int rows = 0;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    TAPER_VALIDATE(lengths[i] <= max_rows, "a sequence has "
-                                               << lengths[i] << " tokens (a micro-batch holds "
-                                               << max_rows << "); raise Training/Max Tokens");
-    const bool full = batches.empty() || rows + lengths[i] > max_rows ||
-                      static_cast<int>(batches.back().size()) == max_sequences;
-    if (full) {
-      batches.emplace_back();
-      rows = 0;
-    }
-    batches.back().push_back(static_cast<int>(i));
-    rows += lengths[i];
-  }
+  for (const Range part : cut(lengths, max_rows, max_sequences, [](int) { return 0; }))
+    batches.push_back(part_of(all, part));
   return batches;
 }
 
+std::vector<Range> cut_bundles(const std::vector<int>& lengths, const TrainPassOptions& pass) {
+  require_room(lengths, pass.max_rows);
+  const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  constexpr std::int64_t kLeastParts = 4;
+  std::int64_t parts = kLeastParts;
+  while (parts * pass.bundle_tokens < total) parts *= 2;
+  // The part in which the middle of a sequence lies.
+  std::vector<std::int64_t> part;
+  std::int64_t before = 0;
+  for (const int length : lengths) {
+    part.push_back((2 * before + length) * parts / std::max<std::int64_t>(1, 2 * total));
+    before += length;
+  }
+  return cut(lengths, pass.bundle_tokens, pass.max_sequences, [&](int i) { return part[i]; });
+}
+
+std::vector<int> deal(const std::vector<int>& lengths, int replicas, const TrainPassOptions& pass) {
+  if (pass.bundle_tokens == 0) return assign_replicas(lengths, replicas);
+  const std::vector<Range> bundles = cut_bundles(lengths, pass);
+  std::vector<int> tokens, replica;
+  for (const Range bundle : bundles)
+    tokens.push_back(
+        std::accumulate(lengths.begin() + bundle.begin, lengths.begin() + bundle.end, 0));
+  const std::vector<int> of_bundle = assign_replicas(tokens, replicas);
+  for (std::size_t b = 0; b < bundles.size(); ++b)
+    replica.insert(replica.end(), bundles[b].size(), of_bundle[b]);
+  return replica;
+}
+
 std::vector<std::vector<int>> micro_batches_of(const std::vector<int>& lengths, int dp_size,
-                                               int dp_rank, int max_rows, int max_sequences) {
-  const auto mine = assign_samples(lengths, dp_size, dp_rank);
+                                               int dp_rank, const TrainPassOptions& pass) {
+  std::vector<std::vector<int>> batches;
+  if (pass.bundle_tokens > 0) {
+    const std::vector<int> all = count_up(lengths.size()), replica = deal(lengths, dp_size, pass);
+    for (const Range bundle : cut_bundles(lengths, pass))
+      if (replica[bundle.begin] == dp_rank) batches.push_back(part_of(all, bundle));
+    return batches;
+  }
+  const std::vector<int> mine = assign_samples(lengths, dp_size, dp_rank);
   std::vector<int> my_lengths;
-  my_lengths.reserve(mine.size());
   for (const int i : mine) my_lengths.push_back(lengths[i]);
-  auto batches = cut_micro_batches(my_lengths, max_rows, max_sequences);
+  batches = cut_micro_batches(my_lengths, pass.max_rows, pass.max_sequences);
   for (auto& batch : batches)
     for (int& i : batch) i = mine[i];
   return batches;

@@ -21,9 +21,19 @@ std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, in
 std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows,
                                                 int max_sequences);
 
-// Both: the micro-batches of data-parallel rank `dp_rank`, as indices into `lengths`.
+// Bundles, micro-batches that do not depend on the number of ranks: sequences in order, cut where
+// there would be more than pass.bundle_tokens tokens or pass.max_sequences sequences (a longer
+// sequence is a bundle of its own), and before into a power of two of nearly equal parts, at least
+// four, which can be shared out evenly. Throws Error for a sequence that does not fit into a
+// micro-batch.
+std::vector<Range> cut_bundles(const std::vector<int>& lengths, const TrainPassOptions& pass);
+
+// The replica that trains each sequence; if there are bundles, all of a bundle have the same.
+std::vector<int> deal(const std::vector<int>& lengths, int replicas, const TrainPassOptions& pass);
+
+// The micro-batches of data-parallel rank `dp_rank`, as indices into `lengths`.
 std::vector<std::vector<int>> micro_batches_of(const std::vector<int>& lengths, int dp_size,
-                                               int dp_rank, int max_rows, int max_sequences);
+                                               int dp_rank, const TrainPassOptions& pass);
 
 // Whole sequences of a micro-batch as packed rows, of which the last token counts.
 struct PackedEnds {

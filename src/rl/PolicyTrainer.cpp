@@ -22,10 +22,9 @@ UpdateReport PolicyTrainer::update(SampleSet& samples) {
   UpdateReport report;
   loop_.run(
       samples,
-      [&](std::span<const int> mine, const StepTotals& totals) {
-        LossSums sums = accumulate(samples.here(), mine, totals, report);
-        all_reduce_ordered_sum(loop_.dp_group(), sums);
-        add_figures(sums, report);
+      [&](const MicroBatchList& mine, const StepTotals& totals) {
+        const auto sums = accumulate(samples.here(), mine, totals, report);
+        add_figures(samples.sum<LossSums>(sums), report);
       },
       report);
   const double steps = std::max(1, report.steps);
@@ -49,7 +48,7 @@ void PolicyTrainer::add_figures(const LossSums& sums, UpdateReport& report) cons
 }
 
 TokenSlope PolicyTrainer::add_token(const TokenRef& token, float log_prob, float entropy,
-                                    LossSums& sums, UpdateReport& report) const {
+                                    UpdateReport& report) const {
   const Sample& s = *token.sample;
   const float old = s.log_probs[token.index];
   const float ref = s.ref_log_probs.empty() ? 0.0f : s.ref_log_probs[token.index];
@@ -62,7 +61,7 @@ TokenSlope PolicyTrainer::add_token(const TokenRef& token, float log_prob, float
   const float correction = s.correction.empty() ? 1.0f : s.correction[token.index];
   const TokenInput input{
       log_prob, old, ref, s.advantages[token.index], entropy, correction, token.mean_log_ratio};
-  const double slope = add_token_loss(loss_, input, token.weight, sums);
+  const double slope = add_token_loss(loss_, input, token.weight, *token.sums);
   return {static_cast<float>(slope), static_cast<float>(-loss_.entropy_coef * token.weight)};
 }
 
@@ -79,16 +78,18 @@ void PolicyTrainer::set_sequence_ratios(const PackedSamples& packed,
   }
 }
 
-LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
-                                   const StepTotals& totals, UpdateReport& report) {
-  LossSums sums;
+std::vector<LossSums> PolicyTrainer::accumulate(const std::vector<Sample>& samples,
+                                                const MicroBatchList& mine,
+                                                const StepTotals& totals, UpdateReport& report) {
+  std::vector<LossSums> sums(samples.size());
   const PassContext& c = loop_.context();
-  for_each_micro_batch(samples, mine, c.options, [&](const MicroBatch& batch) {
+  for_each_micro_batch(samples, mine, [&](const MicroBatch& batch) {
     std::vector<TokenRef> tokens;
     for (const int i : batch.samples) {
       const Sample& s = samples[i];
       const double weight = token_weight(loss_, totals, s.loss_tokens());
-      for (std::size_t t = 0; t < s.response.size(); ++t) tokens.push_back({&s, t, weight});
+      for (std::size_t t = 0; t < s.response.size(); ++t)
+        tokens.push_back({&s, &sums[i], t, weight});
     }
     c.pass.forward(c.exec, c.view, c.parallel, batch.packed.sequences);
     if (observer_) observer_(batch);
@@ -96,7 +97,7 @@ LossSums PolicyTrainer::accumulate(const std::vector<Sample>& samples, std::span
     c.pass.backward(
         c.exec, c.view, c.parallel, batch.packed.rows, batch.packed.targets, c.head,
         [&](std::size_t i, float log_prob, float entropy) {
-          return add_token(tokens[i], log_prob, entropy, sums, report);
+          return add_token(tokens[i], log_prob, entropy, report);
         },
         loop_.gradients());
   });

@@ -50,15 +50,16 @@ class PolicyTrainer {
   // A response token and its weight in the aggregated loss.
   struct TokenRef {
     const Sample* sample;
+    LossSums* sums;  // of the sample
     std::size_t index;
     double weight;
     double mean_log_ratio = 0.0;  // of the sequence, if the loss needs it
   };
 
-  // Adds the gradient of this replica's part of a step and returns the sums over it. Collective
-  // over the tensor-parallel group.
-  LossSums accumulate(const std::vector<Sample>& samples, std::span<const int> mine,
-                      const StepTotals& totals, UpdateReport& report);
+  // Adds the gradient of this replica's part of a step and returns the sums of each sample.
+  // Collective over the tensor-parallel group.
+  std::vector<LossSums> accumulate(const std::vector<Sample>& samples, const MicroBatchList& mine,
+                                   const StepTotals& totals, UpdateReport& report);
   // Adds the figures of a step; the sums are of all replicas. Collective over the data-parallel
   // group.
   void add_figures(const LossSums& sums, UpdateReport& report) const;
@@ -66,7 +67,7 @@ class PolicyTrainer {
   // sequences. Collective over the tensor-parallel group.
   void set_sequence_ratios(const PackedSamples& packed, std::vector<TokenRef>& tokens);
   // Adds one token's loss to the sums and returns its slopes.
-  TokenSlope add_token(const TokenRef& token, float log_prob, float entropy, LossSums& sums,
+  TokenSlope add_token(const TokenRef& token, float log_prob, float entropy,
                        UpdateReport& report) const;
 
   PolicyLossOptions loss_;

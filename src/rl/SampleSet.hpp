@@ -3,6 +3,8 @@
 // The samples of an iteration, spread over the ranks: none of them ever holds all.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "comm/DoublesOnly.hpp"
 #include "comm/Group.hpp"
 #include "rl/Sample.hpp"
 #include "shard/RankGrid.hpp"
@@ -89,6 +92,18 @@ class SampleSet {
     gather_bytes(std::as_writable_bytes(std::span(all)), std::as_bytes(std::span(mine)),
                  sizeof(Figures));
     return all;
+  }
+
+  // figures[k] of here()[k]: the sums of each member over all samples, in the order of rows.
+  // Collective over the group.
+  template <DoublesOnly Figures>
+  Figures sum(std::span<const Figures> figures) const {
+    std::array<double, sizeof(Figures) / sizeof(double)> sums{};
+    for (const Figures& of_row : gather([&](std::size_t k) { return figures[k]; })) {
+      const auto values = std::bit_cast<decltype(sums)>(of_row);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
+    }
+    return std::bit_cast<Figures>(sums);
   }
 
   // Removes the samples whose rows are marked, and returns them; every rank passes the same marks.

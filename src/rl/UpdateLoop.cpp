@@ -2,6 +2,7 @@
 #include "rl/UpdateLoop.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "optim/OptimizerStep.hpp"
 
@@ -21,19 +22,32 @@ std::vector<Range> cut_mini_batches(const std::vector<SampleSummary>& samples, i
   return batches;
 }
 
+// The tokens that the model reads of the samples of some rows.
+std::vector<int> lengths_of(const SampleSet& samples, Range rows) {
+  std::vector<int> lengths;
+  for (int row = rows.begin; row < rows.end; ++row)
+    lengths.push_back(samples.all()[row].length() - 1);
+  return lengths;
+}
+
 }  // namespace
 
-void for_each_micro_batch(const std::vector<Sample>& samples, std::span<const int> mine,
-                          const TrainPassOptions& options,
-                          const std::function<void(const MicroBatch&)>& visit) {
+MicroBatchList list_micro_batches(const std::vector<Sample>& samples, std::span<const int> mine,
+                                  const TrainPassOptions& options) {
   std::vector<int> lengths;
   for (const int i : mine) lengths.push_back(samples[i].length() - 1);
-  for (const auto& list : cut_micro_batches(lengths, options.max_rows, options.max_sequences)) {
+  MicroBatchList batches = cut_micro_batches(lengths, options.max_rows, options.max_sequences);
+  for (auto& batch : batches)
+    for (int& i : batch) i = mine[i];
+  return batches;
+}
+
+void for_each_micro_batch(const std::vector<Sample>& samples, const MicroBatchList& batches,
+                          const std::function<void(const MicroBatch&)>& visit) {
+  for (const auto& list : batches) {
     MicroBatch batch;
-    for (const int k : list) {
-      batch.samples.push_back(mine[k]);
-      batch.packed.add(samples[mine[k]].prompt, samples[mine[k]].response);
-    }
+    batch.samples = list;
+    for (const int i : list) batch.packed.add(samples[i].prompt, samples[i].response);
     visit(batch);
   }
 }
@@ -42,13 +56,31 @@ void UpdateLoop::bring(SampleSet& samples) const {
   const RankGrid grid{model_.context.parallel.group().size(), model_.dp_group.size()};
   std::vector<int> replica;
   for (const Range batch : cut_mini_batches(samples.all(), options_.mini_batches)) {
-    std::vector<int> lengths;
-    for (int row = batch.begin; row < batch.end; ++row)
-      lengths.push_back(samples.all()[row].length());
-    const auto part = assign_replicas(lengths, grid.dp);
+    const auto part = deal(lengths_of(samples, batch), grid.dp, model_.context.options);
     replica.insert(replica.end(), part.begin(), part.end());
   }
   samples.move_to(grid, replica);
+}
+
+MicroBatchList UpdateLoop::micro_batches(const SampleSet& samples, Range batch) const {
+  // Samples that carry no loss are not even passed through the model.
+  std::vector<int> mine, rows;
+  for (std::size_t k = 0; k < samples.here().size(); ++k) {
+    const int row = samples.rows()[k];
+    if (row < batch.begin || row >= batch.end || samples.all()[row].loss_tokens == 0) continue;
+    mine.push_back(static_cast<int>(k));
+    rows.push_back(row - batch.begin);
+  }
+  const TrainPassOptions& pass = model_.context.options;
+  if (pass.bundle_tokens == 0) return list_micro_batches(samples.here(), mine, pass);
+  MicroBatchList bundles;
+  std::size_t at = 0;
+  for (const Range bundle : cut_bundles(lengths_of(samples, batch), pass)) {
+    std::vector<int> members;
+    for (; at < mine.size() && rows[at] < bundle.end; ++at) members.push_back(mine[at]);
+    if (!members.empty()) bundles.push_back(std::move(members));
+  }
+  return bundles;
 }
 
 void UpdateLoop::run(SampleSet& samples, const Accumulate& accumulate, OptimizerSteps& report) {
@@ -67,15 +99,8 @@ void UpdateLoop::step(const SampleSet& samples, Range batch, const Accumulate& a
     ++report.empty;
     return;
   }
-  std::vector<int> mine;
-  for (std::size_t k = 0; k < samples.here().size(); ++k) {
-    const int row = samples.rows()[k];
-    if (row >= batch.begin && row < batch.end && samples.all()[row].loss_tokens > 0)
-      mine.push_back(static_cast<int>(k));
-  }
-
   model_.gradients.clear(model_.context.exec);
-  accumulate(mine, totals);
+  accumulate(micro_batches(samples, batch), totals);
   const OptimizerReport done = make_step(model_.context.exec, model_.optimizer, model_.gradients,
                                          options_.schedule, model_.publish);
   report.learning_rate = done.learning_rate;

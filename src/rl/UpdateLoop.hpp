@@ -42,10 +42,13 @@ struct UpdateTarget {
   std::function<void()> publish;
 };
 
-// Calls `visit` with the micro-batches of the samples `mine` (indices), in order. All of them must
-// have responses.
-void for_each_micro_batch(const std::vector<Sample>& samples, std::span<const int> mine,
-                          const TrainPassOptions& options,
+// Micro-batches as indices of samples, all of which have responses.
+using MicroBatchList = std::vector<std::vector<int>>;
+// Those of the samples `mine`, in order.
+MicroBatchList list_micro_batches(const std::vector<Sample>& samples, std::span<const int> mine,
+                                  const TrainPassOptions& options);
+// Calls `visit` with each.
+void for_each_micro_batch(const std::vector<Sample>& samples, const MicroBatchList& batches,
                           const std::function<void(const MicroBatch&)>& visit);
 
 // Epochs x mini-batches over the samples of an iteration. Tokens that carry no loss count nowhere,
@@ -63,15 +66,17 @@ class UpdateLoop {
   // which are those of the training layout.
   void bring(SampleSet& samples) const;
 
-  // Adds the gradient of a step's loss over `mine`, indices of samples.here() that all carry a
-  // loss, to gradients(); `totals` are of all replicas. Collective over the training layout.
-  using Accumulate = std::function<void(std::span<const int> mine, const StepTotals& totals)>;
+  // Adds the gradient of a step's loss over `mine`, of samples.here() that all carry a loss, to
+  // gradients(); `totals` are of all replicas. Collective over the training layout.
+  using Accumulate = std::function<void(const MicroBatchList& mine, const StepTotals& totals)>;
 
   // Brings the samples to the ranks that train them and makes an optimizer step for each
   // mini-batch; adds to `report`. Collective over the training layout.
   void run(SampleSet& samples, const Accumulate& accumulate, OptimizerSteps& report);
 
  private:
+  // Of the samples of these rows that are here.
+  MicroBatchList micro_batches(const SampleSet& samples, Range batch) const;
   // One mini-batch: the samples of the rows `batch`. Collective over the training layout.
   void step(const SampleSet& samples, Range batch, const Accumulate& accumulate,
             OptimizerSteps& report);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/Job.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -48,10 +49,13 @@ void Job::report_differences(const StateInfo& state) const {
   for (const auto& change : config_changes(state.config, setup_.config))
     if (!change.starts_with("Output/Directory:"))  // that one is the user's order
       TAPER_WARN("differs from the checkpoint's run file: " << change);
-  const std::string layout = to_string(RankGrid{setup_.tp, ranks_.size() / setup_.tp});
-  if (!state.layout.empty() && state.layout != layout)
+  const RankGrid now{setup_.tp, ranks_.size() / setup_.tp};
+  const std::optional<RankGrid> before = find_rank_grid(state.layout);
+  if (!before || *before == now) return;
+  const int exact_tp = setup_.is_exact ? files().config.kv_heads : 0;  // degrees up to it
+  if (std::max(before->tp, now.tp) > exact_tp)
     TAPER_INFO("earlier " << setup_.unit << "s were trained in layout (TPxDP) " << state.layout
-                          << ", from here on it is " << layout
+                          << ", from here on it is " << to_string(now)
                           << ": gradients are summed in another order, so the results are close to "
                              "those of an unchanged run (equal up to rounding, not bit for bit)");
 }

@@ -33,8 +33,9 @@ struct RunSetup {
   RunDirectory directory;
   std::string config;  // the parameters in use, for the results
   std::uint64_t seed = 1;
-  int tp = 1;        // ranks per replica in training
-  std::string unit;  // what the run calls an iteration, for log lines: "iteration", "step"
+  int tp = 1;             // ranks per replica in training
+  bool is_exact = false;  // whether the layout of training changes no bit
+  std::string unit;       // what the run calls an iteration, for log lines: "iteration", "step"
   CheckpointSchedule checkpoints;
   int keep = 2;  // newest checkpoints
   BestOptions best;

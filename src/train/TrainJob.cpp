@@ -51,6 +51,7 @@ RunSetup setup_of(const RunOptions& o, const std::string& config) {
           .config = config,
           .seed = o.seed,
           .tp = o.training.tp,
+          .is_exact = o.training.exactness == Exactness::kLayout,
           .unit = "iteration",
           .checkpoints = {o.checkpoint.every, o.training.iterations},
           .keep = o.checkpoint.keep,

@@ -112,8 +112,7 @@ double ExitJob::learn(const PassContext& c, TrainedExits& exits) {
   }
   std::deque<std::vector<int>> batches;
   for (int pass = 0; pass < options_.passes; ++pass)
-    for (auto& batch : micro_batches_of(lengths, ranks_.size() / tp, ranks_.rank() / tp,
-                                        c.options.max_rows, c.options.max_sequences))
+    for (auto& batch : micro_batches_of(lengths, ranks_.size() / tp, ranks_.rank() / tp, c.options))
       batches.push_back(std::move(batch));
   std::vector<double> losses;
   for (std::vector<std::int64_t> left{1}; left.front() > 0;) {

@@ -46,9 +46,10 @@ std::vector<RewardModelJob::Judged> RewardModelJob::judge(const std::vector<Toke
   const auto& exec = ranks().exec;
   const auto& parallel = model().train_parallel();
   std::vector<Judged> judged(pairs.size());  // all zero if another replica has the pair
+  TrainPassOptions by_pairs = pass_options();
+  by_pairs.max_sequences /= 2;
   for (const auto& members :
-       micro_batches_of(lengths, model().dp_group().size(), model().dp_group().rank(),
-                        pass_options().max_rows, pass_options().max_sequences / 2)) {
+       micro_batches_of(lengths, model().dp_group().size(), model().dp_group().rank(), by_pairs)) {
     PackedEnds packed;  // the chosen side of a pair before the rejected one
     for (const int i : members) {
       packed.add(pairs[i].chosen);

@@ -2,6 +2,7 @@
 #include "tune/SftJob.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
@@ -27,8 +28,8 @@ std::int64_t targets_of(const std::vector<TokenExample>& examples) {
 template <class Each>
 void for_each_batch(const std::vector<TokenExample>& examples, const TrainPassOptions& pass,
                     const Group& dp, const Each& each) {
-  for (const auto& members : micro_batches_of(input_lengths(examples), dp.size(), dp.rank(),
-                                              pass.max_rows, pass.max_sequences)) {
+  for (const auto& members :
+       micro_batches_of(input_lengths(examples), dp.size(), dp.rank(), pass)) {
     PackedSamples packed;
     for (const int i : members) packed.add(examples[i].tokens, examples[i].answers);
     each(packed, members);
@@ -45,27 +46,35 @@ SftJob::SftJob(const SftOptions& options, const Ranks& ranks, const TuningContex
   require_equal(ranks, "the examples", std::to_string(source_.fingerprint()));
 }
 
+// The sum over all examples, of which this rank has some and zeros: in their order, so it does not
+// matter who computed which. Collective over the replicas.
+double SftJob::total(std::vector<double>& of_examples) {
+  all_reduce_ordered_sum(model().dp_group(), of_examples);
+  return std::accumulate(of_examples.begin(), of_examples.end(), 0.0);
+}
+
 TuningJob::StepFigures SftJob::accumulate(std::uint64_t& next) {
   const auto examples = source_.next_batch(next);
   const auto targets = static_cast<double>(targets_of(examples));
   const HeadOptions head{files().valid_ids(), 1.0f};
   const TokenSlope slope{-1.0f / static_cast<float>(targets), 0.0f};
-  double loss = 0;
-  const auto add_loss = [&](std::size_t, float log_prob, float) {
-    loss -= log_prob;
-    return slope;
-  };
   const auto& parallel = model().train_parallel();
+  std::vector<double> losses(examples.size(), 0.0);
   for_each_batch(
       examples, pass_options(), model().dp_group(),
-      [&](const PackedSamples& packed, const std::vector<int>&) {
+      [&](const PackedSamples& packed, const std::vector<int>& members) {
+        std::vector<int> example_of;  // each target
+        for (const int i : members) example_of.insert(example_of.end(), examples[i].targets(), i);
         model().pass().forward(ranks().exec, model().train_view(), parallel, packed.sequences);
-        model().pass().backward(ranks().exec, model().train_view(), parallel, packed.rows,
-                                packed.targets, head, add_loss, model().gradients());
+        model().pass().backward(
+            ranks().exec, model().train_view(), parallel, packed.rows, packed.targets, head,
+            [&](std::size_t i, float log_prob, float) {
+              losses[example_of[i]] -= log_prob;
+              return slope;
+            },
+            model().gradients());
       });
-  std::vector<double> total{loss};
-  all_reduce_ordered_sum(model().dp_group(), total);
-  StepFigures step{{{"train/loss", total.front() / targets},
+  StepFigures step{{{"train/loss", total(losses) / targets},
                     {"train/examples", static_cast<double>(examples.size())},
                     {"train/target_tokens", targets}},
                    0};
@@ -76,8 +85,7 @@ TuningJob::StepFigures SftJob::accumulate(std::uint64_t& next) {
 
 MetricValues SftJob::validate() {
   const auto& examples = source_.validation();
-  // A sum per example, and these in their order: who computed which does not matter.
-  std::vector<double> sums(examples.size(), 0.0);
+  std::vector<double> losses(examples.size(), 0.0);
   for_each_batch(examples, pass_options(), model().dp_group(),
                  [&](const PackedSamples& packed, const std::vector<int>& members) {
                    std::vector<float> log_probs(packed.rows.size());
@@ -88,12 +96,9 @@ MetricValues SftJob::validate() {
                                             {files().valid_ids(), 1.0f}, log_probs, {});
                    auto next = log_probs.begin();
                    for (const int i : members)
-                     for (int k = 0; k < examples[i].targets(); ++k) sums[i] -= *next++;
+                     for (int k = 0; k < examples[i].targets(); ++k) losses[i] -= *next++;
                  });
-  all_reduce_ordered_sum(model().dp_group(), sums);
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return {{"val/loss", total / static_cast<double>(targets_of(examples))}};
+  return {{"val/loss", total(losses) / static_cast<double>(targets_of(examples))}};
 }
 
 std::string SftJob::train_text(const ValueOf& value) const {

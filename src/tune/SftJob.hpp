@@ -28,6 +28,7 @@ class SftJob final : public TuningJob {
   bool has_validation() const override { return !source_.validation().empty(); }
   // Minus the mean log-prob of the held-out targets.
   MetricValues validate() override;
+  double total(std::vector<double>& of_examples);
   std::string train_text(const ValueOf& value) const override;
   std::string held_out_text(const ValueOf& value) const override;
   std::string examples_text() const override;

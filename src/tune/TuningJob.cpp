@@ -38,6 +38,7 @@ RunSetup setup_of(const TuningOptions& o, const std::string& config) {
           .config = config,
           .seed = o.seed,
           .tp = o.training.tp,
+          .is_exact = o.training.exactness == Exactness::kLayout,
           .unit = "step",
           .checkpoints = {o.checkpoint.every, 0},
           .keep = o.checkpoint.keep,

@@ -214,7 +214,7 @@ class TrainBench {
 
   double train() {
     return rate([&] {
-      fill(ranks_.exec, model_.gradients().all(), 0.0f);
+      model_.gradients().clear(ranks_.exec);
       constexpr TokenSlope kSlope{-1.0f / (kTrainRows * kTrainLength), 0.0f};
       model_.pass().forward(ranks_.exec, model_.train_view(), model_.train_parallel(),
                             packed_.sequences);

@@ -43,7 +43,7 @@ TEST_CASE("generations and gradients to a file") {
         }
       }
       const double loss = m.train(m.sequences());
-      const FloatVector gradient = m.gradients->all();
+      const FloatVector gradient = m.gradient_values();
       write(out, std::vector<double>{loss});
       write(out, std::vector<float>(gradient.data(), gradient.data() + gradient.size()));
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A run that goes on on another number of ranks does so, and says once that its results are close, not equal."""
+"""A run whose gradients depend on the layout goes on on another number of ranks, and says once that its results are
+close, not equal."""
 
 import sys
 import tempfile
@@ -18,7 +19,8 @@ def main() -> None:
         model, output = runs.make_model(), runs.folder / "run"
         # Iterations until, ranks, layout of the checkpoint (of another one) and of the run.
         for until, ranks, layouts in [(1, 2, None), (2, 2, None), (3, 1, ("1x2", "1x1")), (4, 2, ("1x1", "1x2"))]:
-            words = runs.train(model, output, Training__Iterations=until, Evaluation__Every=0)
+            words = runs.train(model, output, Training__Iterations=until, Evaluation__Every=0,
+                               Training__Exactness="run")
             outcome = runs.run(words, ranks)
             said = outcome.text.count("so the results are close")
             good = outcome.code == 0 and said == (layouts is not None)

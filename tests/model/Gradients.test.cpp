@@ -24,7 +24,7 @@ std::vector<float> assemble(const GoldenModel& m, const Group& group, bool& agre
   std::vector<float> high(whole.size(), kNone), low(whole.size(), kNone);
   for (const auto& piece : m.local.pieces())
     for (std::int64_t i = 0; i < piece.size; ++i) {
-      const float value = m.gradients->all()(piece.offset + i);
+      const float value = m.gradient_values()(piece.offset + i);
       high[whole.pieces()[piece.id].offset + i] = value;
       low[whole.pieces()[piece.id].offset + i] = -value;
     }
@@ -56,7 +56,7 @@ TEST_CASE("shards together have the gradient of one rank, also where they share 
     for (const auto& piece : one.local.pieces()) {
       double difference = 0, norm = 0;
       for (std::int64_t i = piece.offset; i < piece.offset + piece.size; ++i) {
-        const double expected = one.gradients->all()(i);
+        const double expected = one.gradient_values()(i);
         difference += std::pow(got[i] - expected, 2);
         norm += expected * expected;
       }
@@ -72,9 +72,9 @@ TEST_CASE("the gradient of a layer is a view of the flat gradient") {
   const GoldenModel m("qwen3_a", self);
   const LayerGradients layer = m.gradients->layer(1);
   const int down = m.table.index_of(ParamRole::kDown, 1);
-  CHECK(layer.down.data() == m.gradients->all().data() + m.local.offset(down));
-  CHECK(layer.down.extent_int(0) == m.table.mlp_blocks() * kMlpBlock);
-  CHECK(layer.down.extent_int(1) == m.config.hidden);
-  CHECK(static_cast<int>(layer.key_norm.size()) == m.config.head_dim);
-  CHECK(layer.query_bias.data() == nullptr);  // this family has no biases
+  CHECK(layer.down.f32() == m.gradient_values().data() + m.local.offset(down));
+  CHECK(layer.down.rows == m.table.mlp_blocks() * kMlpBlock);
+  CHECK(layer.down.columns == m.config.hidden);
+  CHECK(layer.key_norm.size() == m.config.head_dim);
+  CHECK(layer.query_bias.data == nullptr);  // this family has no biases
 }

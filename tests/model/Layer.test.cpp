@@ -154,10 +154,10 @@ TEST_CASE("the backward pass of shards is that of one rank, and adds to the grad
   const auto difference = plus(many.backward(x, by_out), -1.0, expected);
   CHECK(std::sqrt(dot(difference, difference)) <= 1e-4 * std::sqrt(dot(expected, expected)));
 
-  const FloatMatrix query = one.model().gradients->layer(1).query;
-  const std::vector<float> once(query.data(), query.data() + query.size());
+  const GradientView query = one.model().gradients->layer(1).query;
+  const std::vector<float> once(query.f32(), query.f32() + query.size());
   one.backward(x, by_out);
-  const std::vector<float> twice(query.data(), query.data() + query.size());
+  const std::vector<float> twice(query.f32(), query.f32() + query.size());
   const auto rest = plus(twice, -2.0, once);
   CHECK(dot(once, once) > 0);
   CHECK(std::sqrt(dot(rest, rest)) <= 1e-4 * std::sqrt(dot(once, once)));

@@ -32,7 +32,7 @@ struct LoadedModel {
     MemoryPlan plan;
     PackedModel::add_memory(plan, "test", local, type, WithBackward::kYes);
     TrainPass::add_memory(plan, table, parallel, options);
-    plan.add("gradients", MemoryPhase::kAlways, local.size() * 4);
+    plan.add("gradients", MemoryPhase::kAlways, local.size() * bytes_of(options.gradients));
     arena = std::make_unique<Arena>(plan);
     packed = std::make_unique<PackedModel>("test", local, parallel.shard(), type,
                                            WithBackward::kYes, *arena);
@@ -46,7 +46,8 @@ struct LoadedModel {
     const ConstFloatMatrix rope_table(rope.data(), positions, config.head_dim);
     pass = std::make_unique<TrainPass>(table, parallel, options, *arena, rope_table);
     gradients = std::make_unique<Gradients>(
-        local, arena->take<float>("gradients", MemoryPhase::kAlways, local.size()));
+        local, options.gradients,
+        arena->take("gradients", MemoryPhase::kAlways, local.size() * bytes_of(options.gradients)));
   }
 
   static ModelConfig configured(const std::filesystem::path& directory, bool draws_score) {
@@ -91,12 +92,17 @@ struct LoadedModel {
     return loss / static_cast<double>(rows.size());
   }
 
+  // All of it, of plain floats.
+  FloatVector gradient_values() const {
+    return FloatVector(gradients->all().f32(), static_cast<std::size_t>(local.size()));
+  }
+
   // The gradient in the tensors and shapes of Hugging Face. One shard that is the whole model.
   void write_gradients(const std::filesystem::path& file) const {
     HuggingFaceWriter writer(file, table, TensorType::kF32);
     for (const auto& piece : local.pieces())
-      writer.write_piece(
-          piece.id, {gradients->all().data() + piece.offset, static_cast<std::size_t>(piece.size)});
+      writer.write_piece(piece.id, {gradient_values().data() + piece.offset,
+                                    static_cast<std::size_t>(piece.size)});
     writer.commit();
   }
 

@@ -27,11 +27,11 @@ struct RowParallel {
 };
 
 RowParallel attention_output(const GoldenModel& m) {
-  return {m.parallel.attention_leaves(), m.parallel.attention_sum(), m.parallel.shard().heads(),
+  return {m.parallel.attention().leaves, m.parallel.attention().sum, m.parallel.shard().heads(),
           m.table.head_pad(), m.view->layer(0).output};
 }
 RowParallel mlp_down(const GoldenModel& m) {
-  return {m.parallel.mlp_leaves(), m.parallel.mlp_sum(), m.parallel.shard().blocks(), kMlpBlock,
+  return {m.parallel.mlp().leaves, m.parallel.mlp().sum, m.parallel.shard().blocks(), kMlpBlock,
           m.view->layer(0).down};
 }
 
@@ -77,16 +77,16 @@ TEST_CASE(
   const Group world = Group::world(MPI_COMM_WORLD);
   const ParamTable table(read_model_config(golden_dir("llama_b")));  // 200 columns of MLP
   const ModelParallel parallel(table, world);
-  CHECK(parallel.attention_leaves().leaves == parallel.shard().heads().size());
-  CHECK(parallel.attention_leaves().leaf_k == table.config().head_dim);
-  CHECK(parallel.attention_leaves().x_stride == table.head_pad());
-  const LeafOrder& mlp = parallel.mlp_leaves();
+  CHECK(parallel.attention().leaves.leaves == parallel.shard().heads().size());
+  CHECK(parallel.attention().leaves.leaf_k == table.config().head_dim);
+  CHECK(parallel.attention().leaves.x_stride == table.head_pad());
+  const LeafOrder& mlp = parallel.mlp().leaves;
   CHECK(mlp.leaves == parallel.shard().blocks().size());
   CHECK(mlp.leaf_k == kMlpBlock);
   const bool is_last = world.rank() + 1 == world.size();
   CHECK(mlp.last_leaf_k == (is_last ? 200 - 3 * kMlpBlock : kMlpBlock));
-  CHECK(parallel.attention_leaves().partials == parallel.attention_sum().partials(world.rank()));
-  CHECK(mlp.partials == parallel.mlp_sum().partials(world.rank()));
+  CHECK(parallel.attention().leaves.partials == parallel.attention().sum.partials(world.rank()));
+  CHECK(mlp.partials == parallel.mlp().sum.partials(world.rank()));
 }
 
 TEST_CASE("row-parallel products have the bits of one rank") {

@@ -40,7 +40,7 @@ struct ScalarModel : LoadedModel {
       sequences.lengths.push_back(static_cast<int>(offsets[i] - offsets[i - 1]));
     rows.resize(sequences.ids.size());
     std::iota(rows.begin(), rows.end(), 0);
-    const FloatVector gradient = gradients->all();
+    const FloatVector gradient = gradient_values();
     std::fill_n(gradient.data(), gradient.size(), 0.0f);
   }
 
@@ -61,7 +61,7 @@ struct ScalarModel : LoadedModel {
   std::vector<float> gradient() {
     pass->forward(exec, *view, parallel, sequences);
     pass->backward_values(exec, *view, parallel, rows, read<float>(golden, "slopes"), *gradients);
-    const FloatVector all = gradients->all();
+    const FloatVector all = gradient_values();
     return {all.data(), all.data() + all.size()};
   }
 
@@ -158,8 +158,8 @@ TEST_CASE("all ranks of a group have the same gradient of the scalar head") {
   ScalarModel one("llama_b", self), many("llama_b", world);
   const auto part = [](ScalarModel& m) {
     m.gradient();
-    const FloatVector score = m.gradients->vector(ParamRole::kScore);
-    return std::vector<float>(score.data(), score.data() + score.size());
+    const float* const score = m.gradients->vector(ParamRole::kScore).f32();
+    return std::vector<float>(score, score + m.config.hidden);
   };
   // The head sees whole hidden states, so even the bits are those of one rank.
   CHECK(same_bits(part(many), part(one)));

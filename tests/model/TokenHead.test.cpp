@@ -24,8 +24,8 @@ constexpr int kRows = 21;
 struct HeadRun {
   HeadRun(GoldenModel& model, int chunk_rows)
       : m(model),
-        memory(TokenHead::floats(m.table, m.parallel.shard(), chunk_rows)),
-        head(m.table, m.parallel.shard(), chunk_rows, memory.data()),
+        memory(TokenHead::floats(m.table, m.parallel, chunk_rows)),
+        head(m.table, m.parallel, chunk_rows, memory.data()),
         hidden(static_cast<std::size_t>(kRows) * m.config.hidden),
         d_hidden(hidden.size(), 0.0f),
         log_prob(kRows),
@@ -36,7 +36,7 @@ struct HeadRun {
       rows.push_back((i * 5) % kRows);
       targets.push_back((i * 37) % m.config.vocab);
     }
-    const FloatVector gradient = m.gradients->all();
+    const FloatVector gradient = m.gradient_values();
     std::fill_n(gradient.data(), gradient.size(), 0.0f);
   }
 
@@ -108,7 +108,7 @@ TEST_CASE("gradients have the same bits in chunks of any size") {
   for (const int chunk : {kRows, 1, 6}) {
     HeadRun run(m, chunk);
     run.train(slopes);
-    const FloatVector all = m.gradients->all();
+    const FloatVector all = m.gradient_values();
     const std::vector<float> got(all.data(), all.data() + all.size());
     if (d_hidden.empty()) {
       d_hidden = run.d_hidden;
@@ -177,8 +177,8 @@ TEST_CASE("the gradient by hidden states keeps the small terms of a large vocabu
     packed.pack(exec, static_cast<int>(t), values.data() + local.offset(static_cast<int>(t)));
   const ModelView view(packed, parallel.shard());
 
-  std::vector<float> memory(TokenHead::floats(table, parallel.shard(), 1));
-  TokenHead head(table, parallel.shard(), 1, memory.data());
+  std::vector<float> memory(TokenHead::floats(table, parallel, 1));
+  TokenHead head(table, parallel, 1, memory.data());
   const std::vector<float> hidden(config.hidden, 1.0f);
   std::vector<float> d_hidden(config.hidden, 0.0f), d_head(local.size()), d_norm(config.hidden);
   head.backward(

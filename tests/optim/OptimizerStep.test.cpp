@@ -59,7 +59,7 @@ TEST_CASE("the log names the gradient for which a step was skipped") {
   OptimizerReport report;
   CHECK(logged_by([&] { report = t.step(); }).empty());
   const int bad = t.model.table.index_of(ParamRole::kGateUp, 1);
-  t.model.gradients->all()(t.model.local.offset(bad)) = std::numeric_limits<float>::quiet_NaN();
+  t.model.gradient_values()(t.model.local.offset(bad)) = std::numeric_limits<float>::quiet_NaN();
   const std::string log = logged_by([&] { report = t.step(); });
   if (log_rank() <= 0)
     CHECK_THAT(log, ContainsSubstring("skipped an optimizer step: the gradient of "

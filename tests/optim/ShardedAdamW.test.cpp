@@ -117,7 +117,7 @@ TEST_CASE("a gradient that is not finite stops or skips the step and names the t
   stopping.accumulate();
   auto& model = stopping.model();
   const int bad = model.table.index_of(ParamRole::kGateUp, 1);
-  model.gradients->all()(model.local.offset(bad) + 5) = std::numeric_limits<float>::quiet_NaN();
+  model.gradient_values()(model.local.offset(bad) + 5) = std::numeric_limits<float>::quiet_NaN();
   try {
     stopping.step(1e-3);
     FAIL("no error");
@@ -128,7 +128,7 @@ TEST_CASE("a gradient that is not finite stops or skips the step and names the t
   Training skipping("llama_a", dp, self, options);
   const auto before = skipping.model().values;
   skipping.accumulate();
-  skipping.model().gradients->all()(skipping.model().local.offset(bad)) =
+  skipping.model().gradient_values()(skipping.model().local.offset(bad)) =
       std::numeric_limits<float>::infinity();
   const OptimizerReport report = skipping.step(1e-3);
   CHECK(report.skipped);

@@ -222,7 +222,7 @@ TEST_CASE("weights and keys seen through any layout give the same teacher-forced
     const int n = static_cast<int>(ids.size()), chunk = 32;
     const BlockShape shape{m.config.layers, parallel.shard().kv_heads().size(), m.config.head_dim};
     const std::int64_t pass_floats = InferencePass::floats(m.table, parallel, n);
-    const std::int64_t head_floats = TokenHead::floats(m.table, parallel.shard(), chunk);
+    const std::int64_t head_floats = TokenHead::floats(m.table, parallel, chunk);
     memory.assign(pass_floats + head_floats + 3 * shape.floats() + 64, 0.0f);
     float* const pass_memory =
         memory.data() + 16 - (reinterpret_cast<std::uintptr_t>(memory.data()) / 4) % 16;
@@ -231,7 +231,7 @@ TEST_CASE("weights and keys seen through any layout give the same teacher-forced
                          {head_memory + (head_floats + 15) / 16 * 16, 3 * shape.layer_floats()});
     InferencePass pass(m.table, parallel, n, pass_memory,
                        ConstFloatMatrix(m.rope.data(), kPositions, m.config.head_dim));
-    TokenHead head(m.table, parallel.shard(), chunk, head_memory);
+    TokenHead head(m.table, parallel, chunk, head_memory);
     const Staged<std::int32_t> blocks{2, 0, 1};
     Staged<std::int32_t> positions(n);
     std::vector<int> rows(n - 1);

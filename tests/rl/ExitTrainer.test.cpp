@@ -24,7 +24,7 @@ struct TestExit : LearningModel {
         arena(plan(head, g.world, capacity)),
         adamw(head.local, g.self, g.world, {.weight_decay = 0.0}, arena),
         gradient(static_cast<std::size_t>(head.local.size())),
-        gradients(head.local, gradient.data()),
+        gradients(head.local, GradientType::kF32, gradient.data()),
         world_(g.world) {
     for (int i = 0; i < kVocab; ++i) ids.push_back(2 * i);
     std::copy_n(head.values.begin() + adamw.begin(), adamw.size(), adamw.master().data());

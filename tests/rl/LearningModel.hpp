@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/Random.hpp"
@@ -25,6 +27,9 @@ struct LearningModelOptions {
   float temperature = 1.0f;
   std::optional<std::uint64_t> score_seed = {};  // of a scalar head
   MemoryOwner owner = {};
+  std::string model = "llama_b";
+  GradientType gradients = GradientType::kF32;
+  int bundle_tokens = 0;
 };
 
 // A golden model with its optimizer, trained by data-parallel ranks.
@@ -33,10 +38,11 @@ class LearningModel {
   explicit LearningModel(const LearningModelOptions& o)
       : dp_(o.dp),
         tp_(o.tp),
-        pass_options_(pass_options(o.max_rows)),
-        model_(golden_dir("llama_b"), o.tp, WeightType::kF32, pass_options_, 512, o.score_seed),
+        pass_options_(pass_options(o)),
+        model_(golden_dir(o.model), o.tp, WeightType::kF32, pass_options_, 512, o.score_seed),
+        adamw_options_(adamw_options(o)),
         arena_(plan(o.owner)),
-        adamw_(model_.local, o.tp, o.dp, o.adamw, arena_, o.owner),
+        adamw_(model_.local, o.tp, o.dp, adamw_options_, arena_, o.owner),
         temperature_(o.temperature) {
     std::copy_n(model_.values.begin() + adamw_.begin(), adamw_.size(), adamw_.master().data());
   }
@@ -83,17 +89,29 @@ class LearningModel {
   // Of the last update, by the exponential average of AdamW's first step.
   std::vector<float> gradient() { return gather(adamw_.first_moment()); }
   const std::vector<float>& weights() const { return model_.values; }
+  // Of the local pieces.
+  const LocalParams& local() const { return model_.local; }
+  std::span<const float> weights_of(const LocalParams::Piece& piece) const {
+    return {model_.values.data() + piece.offset, static_cast<std::size_t>(piece.size)};
+  }
 
  private:
-  static TrainPassOptions pass_options(int max_rows) {
+  static TrainPassOptions pass_options(const LearningModelOptions& given) {
     TrainPassOptions o;
-    o.max_rows = max_rows;
+    o.max_rows = given.max_rows;
     o.checkpointing = Checkpointing::kNo;
+    o.gradients = given.gradients;
+    o.bundle_tokens = given.bundle_tokens;
+    return o;
+  }
+  static AdamWOptions adamw_options(const LearningModelOptions& given) {
+    AdamWOptions o = given.adamw;
+    o.gradients = given.gradients;
     return o;
   }
   MemoryPlan plan(const MemoryOwner& owner) {
     MemoryPlan plan;
-    ShardedAdamW::add_memory(plan, model_.local, dp_, {}, owner);
+    ShardedAdamW::add_memory(plan, model_.local, dp_, adamw_options_, owner);
     return plan;
   }
   std::vector<float> gather(FloatVector mine) {
@@ -112,6 +130,7 @@ class LearningModel {
   const Group& tp_;
   TrainPassOptions pass_options_;
   LoadedModel model_;
+  AdamWOptions adamw_options_;
   Arena arena_;
   ShardedAdamW adamw_;
   float temperature_;

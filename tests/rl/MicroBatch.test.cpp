@@ -73,10 +73,13 @@ TEST_CASE("packed rows predict the response tokens, and the last token is no inp
 
 TEST_CASE("micro-batches of all ranks together have every sequence once, and those of a rank") {
   const std::vector<int> lengths{5, 9, 1, 7, 7, 3, 8};
+  TrainPassOptions pass;
+  pass.max_rows = 12;
+  pass.max_sequences = 2;
   std::vector<int> seen(lengths.size(), 0);
   for (int rank = 0; rank < 3; ++rank) {
     std::vector<int> mine;
-    for (const auto& batch : micro_batches_of(lengths, 3, rank, 12, 2)) {
+    for (const auto& batch : micro_batches_of(lengths, 3, rank, pass)) {
       int rows = 0;
       for (const int i : batch) {
         rows += lengths[i];
@@ -89,6 +92,57 @@ TEST_CASE("micro-batches of all ranks together have every sequence once, and tho
     CHECK(mine == assign_samples(lengths, 3, rank));
   }
   CHECK(seen == std::vector<int>(lengths.size(), 1));
+}
+
+TEST_CASE("bundles are cut by lengths alone, and each is on one rank") {
+  TrainPassOptions pass;
+  pass.max_rows = 12;
+  pass.max_sequences = 3;
+  pass.bundle_tokens = 10;
+  const std::vector<int> lengths{5, 5, 3, 9, 12, 1, 1, 1, 1, 10};
+  const auto bundles = cut_bundles(lengths, pass);
+  for (const int ranks : {1, 2, 3, 7, 20}) {
+    std::vector<std::vector<int>> found;
+    for (int rank = 0; rank < ranks; ++rank)
+      for (const auto& bundle : micro_batches_of(lengths, ranks, rank, pass)) {
+        for (const int i : bundle) CHECK(deal(lengths, ranks, pass)[i] == rank);
+        found.push_back(bundle);
+      }
+    std::sort(found.begin(), found.end());
+    REQUIRE(found.size() == bundles.size());
+    for (std::size_t b = 0; b < bundles.size(); ++b) {
+      CHECK(found[b].front() == bundles[b].begin);
+      CHECK(found[b].back() == bundles[b].end - 1);
+    }
+  }
+  pass.max_rows = 40;  // room does not matter
+  CHECK(cut_bundles(lengths, pass).size() == bundles.size());
+  pass.max_rows = 11;
+  CHECK_THROWS_AS(cut_bundles(lengths, pass), Error);
+  CHECK(cut_bundles({}, pass).empty());
+}
+
+TEST_CASE("bundles are within their limits, and can be shared out evenly") {
+  RandomStream random(6, RandomPurpose::kTest, 0, 0);
+  TrainPassOptions pass;
+  pass.bundle_tokens = 512;
+  pass.max_sequences = 20;
+  for (const int count : {1, 3, 40, 500}) {
+    std::vector<int> lengths;
+    for (int i = 0; i < count; ++i) lengths.push_back(static_cast<int>(random.between(10, 60)));
+    int next = 0;
+    for (const Range bundle : cut_bundles(lengths, pass)) {
+      CHECK(bundle.begin == next);
+      CHECK(bundle.size() <= 20);
+      const int tokens =
+          std::accumulate(lengths.begin() + bundle.begin, lengths.begin() + bundle.end, 0);
+      CHECK(tokens <= 512);
+      next = bundle.end;
+    }
+    CHECK(next == count);
+  }
+  // As many equal sequences as fit into two and a half bundles become four, not three.
+  CHECK(cut_bundles(std::vector<int>(64, 20), pass).size() == 4);
 }
 
 TEST_CASE("whole sequences are packed with the rows of their last tokens") {

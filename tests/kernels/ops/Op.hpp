@@ -65,6 +65,7 @@ Op attention_op();
 Op copy_op();
 Op dot_rows_op();
 Op embedding_op();
+Op gradient_op();
 Op logits_op();
 Op norm_op();
 Op product_op();

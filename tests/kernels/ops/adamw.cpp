@@ -2,6 +2,7 @@
 #include "kernels/adamw.hpp"
 
 #include <cmath>
+#include <vector>
 
 #include "kernels/canonical/adamw.hpp"
 #include "kernels/ops/Data.hpp"
@@ -31,9 +32,9 @@ void compare_steps(Report& report, std::int64_t n, const reference::AdamWOptions
   std::vector<reference::AdamWState> right;
   for (const float value : p) right.push_back({value, 0.0, 0.0});
   for (int t = 1; t <= 10; ++t) {
-    const Floats gradient = random_floats(n, 10 + t, -0.3, 0.3);
+    Floats gradient = random_floats(n, 10 + t, -0.3, 0.3);
     const AdamWStep step = make_step(options, t, grad_scale);
-    adamw(Exec(), view(p), view(m), view(v), const_view(gradient), step);
+    adamw(Exec(), view(p), view(m), view(v), view(gradient), step);
     for (std::int64_t i = 0; i < n; ++i) {
       canonical::adamw(wanted_p[i], wanted_m[i], wanted_v[i], gradient[i], step);
       right[i] = reference::adamw(right[i], grad_scale * gradient[i], t, options);
@@ -60,11 +61,16 @@ void compare(Report& report) {
     compare_steps(report, n, {1e-3, 0.9, 0.95, 1e-5, 0.1}, 0.37);
   }
   for (const std::int64_t n : {0, 1, 16, 63, 64, 65, 1000, 65536, 65537, 300000}) {
-    const Floats x = random_floats(n, 3, -2, 2);
-    const double sum = sum_squares(Exec(), const_view(x));
-    report.expect_equal("sum_squares " + std::to_string(n), sum,
-                        canonical::sum_squares(x.data(), n));
-    report.expect_close("sum_squares " + std::to_string(n), reference::Vector{sum},
+    Floats x = random_floats(n, 3, -2, 2);
+    const std::vector<std::int64_t> offsets{0, n / 3, n / 3, n};
+    std::vector<double> sums(3);
+    sum_squares(Exec(), sums, view(x), offsets);
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      report.expect_equal(
+          "sum_squares " + std::to_string(n), sums[i],
+          canonical::sum_squares(x.data() + offsets[i], offsets[i + 1] - offsets[i]));
+    report.expect_close("sum_squares " + std::to_string(n),
+                        reference::Vector{sums[0] + sums[1] + sums[2]},
                         reference::Vector{reference::sum_squares(to_doubles(x))}, 1e-6);
   }
 }
@@ -74,11 +80,13 @@ void time(const Stopwatch& watch) {
   Floats p(n, 0.5f), m(n, 0.1f), v(n, 0.1f), gradient(n, 0.01f);
   const AdamWStep step = make_step({}, 3, 1.0);
   watch.measure(
-      "adamw 4 M", [&] { adamw(Exec(), view(p), view(m), view(v), const_view(gradient), step); },
+      "adamw 4 M", [&] { adamw(Exec(), view(p), view(m), view(v), view(gradient), step); },
       28.0 * n, 0);
-  double sum = 0.0;
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t at = 0; at <= n; at += n / 64) offsets.push_back(at);
+  std::vector<double> sums(64);
   watch.measure(
-      "sum_squares 4 M", [&] { sum += sum_squares(Exec(), const_view(p)); }, 4.0 * n, 0);
+      "sum_squares 4 M", [&] { sum_squares(Exec(), sums, view(p), offsets); }, 4.0 * n, 0);
 }
 
 }  // namespace

@@ -172,9 +172,9 @@ void compare_samples(Report& report, const Data& d) {
 void compare_gradients(Report& report, const Data& d) {
   const Vocabulary& v = d.vocabulary;
   Staged<LogitSlope> slopes(d.rows);
-  Staged<double> weighted(d.rows);
+  Staged<std::int64_t> weighted(d.rows);
   for (int s = 0; s < v.shards; ++s) {
-    Staged<double> part(d.rows);
+    Staged<std::int64_t> part(d.rows);
     sum_weighted_logits(Exec(), view(part), const_view(d.scaled[s], d.rows, v.width),
                         const_view(d.max), v.valid_in(s));
     Exec().fence();
@@ -187,9 +187,9 @@ void compare_gradients(Report& report, const Data& d) {
   }
   const int wanted_target = v.valid * 2 / 3;
   for (int r = 0; r < d.rows; ++r) {
-    const double total = static_cast<double>(d.mass[r]) * 0x1p-40;
+    const auto total = static_cast<double>(d.mass[r]), sum = static_cast<double>(weighted[r]);
     slopes[r] = {log_sum_exp(d.max[r], d.mass[r]),
-                 static_cast<float>(std::log(total) - weighted[r] / total),
+                 static_cast<float>(std::log(total * 0x1p-40) - sum / total),
                  0.5f - 0.1f * static_cast<float>(r), r % 2 == 0 ? 0.0f : 0.03f};
     report.expect_close("entropy " + label(d), reference::Vector{slopes[r].entropy},
                         reference::Vector{reference::entropy(raw_row(d, r), d.temperature)}, 1e-5);

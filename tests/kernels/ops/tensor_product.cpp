@@ -31,26 +31,19 @@ canonical::TensorChain chain() {
   return {canonical::tensor_core(Exec().architecture())};
 }
 
-void compare_multiply(Report& report, int rows, int columns, int k, bool accumulate) {
+void compare_multiply(Report& report, int rows, int columns, int k) {
   const Floats x = random_floats(std::int64_t{rows} * k, 1);
   const Floats stored = random_floats(std::int64_t{columns} * k, 2);
   const PackedWeights w = pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns);
   const int padded = w.matrix.columns;
   Floats seen = rounded(stored, WeightType::kBf16);
   seen.resize(static_cast<std::size_t>(padded) * k);
-  const Floats bias = random_floats(padded, 3),
-               start = random_floats(std::int64_t{rows} * padded, 4);
-  Floats y = start;
+  const Floats bias = random_floats(padded, 3);
+  Floats y(std::size_t(rows) * padded);
   const std::string what = "bf16 product " + std::to_string(rows) + " x " +
                            std::to_string(columns) + " x " + std::to_string(k);
-  auto expected = canonical::multiply(x.data(), seen.data(), accumulate ? nullptr : bias.data(),
-                                      rows, padded, k, chain());
-  if (accumulate) {
-    multiply_add(bf16_exec(), view(y, rows, padded), const_view(x, rows, k), w.matrix);
-    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = start[i] + expected[i];
-    report.expect_equal(what + " added", y, expected);
-    return;
-  }
+  const auto expected =
+      canonical::multiply(x.data(), seen.data(), bias.data(), rows, padded, k, chain());
   multiply(bf16_exec(), view(y, rows, padded), const_view(x, rows, k), w.matrix, const_view(bias));
   report.expect_equal(what, y, expected);
   report.expect_close(what, y,
@@ -99,17 +92,29 @@ void compare_outer(Report& report, int rows, int n, int m) {
   accumulate_outer(bf16_exec(), view(gradient, n, m), const_view(a, rows, n),
                    const_view(b, rows, m));
   canonical::accumulate_outer(expected.data(), a.data(), b.data(), rows, n, m, chain());
-  report.expect_equal("bf16 accumulate_outer " + std::to_string(rows) + " x " + std::to_string(n) +
-                          " x " + std::to_string(m),
-                      gradient, expected);
+  const std::string what = "bf16 accumulate_outer " + std::to_string(rows) + " x " +
+                           std::to_string(n) + " x " + std::to_string(m);
+  report.expect_equal(what, gradient, expected);
+
+  // To fixed-point sums: the chain from zero, rounded once.
+  Staged<Fixed> sums(gradient.size());
+  Floats terms(gradient.size());
+  accumulate_outer(bf16_exec(), GradientView(sums.data(), GradientType::kFixed, n, m),
+                   const_view(a, rows, n), const_view(b, rows, m));
+  canonical::accumulate_outer(terms.data(), a.data(), b.data(), rows, n, m, chain());
+  Exec().fence();
+  std::vector<std::int64_t> got, wanted;
+  for (const Fixed& sum : sums) got.push_back(sum.units);
+  for (const float term : terms) wanted.push_back(to_fixed(term).units);
+  report.expect_equal(what + ", fixed", got, wanted);
 }
 
 void compare(Report& report) {
   for (const int rows : {1, 7, 8, 9, 17, 33, 65, 130})
     for (const int k : {1, 16, 37, 64, 65, 200})
-      compare_multiply(report, rows, rows % 2 == 0 ? 64 : 100, k, rows == 9);
-  compare_multiply(report, 5, 64, 2100, false);
-  compare_multiply(report, 40, 384 * 64, 16, false);  // in wide blocks
+      compare_multiply(report, rows, rows % 2 == 0 ? 64 : 100, k);
+  compare_multiply(report, 5, 64, 2100);
+  compare_multiply(report, 40, 384 * 64, 16);  // in wide blocks
   for (const int rows : {1, 12, 20, 70}) {
     compare_leaves(report, rows, 5, 64, 64, 64);
     compare_leaves(report, rows, 9, 24, 20, 7);
@@ -118,8 +123,8 @@ void compare(Report& report) {
     compare_leaves(report, rows, 28, 16, 16, 9);
   }
   for (int turn = 0; turn < 2; ++turn) {
-    compare_multiply(report, 200, 300, 96, false);
-    compare_multiply(report, 130, 64, 200, true);
+    compare_multiply(report, 200, 300, 96);
+    compare_multiply(report, 130, 64, 200);
     compare_leaves(report, 150, 12, 64, 56, 40);
     compare_leaves(report, 1024, 3, 16, 16, 16, 512);  // in blocks of 64 rows
     compare_outer(report, 75, 136, 264);
