@@ -117,7 +117,7 @@ std::vector<std::vector<double>> response_advantages(
     const AdvantageOptions& o) {
   const Normalization normalization = o.normalization_used();
   const std::vector<double> totals = samples.gather([&](std::size_t k) {
-    return rewards[k].empty() ? samples.here()[k].score
+    return rewards[k].empty() ? samples.here()[k].reward
                               : std::accumulate(rewards[k].begin(), rewards[k].end(), 0.0);
   });
   std::vector<double> centred = centre_groups(samples.all(), totals, o.estimator);

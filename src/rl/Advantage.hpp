@@ -45,10 +45,10 @@ std::vector<std::pair<std::string, AdvantageEstimator>> named_estimators();
 std::vector<std::pair<std::string, AdvantageNormalization>> named_normalizations();
 
 // Sets the advantages of all response tokens, and with kGae, which needs values, the returns.
-// rewards[k] are the token rewards of samples.here()[k]. All samples count in the statistics of
-// scores; in those of tokens only tokens that carry a loss. Sums are over the tokens of a sample,
-// then over samples in their order: the same bits on any ranks, in any layout. Collective over the
-// ranks of the samples.
+// rewards[k] are the token rewards of samples.here()[k]; of a response without tokens
+// Sample::reward counts. All samples count in the statistics of scores; in those of tokens only
+// tokens that carry a loss. Sums are over the tokens of a sample, then over samples in their order:
+// the same bits on any ranks, in any layout. Collective over the ranks of the samples.
 void set_advantages(SampleSet& samples, const std::vector<std::vector<double>>& rewards,
                     const AdvantageOptions& options);
 

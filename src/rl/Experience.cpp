@@ -27,12 +27,16 @@ ExperienceReport prepare_samples(SampleSet& samples, const ExperienceOptions& o,
     report.kl = mean_kl(samples, o.kl.estimator);
     report.kl_coef = kl_coef;
   }
+  const std::vector<double> scores = adjusted_scores(samples, o.adjustment, report.adjustment);
   std::vector<std::vector<double>> rewards;
-  for (Sample& s : samples.here()) {
-    rewards.push_back(token_rewards(s, o.kl, kl_coef));
-    s.reward = rewards.back().empty() ? s.score
-                                      : static_cast<float>(std::accumulate(
-                                            rewards.back().begin(), rewards.back().end(), 0.0));
+  for (std::size_t k = 0; k < samples.here().size(); ++k) {
+    Sample& s = samples.here()[k];
+    const double score = scores[samples.rows()[k]];
+    rewards.push_back(token_rewards(s, score, o.kl, kl_coef));
+    s.reward =
+        static_cast<float>(rewards.back().empty() ? score
+                                                  : std::accumulate(rewards.back().begin(),
+                                                                    rewards.back().end(), 0.0));
   }
   set_advantages(samples, rewards, o.advantage);
   samples.summarize();

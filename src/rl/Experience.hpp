@@ -3,12 +3,14 @@
 
 #include "rl/Advantage.hpp"
 #include "rl/KlPenalty.hpp"
+#include "rl/RewardVariance.hpp"
 #include "rl/RolloutCorrection.hpp"
 
 namespace taper {
 
 // What becomes of scored samples before the policy is updated from them.
 struct ExperienceOptions {
+  RewardAdjustmentOptions adjustment;
   AdvantageOptions advantage;
   KlOptions kl;
   RolloutCorrectionOptions correction;
@@ -16,6 +18,7 @@ struct ExperienceOptions {
 };
 
 struct ExperienceReport {
+  RewardAdjustmentReport adjustment;
   double kl = 0.0;               // in the reward: of the rollout's policy to the reference
   double kl_coef = 0.0;          // its coefficient
   double truncated_share = 0.0;  // samples without a loss because they were truncated

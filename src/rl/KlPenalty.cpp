@@ -48,7 +48,8 @@ std::vector<std::string> KlOptions::problems() const {
   return list;
 }
 
-std::vector<double> token_rewards(const Sample& s, const KlOptions& options, double coef) {
+std::vector<double> token_rewards(const Sample& s, double score, const KlOptions& options,
+                                  double coef) {
   std::vector<double> rewards(s.response.size(), 0.0);
   if (rewards.empty()) return rewards;
   if (options.in_reward()) {
@@ -56,7 +57,7 @@ std::vector<double> token_rewards(const Sample& s, const KlOptions& options, dou
     for (std::size_t t = 0; t < rewards.size(); ++t)
       rewards[t] = -coef * kl_estimate(options.estimator, s.log_probs[t], s.ref_log_probs[t]).value;
   }
-  rewards.back() += s.score;
+  rewards.back() += score;
   return rewards;
 }
 

@@ -43,9 +43,10 @@ struct KlOptions {
 
 std::vector<std::pair<std::string, KlEstimator>> named_kl_estimators();
 
-// Rewards of a sample's response tokens: its score at the last one, less coef x KL estimate of the
+// Rewards of a sample's response tokens: the score at the last one, less coef x KL estimate of the
 // rollout's policy against the reference at each. Without KL in the reward no reference is needed.
-std::vector<double> token_rewards(const Sample& sample, const KlOptions& options, double coef);
+std::vector<double> token_rewards(const Sample& sample, double score, const KlOptions& options,
+                                  double coef);
 
 // The mean over the samples of the mean KL estimate of their tokens; samples without a token do not
 // count. Collective over the ranks of the samples.

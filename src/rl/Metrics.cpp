@@ -126,6 +126,10 @@ MetricValues experience_metrics(const ExperienceReport& r, const ExperienceOptio
   if (o.kl.in_reward())
     out.insert(out.end(),
                {{"actor/reward_kl_penalty", r.kl}, {"actor/reward_kl_penalty_coeff", r.kl_coef}});
+  if (o.adjustment.is_on())
+    out.insert(out.end(), {{"reward_adjustment/variance_before", r.adjustment.variance_before},
+                           {"reward_adjustment/variance_after", r.adjustment.variance_after},
+                           {"reward_adjustment/winners", r.adjustment.winners}});
   if (o.mask_truncated) out.emplace_back("rollout/truncated_masked", r.truncated_share);
   return out;
 }

@@ -23,7 +23,7 @@ struct Sample {
   float score = 0.0f;             // weighted sum of the components
   float unshaped_score = 0.0f;    // that sum without components that only shape (is_shaping())
   bool unscored = false;          // has no score: neither trained nor counted in its group
-  float reward = 0.0f;            // the score less KL penalties: what the advantages see
+  float reward = 0.0f;            // the (adjusted) score less KL penalties: what advantages see
   // Per response token, as all that follows.
   std::vector<float> advantages;
   std::vector<float> values;   // of the state before the token, by the critic; empty without one

@@ -65,6 +65,11 @@ std::vector<std::string> algorithm_problems(const RunOptions& o) {
         "Rollout/Samples Per Prompt is 1 (the Algorithm/Estimator compares the samples of a "
         "prompt, "
         "so one is too few); raise it, or set the estimator to reinforce++ or gae");
+  if (o.experience.adjustment.is_on() && !o.experience.advantage.compares_groups())
+    list.push_back(
+        "Algorithm/Reward Adjustment is variance, but Algorithm/Estimator does not compare the "
+        "samples of a prompt (there is no group whose variance could count); set the adjustment to "
+        "none, or the estimator to grpo, dr-grpo, rloo or reinforce++-baseline");
   if (alone && o.dynamic.on)
     list.push_back(
         "Algorithm/Dynamic Sampling is on and Rollout/Samples Per Prompt is 1 (the scores of one "

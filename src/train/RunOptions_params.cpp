@@ -28,6 +28,19 @@ void describe_advantages(param::Section& s, AdvantageOptions& o) {
       .between(0, 1);
 }
 
+void describe_adjustment(param::Section& s, RewardAdjustmentOptions& o) {
+  s.choice("Reward Adjustment", o.how,
+           "variance: within each group, scores become those of largest variance in the same order "
+           "with the same mean (GRPOVI); metrics and dynamic sampling see them as they were",
+           named_reward_adjustments());
+  s.number(
+      "Reward Low", o.low,
+      "Least possible score, for Reward Adjustment; equal to Reward High: the least one of the "
+      "iteration");
+  s.number("Reward High", o.high, "Largest possible score; equal to Reward Low: the largest one");
+  s.check([&o] { return o.problems(); });
+}
+
 void describe_loss(param::Section& s, PolicyLossOptions& o) {
   s.choice("Policy Loss", o.kind, "Loss per token", named_policy_losses());
   s.number("Clip Low", o.clip_low, "Probability ratios are clipped below 1 - this value")
@@ -108,6 +121,7 @@ void describe_algorithm(param::Section& schema, RunOptions& o) {
       named_presets());
   describe_advantages(s, o.experience.advantage);
   s.check([&o] { return o.experience.advantage.problems(); });
+  describe_adjustment(s, o.experience.adjustment);
   describe_loss(s, o.loss);
   s.flag("Mask Truncated", o.experience.mask_truncated,
          "Responses that ended at the length limit carry no loss");

@@ -27,7 +27,7 @@ std::vector<Sample> group(std::int64_t ordinal, std::vector<float> scores, int t
 
 void set_from_scores(std::vector<Sample>& samples, const AdvantageOptions& options) {
   std::vector<std::vector<double>> rewards;
-  for (const Sample& s : samples) rewards.push_back(token_rewards(s, {}, 0.0));
+  for (const Sample& s : samples) rewards.push_back(token_rewards(s, s.score, {}, 0.0));
   SampleSet set(std::move(samples));
   set_advantages(set, rewards, options);
   samples = set.here();
@@ -58,7 +58,7 @@ TEST_CASE("advantages are those of PyTorch for all estimators, normalizations an
       CHECK(mean_kl(set, kl.estimator) == near(c["kl_mean"].get<double>()));
     }
     std::vector<std::vector<double>> rewards;
-    for (const Sample& s : samples) rewards.push_back(token_rewards(s, kl, kl.coef));
+    for (const Sample& s : samples) rewards.push_back(token_rewards(s, s.score, kl, kl.coef));
     set_advantages(set, rewards, options);
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const auto expected = floats(c["values"][i]);

@@ -40,7 +40,7 @@ TEST_CASE("advantages and returns are those of PyTorch, whatever discounts, mask
       kl.estimator = golden_estimator(c["kl"]["estimator"]);
     }
     std::vector<std::vector<double>> rewards;
-    for (const Sample& s : samples) rewards.push_back(token_rewards(s, kl, kl.coef));
+    for (const Sample& s : samples) rewards.push_back(token_rewards(s, s.score, kl, kl.coef));
     set_advantages(set, rewards, options);
     for (std::size_t i = 0; i < samples.size(); ++i) {
       INFO(c["batch"] << " gamma " << c["gamma"] << " lambda " << c["lambda"] << " sample " << i);
@@ -76,7 +76,7 @@ TEST_CASE("where no token carries a loss, advantages stay finite") {
     std::vector<std::vector<double>> rewards;
     for (Sample& s : samples) {
       s.mask.assign(s.response.size(), 0);
-      rewards.push_back(token_rewards(s, {}, 0.0));
+      rewards.push_back(token_rewards(s, s.score, {}, 0.0));
     }
     set_advantages(set, rewards, {AdvantageEstimator::kGae});
     for (const Sample& s : samples)

@@ -44,7 +44,7 @@ inline std::vector<Sample> golden_samples(const Json& name, bool mask_truncated)
     s.kept_mass = floats(batch["kept_mass"][i]);
     s.advantages = floats(batch["advantages"][i]);
     s.values = floats(batch["values"][i]);
-    s.score = batch["scores"][i].get<float>();
+    s.score = s.reward = batch["scores"][i].get<float>();
     if (batch["truncated"][i].get<int>() != 0) {
       s.finish = FinishReason::kLength;
       if (mask_truncated) s.mask.assign(s.response.size(), 0);

@@ -30,16 +30,16 @@ TEST_CASE("the score is the reward of the last token, and the KL is taken from e
   s.response = {5, 6, 7};
   s.log_probs = {-1.0f, -2.0f, -0.5f};
   s.score = 2.0f;
-  CHECK(token_rewards(s, {}, 0.0) == std::vector<double>{0.0, 0.0, 2.0});
+  CHECK(token_rewards(s, s.score, {}, 0.0) == std::vector<double>{0.0, 0.0, 2.0});
   s.ref_log_probs = {-1.5f, -1.0f, -0.5f};
   KlOptions kl;
   kl.coef = 9.0;  // at the start; now it is 0.5
   kl.estimator = KlEstimator::kK1;
-  CHECK(token_rewards(s, kl, 0.5) == std::vector<double>{0.0, 0.0, 2.0});
+  CHECK(token_rewards(s, s.score, kl, 0.5) == std::vector<double>{0.0, 0.0, 2.0});
   kl.place = KlPlace::kReward;
-  CHECK(token_rewards(s, kl, 0.5) == std::vector<double>{-0.25, 0.5, 2.0});
+  CHECK(token_rewards(s, s.score, kl, 0.5) == std::vector<double>{-0.25, 0.5, 2.0});
   CHECK(mean_kl(SampleSet({s, Sample()}), KlEstimator::kK1) == Approx(-0.5 / 3));
-  CHECK(token_rewards(Sample(), kl, 0.5).empty());
+  CHECK(token_rewards(Sample(), 0.0, kl, 0.5).empty());
 }
 
 TEST_CASE("the adaptive coefficient is that of the reference, the fixed one stays") {
