@@ -107,13 +107,21 @@ def bf16_cases(work):
         yield f"bf16-{model}-chunks", 1, [*generate, "--step-rows", 3]
         yield f"bf16-{model}-2x1", 2, [*generate, "--layout", "2x1"]
         yield f"bf16-{model}-score", 1, ["score", *bf16, "@/out.jsonl", "--input", work / f"gpu/bf16-{model}/out.jsonl"]
+        sft = ["sft", work / f"sft-{model}.yaml", "--set", "Model/Arithmetic=bf16", "--set", "Output/Directory=@/model",
+               "--set", "Output/Run Directory=@/run"]
+        yield f"bf16_sft-{model}", 1, sft
+        for tp in (1, 2):
+            yield f"bf16_sft-{model}-{tp}x{2 // tp}", 2, [*sft, "--set", f"Training/Tensor Parallel={tp}"]
 
 
 def bf16_difference(work, name):
     base = "-".join(name.split("-")[:2])
-    paths = [work / "gpu" / n / "out.jsonl" for n in (base, name)]
-    if not all(path.exists() for path in paths) or any(paths[1].parent.glob("ended with *")):
+    is_training = name.startswith("bf16_sft")
+    paths = [work / "gpu" / n / ("model/model.safetensors" if is_training else "out.jsonl") for n in (base, name)]
+    if not all(path.exists() for path in paths) or any((work / "gpu" / name).glob("ended with *")):
         return ["failed"]
+    if is_training:
+        return [] if filecmp.cmp(*paths, shallow=False) else [f"not as {base}"]
     lines = [[json.loads(line) for line in open(path, encoding="utf-8")] for path in paths]
     if name.endswith("-score"):
         lines = [[line["log_probs"] for line in each] for each in lines]

@@ -27,7 +27,10 @@ std::vector<Sample> group(std::int64_t ordinal, std::vector<float> scores, int t
 
 void set_from_scores(std::vector<Sample>& samples, const AdvantageOptions& options) {
   std::vector<std::vector<double>> rewards;
-  for (const Sample& s : samples) rewards.push_back(token_rewards(s, s.score, {}, 0.0));
+  for (Sample& s : samples) {
+    s.reward = s.score;
+    rewards.push_back(token_rewards(s, s.score, {}, 0.0));
+  }
   SampleSet set(std::move(samples));
   set_advantages(set, rewards, options);
   samples = set.here();

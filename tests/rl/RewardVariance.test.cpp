@@ -23,6 +23,10 @@ double squares_of(const std::vector<double>& values) {
   return sum;
 }
 
+bool close(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::ranges::equal(a, b, [](double x, double y) { return std::abs(x - y) < 1e-12; });
+}
+
 // The largest sum of squares over the corners of what is allowed. A convex function of values in
 // order with a fixed mean is largest where all but one block are at a bound: every choice of the
 // blocks at `high`, of the one between, and of those at `low` is tried.
@@ -89,12 +93,14 @@ TEST_CASE("spread rewards have the largest variance in their order, with their m
 }
 
 TEST_CASE("spread rewards by hand") {
-  CHECK(spread_rewards(std::vector<double>{0.2, 0.4, 0.6, 0.8}, 0, 1) ==
-        std::vector<double>{0, 0, 1, 1});
-  CHECK(spread_rewards(std::vector<double>{0.5, 0.5, 0.5, 0.5}, 0, 1) ==
-        std::vector<double>{0.5, 0.5, 0.5, 0.5});
-  CHECK(spread_rewards(std::vector<double>{1, 0, 0, 1}, 0, 1) == std::vector<double>{1, 0, 0, 1});
-  CHECK(spread_rewards(std::vector<double>{3, 3}, 3, 3) == std::vector<double>{3, 3});
+  const auto spread = [](const std::vector<double>& rewards, double low, double high) {
+    return spread_rewards(rewards, low, high);
+  };
+  CHECK(close(spread({0.2, 0.4, 0.6, 0.8}, 0, 1), {0, 0, 1, 1}));
+  CHECK(close(spread({0.5, 0.5, 0.5, 0.5}, 0, 1), {0.5, 0.5, 0.5, 0.5}));
+  CHECK(close(spread({1, 0, 0, 1}, 0, 1), {1, 0, 0, 1}));
+  CHECK(close(spread({0.1, 0.9, 0.5, 0.5}, 0, 1), {0, 1, 0.5, 0.5}));
+  CHECK(close(spread({3, 3}, 3, 3), {3, 3}));
 }
 
 namespace {
@@ -118,20 +124,18 @@ TEST_CASE("each group is adjusted by itself, in the range of all scores or in on
   const SampleSet samples = samples_with({{0.25f, 0.5f, 0.75f, 0.5f}, {0.0f, 2.0f}, {1.0f}});
   RewardAdjustmentOptions options;
   RewardAdjustmentReport report;
-  CHECK(adjusted_scores(samples, options, report) ==
-        std::vector<double>{0.25, 0.5, 0.75, 0.5, 0.0, 2.0, 1.0});
+  CHECK(close(adjusted_scores(samples, options, report), {0.25, 0.5, 0.75, 0.5, 0.0, 2.0, 1.0}));
   CHECK(report.winners == 0.0);
   options.how = RewardAdjustment::kVariance;
   // Of four samples with a mean of a quarter of the range, one wins.
-  CHECK(adjusted_scores(samples, options, report) ==
-        std::vector<double>{0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 1.0});
+  CHECK(close(adjusted_scores(samples, options, report), {0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 1.0}));
   CHECK(std::abs(report.winners - 0.5 * (0.25 + 0.5)) < 1e-12);
   CHECK(report.variance_after > report.variance_before);
   options.low = 0.0;
   options.high = 1.0;
   CHECK_THROWS_AS(adjusted_scores(samples, options, report), Error);
   options.high = 4.0;
-  CHECK(adjusted_scores(samples, options, report)[5] == 2.0);
+  CHECK(adjusted_scores(samples, options, report)[5] > 1.999);
   CHECK(options.problems().empty());
   options.low = 5.0;
   CHECK(options.problems().size() == 1);
