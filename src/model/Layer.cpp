@@ -8,7 +8,6 @@
 #include "kernels/fused.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
-#include "model/DeviceCollectives.hpp"
 
 namespace taper {
 namespace {
@@ -55,12 +54,8 @@ FloatMatrix room_for_product(const LayerContext& c, const ModelParallel::RowPara
 
 void project(const LayerContext& c, const PackedMatrix& weights,
              const ModelParallel::RowParallel& by, FloatMatrix out, ConstFloatMatrix input) {
-  if (c.parallel.group().is_null()) return multiply_leaves(c.exec, out, input, weights, by.leaves);
-  const std::size_t rows = out.extent(0), h = out.extent(1);
-  const FloatMatrix partials(c.partials, by.leaves.partials * rows, h);
-  multiply_leaves(c.exec, partials, input, weights, by.leaves);
-  tree_sum(c.exec, by.sum, c.parallel.group(), out, partials.data(),
-           c.partials + partials.size() + rows * h);
+  const FloatMatrix result = room_for_product(c, by, out.extent_int(0));
+  c.parallel.multiply(c.exec, weights, by, out, input, c.partials, result.data() + result.size());
 }
 
 void attend(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,

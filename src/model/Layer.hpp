@@ -29,8 +29,7 @@ std::int64_t layer_scratch_floats(const ModelParallel& parallel, int hidden, int
 FloatMatrix room_for_product(const LayerContext& context, const ModelParallel::RowParallel& by,
                              int rows);
 
-// out (rows, h) = the row-parallel product of `input`, summed over the group in tree order: the
-// same bits for any number of ranks. Collective over parallel.group().
+// ModelParallel::multiply() in this memory. Collective over parallel.group().
 void project(const LayerContext& context, const PackedMatrix& weights,
              const ModelParallel::RowParallel& by, FloatMatrix out, ConstFloatMatrix input);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/ModelParallel.hpp"
 
+#include "model/DeviceCollectives.hpp"
+
 namespace taper {
 namespace {
 
@@ -73,6 +75,15 @@ ModelParallel::ModelParallel(const ParamTable& table, const Group& group)
       leaves(mlp_program_, gate_up_input_.sum, 2 * kMlpBlock, 2 * kMlpBlock, 2 * kMlpBlock);
   head_input_.leaves =
       leaves(vocabulary_program_, head_input_.sum, kVocabBlock, kVocabBlock, kVocabBlock);
+}
+
+void ModelParallel::multiply(const Exec& exec, const PackedMatrix& weights, const RowParallel& by,
+                             FloatMatrix out, ConstFloatMatrix input, float* partials,
+                             float* workspace) const {
+  if (group_->is_null()) return multiply_leaves(exec, out, input, weights, by.leaves);
+  const FloatMatrix sums(partials, by.leaves.partials * out.extent(0), out.extent(1));
+  multiply_leaves(exec, sums, input, weights, by.leaves);
+  tree_sum(exec, by.sum, *group_, out, partials, workspace);
 }
 
 }  // namespace taper

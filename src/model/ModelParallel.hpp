@@ -40,6 +40,12 @@ class ModelParallel {
   const RowParallel& gate_up_input() const { return gate_up_input_; }
   const RowParallel& head_input() const { return head_input_; }
 
+  // out (rows, n) = the row-parallel product of `input`, summed over the group in tree order: the
+  // same bits for any number of ranks. On a group of one it needs no memory, else `partials` for
+  // by.leaves.partials results and `workspace` for by.sum. Collective over group().
+  void multiply(const Exec& exec, const PackedMatrix& weights, const RowParallel& by,
+                FloatMatrix out, ConstFloatMatrix input, float* partials, float* workspace) const;
+
  private:
   const Group* group_;
   std::vector<ModelShard> shards_;

@@ -55,19 +55,6 @@ TokenHead::TokenHead(const ParamTable& table, const ModelParallel& parallel, int
   workspace_ = take(sum.workspace);
 }
 
-// One chain over a whole vocabulary would lose most of its small terms, each far below the last bit
-// of the sum of those before it: blocks are added as a tree.
-void TokenHead::multiply_back(const Exec& exec, const ModelView& view,
-                              const ModelParallel& parallel, FloatMatrix out,
-                              ConstFloatMatrix d_logits) const {
-  const ModelParallel::RowParallel& by = parallel.head_input();
-  if (parallel.group().is_null())
-    return multiply_leaves(exec, out, d_logits, view.head_t(), by.leaves);
-  const FloatMatrix partials(partials_, by.leaves.partials * out.extent(0), out.extent(1));
-  multiply_leaves(exec, partials, d_logits, view.head_t(), by.leaves);
-  tree_sum(exec, by.sum, parallel.group(), out, partials_, workspace_);
-}
-
 RowLogits TokenHead::logits(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
                             ConstFloatMatrix hidden, std::span<const int> rows,
                             const HeadOptions& options,
@@ -179,8 +166,11 @@ void TokenHead::backward(const Exec& exec, const ModelView& view, const ModelPar
       exec.fence();
       continue;
     }
-    // normed is no longer needed: now its gradient.
-    multiply_back(exec, view, parallel, normed, l.logits);
+    // normed is no longer needed: now its gradient. One chain over a whole vocabulary would lose
+    // most of its small terms, each far below the last bit of the sum of those before it: blocks
+    // are added as a tree.
+    parallel.multiply(exec, view.head_t(), parallel.head_input(), normed, l.logits, partials_,
+                      workspace_);
     rmsnorm_backward(exec, flat(normed), d_final_norm, flat(normed),
                      ConstFloatVector(gathered_, size * h), ConstFloatVector(inv_, size),
                      view.final_norm(), {h, h, table_->config().norm_eps}, Accumulate::kNo);

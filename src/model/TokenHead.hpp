@@ -83,10 +83,6 @@ class TokenHead {
                        std::span<float> entropy);
 
   struct SumRoom;
-  // out (rows, h) = the gradient by the normed states from that by the logits. Collective over
-  // parallel.group().
-  void multiply_back(const Exec& exec, const ModelView& view, const ModelParallel& parallel,
-                     FloatMatrix out, ConstFloatMatrix d_logits) const;
 
   const ParamTable* table_;
   int chunk_rows_;
