@@ -7,6 +7,7 @@
 
 #include "base/Error.hpp"
 #include "rl/Gae.hpp"
+#include "rl/Moments.hpp"
 
 namespace taper {
 namespace {
@@ -16,29 +17,6 @@ using Normalization = AdvantageNormalization;
 
 // Added to the deviations of groups and of samples, as verl does.
 constexpr double kEpsilon = 1e-6;
-
-struct Moments {
-  double mean = 0.0, variance = 0.0;  // unbiased; 0 of fewer than two values
-};
-
-Moments moments_of(std::span<const double> values) {
-  Moments m;
-  const double n = static_cast<double>(values.size());
-  if (values.empty()) return m;
-  m.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  for (const double v : values) m.variance += (v - m.mean) * (v - m.mean);
-  m.variance = values.size() > 1 ? m.variance / (n - 1.0) : 0.0;
-  return m;
-}
-
-// Calls visit(begin, end) for each group.
-template <class Visit>
-void for_each_group(const std::vector<SampleSummary>& samples, const Visit& visit) {
-  for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
-    end = prompt_end(samples, begin);
-    visit(begin, end);
-  }
-}
 
 // Rewards of samples less the baseline of their group: its mean, or the mean of the others. A group
 // of one has baseline 0.

@@ -38,8 +38,8 @@ class CriticTrainer {
   CriticReport update(SampleSet& samples);
 
  private:
-  // Adds the gradient of this replica's part of a step and returns the sums over it. Collective
-  // over the tensor-parallel group.
+  // Adds the gradient of this replica's part of a step and returns the sums of each sample.
+  // Collective over the tensor-parallel group.
   std::vector<ValueSums> accumulate(const std::vector<Sample>& samples, const MicroBatchList& mine,
                                     const StepTotals& totals) const;
   // The values of a micro-batch by a forward pass, sample after sample. Collective over the

@@ -5,17 +5,10 @@
 #include <numeric>
 
 #include "base/Error.hpp"
+#include "rl/Moments.hpp"
 
 namespace taper {
 namespace {
-
-double variance_of(std::span<const double> values) {
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0.0;
-  for (const double v : values) squares += (v - mean) * (v - mean);
-  return squares / (n - 1.0);
-}
 
 // The range of scores: as it is set, or as it is.
 std::pair<double, double> range_of(const std::vector<double>& scores,
@@ -76,21 +69,17 @@ std::vector<double> adjusted_scores(const SampleSet& samples,
   const auto [low, high] = range_of(scores, options);
   std::vector<double> adjusted = scores;
   int groups = 0;
-  for (std::size_t begin = 0, end = 0; begin < scores.size(); begin = end) {
-    end = prompt_end(samples.all(), begin);
-    if (end - begin < 2) continue;
+  for_each_group(samples.all(), [&, low = low, high = high](std::size_t begin, std::size_t end) {
+    if (end - begin < 2) return;
     const std::span<const double> before(scores.data() + begin, end - begin);
     const std::vector<double> after = spread_rewards(before, low, high);
     std::copy(after.begin(), after.end(), adjusted.begin() + static_cast<std::ptrdiff_t>(begin));
     ++groups;
-    report.variance_before += variance_of(before);
-    report.variance_after += variance_of(after);
-    if (high > low)
-      report.winners +=
-          (std::accumulate(before.begin(), before.end(), 0.0) / static_cast<double>(before.size()) -
-           low) /
-          (high - low);
-  }
+    const Moments moments = moments_of(before);
+    report.variance_before += moments.variance;
+    report.variance_after += moments_of(after).variance;
+    if (high > low) report.winners += (moments.mean - low) / (high - low);
+  });
   for (double* mean : {&report.variance_before, &report.variance_after, &report.winners})
     *mean /= std::max(1, groups);
   return adjusted;

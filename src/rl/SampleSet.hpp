@@ -44,6 +44,15 @@ struct SampleSummary {
 // Where the samples of a prompt end that begin at `begin`.
 std::size_t prompt_end(const std::vector<SampleSummary>& samples, std::size_t begin);
 
+// Calls visit(begin, end) for each group.
+template <class Visit>
+void for_each_group(const std::vector<SampleSummary>& samples, const Visit& visit) {
+  for (std::size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
+    end = prompt_end(samples, begin);
+    visit(begin, end);
+  }
+}
+
 // Samples of all ranks of a group, in the order of their ids. Each rank holds some of them whole
 // (the ranks of a replica hold the same ones) and knows the summaries of all. Rows are indices into
 // all().
