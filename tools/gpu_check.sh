@@ -4,7 +4,7 @@
 # Checks the build for GPUs on a machine with a GPU, also on one that can build and install nothing.
 #
 #   tools/gpu_check.sh pack CPU_BUILD GPU_BUILD BUNDLE    on a machine with both builds (presets default and cuda)
-#   tools/gpu_check.sh run BUNDLE RESULTS [PARTS]         on the machine with the GPU: of check, measure, sanitize, or all
+#   tools/gpu_check.sh run BUNDLE RESULTS [PARTS]         on the machine with the GPU: check, measure, profiles, sanitize; all
 #   tools/gpu_check.sh run BUNDLE RESULTS --emulator DIR  some checks on an emulated one (tests/gpuemu)
 #
 # The bundle is one .tar.xz of programs, their libraries (MPI and HDF5 too; libcudart and the driver are the target's) and
@@ -32,7 +32,7 @@ pack() {
   mkdir -p "$folder/bin" "$folder/lib" "$folder"/tree/tests/{golden,gpuemu,peers}
   [[ -x "$cpu/bin/taper" ]] || die "$cpu has no bin/taper; build the preset default"
   for program in bin/taper tests/kernels/test_kernels tests/engine/test_engine tests/comm/test_comm \
-    tests/bench/bench_device tests/bench/bench_model; do
+    tests/reshape/test_reshape tests/bench/bench_device tests/bench/bench_model; do
     [[ -x "$gpu/$program" ]] || die "$gpu has no $program; build the preset cuda"
     install -s "$gpu/$program" "$folder/bin/"
   done
@@ -87,6 +87,7 @@ check() {
   part kernels 150 test_kernels '~*on tensor cores*' &
   part recorded-steps 100 test_engine &
   part nccl 60 mpiexec -n "$devices" test_comm &
+  part layouts 100 mpiexec -n 2 test_reshape 'sequences move between replicas*,a repetition penalty goes with*' &
   part commands 180 "${commands[@]}" --device --train --jobs 8 &
   wait
 }
@@ -102,6 +103,7 @@ measure() {
   part decode-4-layers-long 60 "${model[@]}" --model "$folder/4-layers" --repeats 1 --parts decode --batches 1,16 \
     --context 8000
   part train-4-layers 60 "${model[@]}" --model "$folder/4-layers" --repeats 3 --parts forward,train
+  part train-4-layers-plain-sums 60 "${model[@]}" --model "$folder/4-layers" --repeats 3 --parts train --gradients plain
   if python3 -c 'import importlib.util as i, sys; sys.exit(i.find_spec("transformers") is None)'; then
     part transformers 60 env -u LD_LIBRARY_PATH python3 "$peer" --model "$folder/8b" --parts decode,prefill
     part transformers-train 40 env -u LD_LIBRARY_PATH python3 "$peer" --model "$folder/4-layers" --parts train
@@ -117,6 +119,17 @@ measure() {
     done
   fi
   part bench-f32 30 bench_device --arithmetic f32 --seconds 0.02
+}
+
+# Profiles of what one of 1, 2, 4 and 8 tensor-parallel ranks has of the model: steps without sums over ranks.
+profiles() {
+  local share
+  for share in 1 2 4 8; do
+    python3 "$folder/tree/tests/gpuemu/plan_memory.py" --write-model "$folder/share-$share" --share $share
+    part "profile-share-$share" 75 taper profile --model "$folder/share-$share" --arithmetic bf16 --budget 15 \
+      --kv-memory-mb 16384 --output "$results/share-$share.h5"
+    rm -r "$folder/share-$share"
+  done
 }
 
 # What the emulator's model may miss.
@@ -147,13 +160,13 @@ run() {
     export LD_LIBRARY_PATH="$emulator:$LD_LIBRARY_PATH" GPUEMU_DEVICES=2
     set -- check
   elif [[ $# == 0 ]]; then
-    set -- check measure sanitize
+    set -- check measure profiles sanitize
   fi
   devices="$(nvidia-smi -L 2> /dev/null | grep -c ^GPU || true)"
   for what in "$@"; do
     case "$what" in
-      check | measure | sanitize) "$what" ;;
-      *) die "unknown part '$what'; there are check, measure and sanitize" ;;
+      check | measure | profiles | sanitize) "$what" ;;
+      *) die "unknown part '$what'; there are check, measure, profiles and sanitize" ;;
     esac
   done
   ! grep -Eq '"(fail|timeout)"' "$results/parts.jsonl"
@@ -161,6 +174,6 @@ run() {
 
 case "${1:-} $#" in
   "pack 4") pack "${@:2}" ;;
-  "run "[3-6]) run "${@:2}" ;;
+  "run "[3-7]) run "${@:2}" ;;
   *) die "expects: pack CPU_BUILD GPU_BUILD BUNDLE, or run BUNDLE RESULTS [--emulator DIR | PART...]" ;;
 esac

@@ -44,6 +44,7 @@ struct BenchOptions {
   int repeats = 5;
   bool checkpointing = false, draws_weights = false, is_eager = false;
   Arithmetic arithmetic = Arithmetic::kF32;
+  GradientType gradients = GradientType::kFixed;
 
   bool has(const std::string& part) const {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
@@ -233,6 +234,7 @@ class TrainBench {
     o.train_tp = o.rollout_tp = options.tp;
     o.pass.max_rows = kTrainRows * kTrainLength;
     o.pass.kv_type = kv_type(options.arithmetic);
+    o.pass.gradients = options.gradients;
     o.pass.checkpointing = options.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
     return o;
   }
@@ -323,6 +325,9 @@ int run(int argc, char** argv) {
   line.integer("repeats", options.repeats, "N", "runs of each part").at_least(1);
   line.choice("arithmetic", options.arithmetic, "of products and attention; bf16 on GPUs alone",
               {{"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}});
+  line.choice("gradients", options.gradients,
+              "sums of gradients: fixed, as Training/Exactness: layout has them, or plain",
+              {{"fixed", GradientType::kFixed}, {"plain", GradientType::kF32}});
   line.flag("draw-weights", options.draws_weights,
             "draw weights, of --model only config.json is read");
   line.flag("eager", options.is_eager, "launch each kernel of a step by itself, on GPUs");

@@ -4,6 +4,7 @@
 
     python3 tests/gpuemu/plan_memory.py --gpu TAPER --emulator DIR [--gpus N --gpu-gib GIB --set KEY=VALUE ...]
     python3 tests/gpuemu/plan_memory.py --write-config DIR [--layers N]    # config.json of the model, and no more
+    python3 tests/gpuemu/plan_memory.py --write-model DIR [--share T]      # what one of T tensor-parallel ranks has of it
 
 TAPER is of the preset cuda, DIR the folder of the stand-in for the CUDA runtime. The model has the shape of Llama 3.1 8B
 and a file of zeros that takes no space on the disk; its tokenizer is that of data/model. Without --gpus it plans 8 GPUs
@@ -23,6 +24,7 @@ CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hid
           "intermediate_size": MLP, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
           "vocab_size": VOCAB, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "max_position_embeddings": 131072,
           "tie_word_embeddings": False, "hidden_act": "silu", "torch_dtype": "bfloat16", "eos_token_id": 1}
+SHARED = ("intermediate_size", "num_attention_heads", "num_key_value_heads", "vocab_size")  # among tensor-parallel ranks
 COMMON = {"Data/Task": "mix", "Rollout/Prompts": 128, "Rollout/Samples Per Prompt": 8, "Rollout/Max Prompt Tokens": 1024,
           "Rollout/Max New Tokens": 8192, "Rollout/Max Running": 128, "Rollout/Step Rows": 2048, "Algorithm/Preset": "grpo",
           "Training/Iterations": 100, "Training/Max Tokens": 9216, "Training/Activation Checkpointing": "true",
@@ -33,27 +35,28 @@ PLANS = {"8 GPUs of 80 GiB": (8, 80, {"Training/Tensor Parallel": 4, "Rollout/Te
                                        "Rollout/KV Memory MB": 16384})}
 
 
-def tensors():
-    yield "model.embed_tokens.weight", [VOCAB, HIDDEN]
+def tensors(share):
+    mlp, kv, query, vocab = MLP // share, KV // share, HIDDEN // share, VOCAB // share
+    yield "model.embed_tokens.weight", [vocab, HIDDEN]
     for layer in range(LAYERS):
         name = f"model.layers.{layer}."
-        for part, shape in (("self_attn.q_proj", [HIDDEN, HIDDEN]), ("self_attn.k_proj", [KV, HIDDEN]),
-                            ("self_attn.v_proj", [KV, HIDDEN]), ("self_attn.o_proj", [HIDDEN, HIDDEN]),
-                            ("mlp.gate_proj", [MLP, HIDDEN]), ("mlp.up_proj", [MLP, HIDDEN]),
-                            ("mlp.down_proj", [HIDDEN, MLP]), ("input_layernorm", [HIDDEN]),
+        for part, shape in (("self_attn.q_proj", [query, HIDDEN]), ("self_attn.k_proj", [kv, HIDDEN]),
+                            ("self_attn.v_proj", [kv, HIDDEN]), ("self_attn.o_proj", [HIDDEN, query]),
+                            ("mlp.gate_proj", [mlp, HIDDEN]), ("mlp.up_proj", [mlp, HIDDEN]),
+                            ("mlp.down_proj", [HIDDEN, mlp]), ("input_layernorm", [HIDDEN]),
                             ("post_attention_layernorm", [HIDDEN])):
             yield f"{name}{part}.weight", shape
     yield "model.norm.weight", [HIDDEN]
-    yield "lm_head.weight", [VOCAB, HIDDEN]
+    yield "lm_head.weight", [vocab, HIDDEN]
 
 
-def write_model(folder):
+def write_model(folder, share=1):
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "config.json").write_text(json.dumps(CONFIG | {key: CONFIG[key] // share for key in SHARED}))
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(ROOT / "data/model" / name, folder)
     header, at = {}, 0
-    for name, shape in tensors():
+    for name, shape in tensors(share):
         size = 2
         for extent in shape:
             size *= extent
@@ -87,6 +90,8 @@ def main():
     parser.add_argument("--emulator")
     parser.add_argument("--write-config", type=Path)
     parser.add_argument("--layers", type=int, default=LAYERS)
+    parser.add_argument("--write-model", type=Path)
+    parser.add_argument("--share", type=int, default=1)
     parser.add_argument("--gpus", type=int)
     parser.add_argument("--gpu-gib", type=int, default=80)
     parser.add_argument("--set", action="append", default=[])
@@ -94,6 +99,9 @@ def main():
     if arguments.write_config:
         arguments.write_config.mkdir(exist_ok=True)
         (arguments.write_config / "config.json").write_text(json.dumps(CONFIG | {"num_hidden_layers": arguments.layers}))
+        return
+    if arguments.write_model:
+        write_model(arguments.write_model, arguments.share)
         return
     if not (arguments.gpu and arguments.emulator):
         parser.error("--gpu and --emulator are needed")
