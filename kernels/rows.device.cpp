@@ -131,7 +131,11 @@ void sum_squares<CudaExec>(const CudaExec& exec, std::span<double> sums, const G
 
 template <>
 void clear<CudaExec>(const CudaExec& exec, const GradientView& sums) {
-  detail::device_clear(exec, sums);
+  void* const to = sums.is_fixed() ? static_cast<void*>(sums.fixed()) : sums.f32();
+  const std::int64_t element = sums.is_fixed() ? sizeof(Fixed) : sizeof(float);
+  const cudaError_t code =
+      cudaMemsetAsync(to, 0, static_cast<std::size_t>(sums.size() * element), exec.stream());
+  TAPER_INSIST(code == cudaSuccess, "cudaMemsetAsync: " << cudaGetErrorString(code));
 }
 template <>
 void read_gradient<CudaExec>(const CudaExec& exec, FloatVector values, const GradientView& sums) {

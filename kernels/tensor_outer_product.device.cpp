@@ -23,26 +23,42 @@ constexpr std::size_t kBytes = std::size_t{2} * kStages * kDepth * kLine * sizeo
 
 #if defined(__CUDA_ARCH__)
 
-// Adds the sums of a warp, whose elements begin at (row, column), to those elements that are there.
-template <int left, int right>
-__device__ void add_sums(const ProductArgs& args, const float (&sums)[left][right][4], int column,
-                         int row) {
+// Adds the sums of a warp, whose elements begin at (row, column), to those elements of `to` that
+// are there. Many are read before one is written: nothing else hides the time that memory takes.
+template <class T, int left, int right, class Add>
+__device__ void add_to(T* to, const ProductArgs& args, const float (&sums)[left][right][4],
+                       int column, int row, const Add& add) {
+  constexpr int kAtOnce = 4;  // tiles
+  static_assert(right % kAtOnce == 0);
   const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
   for (int c = 0; c < left; ++c)
 #pragma unroll
-    for (int t = 0; t < right; ++t)
+    for (int first = 0; first < right; first += kAtOnce) {
+      const auto for_elements = [&](const auto& f) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int x = column + 16 * c + lane / 4 + i / 2 * 8,
-                  y = row + 8 * t + lane % 4 * 2 + i % 2;
-        if (y >= args.rows || x >= args.columns) continue;
-        const std::int64_t at = y * args.y_row + x;
-        if (args.fixed == nullptr)
-          args.y[at] += sums[c][t][i];
-        else
-          args.fixed[at] = args.fixed[at] + to_fixed(sums[c][t][i]);
-      }
+        for (int t = 0; t < kAtOnce; ++t)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const int x = column + 16 * c + lane / 4 + i / 2 * 8,
+                      y = row + 8 * (first + t) + lane % 4 * 2 + i % 2;
+            if (y < args.rows && x < args.columns) f(to[y * args.y_row + x], t, i);
+          }
+      };
+      T old[kAtOnce][4];
+      for_elements([&](const T& element, int t, int i) { old[t][i] = element; });
+      for_elements(
+          [&](T& element, int t, int i) { element = add(old[t][i], sums[c][first + t][i]); });
+    }
+}
+template <int left, int right>
+__device__ void add_sums(const ProductArgs& args, const float (&sums)[left][right][4], int column,
+                         int row) {
+  if (args.fixed == nullptr)
+    add_to(args.y, args, sums, column, row, [](float old, float sum) { return old + sum; });
+  else
+    add_to(args.fixed, args, sums, column, row,
+           [](Fixed old, float sum) { return old + to_fixed(sum); });
 }
 
 class Block {

@@ -51,10 +51,13 @@ struct Tile {
   static constexpr int kWarps = kRowWarps * kColumnWarps;  // of a segment, as all below
   static constexpr int kThreads = 32 * kWarps;
   static constexpr int kColumns = 16 * kColumnTiles * kColumnWarps;
-  static constexpr int kPanels = kIsTall                     ? (kIsRounded ? 4 : 2)
+  static constexpr int kPanels = result == Result::kLeaves   ? 1
+                                 : kIsTall                   ? (kIsRounded ? 4 : 2)
                                  : result == Result::kSwiglu ? (kIsWide ? 4 : 2)
                                                              : (kIsWide ? 2 : 1);
-  static constexpr int kMostSegments = result == Result::kLeaves ? (rows >= 32 ? 2 : 8) : 1;
+  static constexpr int kMostSegments = result != Result::kLeaves || kThreads == 256 ? 1
+                                       : rows >= 32                                 ? 2
+                                                                                    : 8;
   // Inputs of a stage, none of which belongs to two leaves.
   static constexpr int kDepth = rows <= 16 && result == Result::kProduct ? 128 : 64;
   static constexpr int kStageBytes =
@@ -280,12 +283,14 @@ class Block {
     return c * T::kRowTiles + t;
   }
 
-  // The stack of leaf sums. The last one pushed is kept in registers: every other leaf is added to
-  // it.
-  __device__ float& stacked(int level, int t, int i) const {
-    float* stack = reinterpret_cast<float*>(shared_ + T::kStages * segments_ * T::kStageBytes);
-    return stack[((level * kTiles + t) * 4 + i) * static_cast<int>(blockDim.x) +
-                 static_cast<int>(threadIdx.x)];
+  // The first of the sums of this thread that wait in memory, and those of the next tile and sum.
+  static constexpr int kRegisters = WaitingLeaves::kRegisters;
+  using Sums = float[kTiles][4];
+  static constexpr int kNextSum = T::kThreads, kNextTile = 4 * kNextSum;
+  __device__ float* in_memory(int depth) const {
+    float* const first =
+        reinterpret_cast<float*>(shared_ + T::kStages * segments_ * T::kStageBytes);
+    return first + (depth * segments_ + segment_) * kTiles * kNextTile + thread_;
   }
   // f(t, i) for the sums of this thread.
   template <class F>
@@ -295,28 +300,46 @@ class Block {
 #pragma unroll
       for (int i = 0; i < 4; ++i) f(t, i);
   }
+  // f(the register that has number r).
+  template <class F>
+  __device__ void with_register(int r, const F& f) {
+#pragma unroll
+    for (int i = 0; i < kRegisters; ++i)
+      if (i == r) f(registers_[i]);
+  }
+  // The latest sum that waits in a register is in number latest_, those before it in the ones
+  // below, 0 being above the last. The last leaf's sum stays in sums_, and additions beyond those
+  // of this segment are in plan.additions.
   __device__ void end_leaf(int leaf) {
     if constexpr (result == Result::kLeaves) {
-      for_sums([&](int t, int i) { sums_[0][t][i] = 0.0f + sums_[0][t][i]; });  // no leaf is -0
-      // Additions beyond those of this segment are in plan.additions.
-      for (int n = plan_.additions_after(leaf); n > 0 && (has_top_ || depth_ > 0); --n) {
-        if (has_top_) {
-          for_sums([&](int t, int i) { sums_[0][t][i] = top_[t][i] + sums_[0][t][i]; });
-          has_top_ = false;
+      for (int n = min(plan_.additions_after(leaf), waiting_.all()); n > 0; --n) {
+        const bool in_register = waiting_.in_registers > 0;
+        waiting_.pop();
+        if (in_register) {
+          with_register(latest_, [&](const Sums& sums) {
+            for_sums([&](int t, int i) { sums_[0][t][i] = sums[t][i] + sums_[0][t][i]; });
+          });
+          latest_ = latest_ > 0 ? latest_ - 1 : kRegisters - 1;
         } else {
-          --depth_;
-          for_sums([&](int t, int i) { sums_[0][t][i] = stacked(depth_, t, i) + sums_[0][t][i]; });
+          const float* const sums = in_memory(waiting_.in_memory);
+          for_sums([&](int t, int i) {
+            sums_[0][t][i] = sums[t * kNextTile + i * kNextSum] + sums_[0][t][i];
+          });
         }
       }
-      if (has_top_) {
-        for_sums([&](int t, int i) { stacked(depth_, t, i) = top_[t][i]; });
-        ++depth_;
-      }
-      has_top_ = true;
-      for_sums([&](int t, int i) {
-        top_[t][i] = sums_[0][t][i];
-        sums_[0][t][i] = 0.0f;
+      for_sums([&](int t, int i) { sums_[0][t][i] = 0.0f + sums_[0][t][i]; });  // no sum is -0
+      if (leaf + 1 == end_leaf_) return;
+      latest_ = latest_ + 1 < kRegisters ? latest_ + 1 : 0;
+      float* const next = in_memory(waiting_.in_memory);
+      with_register(latest_, [&](Sums& sums) {
+        if (waiting_.in_registers == kRegisters)  // the oldest makes room
+          for_sums([&](int t, int i) { next[t * kNextTile + i * kNextSum] = sums[t][i]; });
+        for_sums([&](int t, int i) {
+          sums[t][i] = sums_[0][t][i];
+          sums_[0][t][i] = 0.0f;
+        });
       });
+      waiting_.push();
     }
   }
 
@@ -359,10 +382,21 @@ class Block {
       add_segments();
       return;
     }
-    for (int p = 0; p <= depth_; ++p)
+    int p = 0;
+    for (; p < waiting_.in_memory; ++p) {
+      const float* const sums = in_memory(p);
       for_each_sum([&](int row, int in_panel, int t, int i) {
-        store_partial(p, row, in_panel, p < depth_ ? stacked(p, t, i) : top_[t][i]);
+        store_partial(p, row, in_panel, sums[t * kNextTile + i * kNextSum]);
       });
+    }
+    for (int n = waiting_.in_registers - 1; n >= 0; --n)
+      with_register((latest_ - n + kRegisters) % kRegisters,
+                    [&](const Sums& sums) { store_partials(p++, sums); });
+    store_partials(p, sums_[0]);
+  }
+  __device__ void store_partials(int p, const Sums& sums) const {
+    for_each_sum(
+        [&](int row, int in_panel, int t, int i) { store_partial(p, row, in_panel, sums[t][i]); });
   }
   __device__ void store_partial(int p, int row, int in_panel, float sum) const {
     const int column = panel_ * kPanel + in_panel;
@@ -382,7 +416,7 @@ class Block {
     const auto node = [&](int s, int t, int i) -> float& {
       return nodes[((s * kTiles + t) * 4 + i) * T::kThreads + thread_];
     };
-    for_sums([&](int t, int i) { node(segment_, t, i) = top_[t][i]; });
+    for_sums([&](int t, int i) { node(segment_, t, i) = sums_[0][t][i]; });
     __syncthreads();
     for_each_sum([&](int row, int in_panel, int t, int i) {
       if ((4 * t + i) % segments_ != segment_) return;
@@ -402,10 +436,10 @@ class Block {
   const int segments_, segment_, thread_, lane_, warp_column_, warp_row_, panel_, in_panel_, row0_,
       valid_rows_, first_leaf_, end_leaf_;
   const bool aligned_;
-  int depth_ = 0;
-  bool has_top_ = false;
   float sums_[T::kPanels][kTiles][4] = {};
-  float top_[kTiles][4];
+  WaitingLeaves waiting_;
+  Sums registers_[kRegisters];
+  int latest_ = kRegisters - 1;
 };
 
 #endif
@@ -464,10 +498,11 @@ template <int kRows, Rounded rounded>
 void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
   using T = Tile<kRows, Result::kLeaves, Width::kNarrow, rounded>;
   constexpr unsigned kBusyWarps = 2048;
+  constexpr int kFewestRows = rounded == Rounded::kYes ? 32 : 8;
   const dim3 blocks = blocks_of<kRows, T>(args);
-  if constexpr (kRows > 32) {  // smaller blocks of more segments where there would be few
-    if (blocks.x * blocks.y * T::kWarps < kBusyWarps / 4)
-      return launch_leaves<32, rounded>(exec, args);
+  if constexpr (kRows > 32) {  // smaller blocks, or more segments, where there would be few
+    if (blocks.x * blocks.y * T::kWarps < kBusyWarps / (T::kIsTall ? 2 : 4))
+      return launch_leaves<kRows / 2, rounded>(exec, args);
   }
   const std::size_t most = shared_memory_of_a_block(exec);
   for (int segments = T::kMostSegments; segments > 0; segments /= 2) {
@@ -476,12 +511,12 @@ void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
     const int sums = kRows * T::kColumns;
     const std::size_t bytes = static_cast<std::size_t>(plan.segments) *
                               (T::kStages * T::kStageBytes + sizeof(float) * sums * plan.waiting);
-    if (plan.segments != segments || (bytes > most && segments * kRows > 8)) continue;
+    if (plan.segments != segments || (bytes > most && segments * kRows > kFewestRows)) continue;
     launch_with_shared_memory<multiply_on_tensor_cores<kRows, Result::kLeaves, T>>(
         exec, "a product with leaves", blocks, plan.segments * T::kThreads, bytes, args, plan);
     return;
   }
-  if constexpr (kRows > 8) launch_leaves<kRows / 2, rounded>(exec, args);
+  if constexpr (kRows > kFewestRows) launch_leaves<kRows / 2, rounded>(exec, args);
 }
 
 // f(rows of a block): as few as hold the rows, at most `most`.
@@ -539,7 +574,7 @@ void tensor_product(const CudaExec& exec, const ProductArgs& given) {
   if (args.rows == 0 || args.columns == 0) return;
   const bool is_rounded = round_rows(exec, args);
   if (args.program != nullptr && is_rounded) {
-    launch_leaves<64, Rounded::kYes>(exec, args);
+    launch_leaves<128, Rounded::kYes>(exec, args);
   } else if (args.program != nullptr) {
     with_rows<64>(args.rows, [&](auto rows) { launch_leaves<rows, Rounded::kNo>(exec, args); });
   } else if (args.act != nullptr) {

@@ -9,6 +9,17 @@
 
 namespace taper::detail {
 
+// The sums of leaves that wait to be added to later ones: the latest in registers, older ones in
+// memory. In a whole tree one of sixteen leaves needs the memory.
+struct WaitingLeaves {
+  static constexpr int kRegisters = 3;
+  int in_registers = 0, in_memory = 0;
+
+  KOKKOS_INLINE_FUNCTION int all() const { return in_registers + in_memory; }
+  KOKKOS_INLINE_FUNCTION void push() { ++(in_registers < kRegisters ? in_registers : in_memory); }
+  KOKKOS_INLINE_FUNCTION void pop() { --(in_registers > 0 ? in_registers : in_memory); }
+};
+
 // How a block adds the leaves of a product: in segments at the same time, each of which leaves one
 // sum if there are several. Small enough to be a kernel's argument.
 struct LeafPlan {
@@ -17,7 +28,7 @@ struct LeafPlan {
   int segments = 1;
   int begin[kMostSegments + 1] = {};  // the leaves of segment s are [begin[s], begin[s + 1])
   unsigned char additions[kMostSegments] = {};  // after pushing the sum of segment s
-  int waiting = 0;  // sums of a segment that wait at once, at most, beside the last one
+  int waiting = 0;  // sums of a segment that wait in memory at once, at most
   unsigned char after[kMostLeaves / 2] = {};  // program[leaf], four bits each
 
   KOKKOS_INLINE_FUNCTION int begin_of(int segment) const { return begin[segment]; }
@@ -37,18 +48,20 @@ inline LeafPlan leaf_plan(const ProductArgs& args, int segments) {
   plan.segments = segments;
   for (int s = 0; s <= segments; ++s) plan.begin[s] = args.leaves * s / segments;
   for (int s = 0; s < segments; ++s) {
-    int depth = 0;
+    WaitingLeaves waiting;
     for (int leaf = plan.begin[s]; leaf < plan.begin[s + 1]; ++leaf) {
-      const int all = args.program[leaf], own = std::min(all, depth);
+      const int all = args.program[leaf], own = std::min(all, waiting.all());
       const bool is_last = leaf + 1 == plan.begin[s + 1];
-      plan.waiting = std::max(plan.waiting, depth);
-      depth += 1 - own;
+      for (int n = 0; n < own; ++n) waiting.pop();
+      waiting.push();
+      plan.waiting = std::max(plan.waiting, waiting.in_memory);
       plan.after[leaf / 2] |= static_cast<unsigned char>(all << leaf % 2 * 4);
       if (is_last) plan.additions[s] = static_cast<unsigned char>(all - own);
-      if (segments > 1 && ((all > own && !is_last) || (is_last && depth > 1)))
+      if (segments > 1 && ((all > own && !is_last) || (is_last && waiting.all() > 1)))
         return leaf_plan(args, 1);
     }
-    if (segments > 1 && depth == 0) return leaf_plan(args, 1);  // fewer leaves than segments
+    if (segments > 1 && waiting.all() == 0)
+      return leaf_plan(args, 1);  // fewer leaves than segments
   }
   return plan;
 }

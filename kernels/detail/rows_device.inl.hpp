@@ -183,19 +183,6 @@ void device_adamw(const E& exec, VectorView<float, E> parameters, VectorView<flo
 }
 
 template <class E>
-void device_clear(const E& exec, const GradientView& sums) {
-  float* const f32 = sums.f32();
-  Fixed* const fixed = sums.fixed();
-  device_for_each(
-      "taper::clear", exec, sums.size(), KOKKOS_LAMBDA(const std::int64_t i) {
-        if (fixed == nullptr)
-          f32[i] = 0.0f;
-        else
-          fixed[i] = {};
-      });
-}
-
-template <class E>
 void device_read_gradient(const E& exec, VectorView<float, E> values, const GradientView& sums) {
   const DeviceGradient read(sums);
   device_for_each(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "device/Arena.hpp"
@@ -73,6 +74,26 @@ class LayerActivations {
 // Floats that an array of `count` takes if the next one is to begin at a multiple of 64 bytes.
 constexpr std::int64_t aligned_floats(std::int64_t count) {
   return (count + 15) / 16 * 16;
+}
+
+// `exec` with memory of so many floats for the operands of products that are rounded before
+// (CudaExec::Rounding).
+inline Exec with_rounding(const Exec& exec, [[maybe_unused]] float* memory,
+                          [[maybe_unused]] std::int64_t floats) {
+  Exec result = exec;
+#if defined(TAPER_CUDA)
+  result.rounding = {memory, floats * std::int64_t{sizeof(float)}};
+#endif
+  return result;
+}
+// Such memory for forward passes.
+inline std::int64_t rounded_input_floats([[maybe_unused]] const ActivationShape& shape,
+                                         [[maybe_unused]] int rows) {
+#if defined(TAPER_CUDA)
+  return std::int64_t{rows} * std::max({shape.hidden, shape.query, shape.mlp}) / 2;
+#else
+  return 0;
+#endif
 }
 
 // Flat view of a matrix.

@@ -122,12 +122,8 @@ LayerActivations TrainPass::activations(int layer) const {
   return {shape_, options_.max_rows, activations_ + slot * activation_floats_};
 }
 
-Exec TrainPass::with_rounding(const Exec& exec) const {
-  Exec result = exec;
-#if defined(TAPER_CUDA)
-  result.rounding = {rounded_, rounded_floats_ * std::int64_t{sizeof(float)}};
-#endif
-  return result;
+Exec TrainPass::rounding(const Exec& exec) const {
+  return with_rounding(exec, rounded_, rounded_floats_);
 }
 
 LayerContext TrainPass::context(const Exec& exec, const ModelParallel& parallel) const {
@@ -142,7 +138,7 @@ void TrainPass::set_batch(const Exec& exec, const PackedSequences& sequences) {
 
 void TrainPass::forward(const Exec& given, const ModelView& view, const ModelParallel& parallel,
                         const PackedSequences& sequences) {
-  const Exec exec = with_rounding(given);
+  const Exec exec = rounding(given);
   set_batch(exec, sequences);
   embed_tokens(exec, view, parallel, batch_->batch(), stream(0), partials_);
   for (int l = 0; l < table_->config().layers; ++l)
@@ -155,8 +151,8 @@ void TrainPass::log_probs(const Exec& exec, const ModelView& view, const ModelPa
                           const HeadOptions& head, std::span<float> log_prob,
                           std::span<float> entropy) {
   TAPER_EXPECT(head_);
-  head_->log_probs(with_rounding(exec), view, parallel, stream(table_->config().layers), rows,
-                   targets, head, log_prob, entropy);
+  head_->log_probs(rounding(exec), view, parallel, stream(table_->config().layers), rows, targets,
+                   head, log_prob, entropy);
 }
 
 void TrainPass::backward(const Exec& given, const ModelView& view, const ModelParallel& parallel,
@@ -164,7 +160,7 @@ void TrainPass::backward(const Exec& given, const ModelView& view, const ModelPa
                          const HeadOptions& head, const TokenLoss& loss,
                          const Gradients& gradients) {
   TAPER_EXPECT(head_);
-  const Exec exec = with_rounding(given);
+  const Exec exec = rounding(given);
   const ModelConfig& c = table_->config();
   const FloatMatrix dx = clear_gradient_stream(exec);
   const ParamRole head_role = c.tied ? ParamRole::kEmbedding : ParamRole::kHead;
@@ -183,7 +179,7 @@ void TrainPass::backward_values(const Exec& given, const ModelView& view,
                                 const ModelParallel& parallel, std::span<const int> rows,
                                 std::span<const float> slopes, const Gradients& gradients) {
   TAPER_EXPECT(scalar_);
-  const Exec exec = with_rounding(given);
+  const Exec exec = rounding(given);
   const FloatMatrix dx = clear_gradient_stream(exec);
   scalar_->backward(exec, view, stream(table_->config().layers), rows, slopes, dx,
                     gradients.vector(ParamRole::kScore), gradients.vector(ParamRole::kFinalNorm));

@@ -41,7 +41,8 @@ std::int64_t InferencePass::floats(const ParamTable& table, const ModelParallel&
   const ActivationShape shape(table, parallel.shard());
   return static_cast<std::int64_t>(rows) * table.config().hidden +
          LayerActivations::floats(shape, rows) +
-         layer_scratch_floats(parallel, table.config().hidden, rows) + 64;
+         layer_scratch_floats(parallel, table.config().hidden, rows) +
+         rounded_input_floats(shape, rows) + 64;
 }
 
 InferencePass::InferencePass(const ParamTable& table, const ModelParallel& parallel, int rows,
@@ -51,6 +52,8 @@ InferencePass::InferencePass(const ParamTable& table, const ModelParallel& paral
   hidden_ = memory;
   activations_ = hidden_ + aligned_floats(static_cast<std::int64_t>(rows) * table.config().hidden);
   partials_ = activations_ + LayerActivations::floats(shape, rows);
+  rounded_ =
+      partials_ + aligned_floats(layer_scratch_floats(parallel, table.config().hidden, rows));
 }
 
 FloatMatrix InferencePass::stream(int rows) const {
@@ -76,7 +79,8 @@ void InferencePass::apply_layers(const Exec& exec, const ModelView& view,
   const FloatMatrix x = stream(batch.rows());
   const ActivationShape shape(*table_, parallel.shard());
   const LayerActivations activations(shape, rows_, activations_);
-  const LayerContext context = this->context(exec, parallel, batch, shape);
+  const Exec rounding = with_rounding(exec, rounded_, rounded_input_floats(shape, rows_));
+  const LayerContext context = this->context(rounding, parallel, batch, shape);
   for (int l = layers.begin; l < layers.end; ++l)
     forward_layer(context, view.layer(l), pages.layer(l), activations, x, x);
 }

@@ -57,6 +57,7 @@ class InferencePass {
   float* hidden_;
   float* activations_;
   float* partials_;
+  float* rounded_;
   ConstFloatMatrix rope_table_;
 };
 

@@ -150,7 +150,6 @@ OptimizerReport ShardedAdamW::step(const Exec& exec, const Gradients& gradients,
           static_cast<float>(std::min(1.0, options_.clip_norm / (report.grad_norm + 1e-6)));
     adamw(exec, master(), first_moment(), second_moment(), mine, s);
   }
-  gradients.clear(exec);
   return report;
 }
 

@@ -43,7 +43,8 @@ class ShardedAdamW {
                const AdamWOptions& options, Arena& arena, const MemoryOwner& owner = {});
 
   // One step with the gradients of this rank's micro-batches, which are summed over the replicas
-  // here. `gradients` is zero afterwards. Collective over the tensor- and the data-parallel group.
+  // here: `gradients` has to be cleared before the next. Collective over the tensor- and the
+  // data-parallel group.
   OptimizerReport step(const Exec& exec, const Gradients& gradients, double learning_rate);
 
   // The owned stretch of the flat local parameters: offset of the first element, and the state.

@@ -43,6 +43,7 @@ class Trained {
 
   // An optimizer step towards the tokens of the sequences.
   void step() {
+    model_.gradients().clear(ranks_.exec);
     forward();
     model_.pass().backward(
         ranks_.exec, model_.train_view(), model_.train_parallel(), rows_, targets_, head(),
