@@ -7,8 +7,8 @@
 // are computed, keys of the next one while values are summed.
 //
 // Where few queries of few sequences would keep few blocks busy, several blocks share out the
-// chunks of a sequence. Each leaves the sums of its chunks in memory; the last one to arrive merges
-// them, in the same order.
+// chunks of sixteen queries. Each leaves the sums of its chunks in memory; the last one to arrive
+// merges them, in the same order.
 #include "kernels/detail/tensor_attention.inl.hpp"
 
 namespace taper::detail {
@@ -31,7 +31,7 @@ struct Shared {
   bool is_last;
 };
 
-// How the blocks of a segment and KV head share out its chunks.
+// How the blocks of sixteen queries share out their chunks.
 struct Sharing {
   float* sums = nullptr;  // null: one block has all
   unsigned* arrived = nullptr;
@@ -57,20 +57,20 @@ class Block {
       : args_(args),
         queries_(args, segment, static_cast<int>(blockIdx.y)),
         sharing_(sharing),
-        first_(sharing.sums != nullptr ? 0 : static_cast<int>(blockIdx.x) * S::kQueries),
+        first_(static_cast<int>(blockIdx.x) / sharing.blocks * S::kQueries),
+        count_(min(S::kQueries, queries_.count - first_)),
         shared_(shared),
         thread_(static_cast<int>(threadIdx.x)),
         lane_(thread_ % 32),
         warp_(thread_ / 32) {}
 
   __device__ void run() {
-    if (first_ >= queries_.count) return;
-    const int last = min(first_ + S::kQueries, queries_.count) - 1;
-    const int end = queries_.visible(last), chunks = (end + kKeys - 1) / kKeys;
+    if (count_ <= 0) return;
+    const int end = queries_.visible(first_ + count_ - 1), chunks = (end + kKeys - 1) / kKeys;
     const int each = (chunks + sharing_.blocks - 1) / sharing_.blocks;  // chunks of a block
     const int sharers = (chunks + each - 1) / each;
     is_shared_ = kTiles == 1 && sharers > 1;
-    const int part = sharing_.sums != nullptr ? static_cast<int>(blockIdx.x) : 0;
+    const int part = static_cast<int>(blockIdx.x) % sharing_.blocks;
     if (part >= sharers) return;
     if (thread_ < S::kQueries) shared_.visible[thread_] = queries_.visible(first_ + thread_);
     load_queries<kWidth>(shared_.queries, S::kQueries, args_.q, args_, queries_, first_);
@@ -231,18 +231,19 @@ class Block {
 
   // Where the sums of a chunk are kept.
   __device__ float* kept(int chunk) const {
-    return sharing_.sums + (static_cast<std::int64_t>(pair()) * sharing_.chunks + chunk) *
+    return sharing_.sums + (static_cast<std::int64_t>(tile()) * sharing_.chunks + chunk) *
                                kept_floats<kWidth>(sharing_.queries);
   }
-  __device__ static unsigned pair() {
-    return blockIdx.z * gridDim.y + blockIdx.y;
+  __device__ unsigned tile() const {
+    const unsigned blocks = static_cast<unsigned>(sharing_.blocks);
+    return (blockIdx.z * gridDim.y + blockIdx.y) * (gridDim.x / blocks) + blockIdx.x / blocks;
   }
   __device__ void keep_chunk(int chunk, const float (&sums)[kColumns][4],
                              const float (&weights_sum)[4]) const {
     float* const to = kept(chunk);
     for (int half = 0; half < 2; ++half) {
       const int q = query(0, half);
-      if (q >= queries_.count) continue;
+      if (q >= count_) continue;
       if (warp_ == 0 && lane_ % 4 == 0) {
         to[q] = chunk_max(q);
         to[sharing_.queries + q] = weights_sum[2 * half];
@@ -252,12 +253,12 @@ class Block {
         for (int i = 0; i < 2; ++i) vector[column(c) + lane_ % 4 * 2 + i] = sums[c][2 * half + i];
     }
   }
-  // Whether all other blocks of this segment and KV head have left their sums.
+  // Whether all other blocks of these queries have left their sums.
   __device__ bool is_last_to_arrive(int sharers) {
     __threadfence();
     __syncthreads();
     if (thread_ == 0) {
-      unsigned* const arrived = sharing_.arrived + pair();
+      unsigned* const arrived = sharing_.arrived + tile();
       shared_.is_last = atomicAdd(arrived, 1u) + 1 == static_cast<unsigned>(sharers);
       if (shared_.is_last) *arrived = 0;
       __threadfence();
@@ -278,16 +279,16 @@ class Block {
     for (int first = 0; first < chunks; first += kAtOnce) {
       const int n = min(kAtOnce, chunks - first);
       for (int i = thread_; i < n * S::kQueries; i += kTensorThreads)
-        if (i % S::kQueries < queries_.count)
+        if (i % S::kQueries < count_)
           factors.new_factor[i / S::kQueries][i % S::kQueries] =
               __ldcg(kept(first + i / S::kQueries) + i % S::kQueries);
       __syncthreads();
-      if (thread_ < queries_.count) merge_maxima(factors.old_factor, factors.new_factor, first, n);
+      if (thread_ < count_) merge_maxima(factors.old_factor, factors.new_factor, first, n);
       __syncthreads();
 #pragma unroll
       for (int e = 0; e < kElements; ++e) {
         const int i = e * kTensorThreads + thread_, q = i / kWidth;
-        if (q >= queries_.count) break;
+        if (q >= count_) break;
         const float* const sums = kept(first) + 2 * sharing_.queries + i;
         const int stride = kept_floats<kWidth>(sharing_.queries);
         float total = totals[e];
@@ -306,8 +307,8 @@ class Block {
 #pragma unroll
     for (int e = 0; e < kElements; ++e) {
       const int i = e * kTensorThreads + thread_, q = i / kWidth, d = i % kWidth;
-      if (q < queries_.count && d < args_.pages.head_dim)
-        args_.out[queries_.vector(q) * args_.head_pad + d] = totals[e] / shared_.sum[q];
+      if (q < count_ && d < args_.pages.head_dim)
+        args_.out[queries_.vector(first_ + q) * args_.head_pad + d] = totals[e] / shared_.sum[q];
     }
     store_stats();
   }
@@ -333,7 +334,7 @@ class Block {
     for (int t = 0; t < kTiles; ++t)
       for (int half = 0; half < 2; ++half) {
         const int q = query(t, half);
-        if (first_ + q >= queries_.count) continue;
+        if (q >= count_) continue;
         float* out = args_.out + queries_.vector(first_ + q) * args_.head_pad;
         for (int c = 0; c < kColumns; ++c)
           for (int i = 0; i < 2; ++i) {
@@ -344,8 +345,7 @@ class Block {
     store_stats();
   }
   __device__ void store_stats() const {
-    if (args_.stats == nullptr || thread_ >= S::kQueries || first_ + thread_ >= queries_.count)
-      return;
+    if (args_.stats == nullptr || thread_ >= count_) return;
     float* stats = args_.stats + queries_.vector(first_ + thread_) * 2;
     stats[0] = shared_.max[thread_];
     stats[1] = shared_.sum[thread_];
@@ -356,7 +356,7 @@ class Block {
   const AttentionArgs& args_;
   const HeadQueries queries_;
   const Sharing& sharing_;
-  const int first_;
+  const int first_, count_;  // of the queries
   S& shared_;
   const int thread_, lane_, warp_;
   bool is_shared_ = false;
@@ -379,37 +379,35 @@ __global__ void __launch_bounds__(kTensorThreads, 2)
 #endif
 }
 
-// How many blocks share out a sequence: enough to keep a GPU busy, if there is memory for them. It
-// does not depend on lengths, so that recorded launches stay valid while sequences grow.
+// How many blocks share out the chunks of sixteen queries: enough to keep a GPU busy, if there is
+// memory for them. It does not depend on lengths, so that recorded launches stay valid while
+// sequences grow.
 template <int kWidth>
 Sharing sharing_of(const AttentionArgs& args, const AttentionGrid& grid) {
   constexpr int kMostBlocks = 32;
   Sharing sharing;
-  const int pairs = grid.count * args.kv_heads, queries = grid.longest * args.group;
+  const int queries = grid.longest * args.group,
+            tiles = grid.count * args.kv_heads * ((queries + kFewQueries - 1) / kFewQueries);
+  sharing.queries = std::min(queries, kFewQueries);
   const AttentionScratch& scratch = grid.scratch;
-  if (scratch.sums == nullptr || pairs > AttentionScratch::kMostShared ||
-      std::int64_t{pairs} * scratch.chunks * kept_floats<kWidth>(queries) > scratch.floats)
+  if (scratch.sums == nullptr || tiles > AttentionScratch::kMostShared ||
+      std::int64_t{tiles} * scratch.chunks * kept_floats<kWidth>(sharing.queries) > scratch.floats)
     return sharing;
   sharing.sums = scratch.sums;
   sharing.arrived = scratch.arrived;
-  sharing.blocks = std::min(kMostBlocks, AttentionScratch::kBlocks / pairs);
+  sharing.blocks = std::min(kMostBlocks, AttentionScratch::kBlocks / tiles);
   sharing.chunks = scratch.chunks;
-  sharing.queries = queries;
   return sharing;
 }
 
 template <int kWidth, int kTiles>
-void launch(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid& grid) {
+void launch(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid& grid,
+            const Sharing& sharing) {
   using S = Shared<kWidth, kTiles>;
-  Sharing sharing;
-  int parts = (grid.longest * args.group + S::kQueries - 1) / S::kQueries;
-  if constexpr (kTiles == 1) {
-    sharing = sharing_of<kWidth>(args, grid);
-    parts = sharing.blocks;
-  }
+  const int tiles = (grid.longest * args.group + S::kQueries - 1) / S::kQueries;
   launch_with_shared_memory<attend_on_tensor_cores<kWidth, kTiles>>(
-      exec, "attention", dim3(parts, args.kv_heads, grid.count), kTensorThreads, sizeof(S), args,
-      grid.segments, sharing);
+      exec, "attention", dim3(tiles * sharing.blocks, args.kv_heads, grid.count), kTensorThreads,
+      sizeof(S), args, grid.segments, sharing);
 }
 
 }  // namespace
@@ -417,10 +415,11 @@ void launch(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid
 void tensor_attention(const CudaExec& exec, const AttentionArgs& args, const AttentionGrid& grid) {
   with_line_width(args.pages.head_dim, [&](auto width) {
     constexpr int kMostTiles = width == 256 ? 2 : 4;  // what registers hold
-    if (grid.longest * args.group <= kFewQueries)
-      launch<width, 1>(exec, args, grid);
+    const Sharing sharing = sharing_of<width>(args, grid);
+    if (grid.longest * args.group <= kFewQueries || sharing.sums != nullptr)
+      launch<width, 1>(exec, args, grid, sharing);
     else
-      launch<width, kMostTiles>(exec, args, grid);
+      launch<width, kMostTiles>(exec, args, grid, sharing);
   });
 }
 

@@ -271,25 +271,21 @@ dim3 blocks_of(const ProductArgs& args, int columns, int rows) {
   return dim3(count_of(args.columns, columns), count_of(args.rows, rows));
 }
 
-struct alignas(16) Four {
-  float values[4];
-};
-struct alignas(8) FourRounded {
+struct alignas(8) RoundedQuad {
   bf16 values[4];
 };
 
 }  // namespace
 
 void* round_to_bf16(const CudaExec& exec, void* to, const float* from, std::int64_t n) {
-  TAPER_INSIST(n % 4 == 0 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0,
-               "operands of products are not aligned");
-  const auto* in = reinterpret_cast<const Four*>(from);
-  auto* out = static_cast<FourRounded*>(to);
+  TAPER_INSIST(is_of_quads(from, n), "operands of products are not aligned");
+  const auto* in = reinterpret_cast<const Quad*>(from);
+  auto* out = static_cast<RoundedQuad*>(to);
   device_for_each(
       "taper::round_to_bf16", exec, n / 4, KOKKOS_LAMBDA(const std::int64_t i) {
-        const Four four = in[i];
-        FourRounded rounded;
-        for (int j = 0; j < 4; ++j) rounded.values[j] = to_bf16(four.values[j]);
+        const Quad quad = in[i];
+        RoundedQuad rounded;
+        for (int j = 0; j < 4; ++j) rounded.values[j] = to_bf16(quad.values[j]);
         out[i] = rounded;
       });
   return to;

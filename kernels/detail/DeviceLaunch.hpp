@@ -36,6 +36,14 @@ inline constexpr bool kIsHostSpace =
     Kokkos::SpaceAccessibility<Kokkos::HostSpace,
                                typename KokkosSpace<E>::memory_space>::accessible;
 
+// Four values that a thread moves at once.
+struct alignas(16) Quad {
+  float values[4];
+};
+inline bool is_of_quads(const float* p, std::int64_t n) {
+  return n % 4 == 0 && reinterpret_cast<std::uintptr_t>(p) % alignof(Quad) == 0;
+}
+
 // f(i) for i in [0, n), a thread each.
 template <class E, class F>
 void device_for_each(const char* label, const E& exec, std::int64_t n, const F& f) {

@@ -92,6 +92,9 @@ void device_pack_panels(const E& exec, void* packed, WeightType type, const Stor
   constexpr int kInputs = 8;
   const int panels = (s.columns + kPanel - 1) / kPanel, parts = (s.k + kInputs - 1) / kInputs;
   const bool is_bf16 = type == WeightType::kBf16;
+  bool by_quads = false;
+  if constexpr (std::is_same_v<T, float>)
+    by_quads = s.k_step == 1 && s.k % kInputs == 0 && is_of_quads(s.data, s.column_step);
   device_for_each(
       "taper::pack_panels", exec, std::int64_t{panels} * parts * kPanel,
       KOKKOS_LAMBDA(const std::int64_t i) {
@@ -101,9 +104,14 @@ void device_pack_panels(const E& exec, void* packed, WeightType type, const Stor
         const std::int64_t column = std::int64_t{panel} * kPanel + i % kPanel;
         // All are read before one is written: nothing else hides the time that memory takes.
         float values[kInputs] = {};
-        if (column < s.columns)
+        if (by_quads && column < s.columns) {
+          const auto* from = reinterpret_cast<const Quad*>(s.data + column * s.column_step + first);
+          const Quad quads[] = {from[0], from[1]};
+          for (int j = 0; j < kInputs; ++j) values[j] = quads[j / 4].values[j % 4];
+        } else if (column < s.columns) {
           for (int j = 0; j < last - first; ++j)
             values[j] = to_float(s.data[column * s.column_step + (first + j) * s.k_step]);
+        }
         std::int64_t to = (std::int64_t{panel} * s.k + first) * kPanel + i % kPanel;
         for (int j = 0; j < last - first; ++j, to += kPanel) {
           if (is_bf16)

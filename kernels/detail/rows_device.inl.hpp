@@ -16,14 +16,6 @@
 
 namespace taper::detail {
 
-// Four values that a thread moves at once.
-struct alignas(16) Quad {
-  float values[4];
-};
-inline bool is_of_quads(const float* p, std::int64_t n) {
-  return n % 4 == 0 && reinterpret_cast<std::uintptr_t>(p) % alignof(Quad) == 0;
-}
-
 template <class E>
 void device_fill(const E& exec, VectorView<float, E> y, float value) {
   const std::int64_t n = y.size();

@@ -101,7 +101,7 @@ void compare_last(Report& report, const AttentionShape& shape, const std::vector
   AttentionBatch whole(shape, lengths, KvType::kBf16);
   whole.forward(whole.whole_segments());
   Exec().fence();
-  for (const int tokens : {1, 3}) {
+  for (const int tokens : {1, 3, 9, 21}) {
     AttentionBatch last(shape, lengths, KvType::kBf16);
     last.forward(last.whole_segments());
     Exec().fence();
