@@ -55,15 +55,18 @@ struct Tile {
                                  : kIsTall                   ? (kIsRounded ? 4 : 2)
                                  : result == Result::kSwiglu ? (kIsWide ? 4 : 2)
                                                              : (kIsWide ? 2 : 1);
-  static constexpr int kMostSegments = result != Result::kLeaves || kThreads == 256 ? 1
-                                       : rows >= 32                                 ? 2
-                                                                                    : 8;
+  static constexpr int kMostSegments = result != Result::kLeaves || kIsTall ? 1
+                                       : rows >= 32                         ? 2
+                                                                            : 8;
+  // In which sums of leaves wait: blocks of 128 rows have less memory for each.
+  static constexpr int kRegisters = kIsTall ? 3 : 1;
   // Inputs of a stage, none of which belongs to two leaves.
   static constexpr int kDepth = rows <= 16 && result == Result::kProduct ? 128 : 64;
   static constexpr int kStageBytes =
       kPanels * kDepth * kColumns * 2 + rows * kDepth * (kIsRounded ? 2 : 4);
   // Being copied or multiplied: as many as let blocks fill the 227 KB of a multiprocessor of sm_90.
-  static constexpr int kStages = result == Result::kSwiglu && rows <= 16 ? 5
+  static constexpr int kStages = result == Result::kLeaves && kIsTall      ? 2
+                                 : result == Result::kSwiglu && rows <= 16 ? 5
                                  : result == Result::kLeaves || kStageBytes == (32 << 10) ||
                                          kStageBytes > (48 << 10)
                                      ? 3
@@ -284,7 +287,7 @@ class Block {
   }
 
   // The first of the sums of this thread that wait in memory, and those of the next tile and sum.
-  static constexpr int kRegisters = WaitingLeaves::kRegisters;
+  static constexpr int kRegisters = T::kRegisters;
   using Sums = float[kTiles][4];
   static constexpr int kNextSum = T::kThreads, kNextTile = 4 * kNextSum;
   __device__ float* in_memory(int depth) const {
@@ -327,15 +330,18 @@ class Block {
           });
         }
       }
-      for_sums([&](int t, int i) { sums_[0][t][i] = 0.0f + sums_[0][t][i]; });  // no sum is -0
-      if (leaf + 1 == end_leaf_) return;
+      const auto sum = [&](int t, int i) { return 0.0f + sums_[0][t][i]; };  // never -0
+      if (leaf + 1 == end_leaf_) {
+        for_sums([&](int t, int i) { sums_[0][t][i] = sum(t, i); });
+        return;
+      }
       latest_ = latest_ + 1 < kRegisters ? latest_ + 1 : 0;
       float* const next = in_memory(waiting_.in_memory);
       with_register(latest_, [&](Sums& sums) {
         if (waiting_.in_registers == kRegisters)  // the oldest makes room
           for_sums([&](int t, int i) { next[t * kNextTile + i * kNextSum] = sums[t][i]; });
         for_sums([&](int t, int i) {
-          sums[t][i] = sums_[0][t][i];
+          sums[t][i] = sum(t, i);
           sums_[0][t][i] = 0.0f;
         });
       });
@@ -437,7 +443,7 @@ class Block {
       valid_rows_, first_leaf_, end_leaf_;
   const bool aligned_;
   float sums_[T::kPanels][kTiles][4] = {};
-  WaitingLeaves waiting_;
+  WaitingLeaves<kRegisters> waiting_;
   Sums registers_[kRegisters];
   int latest_ = kRegisters - 1;
 };
@@ -507,7 +513,7 @@ void launch_leaves(const CudaExec& exec, const ProductArgs& args) {
   const std::size_t most = shared_memory_of_a_block(exec);
   for (int segments = T::kMostSegments; segments > 0; segments /= 2) {
     if (segments > 1 && blocks.x * blocks.y * T::kWarps * (segments / 2) >= kBusyWarps) continue;
-    const LeafPlan plan = leaf_plan(args, segments);
+    const LeafPlan plan = leaf_plan<T::kRegisters>(args, segments);
     const int sums = kRows * T::kColumns;
     const std::size_t bytes = static_cast<std::size_t>(plan.segments) *
                               (T::kStages * T::kStageBytes + sizeof(float) * sums * plan.waiting);

@@ -113,8 +113,8 @@ measure() {
   part decode-8b-eager 40 "${model[@]}" --model "$folder/8b" --repeats 1 --parts decode --batches 1 --eager
   if command -v ncu > /dev/null; then
     for way in decode train; do
-      part "kernels-of-$way" 40 ncu --clock-control none --metrics "$metrics" --csv --kernel-name-base demangled \
-        --kernel-name 'regex:^((?!device_copy).)*$' --launch-skip 200 --launch-count 250 \
+      part "kernels-of-$way" 60 ncu --clock-control none --metrics "$metrics" --csv --kernel-name-base demangled \
+        --kernel-name 'regex:^((?!device_copy|checksums|parallel_launch_constant).)*$' --launch-count 700 \
         "${model[@]}" --model "$folder/4-layers" --repeats 1 --parts "$way" --batches 64 --eager
     done
   fi

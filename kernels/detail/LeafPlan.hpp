@@ -9,14 +9,14 @@
 
 namespace taper::detail {
 
-// The sums of leaves that wait to be added to later ones: the latest in registers, older ones in
-// memory. In a whole tree one of sixteen leaves needs the memory.
+// The sums of leaves that wait to be added to later ones: the latest in so many registers, older
+// ones in memory.
+template <int registers>
 struct WaitingLeaves {
-  static constexpr int kRegisters = 3;
   int in_registers = 0, in_memory = 0;
 
   KOKKOS_INLINE_FUNCTION int all() const { return in_registers + in_memory; }
-  KOKKOS_INLINE_FUNCTION void push() { ++(in_registers < kRegisters ? in_registers : in_memory); }
+  KOKKOS_INLINE_FUNCTION void push() { ++(in_registers < registers ? in_registers : in_memory); }
   KOKKOS_INLINE_FUNCTION void pop() { --(in_registers > 0 ? in_registers : in_memory); }
 };
 
@@ -38,7 +38,8 @@ struct LeafPlan {
 };
 
 // In `segments` segments of about the same length; in one if those are not nodes of the tree.
-inline LeafPlan leaf_plan(const ProductArgs& args, int segments) {
+template <int registers>
+LeafPlan leaf_plan(const ProductArgs& args, int segments) {
   TAPER_VALIDATE(args.leaves <= LeafPlan::kMostLeaves, "products on tensor cores have at most "
                                                            << LeafPlan::kMostLeaves
                                                            << " leaves (here " << args.leaves
@@ -48,7 +49,7 @@ inline LeafPlan leaf_plan(const ProductArgs& args, int segments) {
   plan.segments = segments;
   for (int s = 0; s <= segments; ++s) plan.begin[s] = args.leaves * s / segments;
   for (int s = 0; s < segments; ++s) {
-    WaitingLeaves waiting;
+    WaitingLeaves<registers> waiting;
     for (int leaf = plan.begin[s]; leaf < plan.begin[s + 1]; ++leaf) {
       const int all = args.program[leaf], own = std::min(all, waiting.all());
       const bool is_last = leaf + 1 == plan.begin[s + 1];
@@ -58,10 +59,10 @@ inline LeafPlan leaf_plan(const ProductArgs& args, int segments) {
       plan.after[leaf / 2] |= static_cast<unsigned char>(all << leaf % 2 * 4);
       if (is_last) plan.additions[s] = static_cast<unsigned char>(all - own);
       if (segments > 1 && ((all > own && !is_last) || (is_last && waiting.all() > 1)))
-        return leaf_plan(args, 1);
+        return leaf_plan<registers>(args, 1);
     }
     if (segments > 1 && waiting.all() == 0)
-      return leaf_plan(args, 1);  // fewer leaves than segments
+      return leaf_plan<registers>(args, 1);  // fewer leaves than segments
   }
   return plan;
 }
