@@ -128,7 +128,9 @@ void attention(const E& exec, MatrixView<float, E> out, MatrixView<float, E> sta
                MatrixView<const float, E> q, const LayerPages& pages, Segments<E> segments,
                const AttentionShape& shape);
 
-// dq (like q) and dkv (rows, kv_heads * 2 * head_pad) from dout; segments must start at position 0.
+// dq (like q) and dkv from dout. dkv (any rows, kv_heads * 2 * head_pad) receives, for each
+// segment, what its tokens give to the keys and values of all positions that they see: segments may
+// see the same keys, but not write the same rows (SegmentArgs::gradient_shift).
 template <class E>
 void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float, E> dkv,
                         MatrixView<const float, E> dout, MatrixView<const float, E> out,

@@ -158,7 +158,7 @@ __device__ void compute_dkv(const AttentionBackwardArgs& args, const HeadQueries
   const AttentionArgs& f = args.forward;
   const int first = static_cast<int>(blockIdx.x) / kParts * kTile;
   const int column = static_cast<int>(blockIdx.x) % kParts * kColumns;
-  const int keys = queries.segment.count;
+  const int keys = queries.segment.start + queries.segment.count;
   if (first >= keys) return;
   const int lane = static_cast<int>(threadIdx.x) % 32,
             row = static_cast<int>(threadIdx.x) / 32 * 16;
@@ -167,7 +167,8 @@ __device__ void compute_dkv(const AttentionBackwardArgs& args, const HeadQueries
   end_copy_group();
   float dk[kColumns / 8][4] = {}, dv[kColumns / 8][4] = {};
   // From a multiple of 64 on, so that steps begin where those of all other keys do.
-  for (int p = first * queries.group / kTile * kTile; p < queries.count; p += kTile) {
+  for (int p = first_query(queries.segment, first) * queries.group / kTile * kTile;
+       p < queries.count; p += kTile) {
     __syncthreads();  // nobody reads the queries before any more
     load_queries<kWidth>(shared.queries, kTile, f.q, f, queries, p);
     load_queries<kWidth>(shared.douts, kTile, args.dout, f, queries, p);
@@ -194,8 +195,7 @@ __device__ void compute_dkv(const AttentionBackwardArgs& args, const HeadQueries
   const auto store = [&](const auto& sums, int offset) {
     for_each_sum(sums, [&](int line, int d, float sum) {
       const std::int64_t vector =
-          static_cast<std::int64_t>(queries.segment.row + first + line) * f.kv_heads +
-          queries.kv_head;
+          gradient_row(queries.segment, first + line) * f.kv_heads + queries.kv_head;
       if (first + line < keys && column + d < f.head_pad)
         args.dkv[vector * 2 * f.head_pad + offset + column + d] = sum;
     });
@@ -236,7 +236,7 @@ void tensor_attention_backward(const CudaExec& exec, const AttentionBackwardArgs
     launch(std::integral_constant<Gradient, Gradient::kQueries>(), "attention_dq",
            tiles(grid.longest * args.forward.group));
     launch(std::integral_constant<Gradient, Gradient::kKeysValues>(), "attention_dkv",
-           tiles(grid.longest) * (width > kMostColumns ? width / kMostColumns : 1));
+           tiles(grid.most_keys) * (width > kMostColumns ? width / kMostColumns : 1));
   });
 }
 

@@ -24,6 +24,9 @@ struct SegmentArgs {
   int start = 0;
   int count = 0;
   int row = 0;
+  // The gradients of keys and values of all positions, [0, start + count), stand in the rows from
+  // row + gradient_shift on.
+  int gradient_shift = 0;
 };
 
 // Where pages lie: page (block, head) of this layer starts at kv + block * block_stride + head *
@@ -42,6 +45,15 @@ static constexpr float* page_of(const PageArgs& pages, const SegmentArgs& segmen
                                 int position) {
   return pages.kv + segment.blocks[position / kPage] * pages.block_stride +
          kv_head * pages.head_stride;
+}
+
+// The first token of a segment that sees the key of a position.
+static constexpr int first_query(const SegmentArgs& segment, int position) {
+  return position > segment.start ? position - segment.start : 0;
+}
+// The row of a position in the gradients of keys and values.
+static constexpr std::int64_t gradient_row(const SegmentArgs& segment, int position) {
+  return std::int64_t{segment.row} + segment.gradient_shift + position;
 }
 
 // Memory in which several blocks that share out the keys of a sequence leave the sums of chunks.

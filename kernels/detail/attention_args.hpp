@@ -10,21 +10,25 @@
 
 namespace taper::detail {
 
-// The segments of one launch on a device, the longest of which has so many tokens, and the heads of
-// one token.
+// The segments of one launch on a device, of which one has at most so many tokens and sees so many
+// keys, and the heads of one token.
 struct AttentionGrid {
   const SegmentArgs* segments;
-  int count, longest, heads;
+  int count, longest, most_keys, heads;
   AttentionScratch scratch;
 };
 
 // Segments are staged: the host may read what it has put there.
 template <class Segments>
 AttentionGrid attention_grid(const Segments& segments, int heads) {
-  AttentionGrid grid{segments.data(), static_cast<int>(segments.size()), 0, heads,
+  AttentionGrid grid{segments.data(), static_cast<int>(segments.size()), 0, 0, heads,
                      segments.scratch};
-  for (std::size_t s = 0; s < segments.size(); ++s)
-    grid.longest = segments(s).count > grid.longest ? segments(s).count : grid.longest;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const SegmentArgs& segment = segments(s);
+    const int keys = segment.start + segment.count;
+    grid.longest = segment.count > grid.longest ? segment.count : grid.longest;
+    grid.most_keys = keys > grid.most_keys ? keys : grid.most_keys;
+  }
   return grid;
 }
 

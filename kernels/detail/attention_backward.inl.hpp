@@ -219,8 +219,9 @@ void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArg
   for (int token = 0; token < segment.count; ++token)
     for (int head = heads.begin; head < heads.end; ++head)
       for (int d = 0; d < f.head_pad; ++d) args.dq[slot_of(token, head) * f.head_pad + d] = 0.0f;
-  for (int base = 0; base < segment.count; base += kPage) {
-    const int keys = segment.count - base < kPage ? segment.count - base : kPage;
+  const int end = segment.start + segment.count;
+  for (int base = 0; base < end; base += kPage) {
+    const int keys = end - base < kPage ? end - base : kPage;
     const float* k_page = page_of(pages, segment, kv_head, base);
     const float* v_rows = k_page + static_cast<std::int64_t>(pages.head_dim) * kPage;
     for (int d = 0; d < kDim; ++d)
@@ -240,17 +241,17 @@ void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArg
       if (filled == 1) backward_block<S, 1, kDim>(f, k_page, page, block);
       filled = 0;
     };
-    for (int token = base; token < segment.count; ++token)
+    for (int token = first_query(segment, base); token < segment.count; ++token)
       for (int head = heads.begin; head < heads.end; ++head) {
-        const int visible = token + 1 - base < keys ? token + 1 - base : keys;
+        const int before = segment.start + token + 1 - base;
+        const int visible = before < keys ? before : keys;
         block[filled++] = backward_query<S>(args, slot_of(token, head), visible);
         if (filled == kQueryBlock) flush();
       }
     flush();
     for (int j = 0; j < keys; ++j) {
       float* dk =
-          args.dkv + (static_cast<std::int64_t>(segment.row + base + j) * f.kv_heads + kv_head) *
-                         2 * f.head_pad;
+          args.dkv + (gradient_row(segment, base + j) * f.kv_heads + kv_head) * 2 * f.head_pad;
       float* dv = dk + f.head_pad;
       for (int d = 0; d < f.head_pad; ++d) {
         dk[d] = d < pages.head_dim ? page.dk_columns[d][j] : 0.0f;
@@ -260,7 +261,7 @@ void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArg
   }
 }
 
-// One task: all tokens of a segment that starts at position 0, one KV head.
+// One task: all tokens of a segment, one KV head.
 template <class S>
 void attention_backward_task(const AttentionBackwardArgs& args, const SegmentArgs& segment,
                              int kv_head) {

@@ -214,8 +214,9 @@ void device_attention_dq(const E& exec, const AttentionBackwardArgs& args,
         const QueryState query = query_state(args, vector);
         float* dq = args.dq + vector * f.head_pad;
         team_for(team, f.head_pad, [&](const int d) { dq[d] = 0.0f; });
-        for (int base = 0; base <= token; base += kAttentionChunk) {
-          const int n = token + 1 - base < kAttentionChunk ? token + 1 - base : kAttentionChunk;
+        const int visible = segment.start + token + 1;
+        for (int base = 0; base < visible; base += kAttentionChunk) {
+          const int n = visible - base < kAttentionChunk ? visible - base : kAttentionChunk;
           team.team_barrier();
           team_for(team, n, [&](const int j) {
             dscores[j] =
@@ -238,28 +239,27 @@ template <class E>
 void device_attention_dkv(const E& exec, const AttentionBackwardArgs& args,
                           const AttentionGrid& grid) {
   const int kv_heads = args.forward.kv_heads;
-  const std::int64_t teams = std::int64_t{grid.count} * grid.longest * kv_heads;
+  const std::int64_t teams = std::int64_t{grid.count} * grid.most_keys * kv_heads;
   device_for_teams(
       "taper::attention_dkv", exec, teams, kAttentionThreads,
       kAttentionThreads * sizeof(PairGradient), KOKKOS_LAMBDA(const Team& team) {
         const AttentionArgs& f = args.forward;
         const int i = team.league_rank(), kv_head = i % kv_heads;
-        const SegmentArgs segment = grid.segments[i / (grid.longest * kv_heads)];
-        const int key = i / kv_heads % grid.longest;
-        if (key >= segment.count) return;
+        const SegmentArgs segment = grid.segments[i / (grid.most_keys * kv_heads)];
+        const int key = i / kv_heads % grid.most_keys;
+        if (key >= segment.start + segment.count) return;
         Scratch scratch(team);
         auto* pairs = scratch.take<PairGradient>(kAttentionThreads);
         const HeadRange heads = query_heads(f, kv_head);
         const int group = heads.end - heads.begin, head_dim = f.pages.head_dim;
         const DevicePage page(f.pages, segment, kv_head, key);
-        float* dk = args.dkv + (static_cast<std::int64_t>(segment.row + key) * kv_heads + kv_head) *
-                                   2 * f.head_pad;
+        float* dk = args.dkv + (gradient_row(segment, key) * kv_heads + kv_head) * 2 * f.head_pad;
         float* dv = dk + f.head_pad;
         team_for(team, 2 * f.head_pad, [&](const int d) { dk[d] = 0.0f; });
-        const int all = (segment.count - key) * group;
+        const int first = first_query(segment, key), all = (segment.count - first) * group;
         const auto vector_of = [&](const int p) {
-          return static_cast<std::int64_t>(segment.row + key + p / group) * f.heads + heads.begin +
-                 p % group;
+          return static_cast<std::int64_t>(segment.row + first + p / group) * f.heads +
+                 heads.begin + p % group;
         };
         for (int base = 0; base < all; base += kAttentionThreads) {
           const int n = all - base < kAttentionThreads ? all - base : kAttentionThreads;

@@ -11,12 +11,22 @@
 
 namespace taper {
 
+// First tokens that sequences of a batch have in common with one that stands before them: they are
+// computed once, in the rows of that one.
+struct SharedPrefixes {
+  // Of each sequence that has one: the rows that hold the prefix, and its own pages.
+  AttentionSegments<Exec> segments;
+  // For each position of each sequence, sequence by sequence, the row in which it stands.
+  VectorView<const std::int32_t, Exec> rows;
+};
+
 // Packed new tokens of one forward pass: rows of several sequences one after another.
 struct TokenBatch {
   VectorView<const std::int32_t, Exec> ids;        // (rows)
   VectorView<const std::int32_t, Exec> positions;  // (rows)
   AttentionSegments<Exec> segments;
   VectorView<const std::int32_t, Exec> host_ids = ids;  // the same where the host reads them
+  SharedPrefixes shared = {};
 
   int rows() const { return static_cast<int>(ids.size()); }
 };

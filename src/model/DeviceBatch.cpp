@@ -74,8 +74,11 @@ TokenBatch DeviceBatch::bring(const Exec& exec, const TokenBatch& staged) const 
                              << shape_.segments << " and " << shape_.pages);
   copy_batch(exec, to, staged.ids, staged.positions, staged.segments.host);
   const auto n = static_cast<std::size_t>(rows);
-  TokenBatch batch{
-      {to.ids, n}, {to.positions, n}, {staged.segments.host, to.segments}, staged.host_ids};
+  TokenBatch batch{{to.ids, n},
+                   {to.positions, n},
+                   {staged.segments.host, to.segments},
+                   staged.host_ids,
+                   staged.shared};
   if (const std::int64_t floats = scratch_floats(shape_); floats > 0)
     batch.segments.scratch = {pieces.take<float>(floats), floats,
                               attention_scratch_chunks(shape_.pages * kPage), to.arrived};

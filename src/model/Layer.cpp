@@ -58,6 +58,13 @@ void project(const LayerContext& c, const PackedMatrix& weights,
   c.parallel.multiply(c.exec, weights, by, out, input, c.partials, result.data() + result.size());
 }
 
+void write_shared_prefixes(const LayerContext& c, const LayerPages& pages,
+                           const LayerActivations& a) {
+  if (c.batch.shared.segments.size() == 0) return;
+  write_pages(c.exec, pages, ConstFloatMatrix(a.key_value(c.batch.rows())), c.batch.shared.segments,
+              c.shape.attention);
+}
+
 void attend(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,
             const LayerActivations& a, FloatMatrix out, ConstFloatMatrix residual,
             ConstFloatMatrix x) {
@@ -69,6 +76,7 @@ void attend(const LayerContext& c, const LayerWeights& w, const LayerPages& page
   if (c.shape.qk_norm) norm_heads(c, w, a);
   rotate_and_write(c.exec, a.query(rows), a.key_value(rows), c.batch.positions, c.rope_table, pages,
                    c.batch.segments, c.shape.attention);
+  write_shared_prefixes(c, pages, a);
   // Padding columns of a head stay zero: they meet zero weights forward, but would count in weight
   // gradients.
   if (pad != d) fill(c.exec, flat(a.attended(rows)), 0.0f);

@@ -40,6 +40,10 @@ void forward_layer(const LayerContext& context, const LayerWeights& weights,
                    const LayerPages& pages, const LayerActivations& acts, FloatMatrix out,
                    ConstFloatMatrix x);
 
+// Writes keys and values of shared prefixes into the pages of all that share them.
+void write_shared_prefixes(const LayerContext& context, const LayerPages& pages,
+                           const LayerActivations& acts);
+
 // Its halves. attend() writes the keys and values and gives `out` = residual + what attention makes
 // of x; out may be either. apply_mlp() gives out = x + what the MLP makes of x; out may be x.
 // Collective over parallel.group().
@@ -61,9 +65,11 @@ struct BackwardScratch {
   FloatMatrix act;        // (rows, max(mlp, query)): d act, then d query
   FloatMatrix key_value;  // (rows, key_value)
   FloatMatrix hidden;     // (rows, h)
+  FloatMatrix of_all;     // (rows, key_value), of each position of each sequence; only if prefixes
+                          // are shared
 
-  static std::int64_t floats(const ActivationShape& shape, int rows);
-  BackwardScratch(const ActivationShape& shape, int rows, float* memory);
+  static std::int64_t floats(const ActivationShape& shape, int rows, bool shares_prefixes);
+  BackwardScratch(const ActivationShape& shape, int rows, bool shares_prefixes, float* memory);
 };
 
 // dx (rows, h): in, the gradient by the layer's output; out, by its input x. Adds to `gradients`.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/activation.hpp"
+#include "kernels/copy.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/product.hpp"
 #include "kernels/rope.hpp"
@@ -56,8 +57,17 @@ void backward_attention(const LayerContext& c, const LayerWeights& w, const Laye
   accumulate_outer(c.exec, g.output, a.attended(rows), dx);
   write_pages(c.exec, pages, ConstFloatMatrix(a.key_value(rows)), c.batch.segments,
               c.shape.attention);
-  attention_backward(c.exec, d_query, d_key_value, d_attended, a.attended(rows), a.stats(rows),
+  write_shared_prefixes(c, pages, a);
+  const auto& all_rows = c.batch.shared.rows;
+  const auto of_all = all_rows.size() == 0
+                          ? d_key_value
+                          : resize(s.of_all, static_cast<int>(all_rows.size()), c.shape.key_value);
+  attention_backward(c.exec, d_query, of_all, d_attended, a.attended(rows), a.stats(rows),
                      a.query(rows), pages, c.batch.segments, c.shape.attention);
+  if (all_rows.size() > 0) {
+    fill(c.exec, flat(d_key_value), 0.0f);
+    add_rows(c.exec, d_key_value, ConstFloatMatrix(of_all), all_rows);
+  }
   rope(c.exec, d_query, c.batch.positions, c.rope_table, {c.shape.heads, pad, d},
        RopeDirection::kBackward);
   rope(c.exec, d_key_value, c.batch.positions, c.rope_table, {c.shape.kv_heads, 2 * pad, d},
@@ -80,13 +90,14 @@ void backward_attention(const LayerContext& c, const LayerWeights& w, const Laye
 
 }  // namespace
 
-std::int64_t BackwardScratch::floats(const ActivationShape& shape, int rows) {
+std::int64_t BackwardScratch::floats(const ActivationShape& shape, int rows, bool shares_prefixes) {
   return static_cast<std::int64_t>(rows) *
          (std::max(2 * shape.mlp, shape.query) + std::max(shape.mlp, shape.query) +
-          shape.key_value + shape.hidden);
+          (shares_prefixes ? 2 : 1) * shape.key_value + shape.hidden);
 }
 
-BackwardScratch::BackwardScratch(const ActivationShape& shape, int rows, float* memory) {
+BackwardScratch::BackwardScratch(const ActivationShape& shape, int rows, bool shares_prefixes,
+                                 float* memory) {
   const auto take = [&](int columns) {
     FloatMatrix m(memory, rows, columns);
     memory += static_cast<std::int64_t>(rows) * columns;
@@ -96,6 +107,7 @@ BackwardScratch::BackwardScratch(const ActivationShape& shape, int rows, float* 
   act = take(std::max(shape.mlp, shape.query));
   key_value = take(shape.key_value);
   hidden = take(shape.hidden);
+  if (shares_prefixes) of_all = take(shape.key_value);
 }
 
 void backward_layer(const LayerContext& c, const LayerWeights& w, const LayerPages& pages,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "kernels/Staging.hpp"
@@ -9,12 +10,16 @@
 
 namespace taper {
 
-// Whole sequences packed into one micro-batch, each from its first token on.
+// Whole sequences packed into one micro-batch. A sequence may share its first tokens with the last
+// one before it that shares none; then `ids` has only the tokens behind them.
 struct PackedSequences {
   std::vector<std::int32_t> ids;  // (rows)
-  std::vector<int> lengths;       // per sequence
+  std::vector<int> lengths;       // tokens of each sequence in `ids`
+  std::vector<int> shared = {};   // tokens of each sequence that it shares; empty: none does
 
   int rows() const { return static_cast<int>(ids.size()); }
+  // Tokens of all sequences, shared ones as often as they are.
+  int positions() const { return std::accumulate(shared.begin(), shared.end(), rows()); }
 };
 
 // Packed sequences as a pass takes them: every sequence has pages of its own, counted from 0.
@@ -42,8 +47,10 @@ class PackedBatch {
   }
 
   DeviceBatch device_;
-  Staged<std::int32_t> ids_, positions_, blocks_;
-  Staged<AttentionSegment> segments_;
+  void share_prefixes();
+
+  Staged<std::int32_t> ids_, positions_, blocks_, rows_;
+  Staged<AttentionSegment> segments_, prefixes_;
   TokenBatch batch_;
 };
 

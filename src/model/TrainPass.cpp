@@ -47,7 +47,7 @@ struct TrainPass::Sizes {
     streams = (c.layers + 1) * rows * c.hidden;
     layer_activations = LayerActivations::floats(shape, o.max_rows);
     activations = layer_activations * (o.checkpointing == Checkpointing::kYes ? 1 : c.layers);
-    scratch = BackwardScratch::floats(shape, o.max_rows);
+    scratch = BackwardScratch::floats(shape, o.max_rows, o.shares_prefixes);
     gradient_stream = rows * c.hidden;
     partials = layer_scratch_floats(parallel, c.hidden, o.max_rows);
     pages = PackedBatch::pages(o.max_rows, o.max_sequences) *
@@ -131,7 +131,8 @@ LayerContext TrainPass::context(const Exec& exec, const ModelParallel& parallel)
 }
 
 void TrainPass::set_batch(const Exec& exec, const PackedSequences& sequences) {
-  TAPER_EXPECT(sequences.rows() <= options_.max_rows &&
+  TAPER_EXPECT(options_.shares_prefixes || sequences.positions() == sequences.rows());
+  TAPER_EXPECT(sequences.positions() <= options_.max_rows &&
                static_cast<int>(sequences.lengths.size()) <= options_.max_sequences);
   batch_->set(exec, sequences);
 }
@@ -197,7 +198,7 @@ void TrainPass::backward_layers(const Exec& exec, const ModelView& view,
                                 const ModelParallel& parallel, FloatMatrix dx,
                                 const Gradients& gradients) {
   const ModelConfig& c = table_->config();
-  const BackwardScratch scratch(shape_, options_.max_rows, scratch_);
+  const BackwardScratch scratch(shape_, options_.max_rows, options_.shares_prefixes, scratch_);
   for (int l = c.layers - 1; l >= 0; --l) {
     if (options_.checkpointing == Checkpointing::kYes)
       forward_layer(context(exec, parallel), view.layer(l), pages_, activations(l), stream(l + 1),

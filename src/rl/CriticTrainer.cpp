@@ -22,7 +22,7 @@ void CriticTrainer::set_values(SampleSet& samples) const {
   for (std::size_t k = 0; k < here.size(); ++k)
     if (!here[k].response.empty()) mine.push_back(static_cast<int>(k));
   const MicroBatchList batches = list_micro_batches(here, mine, loop_.context().options);
-  for_each_micro_batch(here, batches, [&](const MicroBatch& batch) {
+  for_each_micro_batch(here, batches, loop_.context().options, [&](const MicroBatch& batch) {
     const std::vector<float> values = values_of(batch);
     auto next = values.begin();
     for (const int i : batch.samples) {
@@ -38,7 +38,7 @@ std::vector<ValueSums> CriticTrainer::accumulate(const std::vector<Sample>& samp
                                                  const StepTotals& totals) const {
   std::vector<ValueSums> sums(samples.size());
   const PassContext& c = loop_.context();
-  for_each_micro_batch(samples, mine, [&](const MicroBatch& batch) {
+  for_each_micro_batch(samples, mine, loop_.context().options, [&](const MicroBatch& batch) {
     const std::vector<float> values = values_of(batch);
     std::vector<float> slopes;
     for (const int i : batch.samples) {

@@ -12,7 +12,7 @@ double DraftTrainer::accumulate(const std::vector<Sample>& samples, const MicroB
   const PassContext& c = loop_.context();
   const double weight = 1.0 / static_cast<double>(totals.tokens);
   double loss = 0.0;
-  for_each_micro_batch(samples, mine, [&](const MicroBatch& batch) {
+  for_each_micro_batch(samples, mine, c.options, [&](const MicroBatch& batch) {
     std::vector<char> counts;
     for (const int i : batch.samples)
       for (std::size_t t = 0; t < samples[i].response.size(); ++t)

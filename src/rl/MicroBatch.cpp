@@ -137,14 +137,22 @@ void PackedEnds::add(std::span<const std::int32_t> tokens, std::span<const std::
 void PackedSamples::add(std::span<const std::int32_t> prompt,
                         std::span<const std::int32_t> response) {
   TAPER_EXPECT(!prompt.empty() && !response.empty());
-  const int first = sequences.rows();
-  sequences.ids.insert(sequences.ids.end(), prompt.begin(), prompt.end());
+  const int first = sequences.rows(), size = static_cast<int>(prompt.size());
+  const int shared = shares(prompt) ? size - 1 : 0;
+  if (shared == 0) prompt_ = {first, first + size};
+  if (shares_prompts) sequences.shared.push_back(shared);
+  sequences.ids.insert(sequences.ids.end(), prompt.begin() + shared, prompt.end());
   sequences.ids.insert(sequences.ids.end(), response.begin(), response.end() - 1);
-  sequences.lengths.push_back(static_cast<int>(prompt.size() + response.size()) - 1);
+  sequences.lengths.push_back(sequences.rows() - first);
   for (std::size_t i = 0; i < response.size(); ++i) {
-    rows.push_back(first + static_cast<int>(prompt.size() + i) - 1);
+    rows.push_back(first + size - shared + static_cast<int>(i) - 1);
     targets.push_back(response[i]);
   }
+}
+
+bool PackedSamples::shares(std::span<const std::int32_t> prompt) const {
+  return shares_prompts && static_cast<int>(prompt.size()) == prompt_.size() &&
+         std::equal(prompt.begin(), prompt.end(), sequences.ids.begin() + prompt_.begin);
 }
 
 void PackedSamples::add(std::span<const std::int32_t> tokens, std::span<const Range> answers) {

@@ -47,6 +47,9 @@ struct PackedEnds {
 // Sequences of a micro-batch as packed rows; the last token of a sequence is no input. rows[i]
 // predicts targets[i], the response tokens sequence by sequence.
 struct PackedSamples {
+  // Whether samples of one prompt that follow one another share it: all but its last token, whose
+  // row predicts the first of each response.
+  bool shares_prompts = false;
   PackedSequences sequences;
   std::vector<int> rows;
   std::vector<std::int32_t> targets;
@@ -54,6 +57,11 @@ struct PackedSamples {
   void add(std::span<const std::int32_t> prompt, std::span<const std::int32_t> response);
   // A sequence of which the tokens in `answers` are targets: ascending ranges, not the first token.
   void add(std::span<const std::int32_t> tokens, std::span<const Range> answers);
+
+ private:
+  bool shares(std::span<const std::int32_t> prompt) const;
+
+  Range prompt_ = {0, 0};  // rows of the prompt of the last sample that shares none
 };
 
 // Some samples of a list, packed in their order.

@@ -83,7 +83,7 @@ std::vector<LossSums> PolicyTrainer::accumulate(const std::vector<Sample>& sampl
                                                 const StepTotals& totals, UpdateReport& report) {
   std::vector<LossSums> sums(samples.size());
   const PassContext& c = loop_.context();
-  for_each_micro_batch(samples, mine, [&](const MicroBatch& batch) {
+  for_each_micro_batch(samples, mine, c.options, [&](const MicroBatch& batch) {
     std::vector<TokenRef> tokens;
     for (const int i : batch.samples) {
       const Sample& s = samples[i];

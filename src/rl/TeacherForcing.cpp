@@ -18,6 +18,7 @@ std::vector<std::vector<float>> response_log_probs(
   for (const auto& batch :
        cut_micro_batches(lengths, c.options.max_rows, c.options.max_sequences)) {
     PackedSamples packed;
+    packed.shares_prompts = c.options.shares_prefixes;
     for (const int b : batch) packed.add(prompts[index[b]], responses[index[b]]);
     std::vector<float> log_probs(packed.rows.size());
     c.pass.forward(c.exec, c.view, c.parallel, packed.sequences);

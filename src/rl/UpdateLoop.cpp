@@ -43,10 +43,12 @@ MicroBatchList list_micro_batches(const std::vector<Sample>& samples, std::span<
 }
 
 void for_each_micro_batch(const std::vector<Sample>& samples, const MicroBatchList& batches,
+                          const TrainPassOptions& options,
                           const std::function<void(const MicroBatch&)>& visit) {
   for (const auto& list : batches) {
     MicroBatch batch;
     batch.samples = list;
+    batch.packed.shares_prompts = options.shares_prefixes;
     for (const int i : list) batch.packed.add(samples[i].prompt, samples[i].response);
     visit(batch);
   }

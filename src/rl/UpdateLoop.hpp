@@ -49,6 +49,7 @@ MicroBatchList list_micro_batches(const std::vector<Sample>& samples, std::span<
                                   const TrainPassOptions& options);
 // Calls `visit` with each.
 void for_each_micro_batch(const std::vector<Sample>& samples, const MicroBatchList& batches,
+                          const TrainPassOptions& options,
                           const std::function<void(const MicroBatch&)>& visit);
 
 // Epochs x mini-batches over the samples of an iteration. Tokens that carry no loss count nowhere,

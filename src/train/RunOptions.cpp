@@ -105,6 +105,7 @@ PolicyLossOptions RunOptions::loss_in_use() const {
 TrainPassOptions RunOptions::pass_options() const {
   TrainPassOptions pass = training.train_pass(model.arithmetic);
   pass.max_rows = std::max(pass.max_rows, static_cast<int>(max_positions()));
+  pass.shares_prefixes = training.shared_prompts;
   return pass;
 }
 

@@ -29,6 +29,7 @@ struct TrainingOptions : PassOptions {
   std::int64_t iterations = 45;
   int mini_batches = 2;
   int epochs = 1;
+  bool shared_prompts = true;  // samples of a prompt in one micro-batch share it
 };
 
 // The critic of estimators that need one.

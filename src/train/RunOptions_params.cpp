@@ -216,6 +216,10 @@ void describe(param::Section& schema, RunOptions& o) {
       .at_least(1);
   t.integer("Epochs", o.training.epochs, "Passes over a rollout").at_least(1);
   describe_passes(t, o.training);
+  t.flag(
+      "Shared Prompts", o.training.shared_prompts,
+      "Compute a prompt once for all of its samples in a micro-batch, which changes no log-prob, "
+      "but how gradients are rounded");
   describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
   describe_critic(schema, o.critic);
   describe_evaluation(schema, o.evaluation);

@@ -29,7 +29,7 @@ class LayerRun {
         pages_(PackedBatch::pages(kRows, 3) *
                layer_page_floats(shape_, model_.config.head_dim, KvType::kF32)),
         partials_(layer_scratch_floats(model_.parallel, model_.config.hidden, kRows)),
-        scratch_(BackwardScratch::floats(shape_, kRows)) {
+        scratch_(BackwardScratch::floats(shape_, kRows, false)) {
     batch_.set(model_.exec, {std::vector<std::int32_t>(kRows, 0), kLengths});
   }
 
@@ -52,7 +52,7 @@ class LayerRun {
   std::vector<float> backward(const std::vector<float>& x, std::vector<float> gradient) {
     forward(x);
     backward_layer(context(), weights(), pages(), activations(), model_.gradients->layer(1),
-                   BackwardScratch(shape_, kRows, scratch_.data()),
+                   BackwardScratch(shape_, kRows, false, scratch_.data()),
                    make_matrix(gradient.data(), kRows, hidden()), input(x));
     return gradient;
   }

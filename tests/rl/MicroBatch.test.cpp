@@ -71,6 +71,22 @@ TEST_CASE("packed rows predict the response tokens, and the last token is no inp
   CHECK(packed.targets == std::vector<std::int32_t>{4, 5, 7});
 }
 
+TEST_CASE("samples that follow one another share their prompt but for its last token") {
+  const std::vector<std::int32_t> p1{1, 2, 3}, r1{4, 5}, r2{6}, r3{7, 8, 9}, p2{1, 2, 4}, p3{6};
+  PackedSamples packed;
+  packed.shares_prompts = true;
+  for (const auto& [prompt, response] :
+       std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>>{
+           {p1, r1}, {p1, r2}, {p1, r3}, {p2, r2}, {p3, r2}, {p3, r3}, {p1, r1}})
+    packed.add(prompt, response);
+  CHECK(packed.sequences.ids ==
+        std::vector<std::int32_t>{1, 2, 3, 4, 3, 3, 7, 8, 1, 2, 4, 6, 6, 7, 8, 1, 2, 3, 4});
+  CHECK(packed.sequences.lengths == std::vector<int>{4, 1, 3, 3, 1, 3, 4});
+  CHECK(packed.sequences.shared == std::vector<int>{0, 2, 2, 0, 0, 0, 0});
+  CHECK(packed.rows == std::vector<int>{2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 17, 18});
+  CHECK(packed.sequences.positions() == 4 + 3 + 5 + 3 + 1 + 3 + 4);
+}
+
 TEST_CASE("micro-batches of all ranks together have every sequence once, and those of a rank") {
   const std::vector<int> lengths{5, 9, 1, 7, 7, 3, 8};
   TrainPassOptions pass;

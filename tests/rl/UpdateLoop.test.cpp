@@ -29,7 +29,7 @@ TEST_CASE("micro-batches have each sample once, in order, and the rows that say 
   std::vector<int> seen;
   int batches = 0;
   const MicroBatchList list = list_micro_batches(samples, mine, options);
-  for_each_micro_batch(samples, list, [&](const MicroBatch& batch) {
+  for_each_micro_batch(samples, list, options, [&](const MicroBatch& batch) {
     ++batches;
     CHECK(batch.packed.sequences.rows() <= 5);
     REQUIRE(batch.packed.sequences.lengths.size() == batch.samples.size());

@@ -68,10 +68,10 @@ void AttentionBatch::forward(const Staged<AttentionSegment>& segments) {
             const_view(q, rows(), width), pages_, shared, shape_);
 }
 
-void AttentionBatch::backward() {
+void AttentionBatch::backward(Staged<AttentionSegment> segments) {
+  for (AttentionSegment& segment : segments) segment.gradient_shift = -segment.start;
   const int width = shape_.heads * shape_.head_pad,
             kv_width = shape_.kv_heads * 2 * shape_.head_pad;
-  const auto segments = whole_segments();
   attention_backward(Exec(), view(dq, rows(), width), view(dkv, rows(), kv_width),
                      const_view(dout, rows(), width), const_view(out, rows(), width),
                      const_view(stats, rows(), shape_.heads * 2), const_view(q, rows(), width),
@@ -132,7 +132,7 @@ AttentionResult canonical_forward(const AttentionBatch& batch) {
   });
 }
 
-AttentionResult canonical_backward(const AttentionBatch& batch) {
+AttentionResult canonical_backward(const AttentionBatch& batch, int first) {
   return with_chain(batch, [&](const auto& chain) {
     const AttentionShape& s = batch.shape();
     AttentionResult result;
@@ -143,7 +143,7 @@ AttentionResult canonical_backward(const AttentionBatch& batch) {
         std::vector<canonical::SeenQuery> queries;
         std::vector<std::size_t> places;
         for_queries(batch, [&](int of, int t, int, std::size_t slot, int of_head) {
-          if (of != sequence || of_head != kv_head) return;
+          if (of != sequence || of_head != kv_head || t < first) return;
           const std::size_t at = slot * s.head_pad;
           places.push_back(at);
           queries.push_back({&batch.q[at],

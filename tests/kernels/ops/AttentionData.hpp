@@ -30,7 +30,9 @@ class AttentionBatch {
 
   // Writes K and V of the segments into the pages, then attends.
   void forward(const Staged<AttentionSegment>& segments);
-  void backward();
+  void backward() { backward(whole_segments()); }
+  // Of some tokens. The gradients of keys and values stand in the rows of their positions.
+  void backward(Staged<AttentionSegment> segments);
 
   Floats q, kv, dout;  // (rows, heads * pad), (rows, kv_heads * 2 * pad), like q
   Floats out, stats;   // like q, (rows, heads * 2)
@@ -52,7 +54,8 @@ struct AttentionResult {
 };
 // By the chains of f32 or those of the tensor cores of Exec, as the pages of the batch tell.
 AttentionResult canonical_forward(const AttentionBatch& batch);
-AttentionResult canonical_backward(const AttentionBatch& batch);
+// The backward pass of the tokens at positions from `first` on.
+AttentionResult canonical_backward(const AttentionBatch& batch, int first = 0);
 
 // (rows, vectors * head_pad) without padding: (rows, vectors * head_dim).
 Floats compact(const Floats& values, int rows, int vectors, const AttentionShape& shape);

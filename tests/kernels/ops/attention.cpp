@@ -95,6 +95,25 @@ void compare_pieces(Report& report, const AttentionShape& shape, KvType type) {
                       prefill.out);
 }
 
+// The backward pass of tokens behind a prefix that other sequences have too.
+void compare_behind_prefix(Report& report, const AttentionShape& shape, int prefix,
+                           const std::vector<int>& lengths, KvType type) {
+  AttentionBatch batch(shape, lengths, type);
+  batch.forward(batch.whole_segments());
+  batch.backward(batch.segments_between(prefix, 1 << 30));
+  const AttentionResult wanted = canonical_backward(batch, prefix);
+  const std::string what = label(shape, lengths, type) + " from " + std::to_string(prefix);
+  report.expect_equal("attention dkv " + what, batch.dkv, wanted.dkv);
+  const std::size_t width = static_cast<std::size_t>(shape.heads) * shape.head_pad;
+  for (std::size_t s = 0; s < lengths.size(); ++s) {
+    const std::size_t begin = (batch.first_row(static_cast<int>(s)) + prefix) * width,
+                      end = batch.first_row(static_cast<int>(s) + 1) * width;
+    report.expect_equal("attention dq " + what,
+                        Floats(batch.dq.begin() + begin, batch.dq.begin() + end),
+                        Floats(wanted.dq.begin() + begin, wanted.dq.begin() + end));
+  }
+}
+
 #if defined(TAPER_CUDA)
 // The last tokens of sequences, whose chunks several blocks share out.
 void compare_last(Report& report, const AttentionShape& shape, const std::vector<int>& lengths) {
@@ -138,6 +157,9 @@ void compare(Report& report, KvType type) {
     compare_whole(report, with_dim(head_layouts()[1], head_dim), {255, 256, 257, 300}, type, true);
     compare_whole(report, with_dim(head_layouts()[4], head_dim), {600}, type, false);
   }
+  for (const int prefix : {1, 63, 64, 100})
+    compare_behind_prefix(report, with_dim(head_layouts()[prefix % 2 == 0 ? 1 : 6], 24), prefix,
+                          {101, 130, 200}, type);
   for (const std::size_t layout : {0, 2, 4, 6})
     compare_pieces(report, with_dim(head_layouts()[layout], 24), type);
 }
