@@ -72,7 +72,7 @@ void add_rows(const E& exec, const GradientView& y, MatrixView<const float, E> x
       if (row < 0 || row >= y.rows) continue;
       const std::int64_t at = row * y.columns;
       if (Fixed* const sums = y.fixed())
-        for (int c = begin; c < end; ++c) sums[at + c] = sums[at + c] + to_fixed(x(i, c));
+        for (int c = begin; c < end; ++c) sums[at + c] += to_fixed(x(i, c));
       else
         for (int c = begin; c < end; ++c) y.f32()[at + c] += x(i, c);
     }

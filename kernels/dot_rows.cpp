@@ -42,7 +42,7 @@ void dot_rows_backward(const E& exec, MatrixView<float, E> dx, const GradientVie
           }
         for (int c = begin; c < end; ++c) {
           if (dw.is_fixed())
-            dw.fixed()[c] = dw.fixed()[c] + to_fixed(chains[c - begin]);
+            dw.fixed()[c] += to_fixed(chains[c - begin]);
           else
             dw.f32()[c] = chains[c - begin];
         }

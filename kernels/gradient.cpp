@@ -31,20 +31,11 @@ void clear(const E& exec, const GradientView& sums) {
 }
 
 template <class E>
-void read_gradient(const E& exec, VectorView<float, E> values, const GradientView& sums) {
-  TAPER_EXPECT(static_cast<std::int64_t>(values.size()) == sums.size());
-  for_parts("taper::read_gradient", exec, sums.size(), [=](std::int64_t at, std::int64_t n) {
-    for (std::int64_t i = at; i < at + n; ++i)
-      values(i) = sums.is_fixed() ? to_float(sums.fixed()[i]) : sums.f32()[i];
-  });
-}
-
-template <class E>
 void add_fixed_sums(const E& exec, VectorView<Fixed, E> sums, VectorView<const Fixed, E> terms) {
   TAPER_EXPECT(sums.size() == terms.size());
   for_parts("taper::add_fixed_sums", exec, static_cast<std::int64_t>(sums.size()),
             [=](std::int64_t at, std::int64_t n) {
-              for (std::int64_t i = at; i < at + n; ++i) sums(i) = sums(i) + terms(i);
+              for (std::int64_t i = at; i < at + n; ++i) sums(i) += terms(i);
             });
 }
 
@@ -63,8 +54,6 @@ void copy_from_host(const E& exec, VectorView<Fixed, E> to, std::span<const Fixe
 }
 
 template void clear<HostExec>(const HostExec&, const GradientView&);
-template void read_gradient<HostExec>(const HostExec&, VectorView<float, HostExec>,
-                                      const GradientView&);
 template void add_fixed_sums<HostExec>(const HostExec&, VectorView<Fixed, HostExec>,
                                        VectorView<const Fixed, HostExec>);
 

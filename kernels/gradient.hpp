@@ -52,10 +52,6 @@ struct GradientView {
 template <class E>
 void clear(const E& exec, const GradientView& sums);
 
-// values = the sums; NaN for one that is no number.
-template <class E>
-void read_gradient(const E& exec, VectorView<float, E> values, const GradientView& sums);
-
 // Adds to fixed-point sums those of another rank.
 template <class E>
 void add_fixed_sums(const E& exec, VectorView<Fixed, E> sums, VectorView<const Fixed, E> terms);

@@ -138,11 +138,6 @@ void clear<CudaExec>(const CudaExec& exec, const GradientView& sums) {
   TAPER_INSIST(code == cudaSuccess, "cudaMemsetAsync: " << cudaGetErrorString(code));
 }
 template <>
-void read_gradient<CudaExec>(const CudaExec& exec, FloatVector values, const GradientView& sums) {
-  TAPER_EXPECT(static_cast<std::int64_t>(values.size()) == sums.size());
-  detail::device_read_gradient(exec, values, sums);
-}
-template <>
 void add_fixed_sums<CudaExec>(const CudaExec& exec, VectorView<Fixed, CudaExec> sums,
                               VectorView<const Fixed, CudaExec> terms) {
   TAPER_EXPECT(sums.size() == terms.size());

@@ -23,7 +23,7 @@ class DeviceGradient {
     if (fixed_ == nullptr)
       f32_[i] = chain;
     else
-      fixed_[i] = fixed_[i] + to_fixed(chain);
+      fixed_[i] += to_fixed(chain);
   }
 
  private:

@@ -87,7 +87,7 @@ struct Avx2 {
   static void add_fixed(Fixed* sums, V x, int n) {
     float lanes[16];
     store(lanes, x);
-    for (int i = 0; i < n; ++i) sums[i] = sums[i] + to_fixed(lanes[i]);
+    for (int i = 0; i < n; ++i) sums[i] += to_fixed(lanes[i]);
   }
 };
 

@@ -91,7 +91,7 @@ struct Scalar {
   }
   // Adds the first n lanes to sums.
   static void add_fixed(Fixed* sums, V x, int n) {
-    for (int i = 0; i < n; ++i) sums[i] = sums[i] + to_fixed(x.lane[i]);
+    for (int i = 0; i < n; ++i) sums[i] += to_fixed(x.lane[i]);
   }
 };
 

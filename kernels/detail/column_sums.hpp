@@ -21,8 +21,7 @@ void add_column_sums(const char* label, const E& exec, const GradientView& sums,
     if (!sums.is_fixed()) return task(sums.f32() + first, strip, width);
     float chains[16] = {};
     task(chains, strip, width);
-    for (int c = 0; c < width; ++c)
-      sums.fixed()[first + c] = sums.fixed()[first + c] + to_fixed(chains[c]);
+    for (int c = 0; c < width; ++c) sums.fixed()[first + c] += to_fixed(chains[c]);
   });
 }
 

@@ -65,7 +65,7 @@ KOKKOS_INLINE_FUNCTION void multiply_column(const ProductArgs& args, int row0, i
   for (int r = 0; r < rows; ++r) {
     const std::int64_t at = (row0 + r) * args.y_row + column;
     if (args.fixed != nullptr)
-      args.fixed[at] = args.fixed[at] + to_fixed(sums[r]);
+      args.fixed[at] += to_fixed(sums[r]);
     else
       args.y[at] = args.bias == nullptr ? sums[r] : sums[r] + args.bias[column];
   }

@@ -92,7 +92,7 @@ void device_add_rows(const E& exec, const GradientView& y, MatrixView<const floa
           if (fixed == nullptr)
             sums[at] += x(i, c);
           else
-            fixed[at] = fixed[at] + to_fixed(x(i, c));
+            fixed[at] += to_fixed(x(i, c));
         }
       });
 }
@@ -175,19 +175,11 @@ void device_adamw(const E& exec, VectorView<float, E> parameters, VectorView<flo
 }
 
 template <class E>
-void device_read_gradient(const E& exec, VectorView<float, E> values, const GradientView& sums) {
-  const DeviceGradient read(sums);
-  device_for_each(
-      "taper::read_gradient", exec, values.size(),
-      KOKKOS_LAMBDA(const std::int64_t i) { values(i) = read(i); });
-}
-
-template <class E>
 void device_add_fixed_sums(const E& exec, VectorView<Fixed, E> sums,
                            VectorView<const Fixed, E> terms) {
   device_for_each(
       "taper::add_fixed_sums", exec, sums.size(),
-      KOKKOS_LAMBDA(const std::int64_t i) { sums(i) = sums(i) + terms(i); });
+      KOKKOS_LAMBDA(const std::int64_t i) { sums(i) += terms(i); });
 }
 
 // A team has a part; sixteen of its threads a block of 1024 at a time.

@@ -43,4 +43,8 @@ constexpr Fixed operator+(Fixed a, Fixed b) {
   return sum > -kFixedLimit && sum < kFixedLimit ? Fixed{sum} : kNoFixed;
 }
 
+constexpr Fixed& operator+=(Fixed& sum, Fixed term) {
+  return sum = sum + term;
+}
+
 }  // namespace taper

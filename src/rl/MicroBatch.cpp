@@ -10,20 +10,27 @@
 namespace taper {
 namespace {
 
-// Stretches of at most so many tokens and sequences; a longer sequence is one of its own. What
-// part_of gives for sequences of one stretch is equal.
-std::vector<Range> cut(const std::vector<int>& lengths, int tokens, int sequences,
+// The largest that a stretch of sequences may be; one that is larger alone is a stretch.
+struct Limits {
+  int rows, tokens, sequences;
+};
+
+// Stretches within the limits. What part_of gives for sequences of one stretch is equal.
+std::vector<Range> cut(const SequenceSizes& sizes, const Limits& limits,
                        const std::function<std::int64_t(int)>& part_of) {
   std::vector<Range> stretches;
-  int rows = 0;
-  for (int i = 0; i < static_cast<int>(lengths.size()); ++i) {
-    if (stretches.empty() || rows + lengths[i] > tokens || stretches.back().size() == sequences ||
+  int rows = 0, tokens = 0;
+  for (int i = 0; i < sizes.count(); ++i) {
+    if (stretches.empty() || rows + sizes.rows[i] > limits.rows ||
+        tokens + sizes.tokens[i] > limits.tokens || stretches.back().size() == limits.sequences ||
         part_of(i) != part_of(i - 1)) {
       stretches.push_back({i, i});
-      rows = 0;
+      rows = sizes.tokens[i] - sizes.rows[i];  // nothing before it to share
+      tokens = 0;
     }
     stretches.back().end = i + 1;
-    rows += lengths[i];
+    rows += sizes.rows[i];
+    tokens += sizes.tokens[i];
   }
   return stretches;
 }
@@ -74,52 +81,54 @@ std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths,
   require_room(lengths, max_rows);
   const std::vector<int> all = count_up(lengths.size());
   std::vector<std::vector<int>> batches;
-  for (const Range part : cut(lengths, max_rows, max_sequences, [](int) { return 0; }))
+  for (const Range part : cut(lengths, {max_rows, max_rows, max_sequences}, [](int) { return 0; }))
     batches.push_back(part_of(all, part));
   return batches;
 }
 
-std::vector<Range> cut_bundles(const std::vector<int>& lengths, const TrainPassOptions& pass) {
-  require_room(lengths, pass.max_rows);
-  const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+std::vector<Range> cut_bundles(const SequenceSizes& sizes, const TrainPassOptions& pass) {
+  require_room(sizes.tokens, pass.max_rows);
+  const auto total = std::accumulate(sizes.rows.begin(), sizes.rows.end(), std::int64_t{0});
   constexpr std::int64_t kLeastParts = 4;
   std::int64_t parts = kLeastParts;
   while (parts * pass.bundle_tokens < total) parts *= 2;
   // The part in which the middle of a sequence lies.
   std::vector<std::int64_t> part;
   std::int64_t before = 0;
-  for (const int length : lengths) {
-    part.push_back((2 * before + length) * parts / std::max<std::int64_t>(1, 2 * total));
-    before += length;
+  for (const int rows : sizes.rows) {
+    part.push_back((2 * before + rows) * parts / std::max<std::int64_t>(1, 2 * total));
+    before += rows;
   }
-  return cut(lengths, pass.bundle_tokens, pass.max_sequences, [&](int i) { return part[i]; });
+  return cut(sizes, {pass.bundle_tokens, pass.max_rows, pass.max_sequences},
+             [&](int i) { return part[i]; });
 }
 
-std::vector<int> deal(const std::vector<int>& lengths, int replicas, const TrainPassOptions& pass) {
-  if (pass.bundle_tokens == 0) return assign_replicas(lengths, replicas);
-  const std::vector<Range> bundles = cut_bundles(lengths, pass);
-  std::vector<int> tokens, replica;
-  for (const Range bundle : bundles)
-    tokens.push_back(
-        std::accumulate(lengths.begin() + bundle.begin, lengths.begin() + bundle.end, 0));
-  const std::vector<int> of_bundle = assign_replicas(tokens, replicas);
+std::vector<int> deal(const SequenceSizes& sizes, int replicas, const TrainPassOptions& pass) {
+  if (pass.bundle_tokens == 0) return assign_replicas(sizes.tokens, replicas);
+  const std::vector<Range> bundles = cut_bundles(sizes, pass);
+  std::vector<int> rows, replica;
+  for (const auto& [begin, end] : bundles)
+    rows.push_back(std::accumulate(sizes.rows.begin() + begin + 1, sizes.rows.begin() + end,
+                                   sizes.tokens[begin]));
+  const std::vector<int> of_bundle = assign_replicas(rows, replicas);
   for (std::size_t b = 0; b < bundles.size(); ++b)
     replica.insert(replica.end(), bundles[b].size(), of_bundle[b]);
   return replica;
 }
 
-std::vector<std::vector<int>> micro_batches_of(const std::vector<int>& lengths, int dp_size,
-                                               int dp_rank, const TrainPassOptions& pass) {
+std::vector<std::vector<int>> micro_batches_of(const SequenceSizes& sizes, int dp_size, int dp_rank,
+                                               const TrainPassOptions& pass) {
   std::vector<std::vector<int>> batches;
   if (pass.bundle_tokens > 0) {
-    const std::vector<int> all = count_up(lengths.size()), replica = deal(lengths, dp_size, pass);
-    for (const Range bundle : cut_bundles(lengths, pass))
+    const std::vector<int> all = count_up(sizes.tokens.size()),
+                           replica = deal(sizes, dp_size, pass);
+    for (const Range bundle : cut_bundles(sizes, pass))
       if (replica[bundle.begin] == dp_rank) batches.push_back(part_of(all, bundle));
     return batches;
   }
-  const std::vector<int> mine = assign_samples(lengths, dp_size, dp_rank);
+  const std::vector<int> mine = assign_samples(sizes.tokens, dp_size, dp_rank);
   std::vector<int> my_lengths;
-  for (const int i : mine) my_lengths.push_back(lengths[i]);
+  for (const int i : mine) my_lengths.push_back(sizes.tokens[i]);
   batches = cut_micro_batches(my_lengths, pass.max_rows, pass.max_sequences);
   for (auto& batch : batches)
     for (int& i : batch) i = mine[i];

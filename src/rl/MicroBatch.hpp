@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/TrainPass.hpp"
@@ -21,19 +22,35 @@ std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, in
 std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows,
                                                 int max_sequences);
 
+// What sequences take in a micro-batch: tokens of each, and the rows that it adds behind the one
+// before it, with which it may share a prompt.
+struct SequenceSizes {
+  std::vector<int> tokens, rows;
+
+  SequenceSizes() = default;
+  // Sequences that share nothing.
+  SequenceSizes(std::vector<int> lengths) : tokens(std::move(lengths)), rows(tokens) {}
+  // With `shared` tokens in common with the sequence before it.
+  void add(int length, int shared) {
+    tokens.push_back(length);
+    rows.push_back(length - shared);
+  }
+  int count() const { return static_cast<int>(tokens.size()); }
+};
+
 // Bundles, micro-batches that do not depend on the number of ranks: sequences in order, cut where
-// there would be more than pass.bundle_tokens tokens or pass.max_sequences sequences (a longer
-// sequence is a bundle of its own), and before into a power of two of nearly equal parts, at least
-// four, which can be shared out evenly. Throws Error for a sequence that does not fit into a
-// micro-batch.
-std::vector<Range> cut_bundles(const std::vector<int>& lengths, const TrainPassOptions& pass);
+// there would be more than pass.bundle_tokens rows, pass.max_rows tokens or pass.max_sequences
+// sequences (a longer sequence is a bundle of its own), and before into a power of two of nearly
+// equal parts, at least four, which can be shared out evenly. Throws Error for a sequence that does
+// not fit into a micro-batch.
+std::vector<Range> cut_bundles(const SequenceSizes& sizes, const TrainPassOptions& pass);
 
 // The replica that trains each sequence; if there are bundles, all of a bundle have the same.
-std::vector<int> deal(const std::vector<int>& lengths, int replicas, const TrainPassOptions& pass);
+std::vector<int> deal(const SequenceSizes& sizes, int replicas, const TrainPassOptions& pass);
 
-// The micro-batches of data-parallel rank `dp_rank`, as indices into `lengths`.
-std::vector<std::vector<int>> micro_batches_of(const std::vector<int>& lengths, int dp_size,
-                                               int dp_rank, const TrainPassOptions& pass);
+// The micro-batches of data-parallel rank `dp_rank`, as indices of sequences.
+std::vector<std::vector<int>> micro_batches_of(const SequenceSizes& sizes, int dp_size, int dp_rank,
+                                               const TrainPassOptions& pass);
 
 // Whole sequences of a micro-batch as packed rows, of which the last token counts.
 struct PackedEnds {

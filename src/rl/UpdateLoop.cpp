@@ -22,12 +22,16 @@ std::vector<Range> cut_mini_batches(const std::vector<SampleSummary>& samples, i
   return batches;
 }
 
-// The tokens that the model reads of the samples of some rows.
-std::vector<int> lengths_of(const SampleSet& samples, Range rows) {
-  std::vector<int> lengths;
-  for (int row = rows.begin; row < rows.end; ++row)
-    lengths.push_back(samples.all()[row].length() - 1);
-  return lengths;
+// Of the tokens that the model reads of the samples of some rows.
+SequenceSizes sizes_of(const SampleSet& samples, Range rows, const TrainPassOptions& pass) {
+  SequenceSizes sizes;
+  for (int row = rows.begin; row < rows.end; ++row) {
+    const SampleSummary& sample = samples.all()[row];
+    const bool shares = pass.shares_prefixes && row > rows.begin &&
+                        samples.all()[row - 1].id.prompt == sample.id.prompt;
+    sizes.add(sample.length() - 1, shares ? sample.prompt_tokens - 1 : 0);
+  }
+  return sizes;
 }
 
 }  // namespace
@@ -58,7 +62,8 @@ void UpdateLoop::bring(SampleSet& samples) const {
   const RankGrid grid{model_.context.parallel.group().size(), model_.dp_group.size()};
   std::vector<int> replica;
   for (const Range batch : cut_mini_batches(samples.all(), options_.mini_batches)) {
-    const auto part = deal(lengths_of(samples, batch), grid.dp, model_.context.options);
+    const TrainPassOptions& pass = model_.context.options;
+    const auto part = deal(sizes_of(samples, batch, pass), grid.dp, pass);
     replica.insert(replica.end(), part.begin(), part.end());
   }
   samples.move_to(grid, replica);
@@ -77,7 +82,7 @@ MicroBatchList UpdateLoop::micro_batches(const SampleSet& samples, Range batch) 
   if (pass.bundle_tokens == 0) return list_micro_batches(samples.here(), mine, pass);
   MicroBatchList bundles;
   std::size_t at = 0;
-  for (const Range bundle : cut_bundles(lengths_of(samples, batch), pass)) {
+  for (const Range bundle : cut_bundles(sizes_of(samples, batch, pass), pass)) {
     std::vector<int> members;
     for (; at < mine.size() && rows[at] < bundle.end; ++at) members.push_back(mine[at]);
     if (!members.empty()) bundles.push_back(std::move(members));

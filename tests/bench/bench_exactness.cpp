@@ -3,15 +3,20 @@
 // What training costs of which no bit depends on the layout (Training/Exactness: layout): a step of
 // it, forward, backward, AdamW and publishing, in turns with a step of plain f32 sums, so that each
 // ratio is of two times that follow one another. Prints a table with the median and the quartiles.
+// With --group and --prompt also what prompts save that their samples share (Training/Shared
+// Prompts), beside the same step without.
 //
 // How accurate the sums are: the gradient of a matrix of weights over 16,384 random tokens by both
 // ways, against sums in double.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/Error.hpp"
 #include "base/Random.hpp"
 #include "base/Timer.hpp"
 #include "comm/Collectives.hpp"
@@ -32,6 +37,7 @@ struct BenchOptions {
   std::string model;
   int tp = 1;
   int samples = 64, length = 64;
+  int group = 1, prompt = 1;
   int max_tokens = 2048;
   std::vector<int> bundles = {256, 512, 1024, 2048};
   int repeats = 5;
@@ -41,20 +47,24 @@ struct BenchOptions {
 class Trained {
  public:
   Trained(const BenchOptions& options, ModelFiles& files, const Ranks& ranks,
-          GradientType gradients)
+          GradientType gradients, bool shares_prompts = false)
       : options_(options),
         ranks_(ranks),
-        model_(files, ranks, model_options(options, gradients)),
+        pass_(model_options(options, gradients, shares_prompts).pass),
+        model_(files, ranks, model_options(options, gradients, shares_prompts)),
         head_{files.valid_ids(), 1.0f} {
     MemoryPlan plan;
     model_.add_memory(plan);
+    bytes_ = plan.total();
     arena_ = std::make_unique<Arena>(plan);
     model_.create(*arena_, files.rope_table(options.length));
     model_.load_masters();
     RandomStream random(1, RandomPurpose::kTest, 0, 0);
     for (int s = 0; s < options.samples; ++s) {
       std::vector<std::int32_t> ids;
-      for (int i = 0; i <= options.length; ++i)
+      if (s % options.group > 0)
+        ids.assign(samples_.back().begin(), samples_.back().begin() + options.prompt);
+      for (int i = static_cast<int>(ids.size()); i <= options.length; ++i)
         ids.push_back(static_cast<std::int32_t>(random.below(files.valid_ids())));
       samples_.push_back(std::move(ids));
     }
@@ -62,19 +72,28 @@ class Trained {
 
   // Seconds of a step in micro-batches of bundles, or as large as there is room (0).
   double step(int bundle_tokens) {
-    TrainPassOptions pass = model_options(options_, GradientType::kF32).pass;
+    TrainPassOptions pass = pass_;
     pass.bundle_tokens = bundle_tokens;
     const Group& dp = model_.dp_group();
-    const auto batches = micro_batches_of(std::vector<int>(samples_.size(), options_.length),
-                                          dp.size(), dp.rank(), pass);
-    const TokenSlope slope{-1.0f / static_cast<float>(options_.samples * options_.length), 0.0f};
+    SequenceSizes sizes;
+    for (int s = 0; s < options_.samples; ++s)
+      sizes.add(options_.length,
+                pass.shares_prefixes && s % options_.group > 0 ? options_.prompt - 1 : 0);
+    const auto batches = micro_batches_of(sizes, dp.size(), dp.rank(), pass);
+    const auto prompt = static_cast<std::size_t>(options_.prompt);
+    const TokenSlope slope{
+        -1.0f / static_cast<float>(options_.samples * (options_.length + 1 - options_.prompt)),
+        0.0f};
     barrier(ranks_.world());
     const Timer timer;
     model_.gradients().clear(ranks_.exec);
     for (const auto& batch : batches) {
       PackedSamples packed;
-      for (const int i : batch)
-        packed.add({samples_[i].data(), 1}, {samples_[i].data() + 1, samples_[i].size() - 1});
+      packed.shares_prompts = pass.shares_prefixes;
+      for (const int i : batch) {
+        const std::span<const std::int32_t> ids = samples_[i];
+        packed.add(ids.first(prompt), ids.subspan(prompt));
+      }
       model_.pass().forward(ranks_.exec, model_.train_view(), model_.train_parallel(),
                             packed.sequences);
       model_.pass().backward(
@@ -88,19 +107,26 @@ class Trained {
     return timer.seconds();
   }
 
+  // Of the memory plan.
+  std::int64_t bytes() const { return bytes_; }
+
  private:
-  static TrainingModelOptions model_options(const BenchOptions& options, GradientType gradients) {
+  static TrainingModelOptions model_options(const BenchOptions& options, GradientType gradients,
+                                            bool shares_prompts) {
     TrainingModelOptions o;
     o.train_tp = o.rollout_tp = options.tp;
     o.pass.max_rows = options.max_tokens;
     o.pass.gradients = gradients;
+    o.pass.shares_prefixes = shares_prompts;
     return o;
   }
 
   const BenchOptions& options_;
   const Ranks& ranks_;
+  TrainPassOptions pass_;
   TrainingModel model_;
   HeadOptions head_;
+  std::int64_t bytes_ = 0;
   std::unique_ptr<Arena> arena_;
   std::vector<std::vector<std::int32_t>> samples_;
 };
@@ -141,13 +167,13 @@ class Accuracy {
     if (type == GradientType::kFixed) gradient = {fixed.data(), type, kSide, kSide};
     for (int t = 0; t < kTokens; t += tokens)
       accumulate_outer(Exec(), gradient, part(left_, t, tokens), part(right_, t, tokens));
-    Staged<float> values(sums.size());
-    read_gradient(Exec(), VectorView<float, Exec>(values.data(), values.size()), gradient);
     Exec().fence();
+    if (type == GradientType::kFixed)
+      std::transform(fixed.begin(), fixed.end(), sums.begin(), [](Fixed f) { return to_float(f); });
     Errors errors;
     double squares = 0.0, largest = 0.0;
     for (std::size_t i = 0; i < exact_.size(); ++i) {
-      const double error = values[i] - exact_[i];
+      const double error = sums[i] - exact_[i];
       errors.mean += error * error;
       errors.worst = std::max(errors.worst, std::abs(error));
       squares += exact_[i] * exact_[i];
@@ -191,6 +217,9 @@ int run(int argc, char** argv) {
   line.integer("tp", options.tp, "N", "ranks per replica").at_least(1);
   line.integer("samples", options.samples, "N", "sequences of a step").at_least(1);
   line.integer("length", options.length, "N", "tokens of each").at_least(1);
+  line.integer("group", options.group, "N", "sequences of a prompt").at_least(1);
+  line.integer("prompt", options.prompt, "N", "tokens that the sequences of a prompt share")
+      .at_least(1);
   line.integer("max-tokens", options.max_tokens, "N", "of a micro-batch").at_least(1);
   line.list("bundles", options.bundles, "N,N", "tokens of bundles");
   line.integer("repeats", options.repeats, "N", "rounds, of which each has a step of every kind")
@@ -201,26 +230,47 @@ int run(int argc, char** argv) {
   Runtime runtime(argc, argv);
   Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), {options.tp}, progress);
   ModelFiles files(options.model);
+  TAPER_VALIDATE(options.prompt <= options.length, "--prompt is above --length");
+  const bool has_groups = options.group > 1 && options.prompt > 1;
   Trained plain(options, files, ranks, GradientType::kF32),
       exact(options, files, ranks, GradientType::kFixed);
+  std::optional<Trained> shared;
+  if (has_groups) shared.emplace(options, files, ranks, GradientType::kFixed, true);
   std::vector<double> times;
-  std::vector<std::vector<double>> ratios(options.bundles.size());
+  std::vector<std::vector<double>> ratios(options.bundles.size()), shared_ratios(ratios);
   for (int round = -1; round < options.repeats; ++round)  // the first one is to get warm
     for (std::size_t b = 0; b < options.bundles.size(); ++b) {
-      const double before = plain.step(0), one = exact.step(options.bundles[b]),
-                   after = plain.step(0);
-      if (round < 0) continue;
-      times.push_back(before);
-      ratios[b].push_back(2 * one / (before + after));
+      const int bundle = options.bundles[b];
+      const double before = plain.step(0), one = exact.step(bundle), after = plain.step(0);
+      if (round >= 0) times.push_back(before);
+      if (round >= 0) ratios[b].push_back(2 * one / (before + after));
+      if (!has_groups) continue;
+      const double first = exact.step(bundle), with = shared->step(bundle),
+                   second = exact.step(bundle);
+      if (round >= 0) shared_ratios[b].push_back(2 * with / (first + second));
     }
   if (ranks.rank() > 0) return 0;
   print_accuracy();
   std::printf("%d sequences of %d tokens, %d ranks, TP %d; plain sums: %.3f s a step\n",
               options.samples, options.length, ranks.size(), options.tp, quantile(times, 0.5));
+  const auto print_memory = [](const char* name, const Trained& trained) {
+    std::printf("memory of a rank, %s: %.1f MiB\n", name,
+                static_cast<double>(trained.bytes()) / (1 << 20));
+  };
+  print_memory("plain sums", plain);
+  print_memory("fixed-point sums", exact);
+  if (has_groups) print_memory("fixed-point sums and shared prompts", *shared);
   std::printf("bundle tokens   time, relative (median, quartiles)\n");
-  for (std::size_t b = 0; b < options.bundles.size(); ++b)
-    std::printf("%13d   %.3f (%.3f to %.3f)\n", options.bundles[b], quantile(ratios[b], 0.5),
-                quantile(ratios[b], 0.25), quantile(ratios[b], 0.75));
+  const auto print = [](const std::vector<double>& list) {
+    std::printf("   %.3f (%.3f to %.3f)", quantile(list, 0.5), quantile(list, 0.25),
+                quantile(list, 0.75));
+  };
+  for (std::size_t b = 0; b < options.bundles.size(); ++b) {
+    std::printf("%13d", options.bundles[b]);
+    print(ratios[b]);
+    if (has_groups) print(shared_ratios[b]);
+    std::printf(has_groups && b == 0 ? "   <- prompts shared / not\n" : "\n");
+  }
   return 0;
 }
 

@@ -110,6 +110,29 @@ TEST_CASE("micro-batches of all ranks together have every sequence once, and tho
   CHECK(seen == std::vector<int>(lengths.size(), 1));
 }
 
+TEST_CASE("bundles have equal numbers of rows, of which shared tokens are none") {
+  TrainPassOptions pass;
+  pass.max_rows = 200;
+  pass.bundle_tokens = 60;
+  // Four prompts of 40 tokens with five samples each, then four samples of 50 that share nothing.
+  SequenceSizes sizes;
+  for (int i = 0; i < 20; ++i) sizes.add(45, i % 5 > 0 ? 40 : 0);
+  for (int i = 0; i < 4; ++i) sizes.add(50, 0);
+  const auto bundles = cut_bundles(sizes, pass);
+  for (const auto& [begin, end] : bundles) {
+    int rows = 0, tokens = 0;
+    for (int i = begin; i < end; ++i) {
+      rows += i == begin ? sizes.tokens[i] : sizes.rows[i];
+      tokens += sizes.tokens[i];
+    }
+    CHECK((rows <= pass.bundle_tokens && tokens <= pass.max_rows));
+  }
+  const auto replica = deal(sizes, 2, pass);
+  std::vector<int> rows(2);
+  for (int i = 0; i < sizes.count(); ++i) rows[replica[i]] += sizes.rows[i];
+  CHECK(std::abs(rows[0] - rows[1]) <= 60);
+}
+
 TEST_CASE("bundles are cut by lengths alone, and each is on one rank") {
   TrainPassOptions pass;
   pass.max_rows = 12;

@@ -101,6 +101,7 @@ void compare_behind_prefix(Report& report, const AttentionShape& shape, int pref
   AttentionBatch batch(shape, lengths, type);
   batch.forward(batch.whole_segments());
   batch.backward(batch.segments_between(prefix, 1 << 30));
+  Exec().fence();
   const AttentionResult wanted = canonical_backward(batch, prefix);
   const std::string what = label(shape, lengths, type) + " from " + std::to_string(prefix);
   report.expect_equal("attention dkv " + what, batch.dkv, wanted.dkv);
