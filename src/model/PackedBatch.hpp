@@ -46,9 +46,10 @@ class PackedBatch {
     return {rows, sequences, (rows + kPage - 1) / kPage};
   }
 
-  DeviceBatch device_;
+  // Of the segments, some of which begin behind a prefix.
   void share_prefixes();
 
+  DeviceBatch device_;
   Staged<std::int32_t> ids_, positions_, blocks_, rows_;
   Staged<AttentionSegment> segments_, prefixes_;
   TokenBatch batch_;
