@@ -42,8 +42,9 @@ class Training {
     }
   }
 
-  // Adds the local gradient; returns the loss over all ranks.
+  // Sets the local gradient; returns the loss over all ranks.
   double accumulate() {
+    model_.gradients->clear(model_.exec);
     std::vector<int> rows;
     std::vector<std::int32_t> targets;
     GoldenModel::predictions(mine_, rows, targets);
