@@ -53,6 +53,16 @@ std::vector<int> count_up(std::size_t n) {
   return list;
 }
 
+// The replica of each bundle, by its rows.
+std::vector<int> deal_bundles(const SequenceSizes& sizes, const std::vector<Range>& bundles,
+                              int replicas) {
+  std::vector<int> rows;
+  for (const auto& [begin, end] : bundles)
+    rows.push_back(std::accumulate(sizes.rows.begin() + begin + 1, sizes.rows.begin() + end,
+                                   sizes.tokens[begin]));
+  return assign_replicas(rows, replicas);
+}
+
 }  // namespace
 
 std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas) {
@@ -106,11 +116,8 @@ std::vector<Range> cut_bundles(const SequenceSizes& sizes, const TrainPassOption
 std::vector<int> deal(const SequenceSizes& sizes, int replicas, const TrainPassOptions& pass) {
   if (pass.bundle_tokens == 0) return assign_replicas(sizes.tokens, replicas);
   const std::vector<Range> bundles = cut_bundles(sizes, pass);
-  std::vector<int> rows, replica;
-  for (const auto& [begin, end] : bundles)
-    rows.push_back(std::accumulate(sizes.rows.begin() + begin + 1, sizes.rows.begin() + end,
-                                   sizes.tokens[begin]));
-  const std::vector<int> of_bundle = assign_replicas(rows, replicas);
+  const std::vector<int> of_bundle = deal_bundles(sizes, bundles, replicas);
+  std::vector<int> replica;
   for (std::size_t b = 0; b < bundles.size(); ++b)
     replica.insert(replica.end(), bundles[b].size(), of_bundle[b]);
   return replica;
@@ -120,10 +127,11 @@ std::vector<std::vector<int>> micro_batches_of(const SequenceSizes& sizes, int d
                                                const TrainPassOptions& pass) {
   std::vector<std::vector<int>> batches;
   if (pass.bundle_tokens > 0) {
-    const std::vector<int> all = count_up(sizes.tokens.size()),
-                           replica = deal(sizes, dp_size, pass);
-    for (const Range bundle : cut_bundles(sizes, pass))
-      if (replica[bundle.begin] == dp_rank) batches.push_back(part_of(all, bundle));
+    const std::vector<int> all = count_up(sizes.tokens.size());
+    const std::vector<Range> bundles = cut_bundles(sizes, pass);
+    const std::vector<int> of_bundle = deal_bundles(sizes, bundles, dp_size);
+    for (std::size_t b = 0; b < bundles.size(); ++b)
+      if (of_bundle[b] == dp_rank) batches.push_back(part_of(all, bundles[b]));
     return batches;
   }
   const std::vector<int> mine = assign_samples(sizes.tokens, dp_size, dp_rank);
