@@ -56,14 +56,15 @@ static constexpr std::int64_t gradient_row(const SegmentArgs& segment, int posit
   return std::int64_t{segment.row} + segment.gradient_shift + position;
 }
 
-// Memory in which several blocks that share out the keys of a sequence leave the sums of chunks.
+// Memory in which several blocks that share out the keys of some queries leave the sums of chunks.
 // Without it there is one block for all of them.
 struct AttentionScratch {
   float* sums = nullptr;
   std::int64_t floats = 0;
   int chunks = 0;               // of the longest sequence that there may be
   unsigned* arrived = nullptr;  // kMostShared zeros, and zeros again after a launch
-  // Pairs of a segment and a KV head that are shared out, at most, and blocks that do so.
+  // Tiles of sixteen queries of a segment and KV head that are shared out, at most, and blocks that
+  // do so.
   static constexpr int kMostShared = 128, kBlocks = 256;
 };
 
