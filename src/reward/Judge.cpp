@@ -153,6 +153,11 @@ void Judge::submit(const EndedResponse& ended) {
   if (reads_texts_) texts_[ended.id] = std::move(r.response);
 }
 
+void Judge::cancel(const ResponseId& id) {
+  for (auto& [name, command] : commands_) command->pool.cancel(id);
+  texts_.erase(id);
+}
+
 // No rank waits in a collective for workers of others, which may take longer than ranks may be
 // silent: all meet now and then.
 bool Judge::wait_for_workers(const std::function<bool()>& stop) {

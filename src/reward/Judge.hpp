@@ -68,11 +68,15 @@ class Judge {
   // Tells the workers of a response that has just ended on this rank. Does nothing if no reward
   // is a command.
   void submit(const EndedResponse& ended);
-  // The samples of all ranks with rewards and scores; `mine` are those submitted here, where they
-  // stay unless a model judges them. Waits for the workers; if `stop`, which all ranks ask
-  // together, says so while they work, or within half a second after a score is found missing that
-  // must not be, nothing is returned. Throws Error if a reward is missing and must not be, and
-  // if a command has scored no response at all. Collective over the world.
+  // A response that was submitted here is not wanted any more: workers are not asked about it if
+  // they have not been yet, and what they say is ignored. finish() must not be given it. Nothing
+  // happens if it was not submitted. Not collective.
+  void cancel(const ResponseId& id);
+  // The samples of all ranks with rewards and scores; `mine` are those submitted here and not
+  // cancelled, where they stay unless a model judges them. Waits for the workers; if `stop`, which
+  // all ranks ask together, says so while they work, or within half a second after a score is found
+  // missing that must not be, nothing is returned. Throws Error if a reward is missing and must not
+  // be, and if a command has scored no response at all. Collective over the world.
   std::optional<SampleSet> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
 
   // Figures of all responses since begin_figures() by name, "<prefix>/<reward>/mean" and so on; the

@@ -59,8 +59,8 @@ void WorkerPool::wake() const {
 void WorkerPool::submit(WorkerQuestion question) {
   {
     const std::lock_guard lock(mutex_);
-    submitted_.push_back(std::move(question));
-    ++unfinished_;
+    open_[++last_ticket_] = question.about;
+    submitted_.push_back({std::move(question), last_ticket_, 0, 0});
   }
   if (thread_.joinable())
     wake();
@@ -68,12 +68,26 @@ void WorkerPool::submit(WorkerQuestion question) {
     thread_ = std::thread([this] { run(); });
 }
 
+// What the thread has of it stays there, without an open ticket: no worker gets it, no result is
+// kept.
+void WorkerPool::cancel(const ResponseId& about) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(open_, [&](const auto& entry) { return entry.second == about; });
+  std::erase_if(finished_, [&](const WorkerResult& result) { return result.about == about; });
+  if (open_.empty()) answered_.notify_all();
+}
+
+bool WorkerPool::is_open(std::int64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  return open_.contains(ticket);
+}
+
 bool WorkerPool::wait(double seconds) {
   std::unique_lock lock(mutex_);
   answered_.wait_for(lock, std::chrono::duration<double>(seconds),
-                     [this] { return unfinished_ == 0 || failure_; });
+                     [this] { return open_.empty() || failure_; });
   if (failure_) std::rethrow_exception(failure_);
-  return unfinished_ == 0;
+  return open_.empty();
 }
 
 std::vector<WorkerResult> WorkerPool::take() {
@@ -101,7 +115,7 @@ bool WorkerPool::serve() {
   {
     const std::lock_guard lock(mutex_);
     if (ends_) return false;
-    for (WorkerQuestion& q : submitted_) waiting_.push_back({std::move(q), 0, 0});
+    for (Attempt& attempt : submitted_) waiting_.push_back(std::move(attempt));
     submitted_.clear();
   }
   for (Slot& slot : slots_)
@@ -109,7 +123,11 @@ bool WorkerPool::serve() {
   return true;
 }
 
+// Gives a worker the next attempt, unless that was cancelled.
 void WorkerPool::assign(Slot& slot) {
+  Attempt attempt = std::move(waiting_.front());
+  waiting_.pop_front();
+  if (!is_open(attempt.ticket)) return;
   if (!slot.worker.is_running()) {
     slot.worker.start();
     if (slot.replaces) {
@@ -117,8 +135,7 @@ void WorkerPool::assign(Slot& slot) {
       ++counts_.restarts;
     }
   }
-  slot.attempt = std::move(waiting_.front());
-  waiting_.pop_front();
+  slot.attempt = std::move(attempt);
   slot.attempt.id = ++last_id_;
   slot.worker.give("{\"id\":" + std::to_string(last_id_) + "," + slot.attempt.question.members +
                    "}\n");
@@ -195,7 +212,7 @@ void WorkerPool::take_answer(Slot& slot) {
       fail(attempt, Failure::kError, answer.problem);
       break;
     case WorkerAnswer::Meaning::kFigures:
-      deliver({attempt.question.about, true, answer.figures, seconds, ""});
+      deliver(attempt.ticket, {attempt.question.about, true, answer.figures, seconds, ""});
       break;
   }
   // Whatever stands after the answer would be taken for the next one.
@@ -219,6 +236,7 @@ void WorkerPool::lose(Slot& slot, Failure failure, const std::string& what,
 void WorkerPool::fail(Attempt attempt, Failure failure, const std::string& problem) {
   {
     const std::lock_guard lock(mutex_);
+    if (!open_.contains(attempt.ticket)) return;
     ++(failure == Failure::kTimeout ? counts_.timeouts : counts_.errors);
   }
   if (attempt.number < options_.retries) {
@@ -226,13 +244,14 @@ void WorkerPool::fail(Attempt attempt, Failure failure, const std::string& probl
     waiting_.push_back(std::move(attempt));
     return;
   }
-  deliver({attempt.question.about, false, {}, 0.0, problem});
+  deliver(attempt.ticket, {attempt.question.about, false, {}, 0.0, problem});
 }
 
-void WorkerPool::deliver(WorkerResult result) {
+void WorkerPool::deliver(std::int64_t ticket, WorkerResult result) {
   const std::lock_guard lock(mutex_);
+  if (open_.erase(ticket) == 0) return;
   finished_.push_back(std::move(result));
-  if (--unfinished_ == 0) answered_.notify_all();
+  if (open_.empty()) answered_.notify_all();
 }
 
 }  // namespace taper

@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -96,8 +97,12 @@ class WorkerPool {
   void start();
 
   void submit(WorkerQuestion question);
-  // Waits at most so long for all that was submitted: true if it is answered. Throws Error if
-  // workers cannot be started any more.
+  // Withdraws what was asked about a response: no worker gets it any more, there is no result, and
+  // its failures do not count. A worker that is at it is left to it, up to the time-out, because a
+  // new one may take longer to start; wait() does not wait for that.
+  void cancel(const ResponseId& about);
+  // Waits at most so long for all that was submitted and not cancelled: true if it is answered.
+  // Throws Error if workers cannot be started any more.
   bool wait(double seconds);
   // What was answered since the last call, in the order in which answers came.
   std::vector<WorkerResult> take();
@@ -107,6 +112,7 @@ class WorkerPool {
  private:
   struct Attempt {
     WorkerQuestion question;
+    std::int64_t ticket = 0;  // of the question
     int number = 0;
     std::int64_t id = 0;
   };
@@ -126,7 +132,8 @@ class WorkerPool {
   void take_answer(Slot& slot);
   void lose(Slot& slot, Failure failure, const std::string& what, Spawner::Moment moment);
   void fail(Attempt attempt, Failure failure, const std::string& problem);
-  void deliver(WorkerResult result);
+  void deliver(std::int64_t ticket, WorkerResult result);
+  bool is_open(std::int64_t ticket);
   double limit(const Slot& slot) const;
   void wake() const;
 
@@ -140,10 +147,11 @@ class WorkerPool {
 
   std::mutex mutex_;  // of all below
   std::condition_variable answered_;
-  std::vector<WorkerQuestion> submitted_;
+  std::vector<Attempt> submitted_;
+  std::map<std::int64_t, ResponseId> open_;  // by ticket: what is to have a result
+  std::int64_t last_ticket_ = 0;
   std::vector<WorkerResult> finished_;
   PoolCounts counts_;
-  std::int64_t unfinished_ = 0;
   bool ends_ = false;
   std::exception_ptr failure_;
   std::thread thread_;  // the last member: it uses the others

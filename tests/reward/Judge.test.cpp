@@ -6,6 +6,7 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
+#include <set>
 
 #include "base/Error.hpp"
 #include "support/AllSamples.hpp"
@@ -45,6 +46,7 @@ struct Fixture : TestRanks {
   Spawner spawner;
   ModelFiles files{TAPER_DATA_DIR "/model"};
   std::vector<Prompt> prompts{{{}, "7", "one", ""}, {{}, "8", "two", ""}};
+  std::set<ResponseId> cancelled;  // by answer()
   std::vector<std::string> texts{"#7", "#8", "bad", "#7#7", "#7", "#8", "##8", "x"};
 
   std::vector<Sample> judge(const std::vector<RewardOptions>& rewards,
@@ -71,6 +73,8 @@ struct Fixture : TestRanks {
       s.prompt = {1};
       judge.submit({.id = s.id, .prompt = s.prompt, .response = s.response, .finish = s.finish});
     }
+    for (const ResponseId& id : cancelled) judge.cancel(id);
+    std::erase_if(mine, [&](const Sample& s) { return cancelled.contains(s.id); });
     auto judged = judge.finish(std::move(mine), stop);
     return judged ? all_samples(*judged) : std::vector<Sample>();
   }
@@ -211,6 +215,26 @@ TEST_CASE("a stop ends the wait for workers") {
   Fixture f;
   RewardOptions slow = command("hangs", OnError::kFail);
   CHECK(f.judge({slow}, nullptr, [] { return true; }).empty());
+}
+
+TEST_CASE("cancelled responses are neither waited for nor missed") {
+  Fixture f;
+  RewardOptions hanging = command("hangs", OnError::kFail);
+  hanging.command.workers = 8;  // the others go on
+  Judge judge({reward("right", RewardKind::kTask), hanging}, f.files, f.ranks, &f.spawner,
+              (f.scratch / "logs").string());
+  judge.start_workers(Judge::Start::kOnDemand);
+  f.cancelled = {{0, 2}, {1, 3}};  // the first one is "bad"
+  const auto samples = f.answer(judge, 0);
+  REQUIRE(samples.size() == 6);
+  for (const Sample& s : samples) CHECK(s.rewards[1] == 0.5f);
+  const MetricValues metrics = judge.metrics("reward");
+  CHECK(value_of(metrics, "reward/judge/failed") == 0);
+  CHECK(value_of(metrics, "reward/judge/errors") == 0);
+  CHECK(value_of(metrics, "reward/judge/timeouts") == 0);
+  CHECK(value_of(metrics, "reward/right/mean") == 4.0 / 6);
+  f.cancelled = {{2, 2}, {2, 0}, {2, 1}, {2, 3}};  // a whole group
+  CHECK(f.answer(judge, 2).size() == 4);
 }
 
 TEST_CASE("programs that are not there are named") {

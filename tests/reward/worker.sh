@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A reward worker for tests: worker.sh KIND [FILE]. Most kinds misbehave at the response "bad", some at any.
+# A reward worker for tests: worker.sh KIND [FILE]. Most kinds misbehave at the response "bad", some at any. The kind
+# "gate" writes what it is asked to FILE.asked, and answers "bad" once there is a FILE.
 kind=$1
 file=$2
 answer() { echo "{\"id\": $1, \"score\": ${2:-0.5}, \"components\": {\"style\": 0.25}}"; }
@@ -11,10 +12,12 @@ answer() { echo "{\"id\": $1, \"score\": ${2:-0.5}, \"components\": {\"style\": 
 while read -r line; do
   id=${line#*:}
   id=${id%%,*}
+  [ "$kind" = gate ] && echo "$line" >>"$file.asked"
   case $line in
   *'"response":"bad"'*)
     case $kind in
     hangs) sleep 600 ;;
+    gate) while [ ! -e "$file" ]; do sleep 0.02; done; answer "$id" ;;
     dies) kill -9 $$ ;;
     half) printf '{"id": '; exit 1 ;;
     mute) exec >&-; sleep 600 ;;

@@ -5,7 +5,9 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <map>
+#include <thread>
 
 #include "base/Error.hpp"
 #include "base/TextFile.hpp"
@@ -36,6 +38,28 @@ struct Fixture {
     r.id = {prompt, 7};
     r.response = response;
     return {r.id, request_members("judge", r)};
+  }
+
+  // Of the kind "gate": once a worker is asked about a prompt, what all have been asked so far.
+  std::string asked_until(std::int64_t prompt) const {
+    const Timer timer;
+    for (;;) {
+      const std::string asked = test::slurp((scratch / "mark").string() + ".asked");
+      if (asked.find("\"index\":" + std::to_string(prompt) + ",") != std::string::npos)
+        return asked;
+      REQUIRE(timer.seconds() < 120);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  void open_gate() const { test::spill(scratch / "mark", ""); }
+
+  // The prompts of the results, once there are all.
+  static std::vector<std::int64_t> finished_prompts(WorkerPool& pool) {
+    const Timer timer;
+    while (!pool.wait(0.2)) REQUIRE(timer.seconds() < 120);
+    std::vector<std::int64_t> prompts;
+    for (const WorkerResult& result : pool.take()) prompts.push_back(result.about.prompt);
+    return prompts;
   }
 
   // What became of responses with these texts, in their order.
@@ -199,4 +223,55 @@ TEST_CASE("a program that is not there is bad input, at the start and later") {
         while (!pool.wait(1.0)) continue;
       }(),
       Error, MessageMatches(ContainsSubstring("/no/such/program")));
+}
+
+TEST_CASE("a cancelled question in the queue reaches no worker") {
+  Fixture f("gate");
+  f.options.workers = 1;
+  WorkerPool pool = f.pool();
+  pool.submit(Fixture::question("bad", 0));
+  for (const std::int64_t prompt : {1, 2, 3}) pool.submit(Fixture::question("x", prompt));
+  f.asked_until(0);
+  pool.cancel({1, 7});
+  pool.cancel({2, 8});  // nobody has asked that
+  f.open_gate();
+  CHECK(Fixture::finished_prompts(pool) == std::vector<std::int64_t>{0, 2, 3});
+  CHECK(f.asked_until(3).find("\"index\":1,") == std::string::npos);
+}
+
+TEST_CASE("a cancelled question of a busy worker has no result, and the worker goes on") {
+  Fixture f("gate");
+  f.options.workers = 1;
+  WorkerPool pool = f.pool();
+  pool.submit(Fixture::question("bad", 0));
+  f.asked_until(0);
+  pool.cancel({0, 7});
+  CHECK(pool.wait(0.0));  // for nothing
+  pool.submit(Fixture::question("x", 1));
+  pool.submit(Fixture::question("x", 0));  // the same response again is another question
+  CHECK(!pool.wait(0.0));
+  f.open_gate();
+  CHECK(Fixture::finished_prompts(pool) == std::vector<std::int64_t>{1, 0});
+  const PoolCounts counts = pool.take_counts();
+  CHECK((counts.errors == 0 && counts.timeouts == 0 && counts.restarts == 0));
+}
+
+TEST_CASE("a cancelled question fails without a trace, and results not taken yet go") {
+  Fixture f("gate");
+  f.options.workers = 1;
+  f.options.timeout = 1.0;  // of a worker that has answered before
+  f.options.retries = 2;
+  WorkerPool pool = f.pool();
+  f.judge(pool, {"x"});
+  pool.submit(Fixture::question("bad", 1));
+  f.asked_until(1);
+  pool.cancel({1, 7});
+  pool.submit(Fixture::question("x", 2));
+  pool.submit(Fixture::question("x", 3));
+  const Timer timer;
+  while (!pool.wait(0.2)) REQUIRE(timer.seconds() < 120);
+  pool.cancel({2, 7});
+  CHECK(Fixture::finished_prompts(pool) == std::vector<std::int64_t>{3});
+  const PoolCounts counts = pool.take_counts();
+  CHECK((counts.errors == 0 && counts.timeouts == 0 && counts.restarts == 1));
 }
