@@ -93,6 +93,21 @@ std::optional<ExamplePosition> read_examples(const Hdf5File& file) {
       static_cast<std::uint64_t>(words[0]), static_cast<std::uint64_t>(words[1])};
 }
 
+std::vector<std::int64_t> words_of(const std::map<std::uint64_t, std::int64_t>& anchors) {
+  std::vector<std::int64_t> words;
+  for (const auto& [hash, ns] : anchors)
+    words.insert(words.end(), {static_cast<std::int64_t>(hash), ns});
+  return words;
+}
+
+std::map<std::uint64_t, std::int64_t> read_anchors(const Hdf5File& file) {
+  const auto words = words_of(file, "/anchors");
+  std::map<std::uint64_t, std::int64_t> anchors;
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2)
+    anchors[static_cast<std::uint64_t>(words[i])] = words[i + 1];
+  return anchors;
+}
+
 std::string shape_of(const ModelConfig& c) {
   return std::string(to_string(c.family)) + " layers " + std::to_string(c.layers) + " hidden " +
          std::to_string(c.hidden) + " heads " + std::to_string(c.heads) + "/" +
@@ -127,6 +142,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   file.write_string("/data", text_of(words_of(info.examples)));
   if (info.examples && !info.examples->command.empty())
     file.set_attribute("/", "command", info.examples->command);
+  if (!info.anchors.empty()) file.write_string("/anchors", text_of(words_of(info.anchors)));
   const DatasetOptions plain{0, Checksum::kNone};  // own checksums, and weights do not compress
   std::vector<float> buffer;
   for (std::size_t t = 0; t < owned.size(); ++t) {
@@ -177,6 +193,7 @@ StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
           file.has_attribute("/", "prompt_batches")
               ? std::optional(file.int_attribute("/", "prompt_batches"))
               : std::nullopt,
+          read_anchors(file),
           file.has_attribute("/", "layout") ? file.string_attribute("/", "layout") : ""};
 }
 

@@ -68,6 +68,7 @@ class ListReader {
 
   void read_child(SectionNode& child, const Teuchos::ParameterEntry& entry) {
     if (entry.isList()) {
+      if (child.given != nullptr) *child.given = true;
       read(child, &Teuchos::getValue<Teuchos::ParameterList>(entry));
       return;
     }
@@ -243,6 +244,10 @@ void Section::entries(const std::string& name, const std::string& doc, DescribeE
                                                  detail::SectionNode& entry, const Peek& peek) {
     describe(Section(entry), entry.name, peek);
   };
+}
+
+void Section::optional(bool& given) {
+  node_->given = &given;
 }
 
 void Section::check(std::function<std::vector<std::string>()> problems) {

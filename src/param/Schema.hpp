@@ -93,6 +93,10 @@ class Section {
   // members must stay where they are when more entries come.
   void entries(const std::string& name, const std::string& doc, DescribeEntry describe);
 
+  // What the section is about is off unless the file has the section, if only its name: then
+  // `given` becomes true. Dumps leave it out while it is off.
+  void optional(bool& given);
+
   // Called once the section was read without a problem; what it returns is reported with the rest.
   // A problem that names parameters by their paths is reported with where they were set.
   void check(std::function<std::vector<std::string>()> problems);

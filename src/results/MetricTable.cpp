@@ -173,6 +173,10 @@ const Table kReward = {
     {"reward/<name>/errors", "1", "attempts that failed, without time-outs"},
     {"reward/<name>/timeouts", "1", "attempts without an answer in time"},
     {"reward/<name>/restarts", "1", "workers started as replacements"},
+    {"reward/<name>/cut_short", "1",
+     "attempts without an answer in the time that their prompt had by Adaptive Timeout"},
+    {"reward/<name>/anchor_hits", "1",
+     "prompts whose time followed from earlier answers, by Adaptive Timeout"},
     {"reward/<name>/latency_s/mean", "s", "mean time from request to answer"},
     {"reward/<name>/latency_s/max", "s", "longest time from request to answer"}};
 

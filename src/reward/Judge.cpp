@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/Error.hpp"
+#include "base/Fingerprint.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
 #include "base/Text.hpp"
@@ -71,6 +72,7 @@ Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const 
       log_directory_(std::move(log_directory)) {
   for (const RewardOptions& r : rewards_) {
     names_.push_back(r.name);
+    adapts_ = adapts_ || r.adaptive_timeout.on;
     reads_texts_ = reads_texts_ || reads_text(r.kind);
     if (r.kind == RewardKind::kCommand)
       for (const std::string& part : r.command.components) names_.push_back(r.name + "/" + part);
@@ -127,7 +129,9 @@ RewardRule Judge::answer_rule() const {
 
 void Judge::begin(std::span<const Prompt> prompts, std::int64_t first_prompt) {
   prompts_.clear();
-  for (const Prompt& p : prompts) prompts_.push_back({p.truth, p.source, p.extra});
+  for (const Prompt& p : prompts)
+    prompts_.push_back({p.truth, p.source, p.extra,
+                        Fingerprint().add_all(std::span<const std::int32_t>(p.tokens)).value()});
   first_prompt_ = first_prompt;
   texts_.clear();
   for (auto& [name, command] : commands_) command->results.clear();
@@ -149,13 +153,24 @@ void Judge::submit(const EndedResponse& ended) {
                    .prompt_tokens = std::ssize(ended.prompt),
                    .response_tokens = std::ssize(ended.response),
                    .finish = ended.finish};
-  for (auto& [name, command] : commands_) command->pool.submit({r.id, request_members(name, r)});
+  for (auto& [name, command] : commands_)
+    command->pool.submit({r.id, request_members(name, r), timeout_of(command->options, facts)});
   if (reads_texts_) texts_[ended.id] = std::move(r.response);
 }
 
 void Judge::cancel(const ResponseId& id) {
   for (auto& [name, command] : commands_) command->pool.cancel(id);
   texts_.erase(id);
+}
+
+// Seconds for an answer to a prompt, if it has a time of its own.
+double Judge::timeout_of(const RewardOptions& reward, const PromptFacts& facts) const {
+  if (!reward.adaptive_timeout.on) return INFINITY;
+  return adaptive_timeout(reward.adaptive_timeout, anchors_.find(reward.name, facts.fingerprint));
+}
+
+void Judge::set_anchors(const Anchors::Table& anchors) {
+  if (adapts_) anchors_.set_table(anchors);
 }
 
 // No rank waits in a collective for workers of others, which may take longer than ranks may be
@@ -208,6 +223,7 @@ std::optional<SampleSet> Judge::finish(std::vector<Sample> mine,
   SampleSet samples(ranks_.world(), std::move(mine));
   add_model_rewards(samples);
   count(samples.all());
+  if (adapts_) share_anchors();
   const bool any = std::any_of(samples.all().begin(), samples.all().end(),
                                [](const SampleSummary& s) { return !s.unscored; });
   if (!any && !samples.empty())
@@ -321,15 +337,15 @@ void Judge::add_answer(const Command& command, Sample& s) const {
 void Judge::count(const std::vector<SampleSummary>& samples) {
   figures_.add(samples);
   for (auto& [name, command] : commands_) {
-    count_attempts(*command);
+    count_attempts(*command, samples);
     require_answers(*command, samples);
   }
 }
 
 // Of all ranks.
-void Judge::count_attempts(Command& command) {
+void Judge::count_attempts(Command& command, const std::vector<SampleSummary>& samples) {
   const PoolCounts counts = command.pool.take_counts();
-  std::vector<std::int64_t> sums{counts.errors, counts.timeouts, counts.restarts};
+  std::vector<std::int64_t> sums{counts.errors, counts.timeouts, counts.restarts, counts.cut_short};
   all_reduce_sum(ranks_.world(), sums);
   std::vector<double> seconds{0.0}, longest{0.0};
   std::string problem;
@@ -340,10 +356,34 @@ void Judge::count_attempts(Command& command) {
   }
   all_reduce_ordered_sum(ranks_.world(), seconds);
   all_reduce_max(ranks_.world(), longest);
-  figures_.add(command.options.name, {sums[0], sums[1], sums[2], seconds[0], longest[0]});
+  RewardAttempts attempts{sums[0], sums[1], sums[2], seconds[0], longest[0]};
+  if (command.options.adaptive_timeout.on)
+    attempts.adapted = AdaptedAnswers{sums[3], anchor_hits(command.options.name, samples)};
+  figures_.add(command.options.name, attempts);
   if (!problem.empty())
     TAPER_WARN("Rewards/" << command.options.name
                           << ": responses of this rank without a score; the last one: " << problem);
+}
+
+// Prompts that had an anchor when their answers were asked for: nothing was learned since.
+std::int64_t Judge::anchor_hits(const std::string& reward,
+                                const std::vector<SampleSummary>& samples) const {
+  std::int64_t hits = 0;
+  for_each_group(samples, [&](std::size_t begin, std::size_t) {
+    if (anchors_.find(reward, facts_of(samples[begin].id.prompt).fingerprint)) ++hits;
+  });
+  return hits;
+}
+
+// The times of good answers become the anchors of those to come. Collective over the world.
+void Judge::share_anchors() {
+  for (const auto& [name, command] : commands_) {
+    if (!command->options.adaptive_timeout.on) continue;
+    for (const auto& [id, result] : command->results)
+      if (result.is_answered && !result.with_start && Anchors::is_good(result.figures.front()))
+        anchors_.note(name, facts_of(id.prompt).fingerprint, result.seconds);
+  }
+  anchors_.share(ranks_.world());
 }
 
 // Throws Error if it has scored none of the samples.

@@ -13,6 +13,7 @@
 #include "base/Response.hpp"
 #include "data/PromptSource.hpp"
 #include "instance/ModelFiles.hpp"
+#include "reward/AdaptiveTimeout.hpp"
 #include "reward/RewardFigures.hpp"
 #include "reward/RewardModel.hpp"
 #include "reward/RewardOptions.hpp"
@@ -83,15 +84,23 @@ class Judge {
   // same on all ranks. None if one rule judges alone, whose reward is the score.
   MetricValues metrics(const std::string& prefix) const { return figures_.metrics(prefix); }
 
+  // What adaptive timeouts have learned, for checkpoints; empty if no reward has one. It only
+  // grows, also by evaluations and by iterations that a stop request has put off. The same on all
+  // ranks; not collective.
+  const Anchors::Table& anchors() const { return anchors_.table(); }
+  void set_anchors(const Anchors::Table& anchors);
+
  private:
   // A command, with what it said of the responses of this rank.
   struct Command;
   // What judges need of a prompt besides its tokens.
   struct PromptFacts {
     std::string truth, source, extra;
+    std::uint64_t fingerprint = 0;  // of its tokens
   };
 
   const PromptFacts& facts_of(std::int64_t prompt) const;
+  double timeout_of(const RewardOptions& reward, const PromptFacts& facts) const;
   std::string take_text(const Sample& sample);
   bool wait_for_workers(const std::function<bool()>& stop);
   bool take_judgements();
@@ -100,7 +109,10 @@ class Judge {
   void add_model_rewards(SampleSet& samples);
   void add_answer(const Command& command, Sample& sample) const;
   void count(const std::vector<SampleSummary>& samples);
-  void count_attempts(Command& command);
+  void count_attempts(Command& command, const std::vector<SampleSummary>& samples);
+  std::int64_t anchor_hits(const std::string& reward,
+                           const std::vector<SampleSummary>& samples) const;
+  void share_anchors();
   void require_answers(const Command& command, const std::vector<SampleSummary>& samples) const;
 
   std::vector<RewardOptions> rewards_;
@@ -109,6 +121,7 @@ class Judge {
   Spawner* spawner_;
   std::string log_directory_;
   std::vector<std::string> names_;
+  bool adapts_ = false;                                         // the timeout of a command
   bool reads_texts_ = false;                                    // to compute rewards on this rank
   std::map<std::string, std::unique_ptr<Command>> commands_;    // by the name of the reward
   std::map<std::string, std::unique_ptr<RewardModel>> models_;  // likewise
@@ -116,6 +129,7 @@ class Judge {
   std::int64_t first_prompt_ = 0;
   std::map<ResponseId, std::string> texts_;  // that workers were told of, until score() needs them
   RewardFigures figures_;
+  Anchors anchors_;
 };
 
 // A spawner of workers if one of the `rewards` of the input is a command, else null: to be made

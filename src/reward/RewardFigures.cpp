@@ -39,6 +39,10 @@ void RewardFigures::add(const std::string& command, const RewardAttempts& more) 
   all.restarts += more.restarts;
   all.seconds += more.seconds;
   all.longest = std::max(all.longest, more.longest);
+  if (!more.adapted) return;
+  if (!all.adapted) all.adapted.emplace();
+  all.adapted->cut_short += more.adapted->cut_short;
+  all.adapted->anchor_hits += more.adapted->anchor_hits;
 }
 
 MetricValues RewardFigures::metrics(const std::string& prefix) const {
@@ -62,6 +66,10 @@ MetricValues RewardFigures::metrics(const std::string& prefix) const {
     put(names_[i], "errors", static_cast<double>(attempts.errors));
     put(names_[i], "timeouts", static_cast<double>(attempts.timeouts));
     put(names_[i], "restarts", static_cast<double>(attempts.restarts));
+    if (attempts.adapted) {
+      put(names_[i], "cut_short", static_cast<double>(attempts.adapted->cut_short));
+      put(names_[i], "anchor_hits", static_cast<double>(attempts.adapted->anchor_hits));
+    }
     if (tally.there == 0) continue;
     put(names_[i], "latency_s/mean", attempts.seconds / there);
     put(names_[i], "latency_s/max", attempts.longest);

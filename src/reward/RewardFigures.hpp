@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,18 @@
 
 namespace taper {
 
+// Of a command with an adaptive timeout.
+struct AdaptedAnswers {
+  std::int64_t cut_short = 0;    // attempts
+  std::int64_t anchor_hits = 0;  // prompts whose anchor limited their answers
+};
+
 // Of the attempts of a command that judges.
 struct RewardAttempts {
   std::int64_t errors = 0, timeouts = 0, restarts = 0;
   double seconds = 0.0;  // of the responses that got a score
   double longest = 0.0;  // of any response
+  std::optional<AdaptedAnswers> adapted = {};
 };
 
 // What the rewards of all responses since begin() were like.

@@ -56,6 +56,23 @@ void check_command(const RewardOptions& o, const std::string& path,
     list.push_back(path + "/Components has a name twice (each names one figure); remove one");
 }
 
+void check_adaptive_timeout(const RewardOptions& o, const std::string& path,
+                            std::vector<std::string>& list) {
+  const AdaptiveTimeoutOptions& adaptive = o.adaptive_timeout;
+  if (!adaptive.on) return;
+  const std::string section = path + "/Adaptive Timeout", most = format_text("%g", adaptive.most);
+  if (adaptive.least > adaptive.most)
+    list.push_back(section + "/Least is " + format_text("%g", adaptive.least) + ", but " + section +
+                   "/Most is " + most + "; lower Least or raise Most");
+  if (adaptive.most > o.command.timeout)
+    list.push_back(section + "/Most is " + most + ", but no answer may take longer than " + path +
+                   "/Timeout, " + format_text("%g", o.command.timeout) +
+                   "; lower Most or raise Timeout");
+  if (o.command.on_error == OnError::kFail)
+    list.push_back(section + " cuts answers, and with " + path +
+                   "/On Error fail the first one ends the job; set On Error to zero or drop");
+}
+
 void check_shaping(const RewardOptions& o, const std::string& path,
                    std::vector<std::string>& list) {
   const auto require = [&](bool good, const char* key, const char* wanted) {
@@ -120,7 +137,10 @@ std::vector<std::string> RewardOptions::problems() const {
   }
   if (kind == RewardKind::kFormat) check_format(*this, path, list);
   if (is_shaping(kind)) check_shaping(*this, path, list);
-  if (kind == RewardKind::kCommand) check_command(*this, path, list);
+  if (kind == RewardKind::kCommand) {
+    check_command(*this, path, list);
+    check_adaptive_timeout(*this, path, list);
+  }
   if (kind == RewardKind::kModel && model.directory.empty())
     list.push_back(path +
                    "/Directory is not set (the directory of a reward model, as taper reward-model "

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "reward/AdaptiveTimeout.hpp"
 #include "reward/RewardRule.hpp"
 #include "workers/WorkerPool.hpp"
 
@@ -78,6 +79,7 @@ struct RewardOptions {
   OverlongOptions overlong;
   RepetitionOptions repetition;
   CommandOptions command;
+  AdaptiveTimeoutOptions adaptive_timeout;  // of a command
   ModelRewardOptions model;
 
   // Each begins with the path of the parameter in a run file.

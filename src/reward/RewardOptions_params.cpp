@@ -26,6 +26,16 @@ void describe_command(param::Section& s, CommandOptions& o) {
   s.list("Components", o.components, "Names of figures in the answers to record");
 }
 
+void describe_adaptive_timeout(param::Section s, AdaptiveTimeoutOptions& o) {
+  s.optional(o.on);
+  s.number("Factor", o.factor, "Times the longest answer with a score above 0.5 to the same prompt")
+      .at_least(1);
+  s.number("Least", o.least, "Smallest limit, in seconds").above(0);
+  s.number("Most", o.most,
+           "Largest limit, in seconds, also of prompts without such an answer; at most Timeout")
+      .above(0);
+}
+
 // The parameters of one reward: those of its kind.
 void describe_reward(param::Section s, RewardOptions& o, const std::string& kind) {
   s.choice("Kind", o.kind, "Kind of reward", named_reward_kinds());
@@ -53,6 +63,9 @@ void describe_reward(param::Section s, RewardOptions& o, const std::string& kind
         .at_least(0);
   } else if (kind == "command") {
     describe_command(s, o.command);
+    describe_adaptive_timeout(
+        s.section("Adaptive Timeout", "Shorter limits where good answers come sooner"),
+        o.adaptive_timeout);
   } else if (kind == "model") {
     s.text("Directory", o.model.directory,
            "Hugging Face directory of a reward model with the policy's tokenizer");

@@ -210,12 +210,14 @@ void TrainJob::set_state(const StateInfo& state, const fs::path& place) {
   if (options_.experience.kl.control == KlControl::kAdaptive && state.kl_coef)
     kl_coef_ = *state.kl_coef;
   prompt_batches_ = state.prompt_batches.value_or(state.iteration);
+  judge_.set_anchors(state.anchors);
 }
 
 void TrainJob::add_state(StateInfo& state) const {
   state.planner = planner_state_;
   state.kl_coef = kl_coef_;
   state.prompt_batches = prompt_batches_;
+  state.anchors = judge_.anchors();
 }
 
 void TrainJob::begin() {

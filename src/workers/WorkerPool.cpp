@@ -144,7 +144,8 @@ void WorkerPool::assign(Slot& slot) {
 }
 
 double WorkerPool::limit(const Slot& slot) const {
-  return options_.timeout + (slot.worker.is_proven() ? 0.0 : options_.start_timeout);
+  return std::min(options_.timeout, slot.attempt.question.timeout) +
+         (slot.worker.is_proven() ? 0.0 : options_.start_timeout);
 }
 
 // Milliseconds until the next time-out; -1 if nothing can time out.
@@ -192,9 +193,12 @@ void WorkerPool::look_after(Slot& slot, short from, short to) {
                     Spawner::Moment::kNone);
     }
   }
-  if (worker.has_request() && worker.seconds() > limit(slot))
-    lose(slot, Failure::kTimeout, "did not answer within " + format_text("%g", limit(slot)) + " s",
-         Spawner::Moment::kNone);
+  if (!worker.has_request() || worker.seconds() <= limit(slot)) return;
+  const bool is_cut = slot.attempt.question.timeout < options_.timeout;
+  lose(slot, is_cut ? Failure::kCut : Failure::kTimeout,
+       "did not answer within " + format_text("%g", limit(slot)) + " s" +
+           (is_cut ? ", the limit for its prompt" : ""),
+       Spawner::Moment::kNone);
 }
 
 void WorkerPool::take_answer(Slot& slot) {
@@ -202,6 +206,7 @@ void WorkerPool::take_answer(Slot& slot) {
   if (!worker.has_request())
     return lose(slot, Failure::kError, "wrote a line without a request", Spawner::Moment::kNone);
   const double seconds = worker.seconds();
+  const bool with_start = !worker.is_proven();
   const Attempt attempt = slot.attempt;
   const WorkerAnswer answer = reader_(worker.take_line(), attempt.id);
   switch (answer.meaning) {
@@ -212,7 +217,8 @@ void WorkerPool::take_answer(Slot& slot) {
       fail(attempt, Failure::kError, answer.problem);
       break;
     case WorkerAnswer::Meaning::kFigures:
-      deliver(attempt.ticket, {attempt.question.about, true, answer.figures, seconds, ""});
+      deliver(attempt.ticket,
+              {attempt.question.about, true, answer.figures, seconds, with_start, ""});
       break;
   }
   // Whatever stands after the answer would be taken for the next one.
@@ -237,14 +243,18 @@ void WorkerPool::fail(Attempt attempt, Failure failure, const std::string& probl
   {
     const std::lock_guard lock(mutex_);
     if (!open_.contains(attempt.ticket)) return;
-    ++(failure == Failure::kTimeout ? counts_.timeouts : counts_.errors);
+    ++(failure == Failure::kError ? counts_.errors : counts_.timeouts);
+    if (failure == Failure::kCut) ++counts_.cut_short;
   }
-  if (attempt.number < options_.retries) {
+  // A retry is for workers that fail by accident. What was cut took longer than answers to its
+  // prompt do: the next attempt would most likely be cut, too, and cost the start of one more
+  // worker.
+  if (failure != Failure::kCut && attempt.number < options_.retries) {
     ++attempt.number;
     waiting_.push_back(std::move(attempt));
     return;
   }
-  deliver(attempt.ticket, {attempt.question.about, false, {}, 0.0, problem});
+  deliver(attempt.ticket, {attempt.question.about, false, {}, 0.0, false, problem});
 }
 
 void WorkerPool::deliver(std::int64_t ticket, WorkerResult result) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -36,7 +37,8 @@ struct CommandOptions {
 // What workers are asked: a JSON object, whose "id" is the pool's.
 struct WorkerQuestion {
   ResponseId about;
-  std::string members;  // of the object, as JSON text without braces; not empty
+  std::string members;        // of the object, as JSON text without braces; not empty
+  double timeout = INFINITY;  // seconds for its answer, if less than CommandOptions::timeout
 };
 
 // What a line means as the answer to a question.
@@ -60,8 +62,9 @@ struct WorkerResult {
   ResponseId about;
   bool is_answered = false;
   std::vector<double> figures;
-  double seconds = 0.0;  // that the worker took for the answer
-  std::string problem;   // of the last attempt, if there is no answer
+  double seconds = 0.0;     // that the worker took for the answer
+  bool with_start = false;  // the first answer of a worker: its start may be in the seconds
+  std::string problem;      // of the last attempt, if there is no answer
 };
 
 // What a pool is called, and what its workers find in their environment.
@@ -73,16 +76,17 @@ struct WorkerPoolNames {
 
 // Attempts that failed and workers that were replaced.
 struct PoolCounts {
-  std::int64_t errors = 0;    // answers that are none, reported errors, workers that ended
-  std::int64_t timeouts = 0;  // no whole answer in time
-  std::int64_t restarts = 0;  // workers started to replace one
+  std::int64_t errors = 0;     // answers that are none, reported errors, workers that ended
+  std::int64_t timeouts = 0;   // no whole answer in time
+  std::int64_t cut_short = 0;  // of these, by the question's own timeout
+  std::int64_t restarts = 0;   // workers started to replace one
 };
 
 // Worker processes of one kind on one rank, each with one question at a time. A thread of its own
 // talks to them, so that they work while the rank generates, and time-outs count from the moment
 // that a worker has its question. A worker that does not answer in time, ends, or writes anything
 // but the answer is ended and replaced; the question goes to another attempt, up to
-// CommandOptions::retries of them.
+// CommandOptions::retries of them, unless it was cut short by its own timeout.
 class WorkerPool {
  public:
   WorkerPool(WorkerPoolNames names, const CommandOptions& options, AnswerReader reader,
@@ -121,7 +125,7 @@ class WorkerPool {
     Attempt attempt;        // while the worker has a request
     bool replaces = false;  // another worker that is gone
   };
-  enum class Failure { kError, kTimeout };
+  enum class Failure { kError, kTimeout, kCut };
 
   void run();
   bool serve();

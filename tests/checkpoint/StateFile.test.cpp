@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/SmallTraining.hpp"
+#include "io/Hdf5File.hpp"
 #include "support/Messages.hpp"
 #include "support/Scratch.hpp"
 
@@ -54,6 +55,7 @@ StateInfo some_info() {
   info.examples = {"sft", 5, std::uint64_t{1} << 63 | 6};
   info.kl_coef = 0.3;
   info.prompt_batches = 8;
+  info.anchors = {{5, 1500000000}, {std::uint64_t{1} << 63 | 7, 2}};
   return info;
 }
 
@@ -66,6 +68,7 @@ void check_equal(const StateInfo& a, const StateInfo& b) {
   CHECK(a.examples == b.examples);
   CHECK(a.kl_coef == b.kl_coef);
   CHECK(a.prompt_batches == b.prompt_batches);
+  CHECK(a.anchors == b.anchors);
 }
 
 // A state of the small model as fill() makes it. Collective over the world.
@@ -111,6 +114,8 @@ TEST_CASE("what a run does not have stays away, and the head of the file is enou
   const StateInfo found = read_state_info(path, files);
   check_equal(found, info);
   CHECK(!found.kl_coef);
+  CHECK(found.anchors.empty());
+  CHECK(!Hdf5File::open_read(path).exists("/anchors"));
   CHECK(found.planner.empty());
   CHECK(!found.examples);
 }

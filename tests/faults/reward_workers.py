@@ -166,6 +166,17 @@ def retried(w: Workers) -> None:
     check(m["reward/judge/errors"] == 3 and m["reward/judge/failed"] == 1, f"retries: {m}")
 
 
+def cut_short(w: Workers) -> None:
+    """An answer that takes longer than its prompt allows is given up at once, whatever Timeout and Retries are."""
+    limits = {"Adaptive_Timeout/Least": 3, "Adaptive_Timeout/Most": 3, "Timeout": 600, "Start_Timeout": 20}
+    outcome = w.runs.run(w.words("cut_short", "hangs", Retries=2, On_Error="zero", **limits), RANKS, guard=120)
+    check(not outcome.timed_out and outcome.code == 0, f"cut short: exit code {outcome.code}", outcome.text)
+    m = w.metrics("cut_short")
+    for name, count in (("cut_short", 1), ("timeouts", 1), ("failed", 1), ("anchor_hits", 0)):
+        check(m[f"reward/judge/{name}"] == count, f"cut short: {name}: {m}")
+    check(not w.left("cut_short"), "cut short: workers were left behind")
+
+
 def never_there(w: Workers) -> None:
     """Workers of which none ever answers must not become zeros."""
     for kind, word in (("dies_at_start", "exited with code 1"), ("exits_at_once", "exited with code 0")):
@@ -263,7 +274,7 @@ def overlapped(w: Workers) -> None:
     check(judging > m["timing_s/reward"] + 0.5 * m["timing_s/gen"], f"overlap: {judging} s, {m}")
 
 
-CASES = [good, example, math_verify, evaluated, faults, retried, never_there, no_program, killed, stopped, overlapped]
+CASES = [good, example, math_verify, evaluated, faults, retried, cut_short, never_there, no_program, killed, stopped, overlapped]
 
 
 def main() -> None:

@@ -276,6 +276,37 @@ TEST_CASE("a file may name the sections of a section") {
   CHECK(Shapes().schema.defaults_yaml() == "# What is drawn\nShapes:\n");
 }
 
+TEST_CASE("an optional section is off unless the file names it, and dumps leave it out") {
+  bool is_on = false;
+  int edge = 2;
+  const auto read = [&](const std::string& text) {
+    is_on = false;
+    edge = 2;
+    Schema schema;
+    Section frame = schema.section("Frame", "Around the picture");
+    frame.optional(is_on);
+    frame.integer("Edge", edge, "its width");
+    CHECK(schema.defaults_yaml().empty());
+    schema.read(ParamFile::parse(text, "run.yaml"));
+    return schema.current_yaml();
+  };
+  CHECK(read("").empty());
+  CHECK(!is_on);
+  for (const char* text : {"Frame:", "Frame: {}", "Frame: {Edge: 2}"}) {
+    const std::string dump = read(text);
+    CHECK(is_on);
+    CHECK(dump.find("  Edge: 2\n") != std::string::npos);
+    CHECK(read(dump) == dump);
+    CHECK(is_on);
+  }
+  Schema schema;
+  schema.section("Frame").optional(is_on);
+  const auto problems =
+      schema.read_and_list_problems(ParamFile::parse("Fram: {Edge: 3}", "run.yaml"));
+  REQUIRE(problems.size() == 1);
+  CHECK(problems.front().ends_with("did you mean Frame?"));
+}
+
 TEST_CASE("assignments make and change sections that a file names") {
   Shapes s;
   ParamFile file = ParamFile::parse("Shapes: {a: {Kind: circle}}", "run.yaml");

@@ -41,6 +41,7 @@ TEST_CASE("every metric has a name of its own, a unit and a description") {
   CHECK(meaning_of("/metrics/val/reward/judge/style/mean")->units == "1");
   REQUIRE(meaning_of("/metrics/val/final/reward/judge/latency_s/max") != nullptr);
   CHECK(meaning_of("/metrics/val/final/reward/judge/latency_s/max")->units == "s");
+  CHECK(meaning_of("/metrics/reward/judge/cut_short") != nullptr);
   CHECK(meaning_of("/metrics/reward/judge/unheard") == nullptr);
 }
 

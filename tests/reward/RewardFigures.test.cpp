@@ -50,6 +50,21 @@ TEST_CASE("figures add up over the rounds of an iteration, whatever they have in
   CHECK(values(figures).empty());
 }
 
+TEST_CASE("a command whose timeout adapts says how many answers that cut, others do not") {
+  RewardFigures figures({"judge", "plain"});
+  for (int round = 0; round < 2; ++round) {
+    figures.add(samples({{1, 1}}));
+    figures.add("judge", {0, 2, 2, 1.0, 1.0, AdaptedAnswers{1, 3}});
+    figures.add("plain", {0, 2, 2, 1.0, 1.0});
+  }
+  const auto v = values(figures);
+  CHECK(v.at("x/judge/timeouts") == 4);
+  CHECK(v.at("x/judge/cut_short") == 2);
+  CHECK(v.at("x/judge/anchor_hits") == 6);
+  CHECK(!v.contains("x/plain/cut_short"));
+  CHECK(!v.contains("x/plain/anchor_hits"));
+}
+
 TEST_CASE("what no response has is not there, nor what the score says alone") {
   RewardFigures missing({"right", "judge"}), alone({"score"});
   missing.add(samples({{1, kNone}}));

@@ -47,6 +47,31 @@ TEST_CASE("a model needs a directory") {
   CHECK(o.problems().empty());
 }
 
+TEST_CASE("an adaptive timeout fits the other limits of its command") {
+  const auto problem = [](auto change) -> std::string {
+    RewardOptions o;
+    o.name = "p";
+    o.kind = RewardKind::kCommand;
+    o.command.command = {"judge"};
+    o.command.on_error = OnError::kZero;
+    o.adaptive_timeout.on = true;
+    CHECK(o.problems().empty());
+    change(o);
+    const auto problems = o.problems();
+    return problems.size() == 1 ? problems.front() : "";
+  };
+  const std::string section = "Rewards/p/Adaptive Timeout";
+  CHECK(problem([](auto& o) { o.adaptive_timeout.least = 31; }) ==
+        section + "/Least is 31, but " + section + "/Most is 30; lower Least or raise Most");
+  CHECK(problem([](auto& o) { o.command.timeout = 20; }) ==
+        section +
+            "/Most is 30, but no answer may take longer than Rewards/p/Timeout, 20; lower "
+            "Most or raise Timeout");
+  CHECK(problem([](auto& o) {
+          o.command.on_error = OnError::kFail;
+        }).starts_with(section + " cuts answers"));
+}
+
 TEST_CASE("penalties need numbers that they can be reckoned with") {
   const auto problem = [](RewardKind kind, auto change) -> std::string {
     RewardOptions o;

@@ -16,7 +16,7 @@ while read -r line; do
   case $line in
   *'"response":"bad"'*)
     case $kind in
-    hangs) sleep 600 ;;
+    hangs | tires) sleep 600 ;;
     gate) while [ ! -e "$file" ]; do sleep 0.02; done; answer "$id" ;;
     dies) kill -9 $$ ;;
     half) printf '{"id": '; exit 1 ;;
@@ -40,6 +40,7 @@ while read -r line; do
       [ $n -lt 100 ] && answer "$id" 1 || answer "$id" 0; continue ;;
     second) case $line in *'"index":0,'*) echo "{\"id\": $id, \"error\": \"not the first prompt\"}"; continue ;; esac ;;
     children) sleep 600 & ;;
+    tires) answer "$id" 0.75; continue ;;
     esac
     answer "$id" ;;
   esac

@@ -106,10 +106,11 @@ Rewards:
     Kind: overlong
     Buffer: 20
   judge: {Kind: command, Command: [python3, judge.py], On Error: drop, Components: [style]}
+  tests: {Kind: command, Command: [run], On Error: zero, Adaptive Timeout: {Factor: 2}}
 )",
                                       "run.yaml"));
   const auto rewards = o.judged_by();
-  REQUIRE(rewards.size() == 3);
+  REQUIRE(rewards.size() == 4);
   CHECK(rewards[0].name == "right");
   CHECK(rewards[0].kind == RewardKind::kTask);
   CHECK(rewards[0].weight == 1.0);
@@ -118,6 +119,10 @@ Rewards:
   CHECK(rewards[1].overlong.limit == 100);  // the longest response
   CHECK(rewards[2].command.command == std::vector<std::string>{"python3", "judge.py"});
   CHECK(rewards[2].command.on_error == OnError::kDrop);
+  CHECK(!rewards[2].adaptive_timeout.on);
+  CHECK(rewards[3].adaptive_timeout.on);
+  CHECK(rewards[3].adaptive_timeout.factor == 2.0);
+  CHECK(rewards[3].adaptive_timeout.most == 30.0);
 
   // What a run records of its parameters says the same.
   RunOptions again;
@@ -125,7 +130,9 @@ Rewards:
   describe(second, again);
   second.read(param::ParamFile::parse(schema.current_yaml(), "run.yaml"));
   CHECK(second.current_yaml() == schema.current_yaml());
-  CHECK(again.rewards.size() == 3);
+  CHECK(again.rewards.size() == 4);
+  CHECK(!again.rewards[2].adaptive_timeout.on);
+  CHECK(again.rewards[3].adaptive_timeout.on);
 }
 
 TEST_CASE("without rewards the rule of the data judges alone") {
@@ -160,6 +167,24 @@ TEST_CASE("mistakes in rewards are named") {
                 {"Rewards/a/On Error", "ignore", "fail, zero, drop"});
   check_problem(problems("a: {Kind: command, Command: [x], Components: ['']}"),
                 {"Rewards/a/Components has ''"});
+  const auto adaptive = [&](const std::string& values) {
+    return problems("a: {Kind: command, Command: [x], On Error: zero, Adaptive Timeout: " + values +
+                    "}");
+  };
+  CHECK(adaptive("{}").empty());
+  check_problem(adaptive("{Factor: 0.9}"), {"Rewards/a/Adaptive Timeout/Factor is 0.9", "least 1"});
+  check_problem(adaptive("{Least: 0}"), {"Rewards/a/Adaptive Timeout/Least is 0", "above 0"});
+  check_problem(adaptive("{Most: -1}"), {"Rewards/a/Adaptive Timeout/Most is -1", "above 0"});
+  check_problem(adaptive("{Most: 1}"), {"Rewards/a/Adaptive Timeout/Least is 2", "Most is 1"});
+  check_problem(adaptive("{Most: 61}"), {"Rewards/a/Adaptive Timeout/Most is 61", "Timeout, 60"});
+  check_problem(adaptive("{Fctor: 2}"), {"Rewards/a/Adaptive Timeout/Fctor is unknown", "Factor?"});
+  check_problem(adaptive("3"), {"Rewards/a/Adaptive Timeout is 3", "a section with Factor"});
+  check_problem(problems("a: {Kind: command, Command: [x], Adaptive Timeout: {}}"),
+                {"Rewards/a/Adaptive Timeout", "Rewards/a/On Error fail", "zero or drop"});
+  check_problem(problems("a: {Kind: command, Command: [x], Adaptiv Timeout: {}}"),
+                {"Rewards/a/Adaptiv Timeout is unknown", "did you mean Adaptive Timeout?"});
+  check_problem(problems("a: {Kind: task, Adaptive Timeout: {}}"),
+                {"Rewards/a/Adaptive Timeout is unknown (section Rewards/a knows Kind, Weight)"});
   check_problem(problems("a: {Kind: overlong, Buffer: 5000}"),
                 {"Rewards/a/Buffer is 5000", "limit of 1024"});
   check_problem(problems("a: {Kind: boxed}"), {"Rewards/a/Kind does not fit the in-tree tasks"});

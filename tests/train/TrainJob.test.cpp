@@ -5,7 +5,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -338,48 +337,4 @@ TEST_CASE("a checkpoint that was about to be replaced is put back and used") {
   barrier(f.ranks.world());
   CHECK(slurp(newest / "mark") == "the same");
   CHECK(!fs::exists(newest.string() + ".old"));
-}
-
-TEST_CASE("a dropped response is recorded, but neither trained nor counted in its group") {
-  TrainRuns f;
-  make_model(f.ranks, f.path("model"));
-  RunOptions options = small_run(f.path("model"), f.path("run"));
-  options.training.iterations = 1;
-  RewardOptions& shorter = options.rewards.emplace_back();
-  shorter.name = "shorter";
-  shorter.kind = RewardKind::kLength;
-  shorter.length = {0, 0.25, -100.0};
-  RewardOptions& judge = options.rewards.emplace_back();
-  judge.name = "judge";
-  judge.kind = RewardKind::kCommand;
-  judge.command.command = {TAPER_GOLDEN_DIR "/../reward/worker.sh", "first"};
-  judge.command.on_error = OnError::kDrop;
-  judge.weight = 2.0;
-  Spawner spawner;
-  TrainJob(options, "test", f.ranks, StopRequest(), &spawner)
-      .run(find_resume_point(f.ranks, "none", options.output));
-  const RolloutSet set = read_rollouts(f.path("run") + "/rollouts/iter_000001.h5");
-  CHECK(set.reward_names == std::vector<std::string>{"shorter", "judge"});
-  REQUIRE(set.records.size() == 16);
-  double scores = 0.0;
-  std::map<std::int64_t, double> advantages;
-  for (const RolloutRecord& r : set.records) {
-    const float length = -0.25f * static_cast<float>(r.response_length());
-    CHECK(r.rewards[0] == length);
-    advantages[r.id.prompt] += r.advantage;
-    if (r.id.sample == 0) {
-      CHECK(std::isnan(r.rewards[1]));
-      CHECK(r.advantage == 0.0);
-    } else {
-      CHECK(r.rewards[1] == 0.5f);
-      scores += length + 2.0 * 0.5;
-    }
-  }
-  for (const auto& [group, sum] : advantages) CHECK(std::abs(sum) < 1e-5);  // of three, not of four
-  if (f.ranks.rank() != 0) return;
-  const auto record = read_metrics_log(f.path("run") + "/metrics.jsonl").front();
-  const std::map<std::string, double> values(record.values.begin(), record.values.end());
-  CHECK(std::abs(values.at("critic/score/mean") - scores / 12) < 1e-5);
-  CHECK(values.at("reward/judge/failed") == 4);
-  CHECK(values.at("training/rollout_log_probs_diff_max") == 0.0);
 }

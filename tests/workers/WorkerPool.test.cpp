@@ -275,3 +275,35 @@ TEST_CASE("a cancelled question fails without a trace, and results not taken yet
   const PoolCounts counts = pool.take_counts();
   CHECK((counts.errors == 0 && counts.timeouts == 0 && counts.restarts == 1));
 }
+
+TEST_CASE("a question with a shorter time of its own is cut, once, and counted as such") {
+  const bool is_cut = GENERATE(true, false);
+  Fixture f("hangs");
+  f.options.workers = 1;
+  f.options.timeout = is_cut ? 20.0 : 1.0;
+  f.options.retries = is_cut ? 2 : 0;
+  WorkerPool pool = f.pool();
+  f.judge(pool, {"x"});  // the next answer is not the first
+  WorkerQuestion question = Fixture::question("bad");
+  question.timeout = is_cut ? 1.0 : 20.0;
+  pool.submit(std::move(question));
+  const Timer timer;
+  while (!pool.wait(0.2)) REQUIRE(timer.seconds() < 120);
+  const WorkerResult result = pool.take().front();
+  CHECK(!result.is_answered);
+  CHECK_THAT(result.problem, ContainsSubstring("did not answer within"));
+  CHECK((result.problem.find("limit for its prompt") != std::string::npos) == is_cut);
+  const PoolCounts counts = pool.take_counts();
+  CHECK(counts.timeouts == 1);
+  CHECK(counts.cut_short == (is_cut ? 1 : 0));
+}
+
+TEST_CASE("the first answer of a worker is known as such") {
+  Fixture f("good");
+  f.options.workers = 1;
+  WorkerPool pool = f.pool();
+  pool.start();
+  const auto list = f.judge(pool, {"x", "x"});
+  CHECK(list[0].with_start);
+  CHECK(!list[1].with_start);
+}

@@ -30,6 +30,7 @@ struct SectionNode {
   std::vector<std::unique_ptr<SectionNode>> sections;
   std::vector<std::function<std::vector<std::string>()>> checks;
   DescribeEntry describe_entry;
+  bool* given = nullptr;  // whether the file has an optional section; null for all others
 
   std::string path_of(const std::string& child) const {
     return path.empty() ? child : path + "/" + child;

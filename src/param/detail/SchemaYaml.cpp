@@ -16,6 +16,7 @@ class YamlWriter {
   void write_content(const SectionNode& section, std::size_t indent) {
     for (const auto& parameter : section.parameters) write_parameter(*parameter, indent);
     for (const auto& child : section.sections) {
+      if (child->given != nullptr && (which_ == Which::kDefaults || !*child->given)) continue;
       if (indent == 0 && !text_.str().empty()) text_ << '\n';
       write_comment(child->doc, indent);
       text_ << std::string(indent, ' ') << format_key(child->name) << ":\n";
