@@ -15,6 +15,11 @@ struct ResponseId {
   friend auto operator<=>(const ResponseId&, const ResponseId&) = default;
 };
 
+// What the random numbers of a prompt's responses depend on, besides the seed.
+struct PromptKey {
+  std::uint64_t iteration = 0, ordinal = 0;
+};
+
 // Why a response ended. The values stand in files.
 enum class FinishReason : std::int8_t { kEos = 0, kStop = 1, kLength = 2, kAbort = 3 };
 

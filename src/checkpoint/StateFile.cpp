@@ -137,6 +137,7 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   file.set_attribute("/", "seed", static_cast<std::int64_t>(info.seed));
   if (info.kl_coef) file.set_attribute("/", "kl_coef", *info.kl_coef);
   if (info.prompt_batches) file.set_attribute("/", "prompt_batches", *info.prompt_batches);
+  if (!info.rounds.empty()) file.write_string("/rounds", text_of(words_in(info.rounds)));
   file.write_string("/config", info.config);
   file.write_string("/planner", text_of(words_in(info.planner)));
   file.write_string("/data", text_of(words_of(info.examples)));
@@ -193,6 +194,7 @@ StateInfo read_head(const Hdf5File& file, const std::filesystem::path& path,
           file.has_attribute("/", "prompt_batches")
               ? std::optional(file.int_attribute("/", "prompt_batches"))
               : std::nullopt,
+          bytes_of(words_of(file, "/rounds")),
           read_anchors(file),
           file.has_attribute("/", "layout") ? file.string_attribute("/", "layout") : ""};
 }

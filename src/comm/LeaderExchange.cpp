@@ -16,10 +16,6 @@ constexpr int kUpTag = 7001, kDownTag = 7002;
 
 }  // namespace
 
-LeaderExchange::LeaderExchange(const Group& group, int words) : group_(&group), words_(words) {
-  TAPER_EXPECT(words > 0);
-}
-
 LeaderExchange::~LeaderExchange() {
   if (std::uncaught_exceptions() > 0) return;
   try {
@@ -29,24 +25,25 @@ LeaderExchange::~LeaderExchange() {
 }
 
 void LeaderExchange::post(std::vector<int> leaders, std::span<const std::int64_t> mine) {
-  TAPER_EXPECT(!posted_ && static_cast<int>(mine.size()) == words_);
+  TAPER_EXPECT(!posted_ && !mine.empty());
   TAPER_EXPECT(std::find(leaders.begin(), leaders.end(), group_->rank()) != leaders.end());
+  const int words = static_cast<int>(mine.size());
   leaders_ = std::move(leaders);
   mine_.assign(mine.begin(), mine.end());
-  all_.assign(leaders_.size() * words_, 0);
+  all_.assign(leaders_.size() * mine.size(), 0);
   posted_ = true;
   requests_.clear();
   if (leads_exchange()) {
     std::copy(mine_.begin(), mine_.end(), all_.begin());
     for (std::size_t i = 1; i < leaders_.size(); ++i)
-      TAPER_MPI_CALL(MPI_Irecv(all_.data() + i * words_, words_, MPI_INT64_T, leaders_[i], kUpTag,
-                               group_->comm(), &requests_.emplace_back(MPI_REQUEST_NULL)));
+      TAPER_MPI_CALL(MPI_Irecv(all_.data() + i * mine_.size(), words, MPI_INT64_T, leaders_[i],
+                               kUpTag, group_->comm(), &requests_.emplace_back(MPI_REQUEST_NULL)));
     return;
   }
   TAPER_MPI_CALL(MPI_Irecv(all_.data(), static_cast<int>(all_.size()), MPI_INT64_T,
                            leaders_.front(), kDownTag, group_->comm(),
                            &requests_.emplace_back(MPI_REQUEST_NULL)));
-  TAPER_MPI_CALL(MPI_Isend(mine_.data(), words_, MPI_INT64_T, leaders_.front(), kUpTag,
+  TAPER_MPI_CALL(MPI_Isend(mine_.data(), words, MPI_INT64_T, leaders_.front(), kUpTag,
                            group_->comm(), &requests_.emplace_back(MPI_REQUEST_NULL)));
 }
 

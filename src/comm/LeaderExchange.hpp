@@ -16,15 +16,16 @@ namespace taper {
 // collects and answers, two small messages per leader and exchange.
 class LeaderExchange {
  public:
-  // Each leader brings `words` integers. `group` must outlive the exchange.
-  LeaderExchange(const Group& group, int words);
+  // `group` must outlive the exchange.
+  explicit LeaderExchange(const Group& group) : group_(&group) {}
   // All exchanges must be complete, unless an exception is on its way.
   ~LeaderExchange();
   LeaderExchange(const LeaderExchange&) = delete;
   LeaderExchange& operator=(const LeaderExchange&) = delete;
 
-  // Starts an exchange among `leaders` (ranks of the group, the same list on all of them). Only
-  // leaders call it, each when it likes; one exchange at a time.
+  // Starts an exchange among `leaders` (ranks of the group, the same list on all of them), of whom
+  // each brings equally many integers. Only leaders call it, each when it likes; one exchange at a
+  // time.
   void post(std::vector<int> leaders, std::span<const std::int64_t> mine);
   bool is_posted() const { return posted_; }
 
@@ -42,7 +43,6 @@ class LeaderExchange {
   void wait_for_answers();
 
   const Group* group_;
-  int words_;
   std::vector<int> leaders_;
   std::vector<std::int64_t> mine_, all_;
   std::vector<std::int64_t> sent_;     // as all_, while answers are under way

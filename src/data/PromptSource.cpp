@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
+#include <numeric>
 #include <utility>
 
 #include "base/Error.hpp"
@@ -19,12 +19,12 @@ namespace {
 // iterations.
 constexpr std::uint64_t kHeldOut = 0x5EED0E7A1ull << 20;
 
-std::vector<Prompt> task_items(const std::string& task, std::uint64_t seed, std::uint64_t first,
-                               int count, const ModelFiles& files) {
+std::vector<Prompt> task_items(const std::string& task, std::uint64_t seed,
+                               std::span<const std::int64_t> numbers, const ModelFiles& files) {
   const TaskMix mix = TaskMix::from_name(task);
   std::vector<Prompt> list;
-  for (int i = 0; i < count; ++i) {
-    const TaskItem item = make_task_item(mix, seed, first + static_cast<std::uint64_t>(i));
+  for (const std::int64_t number : numbers) {
+    const TaskItem item = make_task_item(mix, seed, static_cast<std::uint64_t>(number));
     const auto ids = files.tokenizer().encode(item.prompt, AddSpecial::kYes);
     list.push_back({{ids.begin(), ids.end()}, item.answer, item.task});
   }
@@ -74,7 +74,11 @@ void add_prompts(Fingerprint& fingerprint, const std::vector<Prompt>& prompts) {
 
 std::vector<Prompt> held_out_prompts(const HeldOut& from, const PromptReading& how,
                                      std::uint64_t seed, const ModelFiles& files) {
-  if (from.file.empty()) return task_items(from.task, seed ^ kHeldOut, 0, from.count, files);
+  if (from.file.empty()) {
+    std::vector<std::int64_t> first(static_cast<std::size_t>(from.count));
+    std::iota(first.begin(), first.end(), 0);
+    return task_items(from.task, seed ^ kHeldOut, first, files);
+  }
   auto prompts = read_prompts(from.file, how, files);
   if (from.count > 0 && std::ssize(prompts) > from.count)
     prompts.resize(static_cast<std::size_t>(from.count));
@@ -98,12 +102,11 @@ void PromptSource::add_to(Fingerprint& fingerprint) const {
   add_prompts(fingerprint, training_);
 }
 
-std::vector<Prompt> PromptSource::training(std::int64_t batch, int count) const {
-  const std::uint64_t first = static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(count);
-  if (training_.empty()) return task_items(task_, seed_, first, count, *files_);
+std::vector<Prompt> PromptSource::training(std::span<const std::int64_t> numbers) const {
+  if (training_.empty()) return task_items(task_, seed_, numbers, *files_);
   std::vector<Prompt> list;
-  for (int i = 0; i < count; ++i)
-    list.push_back(training_[mixture_.at(first + static_cast<std::uint64_t>(i))]);
+  for (const std::int64_t number : numbers)
+    list.push_back(training_[mixture_.at(static_cast<std::uint64_t>(number))]);
   return list;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,22 +50,25 @@ struct HeldOut {
 std::vector<Prompt> held_out_prompts(const HeldOut& from, const PromptReading& how,
                                      std::uint64_t seed, const ModelFiles& files);
 
-// Batches of prompts as a pure function of (seed, batch): nothing but their number is needed to
-// resume. Prompt files are read in a new order in each pass over them, and mixed as PromptMixture
-// says.
+// The endless stream of training prompts, a pure function of the seed: a position in it is all that
+// is needed to resume. Prompt files are read in a new order in each pass over them, and mixed as
+// PromptMixture says.
 class PromptSource {
  public:
   // Prompts of files with more than max_tokens tokens are left out.
   PromptSource(const DataOptions& options, const ModelFiles& files, int max_tokens,
                std::uint64_t seed);
 
-  // The `count` prompts of batch number `batch`, counted from 0; they follow those of the batch
-  // before, if that had as many.
-  std::vector<Prompt> training(std::int64_t batch, int count) const;
+  // The prompts with these numbers in the stream, counted from 0.
+  std::vector<Prompt> training(std::span<const std::int64_t> numbers) const;
 
   // Adds all prompts that were read from files.
   void add_to(Fingerprint& fingerprint) const;
 
+  // Which prompt of the training files a number of the stream is; there must be some.
+  std::int64_t item(std::int64_t number) const {
+    return mixture_.at(static_cast<std::uint64_t>(number));
+  }
   // The number of prompts in the training files, 0 if there are none.
   std::int64_t training_file_prompts() const { return std::ssize(training_); }
 

@@ -233,8 +233,17 @@ void Engine::fork_samples(Sequence& prompt, std::span<const DrawnToken> first_to
   scheduler_.finish(&prompt);
 }
 
+// Prompts that are still being read for several samples have no response yet.
+void Engine::abort(const std::function<bool(const ResponseId&, int length)>& is_unwanted) {
+  const auto unwanted = [&](const Sequence& s) {
+    const int length = s.length() - s.prompt_length;
+    return length > 0 && is_unwanted(s.id, length);
+  };
+  for (const Sequence& s : scheduler_.remove_if(unwanted)) complete(s, FinishReason::kAbort);
+}
+
 void Engine::complete(const Sequence& s, FinishReason reason) {
-  ++finished_;
+  if (reason != FinishReason::kAbort) ++finished_;
   completions_.push_back(completion_of(s, reason));
 }
 

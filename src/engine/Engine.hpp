@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -74,6 +75,10 @@ class Engine {
   // One forward pass: next tokens of running sequences and chunks of prompts. Collective over the
   // group; `word` of its rank 0 comes back on all ranks, by a StepExchange.
   StepReport step(ControlWord word = 0);
+
+  // Gives up responses that are not wanted any more: they are completed with kAbort, at the length
+  // they have. `is_unwanted` must say the same on all ranks of the group.
+  void abort(const std::function<bool(const ResponseId&, int length)>& is_unwanted);
 
   // Responses finished since the last call, in the order in which they finished.
   std::vector<Completion> take_completions();

@@ -123,9 +123,10 @@ std::vector<Choice> truncated_choices(const Exec& exec, const ModelParallel& par
 }  // namespace
 
 RandomKey token_key(const SamplingOptions& options, const ResponseId& id, int position) {
+  const PromptKey prompt = options.key_of(id.prompt);
   return {options.purpose,
-          options.iteration,
-          static_cast<std::uint64_t>(id.prompt),
+          prompt.iteration,
+          prompt.ordinal,
           static_cast<std::uint64_t>(id.sample),
           static_cast<std::uint64_t>(position),
           0};

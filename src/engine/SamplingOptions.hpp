@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/Random.hpp"
+#include "base/Response.hpp"
 
 namespace taper {
 
@@ -18,8 +19,14 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
   RandomPurpose purpose = RandomPurpose::kSampling;
   std::uint64_t iteration = 0;
+  // By ResponseId::prompt, if prompts have keys of their own; empty: their iteration and id.
+  std::vector<PromptKey> keys = {};
   float repetition_penalty = 1.0f;  // 1: off; applied before the temperature
 
+  PromptKey key_of(std::int64_t prompt) const {
+    if (keys.empty()) return {iteration, static_cast<std::uint64_t>(prompt)};
+    return keys.at(static_cast<std::size_t>(prompt));
+  }
   bool truncates() const { return top_k > 0 || top_p < 1.0f || min_p > 0.0f; }
   std::vector<std::string> problems() const;
 };

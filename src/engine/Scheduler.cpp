@@ -157,4 +157,21 @@ void Scheduler::finish(Sequence* sequence) {
   running_.erase(at);
 }
 
+std::vector<Sequence> Scheduler::remove_if(const std::function<bool(const Sequence&)>& predicate) {
+  std::vector<Sequence> removed;
+  const auto take = [&](Sequence& s) {
+    if (!predicate(s)) return false;
+    release(s);
+    removed.push_back(std::move(s));
+    return true;
+  };
+  running_.remove_if(take);
+  // In order of the sequences: std::remove_if does not promise that for a predicate that moves.
+  std::deque<Sequence> waiting;
+  for (Sequence& s : waiting_)
+    if (!take(s)) waiting.push_back(std::move(s));
+  waiting_ = std::move(waiting);
+  return removed;
+}
+
 }  // namespace taper

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <vector>
 
@@ -58,6 +59,8 @@ class Scheduler {
   void truncate(Sequence& sequence, int computed);
   // Takes a sequence out and frees its blocks.
   void finish(Sequence* sequence);
+  // Takes out all sequences for which the predicate holds, running or waiting, in their order.
+  std::vector<Sequence> remove_if(const std::function<bool(const Sequence&)>& predicate);
 
   const std::list<Sequence>& running() const { return running_; }
   const std::deque<Sequence>& waiting() const { return waiting_; }

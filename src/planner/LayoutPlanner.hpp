@@ -15,6 +15,13 @@
 
 namespace taper {
 
+// What a race starts beyond what it keeps (planner/Race.hpp): prompts, and samples of each.
+struct Surplus {
+  int prompts = 0, samples = 0;
+
+  bool is_none() const { return prompts == 0 && samples == 0; }
+};
+
 // A generation as it is known before it starts.
 struct Workload {
   std::int64_t iteration = 0;
@@ -22,6 +29,7 @@ struct Workload {
   int samples = 1;                 // per prompt; each replica that has some reads it once
   std::int64_t prompt_tokens = 0;  // summed over sequences
   int max_new_tokens = 0;
+  Surplus surplus;
   int slots_per_rank = 64;       // sequences in flight; a group has the slots of its ranks
   int step_rows = 256;           // tokens per step and replica
   std::map<int, int> kv_blocks;  // blocks of a replica by TP degree; empty: never short

@@ -63,7 +63,8 @@ Layout Planner::begin(const Workload& workload) {
   s.switching = {};
   s.steps.begin();
   s.lengths.begin(std::max(1, workload.max_new_tokens));
-  s.scenarios.begin(workload.iteration, s.likeness.share());
+  s.scenarios.begin(workload.iteration, s.likeness.share(), workload.surplus,
+                    s.whole.chain().ranks());
   const auto& uniform = s.whole.uniform();
   const LayoutShape* best = uniform.front();
   if (!s.options.initial.empty()) {

@@ -2,6 +2,7 @@
 #include "planner/Scenarios.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace taper {
@@ -72,8 +73,10 @@ std::vector<SequenceState> expand(const Snapshot& snapshot, const ExpandOptions&
   return list;
 }
 
-void Scenarios::begin(std::int64_t iteration, int share) {
+void Scenarios::begin(std::int64_t iteration, int share, const Surplus& surplus, int ranks) {
   iteration_ = iteration;
+  surplus_ = surplus;
+  ranks_ = ranks;
   share_ = static_cast<std::uint32_t>(share);
   sequences_.clear();
   prompts_.clear();
@@ -102,15 +105,50 @@ std::uint32_t Scenarios::uniform(std::size_t place, const SequenceState& s, int 
   return shares ? uniform(prompts_, static_cast<std::size_t>(s.owner), scenario) : own;
 }
 
-GenerationRun Scenarios::run(int scenario, std::span<const SequenceState> sequences,
-                             const LayoutShape& shape, const SwitchCost& cost,
-                             const LengthModel& lengths, int slots_per_rank) {
-  GenerationRun run(shape, cost, slots_per_rank);
+// What ends before its length, as everybody in a race would know at once: the last one that counts
+// ends it for all. Sequences of nobody known are left alone.
+void Scenarios::cut_race(std::span<const SequenceState> sequences, int ranks,
+                         std::vector<int>& lengths) const {
+  std::map<std::int64_t, std::vector<int>> groups;
+  for (std::size_t i = 0; i < sequences.size(); ++i)
+    if (sequences[i].owner >= 0) groups[sequences[i].owner].push_back(lengths[i]);
+  // When a group is complete, and when enough groups are.
+  std::map<std::int64_t, int> ends;
+  std::vector<int> order;
+  for (auto& [owner, members] : groups) {
+    const auto wanted = std::ssize(members) - surplus_.samples;
+    std::sort(members.begin(), members.end());
+    order.push_back(ends[owner] = wanted > 0 ? members[wanted - 1] : 0);
+  }
+  const auto wanted =
+      std::ssize(order) - std::int64_t{surplus_.prompts} * ranks / std::max(1, ranks_);
+  std::sort(order.begin(), order.end());
+  const int last = wanted > 0 ? order[wanted - 1] : 0;
+  for (std::size_t i = 0; i < sequences.size(); ++i)
+    if (sequences[i].owner >= 0)
+      lengths[i] = std::min({lengths[i], last, ends[sequences[i].owner]});
+}
+
+std::vector<int> Scenarios::lengths(int scenario, std::span<const SequenceState> sequences,
+                                    const LengthModel& model) {
+  std::vector<int> lengths;
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const SequenceState& s = sequences[i];
     const int limit = std::max(s.response + 1, s.limit);
-    const int length = std::min(limit, lengths.draw(s.response, uniform(i, s, scenario)));
-    run.add(s.replica, {s.id, s.context, s.prompt, s.response, length - s.response,
+    lengths.push_back(std::min(limit, model.draw(s.response, uniform(i, s, scenario))));
+  }
+  return lengths;
+}
+
+GenerationRun Scenarios::run(int scenario, std::span<const SequenceState> sequences,
+                             const LayoutShape& shape, const SwitchCost& cost,
+                             const LengthModel& lengths, int slots_per_rank) {
+  std::vector<int> ends = this->lengths(scenario, sequences, lengths);
+  if (!surplus_.is_none()) cut_race(sequences, shape.layout.ranks(), ends);
+  GenerationRun run(shape, cost, slots_per_rank);
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    const SequenceState& s = sequences[i];
+    run.add(s.replica, {s.id, s.context, s.prompt, s.response, std::max(1, ends[i] - s.response),
                         s.context > 0 ? 0 : s.prompt + s.response});
   }
   run.start();

@@ -9,6 +9,7 @@
 
 #include "base/Random.hpp"
 #include "planner/GenerationRun.hpp"
+#include "planner/LayoutPlanner.hpp"
 #include "planner/LengthModel.hpp"
 #include "planner/Plan.hpp"
 #include "planner/Snapshot.hpp"
@@ -32,11 +33,16 @@ class Scenarios {
  public:
   Scenarios(std::uint64_t seed, int count) : random_(seed), count_(count) {}
 
-  // share: see PromptLikeness.
-  void begin(std::int64_t iteration, int share);
+  // share: see PromptLikeness; surplus: of a generation on so many ranks that is a race.
+  void begin(std::int64_t iteration, int share, const Surplus& surplus = {}, int ranks = 1);
   int count() const { return count_; }
 
-  // A run of the given sequences in the layout, with the lengths of one scenario, at time 0.
+  // The final lengths of the given sequences in one scenario, if all go on to their ends.
+  std::vector<int> lengths(int scenario, std::span<const SequenceState> sequences,
+                           const LengthModel& model);
+  // A run of the given sequences in the layout, with the lengths of one scenario, at time 0. In a
+  // race no sequence goes on once its prompt has enough responses, or enough prompts have. Fewer
+  // ranks stand for a part of the generation.
   GenerationRun run(int scenario, std::span<const SequenceState> sequences,
                     const LayoutShape& shape, const SwitchCost& cost, const LengthModel& lengths,
                     int slots_per_rank);
@@ -45,11 +51,15 @@ class Scenarios {
   using Table = std::vector<std::uint32_t>;  // (sequences or prompts, scenarios), grown as needed
   std::uint32_t uniform(Table& table, std::size_t index, int scenario);
   std::uint32_t uniform(std::size_t place, const SequenceState& sequence, int scenario);
+  void cut_race(std::span<const SequenceState> sequences, int ranks,
+                std::vector<int>& lengths) const;
 
   CounterRandom random_;
   int count_;
   std::int64_t iteration_ = 0;
   std::uint32_t share_ = 0;
+  Surplus surplus_;
+  int ranks_ = 1;
   Table sequences_, prompts_;
 };
 

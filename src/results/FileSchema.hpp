@@ -94,7 +94,7 @@ const std::vector<const FileSchema*>& all_schemas();
 // By the attribute `format` of a file; null for others.
 const FileSchema* schema_of(std::string_view format);
 
-// The layout_... and draft_... tables of a run file.
+// The tables of a run file that have rows for generations.
 const std::vector<RecordTable>& generation_tables();
 // A column of a table of records, "/layout_switches/at_s"; null if it is not listed.
 const ColumnRule* column_rule(std::string_view dataset);

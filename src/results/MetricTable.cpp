@@ -55,6 +55,16 @@ const Table kRollout = {
      "where the mean score of a group lies in the range of scores, mean over groups"},
     {"rollout/truncated_masked", "1",
      "share of responses without a loss because they were truncated"},
+    {"rollout/short_rounds", "1",
+     "short rounds of tail batching; this and the next seven not with plain rounds"},
+    {"rollout/long_rounds", "1", "long rounds"},
+    {"rollout/started_responses", "1", "responses that the rounds have started"},
+    {"rollout/kept_responses", "1", "of these, responses that they have kept"},
+    {"rollout/aborted_responses", "1", "of these, responses that were given up on the way"},
+    {"rollout/unkept_tokens", "token",
+     "tokens of responses that were not kept, as far as they came"},
+    {"rollout/longest_kept", "token", "length of the longest response that was kept"},
+    {"rollout/waiting_prompts", "1", "prompts that wait for a long round after the iteration"},
     {"rollout/preemptions", "1",
      "sequences preempted because the KV cache was full, and recomputed"}};
 

@@ -145,8 +145,12 @@ void write_facts(Hdf5File& file, const RolloutFileOptions& options) {
                      rollout_schema().options_of("/reward_names"));
 }
 
-void write_columns(ShareWriter& writer) {
+void write_columns(ShareWriter& writer, const RolloutFileOptions& options) {
   writer.column<std::int64_t>("/group", [](const RolloutRecord& r) { return r.id.prompt; });
+  if (!options.stream.empty())
+    writer.column<std::int64_t>("/stream_index", [&](const RolloutRecord& r) {
+      return options.stream.at(static_cast<std::size_t>(r.id.prompt));
+    });
   writer.column<std::int32_t>("/sample", [](const RolloutRecord& r) { return r.id.sample; });
   writer.column<std::int32_t>("/prompt_length",
                               [](const RolloutRecord& r) { return r.prompt_length; });
@@ -228,7 +232,7 @@ void write_share(const std::filesystem::path& part, MPI_Comm writers,
       share.writers == 1 ? Hdf5File::create(part) : Hdf5File::create_parallel(part, writers);
   write_facts(file, options);
   ShareWriter writer(file, writers, share, options.compression);
-  write_columns(writer);
+  write_columns(writer, options);
   writer.rewards(static_cast<std::int64_t>(options.reward_names.size()));
   write_ragged(writer, share.records);
   file.close();

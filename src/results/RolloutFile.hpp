@@ -11,6 +11,8 @@
 //   /layout/{values,offsets}     i32 (spans, 3): first response token, TP degree, replica that
 //                                produced the span
 //   /group                       i64: which prompt of the iteration
+//   /stream_index                i64: number of the prompt in the run's stream of prompts; absent
+//                                with plain rounds
 //   /sample                      i32: which of its samples
 //   /prompt_length               i32
 //   /response_length             i32
@@ -65,6 +67,8 @@ struct RolloutRecord {
 struct RolloutFileOptions {
   std::int64_t iteration = 0;
   std::vector<std::string> reward_names = {};
+  // By ResponseId::prompt: the prompt's number in the stream of prompts; empty: not written.
+  std::vector<std::int64_t> stream = {};
   int compression = 1;  // deflate level
   // Ranks that write: one for each so many bytes, all at most. A small file is written by one rank
   // at no cost to the others but a message; collective calls of many ranks for a few kilobytes

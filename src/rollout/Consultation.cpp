@@ -2,9 +2,10 @@
 #include "rollout/Consultation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <span>
 #include <type_traits>
+#include <vector>
 
 #include "base/Bytes.hpp"
 #include "base/Error.hpp"
@@ -14,8 +15,8 @@ namespace taper {
 namespace {
 
 // The control word: flags, 16 bits of the epoch, bits of the decision's hash.
-constexpr ControlWord kDone = 1, kStop = 2, kPlan = 4;
-constexpr int kEpochShift = 3, kHashShift = 19;
+constexpr ControlWord kDone = 1, kStop = 2, kPlan = 4, kNews = 8;
+constexpr int kEpochShift = 4, kHashShift = 20;
 constexpr ControlWord kOurBits = (ControlWord{1} << kConsultationBits) - 1;
 constexpr ControlWord kHashMask = kOurBits >> kHashShift;
 
@@ -26,7 +27,7 @@ struct Posted {
   std::int64_t switched_ns = 0;  // that the last change of layout took
   std::int64_t wants_stop = 0;   // 1: yes
 };
-constexpr int kWords = sizeof(Posted) / sizeof(std::int64_t);
+constexpr std::size_t kWords = sizeof(Posted) / sizeof(std::int64_t);
 static_assert(std::is_trivially_copyable_v<Posted> && sizeof(Posted) % sizeof(std::int64_t) == 0);
 
 std::int64_t nanoseconds(const Timer& timer) {
@@ -47,15 +48,16 @@ Consultation::Consultation(const Ranks& ranks, LayoutPlanner& planner,
       planner_(planner),
       options_(options),
       pace_(options),
-      exchange_(ranks.world(), kWords),
+      exchange_(ranks.world()),
       layout_(Layout::uniform(1, ranks.chain)) {
   require_no_problems(options.problems());
 }
 
-void Consultation::begin(const Layout& layout) {
+void Consultation::begin(const Layout& layout, RaceNews* race) {
   layout_ = layout;
+  race_ = race;
   word_ = 0;
-  done_ = stopped_ = wants_stop_ = false;
+  done_ = stopped_ = has_news_ = wants_stop_ = false;
   decided_.reset();
   last_change_.reset();
   consultation_ = epoch_ = 0;
@@ -71,6 +73,7 @@ bool Consultation::leads() const {
 }
 
 void Consultation::read_word(ControlWord word) {
+  has_news_ = (word & kNews) != 0;
   word &= kOurBits;
   if (word == 0) return;
   TAPER_INSIST((word >> kEpochShift & 0xffff) == static_cast<ControlWord>(epoch_ & 0xffff),
@@ -123,8 +126,9 @@ void Consultation::post(const Engine& engine) {
   Posted mine{engine.snapshot(), nanoseconds(clock_), switched_ns_, wants_stop_ ? 1 : 0};
   mine.replica.speed = pace_.speed();
   mine.replica.drafts = drafts_;
-  std::array<std::int64_t, kWords> words;
+  std::vector<std::int64_t> words(kWords + (race_ == nullptr ? 0 : RaceNews::kWords));
   std::memcpy(words.data(), &mine, sizeof mine);
+  if (race_ != nullptr) race_->write(std::span(words).subspan(kWords).first<RaceNews::kWords>());
   exchange_.post(leaders_of(layout_), words);
   pace_.restart(nanoseconds(clock_));
 }
@@ -134,9 +138,13 @@ void Consultation::conclude() {
   Snapshot snapshot{layout_, {}, 0, consultation_, epoch_};
   std::int64_t switched_ns = 0;
   bool stop = false;
-  for (int g = 0; g < layout_.replicas(); ++g) {
+  const std::size_t words = exchange_.all().size() / layout_.groups().size();
+  for (std::size_t g = 0; g < layout_.groups().size(); ++g) {
+    const auto said = exchange_.all().subspan(g * words, words);
     Posted posted;
-    std::memcpy(static_cast<void*>(&posted), exchange_.all().data() + g * kWords, sizeof posted);
+    std::memcpy(static_cast<void*>(&posted), said.data(), sizeof posted);
+    if (race_ != nullptr && layout_.groups()[g].first != ranks_.rank())
+      race_->read(said.subspan(kWords).first<RaceNews::kWords>());
     snapshot.replicas.push_back(posted.replica);
     snapshot.elapsed_ns = std::max(snapshot.elapsed_ns, posted.elapsed_ns);
     switched_ns = std::max(switched_ns, posted.switched_ns);
@@ -149,21 +157,19 @@ void Consultation::conclude() {
     last_change_.reset();
     switched_ns_ = 0;
   }
-  word_ = static_cast<ControlWord>(epoch_ & 0xffff) << kEpochShift;
+  ControlWord flags = race_ != nullptr && race_->has_heard() ? kNews : 0;
   if (snapshot.alive() == 0) {
-    word_ |= kDone;
+    flags = kDone;
   } else if (stop) {
-    word_ |= kStop;
+    flags = kStop;
   } else {
     decision_ = planner_.decide(snapshot);
     snapshot_ = snapshot;
     pace_.set_wait(decision_->wait_ns);
     if (ranks_.rank() == 0) records_.push_back({snapshot, *decision_});
-    if (decision_->act)
-      word_ |= kPlan | (decision_->hash & kHashMask) << kHashShift;
-    else
-      word_ = 0;
+    if (decision_->act) flags |= kPlan | (decision_->hash & kHashMask) << kHashShift;
   }
+  if (flags != 0) word_ = flags | static_cast<ControlWord>(epoch_ & 0xffff) << kEpochShift;
 }
 
 // What the leaders have decided and on what, and the state of the planner, for the other ranks.

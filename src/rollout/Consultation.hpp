@@ -13,6 +13,7 @@
 #include "planner/LayoutPlanner.hpp"
 #include "reshape/Meeting.hpp"
 #include "rollout/ConsultationPace.hpp"
+#include "rollout/RaceNews.hpp"
 #include "session/Ranks.hpp"
 
 namespace taper {
@@ -46,8 +47,9 @@ class Consultation {
  public:
   Consultation(const Ranks& ranks, LayoutPlanner& planner, const ConsultationOptions& options = {});
 
-  // Starts a generation in this layout, on all ranks.
-  void begin(const Layout& layout);
+  // Starts a generation in this layout, on all ranks. race: of the generation, if it is one; must
+  // outlive it.
+  void begin(const Layout& layout, RaceNews* race = nullptr);
 
   // What this rank adds to the step; only a leader's word counts.
   ControlWord control_word() const { return word_; }
@@ -62,6 +64,9 @@ class Consultation {
   // Asks all replicas to stop; may be called on any leader at any time.
   void request_stop() { wants_stop_ = true; }
 
+  // The leader has heard of responses that ended elsewhere, after the same step on all ranks of a
+  // group: they call RaceNews::tell().
+  bool has_news() const { return has_news_; }
   // Both known from snapshots of all replicas, on all ranks of a group after the same step.
   bool all_work_done() const { return done_; }
   bool stopped() const { return stopped_; }
@@ -96,7 +101,8 @@ class Consultation {
   LeaderExchange exchange_;
   Layout layout_;
   ControlWord word_ = 0;
-  bool done_ = false, stopped_ = false, wants_stop_ = false;
+  bool done_ = false, stopped_ = false, has_news_ = false, wants_stop_ = false;
+  RaceNews* race_ = nullptr;
   std::optional<std::uint64_t> decided_;  // bits of the decision's hash in the word that was read
   std::optional<Snapshot> snapshot_;      // of leaders: of the last consultation,
   std::optional<Decision> decision_;      // and what came of it

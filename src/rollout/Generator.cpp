@@ -113,21 +113,27 @@ void Generator::create(const PackedModel& packed, Arena& arena, ConstFloatMatrix
 }
 
 std::shared_ptr<LayoutPlanner> Generator::make_planner() {
-  if (!options_.may_change_layout() || options_.profile.empty()) {
-    const Layout layout = options_.layout.empty() ? Layout::uniform(options_.tp, ranks_.chain)
-                                                  : parse_layout(options_.layout, ranks_.chain);
-    return std::make_shared<StaticPlanner>(layout);
-  }
+  if (!options_.may_change_layout() || options_.profile.empty())
+    return std::make_shared<StaticPlanner>(given_layout());
   PlannerOptions options;
   options.mode = options_.mode;
   options.initial = options_.layout;
   options.degrees = layouts_.degrees();
-  require_input_file(options_.names.profile, options_.profile,
-                     "measure one with taper profile, on as many ranks");
-  const LatencyProfile profile = read_matching_profile(
-      options_.profile, gather_identity(files_, type_, ranks_), ranks_, options.degrees);
+  const LatencyProfile profile = read_profile();
   reviewer_ = std::make_unique<GenerationReviewer>(profile, ranks_.chain, options);
   return std::make_shared<Planner>(profile, ranks_.chain, options);
+}
+
+LatencyProfile Generator::read_profile() {
+  require_input_file(options_.names.profile, options_.profile,
+                     "measure one with taper profile, on as many ranks");
+  return read_matching_profile(options_.profile, gather_identity(files_, type_, ranks_), ranks_,
+                               layouts_.degrees());
+}
+
+Layout Generator::given_layout() const {
+  return options_.layout.empty() ? Layout::uniform(options_.tp, ranks_.chain)
+                                 : parse_layout(options_.layout, ranks_.chain);
 }
 
 void Generator::set_planner(std::shared_ptr<LayoutPlanner> planner,
@@ -173,8 +179,12 @@ void Generator::start(const std::vector<Request>& requests, const SamplingOption
 std::vector<Completion> Generator::run(const std::vector<Request>& requests,
                                        const SamplingOptions& sampling, const StopOptions& stops,
                                        const std::function<bool(const Group&)>& stop,
-                                       const std::function<void(const Completion&)>& ended) {
+                                       const std::function<void(const Completion&)>& ended,
+                                       const std::optional<RaceGoal>& race) {
   workload_ = workload(requests, sampling.iteration);
+  if (race)
+    workload_.surplus = {static_cast<int>(std::ssize(requests)) - race->groups,
+                         workload_.samples - race->samples};
   // What replicas have reported of drafts is known to those who were leaders; all choose alike.
   if (drafter_ && options_.may_change_layout())
     planner_->load(broadcast_string(ranks_.world(), planner_->save(), 0));
@@ -183,16 +193,20 @@ std::vector<Completion> Generator::run(const std::vector<Request>& requests,
   report_ = std::make_unique<GenerationReport>(GenerationReport{first, first});
   report_->consultation_s = choice.seconds();
   completions_.clear();
+  race_.reset();
+  if (race) race_.emplace(*race);
   start(requests, sampling, stops, first);
-  consult_->begin(first);
+  consult_->begin(first, race_ ? &*race_ : nullptr);
   const Timer timer;
   Consultation& consult = *consult_;
   Engine& engine = *engine_;
   for (std::int64_t step = 0; !consult.all_work_done() && !consult.stopped(); ++step) {
     ranks_.progress.set_step(step);
     if (stop && is_time_to_ask() && stop(engine.parallel().group())) consult.request_stop();
-    consult.observe(this->step(), engine);
+    const StepReport report = this->step();
     collect(ended);
+    consult.observe(report, engine);
+    if (race_) give_up(ended);
     if (const auto agreed = consult.agree()) change_layout(*agreed, timer);
   }
   finish_report(timer.seconds());
@@ -219,6 +233,7 @@ void Generator::change_layout(const AgreedChange& agreed, const Timer& timer) {
   const PhaseScope phase(ranks_.progress, "switch");
   SwitchRecord record{plan, change.from};
   record.at_s = timer.seconds();
+  if (race_) race_->share(ranks_.world(), engine_->parallel().group().rank() == 0);
   const SequenceList list = reshaper_->meet(change, *engine_);
   record.confirmation = planner_->confirm(plan, snapshot, states_of(list, change, plan));
   record.meeting_s = timer.seconds() - record.at_s;
@@ -303,10 +318,20 @@ bool Generator::is_time_to_ask() {
 // The leader speaks for its group. What ends is collected at once: leaders may change.
 void Generator::collect(const std::function<void(const Completion&)>& ended) {
   for (Completion& c : engine_->take_completions()) {
+    const bool is_whole = c.finish != FinishReason::kAbort;
+    if (race_ && is_whole) race_->ended(c.id, static_cast<int>(c.response.size()));
     if (engine_->parallel().group().rank() != 0) continue;
-    if (ended) ended(c);
+    if (ended && is_whole) ended(c);
     completions_.push_back(std::move(c));
   }
+}
+
+// What will not be kept, as far as the ranks of this group know.
+void Generator::give_up(const std::function<void(const Completion&)>& ended) {
+  if (consult_->has_news()) race_->tell(engine_->parallel().group());
+  const Race& race = race_->race();
+  engine_->abort([&](const ResponseId& id, int length) { return length >= race.bound(id.prompt); });
+  collect(ended);
 }
 
 void Generator::keep(SwitchRecord record, const SequenceList& list) {

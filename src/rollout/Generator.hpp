@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "rollout/GeneratorOptions.hpp"
 #include "rollout/LoadedDraftModel.hpp"
 #include "rollout/LoadedExits.hpp"
+#include "rollout/RaceNews.hpp"
 #include "rollout/RolloutLayouts.hpp"
 
 namespace taper {
@@ -49,11 +51,14 @@ class Generator {
   // The responses that ended on this rank while it led its group. `stop` is asked now and then, by
   // all ranks of a group together, and must give them one answer; if any group stops, all do and
   // nothing is returned. `ended` is told of each response as soon as it has ended, on the rank that
-  // will return it. Collective over the world.
+  // will return it. In a race, responses that will not be kept are given up on the way: they are
+  // returned with kAbort, as long as they are, which depends on time; `ended` is not told.
+  // Collective over the world.
   std::vector<Completion> run(const std::vector<Request>& requests, const SamplingOptions& sampling,
                               const StopOptions& stops,
                               const std::function<bool(const Group&)>& stop = {},
-                              const std::function<void(const Completion&)>& ended = {});
+                              const std::function<void(const Completion&)>& ended = {},
+                              const std::optional<RaceGoal>& race = {});
   bool stopped() const { return stopped_; }
   // What the last run() had of its responses when it was stopped, on the ranks that led their
   // groups; those in progress as if they had ended with kAbort.
@@ -62,6 +67,13 @@ class Generator {
   // tokens are drafts. In place of all before; the same on all ranks.
   void recall(std::span<const RolloutRecord> responses);
   int max_positions() const { return layouts_.smallest().options.max_positions; }
+
+  // The profile that the options name, which must have the degrees of all layouts. Throws Error if
+  // there is none or it does not fit. Collective over the world.
+  LatencyProfile read_profile();
+  // The layout that the options give: that of all generations if it does not change.
+  Layout given_layout() const;
+  Workload workload(const std::vector<Request>& requests, std::uint64_t iteration) const;
 
   // Tells the planner how long the responses of the last run() became: one outcome per response, in
   // the order of submission, the same on all ranks. Collective over the world.
@@ -77,7 +89,6 @@ class Generator {
   void require_loadable_planner(std::string_view bytes) const;
 
  private:
-  Workload workload(const std::vector<Request>& requests, std::uint64_t iteration) const;
   void start(const std::vector<Request>& requests, const SamplingOptions& sampling,
              const StopOptions& stops, const Layout& layout);
   bool is_time_to_ask();
@@ -87,6 +98,7 @@ class Generator {
   void follow_drafts(const StepReport& step, double seconds);
   void learn_drafts();
   void collect(const std::function<void(const Completion&)>& ended);
+  void give_up(const std::function<void(const Completion&)>& ended);
   void change_layout(const AgreedChange& agreed, const Timer& timer);
   void keep(SwitchRecord record, const SequenceList& list);
   void finish_report(double seconds);
@@ -107,6 +119,7 @@ class Generator {
   std::shared_ptr<LayoutPlanner> planner_;
   std::unique_ptr<GenerationReviewer> reviewer_;  // if the planner has a profile
   std::unique_ptr<Consultation> consult_;
+  std::optional<RaceNews> race_;  // of the present generation, if it is one
   std::vector<Completion> completions_, interrupted_;
   Workload workload_;  // of the last run()
   std::unique_ptr<GenerationReport> report_;

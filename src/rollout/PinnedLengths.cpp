@@ -80,15 +80,32 @@ const std::vector<std::int32_t>& PinnedLengths::recorded(std::int64_t iteration)
   return std::next(recorded_.begin(), (iteration - 1) % std::ssize(recorded_))->second;
 }
 
-void PinnedLengths::pin(std::vector<Request>& requests, std::int64_t iteration) const {
-  if (requests.empty() || !is_on()) return;
-  const auto index_of_first = [](const Request& r) { return r.first.prompt * r.samples; };
-  const int count = static_cast<int>(index_of_first(requests.back()) + requests.back().samples);
-  const std::vector<std::int32_t> lengths =
-      law_ ? draw_lengths(*law_, seed_, iteration, count, limit_) : recorded(iteration);
-  for (Request& r : requests)
+std::vector<std::int32_t> PinnedLengths::lengths(std::int64_t iteration, int count) const {
+  if (!law_) return recorded(iteration);
+  return draw_lengths(*law_, seed_, iteration, count, limit_);
+}
+
+void PinnedLengths::pin(std::vector<Request>& requests, const SamplingOptions& sampling) const {
+  if (!is_on()) return;
+  // The first and the last response of a request in the lengths of its iteration.
+  const auto first_of = [&](const Request& r) {
+    return static_cast<int>(sampling.key_of(r.first.prompt).ordinal) * r.samples;
+  };
+  const auto iteration_of = [&](const Request& r) {
+    return static_cast<std::int64_t>(sampling.key_of(r.first.prompt).iteration);
+  };
+  std::map<std::int64_t, int> counts;
+  for (const Request& r : requests) {
+    int& count = counts[iteration_of(r)];
+    count = std::max(count, first_of(r) + r.samples);
+  }
+  std::map<std::int64_t, std::vector<std::int32_t>> drawn;
+  for (const auto& [iteration, count] : counts) drawn[iteration] = lengths(iteration, count);
+  for (Request& r : requests) {
+    const std::vector<std::int32_t>& of = drawn.at(iteration_of(r));
     for (int k = 0; k < r.samples; ++k)
-      r.pinned.push_back(lengths[static_cast<std::size_t>(index_of_first(r) + k) % lengths.size()]);
+      r.pinned.push_back(of[static_cast<std::size_t>(first_of(r) + k) % of.size()]);
+  }
 }
 
 }  // namespace taper

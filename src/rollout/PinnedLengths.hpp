@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/Request.hpp"
+#include "engine/SamplingOptions.hpp"
 #include "session/Ranks.hpp"
 #include "simulate/LengthLaw.hpp"
 
@@ -26,12 +27,13 @@ class PinnedLengths {
   // Whether there are such lengths. Then no token must end a response: pass no StopOptions.
   bool is_on() const { return law_ || !recorded_.empty(); }
 
-  // Gives each sample of the requests of an iteration its length, which depends on the iteration,
-  // on the response's id alone. If a recorded run lacks the iteration, or has fewer responses in
-  // it, they come again from the first.
-  void pin(std::vector<Request>& requests, std::int64_t iteration) const;
+  // Gives each sample of the requests its length, which depends on the key of its prompt and its
+  // number alone. If a recorded run lacks the iteration, or has fewer responses in it, they come
+  // again from the first.
+  void pin(std::vector<Request>& requests, const SamplingOptions& sampling) const;
 
  private:
+  std::vector<std::int32_t> lengths(std::int64_t iteration, int count) const;
   const std::vector<std::int32_t>& recorded(std::int64_t iteration) const;
 
   std::optional<LengthLaw> law_;

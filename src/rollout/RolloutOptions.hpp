@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/PromptRounds.hpp"
 #include "rollout/GeneratorOptions.hpp"
 
 namespace taper {
@@ -12,6 +13,7 @@ namespace taper {
 struct RolloutOptions : GeneratorOptions {
   int prompts = 16;     // per iteration
   std::string lengths;  // of PinnedLengths; empty: the model ends its responses
+  RoundOptions rounds;
 
   RolloutOptions() {
     samples = 8;

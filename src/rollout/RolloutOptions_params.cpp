@@ -22,6 +22,20 @@ void describe_rollout(param::Section& schema, RolloutOptions& o) {
          "For scaling studies: prescribed lengths of responses, drawn from a distribution "
          "(heavy-tail; taper replay lists the others) or taken from the run in this directory; "
          "empty: the model ends responses");
+  s.choice(
+      "Rounds", o.rounds.mode,
+      "plain: each generation has the next prompts; tail: short rounds start more prompts than "
+      "they keep and put off those whose responses are longest, which come together in long "
+      "rounds; predicted: prompts are put off for their lengths in an earlier pass over the "
+      "files (doc/rounds.md)",
+      named_round_modes());
+  s.number(
+      "Tail Prompts", o.rounds.prompts,
+      "Prompts that a short round chooses from, in multiples of Prompts; 0: for each period 1, "
+      "1.25, 1.5 or 2, by price from the profile (1: nothing is put off)");
+  s.number("Tail Samples", o.rounds.samples,
+           "Responses per prompt that a short round starts, in multiples of Samples Per Prompt; "
+           "above 1 only the shortest are trained, which favors short responses");
   s.integer("Tensor Parallel", o.tp,
             "Ranks per replica during generation; if the layout changes, the smallest degree")
       .at_least(1);

@@ -26,7 +26,7 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   }
 
   // The comments name the phases whose times are recorded.
-  auto batch = rollouts_.collect(iteration, prompt_batches_, stop(), timer);  // gen, reward
+  auto batch = rollouts_.collect(iteration, stop(), timer);  // gen, reward
   if (!batch) return put_off(iteration);
   add_reference(*batch, timer);                                       // ref
   add_values(*batch, timer);                                          // values
@@ -111,7 +111,7 @@ ExperienceReport TrainJob::add_advantages(Batch& batch, PhaseTimer& timer) {
 
 void TrainJob::advance(const Batch& batch, const ExperienceReport& experience) {
   planner_state_ = generator_.save_planner();
-  prompt_batches_ += batch.groups.rounds;
+  rollouts_.advance();
   kl_coef_ = adapted_kl_coef(options_.experience.kl, kl_coef_, experience.kl, batch.size());
 }
 
@@ -122,6 +122,7 @@ MetricValues TrainJob::experience_figures(std::int64_t iteration, const Batch& b
   if (correction.is_on() || rollouts_.sampling(iteration).truncates())
     add(figures, mismatch_metrics(experience.mismatch, correction));
   if (options_.dynamic.on) add(figures, group_metrics(batch.groups));
+  if (!options_.rollout.rounds.is_plain()) add(figures, round_metrics(rollouts_.rounds()));
   add(figures, generation_metrics(options_.rollout, rollouts_.generations()));
   return figures;
 }
@@ -171,6 +172,7 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   std::vector<int> lengths;
   for (const SampleSummary& s : samples) lengths.push_back(s.response_tokens);
   if (!log()) return;
+  add_rounds(log()->run_file(), iteration, rollouts_.rounds());
   add_generations(log()->run_file(), iteration, options_.rollout, rollouts_.generations());
   log()->add(iteration, metrics, timing, lengths);
 }
@@ -184,6 +186,7 @@ void TrainJob::write_rollout_file(std::int64_t iteration, const Batch& batch) {
   RolloutFileOptions file;
   file.iteration = iteration;
   file.reward_names = judge_.names();
+  file.stream = rollouts_.stream();
   const LibraryWait wait(ranks_.progress, "write_rollouts", ranks_.size());
   write_rollouts(setup().directory.rollout(iteration), ranks_.world().comm(), mine, file);
 }

@@ -3,13 +3,18 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "checkpoint/StateFile.hpp"
 #include "data/PromptSource.hpp"
+#include "planner/PromptRounds.hpp"
+#include "planner/RoundChoice.hpp"
 #include "reward/Judge.hpp"
 #include "rl/Batch.hpp"
 #include "rollout/Generator.hpp"
 #include "rollout/PinnedLengths.hpp"
+#include "rollout/RoundReport.hpp"
 #include "run/PhaseTimer.hpp"
 #include "session/StopRequest.hpp"
 #include "train/Journal.hpp"
@@ -26,11 +31,18 @@ class Rollouts {
   Rollouts(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,
            Generator& generator, Judge& judge);
 
-  // The responses of an iteration, with rewards; nothing if a stop was agreed on meanwhile.
-  // first_batch: of prompts, Rollout/Prompts each, drawn before. The generator's planner has
-  // learned from them. Phases gen and reward. Collective over the world.
-  std::optional<Batch> collect(std::int64_t iteration, std::int64_t first_batch,
-                               StopAgreement& stop, PhaseTimer& timer);
+  // The responses of an iteration, with rewards; nothing if a stop was agreed on meanwhile. Its
+  // prompts follow those of the last finished iteration. The generator's planner has learned from
+  // the responses. Phases gen and reward. Collective over the world.
+  std::optional<Batch> collect(std::int64_t iteration, StopAgreement& stop, PhaseTimer& timer);
+
+  // The prompts of the last collect() count: its iteration will be finished.
+  void advance();
+  // Where the next iteration goes on in the stream of prompts, in checkpoints.
+  void add_state(StateInfo& state) const;
+  void set_state(const StateInfo& state);
+  // Prompts that wait for a long round.
+  std::int64_t waiting() const { return std::ssize(rounds_.waiting()); }
 
   // The iteration of the last collect() is not finished, but will be by another job: keeps what it
   // has generated. Collective over the world.
@@ -38,19 +50,27 @@ class Rollouts {
   // It is finished, and never comes again.
   void forget(std::int64_t iteration) const { journal_.remove(iteration); }
 
-  // Of the last collect(): each generation, and sequences preempted.
+  // Of the last collect(): each generation, what became of its responses if prompts may be put off,
+  // by ResponseId::prompt their numbers in the stream likewise, and sequences preempted.
   const std::vector<GenerationReport>& generations() const { return generations_; }
+  const std::vector<RoundReport>& rounds() const { return reports_; }
+  std::vector<std::int64_t> stream() const {
+    return options_.rounds.is_plain() ? std::vector<std::int64_t>{} : stream_;
+  }
   std::int64_t preemptions() const { return generator_.preemptions() - preempted_before_; }
 
   SamplingOptions sampling(std::int64_t iteration) const;
   const PromptSource& prompts() const { return prompts_; }
 
  private:
-  std::optional<SampleSet> round(const std::vector<Prompt>& prompts, std::int64_t first_prompt,
-                                 const SamplingOptions& sampling, StopAgreement& stop,
-                                 PhaseTimer& timer);
+  std::optional<SampleSet> round(std::int64_t iteration, StopAgreement& stop, PhaseTimer& timer);
+  // Ids count from `first`.
+  std::vector<Request> requests(const Round& round, const std::vector<Prompt>& prompts,
+                                std::int64_t first) const;
+  void choose_factor();
 
   RolloutOptions options_;
+  const Ranks& ranks_;
   DynamicSamplingOptions dynamic_;
   std::uint64_t seed_;
   Generator& generator_;
@@ -59,8 +79,14 @@ class Rollouts {
   PinnedLengths lengths_;
   StopOptions stops_;
   Journal journal_;
-  std::vector<RolloutRecord> made_;  // here, by the last collect(), if there is a journal
+  // After the last finished iteration, and after the last round.
+  PromptRounds rounds_, ahead_;
+  std::optional<RoundChoice> choice_;  // if short rounds have a price
+  std::string choice_state_;           // after the last finished iteration
+  std::vector<RolloutRecord> made_;    // here, by the last collect(), if there is a journal
   std::vector<GenerationReport> generations_;
+  std::vector<RoundReport> reports_;  // with tail batching
+  std::vector<std::int64_t> stream_;  // numbers of the iteration's prompts, by ResponseId::prompt
   std::int64_t preempted_before_ = 0;
 };
 

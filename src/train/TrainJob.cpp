@@ -209,14 +209,14 @@ void TrainJob::set_state(const StateInfo& state, const fs::path& place) {
   planner_state_ = generator_.save_planner();
   if (options_.experience.kl.control == KlControl::kAdaptive && state.kl_coef)
     kl_coef_ = *state.kl_coef;
-  prompt_batches_ = state.prompt_batches.value_or(state.iteration);
+  rollouts_.set_state(state);
   judge_.set_anchors(state.anchors);
 }
 
 void TrainJob::add_state(StateInfo& state) const {
   state.planner = planner_state_;
   state.kl_coef = kl_coef_;
-  state.prompt_batches = prompt_batches_;
+  rollouts_.add_state(state);
   state.anchors = judge_.anchors();
 }
 
@@ -226,6 +226,12 @@ void TrainJob::begin() {
                << options_.rollout.lengths
                << "), not where the model ends them: use this run to measure "
                << "times; what it learns is meaningless");
+  if (const RoundOptions& rounds = options_.rollout.rounds;
+      ranks_.rank() == 0 && rounds.mode == RoundMode::kTail && rounds.samples > 1.0)
+    TAPER_WARN("Rollout/Tail Samples is "
+               << format_text("%g", rounds.samples)
+               << ": of each prompt the shortest responses are trained, long ones are "
+                  "under-represented; set it to 1 for an unbiased sample");
   if (evaluation_.is_on())
     TAPER_INFO("held-out scores are of "
                << evaluation_.description()
@@ -264,6 +270,9 @@ void TrainJob::report_completed() const {
                                                             std::to_string(done()) + ")"
                                                       : "")
                            << ", results in " << path_text(options_.output));
+  if (rollouts_.waiting() > 0)
+    TAPER_INFO(count_text(rollouts_.waiting(), "prompt")
+               << " wait for a long round and were not trained (with more iterations they come)");
   const BestOptions& by = options_.evaluation.best;
   const auto best = history().best();
   if (!best) return;

@@ -97,9 +97,8 @@ class TrainJob final : public Job {
   Judge judge_;
   Rollouts rollouts_;
   Evaluation evaluation_;
-  std::string planner_state_;        // the planner after the last finished iteration
-  double kl_coef_;                   // of the KL in the reward, after the last finished iteration
-  std::int64_t prompt_batches_ = 0;  // drawn by the finished iterations, Rollout/Prompts each
+  std::string planner_state_;  // the planner after the last finished iteration
+  double kl_coef_;             // of the KL in the reward, after the last finished iteration
   TrainingModel model_;
   std::unique_ptr<InferenceModel> reference_;
   std::unique_ptr<Critic> critic_;  // if the estimator needs one

@@ -55,6 +55,7 @@ StateInfo some_info() {
   info.examples = {"sft", 5, std::uint64_t{1} << 63 | 6};
   info.kl_coef = 0.3;
   info.prompt_batches = 8;
+  info.rounds = std::string(24, '\3');
   info.anchors = {{5, 1500000000}, {std::uint64_t{1} << 63 | 7, 2}};
   return info;
 }
@@ -68,6 +69,7 @@ void check_equal(const StateInfo& a, const StateInfo& b) {
   CHECK(a.examples == b.examples);
   CHECK(a.kl_coef == b.kl_coef);
   CHECK(a.prompt_batches == b.prompt_batches);
+  CHECK(a.rounds == b.rounds);
   CHECK(a.anchors == b.anchors);
 }
 

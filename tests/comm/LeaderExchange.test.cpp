@@ -12,7 +12,7 @@ using namespace taper;
 
 TEST_CASE("leaders learn what all leaders posted, whoever they are") {
   const Group world = Group::world(MPI_COMM_WORLD);
-  LeaderExchange exchange(world, 2);
+  LeaderExchange exchange(world);
   RandomStream shared(1, RandomPurpose::kTest, 0, 0),
       mine(1, RandomPurpose::kTest, 0, 1 + static_cast<std::uint64_t>(world.rank()));
   int exchanges = 0;
@@ -40,7 +40,7 @@ TEST_CASE("leaders learn what all leaders posted, whoever they are") {
 
 TEST_CASE("an exchange is not complete before all have posted") {
   const Group world = Group::world(MPI_COMM_WORLD);
-  LeaderExchange exchange(world, 1);
+  LeaderExchange exchange(world);
   std::vector<int> leaders;
   for (int r = 0; r < world.size(); ++r) leaders.push_back(r);
   if (world.rank() == 0 && world.size() > 1) {

@@ -48,6 +48,13 @@ const ModelFiles& model() {
   return files;
 }
 
+// Batch number `batch` of so many prompts.
+std::vector<Prompt> batch_of(const PromptSource& source, std::int64_t batch, int count) {
+  std::vector<std::int64_t> numbers;
+  for (int i = 0; i < count; ++i) numbers.push_back(batch * count + i);
+  return source.training(numbers);
+}
+
 DataOptions from_file(const std::string& path) {
   DataOptions options;
   options.prompts = {path};
@@ -61,14 +68,14 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
   const PromptSource source(from_file(file.path()), model(), 100, 5);
   std::vector<std::vector<std::string>> passes(3);
   for (int batch = 0; batch < 6; ++batch)
-    for (const Prompt& p : source.training(batch, 5)) passes[batch / 2].push_back(p.truth);
+    for (const Prompt& p : batch_of(source, batch, 5)) passes[batch / 2].push_back(p.truth);
   for (const auto& pass : passes)
     CHECK(std::set<std::string>(pass.begin(), pass.end()).size() == 10);
   CHECK(passes[0] != passes[1]);
   CHECK(passes[1] != passes[2]);
 
   std::vector<std::string> across;  // a batch that begins in one pass and ends in the next
-  for (const Prompt& p : source.training(1, 8)) across.push_back(p.truth);
+  for (const Prompt& p : batch_of(source, 1, 8)) across.push_back(p.truth);
   std::vector<std::string> expected(passes[0].begin() + 8, passes[0].end());
   expected.insert(expected.end(), passes[1].begin(), passes[1].begin() + 6);
   CHECK(across == expected);
@@ -77,7 +84,7 @@ TEST_CASE("each pass over a file meets every prompt once, in an order of its own
       other(from_file(file.path()), model(), 100, 6);
   const auto truths = [](const PromptSource& s) {
     std::vector<std::string> list;
-    for (const Prompt& p : s.training(0, 10)) list.push_back(p.truth);
+    for (const Prompt& p : batch_of(s, 0, 10)) list.push_back(p.truth);
     return list;
   };
   CHECK(truths(again) == passes[0]);
@@ -92,7 +99,7 @@ TEST_CASE("several files are mixed by weights, and keep what rewards may see") {
   options.prompts.push_back(other.path());
   const auto count = [&](const PromptSource& source) {
     int found = 0;
-    for (const Prompt& p : source.training(0, 44)) found += p.source == "b";
+    for (const Prompt& p : batch_of(source, 0, 44)) found += p.source == "b";
     return found;
   };
   CHECK(count(PromptSource(options, model(), 100, 5)) == 4);  // each alike, four passes
@@ -100,7 +107,7 @@ TEST_CASE("several files are mixed by weights, and keep what rewards may see") {
   const PromptSource source(options, model(), 100, 5);
   CHECK(count(source) == 33);
   CHECK(source.training_file_prompts() == 11);
-  for (const Prompt& p : source.training(0, 8))
+  for (const Prompt& p : batch_of(source, 0, 8))
     CHECK(p.extra == (p.source == "b" ? "{\"k\":[1,\"ü\"]}" : ""));
   options.weights = {1};
   CHECK(!options.problems().empty());
@@ -111,7 +118,7 @@ TEST_CASE("prompts that are too long are left out") {
       R"({"prompt": ")" + std::string(50, 'x') + R"(", "ground_truth": "long"})";
   const TextFile file(ten_lines() + line + "\n");
   const PromptSource source(from_file(file.path()), model(), 20, 1);
-  for (const Prompt& p : source.training(0, 30)) CHECK(p.truth != "long");
+  for (const Prompt& p : batch_of(source, 0, 30)) CHECK(p.truth != "long");
   CHECK_THROWS_WITH(PromptSource(from_file(file.path()), model(), 2, 1),
                     ContainsSubstring("all prompts are longer"));
 }
@@ -122,7 +129,7 @@ TEST_CASE("chats are rendered, and what is missing is named") {
         R"({"prompt": [{"role": "user", "content": "1+1="}], "ground_truth": "2"})");
     DataOptions options = from_file(file.path());
     options.chat_template = TAPER_DATA_DIR "/chat_templates/chatml.jinja";
-    const auto prompts = PromptSource(options, model(), 200, 1).training(0, 1);
+    const auto prompts = batch_of(PromptSource(options, model(), 200, 1), 0, 1);
     const std::string text = model().tokenizer().decode(prompts[0].tokens, SkipSpecial::kNo);
     CHECK_THAT(text, ContainsSubstring("user\n1+1="));
   }

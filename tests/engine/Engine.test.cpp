@@ -110,6 +110,61 @@ TEST_CASE("samples depend on their key only") {
           twice.responses.at({0, 0}).response);
 }
 
+TEST_CASE("prompts with keys of their own draw what others would") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  const auto prompt = random_prompt(0, 20, m.config.vocab);
+  SamplingOptions o = sampling(1.0f);
+  const auto plain = generate(m, roomy(m), o, {}, {request(prompt, 24, 7, 2)}).responses;
+  o.keys = {{o.iteration + 1, 0}, {o.iteration, 7}};
+  o.iteration += 5;
+  const auto keyed =
+      generate(m, roomy(m), o, {}, {request(prompt, 24, 0, 2), request(prompt, 24, 1, 2)})
+          .responses;
+  for (const int sample : {0, 1}) {
+    CHECK(keyed.at({1, sample}).response == plain.at({7, sample}).response);
+    CHECK(keyed.at({0, sample}).response != plain.at({7, sample}).response);
+  }
+}
+
+TEST_CASE("responses that are given up end where they are, and change no others") {
+  const Group group = world();
+  GoldenModel m("llama_b", group);
+  EngineOptions options = roomy(m);
+  options.scheduler.max_running = 7;  // some wait
+  const std::vector<Request> requests = mixed_requests(m, 6, 40);
+  const Generation whole = generate(m, options, sampling(1.0f), some_stops(), requests);
+  TestEngine test(m, options);
+  test.engine.begin(sampling(1.0f), some_stops());
+  for (const Request& r : requests) test.engine.submit(r);
+  Generation left;
+  while (!test.engine.idle()) {
+    test.engine.step();
+    test.engine.abort([](const ResponseId& id, int length) {
+      return id.prompt % 2 == 1 && length >= 5 + id.sample;
+    });
+    for (Completion& c : test.engine.take_completions()) left.responses[c.id] = std::move(c);
+  }
+  REQUIRE(left.responses.size() == whole.responses.size());
+  int aborted = 0;
+  for (const auto& [id, c] : left.responses) {
+    const Completion& w = whole.responses.at(id);
+    REQUIRE(c.response.size() <= w.response.size());
+    CHECK(std::equal(c.response.begin(), c.response.end(), w.response.begin()));
+    if (c.finish != FinishReason::kAbort) {
+      CHECK(c.response.size() == w.response.size());
+      continue;
+    }
+    ++aborted;
+    CHECK(id.prompt % 2 == 1);
+    CHECK(std::ssize(c.response) == 5 + id.sample);
+    CHECK(c.log_probs.size() == c.response.size());
+  }
+  CHECK(aborted > 3);
+  CHECK(test.engine.snapshot().finished == left.responses.size() - aborted);
+  CHECK(test.engine.scheduler().blocks().free() == test.engine.scheduler().blocks().total());
+}
+
 TEST_CASE("responses end by id, by string, or at their limit") {
   const Group group = world();
   GoldenModel m("llama_b", group);

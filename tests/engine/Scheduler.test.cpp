@@ -308,6 +308,28 @@ TEST_CASE("any workload ends with few blocks, in bounded steps, and leaves none 
   CHECK(waited > 10);
 }
 
+TEST_CASE("sequences are taken out wherever they are, and leave nothing behind") {
+  Driver d({4, 64, 4}, 6);
+  for (int i = 0; i < 6; ++i) d.scheduler.submit(prompt(i, 3, 14));
+  while (d.scheduler.preemptions() == 0) d.step();
+  REQUIRE(d.scheduler.waiting().size() >= 3);
+  const auto is_odd = [](const Sequence& s) { return s.id.prompt % 2 == 1; };
+  std::vector<std::int64_t> removed;
+  for (const Sequence& s : d.scheduler.remove_if(is_odd)) {
+    CHECK(s.blocks.empty());
+    removed.push_back(s.id.prompt);
+  }
+  CHECK(removed == std::vector<std::int64_t>{1, 3, 5});
+  d.check_blocks();
+  CHECK(d.scheduler.remove_if(is_odd).empty());
+  d.run(200);
+  CHECK(d.done == std::vector<ResponseId>{{0, 0}, {2, 0}, {4, 0}});
+  for (int i = 0; i < 3; ++i) d.scheduler.submit(prompt(i, 3, 14));
+  d.step();
+  CHECK(d.scheduler.remove_if([](const Sequence&) { return true; }).size() == 3);
+  CHECK(d.scheduler.idle());
+}
+
 TEST_CASE("two ranks that see the same tokens schedule alike") {
   Driver a({6, 9, 4}, 11), b({6, 9, 4}, 11);
   for (int i = 0; i < 9; ++i)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/Scenarios.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <vector>
 
+#include "planner/Race.hpp"
 #include "simulate/LengthLaw.hpp"
 #include "support/synthetic_profile.hpp"
 
@@ -108,4 +111,41 @@ TEST_CASE("responses of one prompt end together as often as the share says") {
   CHECK((half > 20 && half < 44));
   pair[1].owner = 4;
   CHECK(together(65536) <= 3);
+}
+
+TEST_CASE("in a race nothing goes on once enough prompts are complete") {
+  const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
+  const StepModel steps(profile);
+  const SwitchCost cost(profile);
+  LengthModel lengths(3);
+  lengths.begin(1000);
+  const auto drawn = draw_lengths(LengthLaw::kHeavyTail, 1, 1, 4000, 1000);
+  lengths.learn(drawn, {});
+  const LayoutShape shape = resolve(Layout::uniform(1, DivisorChain::of(2)), steps);
+  constexpr int kPrompts = 12, kSamples = 4;
+  std::vector<SequenceState> sequences;
+  for (int i = 0; i < kPrompts * kSamples; ++i)
+    sequences.push_back({i, i % 2, 60, 10, 50, 1000, i / kSamples});
+  const auto final_lengths = [&](const Surplus& surplus) {
+    Scenarios scenarios(9, 4);
+    scenarios.begin(3, 0, surplus, 2);
+    std::vector<int> ends;
+    const GenerationRun run = scenarios.run(1, sequences, shape, cost, lengths, 64);
+    for (const ReplicaRun& r : run.replicas())
+      for (const SimulatedSequence& s : r.sequences()) {
+        ends.resize(std::max<std::size_t>(ends.size(), s.id + 1));
+        ends[s.id] = s.response + s.remaining;
+      }
+    return ends;
+  };
+  const std::vector<int> all = final_lengths({});
+  for (const Surplus& surplus : {Surplus{8, 0}, Surplus{0, 1}, Surplus{3, 2}}) {
+    Race race({kPrompts - surplus.prompts, kSamples - surplus.samples});
+    for (int i = 0; i < std::ssize(all); ++i) race.ended({i / kSamples, i % kSamples}, all[i]);
+    const std::vector<int> cut = final_lengths(surplus);
+    REQUIRE(cut.size() == all.size());
+    for (int i = 0; i < std::ssize(all); ++i)
+      CHECK(cut[i] == std::min(all[i], race.bound(i / kSamples)));
+    CHECK(cut != all);
+  }
 }

@@ -137,10 +137,12 @@ TEST_CASE("the account of a generation in run.h5") {
   CHECK(file.read_strings("/draft_sources/source") ==
         Texts{"self", "prompt", "run", "self", "prompt", "run"});
   CHECK(file.read<std::int64_t>("/draft_sources/drafted").values == Integers{0, 20, 0, 0, 20, 0});
-  for (const RecordTable& table : generation_tables())
+  for (const RecordTable& table : generation_tables()) {
+    if (!file.exists("/" + table.name)) continue;
     for (const std::string& name : file.datasets("/" + table.name)) {
       INFO(name);
       CHECK((name.ends_with("/step") || column_rule(name) != nullptr));
     }
+  }
   std::filesystem::remove(path);
 }

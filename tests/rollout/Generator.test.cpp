@@ -81,11 +81,12 @@ struct GoldenGenerator {
     return list;
   }
 
-  std::vector<Completion> run(const std::function<bool(const Group&)>& stop = {}) {
+  std::vector<Completion> run(const std::function<bool(const Group&)>& stop = {},
+                              const std::optional<RaceGoal>& race = {}) {
     SamplingOptions sampling;
     sampling.seed = 12;
     sampling.iteration = 3;
-    return generator.run(requests(), sampling, {{2, 40}, {}, {}}, stop);
+    return generator.run(requests(), sampling, {{2, 40}, {}, {}}, stop, {}, race);
   }
 
   void script(const std::string& initial, const std::vector<ScriptedChange>& changes) {
@@ -114,6 +115,11 @@ struct Fixture : TestRanks, GoldenGenerator {
       : TestRanks(degrees_of_layout(layout), comm, size),
         GoldenGenerator(mode, layout, TestRanks::ranks, speculation) {}
   using GoldenGenerator::ranks;
+};
+
+struct ResponseLength {
+  ResponseId id;
+  int length = 0;
 };
 
 // All ranks' responses, as a journal has them.
@@ -155,6 +161,17 @@ std::map<ResponseId, std::uint64_t> digest(const Group& world,
   for (std::size_t i = 0; i < all.size(); i += 3)
     result[{all[i], static_cast<int>(all[i + 1])}] = static_cast<std::uint64_t>(all[i + 2]);
   return result;
+}
+
+// Of all responses.
+std::map<ResponseId, int> lengths_of(const Group& world, const std::vector<Completion>& mine) {
+  std::map<ResponseId, int> lengths;
+  std::vector<ResponseLength> list;
+  for (const Completion& c : mine) list.push_back({c.id, static_cast<int>(c.response.size())});
+  for (const std::string& part : all_gather_string(world, packed(list)))
+    for (const ResponseLength& r : unpacked<std::vector<ResponseLength>>(part))
+      lengths[r.id] = r.length;
+  return lengths;
 }
 
 // Layouts to go through on this number of ranks.
@@ -279,6 +296,45 @@ TEST_CASE("ranks that sleep at random agree all the same") {
     switches += static_cast<std::int64_t>(f.generator.report().switches.size());
   }
   CHECK(switches > 20);  // how many proposals are still open when they arrive is up to the sleeps
+}
+
+TEST_CASE("a race keeps what all final lengths say, in any layout and with any delays") {
+  Fixture f(PlannerMode::kAdaptive, "");
+  const auto layouts = route();
+  f.script(layouts.front(), {});
+  const std::vector<Completion> all = f.run();
+  const auto expected = digest(f.ranks.world(), all);
+  const auto lengths = lengths_of(f.ranks.world(), all);
+  const RaceGoal goal{5, 1};  // of ten prompts with one to three samples
+  RandomStream shared(4, RandomPurpose::kTest, 0, 0),
+      mine(4, RandomPurpose::kTest, 1, static_cast<std::uint64_t>(f.ranks.rank()));
+  const auto kept_of = [&](const std::map<ResponseId, int>& ended) {
+    Race race(goal);
+    for (const auto& [id, length] : ended) race.ended(id, length);
+    return race.kept();
+  };
+  std::int64_t aborted = 0, switches = 0;
+  for (int round = 0; round < 10; ++round) {
+    std::vector<ScriptedChange> changes;
+    for (std::int64_t c = 0; c < 30; c += 1 + static_cast<std::int64_t>(shared.below(4)))
+      changes.push_back(f.change(c, layouts[shared.below(layouts.size())], shared.below(2) == 0,
+                                 shared.below(3) == 0 ? Repack::kYes : Repack::kNo));
+    f.script(layouts[shared.below(layouts.size())], changes);
+    const auto sleepy = [&](const Group&) {
+      if (round > 0 && mine.below(3) == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(mine.below(3000)));
+      return false;
+    };
+    std::vector<Completion> ended = f.run(sleepy, goal);
+    std::erase_if(ended, [](const Completion& c) { return c.finish == FinishReason::kAbort; });
+    const auto left = lengths_of(f.ranks.world(), ended);
+    REQUIRE(kept_of(left) == kept_of(lengths));
+    for (const auto& [id, bits] : digest(f.ranks.world(), ended)) CHECK(bits == expected.at(id));
+    aborted += std::ssize(lengths) - std::ssize(left);
+    switches += std::ssize(f.generator.report().switches);
+  }
+  CHECK(aborted > 10);
+  if (layouts.size() > 1) CHECK(switches > 10);
 }
 
 TEST_CASE("blocks of ranks generate side by side what as many ranks generate alone") {

@@ -33,7 +33,9 @@ std::vector<Request> requests_from(std::int64_t first, int count) {
 std::vector<std::int32_t> given(const PinnedLengths& lengths, std::int64_t iteration,
                                 std::int64_t first, int count) {
   std::vector<Request> requests = requests_from(first, count);
-  lengths.pin(requests, iteration);
+  SamplingOptions sampling;
+  sampling.iteration = static_cast<std::uint64_t>(iteration);
+  lengths.pin(requests, sampling);
   std::vector<std::int32_t> all;
   for (const Request& r : requests) all.insert(all.end(), r.pinned.begin(), r.pinned.end());
   return all;
@@ -69,6 +71,20 @@ TEST_CASE("lengths of a law depend on iteration, ordinal and sample alone") {
   const auto part = given(lengths, 2, 8, 4);
   CHECK(part == std::vector<std::int32_t>(all.begin() + 16, all.begin() + 24));
   CHECK(given(lengths, 3, 0, 32) != all);
+}
+
+TEST_CASE("a prompt with a key of its own has the lengths of that key") {
+  const TestRanks f;
+  const PinnedLengths lengths("heavy-tail", 3, kLimit, f.ranks);
+  SamplingOptions sampling;
+  sampling.iteration = 9;
+  sampling.keys = {{2, 3}, {5, 0}, {2, 1}};
+  std::vector<Request> requests = requests_from(0, 3);
+  lengths.pin(requests, sampling);
+  const auto second = given(lengths, 2, 0, 4), fifth = given(lengths, 5, 0, 1);
+  CHECK(requests[0].pinned == std::vector<std::int32_t>{second[6], second[7]});
+  CHECK(requests[1].pinned == fifth);
+  CHECK(requests[2].pinned == std::vector<std::int32_t>{second[2], second[3]});
 }
 
 TEST_CASE("lengths of a run come again, from the first where it has fewer") {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/Rollouts.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "base/Packing.hpp"
 #include "instance/InferenceModel.hpp"
 #include "train/TrainRuns.hpp"
 
@@ -39,11 +42,20 @@ struct Fixture : TestRanks {
     generator.create(model.packed(), *arena, files.rope_table(static_cast<int>(o.max_positions())));
   }
 
-  std::optional<Batch> collect(std::int64_t iteration, std::int64_t first_batch,
+  // After so many batches of prompts.
+  std::optional<Batch> collect(std::int64_t iteration, std::int64_t batches,
                                const StopRequest* request = nullptr) {
+    StateInfo state;
+    state.prompt_batches = batches;
+    rollouts.set_state(state);
+    return go_on(iteration, request);
+  }
+
+  // After the last finished iteration.
+  std::optional<Batch> go_on(std::int64_t iteration, const StopRequest* request = nullptr) {
     StopAgreement stop(request, ranks.world());
     PhaseTimer timer(progress);
-    auto batch = rollouts.collect(iteration, first_batch, stop, timer);
+    auto batch = rollouts.collect(iteration, stop, timer);
     timer.stop();
     phases.clear();
     for (const auto& [name, seconds] : timer.seconds()) phases.push_back(name);
@@ -69,6 +81,48 @@ std::vector<std::vector<std::int32_t>> texts(const Batch& batch) {
     found.push_back(s.response);
   }
   return found;
+}
+
+// All responses of an iteration with the numbers of their prompts in the stream, of all ranks.
+struct Trained {
+  std::int64_t number = 0;
+  int sample = 0;
+  std::vector<std::int32_t> prompt, response;
+  std::vector<float> log_probs;
+
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.number, self.sample, self.prompt, self.response, self.log_probs);
+  }
+  friend auto operator<=>(const Trained&, const Trained&) = default;
+};
+std::vector<Trained> trained(const Fixture& f, const Batch& batch, std::int64_t first) {
+  std::vector<Trained> mine, all;
+  const auto stream = f.rollouts.stream();
+  for (const Sample& s : batch.samples.here()) {
+    const std::int64_t number = stream.empty() ? first + s.id.prompt : stream.at(s.id.prompt);
+    mine.push_back({number, s.id.sample, s.prompt, s.response, s.log_probs});
+  }
+  for (const std::string& part : all_gather_string(f.ranks.world(), packed(mine)))
+    for (Trained& t : unpacked<std::vector<Trained>>(part)) all.push_back(std::move(t));
+  return all;
+}
+
+// What so many iterations train, in the order of the stream.
+std::vector<Trained> period(RunOptions options, const RoundOptions& rounds, int iterations) {
+  options.rollout.rounds = rounds;
+  Fixture f(options);
+  std::vector<Trained> all;
+  for (int n = 1; n <= iterations; ++n) {
+    const auto batch = f.go_on(n);
+    REQUIRE(batch);
+    for (Trained& t : trained(f, *batch, std::int64_t{n - 1} * options.rollout.prompts))
+      all.push_back(std::move(t));
+    f.rollouts.advance();
+  }
+  CHECK(f.rollouts.waiting() == 0);
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 }  // namespace
@@ -145,6 +199,94 @@ TEST_CASE("rounds go on until enough groups can teach, each with ordinals of its
   CHECK(ordinals.size() == 4);
   CHECK(*ordinals.rbegin() >= 4);
   CHECK(*ordinals.rbegin() < 4 * groups.rounds);
+}
+
+TEST_CASE("short rounds keep the prompts whose responses end first, long ones those put off") {
+  RunOptions options = sums();
+  options.rollout.rounds = {RoundMode::kTail, 1.5, 1.0};
+  Fixture f(options);
+  std::set<std::int64_t> kept;
+  std::vector<RoundKind> kinds;
+  std::int64_t aborted = 0;
+  for (int n = 1; n <= 3; ++n) {
+    const auto batch = f.go_on(n);
+    REQUIRE(batch);
+    CHECK(batch->size() == 8);
+    REQUIRE(f.rollouts.rounds().size() == 1);
+    const RoundReport& round = f.rollouts.rounds().front();
+    kinds.push_back(round.kind);
+    aborted += round.aborted;
+    CHECK(round.kept == 8);
+    CHECK(round.responses == (round.kind == RoundKind::kShort ? 12 : 8));
+    int longest = 0;
+    for (const SampleSummary& s : batch->summaries()) {
+      longest = std::max(longest, s.response_tokens);
+      kept.insert(f.rollouts.stream().at(s.id.prompt));
+    }
+    CHECK(round.longest_kept == longest);
+    f.rollouts.advance();
+    CHECK(f.rollouts.waiting() == round.waiting);
+  }
+  CHECK(kinds == std::vector<RoundKind>{RoundKind::kShort, RoundKind::kShort, RoundKind::kLong});
+  CHECK(kept.size() == 12);
+  CHECK(aborted > 0);
+}
+
+TEST_CASE("while weights do not change, a period of tail batching trains what plain rounds train") {
+  const auto plain = period(sums(), {}, 3);
+  CHECK(plain.size() == 24);
+  CHECK(period(sums(), {RoundMode::kTail, 1.5, 1.0}, 3) == plain);
+  CHECK(period(sums(), {RoundMode::kTail, 2.0, 1.0}, 4) == period(sums(), {}, 4));
+  CHECK(period(sums(), {RoundMode::kTail, 1.0, 1.0}, 3) == plain);
+  RunOptions pinned = sums();
+  pinned.rollout.lengths = "heavy-tail";
+  CHECK(period(pinned, {RoundMode::kTail, 1.5, 1.0}, 3) == period(pinned, {}, 3));
+}
+
+TEST_CASE("of more samples than are kept, the shortest are") {
+  RunOptions options = sums();
+  const auto plain = period(options, {}, 1);
+  options.rollout.rounds = {RoundMode::kTail, 1.0, 2.0};
+  Fixture f(options);
+  const auto batch = f.go_on(1);
+  REQUIRE(batch);
+  CHECK(batch->size() == 8);
+  std::int64_t tokens = 0, plain_tokens = 0;
+  for (const SampleSummary& s : batch->summaries()) tokens += s.response_tokens;
+  for (const Trained& t : plain) plain_tokens += std::ssize(t.response);
+  CHECK(tokens < plain_tokens);
+}
+
+TEST_CASE("rounds of tail batching go on until enough groups can teach") {
+  RunOptions options = sums();
+  options.dynamic.on = true;
+  options.dynamic.max_rounds = 4;
+  options.rollout.rounds = {RoundMode::kTail, 1.5, 1.0};
+  Fixture f(options);
+  const auto batch = f.go_on(1);
+  REQUIRE(batch);
+  CHECK(batch->groups.rounds > 1);  // or there was nothing to test
+  CHECK(std::ssize(f.rollouts.rounds()) == batch->groups.rounds);
+  CHECK(batch->size() == 8);
+}
+
+TEST_CASE("an iteration that is not finished is begun again where it began") {
+  RunOptions options = sums();
+  options.rollout.rounds = {RoundMode::kTail, 1.5, 1.0};
+  Fixture f(options);
+  const auto first = f.go_on(1), again = f.go_on(1);
+  REQUIRE((first && again));
+  CHECK(texts(*first) == texts(*again));
+  f.rollouts.advance();
+  StateInfo state;
+  f.rollouts.add_state(state);
+  CHECK(!state.rounds.empty());
+  CHECK(state.prompt_batches == 2);  // the first of which is not whole
+  Fixture other(options);
+  other.rollouts.set_state(state);
+  const auto next = f.go_on(2), resumed = other.go_on(2);
+  REQUIRE((next && resumed));
+  CHECK(trained(f, *next, 0) == trained(other, *resumed, 0));
 }
 
 TEST_CASE("a generation that was asked to stop gives nothing") {

@@ -9,8 +9,10 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "base/Error.hpp"
+#include "io/Hdf5File.hpp"
 #include "results/MetricTable.hpp"
 #include "simulate/LengthLaw.hpp"
 #include "train/TrainRuns.hpp"
@@ -155,6 +157,29 @@ TEST_CASE("dynamic sampling fills iterations, goes on in the prompts, and resume
     rounds += r;
   }
   CHECK(rounds > 2);  // or there was nothing to test
+}
+
+TEST_CASE("rounds of tail batching resume with their bits") {
+  TrainRuns f;
+  RunOptions options = small_run(TAPER_DATA_DIR "/model", "");
+  options.rollout.max_new_tokens = 64;
+  options.data.task = "sum";
+  options.rollout.rounds = {RoundMode::kTail, 1.5, 1.0};
+  options.training.iterations = 4;
+  f.run_straight_and_in_parts(options);
+  if (f.ranks.rank() != 0) return;
+  std::set<std::int64_t> numbers;
+  for (int n = 1; n <= 3; ++n) {
+    const auto metrics = f.metrics("parts", n);
+    CHECK(metrics.at("rollout/long_rounds") == (n == 3 ? 1 : 0));
+    CHECK(metrics.at("rollout/waiting_prompts") == (n % 3) * 2);
+    const Hdf5File file =
+        Hdf5File::open_read(f.path("parts") + "/rollouts/iter_00000" + std::to_string(n) + ".h5");
+    for (const std::int64_t number : file.read<std::int64_t>("/stream_index").values)
+      numbers.insert(number);
+  }
+  CHECK(numbers.size() == 12);
+  CHECK(*numbers.rbegin() == 11);
 }
 
 TEST_CASE("another run's checkpoint begins a run of its own with the same bits") {

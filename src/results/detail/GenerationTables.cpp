@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of the layout_... and draft_... tables of a run file, as of rollout/GenerationRecord.cpp.
+// Columns of the tables of a run file that have rows for generations, as of
+// rollout/GenerationRecord.cpp and rollout/RoundReport.cpp.
 #include "results/FileSchema.hpp"
 
 namespace taper {
@@ -169,6 +170,21 @@ Columns draft_source_columns() {
         "generation, interrupted"}});
 }
 
+Columns round_columns() {
+  return {generation_column(),
+          {"kind", kText, "1",
+           "short: only the prompts with the shortest responses are kept; long: "
+           "prompts that were put off"},
+          {"prompts", kI64, "1", "prompts started"},
+          {"responses", kI64, "1", "responses started"},
+          {"kept", kI64, "1", "responses that were kept"},
+          {"aborted", kI64, "1", "responses that were given up on the way"},
+          {"tokens", kI64, "1", "tokens of all responses"},
+          {"unkept_tokens", kI64, "1", "of these, of responses that were not kept"},
+          {"longest_kept", kI64, "1", "length of the longest response that was kept, in tokens"},
+          {"waiting", kI64, "1", "prompts that wait for a long round, after this one"}};
+}
+
 }  // namespace
 
 const std::vector<RecordTable>& generation_tables() {
@@ -185,7 +201,8 @@ const std::vector<RecordTable>& generation_tables() {
       {"draft_batches", "one row per generation and size of batch, of all replicas",
        draft_batch_columns()},
       {"draft_sources", "one row per generation and source of drafts, of all replicas",
-       draft_source_columns()}};
+       draft_source_columns()},
+      {"rounds", "one row per generation with rounds of tail batching", round_columns()}};
   return tables;
 }
 

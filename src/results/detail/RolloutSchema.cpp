@@ -49,6 +49,13 @@ void add_samples(std::vector<DatasetRule>& d) {
                  "; the samples of one prompt form a group",
                  Presence::kAlways,
                  Order::kNotDescending});
+  add_column(d, {"/stream_index",
+                 kI64,
+                 {"samples"},
+                 "1",
+                 "number of the prompt in the run's stream of prompts, from 0",
+                 "; not with plain rounds",
+                 Presence::kMaybe});
   add_column(d, {"/sample", kI32, {"samples"}, "1", "number of the sample in its group, from 0"});
   add_column(d, {"/prompt_length", kI32, {"samples"}, "token", "length of the prompt"});
   add_column(d, {"/response_length", kI32, {"samples"}, "token", "length of the response"});

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/RoundChoice.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/Bytes.hpp"
+#include "planner/Planner.hpp"
+#include "planner/PlayedRound.hpp"
+#include "planner/PromptRounds.hpp"
+#include "planner/Replay.hpp"
+
+namespace taper {
+namespace {
+
+constexpr std::uint64_t kSeed = 20260824;
+// Draws of lengths for one price, and what is drawn at least of a period.
+constexpr int kDraws = 1 << 18, kMostScenarios = 32, kLeastScenarios = 4;
+constexpr std::int64_t kBetterPercent = 98;
+
+}  // namespace
+
+RoundChoice::RoundChoice(const LatencyProfile& profile, const Layout& layout, int limit)
+    : steps_(profile),
+      cost_(profile),
+      shape_(resolve(layout, steps_)),
+      lengths_(PlannerOptions().half_life),
+      likeness_(PlannerOptions().half_life) {
+  lengths_.begin(limit);
+}
+
+void RoundChoice::learn(std::span<const Outcome> outcomes, int samples) {
+  std::vector<int> lengths, aborted;
+  for (const Outcome& o : outcomes) (o.aborted ? aborted : lengths).push_back(o.response);
+  lengths_.learn(lengths, aborted);
+  if (aborted.empty()) likeness_.learn(lengths, samples);
+}
+
+std::int64_t RoundChoice::price(const Workload& work, double choice) {
+  const int samples = std::max(1, work.samples), prompts = std::max(1, work.sequences / samples);
+  PromptRounds rounds({RoundMode::kTail, choice, 1.0}, prompts, samples);
+  const int started = static_cast<int>(std::ssize(rounds.next().prompts));
+  // Short rounds until a long one is full; it has what they put off.
+  const int shorts =
+      started == prompts ? 1 : (prompts + started - prompts - 1) / (started - prompts);
+  const std::int64_t draws = std::int64_t{shorts} * started * samples;
+  Scenarios scenarios(
+      kSeed, static_cast<int>(std::clamp<std::int64_t>(kDraws / std::max<std::int64_t>(1, draws),
+                                                       kLeastScenarios, kMostScenarios)));
+  scenarios.begin(0, likeness_.share());
+  const std::int64_t prompt = work.prompt_tokens / std::max(1, work.sequences);
+  const std::vector<SequenceState> sequences = initial_sequences(
+      static_cast<int>(draws), samples, prompt, work.max_new_tokens, shape_.layout);
+  std::int64_t time = 0, kept = 0;
+  for (int k = 0; k < scenarios.count(); ++k) {
+    const std::vector<int> lengths = scenarios.lengths(k, sequences, lengths_);
+    PromptRounds period = rounds;
+    for (int i = 0; i < (started == prompts ? 1 : shorts + 1); ++i) {
+      const Round round = period.next();
+      const PlayedRound played = play_round(round, work, prompt, [&](std::int64_t number, int s) {
+        return lengths[static_cast<std::size_t>(number * samples + s)];
+      });
+      time += start_replay(played.trace, shape_, cost_).finish();
+      kept += prompts;
+      period.conclude(round, played.kept_lengths);
+    }
+  }
+  return time / std::max<std::int64_t>(1, kept);
+}
+
+double RoundChoice::choose(const Workload& work, double now) {
+  if (lengths_.weight() == 0) return 1.0;
+  double best = now;
+  std::int64_t least = price(work, now) * kBetterPercent / 100;
+  for (const double choice : kChoices)
+    if (const std::int64_t ns = choice == now ? least : price(work, choice); ns < least) {
+      best = choice;
+      least = ns;
+    }
+  return best;
+}
+
+std::string RoundChoice::save() const {
+  std::string bytes;
+  ByteWriter out(bytes);
+  out.text(lengths_.save());
+  out.text(likeness_.save());
+  return bytes;
+}
+
+void RoundChoice::load(std::string_view bytes) {
+  ByteReader in(bytes);
+  lengths_.load(in.text());
+  likeness_.load(in.text());
+}
+
+}  // namespace taper

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "planner/LayoutPlanner.hpp"
+#include "planner/LengthModel.hpp"
+#include "planner/PromptLikeness.hpp"
+#include "planner/Scenarios.hpp"
+#include "planner/StepModel.hpp"
+#include "planner/SwitchCost.hpp"
+
+namespace taper {
+
+// From how many prompts short rounds of tail batching choose, by price: the mean time of a period,
+// its short rounds and the long one that they fill, for each prompt that it keeps. Prices come from
+// a profile as it stands in its file and from the lengths of past responses alone, so a repetition
+// of a run chooses alike, and so does one that goes on from a checkpoint.
+class RoundChoice {
+ public:
+  // Prices are those of this layout, whose degrees the profile must have. limit: of response
+  // tokens.
+  RoundChoice(const LatencyProfile& profile, const Layout& layout, int limit);
+  RoundChoice(const RoundChoice&) = delete;  // its layout refers to its step model
+  RoundChoice& operator=(const RoundChoice&) = delete;
+
+  // What a choice is of, in multiples of the prompts that are kept; 1: nothing is put off.
+  static constexpr double kChoices[] = {1.0, 1.25, 1.5, 2.0};
+
+  // `work` is a generation that keeps all that it starts, `now` the present choice: another one has
+  // to be better by 2 %. 1 as long as nothing is known of lengths.
+  double choose(const Workload& work, double now);
+  // Time for each prompt that is kept, in ns; lower is better.
+  std::int64_t price(const Workload& work, double choice);
+
+  // Responses of a generation, `samples` of each prompt, in order of submission.
+  void learn(std::span<const Outcome> outcomes, int samples);
+
+  // 8-byte integers (ByteWriter). load() throws Error if they are damaged.
+  std::string save() const;
+  void load(std::string_view bytes);
+
+ private:
+  StepModel steps_;
+  SwitchCost cost_;
+  LayoutShape shape_;
+  LengthModel lengths_;
+  PromptLikeness likeness_;
+};
+
+}  // namespace taper
