@@ -43,6 +43,8 @@ void declare(param::CommandLine& line, ReplayOptions& o) {
       .at_least(0);
   line.integer("sequences", o.sequences, "N", "responses per generation of a distribution")
       .at_least(1);
+  line.integer("samples", o.samples, "N", "responses per prompt of a distribution, for rounds")
+      .at_least(1);
   line.integer("prompt-tokens", o.prompt_tokens, "N", "prompt length with a distribution")
       .at_least(1);
   line.integer(
@@ -71,10 +73,18 @@ int run_replay(int argc, char** argv) {
   param::CommandLine line("taper replay",
                           "Evaluates the planner on recorded or synthetic response lengths.");
   declare(line, options);
-  line.text("output", output, "FILE", "results, one JSON line per generation");
+  bool rounds = false;
+  line.flag("rounds", rounds,
+            "plays rounds of tail batching over the lengths, with and without changes of layout "
+            "(doc/rounds.md)");
+  line.text("output", output, "FILE", "results, one JSON line per generation; not of rounds");
   if (line.parse_or_print_help(argc, argv)) return 0;
   if (options.laws.empty() && options.runs.empty()) options.laws = all_length_laws();
   if (!output.empty()) require_writable(output);
+  if (rounds) {
+    std::fputs(replay_rounds(options).c_str(), stdout);
+    return 0;
+  }
   const auto results = replay(options);
   std::fputs(to_table(results).c_str(), stdout);
   if (!output.empty()) write_file_atomically(output, to_json_lines(results));

@@ -15,6 +15,7 @@
 #include "param/ParamFile.hpp"
 #include "profile/ProfileFile.hpp"
 #include "study/Calibration.hpp"
+#include "study/RoundStudy.hpp"
 #include "study/SimulateJob.hpp"
 
 namespace taper {
@@ -23,7 +24,7 @@ namespace {
 struct Arguments {
   std::string input, output, calibrate;
   std::vector<std::string> assignments, variations;
-  bool dump_default = false, check = false;
+  bool dump_default = false, check = false, rounds = false;
 };
 
 // A row of the table: a file, and one assignment more than the others have.
@@ -94,6 +95,8 @@ void declare(param::CommandLine& line, Arguments& a) {
             "compares the described step times with a measured profile.h5, without a simulation");
   line.text("output", a.output, "FILE", "one JSON line per row");
   line.flag("dump-default", a.dump_default, "prints a complete case with the defaults and exits");
+  line.flag("rounds", a.rounds,
+            "plays rounds of tail batching, with and without changes of layout (doc/rounds.md)");
   line.flag("check", a.check,
             "validates the cases, prints degrees, memory and sequences in flight, and exits");
 }
@@ -122,6 +125,13 @@ int run_simulate(int argc, char** argv) {
       const auto errors = calibrate(cases[i].machine, cases[i].model, measured);
       std::printf("%s\n%s\n", rows[i].name.c_str(), to_table(errors).c_str());
     }
+    return 0;
+  }
+  if (a.rounds && !a.check) {
+    std::fputs(round_head().c_str(), stdout);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::fputs(simulate_rounds(cases[i], rows[i].name).c_str(), stdout);
+    std::fputs(round_legend().c_str(), stdout);
     return 0;
   }
   std::vector<SimulatedCase> played;

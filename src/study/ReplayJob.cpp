@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -15,6 +17,7 @@
 #include "profile/ProfileFile.hpp"
 #include "results/RolloutFile.hpp"
 #include "results/RunDirectory.hpp"
+#include "study/RoundStudy.hpp"
 
 namespace taper {
 namespace {
@@ -144,7 +147,8 @@ std::vector<std::string> ReplayOptions::problems() const {
   if (profile.empty()) list.push_back("--profile is not set (step times are needed)");
   if (runs.empty() == laws.empty())
     list.push_back("response lengths are needed from either --run or --law (give one of them)");
-  if (seeds < 1 || iterations < 1 || sequences < 1 || max_running < 1 || account.grid < 1)
+  if (seeds < 1 || iterations < 1 || sequences < 1 || samples < 1 || max_running < 1 ||
+      account.grid < 1)
     list.push_back("counts must be positive");
   if (account.warm_up < 0) list.push_back("--warm-up must not be negative");
   if (prompt_tokens < 1 || max_new_tokens < 0 || ranks < 0)
@@ -180,22 +184,100 @@ std::vector<ReplayTrace> read_traces(const std::filesystem::path& run, const Rep
   return traces;
 }
 
+namespace {
+
+// What lengths are played on.
+struct ReplayMachine {
+  explicit ReplayMachine(const ReplayOptions& o)
+      : machine(read_complete(o.profile)),
+        chain(DivisorChain::of(o.ranks > 0 ? o.ranks : machine.profile.ranks)) {
+    require_degrees(machine.profile, o.planner.degrees);
+    for (const int tp : o.planner.degrees.empty() ? machine.profile.degrees() : o.planner.degrees)
+      if (chain.has(tp)) degrees.push_back(tp);
+  }
+
+  static LatencyProfile read_complete(const std::string& path) {
+    LatencyProfile profile = read_profile(path);
+    if (!profile.is_complete())
+      TAPER_WARN(path_text(path) << " is " << completeness_problem(profile));
+    return profile;
+  }
+
+  SimulatedMachine machine;
+  DivisorChain chain;
+  std::vector<int> degrees;
+};
+
+RoundSetting round_setting(const ReplayOptions& o, const ReplayMachine& m) {
+  RoundSetting setting;
+  setting.work.slots_per_rank = o.max_running;
+  setting.degrees = m.degrees;
+  setting.chain = m.chain;
+  setting.planner = o.planner;
+  setting.iterations = o.iterations;
+  return setting;
+}
+
+// The prompts of a run in the order in which it trained them.
+RoundSetting recorded_rounds(const std::string& run, const ReplayOptions& o,
+                             const ReplayMachine& m) {
+  const auto traces = read_traces(run, o);
+  RoundSetting setting = round_setting(o, m);
+  const Workload& first = traces.front().work;
+  setting.samples = first.samples;
+  setting.prompts = first.sequences / first.samples;
+  setting.prompt_tokens = first.prompt_tokens / first.sequences;
+  setting.work.max_new_tokens = first.max_new_tokens;
+  setting.long_tokens = first.max_new_tokens / 2;
+  std::vector<int> lengths;
+  for (const ReplayTrace& t : traces) {
+    TAPER_VALIDATE(t.work.samples == setting.samples && t.work.sequences == first.sequences,
+                   path_text(run) << ": generation " << t.work.iteration << " has "
+                                  << t.work.sequences << " responses, the first has "
+                                  << first.sequences
+                                  << " (rounds are played over equal generations); name a run "
+                                     "without dynamic sampling and dropped responses");
+    for (const Outcome& r : t.outcomes) lengths.push_back(std::max(1, r.response));
+  }
+  setting.stream = std::ssize(lengths) / setting.samples;
+  setting.iterations = static_cast<int>(std::ssize(traces)) / 3;
+  setting.length = [lengths = std::move(lengths), samples = setting.samples](std::int64_t number,
+                                                                             int sample) {
+    return lengths.at(static_cast<std::size_t>(number * samples + sample));
+  };
+  return setting;
+}
+
+RoundSetting described_rounds(LengthLaw law, const ReplayOptions& o, const ReplayMachine& m) {
+  RoundSetting setting = round_setting(o, m);
+  setting.samples = o.samples;
+  setting.prompts = std::max(1, o.sequences / o.samples);
+  setting.prompt_tokens = o.prompt_tokens;
+  const int limit = o.max_new_tokens > 0 ? o.max_new_tokens : 1024;
+  setting.work.max_new_tokens = limit;
+  setting.long_tokens = limit / 2;
+  const int count = setting.prompts * setting.samples;
+  // An iteration of the plain run at a time.
+  const auto lengths = std::make_shared<std::map<std::int64_t, std::vector<int>>>();
+  setting.length = [=, seed = o.planner.seed](std::int64_t number, int sample) {
+    const std::int64_t index = number * o.samples + sample, iteration = index / count;
+    auto& drawn = (*lengths)[iteration];
+    if (drawn.empty()) drawn = draw_lengths(law, seed, iteration, count, limit);
+    return drawn[static_cast<std::size_t>(index % count)];
+  };
+  return setting;
+}
+
+}  // namespace
+
 std::vector<ReplayResult> replay(const ReplayOptions& o) {
   require_no_problems(o.problems(), "replay");
-  const LatencyProfile profile = read_profile(o.profile);
-  if (!profile.is_complete())
-    TAPER_WARN(path_text(o.profile) << " is " << completeness_problem(profile));
-  SimulatedMachine machine(profile);
-  const DivisorChain chain = DivisorChain::of(o.ranks > 0 ? o.ranks : machine.profile.ranks);
-  require_degrees(machine.profile, o.planner.degrees);
-  std::vector<int> degrees;
-  for (const int tp : o.planner.degrees.empty() ? machine.profile.degrees() : o.planner.degrees)
-    if (chain.has(tp)) degrees.push_back(tp);
+  ReplayMachine m(o);
   std::vector<ReplayResult> results;
   const auto add = [&](ReplayResult& result, const std::vector<ReplayTrace>& traces, int seed) {
     PlannerOptions planner = o.planner;
     planner.seed += static_cast<std::uint64_t>(seed);
-    result.runs.push_back(account(traces, planner, degrees, chain, machine, o.account));
+    result.runs.push_back(account(traces, planner, m.degrees, m.chain, m.machine, o.account));
     add_run(result.summary, result.runs.back());
   };
   for (const std::string& run : o.runs) {
@@ -204,7 +286,7 @@ std::vector<ReplayResult> replay(const ReplayOptions& o) {
                    "--warm-up is " << o.account.warm_up << " (" << path_text(run) << " has "
                                    << count_text(std::ssize(traces), "generation")
                                    << "); make it smaller");
-    machine.steps.set_drafts(recorded_drafts(run));
+    m.machine.steps.set_drafts(recorded_drafts(run));
     add(results.emplace_back(ReplayResult{run, {}, {}}), traces, 0);
   }
   for (const LengthLaw law : o.laws) {
@@ -217,6 +299,23 @@ std::vector<ReplayResult> replay(const ReplayOptions& o) {
     }
   }
   return results;
+}
+
+std::string replay_rounds(const ReplayOptions& o) {
+  require_no_problems(o.problems(), "replay");
+  ReplayMachine m(o);
+  std::string table = round_head();
+  for (const std::string& run : o.runs) {
+    m.machine.steps.set_drafts(recorded_drafts(run));
+    const auto results = study_rounds(recorded_rounds(run, o, m), m.machine);
+    TAPER_VALIDATE(!results.empty(), path_text(run) << " has too few generations to play rounds "
+                                                       "(at least 6 are needed); name a longer "
+                                                       "run");
+    table += round_rows(run, results);
+  }
+  for (const LengthLaw law : o.laws)
+    table += round_rows(to_string(law), study_rounds(described_rounds(law, o, m), m.machine));
+  return table + round_legend();
 }
 
 namespace {

@@ -20,6 +20,7 @@ struct ReplayOptions {
   int seeds = 5;                  // runs per law
   int iterations = 10;            // accounted, per run of a law
   int sequences = 128;            // per iteration of a law
+  int samples = 8;                // of a prompt of a law, for rounds
   int prompt_tokens = 100;        // per sequence of a law
   int max_new_tokens = 0;         // 0: 1024 of a law; the longest response of a recorded run
   int max_running = 64;           // sequences in flight per rank
@@ -43,6 +44,10 @@ std::vector<ReplayResult> replay(const ReplayOptions& options);
 // The generations of a recorded run, by iteration; what its rollout files hold.
 std::vector<ReplayTrace> read_traces(const std::filesystem::path& run,
                                      const ReplayOptions& options);
+
+// Rounds of tail batching over the same lengths, as a table (study/RoundStudy.hpp). Of a run all
+// generations must have equally many responses to each prompt.
+std::string replay_rounds(const ReplayOptions& options);
 
 // A table for people, and one JSON line per generation for scripts.
 std::string to_table(const std::vector<ReplayResult>& results);

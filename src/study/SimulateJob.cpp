@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "study/RoundStudy.hpp"
 
 namespace taper {
 namespace {
@@ -121,6 +124,43 @@ double SimulatedCase::speed_up(std::int64_t ns) const {
 
 double SimulatedCase::tokens_per_second() const {
   return static_cast<double>(tokens) * share * 1e9 / static_cast<double>(best_ns()) / ranks;
+}
+
+std::string simulate_rounds(const SimulateOptions& o, const std::string& name) {
+  const SimulatedSetting described = setting_of(o);
+  const GenerationDescription& g = o.generation;
+  const LatencyProfile profile =
+      describe_profile(o.machine, o.model, o.switching, described.degrees,
+                       {2 * sequences_of(o), g.prompt_tokens + g.max_new_tokens});
+  SimulatedMachine machine(profile);
+  machine.steps.set_drafts(g.drafts.table());
+  RoundSetting setting;
+  setting.prompts = g.prompts_per_rank * o.machine.ranks;
+  setting.samples = g.samples;
+  setting.work.max_new_tokens = g.max_new_tokens;
+  setting.work.slots_per_rank = described.slots_per_rank;
+  setting.prompt_tokens = g.prompt_tokens;
+  setting.has_more_samples = true;
+  setting.iterations = o.play.iterations;
+  setting.long_tokens = g.lengths.long_tokens;
+  setting.degrees = described.degrees;
+  setting.chain = DivisorChain::of(o.machine.ranks);
+  setting.planner.seed = o.play.seed;
+  setting.planner.degrees = described.degrees;
+  // Twice the samples of each prompt, an iteration of the plain run at a time.
+  const auto lengths = [&](std::uint64_t seed) {
+    const auto known = std::make_shared<std::map<std::int64_t, std::vector<int>>>();
+    return [=, prompts = setting.prompts](std::int64_t number, int sample) {
+      auto& drawn = (*known)[number / prompts];
+      if (drawn.empty())
+        drawn = draw_lengths(g.lengths, seed, number / prompts, prompts, 2 * g.samples,
+                             g.max_new_tokens);
+      return drawn[static_cast<std::size_t>(number % prompts * 2 * g.samples + sample)];
+    };
+  };
+  setting.length = lengths(o.play.seed);
+  setting.redrawn = lengths(o.play.seed + (std::uint64_t{1} << 32));
+  return round_rows(name, study_rounds(setting, machine));
 }
 
 SimulatedCase simulate(const SimulateOptions& o, const std::string& name) {

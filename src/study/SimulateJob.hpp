@@ -46,6 +46,9 @@ struct SimulatedCase {
 };
 SimulatedCase simulate(const SimulateOptions& options, const std::string& name);
 
+// Rounds of tail batching on the described machine (study/RoundStudy.hpp), as rows of a table.
+std::string simulate_rounds(const SimulateOptions& options, const std::string& name);
+
 // A table for people, and one JSON line per case for scripts.
 std::string to_table(const std::vector<SimulatedCase>& cases);
 std::string to_json_lines(const std::vector<SimulatedCase>& cases);
