@@ -13,8 +13,12 @@
 namespace taper {
 namespace {
 
+// A period without long rounds: prices take time.
+constexpr int kRoundsWithoutLong = 4;
+
+// Rounded up, but 10 times 1.1 are 11.
 int multiple_of(int count, double factor) {
-  return static_cast<int>(std::ceil(count * factor));
+  return static_cast<int>(std::ceil(count * factor - 1e-6));
 }
 
 void add_problem(std::vector<std::string>& list, const std::string& key, double factor) {
@@ -78,9 +82,16 @@ std::vector<std::int64_t> PromptRounds::next_numbers(int count) const {
 Round PromptRounds::next() const {
   if (options_.is_plain())
     return {RoundKind::kPlain, next_numbers(prompts_), {}, samples_, {prompts_, samples_}};
-  if (std::ssize(waiting_) < prompts_) return short_round();
-  Round round{RoundKind::kLong, {}, {}, samples_, {prompts_, samples_}};
-  round.prompts.assign(waiting_.begin(), waiting_.begin() + prompts_);
+  // If nothing is put off any more, those that wait would do so for ever.
+  const bool is_filled_up = factor_ == 1.0 && !waiting_.empty();
+  const auto from_waiting = std::min<std::int64_t>(std::ssize(waiting_), prompts_);
+  if (from_waiting < prompts_ && !is_filled_up) return short_round();
+  Round round{RoundKind::kLong,
+              next_numbers(prompts_ - static_cast<int>(from_waiting)),
+              {},
+              samples_,
+              {prompts_, samples_}};
+  round.prompts.insert(round.prompts.begin(), waiting_.begin(), waiting_.begin() + from_waiting);
   return round;
 }
 
@@ -120,12 +131,15 @@ void PromptRounds::conclude(const Round& round, std::span<const int> lengths) {
     else if (!lengths_.empty())
       lengths_.at(static_cast<std::size_t>(item_(round.prompts[i]))) = lengths[i];
   }
-  if (round.kind == RoundKind::kLong)
-    waiting_.erase(waiting_.begin(), waiting_.begin() + std::ssize(round.prompts));
-  else
-    next_ += std::ssize(round.prompts) + std::ssize(round.put_off);
+  std::erase_if(waiting_, [&](std::int64_t number) {
+    return std::binary_search(round.prompts.begin(), round.prompts.end(), number);
+  });
+  next_ = std::max(next_, round.prompts.back() + 1);
+  if (!put_off.empty()) next_ = std::max(next_, put_off.back() + 1);
   waiting_.insert(waiting_.end(), put_off.begin(), put_off.end());
-  begins_ = round.kind == RoundKind::kLong || waiting_.empty();
+  ++age_;
+  const bool is_over = factor_ > 1.0 ? round.kind == RoundKind::kLong : age_ == kRoundsWithoutLong;
+  if (is_over) age_ = 0;
 }
 
 PromptKey PromptRounds::key(std::int64_t number) const {
@@ -137,14 +151,14 @@ PromptKey PromptRounds::key(std::int64_t number) const {
 void PromptRounds::begin_at(std::int64_t number) {
   next_ = number;
   waiting_.clear();
-  begins_ = true;
+  age_ = 0;
 }
 
 std::string PromptRounds::save() const {
   std::string bytes;
   ByteWriter out(bytes);
   out.value(next_);
-  out.value(std::int64_t{begins_});
+  out.value(age_);
   out.value(static_cast<std::int64_t>(std::lround(factor_ * kRatioOne)));
   out.list(waiting_);
   out.list(std::vector<std::int64_t>(lengths_.begin(), lengths_.end()));
@@ -155,7 +169,7 @@ void PromptRounds::load(std::string_view bytes) {
   ByteReader in(bytes);
   std::vector<std::int64_t> lengths;
   in.value(next_);
-  begins_ = in.value<std::int64_t>() != 0;
+  in.value(age_);
   const double factor = static_cast<double>(in.value<std::int64_t>()) / kRatioOne;
   if (options_.is_priced()) factor_ = factor;
   in.list(waiting_);

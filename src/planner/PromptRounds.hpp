@@ -58,8 +58,9 @@ class PromptRounds {
   PromptRounds(const RoundOptions& options, int prompts, int samples, std::int64_t items = 0,
                std::function<std::int64_t(std::int64_t number)> item = {});
 
-  // Whether a period of short rounds and the long one that they fill begins.
-  bool begins_period() const { return begins_; }
+  // Whether a period begins: short rounds and the long one that they fill, or, if nothing is put
+  // off, a few rounds.
+  bool begins_period() const { return age_ == 0; }
   // From how many prompts the short rounds of a period choose, if that has a price.
   double prompts_factor() const { return factor_; }
   void set_prompts_factor(double factor) { factor_ = factor; }
@@ -88,8 +89,8 @@ class PromptRounds {
 
   RoundOptions options_;
   int prompts_, samples_;
-  double factor_;  // as RoundOptions::prompts
-  bool begins_ = true;
+  double factor_;         // as RoundOptions::prompts
+  std::int64_t age_ = 0;  // rounds of the present period
   std::function<std::int64_t(std::int64_t)> item_;
   std::int64_t next_ = 0;              // of the stream
   std::vector<std::int64_t> waiting_;  // ascending

@@ -2,13 +2,13 @@
 #include "planner/RoundChoice.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "base/Bytes.hpp"
 #include "planner/Planner.hpp"
 #include "planner/PlayedRound.hpp"
 #include "planner/PromptRounds.hpp"
-#include "planner/Replay.hpp"
 
 namespace taper {
 namespace {
@@ -20,13 +20,20 @@ constexpr std::int64_t kBetterPercent = 98;
 
 }  // namespace
 
-RoundChoice::RoundChoice(const LatencyProfile& profile, const Layout& layout, int limit)
+RoundChoice::RoundChoice(const LatencyProfile& profile, std::span<const Layout> layouts, int limit)
     : steps_(profile),
       cost_(profile),
-      shape_(resolve(layout, steps_)),
       lengths_(PlannerOptions().half_life),
       likeness_(PlannerOptions().half_life) {
+  for (const Layout& layout : layouts) shapes_.push_back(resolve(layout, steps_));
   lengths_.begin(limit);
+}
+
+std::int64_t RoundChoice::fastest_ns(const ReplayTrace& trace) const {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const LayoutShape& shape : shapes_)
+    least = std::min(least, start_replay(trace, shape, cost_).finish());
+  return least;
 }
 
 void RoundChoice::learn(std::span<const Outcome> outcomes, int samples) {
@@ -50,7 +57,7 @@ std::int64_t RoundChoice::price(const Workload& work, double choice) {
   scenarios.begin(0, likeness_.share());
   const std::int64_t prompt = work.prompt_tokens / std::max(1, work.sequences);
   const std::vector<SequenceState> sequences = initial_sequences(
-      static_cast<int>(draws), samples, prompt, work.max_new_tokens, shape_.layout);
+      static_cast<int>(draws), samples, prompt, work.max_new_tokens, shapes_.front().layout);
   std::int64_t time = 0, kept = 0;
   for (int k = 0; k < scenarios.count(); ++k) {
     const std::vector<int> lengths = scenarios.lengths(k, sequences, lengths_);
@@ -60,7 +67,7 @@ std::int64_t RoundChoice::price(const Workload& work, double choice) {
       const PlayedRound played = play_round(round, work, prompt, [&](std::int64_t number, int s) {
         return lengths[static_cast<std::size_t>(number * samples + s)];
       });
-      time += start_replay(played.trace, shape_, cost_).finish();
+      time += fastest_ns(played.trace);
       kept += prompts;
       period.conclude(round, played.kept_lengths);
     }

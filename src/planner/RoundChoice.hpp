@@ -5,10 +5,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "planner/LayoutPlanner.hpp"
 #include "planner/LengthModel.hpp"
 #include "planner/PromptLikeness.hpp"
+#include "planner/Replay.hpp"
 #include "planner/Scenarios.hpp"
 #include "planner/StepModel.hpp"
 #include "planner/SwitchCost.hpp"
@@ -21,10 +23,10 @@ namespace taper {
 // of a run chooses alike, and so does one that goes on from a checkpoint.
 class RoundChoice {
  public:
-  // Prices are those of this layout, whose degrees the profile must have. limit: of response
-  // tokens.
-  RoundChoice(const LatencyProfile& profile, const Layout& layout, int limit);
-  RoundChoice(const RoundChoice&) = delete;  // its layout refers to its step model
+  // Each round has the time of the fastest of these layouts, whose degrees the profile must have,
+  // without a change on the way. limit: of response tokens.
+  RoundChoice(const LatencyProfile& profile, std::span<const Layout> layouts, int limit);
+  RoundChoice(const RoundChoice&) = delete;  // its layouts refer to its step model
   RoundChoice& operator=(const RoundChoice&) = delete;
 
   // What a choice is of, in multiples of the prompts that are kept; 1: nothing is put off.
@@ -44,9 +46,11 @@ class RoundChoice {
   void load(std::string_view bytes);
 
  private:
+  std::int64_t fastest_ns(const ReplayTrace& trace) const;
+
   StepModel steps_;
   SwitchCost cost_;
-  LayoutShape shape_;
+  std::vector<LayoutShape> shapes_;
   LengthModel lengths_;
   PromptLikeness likeness_;
 };

@@ -136,6 +136,13 @@ Layout Generator::given_layout() const {
                                  : parse_layout(options_.layout, ranks_.chain);
 }
 
+std::vector<Layout> Generator::possible_layouts() const {
+  if (!options_.may_change_layout()) return {given_layout()};
+  std::vector<Layout> layouts;
+  for (const int tp : layouts_.degrees()) layouts.push_back(Layout::uniform(tp, ranks_.chain));
+  return layouts;
+}
+
 void Generator::set_planner(std::shared_ptr<LayoutPlanner> planner,
                             const ConsultationOptions& consultation) {
   planner_ = std::move(planner);

@@ -71,8 +71,9 @@ class Generator {
   // The profile that the options name, which must have the degrees of all layouts. Throws Error if
   // there is none or it does not fit. Collective over the world.
   LatencyProfile read_profile();
-  // The layout that the options give: that of all generations if it does not change.
-  Layout given_layout() const;
+  // Those in which generations may run, of equal groups: if the layout does not change, the one
+  // that the options give.
+  std::vector<Layout> possible_layouts() const;
   Workload workload(const std::vector<Request>& requests, std::uint64_t iteration) const;
 
   // Tells the planner how long the responses of the last run() became: one outcome per response, in
@@ -103,6 +104,7 @@ class Generator {
   void keep(SwitchRecord record, const SequenceList& list);
   void finish_report(double seconds);
   std::shared_ptr<LayoutPlanner> make_planner();
+  Layout given_layout() const;
 
   GeneratorOptions options_;
   WeightType type_;

@@ -222,6 +222,10 @@ RoundSetting round_setting(const ReplayOptions& o, const ReplayMachine& m) {
 RoundSetting recorded_rounds(const std::string& run, const ReplayOptions& o,
                              const ReplayMachine& m) {
   const auto traces = read_traces(run, o);
+  TAPER_VALIDATE(std::ssize(traces) >= 6,
+                 path_text(run) << " has " << count_text(std::ssize(traces), "generation")
+                                << " (too few to play rounds, at least 6 are needed); name a "
+                                   "longer run");
   RoundSetting setting = round_setting(o, m);
   const Workload& first = traces.front().work;
   setting.samples = first.samples;
@@ -307,11 +311,7 @@ std::string replay_rounds(const ReplayOptions& o) {
   std::string table = round_head();
   for (const std::string& run : o.runs) {
     m.machine.steps.set_drafts(recorded_drafts(run));
-    const auto results = study_rounds(recorded_rounds(run, o, m), m.machine);
-    TAPER_VALIDATE(!results.empty(), path_text(run) << " has too few generations to play rounds "
-                                                       "(at least 6 are needed); name a longer "
-                                                       "run");
-    table += round_rows(run, results);
+    table += round_rows(run, study_rounds(recorded_rounds(run, o, m), m.machine));
   }
   for (const LengthLaw law : o.laws)
     table += round_rows(to_string(law), study_rounds(described_rounds(law, o, m), m.machine));

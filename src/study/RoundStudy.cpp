@@ -46,10 +46,10 @@ class Player {
     plain_.samples = setting.samples;
     plain_.sequences = setting.prompts * setting.samples;
     plain_.prompt_tokens = setting.prompt_tokens * plain_.sequences;
-    if (way.options.is_priced())
-      choice_ = std::make_unique<RoundChoice>(
-          machine.profile, Layout::uniform(setting.degrees.front(), setting.chain),
-          setting.work.max_new_tokens);
+    if (!way.options.is_priced()) return;
+    std::vector<Layout> layouts;
+    for (const int tp : setting.degrees) layouts.push_back(Layout::uniform(tp, setting.chain));
+    choice_ = std::make_unique<RoundChoice>(machine.profile, layouts, setting.work.max_new_tokens);
   }
 
   // Nothing if too few prompts are known.

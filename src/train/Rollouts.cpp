@@ -27,7 +27,8 @@ Rollouts::Rollouts(const RunOptions& options, const ModelFiles& files, const Ran
               [this](std::int64_t number) { return prompts_.item(number); }),
       ahead_(rounds_) {
   if (!options_.rounds.is_priced()) return;
-  choice_.emplace(generator_.read_profile(), generator_.given_layout(), options_.max_new_tokens);
+  choice_.emplace(generator_.read_profile(), generator_.possible_layouts(),
+                  options_.max_new_tokens);
   choice_state_ = choice_->save();
 }
 

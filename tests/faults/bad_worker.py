@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reward worker that leaves a file named by its process id in a folder and misbehaves.
 
-bad_worker.py KIND FOLDER [SECONDS]: the kind "slow" takes so many seconds, and writes when it began and ended.
+bad_worker.py KIND FOLDER [SECONDS]: the kind "slow" takes so many seconds, and writes when it began and ended; "doomed"
+takes so many for one response in twenty, which gets 0, and little for the others, which get 1.
 """
 import json
 import os
@@ -47,6 +48,11 @@ for line in sys.stdin:
             print(time.time(), file=times, flush=True)
             time.sleep(float(sys.argv[3]))
             print(time.time(), file=times)
+    elif kind == "doomed":
+        is_doomed = (request["index"] * 8 + request["sample"]) % 20 == 7
+        time.sleep(float(sys.argv[3]) if is_doomed else 0.2)
+        print(json.dumps({"id": request["id"], "score": 0.0 if is_doomed else 1.0}), flush=True)
+        continue
     elif kind != "good" and request["index"] == 1 and request["sample"] == 0:
         misbehave(request)
         continue

@@ -106,6 +106,7 @@ TEST_CASE("what is started is a multiple of what is kept, rounded up") {
   CHECK(round.prompts.size() == 4);
   CHECK(round.samples == 5);
   CHECK((round.goal.groups == 3 && round.goal.samples == 3));
+  CHECK(PromptRounds(tail(1.1), 10, 3).next().prompts.size() == 11);
   const Round one = PromptRounds(tail(1.0), 3, 3).next();
   CHECK((one.prompts.size() == 3 && one.samples == 3));
 }
@@ -119,6 +120,34 @@ TEST_CASE("a prompt has the random numbers of the plain run, and a copy takes a 
   CHECK(rounds.begun() == 6);
   rounds = before;
   CHECK(rounds.begun() == 0);
+}
+
+TEST_CASE("if nothing is put off any more, those that wait come next") {
+  PromptRounds rounds(tail(0.0), 4, 2);
+  CHECK(rounds.begins_period());
+  CHECK(rounds.prompts_factor() == 1.0);
+  rounds.set_prompts_factor(1.5);
+  play(rounds, std::vector<int>(20, 5));
+  CHECK_FALSE(rounds.begins_period());
+  CHECK(rounds.waiting() == std::vector<std::int64_t>{4, 5});
+  rounds.set_prompts_factor(1.0);
+  const Round round = rounds.next();
+  CHECK(round.kind == RoundKind::kLong);
+  CHECK(round.prompts == std::vector<std::int64_t>{4, 5, 6, 7});
+  play(rounds, std::vector<int>(20, 5));
+  CHECK(rounds.waiting().empty());
+  CHECK(rounds.next().prompts.front() == 8);
+  CHECK(rounds.begun() == 8);
+}
+
+TEST_CASE("without long rounds a period is a few rounds") {
+  PromptRounds rounds(tail(0.0), 4, 2);
+  int periods = 0;
+  for (int i = 0; i < 12; ++i) {
+    periods += rounds.begins_period() ? 1 : 0;
+    play(rounds, std::vector<int>(100, 5));
+  }
+  CHECK(periods == 3);
 }
 
 TEST_CASE("rounds go on where they were saved") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/RoundChoice.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <memory>
 #include <vector>
@@ -13,6 +14,10 @@ using namespace taper;
 namespace {
 
 constexpr int kPrompts = 16, kSamples = 8, kLimit = 1024;
+
+std::vector<Layout> one_layout() {
+  return {Layout::uniform(1, DivisorChain::of(2))};
+}
 
 Workload plain_round() {
   Workload work;
@@ -31,8 +36,7 @@ std::vector<Outcome> outcomes(const std::vector<int>& lengths) {
 
 // After some generations with lengths of a law.
 std::unique_ptr<RoundChoice> informed(const LatencyProfile& profile, LengthLaw law) {
-  auto choice =
-      std::make_unique<RoundChoice>(profile, Layout::uniform(1, DivisorChain::of(2)), kLimit);
+  auto choice = std::make_unique<RoundChoice>(profile, one_layout(), kLimit);
   for (int i = 0; i < 6; ++i)
     choice->learn(outcomes(draw_lengths(law, 5, i, kPrompts * kSamples, kLimit)), kSamples);
   return choice;
@@ -42,7 +46,7 @@ std::unique_ptr<RoundChoice> informed(const LatencyProfile& profile, LengthLaw l
 
 TEST_CASE("nothing is put off while nothing is known, or where nothing is gained") {
   const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
-  RoundChoice unknown(profile, Layout::uniform(1, DivisorChain::of(2)), kLimit);
+  RoundChoice unknown(profile, one_layout(), kLimit);
   CHECK(unknown.choose(plain_round(), 1.25) == 1.0);
   for (const LengthLaw law : {LengthLaw::kNarrow, LengthLaw::kTruncated})
     CHECK(informed(profile, law)->choose(plain_round(), 1.0) == 1.0);
@@ -62,8 +66,21 @@ TEST_CASE("stragglers are put off where a step costs the same for few and for ma
 TEST_CASE("a choice that goes on from its bytes chooses alike") {
   const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
   const auto choice = informed(profile, LengthLaw::kHeavyTail);
-  RoundChoice other(profile, Layout::uniform(1, DivisorChain::of(2)), kLimit);
+  RoundChoice other(profile, one_layout(), kLimit);
   other.load(choice->save());
   for (const double c : RoundChoice::kChoices)
     CHECK(other.price(plain_round(), c) == choice->price(plain_round(), c));
+}
+
+TEST_CASE("with several layouts a round takes the time of the fastest") {
+  const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
+  const auto price = [&](const std::vector<Layout>& layouts) {
+    RoundChoice choice(profile, layouts, kLimit);
+    choice.learn(outcomes(draw_lengths(LengthLaw::kStraggler, 5, 0, kPrompts * kSamples, kLimit)),
+                 kSamples);
+    return choice.price(plain_round(), 1.0);
+  };
+  const Layout two = Layout::uniform(2, DivisorChain::of(2)), one = one_layout().front();
+  CHECK(price({one, two}) <= std::min(price({one}), price({two})));
+  CHECK(price({one}) != price({two}));
 }

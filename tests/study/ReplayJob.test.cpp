@@ -176,3 +176,24 @@ TEST_CASE_METHOD(Fixture, "a run with drafts is replayed with drafts") {
   record(100.0, 99.99);
   CHECK(replay(options)[0].runs[0][1].static_ns[0] == plain);
 }
+
+TEST_CASE_METHOD(Fixture, "rounds of tail batching are played over laws and runs") {
+  options.laws = {LengthLaw::kStraggler};
+  options.iterations = 3;
+  options.samples = 4;
+  const std::string table = replay_rounds(options);
+  for (const char* name : {"straggler", "plain", "1.25", "by price"})
+    CHECK_THAT(table, Catch::Matchers::ContainsSubstring(name));
+  std::istringstream head(table.substr(0, table.find('\n')));
+  for (std::string column; head >> column;)
+    if (column != "iter." && column != "lengths")
+      CHECK_THAT(table, Catch::Matchers::ContainsSubstring("\n" + column + " "));
+  options.laws = {};
+  options.runs = {folder / "run"};
+  for (int i = 1; i <= 2; ++i) write(i, draw_lengths(LengthLaw::kHeavyTail, 1, i, 24, 300));
+  CHECK_THROWS_WITH(replay_rounds(options), Catch::Matchers::ContainsSubstring("too few"));
+  for (int i = 3; i <= 12; ++i) write(i, draw_lengths(LengthLaw::kHeavyTail, 1, i, 24, 300));
+  CHECK_THAT(replay_rounds(options), Catch::Matchers::ContainsSubstring("plain"));
+  write(13, {1, 2, 3, 4});
+  CHECK_THROWS_WITH(replay_rounds(options), Catch::Matchers::ContainsSubstring("generation 13"));
+}

@@ -92,3 +92,12 @@ TEST_CASE("memory decides degrees and sequences in flight") {
   o.machine.device.memory_gb = 2;
   CHECK_THROWS_WITH(setting_of(o), ContainsSubstring("Machine/Device/Memory GB is 2"));
 }
+
+TEST_CASE("rounds of tail batching on a described machine") {
+  SimulateOptions o = small_case();
+  o.generation.prompts_per_rank = 1;
+  const std::string rows = simulate_rounds(o, "small");
+  for (const char* name : {"plain", "1.25, samples 1.25", "by price", "published"})
+    CHECK_THAT(rows, ContainsSubstring(name));
+  CHECK(simulate_rounds(o, "small") == rows);
+}

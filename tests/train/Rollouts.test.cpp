@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -268,6 +269,43 @@ TEST_CASE("rounds of tail batching go on until enough groups can teach") {
   CHECK(batch->groups.rounds > 1);  // or there was nothing to test
   CHECK(std::ssize(f.rollouts.rounds()) == batch->groups.rounds);
   CHECK(batch->size() == 8);
+}
+
+TEST_CASE("in a second pass over a file, prompts are put off for what they were in the first") {
+  const TestRanks all;
+  const Scratch scratch;
+  const std::string file = (scratch / "prompts.jsonl").string();
+  if (all.ranks.rank() == 0) {
+    std::ofstream out(file);
+    for (int i = 0; i < 12; ++i)
+      out << R"({"prompt": ")" << i << " + " << i * 7 << R"( = ", "ground_truth": ")" << i * 8
+          << "\"}\n";
+  }
+  barrier(all.ranks.world());
+  RunOptions options = sums();
+  options.data.task = "";
+  options.data.prompts = {file};
+  options.rule = RewardRule::kExact;
+  options.rollout.rounds = {RoundMode::kPredicted, 1.5, 1.0};
+  Fixture f(options);
+  std::vector<RoundKind> kinds;
+  std::multiset<std::int64_t> trained;
+  for (int n = 1; n <= 6; ++n) {
+    const auto batch = f.go_on(n);
+    REQUIRE(batch);
+    CHECK(batch->size() == 8);
+    const RoundReport& round = f.rollouts.rounds().front();
+    kinds.push_back(round.kind);
+    CHECK((round.aborted == 0 && round.unkept_tokens == 0));
+    const auto stream = f.rollouts.stream();
+    trained.insert(stream.begin(), stream.end());
+    f.rollouts.advance();
+  }
+  using enum RoundKind;
+  CHECK(kinds == std::vector<RoundKind>{kPlain, kPlain, kPlain, kShort, kShort, kLong});
+  CHECK(trained.size() == 24);
+  CHECK((trained.count(0) == 1 && trained.count(23) == 1));
+  CHECK(f.rollouts.waiting() == 0);
 }
 
 TEST_CASE("an iteration that is not finished is begun again where it began") {
