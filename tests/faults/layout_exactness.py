@@ -16,6 +16,7 @@ RUN = {"Training__Exactness": "layout", "Training__Bundle_Tokens": 200, "Trainin
        "Rollout__KV_Memory_MB": 64, "Training__Mini_Batches": 2, "Training__Epochs": 2, "Evaluation__Every": 0,
        "Checkpoint__Every": 2, "Checkpoint__Keep": 8, "Optimizer__Learning_Rate": 1e-4, "Run__Hang_Seconds": 60}
 PPO = {"Algorithm__Preset": "ppo", "Critic__Warmup_Iterations": 1, "Critic__Learning_Rate": 1e-3}
+TAIL = {"Rollout__Rounds": "tail", "Rollout__Tail_Prompts": 1.5}  # two short rounds, a long one, a short one
 SFT = {"Training/Exactness": "layout", "Training/Bundle Tokens": 300, "Training/Batch Tokens": 2000,
        "Training/Steps": 3, "Data/Task": "mix", "Run/Hang Seconds": 60}
 
@@ -103,6 +104,8 @@ def main() -> None:
         layouts = LONG if args.long else SHORT
         expected = trials.compare("grpo", layouts, {})
         trials.resume(expected, {})
+        expected = trials.compare("grpo in rounds of tail batching", layouts if args.long else [*SHORT[:2], SHORT[3]], TAIL)
+        trials.resume(expected, TAIL)
         trials.compare("ppo", layouts if args.long else SHORT[:3], PPO)
         trials.tune(layouts if args.long else SHORT[:3])
         # The test can fail.
