@@ -3,6 +3,7 @@
 #include <string>
 
 #include "Commands.hpp"
+#include "base/Error.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/OutputPath.hpp"
 #include "param/CommandLine.hpp"
@@ -77,14 +78,17 @@ int run_replay(int argc, char** argv) {
   line.flag("rounds", rounds,
             "plays rounds of tail batching over the lengths, with and without changes of layout "
             "(doc/rounds.md)");
-  line.text("output", output, "FILE", "results, one JSON line per generation; not of rounds");
+  line.text("output", output, "FILE", "results, one JSON line per generation");
   if (line.parse_or_print_help(argc, argv)) return 0;
   if (options.laws.empty() && options.runs.empty()) options.laws = all_length_laws();
-  if (!output.empty()) require_writable(output);
   if (rounds) {
+    TAPER_VALIDATE(output.empty(),
+                   "--output cannot be used with --rounds (which prints a table "
+                   "only); leave one of them out");
     std::fputs(replay_rounds(options).c_str(), stdout);
     return 0;
   }
+  if (!output.empty()) require_writable(output);
   const auto results = replay(options);
   std::fputs(to_table(results).c_str(), stdout);
   if (!output.empty()) write_file_atomically(output, to_json_lines(results));

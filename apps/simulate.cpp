@@ -115,6 +115,9 @@ int run_simulate(int argc, char** argv) {
     std::fputs(schema.defaults_yaml().c_str(), stdout);
     return 0;
   }
+  TAPER_VALIDATE(!a.rounds || a.output.empty(),
+                 "--output cannot be used with --rounds (which prints a table only); leave one of "
+                 "them out");
   if (!a.output.empty()) require_writable(a.output);
   const std::vector<Row> rows = rows_of(a);
   std::vector<SimulateOptions> cases(rows.size());

@@ -34,7 +34,7 @@ struct StateInfo {
   std::optional<double> kl_coef = {};  // of the KL in the reward; not in files of earlier versions
   // Of Rollout/Prompts each; not in files of earlier versions, which drew one an iteration.
   std::optional<std::int64_t> prompt_batches = {};
-  std::string rounds = {};  // in place of these with tail batching (PromptRounds::save()); or empty
+  std::string rounds = {};  // unless they are plain: where they stand (train/Rollouts), integers
   // Of adaptive timeouts (Judge::anchors()): ns by a hash of reward and prompt; mostly none.
   std::map<std::uint64_t, std::int64_t> anchors = {};
   std::string layout = {};  // TPxDP of the training that wrote the file, set by write_state();

@@ -159,18 +159,19 @@ void Scheduler::finish(Sequence* sequence) {
 
 std::vector<Sequence> Scheduler::remove_if(const std::function<bool(const Sequence&)>& predicate) {
   std::vector<Sequence> removed;
-  const auto take = [&](Sequence& s) {
-    if (!predicate(s)) return false;
-    release(s);
-    removed.push_back(std::move(s));
-    return true;
+  const auto remove_from = [&](auto& sequences) {
+    for (auto at = sequences.begin(); at != sequences.end();) {
+      if (!predicate(*at)) {
+        ++at;
+        continue;
+      }
+      release(*at);
+      removed.push_back(std::move(*at));
+      at = sequences.erase(at);
+    }
   };
-  running_.remove_if(take);
-  // In order of the sequences: std::remove_if does not promise that for a predicate that moves.
-  std::deque<Sequence> waiting;
-  for (Sequence& s : waiting_)
-    if (!take(s)) waiting.push_back(std::move(s));
-  waiting_ = std::move(waiting);
+  remove_from(running_);
+  remove_from(waiting_);
   return removed;
 }
 

@@ -13,7 +13,8 @@
 namespace taper {
 namespace {
 
-// A period without long rounds: prices take time.
+// Of a period in which nothing is put off. A choice takes as long as some hundred steps, and what
+// is known of lengths does not change faster.
 constexpr int kRoundsWithoutLong = 4;
 
 // Rounded up, but 10 times 1.1 are 11.
@@ -52,6 +53,11 @@ std::vector<std::string> RoundOptions::problems() const {
   std::vector<std::string> list;
   if (prompts != 0.0) add_problem(list, "Rollout/Tail Prompts", prompts);
   add_problem(list, "Rollout/Tail Samples", samples);
+  if (is_priced() && samples != 1.0)
+    list.push_back(
+        "Rollout/Tail Prompts is 0 (chosen by price) and Rollout/Tail Samples is not 1 (whose "
+        "price "
+        "is not known); set Tail Samples to 1, or Tail Prompts to 1 to 8");
   if (mode == RoundMode::kPredicted && prompts == 0.0)
     list.push_back(
         "Rollout/Rounds is predicted and Rollout/Tail Prompts is 0 (which is chosen by price for "
@@ -174,6 +180,9 @@ void PromptRounds::load(std::string_view bytes) {
   if (options_.is_priced()) factor_ = factor;
   in.list(waiting_);
   in.list(lengths);
+  TAPER_VALIDATE(in.done() && std::is_sorted(waiting_.begin(), waiting_.end()) &&
+                     (waiting_.empty() || waiting_.back() < next_),
+                 "what is saved of the prompts that wait for a long round is damaged");
   if (lengths_.empty()) return;
   TAPER_VALIDATE(lengths.empty() || lengths.size() == lengths_.size(),
                  "the lengths of " << lengths.size() << " prompts were saved, and Data/Prompts has "

@@ -23,6 +23,7 @@ constexpr std::int64_t kBetterPercent = 98;
 RoundChoice::RoundChoice(const LatencyProfile& profile, std::span<const Layout> layouts, int limit)
     : steps_(profile),
       cost_(profile),
+      limit_(limit),
       lengths_(PlannerOptions().half_life),
       likeness_(PlannerOptions().half_life) {
   for (const Layout& layout : layouts) shapes_.push_back(resolve(layout, steps_));
@@ -36,11 +37,14 @@ std::int64_t RoundChoice::fastest_ns(const ReplayTrace& trace) const {
   return least;
 }
 
-void RoundChoice::learn(std::span<const Outcome> outcomes, int samples) {
-  std::vector<int> lengths, aborted;
-  for (const Outcome& o : outcomes) (o.aborted ? aborted : lengths).push_back(o.response);
-  lengths_.learn(lengths, aborted);
-  if (aborted.empty()) likeness_.learn(lengths, samples);
+void RoundChoice::add(std::span<const int> kept) {
+  kept_.insert(kept_.end(), kept.begin(), kept.end());
+}
+
+void RoundChoice::end_period(int samples) {
+  lengths_.learn(kept_, {});
+  likeness_.learn(kept_, samples);
+  kept_.clear();
 }
 
 std::int64_t RoundChoice::price(const Workload& work, double choice) {
@@ -90,6 +94,7 @@ double RoundChoice::choose(const Workload& work, double now) {
 std::string RoundChoice::save() const {
   std::string bytes;
   ByteWriter out(bytes);
+  out.list(std::vector<std::int64_t>(kept_.begin(), kept_.end()));
   out.text(lengths_.save());
   out.text(likeness_.save());
   return bytes;
@@ -97,8 +102,12 @@ std::string RoundChoice::save() const {
 
 void RoundChoice::load(std::string_view bytes) {
   ByteReader in(bytes);
+  std::vector<std::int64_t> kept;
+  in.list(kept);
+  kept_.assign(kept.begin(), kept.end());
   lengths_.load(in.text());
   likeness_.load(in.text());
+  lengths_.begin(limit_);  // a run may go on with another one
 }
 
 }  // namespace taper

@@ -33,13 +33,18 @@ class RoundChoice {
   static constexpr double kChoices[] = {1.0, 1.25, 1.5, 2.0};
 
   // `work` is a generation that keeps all that it starts, `now` the present choice: another one has
-  // to be better by 2 %. 1 as long as nothing is known of lengths.
+  // to be better by 2 %. 1 as long as nothing is known of lengths. Pure: all ranks that have
+  // learned alike choose alike.
   double choose(const Workload& work, double now);
   // Time for each prompt that is kept, in ns; lower is better.
   std::int64_t price(const Workload& work, double choice);
 
-  // Responses of a generation, `samples` of each prompt, in order of submission.
-  void learn(std::span<const Outcome> outcomes, int samples);
+  // The lengths of the responses that a round keeps, `samples` of each prompt, in the order of
+  // prompts. They count once end_period() is called: over a period each prompt is kept once,
+  // whereas the responses of one round are those of short or of long ones. How long responses had
+  // become that were given up depends on time, and must not come here.
+  void add(std::span<const int> kept);
+  void end_period(int samples);
 
   // 8-byte integers (ByteWriter). load() throws Error if they are damaged.
   std::string save() const;
@@ -51,6 +56,8 @@ class RoundChoice {
   StepModel steps_;
   SwitchCost cost_;
   std::vector<LayoutShape> shapes_;
+  int limit_;
+  std::vector<std::int32_t> kept_;  // in the present period
   LengthModel lengths_;
   PromptLikeness likeness_;
 };

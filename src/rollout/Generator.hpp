@@ -71,8 +71,8 @@ class Generator {
   // The profile that the options name, which must have the degrees of all layouts. Throws Error if
   // there is none or it does not fit. Collective over the world.
   LatencyProfile read_profile();
-  // Those in which generations may run, of equal groups: if the layout does not change, the one
-  // that the options give.
+  // Those in which generations may run: all of equal groups, or, if the layout does not change, the
+  // one that the options give.
   std::vector<Layout> possible_layouts() const;
   Workload workload(const std::vector<Request>& requests, std::uint64_t iteration) const;
 
@@ -99,6 +99,7 @@ class Generator {
   void follow_drafts(const StepReport& step, double seconds);
   void learn_drafts();
   void collect(const std::function<void(const Completion&)>& ended);
+  // Collective over the group.
   void give_up(const std::function<void(const Completion&)>& ended);
   void change_layout(const AgreedChange& agreed, const Timer& timer);
   void keep(SwitchRecord record, const SequenceList& list);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "base/Error.hpp"
 #include "base/Path.hpp"
@@ -85,27 +86,33 @@ std::vector<std::int32_t> PinnedLengths::lengths(std::int64_t iteration, int cou
   return draw_lengths(*law_, seed_, iteration, count, limit_);
 }
 
-void PinnedLengths::pin(std::vector<Request>& requests, const SamplingOptions& sampling) const {
+void PinnedLengths::pin(std::vector<Request>& requests, const SamplingOptions& sampling,
+                        int samples) const {
   if (!is_on()) return;
-  // The first and the last response of a request in the lengths of its iteration.
-  const auto first_of = [&](const Request& r) {
-    return static_cast<int>(sampling.key_of(r.first.prompt).ordinal) * r.samples;
-  };
-  const auto iteration_of = [&](const Request& r) {
-    return static_cast<std::int64_t>(sampling.key_of(r.first.prompt).iteration);
+  // An iteration, and a place in its lengths. Further samples have those of iterations that no run
+  // comes to.
+  const auto place_of = [&](const Request& r, int k) {
+    const PromptKey key = sampling.key_of(r.first.prompt);
+    const auto iteration = static_cast<std::int64_t>(key.iteration);
+    const auto ordinal = static_cast<int>(key.ordinal);
+    constexpr std::int64_t kFurther = 1 << 23;
+    if (k < samples) return std::pair(iteration, ordinal * samples + k);
+    return std::pair(iteration + kFurther, ordinal * samples + k - samples);
   };
   std::map<std::int64_t, int> counts;
-  for (const Request& r : requests) {
-    int& count = counts[iteration_of(r)];
-    count = std::max(count, first_of(r) + r.samples);
-  }
+  const auto each = [&](const auto& visit) {
+    for (Request& r : requests)
+      for (int k = 0; k < r.samples; ++k) visit(r, place_of(r, k));
+  };
+  each([&](const Request&, const std::pair<std::int64_t, int>& place) {
+    counts[place.first] = std::max(counts[place.first], place.second + 1);
+  });
   std::map<std::int64_t, std::vector<std::int32_t>> drawn;
   for (const auto& [iteration, count] : counts) drawn[iteration] = lengths(iteration, count);
-  for (Request& r : requests) {
-    const std::vector<std::int32_t>& of = drawn.at(iteration_of(r));
-    for (int k = 0; k < r.samples; ++k)
-      r.pinned.push_back(of[static_cast<std::size_t>(first_of(r) + k) % of.size()]);
-  }
+  each([&](Request& r, const std::pair<std::int64_t, int>& place) {
+    const std::vector<std::int32_t>& of = drawn.at(place.first);
+    r.pinned.push_back(of[static_cast<std::size_t>(place.second) % of.size()]);
+  });
 }
 
 }  // namespace taper

@@ -27,10 +27,11 @@ class PinnedLengths {
   // Whether there are such lengths. Then no token must end a response: pass no StopOptions.
   bool is_on() const { return law_ || !recorded_.empty(); }
 
-  // Gives each sample of the requests its length, which depends on the key of its prompt and its
-  // number alone. If a recorded run lacks the iteration, or has fewer responses in it, they come
-  // again from the first.
-  void pin(std::vector<Request>& requests, const SamplingOptions& sampling) const;
+  // Gives each response its length, which depends on the key of its prompt and its number alone.
+  // `samples` of each prompt are those of a run that starts no more; the others have lengths of
+  // their own. If a recorded run lacks the iteration, or has fewer responses in it, they come again
+  // from the first.
+  void pin(std::vector<Request>& requests, const SamplingOptions& sampling, int samples) const;
 
  private:
   std::vector<std::int32_t> lengths(std::int64_t iteration, int count) const;

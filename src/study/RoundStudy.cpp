@@ -35,6 +35,17 @@ std::vector<RoundWay> ways_for(const RoundSetting& setting) {
   return ways;
 }
 
+// Of all kept responses, in their order.
+std::vector<int> kept_lengths(const PlayedRound& played) {
+  std::vector<int> lengths;
+  for (const ResponseId& id : played.kept)
+    lengths.push_back(
+        played.trace
+            .outcomes[static_cast<std::size_t>(id.prompt * played.trace.work.samples + id.sample)]
+            .response);
+  return lengths;
+}
+
 // Plays one way: its traces in order, the first half to learn from.
 class Player {
  public:
@@ -52,6 +63,9 @@ class Player {
     choice_ = std::make_unique<RoundChoice>(machine.profile, layouts, setting.work.max_new_tokens);
   }
 
+  // If prices decide how long periods are: whether one is over.
+  bool is_between_periods() const { return !choice_ || rounds_.begins_period(); }
+
   // Nothing if too few prompts are known.
   std::optional<PlayedRound> next() {
     if (choice_ && rounds_.begins_period())
@@ -63,7 +77,8 @@ class Player {
                                     is_again ? setting_.redrawn : setting_.length);
     played.trace.work.iteration = iteration_++;
     rounds_.conclude(round, played.kept_lengths);
-    if (choice_) choice_->learn(played.trace.outcomes, round.samples);
+    if (choice_) choice_->add(kept_lengths(played));
+    if (choice_ && rounds_.begins_period()) choice_->end_period(setting_.samples);
     return played;
   }
 
@@ -97,19 +112,26 @@ RoundResult play(const RoundSetting& setting, const RoundWay& way,
   const int iterations = std::max(1, setting.iterations / way.period) * way.period;
   Player player(setting, way, machine);
   Planner planner(machine.profile, setting.chain, setting.planner);
+  // False if too few prompts are known.
+  const auto play_periods = [&](const auto& visit) {
+    for (int i = 0; i < iterations || !player.is_between_periods(); ++i) {
+      const std::optional<PlayedRound> played = player.next();
+      if (!played) return false;
+      visit(*played, simulate(planner, setting.planner, played->trace, machine).time_ns);
+    }
+    return true;
+  };
   std::vector<std::int64_t> fixed(setting.degrees.size(), 0);
-  for (int i = 0; i < 2 * iterations; ++i) {
-    const std::optional<PlayedRound> played = player.next();
-    if (!played) return result;
-    const auto adaptive = simulate(planner, setting.planner, played->trace, machine);
-    if (i < iterations) continue;
+  const auto add = [&](const PlayedRound& played, std::int64_t adaptive_ns) {
     ++result.iterations;
-    result.adaptive_ns += adaptive.time_ns;
+    result.adaptive_ns += adaptive_ns;
     for (std::size_t k = 0; k < fixed.size(); ++k)
       fixed[k] +=
-          replay_ns(played->trace, Layout::uniform(setting.degrees[k], setting.chain), {}, machine);
-    count(result, *played, setting.long_tokens);
-  }
+          replay_ns(played.trace, Layout::uniform(setting.degrees[k], setting.chain), {}, machine);
+    count(result, played, setting.long_tokens);
+  };
+  // What is learned first does not count.
+  if (!play_periods([](const PlayedRound&, std::int64_t) {}) || !play_periods(add)) return result;
   result.static_ns = *std::min_element(fixed.begin(), fixed.end());
   return result;
 }

@@ -24,7 +24,8 @@ struct RoundSetting {
   // As if prompts that were put off were drawn with other random numbers; empty: not known.
   ResponseLength redrawn;
   bool has_more_samples = false;  // than `samples` are known of each prompt
-  int iterations = 10;       // that count, rounded to whole periods, after as many to learn from
+  // That count, after as many to learn from: whole periods, where they keep all that they start.
+  int iterations = 10;
   int long_tokens = 0;       // longer responses count as long
   std::vector<int> degrees;  // of the profile
   DivisorChain chain = DivisorChain::of(1);

@@ -122,7 +122,7 @@ MetricValues TrainJob::experience_figures(std::int64_t iteration, const Batch& b
   if (correction.is_on() || rollouts_.sampling(iteration).truncates())
     add(figures, mismatch_metrics(experience.mismatch, correction));
   if (options_.dynamic.on) add(figures, group_metrics(batch.groups));
-  if (!options_.rollout.rounds.is_plain()) add(figures, round_metrics(rollouts_.rounds()));
+  if (!options_.rollout.rounds.is_plain()) add(figures, round_metrics(rollouts_.reports()));
   add(figures, generation_metrics(options_.rollout, rollouts_.generations()));
   return figures;
 }
@@ -172,7 +172,7 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   std::vector<int> lengths;
   for (const SampleSummary& s : samples) lengths.push_back(s.response_tokens);
   if (!log()) return;
-  add_rounds(log()->run_file(), iteration, rollouts_.rounds());
+  add_rounds(log()->run_file(), iteration, rollouts_.reports());
   add_generations(log()->run_file(), iteration, options_.rollout, rollouts_.generations());
   log()->add(iteration, metrics, timing, lengths);
 }

@@ -45,6 +45,12 @@ void Rollouts::add_state(StateInfo& state) const {
   if (choice_) out.text(choice_state_);
 }
 
+void Rollouts::require_state(const StateInfo& state) const {
+  if (state.rounds.empty()) return;
+  PromptRounds saved = rounds_;
+  saved.load(ByteReader(state.rounds).text());
+}
+
 void Rollouts::set_state(const StateInfo& state) {
   rounds_.begin_at(state.prompt_batches.value_or(state.iteration) * options_.prompts);
   if (state.rounds.empty()) return;
@@ -132,7 +138,7 @@ std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& 
     for (const std::int64_t number : stream_) sampling.keys.push_back(ahead_.key(number));
   // Ordinals go on from round to round: no two requests of an iteration have the same id.
   std::vector<Request> requests = this->requests(round, prompts, first);
-  lengths_.pin(requests, sampling);
+  lengths_.pin(requests, sampling, options_.samples);
   judge_.begin(prompts, first);
   auto completions = generator_.run(
       requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
@@ -163,13 +169,15 @@ std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& 
       reports_.emplace_back(round, judged->all(), kept_rows(round, judged->all()));
   }
   generator_.learn(outcomes);
-  if (choice_) choice_->learn(outcomes, round.samples);
-  std::vector<int> longest(round.prompts.size(), 0);
+  std::vector<int> longest(round.prompts.size(), 0), kept;
   for (const SampleSummary& s : judged->all()) {
+    kept.push_back(s.response_tokens);
     int& length = longest.at(static_cast<std::size_t>(s.id.prompt - first));
     length = std::max(length, s.response_tokens);
   }
   ahead_.conclude(round, longest);
+  if (choice_) choice_->add(kept);
+  if (choice_ && ahead_.begins_period()) choice_->end_period(options_.samples);
   if (!options_.rounds.is_plain()) reports_.back().waiting = std::ssize(ahead_.waiting());
   return judged;
 }

@@ -41,6 +41,8 @@ class Rollouts {
   // Where the next iteration goes on in the stream of prompts, in checkpoints.
   void add_state(StateInfo& state) const;
   void set_state(const StateInfo& state);
+  // Throws Error if set_state() would. Not collective.
+  void require_state(const StateInfo& state) const;
   // Prompts that wait for a long round.
   std::int64_t waiting() const { return std::ssize(rounds_.waiting()); }
 
@@ -50,10 +52,11 @@ class Rollouts {
   // It is finished, and never comes again.
   void forget(std::int64_t iteration) const { journal_.remove(iteration); }
 
-  // Of the last collect(): each generation, what became of its responses if prompts may be put off,
-  // by ResponseId::prompt their numbers in the stream likewise, and sequences preempted.
+  // Of the last collect(): each generation; unless rounds are plain, what became of the responses
+  // of each, and the numbers of all prompts in the stream, by ResponseId::prompt; sequences
+  // preempted.
   const std::vector<GenerationReport>& generations() const { return generations_; }
-  const std::vector<RoundReport>& rounds() const { return reports_; }
+  const std::vector<RoundReport>& reports() const { return reports_; }
   std::vector<std::int64_t> stream() const {
     return options_.rounds.is_plain() ? std::vector<std::int64_t>{} : stream_;
   }

@@ -202,6 +202,10 @@ std::vector<std::string> RunOptions::problems() const {
                    " and Rollout/Prompts " + std::to_string(rollout.prompts) +
                    " (the samples of a prompt stay in one mini-batch); lower the one or raise the "
                    "other");
+  if (rollout.rounds.mode == RoundMode::kPredicted && data.prompts.empty())
+    list.push_back(
+        "Rollout/Rounds is predicted, but there are no Data/Prompts (in-tree tasks never repeat a "
+        "prompt, so nothing can be predicted); name prompt files, or set Rollout/Rounds to tail");
   if (!rollout.lengths.empty() && std::filesystem::path(rollout.lengths).lexically_normal() ==
                                       std::filesystem::path(output).lexically_normal())
     list.push_back("Rollout/Lengths and Output/Directory are both " + output +

@@ -162,6 +162,13 @@ void TrainJob::require_inputs(const RunStart& start) const {
 
 void TrainJob::require_state(const fs::path& checkpoint, const StateInfo& state) const {
   if (critic_) critic_->require_state_in(checkpoint);
+  try {
+    rollouts_.require_state(state);
+  } catch (const Error& error) {
+    TAPER_FAIL(error.code(), "checkpoint " << path_text(checkpoint)
+                                           << " cannot be used with these Rollout/Rounds ("
+                                           << error.what() << ")");
+  }
   if (!state.planner.empty())
     with_advice(checkpoint, [&] { generator_.require_loadable_planner(state.planner); });
 }

@@ -158,6 +158,10 @@ TEST_CASE("rounds go on where they were saved") {
   CHECK(other.waiting() == rounds.waiting());
   CHECK(other.next().prompts == rounds.next().prompts);
   CHECK(other.next().kind == RoundKind::kLong);
+  std::string damaged = rounds.save();
+  damaged.pop_back();
+  CHECK_THROWS(other.load(damaged));
+  CHECK_THROWS_WITH(other.load(rounds.save() + std::string(8, '\0')), ContainsSubstring("damaged"));
   other.begin_at(40);
   CHECK(other.next().kind == RoundKind::kShort);
   CHECK(other.next().prompts.front() == 40);

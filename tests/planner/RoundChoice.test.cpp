@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "simulate/LengthLaw.hpp"
@@ -28,17 +29,15 @@ Workload plain_round() {
   return work;
 }
 
-std::vector<Outcome> outcomes(const std::vector<int>& lengths) {
-  std::vector<Outcome> list;
-  for (const int length : lengths) list.push_back({std::ssize(list), 32, length});
-  return list;
+void learn(RoundChoice& choice, LengthLaw law, int period) {
+  choice.add(draw_lengths(law, 5, period, kPrompts * kSamples, kLimit));
+  choice.end_period(kSamples);
 }
 
 // After some generations with lengths of a law.
 std::unique_ptr<RoundChoice> informed(const LatencyProfile& profile, LengthLaw law) {
   auto choice = std::make_unique<RoundChoice>(profile, one_layout(), kLimit);
-  for (int i = 0; i < 6; ++i)
-    choice->learn(outcomes(draw_lengths(law, 5, i, kPrompts * kSamples, kLimit)), kSamples);
+  for (int i = 0; i < 6; ++i) learn(*choice, law, i);
   return choice;
 }
 
@@ -72,12 +71,31 @@ TEST_CASE("a choice that goes on from its bytes chooses alike") {
     CHECK(other.price(plain_round(), c) == choice->price(plain_round(), c));
 }
 
+TEST_CASE("what is kept counts when its period ends, also after a resume with another limit") {
+  const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
+  RoundChoice whole(profile, one_layout(), kLimit), parts(profile, one_layout(), kLimit);
+  const auto lengths =
+      draw_lengths(LengthLaw::kHeavyTail, 5, 0, 2 * kPrompts * kSamples, kLimit / 2);
+  whole.add(lengths);
+  const auto half = std::span(lengths).first(lengths.size() / 2);
+  parts.add(half);
+  CHECK(parts.choose(plain_round(), 1.5) == 1.0);  // nothing is known yet
+  RoundChoice other(profile, one_layout(), 2 * kLimit);
+  other.load(parts.save());
+  other.add(std::span(lengths).subspan(half.size()));
+  whole.end_period(kSamples);
+  other.end_period(kSamples);
+  CHECK(other.price(plain_round(), 1.0) > 0);
+  RoundChoice same(profile, one_layout(), kLimit);
+  same.load(other.save());
+  CHECK(same.price(plain_round(), 1.5) == whole.price(plain_round(), 1.5));
+}
+
 TEST_CASE("with several layouts a round takes the time of the fastest") {
   const LatencyProfile profile = test::synthetic_profile(test::small_model_tcp(), {1, 2});
   const auto price = [&](const std::vector<Layout>& layouts) {
     RoundChoice choice(profile, layouts, kLimit);
-    choice.learn(outcomes(draw_lengths(LengthLaw::kStraggler, 5, 0, kPrompts * kSamples, kLimit)),
-                 kSamples);
+    learn(choice, LengthLaw::kStraggler, 0);
     return choice.price(plain_round(), 1.0);
   };
   const Layout two = Layout::uniform(2, DivisorChain::of(2)), one = one_layout().front();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rollout/PinnedLengths.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -35,7 +36,7 @@ std::vector<std::int32_t> given(const PinnedLengths& lengths, std::int64_t itera
   std::vector<Request> requests = requests_from(first, count);
   SamplingOptions sampling;
   sampling.iteration = static_cast<std::uint64_t>(iteration);
-  lengths.pin(requests, sampling);
+  lengths.pin(requests, sampling, 2);
   std::vector<std::int32_t> all;
   for (const Request& r : requests) all.insert(all.end(), r.pinned.begin(), r.pinned.end());
   return all;
@@ -80,11 +81,20 @@ TEST_CASE("a prompt with a key of its own has the lengths of that key") {
   sampling.iteration = 9;
   sampling.keys = {{2, 3}, {5, 0}, {2, 1}};
   std::vector<Request> requests = requests_from(0, 3);
-  lengths.pin(requests, sampling);
+  lengths.pin(requests, sampling, 2);
   const auto second = given(lengths, 2, 0, 4), fifth = given(lengths, 5, 0, 1);
   CHECK(requests[0].pinned == std::vector<std::int32_t>{second[6], second[7]});
   CHECK(requests[1].pinned == fifth);
   CHECK(requests[2].pinned == std::vector<std::int32_t>{second[2], second[3]});
+  // More samples than usual: the first ones are the same.
+  std::vector<Request> more = requests_from(0, 3);
+  for (Request& r : more) r.samples = 4;
+  lengths.pin(more, sampling, 2);
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(more[i].pinned.size() == 4);
+    CHECK(std::equal(requests[i].pinned.begin(), requests[i].pinned.end(), more[i].pinned.begin()));
+  }
+  CHECK(more[0].pinned != more[2].pinned);
 }
 
 TEST_CASE("lengths of a run come again, from the first where it has fewer") {

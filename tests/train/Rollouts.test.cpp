@@ -213,8 +213,8 @@ TEST_CASE("short rounds keep the prompts whose responses end first, long ones th
     const auto batch = f.go_on(n);
     REQUIRE(batch);
     CHECK(batch->size() == 8);
-    REQUIRE(f.rollouts.rounds().size() == 1);
-    const RoundReport& round = f.rollouts.rounds().front();
+    REQUIRE(f.rollouts.reports().size() == 1);
+    const RoundReport& round = f.rollouts.reports().front();
     kinds.push_back(round.kind);
     aborted += round.aborted;
     CHECK(round.kept == 8);
@@ -267,7 +267,7 @@ TEST_CASE("rounds of tail batching go on until enough groups can teach") {
   const auto batch = f.go_on(1);
   REQUIRE(batch);
   CHECK(batch->groups.rounds > 1);  // or there was nothing to test
-  CHECK(std::ssize(f.rollouts.rounds()) == batch->groups.rounds);
+  CHECK(std::ssize(f.rollouts.reports()) == batch->groups.rounds);
   CHECK(batch->size() == 8);
 }
 
@@ -294,7 +294,7 @@ TEST_CASE("in a second pass over a file, prompts are put off for what they were 
     const auto batch = f.go_on(n);
     REQUIRE(batch);
     CHECK(batch->size() == 8);
-    const RoundReport& round = f.rollouts.rounds().front();
+    const RoundReport& round = f.rollouts.reports().front();
     kinds.push_back(round.kind);
     CHECK((round.aborted == 0 && round.unkept_tokens == 0));
     const auto stream = f.rollouts.stream();

@@ -173,8 +173,8 @@ Columns draft_source_columns() {
 Columns round_columns() {
   return {generation_column(),
           {"kind", kText, "1",
-           "short: only the prompts with the shortest responses are kept; long: "
-           "prompts that were put off"},
+           "short: prompts that were not put off; long: prompts that were; plain: "
+           "nothing can be put off yet"},
           {"prompts", kI64, "1", "prompts started"},
           {"responses", kI64, "1", "responses started"},
           {"kept", kI64, "1", "responses that were kept"},
