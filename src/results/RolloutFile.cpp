@@ -311,6 +311,7 @@ RolloutSet read_rollouts(const std::filesystem::path& path) {
   const Hdf5File file = Hdf5File::open_read(path);
   require_format(file, rollout_schema());
   RolloutSet set{file.int_attribute("/", "iteration"), file.read_strings("/reward_names"), {}};
+  set.has_rounds = file.exists("/stream_index");
   const auto group = file.read<std::int64_t>("/group").values;
   const auto rows = group.size();
   const auto sample = read_column<std::int32_t>(file, "/sample", rows);

@@ -82,6 +82,7 @@ struct RolloutSet {
   std::int64_t iteration = 0;
   std::vector<std::string> reward_names = {};
   std::vector<RolloutRecord> records;  // by ids
+  bool has_rounds = false;             // of tail batching: the records are what they have kept
 };
 
 // Collective over comm. Any rank may bring any records, also none; no ids twice. A bad

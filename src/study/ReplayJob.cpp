@@ -39,6 +39,10 @@ ReplayTrace described(LengthLaw law, int seed, int iteration, const ReplayOption
 ReplayTrace recorded(const std::filesystem::path& file, const ReplayOptions& o) {
   const RolloutSet set = read_rollouts(file);
   TAPER_VALIDATE(!set.records.empty(), path_text(file) << " holds no responses");
+  TAPER_VALIDATE(!set.has_rounds, path_text(file)
+                                      << " is of a run with rounds of tail batching (it holds what "
+                                         "they have kept, not what was generated); name a run with "
+                                         "Rollout/Rounds plain");
   ReplayTrace trace;
   trace.work.iteration = set.iteration;
   trace.work.sequences = static_cast<int>(set.records.size());

@@ -148,6 +148,24 @@ TEST_CASE("kept masses and values are stored where there are some") {
   CHECK(taper::read_rollouts(scratch / "whole.h5").records == all);
 }
 
+TEST_CASE("the places of prompts in the stream are stored where rounds may put them off") {
+  const Scratch scratch;
+  const auto all = all_records(3, 2);
+  taper::RolloutFileOptions options = kOptions;
+  taper::write_rollouts(scratch / "plain.h5", MPI_COMM_WORLD, my_part(all, Deal::kInTurn), options);
+  CHECK(!taper::read_rollouts(scratch / "plain.h5").has_rounds);
+  std::int64_t last = 0;
+  for (const auto& record : all) last = std::max(last, record.id.prompt);
+  for (std::int64_t i = 0; i <= last; ++i) options.stream.push_back(40 + 2 * i);
+  taper::write_rollouts(scratch / "tail.h5", MPI_COMM_WORLD, my_part(all, Deal::kReversedBlocks),
+                        options);
+  CHECK(taper::read_rollouts(scratch / "tail.h5").has_rounds);
+  const auto file = taper::Hdf5File::open_read(scratch / "tail.h5");
+  const auto stream = file.read<std::int64_t>("/stream_index").values;
+  REQUIRE(stream.size() == all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) CHECK(stream[i] == 40 + 2 * all[i].id.prompt);
+}
+
 TEST_CASE("a rollout without reward components") {
   const Scratch scratch;
   auto all = all_records(3, 1);

@@ -36,7 +36,8 @@ struct Fixture {
   }
   ~Fixture() { std::filesystem::remove_all(folder); }
 
-  void write(int iteration, const std::vector<int>& lengths) {
+  void write(int iteration, const std::vector<int>& lengths,
+             const std::vector<std::int64_t>& stream = {}) {
     std::vector<RolloutRecord> records;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       RolloutRecord r;
@@ -51,6 +52,7 @@ struct Fixture {
     RolloutFileOptions file;
     file.iteration = iteration;
     file.reward_names = {"score"};
+    file.stream = stream;
     write_rollouts(RunDirectory(folder / "run").rollout(iteration), MPI_COMM_SELF, records, file);
   }
 };
@@ -196,4 +198,10 @@ TEST_CASE_METHOD(Fixture, "rounds of tail batching are played over laws and runs
   CHECK_THAT(replay_rounds(options), Catch::Matchers::ContainsSubstring("plain"));
   write(13, {1, 2, 3, 4});
   CHECK_THROWS_WITH(replay_rounds(options), Catch::Matchers::ContainsSubstring("generation 13"));
+}
+
+TEST_CASE_METHOD(Fixture, "what rounds have kept is no generation") {
+  write(1, {5, 6, 7, 8}, {3});
+  options.runs = {folder / "run"};
+  CHECK_THROWS_WITH(replay(options), Catch::Matchers::ContainsSubstring("Rollout/Rounds plain"));
 }
