@@ -23,9 +23,9 @@ PlayedRound play_round(const Round& round, const Workload& like, std::int64_t pr
   };
   each([&](const ResponseId& id, int tokens) { race.ended(id, tokens); });
   played.kept = race.kept();
-  played.kept_lengths.assign(round.prompts.size(), 0);
+  played.longest_kept.assign(round.prompts.size(), 0);
   each([&](const ResponseId& id, int tokens) {
-    int& longest = played.kept_lengths[static_cast<std::size_t>(id.prompt)];
+    int& longest = played.longest_kept[static_cast<std::size_t>(id.prompt)];
     if (std::binary_search(played.kept.begin(), played.kept.end(), id))
       longest = std::max(longest, tokens);
     const int end = std::min(tokens, race.bound(id.prompt));

@@ -15,7 +15,7 @@ struct PlayedRound {
   // Responses that lose a race end where everybody would know it, as aborted.
   ReplayTrace trace;
   std::vector<ResponseId> kept;   // prompts counted from 0 in the round
-  std::vector<int> kept_lengths;  // by prompt, of the longest kept response; 0: none
+  std::vector<int> longest_kept;  // by prompt, of the longest kept response; 0: none
 };
 
 // Number of a prompt in the stream and sample: tokens of the response.

@@ -56,8 +56,7 @@ std::vector<std::string> RoundOptions::problems() const {
   if (is_priced() && samples != 1.0)
     list.push_back(
         "Rollout/Tail Prompts is 0 (chosen by price) and Rollout/Tail Samples is not 1 (whose "
-        "price "
-        "is not known); set Tail Samples to 1, or Tail Prompts to 1 to 8");
+        "price is not known); set Tail Samples to 1, or Tail Prompts to 1 to 8");
   if (mode == RoundMode::kPredicted && prompts == 0.0)
     list.push_back(
         "Rollout/Rounds is predicted and Rollout/Tail Prompts is 0 (which is chosen by price for "

@@ -73,7 +73,7 @@ std::int64_t RoundChoice::price(const Workload& work, double choice) {
       });
       time += fastest_ns(played.trace);
       kept += prompts;
-      period.conclude(round, played.kept_lengths);
+      period.conclude(round, played.longest_kept);
     }
   }
   return time / std::max<std::int64_t>(1, kept);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "base/Error.hpp"
@@ -264,15 +263,10 @@ RoundSetting described_rounds(LengthLaw law, const ReplayOptions& o, const Repla
   const int limit = o.max_new_tokens > 0 ? o.max_new_tokens : 1024;
   setting.work.max_new_tokens = limit;
   setting.long_tokens = limit / 2;
-  const int count = setting.prompts * setting.samples;
-  // An iteration of the plain run at a time.
-  const auto lengths = std::make_shared<std::map<std::int64_t, std::vector<int>>>();
-  setting.length = [=, seed = o.planner.seed](std::int64_t number, int sample) {
-    const std::int64_t index = number * o.samples + sample, iteration = index / count;
-    auto& drawn = (*lengths)[iteration];
-    if (drawn.empty()) drawn = draw_lengths(law, seed, iteration, count, limit);
-    return drawn[static_cast<std::size_t>(index % count)];
-  };
+  setting.length = drawn_by_iteration(
+      setting.prompts, setting.samples,
+      [=, count = setting.prompts * setting.samples, seed = o.planner.seed](
+          std::int64_t iteration) { return draw_lengths(law, seed, iteration, count, limit); });
   return setting;
 }
 

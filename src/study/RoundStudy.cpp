@@ -2,6 +2,7 @@
 #include "study/RoundStudy.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -76,7 +77,7 @@ class Player {
     PlayedRound played = play_round(round, setting_.work, setting_.prompt_tokens,
                                     is_again ? setting_.redrawn : setting_.length);
     played.trace.work.iteration = iteration_++;
-    rounds_.conclude(round, played.kept_lengths);
+    rounds_.conclude(round, played.longest_kept);
     if (choice_) choice_->add(kept_lengths(played));
     if (choice_ && rounds_.begins_period()) choice_->end_period(setting_.samples);
     return played;
@@ -141,6 +142,16 @@ double seconds_each(std::int64_t ns, int iterations) {
 }
 
 }  // namespace
+
+ResponseLength drawn_by_iteration(int prompts, int samples,
+                                  std::function<std::vector<int>(std::int64_t iteration)> draw) {
+  const auto known = std::make_shared<std::map<std::int64_t, std::vector<int>>>();
+  return [=](std::int64_t number, int sample) {
+    std::vector<int>& drawn = (*known)[number / prompts];
+    if (drawn.empty()) drawn = draw(number / prompts);
+    return drawn[static_cast<std::size_t>(number % prompts * samples + sample)];
+  };
+}
 
 double RoundResult::static_s() const {
   return seconds_each(static_ns, iterations);

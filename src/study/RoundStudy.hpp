@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,11 @@ struct RoundSetting {
   DivisorChain chain = DivisorChain::of(1);
   PlannerOptions planner;
 };
+
+// Responses of a stream of which `draw` gives an iteration of the plain run: `samples` of each of
+// its `prompts` prompts, one after the other. Iterations count from 0, and each is drawn once.
+ResponseLength drawn_by_iteration(int prompts, int samples,
+                                  std::function<std::vector<int>(std::int64_t iteration)> draw);
 
 // One way to make rounds. Times and tokens are sums over its iterations.
 struct RoundResult {

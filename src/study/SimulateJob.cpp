@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <memory>
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
@@ -147,16 +145,12 @@ std::string simulate_rounds(const SimulateOptions& o, const std::string& name) {
   setting.chain = DivisorChain::of(o.machine.ranks);
   setting.planner.seed = o.play.seed;
   setting.planner.degrees = described.degrees;
-  // Twice the samples of each prompt, an iteration of the plain run at a time.
   const auto lengths = [&](std::uint64_t seed) {
-    const auto known = std::make_shared<std::map<std::int64_t, std::vector<int>>>();
-    return [=, prompts = setting.prompts](std::int64_t number, int sample) {
-      auto& drawn = (*known)[number / prompts];
-      if (drawn.empty())
-        drawn = draw_lengths(g.lengths, seed, number / prompts, prompts, 2 * g.samples,
-                             g.max_new_tokens);
-      return drawn[static_cast<std::size_t>(number % prompts * 2 * g.samples + sample)];
-    };
+    const int samples = 2 * g.samples;  // more than any way starts
+    return drawn_by_iteration(
+        setting.prompts, samples, [=, prompts = setting.prompts](std::int64_t iteration) {
+          return draw_lengths(g.lengths, seed, iteration, prompts, samples, g.max_new_tokens);
+        });
   };
   setting.length = lengths(o.play.seed);
   setting.redrawn = lengths(o.play.seed + (std::uint64_t{1} << 32));

@@ -10,16 +10,13 @@ what would be waited for, were all workers busy from the start of the generation
 """
 
 import argparse
-import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from taper_tables import assignments, print_head, print_row
+from taper_tables import ROOT, iterations_without_learning, print_head, print_row
 
-ROOT = Path(__file__).resolve().parents[2]
 WORKER = ROOT / "tests/faults/bad_worker.py"
 RANKS, RESPONSES, LATENCY = 2, 128, 1.0
 ITERATIONS = 5
@@ -29,12 +26,7 @@ def iterations(options, folder, workers):
     """Metrics of each iteration; 0 workers: without external rewards."""
     output = Path(folder) / f"run-{workers}"
     values = {
-        "Model/Directory": ROOT / "data/model",
-        "Output/Directory": output,
         "Training/Iterations": ITERATIONS,
-        "Optimizer/Learning Rate": "1e-12",
-        "Evaluation/Every": 0,
-        "Checkpoint/Every": 0,
         "Rewards/right/Kind": "task",
     }
     if workers:
@@ -43,12 +35,7 @@ def iterations(options, folder, workers):
             "Rewards/judge/Command": f"[{sys.executable}, {WORKER}, slow, {folder}, {LATENCY}]",
             "Rewards/judge/Workers": workers,
         }
-    command = [*options.launcher.split(), options.taper, "train", ROOT / "data/quickstart.yaml", *assignments(values)]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        sys.exit(f"taper ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in lines if "timing_s/gen" in line]
+    return iterations_without_learning(options, output, values)
 
 
 def main():

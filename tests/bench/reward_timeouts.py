@@ -12,14 +12,12 @@ In its first iteration nothing is known of the prompts; the table has the second
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from taper_tables import assignments, print_head, print_row
+from taper_tables import ROOT, iterations_without_learning, print_head, print_row
 
-ROOT = Path(__file__).resolve().parents[2]
 WORKER = ROOT / "tests/faults/bad_worker.py"
 DOOMED, PROMPTS = 30.0, 16
 
@@ -31,26 +29,16 @@ def iterations(options, folder, name, more):
     prompts.write_text("\n".join(lines) + "\n")
     output = Path(folder) / name
     values = {
-        "Model/Directory": ROOT / "data/model",
-        "Output/Directory": output,
         "Data/Prompts": prompts,
         "Rollout/Prompts": PROMPTS,
         "Rollout/Max New Tokens": 64,
         "Training/Iterations": options.iterations,
-        "Optimizer/Learning Rate": "1e-12",
-        "Evaluation/Every": 0,
-        "Checkpoint/Every": 0,
         "Rewards/judge/Kind": "command",
         "Rewards/judge/Command": f"[{sys.executable}, {WORKER}, doomed, {folder}, {DOOMED}]",
         "Rewards/judge/Workers": 16,
         "Rewards/judge/On Error": "zero",
     } | more
-    command = [*options.launcher.split(), options.taper, "train", ROOT / "data/quickstart.yaml", *assignments(values)]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        sys.exit(f"taper ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in lines if "timing_s/gen" in line]
+    return iterations_without_learning(options, output, values)
 
 
 def main():

@@ -13,9 +13,7 @@ five iterations, 1.5 three, 2 two.
 """
 
 import argparse
-import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from report.data import load_run
-from taper_tables import assignments, print_head, print_row
+from taper_tables import iterations_without_learning, print_head, print_row
 
 LIMIT = 1024
 
@@ -32,25 +30,15 @@ LIMIT = 1024
 def run(options, folder, seed, rounds):
     output = Path(folder) / f"run-{seed}-{rounds.replace(':', '-')}"
     values = {
-        "Model/Directory": ROOT / "data/model",
-        "Output/Directory": output,
         "Run/Seed": seed,
         "Training/Iterations": options.iterations,
-        "Optimizer/Learning Rate": "1e-12",
-        "Evaluation/Every": 0,
-        "Checkpoint/Every": 0,
         "Rollout/Lengths": options.lengths,
         "Rollout/Max New Tokens": LIMIT,
     } | dict(text.split("=", 1) for text in options.set)
     if rounds != "plain":
         mode, prompts, samples = rounds.split(":")
         values |= {"Rollout/Rounds": mode, "Rollout/Tail Prompts": prompts, "Rollout/Tail Samples": samples}
-    command = [*options.launcher.split(), options.taper, "train", ROOT / "data/quickstart.yaml", *assignments(values)]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        sys.exit(f"taper ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
-    lines = [line for line in lines if "timing_s/gen" in line]
+    lines = iterations_without_learning(options, output, values)
     lengths = load_run(output).lengths
     trained = [int(length) for row in lengths for length in row if length >= 0]
     unkept = sum(line.get("rollout/unkept_tokens", 0) for line in lines)

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What benchmarks that start `taper` and print Markdown tables share."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
 
 def assignments(values):
     """Words of a command line that set parameters by name."""
@@ -14,3 +21,22 @@ def print_row(*cells):
 def print_head(*titles):
     print_row(*titles)
     print("|---" * len(titles) + "|")
+
+
+def iterations_without_learning(options, output, values):
+    """Metrics of each iteration of a run of data/quickstart.yaml that does not learn, changed by `values`; it ends this
+    program if the run fails. `options` has the launcher and the executable."""
+    fixed = {
+        "Model/Directory": ROOT / "data/model",
+        "Output/Directory": output,
+        "Optimizer/Learning Rate": "1e-12",
+        "Evaluation/Every": 0,
+        "Checkpoint/Every": 0,
+    }
+    command = [*options.launcher.split(), options.taper, "train", ROOT / "data/quickstart.yaml"]
+    command += assignments(fixed | values)
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        sys.exit(f"taper ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
+    lines = [json.loads(line) for line in (Path(output) / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if "timing_s/gen" in line]

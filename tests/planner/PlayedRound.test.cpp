@@ -29,7 +29,7 @@ TEST_CASE("in a played race, what loses ends where it would be known") {
       play_round({RoundKind::kShort, {4, 5, 6, 7}, {}, 3, {2, 2}, true}, like, 11, length_of);
   // Two of three samples: lengths of groups are 7, 3, 8, 20. Kept: 5 and 4.
   CHECK(played.kept == std::vector<ResponseId>{{0, 0}, {0, 2}, {1, 1}, {1, 2}});
-  CHECK(played.kept_lengths == std::vector<int>{7, 3, 0, 0});
+  CHECK(played.longest_kept == std::vector<int>{7, 3, 0, 0});
   CHECK(ends(played) == std::vector<int>{5, 7, 7, 3, 3, 3, 7, 7, 7, 7, 7, 7});
   CHECK(played.trace.outcomes[1].aborted);
   CHECK_FALSE(played.trace.outcomes[0].aborted);
@@ -45,6 +45,6 @@ TEST_CASE("a round that keeps all it starts has all lengths") {
       play_round({RoundKind::kLong, {1, 7}, {}, 3, {2, 3}}, {}, 1, length_of);
   CHECK(ends(played) == std::vector<int>{40, 3, 3, 20, 10, 30});
   CHECK(played.kept.size() == 6);
-  CHECK(played.kept_lengths == std::vector<int>{40, 30});
+  CHECK(played.longest_kept == std::vector<int>{40, 30});
   CHECK(played.trace.work.surplus.is_none());
 }
