@@ -21,8 +21,7 @@ void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingMo
                    HuggingFaceWriter* writer) {
   const ParamTable& table = files.table;
   const auto& optimizer = model.optimizer();
-  const RankGrid grid{model.train_parallel().group().size(), model.dp_group().size()};
-  const Ownership owners = owned_pieces(table, ranks.chain, grid);
+  const Ownership owners = owned_pieces(table, ranks.chain, {0, model.layout()});
   PieceMover mover;
   std::vector<std::int64_t> bytes(table.pieces(), 0);
   std::vector<float> stage, buffer;

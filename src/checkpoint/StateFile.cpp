@@ -125,13 +125,12 @@ void write_state(const std::filesystem::path& path, const Ranks& ranks, const Mo
   const ParamTable& table = files.table;
   const auto owned = owned_units(table, model.optimizer());
   const auto state = state_of(model.optimizer());
-  const RankGrid grid{model.train_parallel().group().size(), model.dp_group().size()};
-  const Ownership owners = owned_pieces(table, ranks.chain, grid);
+  const Ownership owners = owned_pieces(table, ranks.chain, {0, model.layout()});
   const LibraryWait wait(ranks.progress, "write_state", ranks.size());
   Hdf5File file = Hdf5File::create_parallel(path, ranks.world().comm());
   write_format(file, state_schema());
   file.set_attribute("/", "model", shape_of(files.config));
-  file.set_attribute("/", "layout", to_string(grid));
+  file.set_attribute("/", "layout", to_string(model.layout()));
   file.set_attribute("/", "iteration", info.iteration);
   file.set_attribute("/", "optimizer_steps", info.optimizer_steps);
   file.set_attribute("/", "seed", static_cast<std::int64_t>(info.seed));

@@ -31,12 +31,11 @@ MemoryKind Publisher::staging_kind(const Ranks& ranks) {
   return world.is_null() || world.connects_devices() ? MemoryKind::kModel : MemoryKind::kStaging;
 }
 
-Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid& training,
-                     PackedModel& packed, int packed_tp, const ShardedAdamW& optimizer,
-                     const LocalParams& training_local, float* staging)
+Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const PublishedPieces& pieces,
+                     PackedModel* packed, const ShardedAdamW* optimizer, float* staging)
     : ranks_(&ranks),
       table_(&table),
-      packed_(&packed),
+      packed_(packed),
       staging_(staging),
       bytes_(table.pieces()),
       moves_(table.tensors().size()),
@@ -48,19 +47,15 @@ Publisher::Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid
     for (int u = 0; u < table.tensors()[t].units; ++u)
       bytes_[table.first_piece(t) + u] =
           table.tensors()[t].unit_size() * static_cast<std::int64_t>(sizeof(float));
-  // The plan is the same at every publication: neither layout changes during a run.
-  const Ownership owners = owned_pieces(table, ranks.chain, training);
-  const Ownership holders = held_pieces(table, ranks.chain, {packed_tp, ranks.size() / packed_tp});
-  for (const PieceMove& move : plan_moves(owners, holders, bytes_))
+  // The plan is the same at every publication: no layout changes during a run.
+  for (const PieceMove& move : plan_moves(pieces.owners, pieces.holders, bytes_))
     moves_[table.tensor_of_piece(move.piece)].push_back(move);
-  // The optimizers of other data-parallel ranks own most pieces of this shard. Replicated tensors,
-  // and KV heads in parts, have an owner in several shards: all compute the same master, and the
-  // first one's counts.
-  for (const auto& piece : training_local.pieces()) {
-    if (!std::binary_search(owners[piece.id].begin(), owners[piece.id].end(), ranks.rank()))
-      continue;
-    source_[piece.id] = optimizer.master().data() + (piece.offset - optimizer.begin());
-    speaks_for_[piece.id] = owners[piece.id].front() == ranks.rank();
+  if (optimizer == nullptr) return;
+  // Replicated tensors, and KV heads in parts, have an owner in several shards: all compute the
+  // same master, and the first one's counts.
+  for (const auto& piece : optimizer->owned()) {
+    source_[piece.id] = optimizer->master().data() + (piece.offset - optimizer->begin());
+    speaks_for_[piece.id] = pieces.owners[piece.id].front() == ranks.rank();
   }
 }
 
@@ -128,14 +123,16 @@ void Publisher::fetch(int tensor) {
 
 void Publisher::publish() {
   const std::vector<std::uint64_t> expected = owner_checksums();
-  const LocalParams& local = packed_->local();
-  const auto& pieces = local.pieces();  // in the order of the tensors
+  const auto pieces = packed_ == nullptr ? std::vector<LocalParams::Piece>{}
+                                         : packed_->local().pieces();  // by tensors
   Staged<std::uint64_t> arrived(pieces.size());
   for (int t = 0, next = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
     fetch(t);
+    if (packed_ == nullptr) continue;
     const int first = next;
     Staged<ConstFloatVector> vectors;
-    for (; next < std::ssize(pieces) && pieces[next].offset < local.offset(t + 1); ++next) {
+    for (; next < std::ssize(pieces) && pieces[next].offset < packed_->local().offset(t + 1);
+         ++next) {
       const auto& piece = pieces[next];
       const FloatVector here(place_of(t, piece.id), piece.size);
       // What a rank owns itself is not among the moves (needed minus held).

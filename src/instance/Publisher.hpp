@@ -11,17 +11,22 @@
 
 namespace taper {
 
-// Brings the optimizer's f32 masters, sharded over all ranks, into the packed weights of every
-// rank: needed minus held, tensor by tensor through the resharder, rounded and packed on arrival.
-// The packed layout may differ from the training layout. Also checks that what arrived is what was
-// sent.
+// Which of the ranks that publish a model together own a piece of it, and which hold it as a
+// weight.
+struct PublishedPieces {
+  Ownership owners, holders;
+};
+
+// Brings the f32 masters of optimizers into packed weights, in whatever layouts: needed minus held,
+// tensor by tensor through the resharder, rounded and packed on arrival. Also checks that what
+// arrived is what was sent.
 class Publisher {
  public:
-  // `staging` holds the largest local tensor of the packed layout: staging_floats(), in memory of
+  // `packed` and `optimizer` are those of this rank; null if it holds no weights, or owns nothing.
+  // `staging` holds the largest tensor of the packed weights: staging_floats(), in memory of
   // staging_kind().
-  Publisher(const Ranks& ranks, const ParamTable& table, const RankGrid& training,
-            PackedModel& packed, int packed_tp, const ShardedAdamW& optimizer,
-            const LocalParams& training_local, float* staging);
+  Publisher(const Ranks& ranks, const ParamTable& table, const PublishedPieces& pieces,
+            PackedModel* packed, const ShardedAdamW* optimizer, float* staging);
   static std::int64_t staging_floats(const LocalParams& packed);
   static MemoryKind staging_kind(const Ranks& ranks);
 
@@ -50,7 +55,7 @@ class Publisher {
   float* staging_;
   std::vector<std::int64_t> bytes_;            // per piece
   std::vector<std::vector<PieceMove>> moves_;  // per tensor
-  std::vector<const float*> source_;  // per piece: where the optimizer holds it; null: elsewhere
+  std::vector<const float*> source_;  // per piece: where its optimizer is here; null: elsewhere
   std::vector<bool> speaks_for_;      // per piece: this rank is its first owner
   PieceMover mover_;
   std::vector<float> masters_;  // of a tensor, if the host cannot read them where they are

@@ -58,9 +58,13 @@ void TrainingModel::create(Arena& arena, ConstFloatMatrix rope_table) {
                                               options_.adamw, arena, owner);
   float* staging = arena.take<float>(owner.item(kStagingItem), owner.phase,
                                      Publisher::staging_floats(packed_local_));
-  publisher_ = std::make_unique<Publisher>(*ranks_, files_->table,
-                                           RankGrid{options_.train_tp, dp_group_->size()}, *packed_,
-                                           packed_tp(), *optimizer_, train_local_, staging);
+  const ParamTable& table = files_->table;
+  const ModelLayout holding{0, {packed_tp(), ranks_->size() / packed_tp()}};
+  publisher_ =
+      std::make_unique<Publisher>(*ranks_, table,
+                                  PublishedPieces{owned_pieces(table, ranks_->chain, {0, layout()}),
+                                                  held_pieces(table, ranks_->chain, holding)},
+                                  packed_.get(), optimizer_.get(), staging);
 }
 
 void TrainingModel::set_masters(const PieceSource& source) {

@@ -45,6 +45,9 @@ class TrainingModel {
   void set_masters(const PieceSource& source);
 
   const Exec& exec() const { return ranks_->exec; }
+  const Ranks& ranks() const { return *ranks_; }
+  // On its ranks.
+  RankGrid layout() const { return {train_parallel_.group().size(), dp_group_->size()}; }
   const ModelParallel& train_parallel() const { return train_parallel_; }
   const ModelView& train_view() const { return *train_view_; }
   const PackedModel& packed() const { return *packed_; }

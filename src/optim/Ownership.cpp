@@ -23,22 +23,27 @@ int StateShards::owner(std::int64_t offset) const {
   return static_cast<int>(next - offsets_.begin()) - 1;
 }
 
-Ownership owned_pieces(const ParamTable& table, const DivisorChain& chain, const RankGrid& grid) {
+Ownership owned_pieces(const ParamTable& table, const DivisorChain& chain,
+                       const ModelLayout& layout) {
+  const auto& [first, grid] = layout;
   Ownership owners(table.pieces());
-  for (int rank = 0; rank < grid.ranks(); ++rank) {
-    const ModelShard shard(table, grid.tp, chain.shard_index(rank, grid.tp));
-    const LocalParams local(table, shard);
+  for (int rank = first; rank < layout.ranks().end(); ++rank) {
+    const LocalParams local(table, ModelShard(table, grid.tp, chain.shard_index(rank, grid.tp)));
     const StateShards shards(local, grid.dp);
     for (const auto& piece : local.pieces())
-      if (shards.owner(piece.offset) == grid.replica_of(rank)) owners[piece.id].push_back(rank);
+      if (shards.owner(piece.offset) == grid.replica_of(rank - first))
+        owners[piece.id].push_back(rank);
   }
   return owners;
 }
 
-Ownership held_pieces(const ParamTable& table, const DivisorChain& chain, const RankGrid& grid) {
+Ownership held_pieces(const ParamTable& table, const DivisorChain& chain, const ModelLayout& layout,
+                      const RankBlock& without) {
+  const int tp = layout.grid.tp;
   Ownership holders(table.pieces());
-  for (int rank = 0; rank < grid.ranks(); ++rank) {
-    const LocalParams local(table, ModelShard(table, grid.tp, chain.shard_index(rank, grid.tp)));
+  for (int rank = layout.first; rank < layout.ranks().end(); ++rank) {
+    if (without.has(rank)) continue;
+    const LocalParams local(table, ModelShard(table, tp, chain.shard_index(rank, tp)));
     for (const auto& piece : local.pieces()) holders[piece.id].push_back(rank);
   }
   return holders;

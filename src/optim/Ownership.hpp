@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/ModelShard.hpp"
-#include "shard/RankGrid.hpp"
+#include "shard/ModelLayout.hpp"
 #include "shard/ReshapePlan.hpp"
 
 namespace taper {
@@ -27,9 +27,13 @@ class StateShards {
   std::vector<std::int64_t> offsets_;
 };
 
-// For every piece of the model, the world ranks whose optimizer owns it under the training layout.
-Ownership owned_pieces(const ParamTable& table, const DivisorChain& chain, const RankGrid& grid);
-// For every piece, the world ranks that hold it as a weight in a uniform layout.
-Ownership held_pieces(const ParamTable& table, const DivisorChain& chain, const RankGrid& grid);
+// For every piece of a model that is trained in the layout, the ranks of the chain whose optimizer
+// owns it.
+Ownership owned_pieces(const ParamTable& table, const DivisorChain& chain,
+                       const ModelLayout& layout);
+// For every piece, the ranks that hold it as a weight of a model in the layout; not those
+// `without`.
+Ownership held_pieces(const ParamTable& table, const DivisorChain& chain, const ModelLayout& layout,
+                      const RankBlock& without = {0, 0});
 
 }  // namespace taper

@@ -37,6 +37,46 @@ std::vector<std::int64_t> sizes_of(const std::vector<std::string>& texts) {
   return sizes;
 }
 
+// What goes to each rank of a group.
+using Outbox = std::vector<std::string>;
+
+std::size_t bytes_of(const Outbox& out) {
+  std::size_t bytes = 0;
+  for (const std::string& text : out) bytes += text.size();
+  return bytes;
+}
+
+// Calls pack(i, out) for i = 0 to count - 1, sends what it writes, and reads what comes by
+// unpack(in), in rounds of bounded size. Collective over `group`.
+template <class Pack, class Unpack>
+void exchange(const Group& group, std::size_t count, const Pack& pack, const Unpack& unpack) {
+  const std::size_t ranks = static_cast<std::size_t>(group.size());
+  std::size_t next = 0;
+  for (std::vector<std::int32_t> left{1}; left.front() != 0;) {
+    Outbox out(ranks);
+    while (next < count && bytes_of(out) < kRoundBytes) pack(next++, out);
+    const std::vector<std::int64_t> out_sizes = sizes_of(out);
+    std::vector<std::int64_t> in_sizes(ranks);
+    const std::vector<std::int64_t> ones(ranks, 1);
+    all_to_all_v(group, in_sizes, ones, out_sizes, ones);
+    std::string sent, received;
+    for (std::string& part : out) sent += std::exchange(part, {});
+    received.resize(
+        static_cast<std::size_t>(std::accumulate(in_sizes.begin(), in_sizes.end(), 0LL)));
+    all_to_all_v(group, received, in_sizes, sent, out_sizes);
+    for (ByteReader in(received); !in.done();) unpack(in);
+    left.front() = next < count ? 1 : 0;
+    all_reduce_max(group, left);
+  }
+}
+
+void add(Outbox& out, const std::vector<int>& ranks, const Sample& sample) {
+  for (const int rank : ranks) {
+    ByteWriter to(out[static_cast<std::size_t>(rank)]);
+    pack(to, sample);
+  }
+}
+
 }  // namespace
 
 std::size_t prompt_end(const std::vector<SampleSummary>& samples, std::size_t begin) {
@@ -84,54 +124,87 @@ void SampleSet::set_rows() {
   }
 }
 
+std::vector<int> SampleSet::holders_of(int row) const {
+  if (replica_.empty()) return {all_[row].holder};
+  std::vector<int> ranks(static_cast<std::size_t>(grid_.tp));
+  std::iota(ranks.begin(), ranks.end(), replica_[row] * grid_.tp);
+  return ranks;
+}
+
 void SampleSet::move_to(const RankGrid& grid, const std::vector<int>& replica) {
   TAPER_EXPECT(std::ssize(replica) == size());
   TAPER_EXPECT(grid.ranks() == ranks());
   if (group_ == nullptr || (grid == grid_ && replica == replica_)) return;
-  std::vector<std::vector<int>> targets(here_.size());
-  for (std::size_t k = 0; k < here_.size(); ++k) {
-    if (!speaks_for(k)) continue;
-    targets[k].resize(static_cast<std::size_t>(grid.tp));
-    std::iota(targets[k].begin(), targets[k].end(), replica[rows_[k]] * grid.tp);
-  }
-  exchange(targets);
-  for (std::size_t row = 0; row < all_.size(); ++row) all_[row].holder = replica[row] * grid.tp;
-  set_rows();
+  std::vector<bool> speaks;
+  for (std::size_t k = 0; k < here_.size(); ++k) speaks.push_back(speaks_for(k));
   grid_ = grid;
   replica_ = replica;
-}
-
-void SampleSet::exchange(const std::vector<std::vector<int>>& targets) {
-  const std::size_t ranks = static_cast<std::size_t>(group_->size());
   std::vector<Sample> come;
-  std::size_t next = 0;
-  for (std::vector<std::int32_t> left{1}; left.front() != 0;) {
-    std::vector<std::string> out(ranks);
-    std::size_t bytes = 0;
-    for (; next < here_.size() && bytes < kRoundBytes; ++next) {
-      for (const int rank : targets[next]) {
-        const std::size_t before = out[rank].size();
-        ByteWriter to(out[rank]);
-        pack(to, here_[next]);
-        bytes += out[rank].size() - before;
-      }
-      here_[next] = Sample();
-    }
-    const std::vector<std::int64_t> out_sizes = sizes_of(out);
-    std::vector<std::int64_t> in_sizes(ranks);
-    const std::vector<std::int64_t> ones(ranks, 1);
-    all_to_all_v(*group_, in_sizes, ones, out_sizes, ones);
-    std::string sent, received;
-    for (std::string& part : out) sent += std::exchange(part, {});
-    received.resize(
-        static_cast<std::size_t>(std::accumulate(in_sizes.begin(), in_sizes.end(), 0LL)));
-    all_to_all_v(*group_, received, in_sizes, sent, out_sizes);
-    for (ByteReader in(received); !in.done();) unpack(in, come.emplace_back());
-    left.front() = next < here_.size() ? 1 : 0;
-    all_reduce_max(*group_, left);
-  }
+  exchange(
+      *group_, here_.size(),
+      [&](std::size_t k, Outbox& out) {
+        if (speaks[k]) add(out, holders_of(rows_[k]), here_[k]);
+        here_[k] = Sample();
+      },
+      [&](ByteReader& in) { unpack(in, come.emplace_back()); });
   std::ranges::sort(come, {}, &Sample::id);
   here_ = std::move(come);
+  for (std::size_t row = 0; row < all_.size(); ++row) all_[row].holder = replica[row] * grid.tp;
+  set_rows();
+}
+
+SampleSet SampleSet::copy_to(const RankBlock& block, const Group* its) const {
+  TAPER_EXPECT((its != nullptr) == block.has(rank()));
+  const auto place = [&](int row) {  // in the block
+    return static_cast<int>(std::int64_t{row} * block.count / size());
+  };
+  SampleSet copy;
+  const auto keep = [&](Sample sample) { copy.here_.push_back(std::move(sample)); };
+  if (group_ == nullptr) {
+    for (const Sample& sample : here_) keep(sample);
+  } else {
+    exchange(
+        *group_, here_.size(),
+        [&](std::size_t k, Outbox& out) {
+          if (speaks_for(k)) add(out, {block.first + place(rows_[k])}, here_[k]);
+        },
+        [&](ByteReader& in) {
+          Sample sample;
+          unpack(in, sample);
+          keep(std::move(sample));
+        });
+  }
+  if (its == nullptr) return copy;
+  std::ranges::sort(copy.here_, {}, &Sample::id);
+  copy.group_ = its;
+  copy.all_ = all_;
+  for (std::size_t row = 0; row < all_.size(); ++row)
+    copy.all_[row].holder = place(static_cast<int>(row));
+  copy.set_rows();
+  return copy;
+}
+
+void SampleSet::take(const SampleSet& copy, std::vector<float> Sample::*figure) {
+  const auto place = [&](int row) { return std::ranges::lower_bound(rows_, row) - rows_.begin(); };
+  if (group_ == nullptr) {
+    for (std::size_t k = 0; k < copy.here_.size(); ++k)
+      here_[place(copy.rows_[k])].*figure = copy.here_[k].*figure;
+    return;
+  }
+  exchange(
+      *group_, copy.here_.size(),
+      [&](std::size_t k, Outbox& out) {
+        if (!copy.speaks_for(k)) return;
+        for (const int rank : holders_of(copy.rows_[k])) {
+          ByteWriter to(out[static_cast<std::size_t>(rank)]);
+          to.value(copy.rows_[k]);
+          to.list(copy.here_[k].*figure);
+        }
+      },
+      [&](ByteReader& in) {
+        const int row = in.value<int>();
+        in.list(here_[place(row)].*figure);
+      });
 }
 
 void SampleSet::gather_bytes(std::span<std::byte> by_row, std::span<const std::byte> mine,

@@ -16,7 +16,7 @@
 #include "comm/DoublesOnly.hpp"
 #include "comm/Group.hpp"
 #include "rl/Sample.hpp"
-#include "shard/RankGrid.hpp"
+#include "shard/ModelLayout.hpp"
 
 namespace taper {
 
@@ -88,6 +88,14 @@ class SampleSet {
   // others. Collective over the group.
   void move_to(const RankGrid& grid, const std::vector<int>& replica);
 
+  // The same samples on the ranks `block` of the group, whose own group is `its`: each on one of
+  // them. Rows are those of this set. `its` is null on all other ranks, where the copy is empty.
+  // Collective over the group.
+  SampleSet copy_to(const RankBlock& block, const Group* its) const;
+  // Takes what a copy of these samples has got meanwhile: on each rank that holds a sample.
+  // Collective over the group.
+  void take(const SampleSet& copy, std::vector<float> Sample::*figure);
+
   // figures_of(k) of here()[k], a number or a struct of numbers: those of all samples by rows, the
   // same on all ranks. What is summed up from them in the order of rows has the same bits whoever
   // holds the samples. Collective over the group.
@@ -123,9 +131,8 @@ class SampleSet {
 
  private:
   int rank() const { return group_ == nullptr ? 0 : group_->rank(); }
-  // Sends here()[k] to the ranks targets[k], in rounds of bounded size, and keeps what comes.
-  // Collective over the group.
-  void exchange(const std::vector<std::vector<int>>& targets);
+  // The ranks that hold the sample of a row.
+  std::vector<int> holders_of(int row) const;
   void set_rows();
   // `size` bytes for each of all(), by rows; `mine` are those of the samples for which this rank
   // speaks. Collective over the group.

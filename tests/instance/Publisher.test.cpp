@@ -31,8 +31,8 @@ struct Publishing : TestRanks {
         expected("expected", held, shard(packed_tp), WeightType::kF32, WithBackward::kNo, arena),
         optimizer(training, tp_group, dp_group, {}, arena),
         staging(static_cast<std::size_t>(Publisher::staging_floats(held))),
-        publisher(ranks, files.table, {train_tp, ranks.size() / train_tp}, packed, packed_tp,
-                  optimizer, training, staging.data()) {
+        publisher(ranks, files.table, pieces(train_tp, packed_tp), &packed, &optimizer,
+                  staging.data()) {
     const HuggingFaceReader reader = files.open_weights();
     for (const auto& piece : optimizer.owned())
       reader.read_piece(piece.id, {master(piece), static_cast<std::size_t>(piece.size)});
@@ -41,6 +41,11 @@ struct Publishing : TestRanks {
 
   ModelShard shard(int tp) const {
     return {files.table, tp, ranks.chain.shard_index(ranks.rank(), tp)};
+  }
+  PublishedPieces pieces(int train_tp, int packed_tp) const {
+    const auto layout = [&](int tp) { return ModelLayout{0, {tp, ranks.size() / tp}}; };
+    return {owned_pieces(files.table, ranks.chain, layout(train_tp)),
+            held_pieces(files.table, ranks.chain, layout(packed_tp))};
   }
   MemoryPlan plan() const {
     MemoryPlan plan;

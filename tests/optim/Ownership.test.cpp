@@ -49,8 +49,8 @@ TEST_CASE("every piece has an owner in every layout, and owners hold what they o
   const ParamTable table(small_config());
   const DivisorChain chain({1, 3, 6});
   for (const RankGrid grid : {RankGrid{1, 6}, RankGrid{3, 2}}) {
-    const Ownership owners = owned_pieces(table, chain, grid),
-                    holders = held_pieces(table, chain, grid);
+    const Ownership owners = owned_pieces(table, chain, {0, grid}),
+                    holders = held_pieces(table, chain, {0, grid});
     for (int p = 0; p < table.pieces(); ++p) {
       REQUIRE(!owners[p].empty());
       REQUIRE(std::is_sorted(owners[p].begin(), owners[p].end()));

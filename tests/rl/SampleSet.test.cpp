@@ -115,6 +115,50 @@ TEST_CASE("every rank knows the summary of each sample, in order, and has its ow
   check_copies(world, set, 1);
 }
 
+TEST_CASE("a block gets copies of all samples, and gives back what it adds to them") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  const int upper = world.size() / 2;  // all ranks, if there is one
+  const RankBlock block{upper, world.size() - upper};
+  const Group half = Group::block(world.comm(), world.rank() < upper ? 0 : upper,
+                                  world.rank() < upper ? upper : block.count, world.options());
+  for (const int tp : {0, 1, world.size()}) {  // 0: where they were made
+    SampleSet set = make_set(world);
+    if (tp > 0) set.move_to({tp, world.size() / tp}, std::vector<int>(kSamples, 0));
+    const Group* its = block.has(world.rank()) ? &half : nullptr;
+    SampleSet copy = set.copy_to(block, its);
+    CHECK(set.size() == kSamples);
+    for (std::size_t k = 0; k < set.here().size(); ++k) check_whole(set.here()[k], set.rows()[k]);
+    if (its != nullptr) {
+      CHECK(copy.size() == kSamples);
+      CHECK(copy.ranks() == block.count);
+      for (std::size_t k = 0; k < copy.here().size(); ++k)
+        check_whole(copy.here()[k], copy.rows()[k]);
+      check_copies(half, copy, 1);
+      copy.move_to({block.count, 1}, std::vector<int>(kSamples, 0));  // several ranks hold one
+      for (Sample& s : copy.here()) s.values.assign(s.response.size() + 1, -3.0f);
+    } else {
+      CHECK(copy.here().empty());
+    }
+    set.take(copy, &Sample::values);
+    for (Sample& s : set.here()) {
+      CHECK(s.values == std::vector<float>(s.response.size() + 1, -3.0f));
+      s.values = make_sample(static_cast<int>(s.response.size())).values;
+    }
+    for (std::size_t k = 0; k < set.here().size(); ++k) check_whole(set.here()[k], set.rows()[k]);
+    check_copies(world, set, std::max(1, tp));
+  }
+}
+
+TEST_CASE("without a group a copy is the set itself") {
+  SampleSet set({make_sample(2), make_sample(1)});
+  const Group self = Group::self();
+  SampleSet copy = set.copy_to({0, 1}, &self);
+  REQUIRE(copy.size() == 2);
+  for (Sample& s : copy.here()) s.values = {9.0f};
+  set.take(copy, &Sample::values);
+  for (const Sample& s : set.here()) CHECK(s.values == std::vector<float>{9.0f});
+}
+
 TEST_CASE("samples arrive whole on all ranks of their replica, and nowhere else") {
   const Group world = Group::world(MPI_COMM_WORLD);
   for (int tp = 1; tp <= world.size(); ++tp) {

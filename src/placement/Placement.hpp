@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// On which ranks the models of an RLHF run are. A pure function of options and ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shard/ModelLayout.hpp"
+
+namespace taper {
+
+// The published strategies (arXiv 2312.11819).
+enum class PlacementStrategy {
+  kFlattening,    // all models on all ranks
+  kInterleaving,  // models that only score, each on ranks of its own where possible: they run at
+                  // the same time
+  kSeparation,    // policy and critic learn on other ranks than those that generate and score
+};
+
+struct PlacementOptions {
+  PlacementStrategy strategy = PlacementStrategy::kFlattening;
+  // Ranks, as find_model_ranks() reads them; empty: by the strategy.
+  std::string policy, generation, reference, critic;
+
+  std::vector<std::string> problems() const;
+};
+
+// A model that only scores, with the option that places it.
+struct ScoringModel {
+  std::string option;     // "Placement/Reference"
+  std::string ranks;      // the value; empty: by the strategy
+  int tp = 1;             // ranks per replica, unless `ranks` says more
+  std::int64_t cost = 1;  // of scoring, for the shares of ranks: parameters
+};
+
+// The models of a run.
+struct ModelSet {
+  int policy_tp = 1, generation_tp = 1, critic_tp = 1;
+  bool has_critic = false;
+  std::vector<ScoringModel> scoring;  // the reference, if there is one, comes first
+};
+
+// Where they are.
+struct Placement {
+  ModelLayout policy;
+  ModelLayout generation;  // the grid: of Rollout/Tensor Parallel, whatever layouts follow
+  std::optional<ModelLayout> critic;
+  std::vector<ModelLayout> scoring;  // as ModelSet::scoring
+
+  // Whether all models are on all ranks.
+  bool is_flat(int ranks) const;
+  // The sizes of blocks, ascending, without that of all ranks.
+  std::vector<int> block_sizes(int ranks) const;
+};
+
+// The sizes of blocks and the tensor-parallel degrees that options name, each with its option: the
+// chain of the ranks must have them.
+std::vector<std::pair<std::string, int>> named_degrees(const PlacementOptions& options,
+                                                       const ModelSet& models);
+
+// The chain must have all tensor-parallel degrees too. Throws Error naming the option whose ranks
+// cannot be, and why.
+Placement place(const PlacementOptions& options, const ModelSet& models, const DivisorChain& chain);
+
+// "policy on ranks 0-3 (TPxDP 2x2), reference on ranks 0-1 (TPxDP 1x2), ..."; `names` are those of
+// the scoring models.
+std::string to_string(const Placement& placement, const std::vector<std::string>& names);
+
+}  // namespace taper
