@@ -66,6 +66,11 @@ void attention_backward(const E& exec, MatrixView<float, E> dq, MatrixView<float
       detail::attention_backward_args(dq, dkv, dout, out, stats, q, pages, shape);
   const auto task = detail::host_ops().attention_backward;
   const AttentionSegment* list = segments.data();
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    TAPER_EXPECT(detail::gradient_row(list[s], 0) >= 0);
+    TAPER_EXPECT(detail::gradient_row(list[s], list[s].start + list[s].count) <=
+                 static_cast<std::int64_t>(dkv.extent(0)));
+  }
   const int n = static_cast<int>(segments.size()) * shape.kv_heads;
   detail::for_each_uneven("taper::attention_backward", exec, n, [=](const int i) {
     task(args, list[i / shape.kv_heads], i % shape.kv_heads);

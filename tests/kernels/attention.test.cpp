@@ -95,7 +95,7 @@ TEST_CASE("chunks are merged, not run through", "[attention][canonical]") {
 }
 
 #ifdef TAPER_ASSERTIONS
-TEST_CASE("gradients of a part of a sequence are refused before the launch", "[attention]") {
+TEST_CASE("gradients of keys that have no rows are refused before the launch", "[attention]") {
   AttentionShape shape;
   shape.heads = shape.kv_heads = 1;
   shape.head_dim = 16;
