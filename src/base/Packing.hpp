@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole values as bytes, for messages between ranks of one machine type: numbers, enums, texts,
-// paths, plain structs of numbers, vectors of these, and structs that list their fields:
+// paths, plain structs of numbers, vectors and pairs of these, and structs that list their fields:
 //
 //   template <class Self>
 //   static auto fields(Self& self) { return std::tie(self.name, self.cores); }
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/Bytes.hpp"
@@ -78,6 +79,18 @@ struct Packing<std::vector<T>> {
     value.clear();
     for (auto left = in.value<std::int64_t>(); left > 0; --left)
       Packing<T>::read(in, value.emplace_back());
+  }
+};
+
+template <class A, class B>
+struct Packing<std::pair<A, B>> {
+  static void write(ByteWriter& out, const std::pair<A, B>& value) {
+    Packing<A>::write(out, value.first);
+    Packing<B>::write(out, value.second);
+  }
+  static void read(ByteReader& in, std::pair<A, B>& value) {
+    Packing<A>::read(in, value.first);
+    Packing<B>::read(in, value.second);
   }
 };
 

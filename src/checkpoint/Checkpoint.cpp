@@ -113,16 +113,21 @@ bool has(const fs::path& checkpoint, const CheckpointPart& part) {
   }
 }
 
+// Without a model only what stands beside it.
+StateInfo read_part(const fs::path& state, const ModelFiles& files, TrainingModel* model) {
+  return model == nullptr ? read_state_info(state, files) : read_state(state, files, *model);
+}
+
 std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const ModelFiles& files,
-                     TrainingModel& model, const std::vector<CheckpointPart>& parts,
+                     TrainingModel* model, const std::vector<CheckpointPart>& parts,
                      StateInfo& info) {
   std::string problem;
   try {
     if (ranks.rank() == 0) require_whole(checkpoint);
-    info = read_state(CheckpointDirectory(checkpoint).state(), files, model);
+    info = read_part(CheckpointDirectory(checkpoint).state(), files, model);
     for (const CheckpointPart& part : parts)
       if (part.is_needed || has(checkpoint, part))
-        read_state(CheckpointStore::part_state(checkpoint, part.name), part.files, part.model);
+        read_part(CheckpointStore::part_state(checkpoint, part.name), part.files, part.model);
       else if (ranks.rank() == 0)
         TAPER_INFO(path_text(checkpoint)
                    << " has no " << part.name << " that fits: the run goes on with that of "
@@ -133,22 +138,25 @@ std::string try_load(const fs::path& checkpoint, const Ranks& ranks, const Model
   return any_problem(ranks, problem);
 }
 
-void publish_loaded(TrainingModel& model, const std::vector<CheckpointPart>& parts) {
-  model.publish();
-  for (const CheckpointPart& part : parts) part.model.publish();
+void publish_loaded(TrainingModel* model, const std::vector<CheckpointPart>& parts) {
+  if (model != nullptr) model->publish();
+  for (const CheckpointPart& part : parts)
+    if (part.model != nullptr) part.model->publish();
 }
 
-// The directory must be there on rank 0.
-void write_part(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
-                const StateInfo& info, const CheckpointDirectory& directory) {
-  write_model(ranks, files, model, directory.path());
-  const PhaseScope phase(ranks.progress, "write_state");
-  write_state(directory.state(), ranks, files, model, info);
+// The directory must be there. Collective over the ranks of the model; does nothing on others.
+void write_part(const ModelFiles& files, const TrainingModel* model, StateInfo info,
+                const CheckpointDirectory& directory) {
+  if (model == nullptr) return;
+  info.optimizer_steps = model->optimizer().steps();
+  write_model(files, *model, directory.path());
+  const PhaseScope phase(model->ranks().progress, "write_state");
+  write_state(directory.state(), files, *model, info);
 }
 
 }  // namespace
 
-void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const TrainingModel* model,
                            const StateInfo& info, const std::function<void()>& before_rename,
                            const std::vector<CheckpointPart>& parts) {
   const PhaseScope phase(ranks.progress, "save_checkpoint");
@@ -157,16 +165,16 @@ void CheckpointStore::save(const Ranks& ranks, const ModelFiles& files, const Tr
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
   ranks.progress.set_step(0);
   const CheckpointDirectory checkpoint(aside);
-  write_part(ranks, files, model, info, checkpoint);
   for (const CheckpointPart& part : parts) {
-    const CheckpointDirectory directory = checkpoint.part(part.name);
-    if (ranks.rank() == 0) {
-      fs::create_directories(directory.path());
-      if (!part.text_file.empty()) write_file_atomically(aside / part.text_file, part.text);
-    }
-    StateInfo own{info.iteration, part.model.optimizer().steps(), info.seed, info.config};
-    write_part(ranks, part.files, part.model, own, directory);
+    if (ranks.rank() != 0) break;
+    fs::create_directories(checkpoint.part(part.name).path());
+    if (!part.text_file.empty()) write_file_atomically(aside / part.text_file, part.text);
   }
+  barrier(ranks.world());  // the first rank that trains a model writes it
+  write_part(files, model, info, checkpoint);
+  for (const CheckpointPart& part : parts)
+    write_part(part.files, part.model, {info.iteration, 0, info.seed, info.config},
+               checkpoint.part(part.name));
   barrier(ranks.world());
   ranks.progress.set_step(1);
   if (ranks.rank() == 0) {
@@ -211,7 +219,7 @@ void CheckpointStore::remove_after(std::int64_t iteration) const {
 }
 
 StateInfo CheckpointStore::load(const fs::path& checkpoint, const Ranks& ranks,
-                                const ModelFiles& files, TrainingModel& model,
+                                const ModelFiles& files, TrainingModel* model,
                                 const std::vector<CheckpointPart>& parts) {
   StateInfo info;
   const std::string problem = try_load(checkpoint, ranks, files, model, parts, info);
@@ -289,7 +297,7 @@ std::vector<std::string> CheckpointStore::problems(const fs::path& checkpoint) {
 }
 
 std::optional<StateInfo> CheckpointStore::load_newest(
-    const Ranks& ranks, const ModelFiles& files, TrainingModel& model,
+    const Ranks& ranks, const ModelFiles& files, TrainingModel* model,
     const std::vector<CheckpointPart>& parts) const {
   // Rank 0 looks: other ranks might see a shared folder in another state.
   const std::vector<fs::path> there = from_rank_0(ranks, [&] { return list(directory_); });

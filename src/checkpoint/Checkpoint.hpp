@@ -15,7 +15,7 @@ namespace taper {
 struct CheckpointPart {
   std::string name;  // of its folder
   const ModelFiles& files;
-  TrainingModel& model;
+  TrainingModel* model;   // null on ranks that do not train it
   bool is_needed = true;  // a checkpoint without it, or with one of another shape, is of no use
   // A file beside it, by its place in the checkpoint, and its text, which is JSON: with another one
   // the model there means something else. Empty: none.
@@ -32,10 +32,11 @@ class CheckpointStore {
   CheckpointStore(std::filesystem::path directory, int keep)
       : directory_(std::move(directory)), keep_(keep) {}
 
-  // Saves the state after info.iteration and removes the oldest beyond `keep`. When everything is
-  // written, but the checkpoint not there yet, all ranks call `before_rename`: for what must not be
-  // missing if the checkpoint exists. Collective over the world.
-  void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+  // Saves the state after info.iteration and removes the oldest beyond `keep`; `model` is null on
+  // ranks that do not train it. When everything is written, but the checkpoint not there yet, all
+  // ranks call `before_rename`: for what must not be missing if the checkpoint exists. Collective
+  // over the world.
+  void save(const Ranks& ranks, const ModelFiles& files, const TrainingModel* model,
             const StateInfo& info, const std::function<void()>& before_rename,
             const std::vector<CheckpointPart>& parts = {});
 
@@ -55,12 +56,12 @@ class CheckpointStore {
   // and the one before is tried. Nothing if there is none. Throws Error if there are some and
   // none is usable. Collective over the world.
   std::optional<StateInfo> load_newest(const Ranks& ranks, const ModelFiles& files,
-                                       TrainingModel& model,
+                                       TrainingModel* model,
                                        const std::vector<CheckpointPart>& parts = {}) const;
 
   // Fills the models from one checkpoint directory. Collective over the world.
   static StateInfo load(const std::filesystem::path& checkpoint, const Ranks& ranks,
-                        const ModelFiles& files, TrainingModel& model,
+                        const ModelFiles& files, TrainingModel* model,
                         const std::vector<CheckpointPart>& parts = {});
 
   // The state of such a model in a checkpoint. Throws Error if it has none.

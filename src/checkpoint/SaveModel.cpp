@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // All pieces to rank 0, one tensor at a time.
-void write_weights(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
-                   HuggingFaceWriter* writer) {
+void write_weights(const ModelFiles& files, const TrainingModel& model, HuggingFaceWriter* writer) {
+  const Ranks& ranks = model.ranks();
   const ParamTable& table = files.table;
   const auto& optimizer = model.optimizer();
   const Ownership owners = owned_pieces(table, ranks.chain, {0, model.layout()});
@@ -88,8 +88,8 @@ void require_model_target(const std::string& option, const fs::path& directory) 
   require_target(option, directory, "config.json", "a model", "the trained model");
 }
 
-void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
-                 const fs::path& directory) {
+void write_model(const ModelFiles& files, const TrainingModel& model, const fs::path& directory) {
+  const Ranks& ranks = model.ranks();
   std::unique_ptr<HuggingFaceWriter> writer;
   const TensorType type =
       model.weight_type() == WeightType::kBf16 ? TensorType::kBf16 : TensorType::kF32;
@@ -98,17 +98,17 @@ void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingMode
     writer =
         std::make_unique<HuggingFaceWriter>(directory / "model.safetensors", files.table, type);
   }
-  write_weights(ranks, files, model, writer.get());
+  write_weights(files, model, writer.get());
   if (ranks.rank() == 0) writer->commit();
   barrier(ranks.world());
 }
 
-void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
-                const fs::path& directory) {
+void save_model(const ModelFiles& files, const TrainingModel& model, const fs::path& directory) {
+  const Ranks& ranks = model.ranks();
   const fs::path target = without_end_slash(directory);
   const fs::path aside = target.string() + ".writing";
   AsideDirectory writing(ranks.rank() == 0 ? aside : "");
-  write_model(ranks, files, model, aside);
+  write_model(files, model, aside);
   if (ranks.rank() == 0) writing.rename_to(target);
   barrier(ranks.world());
 }

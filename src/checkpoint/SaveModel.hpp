@@ -9,13 +9,14 @@ namespace taper {
 
 // Writes the optimizer's masters in the form of Hugging Face, as transformers loads it:
 // config.json, model.safetensors in the forward type, and the tokenizer files of the source. Into a
-// directory that rank 0 has made. Collective over the world; rank 0 writes, tensor by tensor.
-void write_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+// directory that is there. Collective over the ranks of the model, the first of which writes,
+// tensor by tensor.
+void write_model(const ModelFiles& files, const TrainingModel& model,
                  const std::filesystem::path& directory);
 
 // The same, written aside and renamed: an existing directory is replaced only when the new one is
-// whole. Collective over the world.
-void save_model(const Ranks& ranks, const ModelFiles& files, const TrainingModel& model,
+// whole. Collective over the ranks of the model.
+void save_model(const ModelFiles& files, const TrainingModel& model,
                 const std::filesystem::path& directory);
 
 // What stands beside the weights of a model: config.json, which says that they are of `type`, and

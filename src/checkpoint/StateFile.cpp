@@ -120,8 +120,9 @@ std::string shape_of(const ModelConfig& c) {
 
 }  // namespace
 
-void write_state(const std::filesystem::path& path, const Ranks& ranks, const ModelFiles& files,
+void write_state(const std::filesystem::path& path, const ModelFiles& files,
                  const TrainingModel& model, const StateInfo& info) {
+  const Ranks& ranks = model.ranks();
   const ParamTable& table = files.table;
   const auto owned = owned_units(table, model.optimizer());
   const auto state = state_of(model.optimizer());

@@ -25,8 +25,8 @@ struct ExamplePosition {
 // What a training run is besides its weights and moments. Random numbers follow from seed and
 // iteration, prompts from the seed and the number of batches drawn before.
 struct StateInfo {
-  std::int64_t iteration = 0;  // finished iterations
-  std::int64_t optimizer_steps = 0;
+  std::int64_t iteration = 0;        // finished iterations
+  std::int64_t optimizer_steps = 0;  // of the model that it stands beside
   std::uint64_t seed = 0;
   std::string config;        // the parameters in use
   std::string planner = {};  // what it has learned (LayoutPlanner::save()); may be empty
@@ -45,8 +45,8 @@ struct StateInfo {
 // (units, 3), the checksum of each unit in each of them. Independent of how the writers shared the
 // pieces.
 //
-// Each rank writes the pieces its optimizer owns. Collective over the world.
-void write_state(const std::filesystem::path& path, const Ranks& ranks, const ModelFiles& files,
+// Each rank writes the pieces its optimizer owns. Collective over the ranks of the model.
+void write_state(const std::filesystem::path& path, const ModelFiles& files,
                  const TrainingModel& model, const StateInfo& info);
 
 // All but weights and moments, from the head of the file. Not collective. Throws Error if it is

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/Collectives.hpp"
 #include "results/HeldOutNames.hpp"
 #include "rollout/GeneratedSample.hpp"
 #include "rollout/Requests.hpp"
@@ -34,8 +35,21 @@ MetricValues recorded_figures(const std::string& set, const SetFigures& figures)
 Evaluator::Evaluator(const ModelFiles& files, const Ranks& ranks, Judge& judge, StopOptions stops)
     : files_(files), ranks_(ranks), judge_(judge), stops_(std::move(stops)) {}
 
-std::optional<std::vector<Sample>> Evaluator::answer(const EvaluationSet& set, Generator& generator,
+std::optional<std::vector<Sample>> Evaluator::answer(const EvaluationSet& set, Generator* generator,
                                                      const Stop& stop) {
+  std::vector<Completion> completions;
+  if (!set.rule) judge_.begin(set.prompts);
+  if (generator != nullptr) completions = generate(set, *generator, stop);
+  std::vector<std::int32_t> stopped{generator != nullptr && generator->stopped() ? 1 : 0};
+  // Ranks that do not generate know nothing of it.
+  if (generator == nullptr || generator->ranks().size() < ranks_.size())
+    all_reduce_max(ranks_.world(), stopped);
+  if (stopped.front() != 0) return std::nullopt;
+  return as_samples(std::move(completions));
+}
+
+std::vector<Completion> Evaluator::generate(const EvaluationSet& set, Generator& generator,
+                                            const Stop& stop) {
   std::vector<Request> requests;
   for (std::size_t i = 0; i < set.prompts.size(); ++i)
     requests.push_back({{static_cast<std::int64_t>(i), 0},
@@ -44,16 +58,13 @@ std::optional<std::vector<Sample>> Evaluator::answer(const EvaluationSet& set, G
                         set.max_new_tokens});
   SamplingOptions sampling = set.sampling;
   sampling.purpose = RandomPurpose::kEvaluation;
-  if (!set.rule) judge_.begin(set.prompts);
-  auto completions = generator.run(
-      in_parts(std::move(requests), ranks_.size() / generator.smallest_degree()), sampling, stops_,
-      stop, [&](const Completion& c) {
+  const int replicas = generator.ranks().size() / generator.smallest_degree();
+  return generator.run(
+      in_parts(std::move(requests), replicas), sampling, stops_, stop, [&](const Completion& c) {
         if (!set.rule)
           judge_.submit(
               {.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
       });
-  if (generator.stopped()) return std::nullopt;
-  return as_samples(std::move(completions));
 }
 
 SampleSet Evaluator::judge_by(RewardRule rule, const EvaluationSet& set,

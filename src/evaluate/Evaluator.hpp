@@ -61,10 +61,11 @@ class Evaluator {
   Evaluator(const ModelFiles& files, const Ranks& ranks, Judge& judge, StopOptions stops);
 
   // The responses that ended on this rank, not judged yet, but commands among the rewards have been
-  // asked about each as soon as it ended. Nothing if `stop` ends the generation. Then the
+  // asked about each as soon as it ended. The generator may be null on ranks that do not generate.
+  // Nothing if `stop` ends the generation. Then the
   // generator is not needed any more: its memory may go to models among the rewards. Collective
   // over the world.
-  std::optional<std::vector<Sample>> answer(const EvaluationSet& set, Generator& generator,
+  std::optional<std::vector<Sample>> answer(const EvaluationSet& set, Generator* generator,
                                             const Stop& stop = {});
 
   // Judges what answer() gave of the set, by the set's rule or the judge. The same figures on all
@@ -73,6 +74,8 @@ class Evaluator {
                                   const Stop& stop = {});
 
  private:
+  std::vector<Completion> generate(const EvaluationSet& set, Generator& generator,
+                                   const Stop& stop);
   SampleSet judge_by(RewardRule rule, const EvaluationSet& set, std::vector<Sample> answers) const;
   SetFigures figures_of(const EvaluationSet& set, SampleSet& samples) const;
 

@@ -61,7 +61,7 @@ EvalJob::EvalJob(const GenerateOptions& options, const std::vector<RewardOptions
 EvalResult EvalJob::run() {
   judge_.start_workers(Judge::Start::kOnDemand);
   std::vector<Sample> answers;
-  model_.use([&](Generator& generator) { answers = evaluator_.answer(set_, generator).value(); });
+  model_.use([&](Generator& generator) { answers = evaluator_.answer(set_, &generator).value(); });
   std::optional<Arena> arena;  // the memory of the generation is free again
   if (!judge_plan_.items().empty()) {
     require_memory(ranks_, judge_plan_, "lower --max-new-tokens");

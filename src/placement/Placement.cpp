@@ -2,7 +2,6 @@
 #include "placement/Placement.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -39,21 +38,13 @@ struct Defaults {
   std::vector<RankBlock> scoring;
 };
 
-// Each on one of the blocks, the costliest first, on the block with the least to do.
+// Dealt to blocks, of which there are as many as models if the ranks can be cut so often.
 std::vector<RankBlock> spread(const std::vector<ScoringModel>& models, const DivisorChain& chain) {
   int size = block_size(chain, static_cast<int>(models.size()));
   for (const ScoringModel& model : models) size = std::max(size, model.tp);
-  std::vector<std::size_t> order(models.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return models[a].cost > models[b].cost; });
-  std::vector<std::int64_t> load(static_cast<std::size_t>(chain.ranks() / size), 0);
-  std::vector<RankBlock> blocks(models.size());
-  for (const std::size_t m : order) {
-    const auto least = std::min_element(load.begin(), load.end());
-    blocks[m] = {static_cast<int>(least - load.begin()) * size, size};
-    *least += models[m].cost;
-  }
+  std::vector<RankBlock> blocks;
+  for (int m = 0; m < static_cast<int>(models.size()); ++m)
+    blocks.push_back({m % (chain.ranks() / size) * size, size});
   return blocks;
 }
 
@@ -122,8 +113,8 @@ std::vector<std::pair<std::string, int>> named_degrees(const PlacementOptions& o
   for (const auto& [option, text] : texts) {
     const auto named = find_model_ranks(text);
     if (!named) continue;
-    degrees.emplace_back(option, named->ranks.count);
-    if (named->grid) degrees.emplace_back(option, named->grid->tp);
+    degrees.emplace_back(option + " (ranks)", named->ranks.count);
+    if (named->grid) degrees.emplace_back(option + " (tensor parallel)", named->grid->tp);
   }
   return degrees;
 }

@@ -3,7 +3,6 @@
 // On which ranks the models of an RLHF run are. A pure function of options and ranks.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,8 +15,8 @@ namespace taper {
 // The published strategies (arXiv 2312.11819).
 enum class PlacementStrategy {
   kFlattening,    // all models on all ranks
-  kInterleaving,  // models that only score, each on ranks of its own where possible: they run at
-                  // the same time
+  kInterleaving,  // models that only score are dealt to blocks of ranks, where they run at the same
+                  // time
   kSeparation,    // policy and critic learn on other ranks than those that generate and score
 };
 
@@ -31,10 +30,9 @@ struct PlacementOptions {
 
 // A model that only scores, with the option that places it.
 struct ScoringModel {
-  std::string option;     // "Placement/Reference"
-  std::string ranks;      // the value; empty: by the strategy
-  int tp = 1;             // ranks per replica, unless `ranks` says more
-  std::int64_t cost = 1;  // of scoring, for the shares of ranks: parameters
+  std::string option;  // "Placement/Reference"
+  std::string ranks;   // the value; empty: by the strategy
+  int tp = 1;          // ranks per replica, unless `ranks` says more
 };
 
 // The models of a run.

@@ -64,7 +64,8 @@ struct Judge::Command {
 };
 
 Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
-             Spawner* spawner, std::string log_directory, const RewardModelSetup& setup)
+             Spawner* spawner, std::string log_directory, const RewardModelSetup& setup,
+             const ModelPlaces& places)
     : rewards_(std::move(rewards)),
       files_(files),
       ranks_(ranks),
@@ -76,8 +77,12 @@ Judge::Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const 
     reads_texts_ = reads_texts_ || reads_text(r.kind);
     if (r.kind == RewardKind::kCommand)
       for (const std::string& part : r.command.components) names_.push_back(r.name + "/" + part);
-    if (r.kind == RewardKind::kModel)
-      models_[r.name] = std::make_unique<RewardModel>(r, files, ranks, setup);
+    if (r.kind != RewardKind::kModel) continue;
+    const auto named = places.find(r.name);
+    const ModelPlace place = named != places.end()
+                                 ? named->second
+                                 : place_on_all(ranks, r.model.tp > 0 ? r.model.tp : setup.tp);
+    models_[r.name] = std::make_unique<RewardModel>(r, files, ranks, place, setup);
   }
   figures_ = RewardFigures(names_);
 }
@@ -213,15 +218,15 @@ bool Judge::is_about_to_stop(const std::function<bool()>& stop) {
   return false;
 }
 
-std::optional<SampleSet> Judge::finish(std::vector<Sample> mine,
-                                       const std::function<bool()>& stop) {
+std::optional<SampleSet> Judge::finish(std::vector<Sample> mine, const std::function<bool()>& stop,
+                                       std::span<const ModelCall> others, CallRecord* record) {
   if (!commands_.empty()) {
     if (!wait_for_workers(stop)) return std::nullopt;
     if (take_judgements() && is_about_to_stop(stop)) return std::nullopt;
   }
   for (Sample& s : mine) score(s);
   SampleSet samples(ranks_.world(), std::move(mine));
-  add_model_rewards(samples);
+  add_model_rewards(samples, others, record);
   count(samples.all());
   if (adapts_) share_anchors();
   const bool any = std::any_of(samples.all().begin(), samples.all().end(),
@@ -299,19 +304,36 @@ void Judge::score(Sample& s) {
 }
 
 // Dropped samples are judged like the others: what is recorded of them is whole.
-void Judge::add_model_rewards(SampleSet& samples) {
-  for (const RewardOptions& r : rewards_) {
-    if (r.kind != RewardKind::kModel) continue;
-    const auto at = std::find(names_.begin(), names_.end(), r.name) - names_.begin();
-    const std::vector<float> values = models_.at(r.name)->score(samples);
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      Sample& s = samples.here()[k];
-      s.rewards[at] = values[k];
-      s.score = static_cast<float>(s.score + r.weight * values[k]);
-      s.unshaped_score = static_cast<float>(s.unshaped_score + r.weight * values[k]);
+ModelCall Judge::call_of(const RewardOptions& reward) const {
+  RewardModel& model = *models_.at(reward.name);
+  const auto at = std::find(names_.begin(), names_.end(), reward.name) - names_.begin();
+  const auto work = [&model, at](SampleSet& samples) {
+    const std::vector<float> values = model.score(samples);
+    for (std::size_t k = 0; k < values.size(); ++k) samples.here()[k].rewards[at] = values[k];
+    return MetricValues{};
+  };
+  const SampleFigure figure{
+      [at](const Sample& s) { return std::vector{s.rewards[at]}; },
+      [at](Sample& s, std::vector<float> value) { s.rewards[at] = value.front(); }};
+  return {"reward_model", model.place().layout, model.place().group(), work, {figure}};
+}
+
+void Judge::add_model_rewards(SampleSet& samples, std::span<const ModelCall> others,
+                              CallRecord* record) {
+  std::vector<ModelCall> calls;
+  for (const RewardOptions& r : rewards_)
+    if (r.kind == RewardKind::kModel) calls.push_back(call_of(r));
+  calls.insert(calls.end(), others.begin(), others.end());
+  make_calls(samples, ranks_.world(), calls, record);
+  if (models_.empty()) return;
+  for (Sample& s : samples.here())
+    for (const RewardOptions& r : rewards_) {
+      if (r.kind != RewardKind::kModel) continue;
+      const auto at = std::find(names_.begin(), names_.end(), r.name) - names_.begin();
+      s.score = static_cast<float>(s.score + r.weight * s.rewards[at]);
+      s.unshaped_score = static_cast<float>(s.unshaped_score + r.weight * s.rewards[at]);
     }
-  }
-  if (!models_.empty()) samples.summarize();
+  samples.summarize();
 }
 
 // What the workers said, NaN if they gave no score.

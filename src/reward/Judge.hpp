@@ -17,7 +17,7 @@
 #include "reward/RewardFigures.hpp"
 #include "reward/RewardModel.hpp"
 #include "reward/RewardOptions.hpp"
-#include "rl/SampleSet.hpp"
+#include "rl/ModelCalls.hpp"
 #include "session/Ranks.hpp"
 #include "workers/WorkerPool.hpp"
 
@@ -37,10 +37,13 @@ struct EndedResponse {
 class Judge {
  public:
   // `spawner` may be null if no reward is a command. The judge refers to all but the rewards.
-  // Workers' standard errors go to files in `log_directory`, made for them. Throws Error if a
-  // model among the rewards cannot judge this policy. Collective over the world.
+  // Workers' standard errors go to files in `log_directory`, made for them. `places` are those of
+  // models among the rewards by their names; one that is not named is on all ranks. Throws Error if
+  // a model cannot judge this policy. Collective over the world.
+  using ModelPlaces = std::map<std::string, ModelPlace>;
   Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
-        Spawner* spawner, std::string log_directory, const RewardModelSetup& setup = {});
+        Spawner* spawner, std::string log_directory, const RewardModelSetup& setup = {},
+        const ModelPlaces& places = {});
   ~Judge();
 
   // Throws Error with kBadInput if the program of a command is not there, without starting it,
@@ -76,9 +79,12 @@ class Judge {
   // The samples of all ranks with rewards and scores; `mine` are those submitted here and not
   // cancelled, where they stay unless a model judges them. Waits for the workers; if `stop`, which
   // all ranks ask together, says so while they work, or within half a second after a score is found
-  // missing that must not be, nothing is returned. Throws Error if a reward is missing and must not
-  // be, and if a command has scored no response at all. Collective over the world.
-  std::optional<SampleSet> finish(std::vector<Sample> mine, const std::function<bool()>& stop);
+  // missing that must not be, nothing is returned. `others` work on the samples while models judge
+  // them; `record` gets all of these. Throws Error if a reward is missing and must not be, and if a
+  // command has scored no response at all. Collective over the world.
+  std::optional<SampleSet> finish(std::vector<Sample> mine, const std::function<bool()>& stop,
+                                  std::span<const ModelCall> others = {},
+                                  CallRecord* record = nullptr);
 
   // Figures of all responses since begin_figures() by name, "<prefix>/<reward>/mean" and so on; the
   // same on all ranks. None if one rule judges alone, whose reward is the score.
@@ -106,7 +112,8 @@ class Judge {
   bool take_judgements();
   static bool is_about_to_stop(const std::function<bool()>& stop);
   void score(Sample& sample);
-  void add_model_rewards(SampleSet& samples);
+  ModelCall call_of(const RewardOptions& reward) const;
+  void add_model_rewards(SampleSet& samples, std::span<const ModelCall> others, CallRecord* record);
   void add_answer(const Command& command, Sample& sample) const;
   void count(const std::vector<SampleSummary>& samples);
   void count_attempts(Command& command, const std::vector<SampleSummary>& samples);

@@ -30,11 +30,6 @@ ValuePassOptions pass_options(const RewardModelSetup& setup, const Exec& exec) {
   return {setup.max_rows, kMostSequences, setup.phase, kv_type(exec.arithmetic)};
 }
 
-RewardModelSetup with_layout_of(const RewardOptions& reward, RewardModelSetup setup) {
-  if (reward.model.tp > 0) setup.tp = reward.model.tp;
-  return setup;
-}
-
 }  // namespace
 
 NamedDegrees degrees_of_models(const std::vector<RewardOptions>& rewards) {
@@ -46,37 +41,41 @@ NamedDegrees degrees_of_models(const std::vector<RewardOptions>& rewards) {
 }
 
 RewardModel::RewardModel(const RewardOptions& reward, const ModelFiles& policy, const Ranks& ranks,
-                         const RewardModelSetup& setup)
+                         const ModelPlace& place, const RewardModelSetup& setup)
     : files_(open_model(reward)),
-      ranks_(ranks),
-      setup_(with_layout_of(reward, setup)),
-      name_("reward model " + reward.name),
-      model_(name_, files_, ranks, setup_.tp),
-      dp_group_(&ranks.groups.dp_group(setup_.tp)) {
+      place_(place),
+      setup_(setup),
+      name_("reward model " + reward.name) {
   files_.require_tokenizer("it is compared with that of the policy");
   require_same_tokenizer(policy, files_, ranks, option_of(reward),
                          "train a reward model on a model of the policy's family, or judge by a "
                          "command");
   files_.require_context(setup_.max_positions, "the length limits of prompts or responses");
+  if (place.ranks != nullptr)
+    model_ = std::make_unique<InferenceModel>(name_, files_, *place.ranks, place.layout.grid.tp);
 }
 
 void RewardModel::add_memory(MemoryPlan& plan) const {
-  model_.add_memory(plan, setup_.type);
-  ValuePass::add_memory(plan, name_, files_.table, model_.parallel(),
-                        pass_options(setup_, ranks_.exec));
+  if (!model_) return;
+  model_->add_memory(plan, setup_.type);
+  ValuePass::add_memory(plan, name_, files_.table, model_->parallel(),
+                        pass_options(setup_, place_.ranks->exec));
 }
 
 void RewardModel::create(Arena& arena) {
-  model_.load(ranks_.exec, setup_.type, arena);
-  pass_ = std::make_unique<ValuePass>(name_, files_.table, model_.parallel(),
-                                      pass_options(setup_, ranks_.exec), arena,
+  if (!model_) return;
+  const Exec& exec = place_.ranks->exec;
+  model_->load(exec, setup_.type, arena);
+  pass_ = std::make_unique<ValuePass>(name_, files_.table, model_->parallel(),
+                                      pass_options(setup_, exec), arena,
                                       files_.rope_table(setup_.max_positions));
 }
 
 std::vector<float> RewardModel::score(SampleSet& samples) {
   std::vector<int> lengths;
   for (const SampleSummary& s : samples.all()) lengths.push_back(s.length());
-  samples.move_to({setup_.tp, dp_group_->size()}, assign_replicas(lengths, dp_group_->size()));
+  const RankGrid& grid = place_.layout.grid;
+  samples.move_to(grid, assign_replicas(lengths, grid.dp));
   const std::vector<Sample>& here = samples.here();
   std::vector<int> mine;
   for (const Sample& s : here) mine.push_back(s.length());
@@ -85,8 +84,8 @@ std::vector<float> RewardModel::score(SampleSet& samples) {
     PackedEnds packed;
     for (const int i : members) packed.add(here[i].prompt, here[i].response);
     std::vector<float> rewards(members.size());
-    pass_->values(ranks_.exec, model_.view(), model_.parallel(), packed.sequences, packed.rows,
-                  rewards);
+    pass_->values(place_.ranks->exec, model_->view(), model_->parallel(), packed.sequences,
+                  packed.rows, rewards);
     for (std::size_t k = 0; k < members.size(); ++k) found[members[k]] = rewards[k];
   }
   return found;

@@ -10,13 +10,14 @@
 #include "reward/RewardOptions.hpp"
 #include "rl/SampleSet.hpp"
 #include "session/LayoutChecks.hpp"
+#include "session/RankBlocks.hpp"
 
 namespace taper {
 
 // How the models among the rewards are run.
 struct RewardModelSetup {
   WeightType type = WeightType::kBf16;
-  int tp = 1;           // ranks per replica, if the reward does not say
+  int tp = 1;           // ranks per replica on all ranks, if the reward does not say
   int max_rows = 2048;  // tokens of a micro-batch, as many as a response with its prompt at least
   int max_positions = 1024;                  // of a prompt with its response
   MemoryPhase phase = MemoryPhase::kAlways;  // of the memory for scoring
@@ -30,29 +31,30 @@ NamedDegrees degrees_of_models(const std::vector<RewardOptions>& rewards);
 class RewardModel {
  public:
   // Reads configuration and tokenizer. Throws Error if there is no reward model, if it cannot
-  // hold the positions, or if its tokenizer is not that of the policy. Collective over the
-  // world.
+  // hold the positions, or if its tokenizer is not that of the policy. Collective over `ranks`, of
+  // which some, or all, are its place.
   RewardModel(const RewardOptions& reward, const ModelFiles& policy, const Ranks& ranks,
-              const RewardModelSetup& setup);
+              const ModelPlace& place, const RewardModelSetup& setup);
 
   // Throws Error if the weights are missing or others.
   void require_weights() const { (void)files_.open_weights(); }
-  // What this rank will hold. Not collective.
+  // What this rank will hold, if anything. Not collective.
   void add_memory(MemoryPlan& plan) const;
-  // Allocates and loads. Not collective.
+  // Allocates and loads that. Not collective.
   void create(Arena& arena);
 
   // The rewards of samples.here(), the same bits in any layout; it brings the samples to the ranks
-  // that judge them. Collective over the world.
+  // that judge them. Collective over the ranks of its place, which are those of the samples.
   std::vector<float> score(SampleSet& samples);
+  const ModelPlace& place() const { return place_; }
 
  private:
   ModelFiles files_;
-  const Ranks& ranks_;
+  ModelPlace place_;
   RewardModelSetup setup_;
   std::string name_;  // in the memory plan
-  InferenceModel model_;
-  const Group* dp_group_;
+  // On its ranks.
+  std::unique_ptr<InferenceModel> model_;
   std::unique_ptr<ValuePass> pass_;
 };
 

@@ -67,6 +67,7 @@ struct RepetitionOptions {
 struct ModelRewardOptions {
   std::string directory;  // Hugging Face, of sequence classification with one label
   int tp = 0;             // ranks per replica; 0: as in training
+  std::string ranks;      // that it is on (shard/ModelLayout.hpp); empty: by Placement/Strategy
 };
 
 // One of the rewards that are summed up to a response's score.

@@ -72,6 +72,9 @@ void describe_reward(param::Section s, RewardOptions& o, const std::string& kind
     s.integer("Tensor Parallel", o.model.tp,
               "Ranks per replica of the reward model; 0: as in training")
         .at_least(0);
+    s.text("Ranks", o.model.ranks,
+           "Ranks that the reward model is on, as 4-7 or 4-7:2x2 (TPxDP); empty: by "
+           "Placement/Strategy");
   }
   s.check([&o] { return o.problems(); });
 }

@@ -85,6 +85,11 @@ std::size_t prompt_end(const std::vector<SampleSummary>& samples, std::size_t be
   return end;
 }
 
+SampleFigure SampleFigure::of(std::vector<float> Sample::*list) {
+  return {[list](const Sample& s) { return s.*list; },
+          [list](Sample& s, std::vector<float> values) { s.*list = std::move(values); }};
+}
+
 SampleSet::SampleSet(std::vector<Sample> samples) : here_(std::move(samples)) {
   std::ranges::sort(here_, {}, &Sample::id);
   summarize();
@@ -184,26 +189,29 @@ SampleSet SampleSet::copy_to(const RankBlock& block, const Group* its) const {
   return copy;
 }
 
-void SampleSet::take(const SampleSet& copy, std::vector<float> Sample::*figure) {
+void SampleSet::take(const SampleSet& copy, const SampleFigure& figure) {
   const auto place = [&](int row) { return std::ranges::lower_bound(rows_, row) - rows_.begin(); };
   if (group_ == nullptr) {
     for (std::size_t k = 0; k < copy.here_.size(); ++k)
-      here_[place(copy.rows_[k])].*figure = copy.here_[k].*figure;
+      figure.set(here_[place(copy.rows_[k])], figure.get(copy.here_[k]));
     return;
   }
   exchange(
       *group_, copy.here_.size(),
       [&](std::size_t k, Outbox& out) {
         if (!copy.speaks_for(k)) return;
+        const std::vector<float> values = figure.get(copy.here_[k]);
         for (const int rank : holders_of(copy.rows_[k])) {
           ByteWriter to(out[static_cast<std::size_t>(rank)]);
           to.value(copy.rows_[k]);
-          to.list(copy.here_[k].*figure);
+          to.list(values);
         }
       },
       [&](ByteReader& in) {
         const int row = in.value<int>();
-        in.list(here_[place(row)].*figure);
+        std::vector<float> values;
+        in.list(values);
+        figure.set(here_[place(row)], std::move(values));
       });
 }
 

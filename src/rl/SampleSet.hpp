@@ -53,6 +53,15 @@ void for_each_group(const std::vector<SampleSummary>& samples, const Visit& visi
   }
 }
 
+// A list of numbers that a model adds to each sample.
+struct SampleFigure {
+  std::function<std::vector<float>(const Sample&)> get;
+  std::function<void(Sample&, std::vector<float>)> set;
+
+  // The whole of a member.
+  static SampleFigure of(std::vector<float> Sample::*list);
+};
+
 // Samples of all ranks of a group, in the order of their ids. Each rank holds some of them whole
 // (the ranks of a replica hold the same ones) and knows the summaries of all. Rows are indices into
 // all().
@@ -92,9 +101,9 @@ class SampleSet {
   // them. Rows are those of this set. `its` is null on all other ranks, where the copy is empty.
   // Collective over the group.
   SampleSet copy_to(const RankBlock& block, const Group* its) const;
-  // Takes what a copy of these samples has got meanwhile: on each rank that holds a sample.
-  // Collective over the group.
-  void take(const SampleSet& copy, std::vector<float> Sample::*figure);
+  // Takes a figure that a copy of these samples has got meanwhile, on each rank that holds a
+  // sample. Collective over the group.
+  void take(const SampleSet& copy, const SampleFigure& figure);
 
   // figures_of(k) of here()[k], a number or a struct of numbers: those of all samples by rows, the
   // same on all ranks. What is summed up from them in the order of rows has the same bits whoever

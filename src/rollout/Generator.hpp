@@ -35,6 +35,7 @@ class Generator {
   Generator(const GeneratorOptions& options, WeightType type, ModelFiles& files, const Ranks& ranks,
             MemoryPhase phase);
 
+  const Ranks& ranks() const { return ranks_; }
   // The ranks hold the weights of this degree.
   int smallest_degree() const { return layouts_.smallest_degree(); }
   void add_memory(MemoryPlan& plan) const;

@@ -49,7 +49,7 @@ void Job::report_differences(const StateInfo& state) const {
   for (const auto& change : config_changes(state.config, setup_.config))
     if (!change.starts_with("Output/Directory:"))  // that one is the user's order
       TAPER_WARN("differs from the checkpoint's run file: " << change);
-  const RankGrid now{setup_.tp, ranks_.size() / setup_.tp};
+  const RankGrid now = setup_.grid;
   const std::optional<RankGrid> before = find_rank_grid(state.layout);
   if (!before || *before == now) return;
   const int exact_tp = setup_.is_exact ? files().config.kv_heads : 0;  // degrees up to it
@@ -83,9 +83,10 @@ std::string Job::start_text(const RunStart& start) const {
 void Job::restore(const ResumePoint& from) {
   std::optional<StateInfo> state;
   if (!from.checkpoint.empty())
-    state = CheckpointStore::load(from.checkpoint, ranks_, files(), model(), parts());
+    state = CheckpointStore::load(from.checkpoint, ranks_, files(), trained_model(), parts());
   else if (!from.store.empty())
-    state = CheckpointStore(from.store, setup_.keep).load_newest(ranks_, files(), model(), parts());
+    state = CheckpointStore(from.store, setup_.keep)
+                .load_newest(ranks_, files(), trained_model(), parts());
   if (!state) {
     load_start();
     return;
@@ -173,13 +174,13 @@ void Job::conclude(std::int64_t iteration, bool with_checkpoint,
 }
 
 void Job::save_checkpoint(std::int64_t iteration, const std::function<void()>& record) {
-  StateInfo state{iteration, model().optimizer().steps(), setup_.seed, setup_.config};
+  StateInfo state{iteration, 0, setup_.seed, setup_.config};
   add_state(state);
   const auto complete_results = [&] {
     if (record) record();
     if (log_) log_->flush();
   };
-  checkpoints_.save(ranks_, files(), model(), state, complete_results, parts());
+  checkpoints_.save(ranks_, files(), trained_model(), state, complete_results, parts());
   saved_ = iteration;
 }
 

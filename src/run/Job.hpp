@@ -33,7 +33,7 @@ struct RunSetup {
   RunDirectory directory;
   std::string config;  // the parameters in use, for the results
   std::uint64_t seed = 1;
-  int tp = 1;             // ranks per replica in training
+  RankGrid grid = {};     // of training
   bool is_exact = false;  // whether the layout of training changes no bit
   std::string unit;       // what the run calls an iteration, for log lines: "iteration", "step"
   CheckpointSchedule checkpoints;
@@ -85,7 +85,7 @@ class Job {
 
   // What is trained, and what else is part of the checkpoints.
   virtual const ModelFiles& files() const = 0;
-  virtual TrainingModel& model() = 0;
+  virtual TrainingModel* trained_model() = 0;  // null if other ranks train it
   virtual std::vector<CheckpointPart> parts() { return {}; }
 
   // How a run that begins afresh starts, after "would start".

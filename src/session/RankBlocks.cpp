@@ -17,6 +17,10 @@ std::vector<int> degrees_up_to(int size, const DivisorChain& chain) {
 
 }  // namespace
 
+ModelPlace place_on_all(const Ranks& ranks, int tp) {
+  return {{0, {tp, ranks.size() / tp}}, &ranks};
+}
+
 RankBlocks::RankBlocks(const Ranks& all, const std::vector<int>& sizes) : all_(&all) {
   for (const int size : sizes) {
     TAPER_INSIST(all.chain.has(size),

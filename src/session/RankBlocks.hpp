@@ -10,6 +10,17 @@
 
 namespace taper {
 
+// A model's layout, and its ranks as those that are there know them.
+struct ModelPlace {
+  ModelLayout layout;
+  const Ranks* ranks = nullptr;  // null if this rank is none of them
+
+  const Group* group() const { return ranks == nullptr ? nullptr : &ranks->world(); }
+};
+
+// On all ranks, in replicas of `tp`.
+ModelPlace place_on_all(const Ranks& ranks, int tp);
+
 // The blocks of ranks that models of a job are on: all ranks, and those of some sizes. Of each size
 // a rank is in one block, and has that one's groups.
 class RankBlocks {
@@ -22,6 +33,7 @@ class RankBlocks {
   // Null if this rank is not in the block. Not collective.
   const Ranks* find(const RankBlock& block) const;
   bool has(const RankBlock& block) const { return block.has(all_->rank()); }
+  ModelPlace place(const ModelLayout& layout) const { return {layout, find(layout.ranks())}; }
 
  private:
   const Ranks* all_;

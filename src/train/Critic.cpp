@@ -26,41 +26,44 @@ TrainPassOptions pass_options(const RunOptions& o, MemoryPhase phase) {
   return pass;
 }
 
-TrainingModelOptions model_options(const RunOptions& o, MemoryPhase phase) {
-  const int tp = o.critic_in_use().tp;
+TrainingModelOptions model_options(const RunOptions& o, int tp, MemoryPhase phase) {
   return {o.model.type, tp, tp, pass_options(o, phase), o.adamw, "critic"};
 }
 
 }  // namespace
 
 Critic::Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
-               MemoryPhase phase)
+               const ModelPlace& place, MemoryPhase phase)
     : options_(options.critic_in_use()),
       loss_(options.loss_in_use()),
-      ranks_(ranks),
+      place_(place),
       positions_(options.max_positions()),
       files_(open_critic(options, policy, ranks)),
-      model_(files_, ranks, model_options(options, phase)),
-      pass_options_(pass_options(options, phase)) {}
+      pass_options_(pass_options(options, phase)) {
+  if (place.ranks != nullptr)
+    model_ = std::make_unique<TrainingModel>(files_, *place.ranks,
+                                             model_options(options, place.layout.grid.tp, phase));
+}
 
 void Critic::require_state_in(const fs::path& checkpoint) const {
   (void)read_state_info(CheckpointStore::part_state(checkpoint, kCriticPart), files_);
 }
 
 void Critic::create(Arena& arena) {
-  model_.create(arena, files_.rope_table(static_cast<int>(positions_)));
-  const PassContext context{ranks_.exec,   model_.train_view(), model_.train_parallel(),
-                            model_.pass(), pass_options_,       {}};
+  if (!model_) return;
+  model_->create(arena, files_.rope_table(static_cast<int>(positions_)));
+  const PassContext context{place_.ranks->exec, model_->train_view(), model_->train_parallel(),
+                            model_->pass(),     pass_options_,        {}};
   const auto publish = [this] {
-    const PhaseScope phase(ranks_.progress, "publish");
-    model_.publish();
+    const PhaseScope phase(place_.ranks->progress, "publish");
+    model_->publish();
   };
   trainer_ = std::make_unique<CriticTrainer>(
       CriticTrainerOptions{options_.clip,
                            loss_.aggregation,
                            loss_.length_norm,
                            {options_.schedule, options_.mini_batches, options_.epochs}},
-      UpdateTarget{context, model_.dp_group(), model_.gradients(), model_.optimizer(), publish});
+      UpdateTarget{context, model_->dp_group(), model_->gradients(), model_->optimizer(), publish});
 }
 
 }  // namespace taper

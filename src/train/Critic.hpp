@@ -7,6 +7,7 @@
 #include "checkpoint/Checkpoint.hpp"
 #include "instance/TrainingModel.hpp"
 #include "rl/CriticTrainer.hpp"
+#include "session/RankBlocks.hpp"
 #include "train/RunOptions.hpp"
 
 namespace taper {
@@ -17,40 +18,47 @@ class Critic {
  public:
   // Reads the configuration of its model. `policy` is the model that the critic judges, `phase`
   // that of the memory for its passes. Throws Error if there is none that fits. Collective over
-  // the world.
+  // `ranks`, of which some, or all, are its place.
   Critic(const RunOptions& options, const ModelFiles& policy, const Ranks& ranks,
-         MemoryPhase phase);
+         const ModelPlace& place, MemoryPhase phase);
 
-  // What this rank will hold. Not collective.
-  void add_memory(MemoryPlan& plan) const { model_.add_memory(plan); }
+  const ModelPlace& place() const { return place_; }
+  // What this rank will hold, if anything. Not collective.
+  void add_memory(MemoryPlan& plan) const {
+    if (model_) model_->add_memory(plan);
+  }
   // Throws Error if the weights of its model directory are not there or not of this model.
   void require_weights() const { files_.open_weights(); }
   // Throws Error if a checkpoint has no state of this critic. Not collective.
   void require_state_in(const std::filesystem::path& checkpoint) const;
 
-  // Allocates. Not collective.
+  // Allocates that. Not collective.
   void create(Arena& arena);
   // Begins with the weights of the model directory, instead of those of a checkpoint. Collective
-  // over the world.
-  void load_start() { model_.load_masters(); }
+  // over its ranks.
+  void load_start() {
+    if (model_) model_->load_masters();
+  }
   // What checkpoints have of it.
-  CheckpointPart saved() { return {kCriticPart, files_, model_}; }
+  CheckpointPart saved() { return {kCriticPart, files_, model_.get()}; }
 
   // Whether only the critic learns in an iteration.
   bool learns_alone(std::int64_t iteration) const { return iteration <= options_.warmup; }
+  // Both on its ranks, which are those of the samples.
+  //
   // Sets the values of the samples, on the ranks that train the critic on them, if it brings
-  // them. Collective over the world.
+  // them. Collective over the ranks.
   void set_values(SampleSet& samples) { trainer_->set_values(samples); }
-  // Learns from samples with values and returns. Collective over the world.
+  // Learns from samples with values and returns. Collective over the ranks.
   CriticReport update(SampleSet& samples) { return trainer_->update(samples); }
 
  private:
   CriticOptions options_;
   PolicyLossOptions loss_;  // of the policy: the critic's is aggregated alike
-  const Ranks& ranks_;
+  ModelPlace place_;
   std::int64_t positions_;
   ModelFiles files_;
-  TrainingModel model_;
+  std::unique_ptr<TrainingModel> model_;  // on its ranks
   TrainPassOptions pass_options_;
   std::unique_ptr<CriticTrainer> trainer_;
 };

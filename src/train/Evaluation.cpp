@@ -33,7 +33,7 @@ std::vector<Prompt> prompts_of(const RunOptions& options, const std::string& nam
 }  // namespace
 
 Evaluation::Evaluation(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,
-                       Generator& generator, Judge& judge)
+                       Generator* generator, Judge& judge)
     : files_(files),
       generator_(generator),
       judge_(judge),

@@ -16,10 +16,10 @@ namespace taper {
 // The evaluations of a training run: which held-out sets, and when.
 class Evaluation {
  public:
-  // Reads the files. Refers to files, ranks, generator and judge. Throws Error naming the key, or
-  // file and line, of what is wrong.
+  // Reads the files. Refers to files, ranks, generator, which is null on ranks that do not
+  // generate, and judge. Throws Error naming the key, or file and line, of what is wrong.
   Evaluation(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,
-             Generator& generator, Judge& judge);
+             Generator* generator, Judge& judge);
 
   // Of the prompts of all sets.
   void add_to(Fingerprint& fingerprint) const;
@@ -47,7 +47,7 @@ class Evaluation {
   void add_set(const RunOptions& options, const std::string& name, const EvaluationSetOptions& set);
 
   const ModelFiles& files_;
-  Generator& generator_;
+  Generator* generator_;
   Judge& judge_;
   Evaluator evaluator_;
   int every_;  // iterations

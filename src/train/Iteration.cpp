@@ -8,6 +8,7 @@
 #include "rl/Metrics.hpp"
 #include "rollout/GeneratedSample.hpp"
 #include "rollout/GenerationRecord.hpp"
+#include "train/CallTable.hpp"
 #include "train/TrainJob.hpp"
 
 namespace taper {
@@ -15,6 +16,7 @@ namespace taper {
 IterationEnd TrainJob::iterate(std::int64_t iteration) {
   ranks_.progress.set_iteration(iteration);
   PhaseTimer timer(ranks_.progress);
+  CallRecord calls([&timer](const char* phase) { timer.start(phase); });
   MetricValues metrics{{"training/global_step", static_cast<double>(iteration)}};
   if (evaluation_.is_due(iteration)) {
     timer.start("testing");
@@ -26,10 +28,9 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   }
 
   // The comments name the phases whose times are recorded.
-  auto batch = rollouts_.collect(iteration, stop(), timer);  // gen, reward
+  auto batch = collect(iteration, timer, calls);  // gen, reward
   if (!batch) return put_off(iteration);
-  add_reference(*batch, timer);                                       // ref
-  add_values(*batch, timer);                                          // values
+  add_figures(*batch, calls);                                         // ref, values
   const ExperienceReport experience = add_advantages(*batch, timer);  // adv
   if (stop().reached()) return put_off(iteration);
 
@@ -37,13 +38,13 @@ IterationEnd TrainJob::iterate(std::int64_t iteration) {
   figures_.reset();
   advance(*batch, experience);
   add(metrics, experience_figures(iteration, *batch, experience));
-  MetricValues update = learn(iteration, *batch, timer);  // update_critic, update_actor
+  MetricValues update = learn(iteration, *batch, calls);  // update_critic, update_actor
   add(update, train_draft(*batch, timer));                // update_draft
   timer.start("output");
   write_rollout_file(iteration, *batch);
   const bool is_due = is_checkpoint_due(iteration);
   if (is_due) timer.start("save_checkpoint");
-  conclude(iteration, is_due, [&] { record(iteration, *batch, update, metrics, timer); });
+  conclude(iteration, is_due, [&] { record(iteration, *batch, update, metrics, timer, calls); });
   rollouts_.forget(iteration);
   return IterationEnd::kFinished;
 }
@@ -56,8 +57,8 @@ IterationEnd TrainJob::put_off(std::int64_t iteration) {
 std::optional<MetricValues> TrainJob::evaluate() {
   if (figures_) return figures_;
   figures_ = evaluation_.run([this](const Group& group) { return stop().is_wanted_in(group); });
-  generator_.load_planner(planner_state_);  // evaluations leave no trace in it
-  if (!figures_) stop().reached();          // agrees on the reason
+  load_planner(planner_state_);     // evaluations leave no trace in it
+  if (!figures_) stop().reached();  // agrees on the reason
   return figures_;
 }
 
@@ -71,37 +72,43 @@ void TrainJob::note(const MetricValues& figures) {
   keep_best();
 }
 
-PassContext TrainJob::pass_context(const ModelView& view) {
-  return {
-      ranks_.exec,   view,          model_.train_parallel(),
-      model_.pass(), pass_options_, {files_.valid_ids(), options_.rollout.sampling.temperature}};
+std::vector<ModelCall> TrainJob::scoring_calls(Where where) {
+  std::vector<ModelCall> calls;
+  const auto add = [&](const char* name, const ModelPlace& place,
+                       std::vector<float> Sample::*figure, const auto& score) {
+    const bool is_on_all = place.layout.grid.ranks() == ranks_.size();
+    if (is_on_all != (where == Where::kOnAll)) return;
+    const auto work = [score](SampleSet& samples) {
+      score(samples);
+      return MetricValues{};
+    };
+    calls.push_back({name, place.layout, place.group(), work, {SampleFigure::of(figure)}});
+  };
+  if (reference_)
+    add("ref", reference_->place(), &Sample::ref_log_probs,
+        [this](SampleSet& samples) { reference_->score(samples); });
+  if (critic_)
+    add("values", critic_->place(), &Sample::values,
+        [this](SampleSet& samples) { critic_->set_values(samples); });
+  return calls;
 }
 
-void TrainJob::add_reference(Batch& batch, PhaseTimer& timer) {
-  if (!reference_) return;
-  timer.start("ref");
-  trainer_->bring(batch.samples);
-  std::vector<Sample>& samples = batch.samples.here();
-  // Before the first step policy and reference are one model, whose log-probs have the bits of the
-  // rollout.
-  if (model_.optimizer().steps() == 0) {
-    for (Sample& s : samples) s.ref_log_probs = s.log_probs;
-    return;
-  }
-  std::vector<std::span<const std::int32_t>> prompts, responses;
-  for (const Sample& s : samples) {
-    prompts.emplace_back(s.prompt);
-    responses.emplace_back(s.response);
-  }
-  auto log_probs = response_log_probs(pass_context(reference_->view()), prompts, responses);
-  for (std::size_t k = 0; k < samples.size(); ++k)
-    samples[k].ref_log_probs = std::move(log_probs[k]);
+// Models that score on some ranks do it while reward models judge, unless prompts may be drawn
+// again: then only the responses that stay are scored.
+std::optional<Batch> TrainJob::collect(std::int64_t iteration, PhaseTimer& timer,
+                                       CallRecord& calls) {
+  std::vector<ModelCall> scoring;
+  if (!options_.dynamic.on) scoring = scoring_calls(Where::kOnSome);
+  Rollouts::Beside beside{scoring, nullptr, placement_.generation};
+  if (!is_flat()) beside.record = &calls;
+  return rollouts_.collect(iteration, stop(), timer, beside);
 }
 
-void TrainJob::add_values(Batch& batch, PhaseTimer& timer) {
-  if (!critic_) return;
-  timer.start("values");
-  critic_->set_values(batch.samples);
+void TrainJob::add_figures(Batch& batch, CallRecord& calls) {
+  std::vector<ModelCall> scoring;
+  if (options_.dynamic.on) scoring = scoring_calls(Where::kOnSome);
+  for (ModelCall& call : scoring_calls(Where::kOnAll)) scoring.push_back(std::move(call));
+  make_calls(batch.samples, ranks_.world(), scoring, &calls);
 }
 
 ExperienceReport TrainJob::add_advantages(Batch& batch, PhaseTimer& timer) {
@@ -110,7 +117,7 @@ ExperienceReport TrainJob::add_advantages(Batch& batch, PhaseTimer& timer) {
 }
 
 void TrainJob::advance(const Batch& batch, const ExperienceReport& experience) {
-  planner_state_ = generator_.save_planner();
+  planner_state_ = save_planner();
   rollouts_.advance();
   kl_coef_ = adapted_kl_coef(options_.experience.kl, kl_coef_, experience.kl, batch.size());
 }
@@ -127,18 +134,24 @@ MetricValues TrainJob::experience_figures(std::int64_t iteration, const Batch& b
   return figures;
 }
 
-MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, PhaseTimer& timer) {
-  publish_seconds_ = 0.0;
+MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, CallRecord& calls) {
   if (exits_) exits_->trainer().begin(batch.samples.response_tokens() / ranks_.size());
+  std::vector<ModelCall> updates;
   MetricValues figures;
   if (critic_) {
-    timer.start("update_critic");
-    add(figures, value_metrics(batch.samples));
-    add(figures, critic_metrics(critic_->update(batch.samples)));
-    if (critic_->learns_alone(iteration)) return figures;
+    figures = value_metrics(batch.samples);
+    updates.push_back(
+        {"update_critic", critic_->place().layout, critic_->place().group(),
+         [this](SampleSet& samples) { return critic_metrics(critic_->update(samples)); }});
   }
-  timer.start("update_actor");
-  add(figures, update_metrics(trainer_->update(batch.samples), options_.loss_in_use().kl_coef));
+  if (!critic_ || !critic_->learns_alone(iteration))
+    updates.push_back({"update_actor", policy_.place().layout, policy_.place().group(),
+                       [this](SampleSet& samples) {
+                         return update_metrics(policy_.trainer().update(samples),
+                                               options_.loss_in_use().kl_coef);
+                       }});
+  add(figures, make_calls(batch.samples, ranks_.world(), updates, &calls));
+  policy_.publish_beyond();
   return figures;
 }
 
@@ -150,7 +163,7 @@ MetricValues TrainJob::train_draft(Batch& batch, PhaseTimer& timer) {
 
 // Stops the timer, and writes metrics and times of the iteration into all results.
 void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricValues& update,
-                      MetricValues& metrics, PhaseTimer& timer) {
+                      MetricValues& metrics, PhaseTimer& timer, const CallRecord& calls) {
   timer.stop();
   const std::vector<SampleSummary> samples = batch.summaries();
   std::int64_t tokens = 0;
@@ -158,7 +171,8 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   for (const auto& more : {rollout_metrics(samples), judge_.metrics("reward"), update})
     add(metrics, more);
   metrics.emplace_back("perf/total_num_tokens", static_cast<double>(tokens));
-  metrics.emplace_back("timing_s/publish", publish_seconds_);  // a part of update_actor
+  // A part of update_actor, or after it.
+  metrics.emplace_back("timing_s/publish", policy_.take_publish_seconds());
   metrics.emplace_back("timing_s/step", timer.total());
   metrics.emplace_back("perf/time_per_step", timer.total());
   metrics.emplace_back("perf/throughput",
@@ -171,7 +185,10 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
   const auto timing = reduce_timing(ranks_.world(), timer);
   std::vector<int> lengths;
   for (const SampleSummary& s : samples) lengths.push_back(s.response_tokens);
+  const std::vector<DoneCall> done =
+      is_flat() ? std::vector<DoneCall>{} : gather_calls(ranks_.world(), calls.spans());
   if (!log()) return;
+  add_calls(log()->run_file(), iteration, done);
   add_rounds(log()->run_file(), iteration, rollouts_.reports());
   add_generations(log()->run_file(), iteration, options_.rollout, rollouts_.generations());
   log()->add(iteration, metrics, timing, lengths);

@@ -12,7 +12,7 @@
 namespace taper {
 
 Rollouts::Rollouts(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,
-                   Generator& generator, Judge& judge)
+                   Generator* generator, Judge& judge)
     : options_(options.rollout),
       ranks_(ranks),
       dynamic_(options.dynamic),
@@ -27,7 +27,7 @@ Rollouts::Rollouts(const RunOptions& options, const ModelFiles& files, const Ran
               [this](std::int64_t number) { return prompts_.item(number); }),
       ahead_(rounds_) {
   if (!options_.rounds.is_priced()) return;
-  choice_.emplace(generator_.read_profile(), generator_.possible_layouts(),
+  choice_.emplace(generator_->read_profile(), generator_->possible_layouts(),
                   options_.max_new_tokens);
   choice_state_ = choice_->save();
 }
@@ -73,23 +73,24 @@ SamplingOptions Rollouts::sampling(std::int64_t iteration) const {
 }
 
 std::optional<Batch> Rollouts::collect(std::int64_t iteration, StopAgreement& stop,
-                                       PhaseTimer& timer) {
+                                       PhaseTimer& timer, const Beside& beside) {
   const int wanted = options_.prompts, most = dynamic_.on ? dynamic_.max_rounds : 1;
   SampleSet all;
-  preempted_before_ = generator_.preemptions();
+  if (generator_ != nullptr) preempted_before_ = generator_->preemptions();
   generations_.clear();
   reports_.clear();
   stream_.clear();
   made_.clear();
   ahead_ = rounds_;
   if (choice_) choice_->load(choice_state_);
-  generator_.recall(journal_.read(iteration));
+  const std::vector<RolloutRecord> journal = journal_.read(iteration);
+  if (generator_ != nullptr) generator_->recall(journal);
   judge_.begin_figures();
   int rounds = 0;
   while (rounds < most && (rounds == 0 || count_teaching_groups(all.all()) < wanted)) {
-    auto samples = round(iteration, stop, timer);
+    auto samples = round(iteration, stop, timer, beside);
     if (!samples) return std::nullopt;
-    generations_.push_back(generator_.report());
+    if (generator_ != nullptr) generations_.push_back(generator_->report());
     all.append(std::move(*samples));
     ++rounds;
   }
@@ -110,7 +111,7 @@ void Rollouts::choose_factor() {
   round.samples = options_.samples;
   const auto requests = this->requests(round, prompts_.training(round.prompts), 0);
   ahead_.set_prompts_factor(
-      choice_->choose(generator_.workload(requests, 0), ahead_.prompts_factor()));
+      choice_->choose(generator_->workload(requests, 0), ahead_.prompts_factor()));
 }
 
 std::vector<Request> Rollouts::requests(const Round& round, const std::vector<Prompt>& prompts,
@@ -126,7 +127,7 @@ std::vector<Request> Rollouts::requests(const Round& round, const std::vector<Pr
 
 // Generates, and scores where the responses were made. None if a stop was agreed on.
 std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& stop,
-                                         PhaseTimer& timer) {
+                                         PhaseTimer& timer, const Beside& beside) {
   timer.start("gen");
   if (choice_ && ahead_.begins_period()) choose_factor();
   const Round round = ahead_.next();
@@ -140,13 +141,21 @@ std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& 
   std::vector<Request> requests = this->requests(round, prompts, first);
   lengths_.pin(requests, sampling, options_.samples);
   judge_.begin(prompts, first);
-  auto completions = generator_.run(
-      requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
-      [&](const Completion& c) {
-        judge_.submit({.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
-      },
-      round.is_race ? std::optional(round.goal) : std::nullopt);
-  if (generator_.stopped()) completions = generator_.take_interrupted();
+  std::vector<Completion> completions;
+  const auto generate = [&] {
+    completions = generator_->run(
+        requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
+        [&](const Completion& c) {
+          judge_.submit(
+              {.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
+        },
+        round.is_race ? std::optional(round.goal) : std::nullopt);
+    if (generator_->stopped()) completions = generator_->take_interrupted();
+  };
+  if (generator_ != nullptr && beside.record != nullptr)
+    beside.record->note("gen", beside.generation, generate);
+  else if (generator_ != nullptr)
+    generate();
   std::vector<Sample> samples = as_samples(std::move(completions));
   if (journal_.is_on())
     for (const Sample& s : samples) made_.push_back(record_of(s, false));
@@ -161,14 +170,15 @@ std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& 
     for (const Sample& unkept : all.here()) judge_.cancel(unkept.id);
   }
   timer.start("reward");
-  auto judged = judge_.finish(std::move(samples), [&] { return stop.reached(); });
+  auto judged = judge_.finish(
+      std::move(samples), [&] { return stop.reached(); }, beside.calls, beside.record);
   if (!judged) return std::nullopt;
   if (!round.is_race) {
     outcomes = outcomes_of(judged->all());
     if (!options_.rounds.is_plain())
       reports_.emplace_back(round, judged->all(), kept_rows(round, judged->all()));
   }
-  generator_.learn(outcomes);
+  if (generator_ != nullptr) generator_->learn(outcomes);
   std::vector<int> longest(round.prompts.size(), 0), kept;
   for (const SampleSummary& s : judged->all()) {
     kept.push_back(s.response_tokens);

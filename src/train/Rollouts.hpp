@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,15 +27,24 @@ namespace taper {
 // rounds as an iteration takes.
 class Rollouts {
  public:
-  // Reads the prompts. Refers to files, generator and judge. Throws Error naming the key, or file
+  // Reads the prompts. Refers to files, generator, which is null on ranks that do not generate, and
+  // judge. Throws Error naming the key, or file
   // and line, of what is wrong. Collective over the world.
   Rollouts(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,
-           Generator& generator, Judge& judge);
+           Generator* generator, Judge& judge);
 
+  // What else is done with the responses of an iteration while models among the rewards judge them.
+  // Not null: models are not all on all ranks.
+  struct Beside {
+    std::span<const ModelCall> calls;
+    CallRecord* record = nullptr;
+    ModelLayout generation = {};
+  };
   // The responses of an iteration, with rewards; nothing if a stop was agreed on meanwhile. Its
   // prompts follow those of the last finished iteration. The generator's planner has learned from
   // the responses. Phases gen and reward. Collective over the world.
-  std::optional<Batch> collect(std::int64_t iteration, StopAgreement& stop, PhaseTimer& timer);
+  std::optional<Batch> collect(std::int64_t iteration, StopAgreement& stop, PhaseTimer& timer,
+                               const Beside& beside);
 
   // The prompts of the last collect() count: its iteration will be finished.
   void advance();
@@ -52,21 +62,24 @@ class Rollouts {
   // It is finished, and never comes again.
   void forget(std::int64_t iteration) const { journal_.remove(iteration); }
 
-  // Of the last collect(): each generation; unless rounds are plain, what became of the responses
-  // of each, and the numbers of all prompts in the stream, by ResponseId::prompt; sequences
-  // preempted.
+  // Of the last collect(): each generation, where it was; unless rounds are plain, what became of
+  // the responses of each, and the numbers of all prompts in the stream, by ResponseId::prompt;
+  // sequences preempted.
   const std::vector<GenerationReport>& generations() const { return generations_; }
   const std::vector<RoundReport>& reports() const { return reports_; }
   std::vector<std::int64_t> stream() const {
     return options_.rounds.is_plain() ? std::vector<std::int64_t>{} : stream_;
   }
-  std::int64_t preemptions() const { return generator_.preemptions() - preempted_before_; }
+  std::int64_t preemptions() const {
+    return generator_ == nullptr ? 0 : generator_->preemptions() - preempted_before_;
+  }
 
   SamplingOptions sampling(std::int64_t iteration) const;
   const PromptSource& prompts() const { return prompts_; }
 
  private:
-  std::optional<SampleSet> round(std::int64_t iteration, StopAgreement& stop, PhaseTimer& timer);
+  std::optional<SampleSet> round(std::int64_t iteration, StopAgreement& stop, PhaseTimer& timer,
+                                 const Beside& beside);
   // Ids count from `first`.
   std::vector<Request> requests(const Round& round, const std::vector<Prompt>& prompts,
                                 std::int64_t first) const;
@@ -76,7 +89,7 @@ class Rollouts {
   const Ranks& ranks_;
   DynamicSamplingOptions dynamic_;
   std::uint64_t seed_;
-  Generator& generator_;
+  Generator* generator_;
   Judge& judge_;
   PromptSource prompts_;
   PinnedLengths lengths_;

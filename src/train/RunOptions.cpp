@@ -193,9 +193,58 @@ std::vector<RewardOptions> RunOptions::judged_by() const {
   return list;
 }
 
+ModelSet RunOptions::models() const {
+  ModelSet models;
+  models.policy_tp = training.tp;
+  models.generation_tp = rollout.layout.empty() ? rollout.tp : 1;  // else the layout says it
+  models.critic_tp = critic_in_use().tp;
+  models.has_critic = has_critic();
+  if (has_reference())
+    models.scoring.push_back({"Placement/Reference", placement.reference, training.tp});
+  for (const RewardOptions& r : judged_by())
+    if (r.kind == RewardKind::kModel)
+      models.scoring.push_back({"Rewards/" + r.name + "/Ranks", r.model.ranks,
+                                r.model.tp > 0 ? r.model.tp : training.tp});
+  return models;
+}
+
+namespace {
+
+std::vector<std::string> placement_problems(const RunOptions& o) {
+  std::vector<std::string> list = o.placement.problems();
+  for (const RewardOptions& r : o.rewards)
+    if (!r.model.ranks.empty() && !find_model_ranks(r.model.ranks))
+      list.push_back("Rewards/" + r.name + "/Ranks is '" + r.model.ranks +
+                     "' (expected: " + kModelRanksForm + ")");
+  if (!o.placement.reference.empty() && !o.has_reference())
+    list.push_back(
+        "Placement/Reference is set, but there is no reference model (Algorithm/KL Coefficient is "
+        "0); set a coefficient, or leave the ranks out");
+  if (!o.placement.critic.empty() && !o.has_critic())
+    list.push_back(
+        "Placement/Critic is set, but Algorithm/Estimator has no critic (gae has one); set the "
+        "estimator to gae, or leave the ranks out");
+  const bool is_apart = o.placement.strategy == PlacementStrategy::kSeparation ||
+                        !o.placement.policy.empty() || !o.placement.generation.empty();
+  if (is_apart && o.rollout.speculation.trains_draft())
+    list.push_back(
+        "Speculation/Train Steps is " + std::to_string(o.rollout.speculation.train_steps) +
+        ", but Placement puts learning and generation on different ranks (what drafts is trained "
+        "where the policy is, on all ranks); set Train Steps to 0, or place both on all ranks");
+  if (is_apart && o.rollout.rounds.is_priced())
+    list.push_back(
+        "Rollout/Tail Prompts is 0, by price, but Placement puts learning and generation on "
+        "different ranks (only those that generate know the price); set a factor such as 1.25, or "
+        "place both on all ranks");
+  return list;
+}
+
+}  // namespace
+
 std::vector<std::string> RunOptions::problems() const {
   std::vector<std::string> list = algorithm_problems(*this);
-  for (const auto& more : {critic_problems(*this), truth_problems(*this), reward_problems(*this)})
+  for (const auto& more : {critic_problems(*this), truth_problems(*this), reward_problems(*this),
+                           placement_problems(*this)})
     list.insert(list.end(), more.begin(), more.end());
   if (training.mini_batches > rollout.prompts)
     list.push_back("Training/Mini Batches is " + std::to_string(training.mini_batches) +

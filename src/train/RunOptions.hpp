@@ -12,6 +12,7 @@
 #include "instance/ModelOptions.hpp"
 #include "optim/Schedule.hpp"
 #include "optim/ShardedAdamW.hpp"
+#include "placement/Placement.hpp"
 #include "reward/RewardOptions.hpp"
 #include "rl/DynamicSampling.hpp"
 #include "rl/Experience.hpp"
@@ -74,6 +75,7 @@ struct RunOptions : JobOptions {
   RewardRule rule = RewardRule::kTask;  // of responses, if there are no rewards
   std::deque<RewardOptions> rewards;    // stay where they are when more are added
   RolloutOptions rollout;
+  PlacementOptions placement;
   std::string preset;      // that the run file names; the other options have it (Preset.hpp)
   PolicyLossOptions loss;  // its KL follows from `experience`, see loss_in_use()
   ExperienceOptions experience;
@@ -91,6 +93,7 @@ struct RunOptions : JobOptions {
   // The loss with its KL, and with its constant length, which is Rollout/Max New Tokens if it is
   // not set.
   PolicyLossOptions loss_in_use() const;
+  bool has_reference() const { return experience.kl.coef > 0.0; }
   bool has_critic() const { return experience.advantage.needs_values(); }
   // Without speculation nobody drafts from it.
   bool has_journal() const { return rollout.speculation.is_on() && rollout.speculation.journal; }
@@ -100,6 +103,8 @@ struct RunOptions : JobOptions {
   CriticOptions critic_in_use() const;
   // What responses are judged by: the rewards, or the rule of the data under the name "score".
   std::vector<RewardOptions> judged_by() const;
+  // The models, for placing them.
+  ModelSet models() const;
   // Of a prompt and its response, as kLengthLimits bound them.
   std::int64_t max_positions() const {
     return std::int64_t{rollout.max_prompt_tokens} + rollout.max_new_tokens;

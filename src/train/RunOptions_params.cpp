@@ -136,6 +136,23 @@ void describe_algorithm(param::Section& schema, RunOptions& o) {
       .at_least(1);
 }
 
+void describe_placement(param::Section& schema, PlacementOptions& o) {
+  auto s = schema.section(
+      "Placement",
+      "Which ranks the models are on: 4-7 are four ranks, 3-3 is one, 4-7:2x2 (TPxDP) also "
+      "says how, before any Tensor Parallel (doc/placement.md)");
+  s.choice("Strategy", o.strategy,
+           "flattening: all models on all ranks; interleaving: models that only score share out "
+           "the ranks; separation: the upper half of the ranks learns, the lower one generates",
+           {{"flattening", PlacementStrategy::kFlattening},
+            {"interleaving", PlacementStrategy::kInterleaving},
+            {"separation", PlacementStrategy::kSeparation}});
+  s.text("Policy", o.policy, "Ranks on which the policy learns; empty: by the strategy");
+  s.text("Generation", o.generation, "Ranks that generate, from rank 0 on; empty: by the strategy");
+  s.text("Reference", o.reference, "Ranks of the reference model; empty: by the strategy");
+  s.text("Critic", o.critic, "Ranks of the critic; empty: by the strategy");
+}
+
 void describe_critic(param::Section& schema, CriticOptions& o) {
   auto s = schema.section("Critic", "The critic, used if Algorithm/Estimator is gae");
   s.text("Model Directory", o.directory,
@@ -222,6 +239,7 @@ void describe(param::Section& schema, RunOptions& o) {
       "but how gradients are rounded");
   describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
   describe_critic(schema, o.critic);
+  describe_placement(schema, o.placement);
   describe_evaluation(schema, o.evaluation);
   auto c = schema.section("Checkpoint", "Saved states");
   c.integer("Every", o.checkpoint.every, "Iterations between checkpoints; 0: only at the end")

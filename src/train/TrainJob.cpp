@@ -24,10 +24,28 @@ ModelFiles open_model(const RunOptions& o) {
   return files;
 }
 
-TrainingModelOptions model_options(const RunOptions& o, int rollout_tp, MemoryPhase phase) {
-  TrainPassOptions pass = o.pass_options();
-  pass.owner.phase = phase;
-  return {o.model.type, o.training.tp, rollout_tp, pass, o.adamw};
+// With what the placement says of the ranks that generate.
+GeneratorOptions generator_options(const RunOptions& o, const Placement& placement) {
+  GeneratorOptions generator = o.rollout;
+  if (o.rollout.layout.empty()) generator.tp = placement.generation.grid.tp;
+  return generator;
+}
+
+std::unique_ptr<Generator> make_generator(const RunOptions& o, const Placement& placement,
+                                          ModelFiles& files, const Ranks* ranks,
+                                          MemoryPhase phase) {
+  if (ranks == nullptr) return nullptr;
+  return std::make_unique<Generator>(generator_options(o, placement), o.model.type, files, *ranks,
+                                     phase);
+}
+
+Judge::ModelPlaces reward_places(const RunOptions& o, const Placement& placement,
+                                 const RankBlocks& blocks) {
+  Judge::ModelPlaces places;
+  auto layout = placement.scoring.begin() + (o.has_reference() ? 1 : 0);
+  for (const RewardOptions& reward : o.judged_by())
+    if (reward.kind == RewardKind::kModel) places[reward.name] = blocks.place(*layout++);
+  return places;
 }
 
 // `load` takes the state of the planner from a checkpoint: another version may have written it.
@@ -46,11 +64,11 @@ void with_advice(const fs::path& checkpoint, Load&& load) {
   }
 }
 
-RunSetup setup_of(const RunOptions& o, const std::string& config) {
+RunSetup setup_of(const RunOptions& o, const std::string& config, const ModelLayout& policy) {
   return {.directory = RunDirectory(o.output),
           .config = config,
           .seed = o.seed,
-          .tp = o.training.tp,
+          .grid = policy.grid,
           .is_exact = o.training.exactness == Exactness::kLayout,
           .unit = "iteration",
           .checkpoints = {o.checkpoint.every, o.training.iterations},
@@ -64,34 +82,46 @@ RunSetup setup_of(const RunOptions& o, const std::string& config) {
 
 TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
                    const StopRequest& stop, Spawner* spawner)
-    : Job(setup_of(options, config_text), ranks, &stop),
+    : TrainJob(options, config_text, ranks, stop, spawner,
+               place(options.placement, options.models(), ranks.chain)) {}
+
+TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
+                   const StopRequest& stop, Spawner* spawner, const Placement& placement)
+    : Job(setup_of(options, config_text, placement.policy), ranks, &stop),
       options_(options),
       ranks_(ranks),
+      placement_(placement),
+      blocks_(ranks, placement.block_sizes(ranks.size())),
       files_(open_model(options)),
       rollout_phase_(plan_.phase("rollout")),
       training_phase_(plan_.phase("training")),
       critic_phase_(plan_.phase("critic")),
-      generator_(options.rollout, options.model.type, files_, ranks, rollout_phase_),
+      generator_(make_generator(options, placement, files_,
+                                blocks_.find(placement.generation.ranks()), rollout_phase_)),
       judge_(options.judged_by(), files_, ranks, spawner, setup().directory.reward_logs().string(),
              {options.model.type, options.training.tp, options.pass_options().max_rows,
-              static_cast<int>(options.max_positions()), training_phase_}),
-      rollouts_(options, files_, ranks, generator_, judge_),
-      evaluation_(options, files_, ranks, generator_, judge_),
+              static_cast<int>(options.max_positions()), training_phase_},
+             reward_places(options, placement, blocks_)),
+      rollouts_(options, files_, ranks, generator_.get(), judge_),
+      evaluation_(options, files_, ranks, generator_.get(), judge_),
       kl_coef_(options.experience.kl.coef),
-      model_(files_, ranks, model_options(options, generator_.smallest_degree(), training_phase_)),
-      pass_options_(options.pass_options()) {
+      policy_(options_, files_, blocks_, placement,
+              from_rank_0(ranks, [this] { return generator_->smallest_degree(); }),
+              training_phase_) {
   Fingerprint read;
   rollouts_.prompts().add_to(read);
   evaluation_.add_to(read);
   require_equal(ranks, "the prompts", std::to_string(read.value()));
   warn_of_repeated_prompts();
-  model_.add_memory(plan_);
-  if (options.experience.kl.coef > 0.0) {
-    reference_ = std::make_unique<InferenceModel>("reference", files_, ranks, options.training.tp);
-    reference_->add_memory(plan_, options.model.type);
+  policy_.add_memory(plan_);
+  if (options.has_reference()) {
+    reference_ = std::make_unique<Reference>(
+        options_, files_, blocks_.place(placement.scoring.front()), policy_, training_phase_);
+    reference_->add_memory(plan_);
   }
   if (options.has_critic()) {
-    critic_ = std::make_unique<Critic>(options, files_, ranks, critic_phase_);
+    critic_ = std::make_unique<Critic>(options, files_, ranks, blocks_.place(*placement.critic),
+                                       critic_phase_);
     critic_->add_memory(plan_);
   }
   if (const SpeculationOptions& o = options.rollout.speculation; o.trains_draft()) {
@@ -105,7 +135,7 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
     }
   }
   judge_.add_memory(plan_);
-  generator_.add_memory(plan_);
+  if (generator_) generator_->add_memory(plan_);
 }
 
 void TrainJob::warn_of_repeated_prompts() const {
@@ -132,7 +162,7 @@ std::vector<CheckpointPart> TrainJob::parts() {
   auto head = exit_files_->heads().begin();
   const std::string text = ExitFiles::list_text(exit_files_->layers(), exit_files_->ids());
   for (TrainingModel& model : exits_->models())
-    parts.push_back({ExitFiles::head_directory(kExitsPart, *layers++), *head++, model, false,
+    parts.push_back({ExitFiles::head_directory(kExitsPart, *layers++), *head++, &model, false,
                      ExitFiles::list_file(kExitsPart), text});
   return parts;
 }
@@ -170,50 +200,53 @@ void TrainJob::require_state(const fs::path& checkpoint, const StateInfo& state)
                                            << error.what() << ")");
   }
   if (!state.planner.empty())
-    with_advice(checkpoint, [&] { generator_.require_loadable_planner(state.planner); });
+    with_advice(checkpoint, [&] { generator_->require_loadable_planner(state.planner); });
 }
 
 void TrainJob::create() {
   if (ranks_.rank() == 0) fs::create_directories(setup().directory.rollouts());
   // The ranks that lead the smallest groups, and so any group.
-  const bool leads = ranks_.groups.tp_group(generator_.smallest_degree()).rank() == 0;
+  const bool leads =
+      generator_ && generator_->ranks().groups.tp_group(generator_->smallest_degree()).rank() == 0;
   judge_.start_workers(leads ? Judge::Start::kNow : Judge::Start::kOnDemand);
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));
-  model_.create(*arena_, rope);
-  if (reference_) reference_->load(ranks_.exec, options_.model.type, *arena_);
+  policy_.create(*arena_, rope);
+  if (reference_) reference_->create(*arena_, rope);
   if (critic_) critic_->create(*arena_);
   if (draft_) draft_->create(*arena_);
   if (exits_) exits_->create(*arena_);
   judge_.load_models(*arena_);
-  generator_.create(model_.packed(), *arena_, rope, trained_drafts());
-  const PolicyTrainerOptions trainer{
-      options_.loss_in_use(),
-      {options_.schedule, options_.training.mini_batches, options_.training.epochs}};
-  const auto publish = [this] {
-    const Timer timer;
-    const PhaseScope phase(ranks_.progress, "publish");
-    model_.publish();
-    publish_seconds_ += timer.seconds();
-  };
-  trainer_ = std::make_unique<PolicyTrainer>(
-      trainer, UpdateTarget{pass_context(model_.train_view()), model_.dp_group(),
-                            model_.gradients(), model_.optimizer(), publish});
+  if (generator_) generator_->create(policy_.packed(), *arena_, rope, trained_drafts());
   if (exits_)
-    trainer_->set_observer([this](const MicroBatch& batch) {
-      exits_->trainer().collect(model_.pass(), batch.packed, model_.train_parallel().group());
+    policy_.trainer().set_observer([this](const MicroBatch& batch) {
+      TrainingModel& model = *policy_.model();
+      exits_->trainer().collect(model.pass(), batch.packed, model.train_parallel().group());
     });
 }
 
 void TrainJob::load_start() {
-  model_.load_masters();
+  policy_.load_start();
+  policy_.publish_beyond();
   if (critic_) critic_->load_start();
-  planner_state_ = generator_.save_planner();
+  planner_state_ = save_planner();
+}
+
+// The same on all ranks, also those that do not generate: any of them may write it.
+std::string TrainJob::save_planner() const {
+  const std::string state = generator_ ? generator_->save_planner() : std::string();
+  const bool is_everywhere = placement_.generation.grid.ranks() == ranks_.size();
+  return is_everywhere ? state : broadcast_string(ranks_.world(), state, 0);
+}
+
+void TrainJob::load_planner(const std::string& state) {
+  if (generator_) generator_->load_planner(state);
 }
 
 void TrainJob::set_state(const StateInfo& state, const fs::path& place) {
-  if (!state.planner.empty()) with_advice(place, [&] { generator_.load_planner(state.planner); });
-  planner_state_ = generator_.save_planner();
+  policy_.publish_beyond();
+  if (!state.planner.empty()) with_advice(place, [&] { load_planner(state.planner); });
+  planner_state_ = save_planner();
   if (options_.experience.kl.control == KlControl::kAdaptive && state.kl_coef)
     kl_coef_ = *state.kl_coef;
   rollouts_.set_state(state);

@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "checkpoint/Checkpoint.hpp"
-#include "instance/InferenceModel.hpp"
-#include "instance/TrainingModel.hpp"
 #include "reward/Judge.hpp"
-#include "rl/PolicyTrainer.hpp"
+#include "rl/ModelCalls.hpp"
 #include "rollout/Generator.hpp"
 #include "rollout/TrainedExits.hpp"
 #include "run/Job.hpp"
 #include "run/PhaseTimer.hpp"
 #include "train/Critic.hpp"
 #include "train/Evaluation.hpp"
+#include "train/Policy.hpp"
+#include "train/Reference.hpp"
 #include "train/Rollouts.hpp"
 #include "train/RunOptions.hpp"
 #include "train/TrainedDraft.hpp"
@@ -35,8 +35,10 @@ class TrainJob final : public Job {
   const MemoryPlan& memory_plan() const override { return plan_; }
 
  private:
+  TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
+           const StopRequest& stop, Spawner* spawner, const Placement& placement);
   const ModelFiles& files() const override { return files_; }
-  TrainingModel& model() override { return model_; }
+  TrainingModel* trained_model() override { return policy_.model(); }
   std::vector<CheckpointPart> parts() override;
   std::string memory_advice() const override;
   void require_inputs(const RunStart& start) const override;
@@ -58,20 +60,29 @@ class TrainJob final : public Job {
   void warn_of_repeated_prompts() const;
   // What an iteration ends with if a stop was agreed on. Collective over the world.
   IterationEnd put_off(std::int64_t iteration);
+  // Whether all models are on all ranks.
+  bool is_flat() const { return placement_.is_flat(ranks_.size()); }
+  // What the reference and the critic say of the samples: calls on some ranks, which may overlap
+  // with those of reward models, and calls on all.
+  enum class Where { kOnSome, kOnAll };
+  std::vector<ModelCall> scoring_calls(Where where);
   // The stages of an iteration, each collective over the world.
-  void add_reference(Batch& batch, PhaseTimer& timer);
-  void add_values(Batch& batch, PhaseTimer& timer);
+  std::optional<Batch> collect(std::int64_t iteration, PhaseTimer& timer, CallRecord& calls);
+  void add_figures(Batch& batch, CallRecord& calls);
   ExperienceReport add_advantages(Batch& batch, PhaseTimer& timer);
-  MetricValues learn(std::int64_t iteration, Batch& batch, PhaseTimer& timer);
+  MetricValues learn(std::int64_t iteration, Batch& batch, CallRecord& calls);
   MetricValues train_draft(Batch& batch, PhaseTimer& timer);
-  // Makes the iteration count: what the next one starts from. Not collective.
+  // Of the generator, where there is one. The first is collective over the world.
+  std::string save_planner() const;
+  void load_planner(const std::string& state);
+  // Makes the iteration count: what the next one starts from. Collective over the world.
   void advance(const Batch& batch, const ExperienceReport& experience);
   // Metrics of what the iteration learns from. Not collective.
   MetricValues experience_figures(std::int64_t iteration, const Batch& batch,
                                   const ExperienceReport& experience) const;
   // Collective over the world.
   void record(std::int64_t iteration, const Batch& batch, const MetricValues& update,
-              MetricValues& metrics, PhaseTimer& timer);
+              MetricValues& metrics, PhaseTimer& timer, const CallRecord& calls);
   // The held-out figures of the weights as they are; nothing if a stop request came. Collective
   // over the world.
   std::optional<MetricValues> evaluate();
@@ -85,31 +96,29 @@ class TrainJob final : public Job {
   void write_rollout_file(std::int64_t iteration, const Batch& batch);
   TrainedExitsOptions exits_options() const;
   std::vector<const PackedModel*> trained_drafts() const;
-  PassContext pass_context(const ModelView& view);
 
   RunOptions options_;
   const Ranks& ranks_;
+  Placement placement_;
+  RankBlocks blocks_;
   ModelFiles files_;
   std::optional<MetricValues> figures_;  // of the weights after the last iteration
   MemoryPlan plan_;
   MemoryPhase rollout_phase_, training_phase_, critic_phase_;  // of the memory
-  Generator generator_;
+  std::unique_ptr<Generator> generator_;                       // null on ranks that do not generate
   Judge judge_;
   Rollouts rollouts_;
   Evaluation evaluation_;
   std::string planner_state_;  // the planner after the last finished iteration
   double kl_coef_;             // of the KL in the reward, after the last finished iteration
-  TrainingModel model_;
-  std::unique_ptr<InferenceModel> reference_;
-  std::unique_ptr<Critic> critic_;  // if the estimator needs one
+  Policy policy_;
+  std::unique_ptr<Reference> reference_;  // if there is a KL
+  std::unique_ptr<Critic> critic_;        // if the estimator needs one
   // What drafts, if it follows the policy: one of the two.
   std::unique_ptr<TrainedDraft> draft_;
   std::optional<ExitFiles> exit_files_;
   std::unique_ptr<TrainedExits> exits_;
-  TrainPassOptions pass_options_;
   std::unique_ptr<Arena> arena_;
-  std::unique_ptr<PolicyTrainer> trainer_;
-  double publish_seconds_ = 0.0;  // of the current iteration, on this rank
 };
 
 }  // namespace taper

@@ -23,7 +23,7 @@ class TrainedDraft {
   // Allocates, and begins with the weights of the model directory. Collective over the world.
   void create(Arena& arena);
   // What checkpoints have of it; one without it leaves the weights as they are.
-  CheckpointPart saved() { return {kDraftPart, files_, model_, false}; }
+  CheckpointPart saved() { return {kDraftPart, files_, &model_, false}; }
   // The weights that drafts are made with; they change in update() and when a checkpoint is loaded.
   const PackedModel& packed() const { return model_.packed(); }
 

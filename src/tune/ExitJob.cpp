@@ -93,7 +93,7 @@ double ExitJob::run() {
   const double loss = learn(context, exits);
   auto head = made.heads().begin();
   for (const TrainingModel& model : exits.models()) {
-    save_model(ranks_, *head, model, head->directory);
+    save_model(*head, model, head->directory);
     ++head;
   }
   on_rank_0(ranks_, [&] { making.rename_to(target); });

@@ -33,11 +33,11 @@ ModelFiles open_model(const TuningOptions& o, const HeadChoice& head) {
   return files;
 }
 
-RunSetup setup_of(const TuningOptions& o, const std::string& config) {
+RunSetup setup_of(const TuningOptions& o, const std::string& config, int ranks) {
   return {.directory = RunDirectory(o.run_path()),
           .config = config,
           .seed = o.seed,
-          .tp = o.training.tp,
+          .grid = {o.training.tp, ranks / o.training.tp},
           .is_exact = o.training.exactness == Exactness::kLayout,
           .unit = "step",
           .checkpoints = {o.checkpoint.every, 0},
@@ -51,7 +51,7 @@ RunSetup setup_of(const TuningOptions& o, const std::string& config) {
 
 TuningJob::TuningJob(const TuningOptions& options, const Ranks& ranks, const TuningContext& context,
                      const HeadChoice& head, int sequences_per_example)
-    : Job(setup_of(options, context.config), ranks, context.stop),
+    : Job(setup_of(options, context.config, ranks.size()), ranks, context.stop),
       options_(options),
       pass_options_(pass_options_of(options, sequences_per_example, plan_.phase("training"))),
       files_(open_model(options, head)),
@@ -192,7 +192,7 @@ IterationEnd TuningJob::iterate(std::int64_t step) {
 }
 
 IterationEnd TuningJob::finish() {
-  save_model(ranks(), files_, model_, options_.output);
+  save_model(files_, model_, options_.output);
   return IterationEnd::kFinished;
 }
 

@@ -59,7 +59,8 @@ class TuningJob : public Job {
   virtual bool loads_weights() const { return true; }
 
   const ModelFiles& files() const override { return files_; }
-  TrainingModel& model() override { return model_; }
+  TrainingModel* trained_model() override { return &model_; }
+  TrainingModel& model() { return model_; }
   const TrainPassOptions& pass_options() const { return pass_options_; }
 
  private:

@@ -31,7 +31,7 @@ void save_changed(const Ranks& ranks, ModelFiles& files, int tp, WeightType type
   training.model.load_masters();
   const FloatVector master = training.model.optimizer().master();
   for (std::size_t i = 0; i < master.size(); ++i) master(i) *= kFactor;
-  save_model(ranks, files, training.model, directory);
+  save_model(files, training.model, directory);
 }
 
 }  // namespace

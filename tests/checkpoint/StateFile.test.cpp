@@ -78,7 +78,7 @@ void write(const Ranks& ranks, ModelFiles& files, int tp, const StateInfo& info,
            const fs::path& path) {
   const SmallTraining training(ranks, files, tp);
   fill(training, files.table);
-  write_state(path, ranks, files, training.model, info);
+  write_state(path, files, training.model, info);
   barrier(ranks.world());
 }
 

@@ -73,7 +73,7 @@ struct Fixture : TestRanks {
     return set;
   }
   SetFigures evaluate(const EvaluationSet& set) {
-    return evaluator.judge(set, evaluator.answer(set, generator).value()).value();
+    return evaluator.judge(set, evaluator.answer(set, &generator).value()).value();
   }
 
   Scratch scratch;
@@ -116,7 +116,7 @@ TEST_CASE("a set's own rule judges as the judge would by that rule") {
 TEST_CASE("commands are asked while responses are generated, and need no generator") {
   Fixture f(Fixture::meeting());
   const EvaluationSet set = f.sums(4, 2);  // four for each of two ranks
-  auto answers = f.evaluator.answer(set, f.generator);
+  auto answers = f.evaluator.answer(set, &f.generator);
   REQUIRE(answers);
   f.arena.reset();  // the place of reward models
   const Timer timer;
@@ -147,9 +147,9 @@ TEST_CASE("figures are of the set and of each source, lengths of all responses")
 TEST_CASE("random numbers are those of evaluation, whatever the set says") {
   Fixture f;
   EvaluationSet set = f.sums(2, 2);
-  const auto first = f.evaluator.answer(set, f.generator);
+  const auto first = f.evaluator.answer(set, &f.generator);
   set.sampling.purpose = RandomPurpose::kEvaluation;
-  const auto second = f.evaluator.answer(set, f.generator);
+  const auto second = f.evaluator.answer(set, &f.generator);
   REQUIRE((first && second && first->size() == second->size()));
   for (std::size_t i = 0; i < first->size(); ++i)
     CHECK((*first)[i].response == (*second)[i].response);
@@ -159,10 +159,10 @@ TEST_CASE("a stop ends the wait for commands, and generation") {
   Fixture f(Fixture::meeting());
   const EvaluationSet set = f.sums(1, 1);  // alone, a worker waits some seconds for others
   const auto stop = [](const Group&) { return true; };
-  auto answers = f.evaluator.answer(set, f.generator);
+  auto answers = f.evaluator.answer(set, &f.generator);
   REQUIRE(answers);
   CHECK(!f.evaluator.judge(set, std::move(*answers), stop));
-  CHECK(!f.evaluator.answer(set, f.generator, stop));
+  CHECK(!f.evaluator.answer(set, &f.generator, stop));
 }
 
 TEST_CASE("a run records the scores that say something, as far as they are there") {

@@ -18,7 +18,7 @@ const DivisorChain kFour({1, 2, 4});
 ModelSet four_models() {
   ModelSet models;
   models.has_critic = true;
-  models.scoring = {{"Placement/Reference", "", 1, 100}, {"Rewards/preferred/Ranks", "", 1, 100}};
+  models.scoring = {{"Placement/Reference", "", 1}, {"Rewards/preferred/Ranks", "", 1}};
   return models;
 }
 
@@ -50,17 +50,18 @@ TEST_CASE("interleaving gives models that only score ranks of their own") {
         "policy on ranks 0-3 (TPxDP 1x4), generation on ranks 0-3 (TPxDP 1x4), critic on ranks 0-3 "
         "(TPxDP 1x4), reference on ranks 0-1 (TPxDP 1x2), reward model preferred on ranks 2-3 "
         "(TPxDP 1x2)");
-  // The costliest has its ranks alone.
+  // More models than blocks.
   ModelSet models = four_models();
-  models.scoring.push_back({"Rewards/big/Ranks", "", 1, 300});
+  models.scoring.push_back({"Rewards/other/Ranks", "", 1});
   const Placement two = place(options, models, DivisorChain({1, 2}));
-  CHECK(two.scoring[2].first == 0);
-  CHECK(two.scoring[0].first == 1);
+  CHECK(two.scoring[0].first == 0);
   CHECK(two.scoring[1].first == 1);
+  CHECK(two.scoring[2].first == 0);
   // A block holds a replica.
   models.scoring[0].tp = 2;
-  CHECK(place(options, models, kFour).scoring[0].grid == RankGrid{2, 1});
-  CHECK(place(options, models, kFour).scoring[1].grid == RankGrid{1, 2});
+  const Placement wide = place(options, models, kFour);
+  CHECK(wide.scoring[0] == ModelLayout{0, {2, 1}});
+  CHECK(wide.scoring[1] == ModelLayout{2, {1, 2}});
   // Nothing to share out.
   CHECK(place(options, {}, kFour).is_flat(4));
   CHECK(place(options, four_models(), DivisorChain({1})).is_flat(1));
@@ -91,11 +92,12 @@ TEST_CASE("options place models whatever the strategy is") {
   CHECK(p.policy == ModelLayout{2, {1, 2}});
   CHECK(p.block_sizes(4) == std::vector{1, 2});
   const auto degrees = named_degrees(options, models);
-  CHECK(degrees == std::vector<std::pair<std::string, int>>{{"Placement/Generation", 4},
-                                                            {"Placement/Critic", 1},
-                                                            {"Placement/Critic", 1},
-                                                            {"Rewards/preferred/Ranks", 2},
-                                                            {"Rewards/preferred/Ranks", 2}});
+  CHECK(degrees ==
+        std::vector<std::pair<std::string, int>>{{"Placement/Generation (ranks)", 4},
+                                                 {"Placement/Critic (ranks)", 1},
+                                                 {"Placement/Critic (tensor parallel)", 1},
+                                                 {"Rewards/preferred/Ranks (ranks)", 2},
+                                                 {"Rewards/preferred/Ranks (tensor parallel)", 2}});
 }
 
 TEST_CASE("ranks that cannot be are refused with their option") {

@@ -84,7 +84,7 @@ struct Fixture : TestRanks {
     for (const int is_judged : judged) CHECK(is_judged == 1);
   }
   std::string error(const RewardOptions& o, const RewardModelSetup& how) const {
-    return message_of([&] { RewardModel(o, policy, ranks, how); });
+    return message_of([&] { RewardModel(o, policy, ranks, place_on_all(ranks, how.tp), how); });
   }
 
   Scratch scratch;
@@ -97,7 +97,8 @@ TEST_CASE("the reward is the value at the last token, the same bits in any layou
   const Fixture f;
   const auto expected = f.expected();
   for (const int tp : {1, world_size()}) {
-    RewardModel model(f.reward((f.scratch / "rewards").string()), f.policy, f.ranks, f.setup(tp));
+    RewardModel model(f.reward((f.scratch / "rewards").string()), f.policy, f.ranks,
+                      place_on_all(f.ranks, tp), f.setup(tp));
     model.require_weights();
     MemoryPlan plan;
     model.add_memory(plan);
@@ -105,15 +106,6 @@ TEST_CASE("the reward is the value at the last token, the same bits in any layou
     model.create(arena);
     f.check_rewards(model, expected);
   }
-  // The reward's own layout goes before that of training.
-  RewardOptions own = f.reward((f.scratch / "rewards").string());
-  own.model.tp = world_size();
-  RewardModel model(own, f.policy, f.ranks, f.setup(1));
-  MemoryPlan plan;
-  model.add_memory(plan);
-  Arena arena(plan);
-  model.create(arena);
-  f.check_rewards(model, expected);
 }
 
 TEST_CASE("degrees that models ask for have the names of their keys") {
@@ -123,6 +115,51 @@ TEST_CASE("degrees that models ask for have the names of their keys") {
   second.name = "second";
   const NamedDegrees of_first{{"Rewards/first/Tensor Parallel", 2}};
   CHECK(degrees_of_models({first, second}) == of_first);  // 0: as in training
+}
+
+TEST_CASE("models judge on ranks of their own, beside other calls") {
+  const Fixture f;
+  const auto expected = f.expected();
+  const int half = std::max(1, f.ranks.size() / 2);
+  if (!f.ranks.chain.has(half)) return;  // three ranks have no halves
+  const RankBlocks blocks(f.ranks, {half});
+  const ModelPlace low = blocks.place({0, {half, 1}}),
+                   high = blocks.place({f.ranks.size() - half, {1, half}});
+  RewardOptions first = f.reward((f.scratch / "rewards").string(), 2.0), second = first;
+  second.name = "second";
+  Judge judge({first, second}, f.policy, f.ranks, nullptr, "", f.setup(1),
+              {{"preferred", low}, {"second", high}});
+  MemoryPlan plan;
+  judge.add_memory(plan);
+  const bool is_outside = low.ranks == nullptr && high.ranks == nullptr;
+  CHECK((plan.total() == 0) == is_outside);
+  Arena arena(plan);
+  judge.load_models(arena);
+  const std::vector<Prompt> prompts{{{}, "46", "sum", ""}};
+  judge.begin(prompts);
+  std::vector<Sample> mine;
+  for (Sample& s : f.samples())
+    if (s.id.sample % f.ranks.size() == f.ranks.rank()) mine.push_back(std::move(s));
+  const ModelCall values{"values",
+                         high.layout,
+                         high.group(),
+                         [](SampleSet& samples) {
+                           for (Sample& s : samples.here())
+                             s.values.assign(s.response.size(), 0.5f);
+                           return MetricValues{};
+                         },
+                         {SampleFigure::of(&Sample::values)}};
+  CallRecord record([](const char*) {});
+  SampleSet set = judge.finish(std::move(mine), {}, {&values, 1}, &record).value();
+  const std::size_t calls = (low.ranks != nullptr) + 2 * (high.ranks != nullptr);
+  CHECK(record.spans().size() == calls);
+  const auto judged = all_samples(set);
+  REQUIRE(judged.size() == expected.size());
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    CHECK(same_bits(judged[i].rewards, std::vector{expected[i], expected[i]}));
+    CHECK_THAT(judged[i].score, WithinRel(4.0 * expected[i], 1e-6));
+    CHECK(judged[i].values == std::vector<float>(judged[i].response.size(), 0.5f));
+  }
 }
 
 TEST_CASE("a model judges beside rules, and its reward is recorded") {

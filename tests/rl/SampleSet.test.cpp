@@ -139,7 +139,7 @@ TEST_CASE("a block gets copies of all samples, and gives back what it adds to th
     } else {
       CHECK(copy.here().empty());
     }
-    set.take(copy, &Sample::values);
+    set.take(copy, SampleFigure::of(&Sample::values));
     for (Sample& s : set.here()) {
       CHECK(s.values == std::vector<float>(s.response.size() + 1, -3.0f));
       s.values = make_sample(static_cast<int>(s.response.size())).values;
@@ -155,7 +155,7 @@ TEST_CASE("without a group a copy is the set itself") {
   SampleSet copy = set.copy_to({0, 1}, &self);
   REQUIRE(copy.size() == 2);
   for (Sample& s : copy.here()) s.values = {9.0f};
-  set.take(copy, &Sample::values);
+  set.take(copy, SampleFigure::of(&Sample::values));
   for (const Sample& s : set.here()) CHECK(s.values == std::vector<float>{9.0f});
 }
 

@@ -54,7 +54,7 @@ class FakeJob final : public Job {
   }
 
   const ModelFiles& files() const override { return files_; }
-  TrainingModel& model() override { return model_; }
+  TrainingModel* trained_model() override { return &model_; }
   std::string memory_advice() const override { return "buy more"; }
   void require_inputs(const RunStart&) const override { files_.open_weights(); }
   void require_state(const std::filesystem::path&, const StateInfo& state) const override {

@@ -35,7 +35,7 @@ struct Fixture : TestRanks {
         generator(o.rollout, o.model.type, files, ranks, plan.phase("rollout")),
         judge(o.judged_by(), files, ranks, nullptr, ""),
         model("policy", files, ranks, generator.smallest_degree()),
-        rollouts(options, files, ranks, generator, judge) {
+        rollouts(options, files, ranks, &generator, judge) {
     model.add_memory(plan, o.model.type);
     generator.add_memory(plan);
     arena = std::make_unique<Arena>(plan);
@@ -56,7 +56,7 @@ struct Fixture : TestRanks {
   std::optional<Batch> go_on(std::int64_t iteration, const StopRequest* request = nullptr) {
     StopAgreement stop(request, ranks.world());
     PhaseTimer timer(progress);
-    auto batch = rollouts.collect(iteration, stop, timer);
+    auto batch = rollouts.collect(iteration, stop, timer, {});
     timer.stop();
     phases.clear();
     for (const auto& [name, seconds] : timer.seconds()) phases.push_back(name);

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rl/ModelCalls.hpp"
+
+#include <map>
+#include <utility>
+
+#include "base/Packing.hpp"
+#include "comm/Collectives.hpp"
+
+namespace taper {
+
+void CallRecord::note(const char* name, const ModelLayout& layout,
+                      const std::function<void()>& work) {
+  enter(name);
+  CallSpan span{name, layout, clock_.seconds()};
+  work();
+  span.end_s = clock_.seconds();
+  spans_.push_back(std::move(span));
+}
+
+MetricValues make_calls(SampleSet& samples, const Group& world, std::span<const ModelCall> calls,
+                        CallRecord* record) {
+  const auto is_on_all = [&](const ModelCall& call) {
+    return call.layout.ranks().count == world.size();
+  };
+  // Copies first: from here to the end blocks do not wait for each other.
+  std::map<std::pair<int, int>, SampleSet> copies;
+  const auto copy_of = [&](const ModelCall& call) -> SampleSet& {
+    const RankBlock block = call.layout.ranks();
+    return copies[{block.first, block.count}];
+  };
+  for (const ModelCall& call : calls) {
+    if (is_on_all(call)) continue;
+    const RankBlock block = call.layout.ranks();
+    if (!copies.contains({block.first, block.count}))
+      copy_of(call) = samples.copy_to(block, call.group);
+    if (record != nullptr) record->enter(call.name);
+  }
+  std::vector<MetricValues> figures(calls.size());
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    const ModelCall& call = calls[c];
+    if (call.group == nullptr) continue;
+    SampleSet& set = is_on_all(call) ? samples : copy_of(call);
+    const auto work = [&] { figures[c] = call.work(set); };
+    record == nullptr ? work() : record->note(call.name, call.layout, work);
+  }
+  if (record != nullptr && !copies.empty()) record->enter("wait");
+  MetricValues all;
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    const ModelCall& call = calls[c];
+    if (!is_on_all(call)) {
+      for (const SampleFigure& figure : call.adds) samples.take(copy_of(call), figure);
+      figures[c] =
+          unpacked<MetricValues>(broadcast_string(world, packed(figures[c]), call.layout.first));
+    }
+    add(all, figures[c]);
+  }
+  return all;
+}
+
+}  // namespace taper

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What models do with the samples of an iteration, each on ranks of its own. All ranks hold the
+// same list of calls and go through it in one order, leaving out those of other ranks: calls of
+// blocks that share no rank overlap by themselves, and nothing can deadlock.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/MetricValues.hpp"
+#include "base/Timer.hpp"
+#include "rl/SampleSet.hpp"
+#include "shard/ModelLayout.hpp"
+
+namespace taper {
+
+// One model at work.
+struct ModelCall {
+  const char* name;  // a literal: of the phase, as "ref"
+  ModelLayout layout;
+  const Group* group;  // of its ranks; null on all others
+  // Adds its figure to samples.here(), or learns from them. Collective over its ranks, which are
+  // those of the samples.
+  std::function<MetricValues(SampleSet& samples)> work;
+  std::vector<SampleFigure> adds = {};
+};
+
+// When this rank worked at a call, in seconds since the iteration began.
+struct CallSpan {
+  std::string name;
+  ModelLayout layout;
+  double begin_s = 0.0, end_s = 0.0;
+
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.name, self.layout, self.begin_s, self.end_s);
+  }
+};
+
+// The calls of an iteration on this rank, from its begin on.
+class CallRecord {
+ public:
+  // `enter` is told the phase that begins, a literal.
+  explicit CallRecord(std::function<void(const char*)> enter) : enter_(std::move(enter)) {}
+
+  void enter(const char* phase) const { enter_(phase); }
+  // Does the work in a phase of that name.
+  void note(const char* name, const ModelLayout& layout, const std::function<void()>& work);
+  const std::vector<CallSpan>& spans() const { return spans_; }
+
+ private:
+  std::function<void(const char*)> enter_;
+  Timer clock_;
+  std::vector<CallSpan> spans_;
+};
+
+// Makes calls that do not wait for each other. A call on all ranks works on `samples` itself;
+// others get copies, and what they add is brought to all ranks that hold the samples. Returns the
+// figures of all calls, the same on all ranks. `record` may be null; of calls that are not on all
+// ranks it gets the phases everywhere, and "wait" where the others are waited for. Collective over
+// `world`, the ranks of the samples.
+MetricValues make_calls(SampleSet& samples, const Group& world, std::span<const ModelCall> calls,
+                        CallRecord* record);
+
+}  // namespace taper

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/Policy.hpp"
+
+#include "base/Timer.hpp"
+
+namespace taper {
+namespace {
+
+// The weights that ranks hold are those of the smaller degree of training and rollout, where both
+// are on the same ranks.
+TrainingModelOptions model_options(const RunOptions& o, const Placement& placement, int rollout_tp,
+                                   MemoryPhase phase) {
+  TrainPassOptions pass = o.pass_options();
+  pass.owner.phase = phase;
+  const int tp = placement.policy.grid.tp;
+  const bool is_shared = placement.policy.ranks().overlaps(placement.generation.ranks());
+  return {o.model.type, tp, is_shared ? rollout_tp : tp, pass, o.adamw};
+}
+
+}  // namespace
+
+Policy::Policy(const RunOptions& options, const ModelFiles& files, const RankBlocks& blocks,
+               const Placement& placement, int rollout_tp, MemoryPhase phase)
+    : options_(options),
+      files_(files),
+      blocks_(blocks),
+      place_(blocks.place(placement.policy)),
+      pass_options_(options.pass_options()) {
+  if (place_.ranks != nullptr)
+    model_ = std::make_unique<TrainingModel>(files, *place_.ranks,
+                                             model_options(options, placement, rollout_tp, phase));
+  const RankBlock trained = placement.policy.ranks(), used = placement.generation.ranks();
+  if (trained.has(used.first) && trained.has(used.end() - 1)) return;
+  const ModelLayout use{used.first, {rollout_tp, used.count / rollout_tp}};
+  PublishedModelOptions beyond{options.model.type, placement.policy, use};
+  beyond.phase = phase;
+  beyond_ = std::make_unique<PublishedModel>(files, blocks.all(), beyond);
+}
+
+void Policy::add_memory(MemoryPlan& plan) const {
+  if (model_) model_->add_memory(plan);
+  if (beyond_) beyond_->add_memory(plan);
+}
+
+void Policy::create(Arena& arena, ConstFloatMatrix rope_table) {
+  if (model_) model_->create(arena, rope_table);
+  if (beyond_) beyond_->create(arena, model_.get());
+  if (!model_) return;
+  const PolicyTrainerOptions trainer{
+      options_.loss_in_use(),
+      {options_.schedule, options_.training.mini_batches, options_.training.epochs}};
+  trainer_ = std::make_unique<PolicyTrainer>(
+      trainer, UpdateTarget{context(model_->train_view()), model_->dp_group(), model_->gradients(),
+                            model_->optimizer(), [this] { timed([this] { model_->publish(); }); }});
+}
+
+void Policy::timed(const std::function<void()>& publish) {
+  const Timer timer;
+  const PhaseScope phase(blocks_.all().progress, "publish");
+  publish();
+  publish_seconds_ += timer.seconds();
+}
+
+void Policy::publish_beyond() {
+  if (beyond_) timed([this] { beyond_->publish(); });
+}
+
+const PackedModel& Policy::packed() const {
+  return model_ ? model_->packed() : beyond_->packed();
+}
+
+PassContext Policy::context(const ModelView& view) {
+  return {place_.ranks->exec,
+          view,
+          model_->train_parallel(),
+          model_->pass(),
+          pass_options_,
+          {files_.valid_ids(), options_.rollout.sampling.temperature}};
+}
+
+}  // namespace taper

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/Reference.hpp"
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "rl/MicroBatch.hpp"
+#include "rl/TeacherForcing.hpp"
+
+namespace taper {
+namespace {
+
+TrainPassOptions pass_options(const RunOptions& o, MemoryPhase phase) {
+  TrainPassOptions pass = o.pass_options();
+  pass.checkpointing = Checkpointing::kYes;  // nothing is kept for a backward pass
+  pass.owner = {"reference", phase};
+  return pass;
+}
+
+}  // namespace
+
+Reference::Reference(const RunOptions& options, const ModelFiles& files, const ModelPlace& place,
+                     Policy& policy, MemoryPhase phase)
+    : options_(options),
+      files_(files),
+      place_(place),
+      policy_(policy),
+      pass_options_(pass_options(options, phase)) {
+  if (place.ranks != nullptr)
+    model_ =
+        std::make_unique<InferenceModel>("reference", files, *place.ranks, place.layout.grid.tp);
+}
+
+void Reference::add_memory(MemoryPlan& plan) const {
+  if (!model_) return;
+  model_->add_memory(plan, options_.model.type);
+  if (place_.layout != policy_.place().layout)
+    TrainPass::add_memory(plan, files_.table, model_->parallel(), pass_options_);
+}
+
+void Reference::create(Arena& arena, ConstFloatMatrix rope_table) {
+  if (!model_) return;
+  model_->load(place_.ranks->exec, options_.model.type, arena);
+  if (place_.layout != policy_.place().layout)
+    pass_ = std::make_unique<TrainPass>(files_.table, model_->parallel(), pass_options_, arena,
+                                        rope_table);
+}
+
+void Reference::bring(SampleSet& samples) {
+  if (!pass_) return policy_.trainer().bring(samples);
+  std::vector<int> lengths;
+  for (const SampleSummary& s : samples.all()) lengths.push_back(s.length());
+  const RankGrid& grid = place_.layout.grid;
+  samples.move_to(grid, assign_replicas(lengths, grid.dp));
+}
+
+void Reference::score(SampleSet& samples) {
+  bring(samples);
+  std::vector<Sample>& here = samples.here();
+  // Before the first step policy and reference are one model, whose log-probs have the bits of the
+  // rollout.
+  if (!pass_ && policy_.model()->optimizer().steps() == 0) {
+    for (Sample& s : here) s.ref_log_probs = s.log_probs;
+    return;
+  }
+  std::vector<std::span<const std::int32_t>> prompts, responses;
+  for (const Sample& s : here) {
+    prompts.emplace_back(s.prompt);
+    responses.emplace_back(s.response);
+  }
+  const PassContext context =
+      pass_ ? PassContext{place_.ranks->exec,
+                          model_->view(),
+                          model_->parallel(),
+                          *pass_,
+                          pass_options_,
+                          {files_.valid_ids(), options_.rollout.sampling.temperature}}
+            : policy_.context(model_->view());
+  auto log_probs = response_log_probs(context, prompts, responses);
+  for (std::size_t k = 0; k < here.size(); ++k) here[k].ref_log_probs = std::move(log_probs[k]);
+}
+
+}  // namespace taper
