@@ -40,14 +40,15 @@ std::vector<RewardOptions> rewards_of(const RunArguments& arguments) {
 // The tensor-parallel degrees of all models. Throws Error naming the keys of those that the ranks
 // cannot have.
 std::vector<int> degrees_of(const RunOptions& options, int ranks) {
-  if (options.placement.generation.empty())
+  const PlacementOptions& placement = options.placement;
+  if (placement.generation.empty() && placement.strategy != PlacementStrategy::kSeparation)
     require_layout("Rollout/Layout", options.rollout.layout, ranks);
   const int critic_tp = options.critic_in_use().tp;  // that of the training without a critic
   NamedDegrees degrees = degrees_of_models(options.judged_by());
   degrees.insert(degrees.end(), {{"Rollout/Tensor Parallel", options.rollout.tp},
                                  {"Training/Tensor Parallel", options.training.tp},
                                  {"Critic/Tensor Parallel", critic_tp}});
-  for (const auto& named : named_degrees(options.placement, options.models()))
+  for (const auto& named : named_degrees(placement, options.models(), ranks))
     degrees.push_back(named);
   for (const int degree : degrees_of_layout(options.rollout.layout))
     degrees.push_back({"Rollout/Layout", degree});

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "base/Error.hpp"
@@ -13,6 +15,8 @@
 
 namespace taper {
 namespace {
+
+constexpr std::string_view kSlow = "slow";
 
 std::vector<std::string> parts_of(std::string_view text) {
   std::vector<std::string> parts(1);
@@ -39,9 +43,10 @@ FaultKind kind_of(const std::string& name, std::string_view whole) {
   if (name == "freeze") return FaultKind::kFreeze;
   if (name == "stray") return FaultKind::kStray;
   if (name == "term") return FaultKind::kTerm;
-  TAPER_FAIL(
-      ExitCode::kBadInput,
-      "TAPER_FAULT=" << whole << " ('" << name << "' is none of kill, throw, freeze, stray, term)");
+  if (name.starts_with(kSlow)) return FaultKind::kSlow;
+  TAPER_FAIL(ExitCode::kBadInput,
+             "TAPER_FAULT=" << whole << " ('" << name
+                            << "' is none of kill, throw, freeze, stray, term, slow2)");
 }
 
 }  // namespace
@@ -55,6 +60,8 @@ std::optional<FaultHook> FaultHook::parse(std::string_view text) {
   fault.phase = parts[0];
   fault.rank = static_cast<int>(number(parts[1], text));
   fault.kind = kind_of(parts[2], text);
+  if (fault.kind == FaultKind::kSlow)
+    fault.times = static_cast<int>(number(parts[2].substr(kSlow.size()), text));
   if (parts.size() > 3) fault.iteration = number(parts[3], text);
   if (parts.size() > 4) fault.step = number(parts[4], text);
   return fault;
@@ -85,8 +92,16 @@ void FaultHook::strike() const {
       ::kill(::getpid(), SIGTERM);
       break;
     case FaultKind::kStray:
+    case FaultKind::kSlow:
       break;
   }
+}
+
+void FaultHook::slow_down(std::string_view current_phase, std::int64_t current_iteration,
+                          std::int64_t ns) const {
+  if (phase != current_phase || rank != log_rank() || current_iteration < iteration.value_or(0))
+    return;
+  std::this_thread::sleep_for(std::chrono::nanoseconds(ns * (times - 1)));
 }
 
 }  // namespace taper

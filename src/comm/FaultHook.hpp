@@ -7,7 +7,9 @@
 //
 // phase, iteration and step as Progress tells them ("gen", "reward", "update_actor",
 // "save_checkpoint", ...; doc/dev/testing.md). Without a step the fault comes when the phase
-// begins, with one when the step is reached in it; without an iteration in the first that does.
+// begins, with one when the step is reached in it; without an iteration in the first that does. The
+// kind slow2 (or slow3, ...) makes the rank so many times as slow between collectives of the phase,
+// from the iteration on.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@ enum class FaultKind {
   kFreeze,  // SIGSTOP: the process is there and does nothing
   kStray,   // the next collective of this rank is another one than that of the other ranks
   kTerm,    // SIGTERM: a stop request to this rank alone
+  kSlow,    // computes as if its cores were slower
 };
 
 struct FaultHook {
@@ -33,6 +36,7 @@ struct FaultHook {
   int rank = 0;
   FaultKind kind = FaultKind::kKill;
   std::optional<std::int64_t> iteration, step;
+  int times = 1;  // of kSlow
 
   // Nothing for an empty text. Throws Error for what is no fault.
   static std::optional<FaultHook> parse(std::string_view text);
@@ -43,6 +47,9 @@ struct FaultHook {
               std::optional<std::int64_t> now) const;
   // Does it: does not come back from kKill; kStray is left to the caller.
   void strike() const;
+  // Of kSlow: waits as much longer as slower cores would have taken for `ns`.
+  void slow_down(std::string_view current_phase, std::int64_t current_iteration,
+                 std::int64_t ns) const;
 };
 
 // The places where the fault of a process may strike.
@@ -57,6 +64,10 @@ class Faults {
     if (fault_->kind == FaultKind::kStray) stray_ = true;
     fault_->strike();
   }
+  // A collective begins, so long after the last one, or its phase, did what came before.
+  void wait_if_slow(std::string_view phase, std::int64_t iteration, std::int64_t ns) const {
+    if (fault_ && fault_->kind == FaultKind::kSlow) fault_->slow_down(phase, iteration, ns);
+  }
   // Whether the next collective of this rank must be another one. Once.
   bool take_stray_fault() { return std::exchange(stray_, false); }
 
@@ -70,6 +81,7 @@ class Faults {
 class Faults {
  public:
   void pass(std::string_view, std::int64_t, std::optional<std::int64_t>) {}
+  void wait_if_slow(std::string_view, std::int64_t, std::int64_t) const {}
   bool take_stray_fault() { return false; }
 };
 

@@ -15,7 +15,8 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-Progress::Progress(Faults faults) : changed_ns_(now_ns()), faults_(std::move(faults)) {}
+Progress::Progress(Faults faults)
+    : changed_ns_(now_ns()), faults_(std::move(faults)), working_since_ns_(now_ns()) {}
 
 void Progress::touch() noexcept {
   changed_ns_.store(now_ns(), std::memory_order_release);
@@ -24,12 +25,14 @@ void Progress::touch() noexcept {
 void Progress::set_phase(const char* phase) {
   phase_ = phase;
   touch();
+  working_since_ns_ = changed_ns_;
   faults_.pass(phase, iteration_, std::nullopt);
 }
 
 void Progress::return_to_phase(const char* phase) noexcept {
   phase_ = phase;
   touch();
+  working_since_ns_ = changed_ns_;
 }
 
 void Progress::set_iteration(std::int64_t iteration) {
@@ -44,6 +47,7 @@ void Progress::set_step(std::int64_t step) {
 }
 
 void Progress::enter_collective(const char* name, std::uint64_t number, int group_size) {
+  faults_.wait_if_slow(phase_.load(), iteration_, now_ns() - working_since_ns_);
   collective_.store(name, std::memory_order_relaxed);
   number_.store(number, std::memory_order_relaxed);
   group_size_.store(group_size, std::memory_order_relaxed);
@@ -53,7 +57,10 @@ void Progress::enter_collective(const char* name, std::uint64_t number, int grou
 
 void Progress::leave_collective() {
   inside_.store(false, std::memory_order_release);
+  const std::int64_t entered = changed_ns_;
   touch();
+  working_since_ns_ = changed_ns_;
+  inside_ns_ += working_since_ns_ - entered;
 }
 
 Progress::View Progress::read() const {

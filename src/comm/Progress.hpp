@@ -41,6 +41,8 @@ class Progress {
 
   void enter_collective(const char* name, std::uint64_t number, int group_size);
   void leave_collective();
+  // That this process has been in collectives until now, waiting as a rule. Main thread only.
+  double seconds_in_collectives() const { return static_cast<double>(inside_ns_) * 1e-9; }
 
   // Whether the next collective of this rank must be another one (FaultKind::kStray). Once.
   bool take_stray_fault() { return faults_.take_stray_fault(); }
@@ -66,7 +68,9 @@ class Progress {
   std::atomic<int> group_size_{0};
   std::atomic<bool> inside_{false};
   std::atomic<std::int64_t> changed_ns_;  // steady clock
-  [[no_unique_address]] Faults faults_;   // main thread only
+  [[no_unique_address]] Faults faults_;   // main thread only, as the next two
+  std::int64_t working_since_ns_;         // the last collective, or change of phase
+  std::int64_t inside_ns_ = 0;
   mutable std::mutex watched_mutex_;
   std::map<const void*, Question> watched_;
 };

@@ -42,8 +42,8 @@ std::optional<std::vector<Sample>> Evaluator::answer(const EvaluationSet& set, G
   if (generator != nullptr) completions = generate(set, *generator, stop);
   std::vector<std::int32_t> stopped{generator != nullptr && generator->stopped() ? 1 : 0};
   // Ranks that do not generate know nothing of it.
-  if (generator == nullptr || generator->ranks().size() < ranks_.size())
-    all_reduce_max(ranks_.world(), stopped);
+  const bool is_apart = generator == nullptr || generator->ranks().size() < ranks_.size();
+  if (is_apart) all_reduce_max(ranks_.world(), stopped);
   if (stopped.front() != 0) return std::nullopt;
   return as_samples(std::move(completions));
 }

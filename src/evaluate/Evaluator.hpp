@@ -74,6 +74,7 @@ class Evaluator {
                                   const Stop& stop = {});
 
  private:
+  // Collective over the ranks of the generator.
   std::vector<Completion> generate(const EvaluationSet& set, Generator& generator,
                                    const Stop& stop);
   SampleSet judge_by(RewardRule rule, const EvaluationSet& set, std::vector<Sample> answers) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/Error.hpp"
+#include "base/Log.hpp"
 #include "comm/Collectives.hpp"
 #if defined(TAPER_CUDA)
 #include "comm/nccl/Transport.hpp"
@@ -157,8 +158,8 @@ void Publisher::require_undamaged(int piece, std::uint64_t arrived,
   if (arrived == expected[piece]) return;
   const int tensor = table_->tensor_of_piece(piece);
   TAPER_FAIL(ExitCode::kFailure,
-             "rank " << ranks_->rank() << ": piece " << piece - table_->first_piece(tensor)
-                     << " of '" << table_->tensors()[tensor].name
+             "rank " << log_rank() << ": piece " << piece - table_->first_piece(tensor) << " of '"
+                     << table_->tensors()[tensor].name
                      << "' differs from its owner's after publishing (damaged in transfer, or "
                      << "replicas have drifted apart)");
 }

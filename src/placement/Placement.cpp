@@ -38,13 +38,28 @@ struct Defaults {
   std::vector<RankBlock> scoring;
 };
 
-// Dealt to blocks, of which there are as many as models if the ranks can be cut so often.
+// Models whose ranks no option names.
+int count_free(const std::vector<ScoringModel>& models) {
+  return static_cast<int>(std::count_if(models.begin(), models.end(),
+                                        [](const ScoringModel& m) { return m.ranks.empty(); }));
+}
+
+// Into how many blocks a strategy cuts the ranks; 1: into none.
+int parts_of(PlacementStrategy strategy, const ModelSet& models) {
+  if (strategy == PlacementStrategy::kSeparation) return 2;
+  return strategy == PlacementStrategy::kInterleaving ? std::max(1, count_free(models.scoring)) : 1;
+}
+
+// Those whose ranks no option names, dealt to blocks, of which there are as many as such models if
+// the ranks can be cut so often.
 std::vector<RankBlock> spread(const std::vector<ScoringModel>& models, const DivisorChain& chain) {
-  int size = block_size(chain, static_cast<int>(models.size()));
-  for (const ScoringModel& model : models) size = std::max(size, model.tp);
+  int size = block_size(chain, count_free(models));
+  for (const ScoringModel& model : models)
+    if (model.ranks.empty()) size = std::max(size, model.tp);
   std::vector<RankBlock> blocks;
-  for (int m = 0; m < static_cast<int>(models.size()); ++m)
-    blocks.push_back({m % (chain.ranks() / size) * size, size});
+  int next = 0;
+  for (const ScoringModel& model : models)
+    blocks.push_back({(model.ranks.empty() ? next++ : 0) % (chain.ranks() / size) * size, size});
   return blocks;
 }
 
@@ -53,7 +68,7 @@ Defaults defaults_of(PlacementStrategy strategy, const ModelSet& models,
   const RankBlock all{0, chain.ranks()};
   Defaults d{all, all, all, std::vector<RankBlock>(models.scoring.size(), all)};
   if (chain.ranks() == 1) return d;
-  if (strategy == PlacementStrategy::kInterleaving && models.scoring.size() > 1) {
+  if (strategy == PlacementStrategy::kInterleaving && parts_of(strategy, models) > 1) {
     d.scoring = spread(models.scoring, chain);
   } else if (strategy == PlacementStrategy::kSeparation) {
     const int size = block_size(chain, 2);
@@ -97,6 +112,17 @@ bool Placement::is_flat(int ranks) const {
   return block_sizes(ranks).empty();
 }
 
+std::vector<int> Placement::idle_ranks(int ranks) const {
+  std::vector<int> idle;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto has = [&](const ModelLayout& model) { return model.ranks().has(rank); };
+    if (!has(policy) && !has(generation) && !(critic && has(*critic)) &&
+        std::none_of(scoring.begin(), scoring.end(), has))
+      idle.push_back(rank);
+  }
+  return idle;
+}
+
 std::vector<int> Placement::block_sizes(int ranks) const {
   std::set<int> sizes{policy.grid.ranks(), generation.grid.ranks()};
   if (critic) sizes.insert(critic->grid.ranks());
@@ -106,7 +132,7 @@ std::vector<int> Placement::block_sizes(int ranks) const {
 }
 
 std::vector<std::pair<std::string, int>> named_degrees(const PlacementOptions& options,
-                                                       const ModelSet& models) {
+                                                       const ModelSet& models, int ranks) {
   NamedTexts texts = named_texts(options);
   for (const ScoringModel& model : models.scoring) texts.emplace_back(model.option, model.ranks);
   std::vector<std::pair<std::string, int>> degrees;
@@ -116,6 +142,15 @@ std::vector<std::pair<std::string, int>> named_degrees(const PlacementOptions& o
     degrees.emplace_back(option + " (ranks)", named->ranks.count);
     if (named->grid) degrees.emplace_back(option + " (tensor parallel)", named->grid->tp);
   }
+  const int parts = parts_of(options.strategy, models), size = ranks / parts;
+  std::vector<int> others{models.policy_tp, models.generation_tp, models.critic_tp};
+  for (const ScoringModel& model : models.scoring) others.push_back(model.tp);
+  for (const auto& [option, degree] : degrees) others.push_back(degree);
+  const bool goes = std::all_of(others.begin(), others.end(), [&](int degree) {
+    return size % degree == 0 || degree % size == 0;
+  });
+  if (parts > 1 && ranks % parts == 0 && goes)
+    degrees.emplace_back("Placement/Strategy (ranks of a block)", size);
   return degrees;
 }
 
@@ -139,7 +174,7 @@ Placement place(const PlacementOptions& options, const ModelSet& models,
   return p;
 }
 
-std::string to_string(const Placement& placement, const std::vector<std::string>& names) {
+std::string describe(const Placement& placement, const ModelSet& models) {
   std::ostringstream text;
   const auto add = [&](const std::string& name, const ModelLayout& layout) {
     if (text.tellp() > 0) text << ", ";
@@ -149,7 +184,8 @@ std::string to_string(const Placement& placement, const std::vector<std::string>
   add("policy", placement.policy);
   add("generation", placement.generation);
   if (placement.critic) add("critic", *placement.critic);
-  for (std::size_t m = 0; m < placement.scoring.size(); ++m) add(names[m], placement.scoring[m]);
+  for (std::size_t m = 0; m < placement.scoring.size(); ++m)
+    add(models.scoring[m].name, placement.scoring[m]);
   return text.str();
 }
 

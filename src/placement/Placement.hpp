@@ -30,6 +30,7 @@ struct PlacementOptions {
 
 // A model that only scores, with the option that places it.
 struct ScoringModel {
+  std::string name;    // "reference"
   std::string option;  // "Placement/Reference"
   std::string ranks;   // the value; empty: by the strategy
   int tp = 1;          // ranks per replica, unless `ranks` says more
@@ -51,21 +52,23 @@ struct Placement {
 
   // Whether all models are on all ranks.
   bool is_flat(int ranks) const;
+  // Those that no model is on, ascending.
+  std::vector<int> idle_ranks(int ranks) const;
   // The sizes of blocks, ascending, without that of all ranks.
   std::vector<int> block_sizes(int ranks) const;
 };
 
 // The sizes of blocks and the tensor-parallel degrees that options name, each with its option: the
-// chain of the ranks must have them.
+// chain of the ranks must have them. Also the size of the blocks of a strategy, if all degrees go
+// with it.
 std::vector<std::pair<std::string, int>> named_degrees(const PlacementOptions& options,
-                                                       const ModelSet& models);
+                                                       const ModelSet& models, int ranks);
 
 // The chain must have all tensor-parallel degrees too. Throws Error naming the option whose ranks
 // cannot be, and why.
 Placement place(const PlacementOptions& options, const ModelSet& models, const DivisorChain& chain);
 
-// "policy on ranks 0-3 (TPxDP 2x2), reference on ranks 0-1 (TPxDP 1x2), ..."; `names` are those of
-// the scoring models.
-std::string to_string(const Placement& placement, const std::vector<std::string>& names);
+// "policy on ranks 0-3 (TPxDP 2x2), reference on ranks 0-1 (TPxDP 1x2), ..."
+std::string describe(const Placement& placement, const ModelSet& models);
 
 }  // namespace taper

@@ -303,10 +303,14 @@ void Judge::score(Sample& s) {
   s.unshaped_score = static_cast<float>(unshaped);
 }
 
+std::ptrdiff_t Judge::place_in_names(const std::string& reward) const {
+  return std::find(names_.begin(), names_.end(), reward) - names_.begin();
+}
+
 // Dropped samples are judged like the others: what is recorded of them is whole.
 ModelCall Judge::call_of(const RewardOptions& reward) const {
   RewardModel& model = *models_.at(reward.name);
-  const auto at = std::find(names_.begin(), names_.end(), reward.name) - names_.begin();
+  const auto at = place_in_names(reward.name);
   const auto work = [&model, at](SampleSet& samples) {
     const std::vector<float> values = model.score(samples);
     for (std::size_t k = 0; k < values.size(); ++k) samples.here()[k].rewards[at] = values[k];
@@ -315,7 +319,7 @@ ModelCall Judge::call_of(const RewardOptions& reward) const {
   const SampleFigure figure{
       [at](const Sample& s) { return std::vector{s.rewards[at]}; },
       [at](Sample& s, std::vector<float> value) { s.rewards[at] = value.front(); }};
-  return {"reward_model", model.place().layout, model.place().group(), work, {figure}};
+  return {"reward_model", reward.name, model.place().layout, model.place().group(), work, {figure}};
 }
 
 void Judge::add_model_rewards(SampleSet& samples, std::span<const ModelCall> others,
@@ -329,7 +333,7 @@ void Judge::add_model_rewards(SampleSet& samples, std::span<const ModelCall> oth
   for (Sample& s : samples.here())
     for (const RewardOptions& r : rewards_) {
       if (r.kind != RewardKind::kModel) continue;
-      const auto at = std::find(names_.begin(), names_.end(), r.name) - names_.begin();
+      const auto at = place_in_names(r.name);
       s.score = static_cast<float>(s.score + r.weight * s.rewards[at]);
       s.unshaped_score = static_cast<float>(s.unshaped_score + r.weight * s.rewards[at]);
     }
@@ -412,7 +416,7 @@ void Judge::share_anchors() {
 void Judge::require_answers(const Command& command,
                             const std::vector<SampleSummary>& samples) const {
   const std::string& name = command.options.name;
-  const auto at = std::find(names_.begin(), names_.end(), name) - names_.begin();
+  const auto at = place_in_names(name);
   const bool none = std::all_of(samples.begin(), samples.end(),
                                 [&](const SampleSummary& s) { return std::isnan(s.rewards[at]); });
   if (none && !samples.empty())

@@ -36,11 +36,12 @@ struct EndedResponse {
 // there.
 class Judge {
  public:
+  using ModelPlaces = std::map<std::string, ModelPlace>;
+
   // `spawner` may be null if no reward is a command. The judge refers to all but the rewards.
   // Workers' standard errors go to files in `log_directory`, made for them. `places` are those of
   // models among the rewards by their names; one that is not named is on all ranks. Throws Error if
   // a model cannot judge this policy. Collective over the world.
-  using ModelPlaces = std::map<std::string, ModelPlace>;
   Judge(std::vector<RewardOptions> rewards, const ModelFiles& files, const Ranks& ranks,
         Spawner* spawner, std::string log_directory, const RewardModelSetup& setup = {},
         const ModelPlaces& places = {});
@@ -112,6 +113,7 @@ class Judge {
   bool take_judgements();
   static bool is_about_to_stop(const std::function<bool()>& stop);
   void score(Sample& sample);
+  std::ptrdiff_t place_in_names(const std::string& reward) const;
   ModelCall call_of(const RewardOptions& reward) const;
   void add_model_rewards(SampleSet& samples, std::span<const ModelCall> others, CallRecord* record);
   void add_answer(const Command& command, Sample& sample) const;

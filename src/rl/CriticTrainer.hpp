@@ -33,6 +33,9 @@ class CriticTrainer {
   // depend on the layout. Collective over the training layout.
   void set_values(SampleSet& samples) const;
 
+  // Who gets how much: UpdateLoop.hpp.
+  void set_speeds(const ReplicaSpeeds& speeds) { loop_.set_speeds(speeds); }
+
   // Epochs x mini-batches over the samples, which have values and returns and which it brings to
   // the ranks that train them. Collective over the training layout.
   CriticReport update(SampleSet& samples);

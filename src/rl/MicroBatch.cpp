@@ -55,25 +55,35 @@ std::vector<int> count_up(std::size_t n) {
 
 // The replica of each bundle, by its rows.
 std::vector<int> deal_bundles(const SequenceSizes& sizes, const std::vector<Range>& bundles,
-                              int replicas) {
+                              int replicas, const ReplicaSpeeds& speeds = {}) {
   std::vector<int> rows;
   for (const auto& [begin, end] : bundles)
     rows.push_back(std::accumulate(sizes.rows.begin() + begin + 1, sizes.rows.begin() + end,
                                    sizes.tokens[begin]));
-  return assign_replicas(rows, replicas);
+  return assign_replicas(rows, replicas, speeds);
 }
 
 }  // namespace
 
-std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas) {
+std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas,
+                                 const ReplicaSpeeds& speeds) {
+  TAPER_EXPECT(speeds.empty() || std::ssize(speeds) == replicas);
   std::vector<int> order = count_up(lengths.size()), replica(lengths.size());
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return lengths[a] > lengths[b]; });
   std::vector<std::int64_t> load(replicas, 0);
   for (const int i : order) {
-    const auto lightest = std::min_element(load.begin(), load.end());
-    *lightest += lengths[i];
-    replica[i] = static_cast<int>(lightest - load.begin());
+    int first = 0;
+    // (load + length) / speed, without dividing.
+    const auto is_sooner = [&](int a, int b) {
+      const auto end = [&](int r) { return load[r] + lengths[i]; };
+      const auto speed = [&](int r) { return speeds.empty() ? 1 : speeds[r]; };
+      return end(a) * speed(b) < end(b) * speed(a);
+    };
+    for (int r = 1; r < replicas; ++r)
+      if (is_sooner(r, first)) first = r;
+    load[first] += lengths[i];
+    replica[i] = first;
   }
   return replica;
 }
@@ -113,10 +123,11 @@ std::vector<Range> cut_bundles(const SequenceSizes& sizes, const TrainPassOption
              [&](int i) { return part[i]; });
 }
 
-std::vector<int> deal(const SequenceSizes& sizes, int replicas, const TrainPassOptions& pass) {
-  if (pass.bundle_tokens == 0) return assign_replicas(sizes.tokens, replicas);
+std::vector<int> deal(const SequenceSizes& sizes, int replicas, const TrainPassOptions& pass,
+                      const ReplicaSpeeds& speeds) {
+  if (pass.bundle_tokens == 0) return assign_replicas(sizes.tokens, replicas, speeds);
   const std::vector<Range> bundles = cut_bundles(sizes, pass);
-  const std::vector<int> of_bundle = deal_bundles(sizes, bundles, replicas);
+  const std::vector<int> of_bundle = deal_bundles(sizes, bundles, replicas, speeds);
   std::vector<int> replica;
   for (std::size_t b = 0; b < bundles.size(); ++b)
     replica.insert(replica.end(), bundles[b].size(), of_bundle[b]);

@@ -11,9 +11,14 @@
 
 namespace taper {
 
-// The replica that reads each sample: longest first to the one with the fewest tokens so far. A
-// pure function of lengths and order, so it does not matter who generated what.
-std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas);
+// How fast replicas compute, in 1/kSpeedOne of one another; empty: all alike.
+using ReplicaSpeeds = std::vector<int>;
+inline constexpr int kSpeedOne = 1024;
+
+// The replica that reads each sample: longest first to the one that would be done with it first. A
+// pure function of lengths, order and speeds, so it does not matter who generated what.
+std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas,
+                                 const ReplicaSpeeds& speeds = {});
 // The samples of one of them, ascending.
 std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, int dp_rank);
 
@@ -46,7 +51,8 @@ struct SequenceSizes {
 std::vector<Range> cut_bundles(const SequenceSizes& sizes, const TrainPassOptions& pass);
 
 // The replica that trains each sequence; if there are bundles, all of a bundle have the same.
-std::vector<int> deal(const SequenceSizes& sizes, int replicas, const TrainPassOptions& pass);
+std::vector<int> deal(const SequenceSizes& sizes, int replicas, const TrainPassOptions& pass,
+                      const ReplicaSpeeds& speeds = {});
 
 // The micro-batches of data-parallel rank `dp_rank`, as indices of sequences.
 std::vector<std::vector<int>> micro_batches_of(const SequenceSizes& sizes, int dp_size, int dp_rank,

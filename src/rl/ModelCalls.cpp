@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rl/ModelCalls.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -9,10 +10,10 @@
 
 namespace taper {
 
-void CallRecord::note(const char* name, const ModelLayout& layout,
+void CallRecord::note(const char* name, const std::string& model, const ModelLayout& layout,
                       const std::function<void()>& work) {
-  enter(name);
-  CallSpan span{name, layout, clock_.seconds()};
+  listener_.begins(name);
+  CallSpan span{name, model, layout, clock_.seconds()};
   work();
   span.end_s = clock_.seconds();
   spans_.push_back(std::move(span));
@@ -20,9 +21,12 @@ void CallRecord::note(const char* name, const ModelLayout& layout,
 
 MetricValues make_calls(SampleSet& samples, const Group& world, std::span<const ModelCall> calls,
                         CallRecord* record) {
-  const auto is_on_all = [&](const ModelCall& call) {
-    return call.layout.ranks().count == world.size();
-  };
+  const auto is_on_all = [&](const ModelCall& call) { return call.layout.is_on_all(world.size()); };
+  const bool has_copies = !std::all_of(calls.begin(), calls.end(), is_on_all);
+  if (record != nullptr && has_copies) {
+    for (const ModelCall& call : calls) record->phase().is_elsewhere(call.name);
+    record->phase().begins("wait");
+  }
   // Copies first: from here to the end blocks do not wait for each other.
   std::map<std::pair<int, int>, SampleSet> copies;
   const auto copy_of = [&](const ModelCall& call) -> SampleSet& {
@@ -34,7 +38,6 @@ MetricValues make_calls(SampleSet& samples, const Group& world, std::span<const 
     const RankBlock block = call.layout.ranks();
     if (!copies.contains({block.first, block.count}))
       copy_of(call) = samples.copy_to(block, call.group);
-    if (record != nullptr) record->enter(call.name);
   }
   std::vector<MetricValues> figures(calls.size());
   for (std::size_t c = 0; c < calls.size(); ++c) {
@@ -42,9 +45,9 @@ MetricValues make_calls(SampleSet& samples, const Group& world, std::span<const 
     if (call.group == nullptr) continue;
     SampleSet& set = is_on_all(call) ? samples : copy_of(call);
     const auto work = [&] { figures[c] = call.work(set); };
-    record == nullptr ? work() : record->note(call.name, call.layout, work);
+    record == nullptr ? work() : record->note(call.name, call.model, call.layout, work);
   }
-  if (record != nullptr && !copies.empty()) record->enter("wait");
+  if (record != nullptr && has_copies) record->phase().begins("wait");
   MetricValues all;
   for (std::size_t c = 0; c < calls.size(); ++c) {
     const ModelCall& call = calls[c];

@@ -21,7 +21,8 @@ namespace taper {
 
 // One model at work.
 struct ModelCall {
-  const char* name;  // a literal: of the phase, as "ref"
+  const char* name;   // a literal: of the phase, as "ref"
+  std::string model;  // "reference"
   ModelLayout layout;
   const Group* group;  // of its ranks; null on all others
   // Adds its figure to samples.here(), or learns from them. Collective over its ranks, which are
@@ -32,29 +33,35 @@ struct ModelCall {
 
 // When this rank worked at a call, in seconds since the iteration began.
 struct CallSpan {
-  std::string name;
+  std::string name, model;
   ModelLayout layout;
   double begin_s = 0.0, end_s = 0.0;
 
   template <class Self>
   static auto fields(Self& self) {
-    return std::tie(self.name, self.layout, self.begin_s, self.end_s);
+    return std::tie(self.name, self.model, self.layout, self.begin_s, self.end_s);
   }
+};
+
+// Who is told of phases, whose names are literals.
+struct PhaseListener {
+  std::function<void(const char*)> begins;
+  std::function<void(const char*)> is_elsewhere;  // this rank may have no part in it
 };
 
 // The calls of an iteration on this rank, from its begin on.
 class CallRecord {
  public:
-  // `enter` is told the phase that begins, a literal.
-  explicit CallRecord(std::function<void(const char*)> enter) : enter_(std::move(enter)) {}
+  explicit CallRecord(PhaseListener listener) : listener_(std::move(listener)) {}
 
-  void enter(const char* phase) const { enter_(phase); }
-  // Does the work in a phase of that name.
-  void note(const char* name, const ModelLayout& layout, const std::function<void()>& work);
+  const PhaseListener& phase() const { return listener_; }
+  // Does the work of a model in a phase of that name.
+  void note(const char* name, const std::string& model, const ModelLayout& layout,
+            const std::function<void()>& work);
   const std::vector<CallSpan>& spans() const { return spans_; }
 
  private:
-  std::function<void(const char*)> enter_;
+  PhaseListener listener_;
   Timer clock_;
   std::vector<CallSpan> spans_;
 };
@@ -62,8 +69,8 @@ class CallRecord {
 // Makes calls that do not wait for each other. A call on all ranks works on `samples` itself;
 // others get copies, and what they add is brought to all ranks that hold the samples. Returns the
 // figures of all calls, the same on all ranks. `record` may be null; of calls that are not on all
-// ranks it gets the phases everywhere, and "wait" where the others are waited for. Collective over
-// `world`, the ranks of the samples.
+// ranks it gets the phases everywhere, and "wait" for bringing samples and figures and for the
+// others. Collective over `world`, the ranks of the samples.
 MetricValues make_calls(SampleSet& samples, const Group& world, std::span<const ModelCall> calls,
                         CallRecord* record);
 

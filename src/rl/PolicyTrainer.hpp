@@ -42,6 +42,10 @@ class PolicyTrainer {
   // log-probs). Collective over the training layout.
   void bring(SampleSet& samples) const { loop_.bring(samples); }
 
+  // Who gets how much, and what this rank has trained: UpdateLoop.hpp.
+  void set_speeds(const ReplicaSpeeds& speeds) { loop_.set_speeds(speeds); }
+  TrainedWork take_work() { return loop_.take_work(); }
+
   // Epochs x mini-batches over the samples, which it brings to the ranks that train them.
   // Collective over the training layout.
   UpdateReport update(SampleSet& samples);

@@ -234,8 +234,18 @@ void SampleSet::gather_bytes(std::span<std::byte> by_row, std::span<const std::b
   }
 }
 
+void SampleSet::drop_copies() {
+  std::vector<Sample> kept;
+  for (std::size_t k = 0; k < here_.size(); ++k)
+    if (speaks_for(k)) kept.push_back(std::move(here_[k]));
+  here_ = std::move(kept);
+  replica_.clear();
+  set_rows();
+}
+
 SampleSet SampleSet::extract(const std::vector<bool>& marked) {
   TAPER_EXPECT(std::ssize(marked) == size());
+  drop_copies();
   SampleSet taken;
   taken.group_ = group_;
   std::vector<Sample> stay;
@@ -246,7 +256,6 @@ SampleSet SampleSet::extract(const std::vector<bool>& marked) {
   for (std::size_t row = 0; row < all_.size(); ++row)
     (marked[row] ? taken.all_ : rest).push_back(std::move(all_[row]));
   all_ = std::move(rest);
-  replica_.clear();
   set_rows();
   taken.set_rows();
   return taken;
@@ -256,9 +265,10 @@ void SampleSet::append(SampleSet&& more) {
   if (empty()) group_ = more.group_;
   TAPER_EXPECT(group_ == more.group_);
   TAPER_EXPECT(empty() || more.empty() || all_.back().id < more.all_.front().id);
+  drop_copies();
+  more.drop_copies();
   std::move(more.all_.begin(), more.all_.end(), std::back_inserter(all_));
   std::move(more.here_.begin(), more.here_.end(), std::back_inserter(here_));
-  replica_.clear();
   set_rows();
 }
 

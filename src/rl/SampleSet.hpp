@@ -133,9 +133,10 @@ class SampleSet {
   }
 
   // Removes the samples whose rows are marked, and returns them; every rank passes the same marks.
-  // Not collective.
+  // From then on one rank alone holds each sample of both sets. Not collective.
   SampleSet extract(const std::vector<bool>& marked);
-  // Adds samples of the same group, whose ids are all above these. Not collective.
+  // Adds samples of the same group, whose ids are all above these. From then on one rank alone
+  // holds each sample. Not collective.
   void append(SampleSet&& more);
 
  private:
@@ -143,6 +144,8 @@ class SampleSet {
   // The ranks that hold the sample of a row.
   std::vector<int> holders_of(int row) const;
   void set_rows();
+  // Forgets where move_to() has put the samples: only those ranks keep one that speak for it.
+  void drop_copies();
   // `size` bytes for each of all(), by rows; `mine` are those of the samples for which this rank
   // speaks. Collective over the group.
   void gather_bytes(std::span<std::byte> by_row, std::span<const std::byte> mine,

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/Timer.hpp"
+#include "comm/Progress.hpp"
 #include "optim/OptimizerStep.hpp"
 
 namespace taper {
@@ -63,7 +65,7 @@ void UpdateLoop::bring(SampleSet& samples) const {
   std::vector<int> replica;
   for (const Range batch : cut_mini_batches(samples.all(), options_.mini_batches)) {
     const TrainPassOptions& pass = model_.context.options;
-    const auto part = deal(sizes_of(samples, batch, pass), grid.dp, pass);
+    const auto part = deal(sizes_of(samples, batch, pass), grid.dp, pass, speeds_);
     replica.insert(replica.end(), part.begin(), part.end());
   }
   samples.move_to(grid, replica);
@@ -98,6 +100,23 @@ void UpdateLoop::run(SampleSet& samples, const Accumulate& accumulate, Optimizer
   report.grad_norm /= std::max(1, report.steps - report.skipped);
 }
 
+void UpdateLoop::pass(const MicroBatchList& mine, const StepTotals& totals,
+                      const SampleSet& samples, const Accumulate& accumulate) {
+  if (model_.progress == nullptr) return accumulate(mine, totals);
+  const Timer timer;
+  const double waited = model_.progress->seconds_in_collectives();
+  accumulate(mine, totals);
+  work_.seconds += timer.seconds() - (model_.progress->seconds_in_collectives() - waited);
+  const std::vector<Sample>& here = samples.here();
+  for (const auto& batch : mine)
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const Sample& s = here[batch[i]];
+      const bool shares = model_.context.options.shares_prefixes && i > 0 &&
+                          here[batch[i - 1]].id.prompt == s.id.prompt;
+      work_.rows += s.length() - 1 - (shares ? std::ssize(s.prompt) - 1 : 0);
+    }
+}
+
 void UpdateLoop::step(const SampleSet& samples, Range batch, const Accumulate& accumulate,
                       OptimizerSteps& report) {
   StepTotals totals;
@@ -107,7 +126,7 @@ void UpdateLoop::step(const SampleSet& samples, Range batch, const Accumulate& a
     return;
   }
   model_.gradients.clear(model_.context.exec);
-  accumulate(micro_batches(samples, batch), totals);
+  pass(micro_batches(samples, batch), totals, samples, accumulate);
   const OptimizerReport done = make_step(model_.context.exec, model_.optimizer, model_.gradients,
                                          options_.schedule, model_.publish);
   report.learning_rate = done.learning_rate;

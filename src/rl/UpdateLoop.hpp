@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "optim/Schedule.hpp"
@@ -40,6 +41,14 @@ struct UpdateTarget {
   // Called after each optimizer step; must refresh the packed weights from the optimizer's masters.
   // Collective over the training layout.
   std::function<void()> publish;
+  // Of this process, to tell work from waiting; null: nobody asks for the work.
+  const Progress* progress = nullptr;
+};
+
+// What a rank has trained: rows that it passed through the model, and how long it worked at them,
+// outside of collectives.
+struct TrainedWork {
+  double rows = 0.0, seconds = 0.0;
 };
 
 // Micro-batches as indices of samples, all of which have responses.
@@ -63,6 +72,12 @@ class UpdateLoop {
   const Group& dp_group() const { return model_.dp_group; }
   const Gradients& gradients() const { return model_.gradients; }
 
+  // From now on replicas get samples by their speeds; all ranks pass the same ones. No bit depends
+  // on them if gradients are exact sums.
+  void set_speeds(ReplicaSpeeds speeds) { speeds_ = std::move(speeds); }
+  // Of this rank since it was asked last.
+  TrainedWork take_work() { return std::exchange(work_, {}); }
+
   // Brings the samples to the ranks that train them. Collective over the ranks of the samples,
   // which are those of the training layout.
   void bring(SampleSet& samples) const;
@@ -82,8 +97,14 @@ class UpdateLoop {
   void step(const SampleSet& samples, Range batch, const Accumulate& accumulate,
             OptimizerSteps& report);
 
+  // Calls `accumulate`, and notes the work.
+  void pass(const MicroBatchList& mine, const StepTotals& totals, const SampleSet& samples,
+            const Accumulate& accumulate);
+
   UpdateOptions options_;
   UpdateTarget model_;
+  ReplicaSpeeds speeds_;
+  TrainedWork work_;
 };
 
 }  // namespace taper

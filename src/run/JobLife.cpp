@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/JobLife.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <list>
 
 #include "base/Log.hpp"
+#include "comm/Collectives.hpp"
 #include "run/OutputLock.hpp"
 
 namespace taper {
@@ -18,6 +20,23 @@ int JobLife::live(Session& session, const MakeJob& make) const {
   return session.finish(live_on(ranks, *note, make));
 }
 
+namespace {
+
+// The plan of rank 0, and, if others need more, that of the one that needs most. Collective over
+// the world.
+void report_memory(const Ranks& ranks, const MemoryPlan& plan) {
+  TAPER_INFO("memory of rank 0\n" << plan.table());
+  std::vector<std::int64_t> bytes(ranks.size());
+  all_gather(ranks.world(), bytes, std::vector<std::int64_t>{plan.total()});
+  const auto most = std::max_element(bytes.begin(), bytes.end());
+  if (*most == bytes.front()) return;
+  const int rank = static_cast<int>(most - bytes.begin());
+  const std::string table = broadcast_string(ranks.world(), plan.table(), rank);
+  TAPER_INFO("memory of rank " << rank << ", which needs most\n" << table);
+}
+
+}  // namespace
+
 ExitCode JobLife::live_on(const Ranks& ranks, FailureNote& note, const MakeJob& make) const {
   std::list<OutputLock> locks;  // until the reason of a failure is written, too
   try {
@@ -30,7 +49,7 @@ ExitCode JobLife::live_on(const Ranks& ranks, FailureNote& note, const MakeJob& 
     for (const JobOutput& output : outputs)
       OutputLock::require_free(ranks, output.what, output.lock);
     const std::unique_ptr<Job> job = make(ranks);
-    TAPER_INFO("memory of rank 0\n" << job->memory_plan().table());
+    report_memory(ranks, job->memory_plan());
     const auto find = [&] { return find_resume_point(ranks, resume, directory.path()); };
     const RunStart start = job->examine(
         find(), purpose == Purpose::kCheck ? CheckpointCheck::kContents : CheckpointCheck::kHead);

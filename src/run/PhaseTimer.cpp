@@ -15,15 +15,21 @@ void PhaseTimer::start(const char* phase) {
   timer_.restart();
 }
 
+double& PhaseTimer::of(const char* phase) {
+  const auto same = std::find_if(seconds_.begin(), seconds_.end(),
+                                 [&](const auto& entry) { return entry.first == phase; });
+  return same != seconds_.end() ? same->second : seconds_.emplace_back(phase, 0.0).second;
+}
+
 void PhaseTimer::stop() {
   if (phase_ == nullptr) return;
-  const auto same = std::find_if(seconds_.begin(), seconds_.end(),
-                                 [&](const auto& entry) { return entry.first == phase_; });
-  if (same != seconds_.end())
-    same->second += timer_.seconds();
-  else
-    seconds_.emplace_back(phase_, timer_.seconds());
+  of(phase_) += timer_.seconds();
   phase_ = nullptr;
+}
+
+void PhaseTimer::expect(const char* phase) {
+  if (phase_ != nullptr) of(phase_);  // it began before
+  of(phase);
 }
 
 double PhaseTimer::total() const {

@@ -21,10 +21,14 @@ class PhaseTimer {
   // on.
   void start(const char* phase);
   void stop();
+  // A phase that other ranks have, and this one perhaps not: it gets a time, if only 0.
+  void expect(const char* phase);
   const std::vector<std::pair<std::string, double>>& seconds() const { return seconds_; }
   double total() const;
 
  private:
+  double& of(const char* phase);
+
   Progress* progress_;
   Timer timer_;
   const char* phase_ = nullptr;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "base/Error.hpp"
@@ -30,12 +31,18 @@ struct Need {
 // ... and what it may use, for all to see.
 struct Place {
   Need host, gpu;
-  std::int64_t ranks_on_host = 0, host_left = 0, process_left = 0;  // left: 0 without a limit
-  std::int64_t ranks_on_gpu = 0, gpu_left = 0;
+  std::int64_t host_left = 0, process_left = 0;  // 0 without a limit
+  std::int64_t gpu_left = 0;
 
   bool fits_process() const { return process_left <= 0 || host.bytes <= process_left; }
-  bool fits_host() const { return host_left <= 0 || host.bytes <= host_left / ranks_on_host; }
-  bool fits_gpu() const { return gpu_left <= 0 || gpu.bytes <= gpu_left / ranks_on_gpu; }
+};
+
+// What the ranks of a host, or of a GPU, need together; they need not need the same.
+struct Together {
+  std::int64_t ranks = 0, bytes = 0;
+  int largest = 0;  // the first of the ranks that need most
+
+  bool fits(std::int64_t left) const { return left <= 0 || bytes <= left; }
 };
 
 // What is in a kind of memory; on the host all of a plan is in one.
@@ -51,51 +58,76 @@ Need need_of(const MemoryPlan& plan, MemoryKind kind) {
   return need;
 }
 
-Place place_of(const Ranks& ranks, const MemoryPlan& plan) {
+Place place_of(const MemoryPlan& plan) {
   Place place;
   place.host = need_of(plan, MemoryKind::kStaging);
-  place.ranks_on_host = ranks.ranks_on_host();
   place.host_left = host_memory_left();
   place.process_left = process_memory_left();
 #if defined(TAPER_CUDA)
   place.gpu = need_of(plan, MemoryKind::kModel);
-  place.ranks_on_gpu = ranks.hosts.ranks_on_gpu(ranks.rank());
   place.gpu_left = device_memory_left();
 #endif
   return place;
 }
 
-std::string together(const Need& need, std::int64_t ranks) {
-  return format_bytes(static_cast<double>(need.bytes) * static_cast<double>(ranks)) + " together";
+// Of the ranks on the host of a rank whose place has the same `name`.
+Together together_with(const Ranks& ranks, const std::vector<Place>& all, int rank,
+                       std::string RankPlace::*name, Need Place::*need) {
+  Together sum{0, 0, rank};
+  const std::vector<RankPlace>& places = ranks.hosts.ranks;
+  for (int r = 0; r < std::ssize(all); ++r) {
+    if (places[r].*name != places[rank].*name || places[r].host != places[rank].host) continue;
+    ++sum.ranks;
+    sum.bytes += (all[r].*need).bytes;
+    if ((all[r].*need).bytes > (all[sum.largest].*need).bytes) sum.largest = r;
+  }
+  return sum;
+}
+
+std::string left_text(const char* what, std::int64_t left) {
+  return std::string(what) + " has " + format_bytes(static_cast<double>(left)) + " left); ";
+}
+
+// "the memory plan of rank 1 needs ..., and the 2 ranks of its host need 3.56 TiB together (the
+// host has 1.00 TiB left); ..."
+std::string problem_of(const Together& together, const Need& largest, const std::string& what,
+                       std::int64_t left, const std::string& advice) {
+  return "the memory plan of rank " + std::to_string(together.largest) + " needs " +
+         largest.text() + " and the " + count_text(together.ranks, "rank") + " of its " + what +
+         " need " + format_bytes(static_cast<double>(together.bytes)) + " together (" +
+         left_text(("the " + what).c_str(), left) + advice + ", or use more " + what + "s";
+}
+
+// Of the first rank that does not fit; empty if all fit. advice[r]: of rank r.
+std::string problem_of(const Ranks& ranks, const std::vector<Place>& all,
+                       const std::vector<std::string>& advice) {
+  for (int r = 0; r < ranks.size(); ++r) {
+    const Place& place = all[r];
+    if (!place.fits_process())
+      return "the memory plan of rank " + std::to_string(r) + " needs " + place.host.text() +
+             " in one process (whose " + left_text("address-space limit", place.process_left) +
+             advice[r] + ", or raise ulimit -v";
+    const Together on_host = together_with(ranks, all, r, &RankPlace::host, &Place::host);
+    if (!on_host.fits(place.host_left))
+      return problem_of(on_host, all[on_host.largest].host, "host", place.host_left,
+                        advice[on_host.largest]);
+    const Together on_gpu = together_with(ranks, all, r, &RankPlace::gpu, &Place::gpu);
+    if (!on_gpu.fits(place.gpu_left))
+      return problem_of(on_gpu, all[on_gpu.largest].gpu, "GPU", place.gpu_left,
+                        advice[on_gpu.largest]);
+  }
+  return "";
 }
 
 }  // namespace
 
 void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
   std::vector<Place> all(ranks.size());
-  all_gather(ranks.world(), all, std::vector<Place>{place_of(ranks, plan)});
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    const Place& place = all[r];
-    TAPER_VALIDATE(place.fits_process(),
-                   "the memory plan of rank "
-                       << r << " needs " << place.host.text()
-                       << " in one process (whose address-space limit has "
-                       << format_bytes(static_cast<double>(place.process_left)) << " left); "
-                       << advice << ", or raise ulimit -v");
-    TAPER_VALIDATE(place.fits_host(), "the memory plan of rank "
-                                          << r << " needs " << place.host.text() << " on each of "
-                                          << place.ranks_on_host << " ranks of its host ("
-                                          << together(place.host, place.ranks_on_host)
-                                          << "; the host has "
-                                          << format_bytes(static_cast<double>(place.host_left))
-                                          << " left); " << advice << ", or use more hosts");
-    TAPER_VALIDATE(place.fits_gpu(),
-                   "the memory plan of rank "
-                       << r << " needs " << place.gpu.text() << " on each of " << place.ranks_on_gpu
-                       << " ranks of its GPU (" << together(place.gpu, place.ranks_on_gpu)
-                       << "; the GPU has " << format_bytes(static_cast<double>(place.gpu_left))
-                       << " left); " << advice << ", or use more GPUs");
-  }
+  all_gather(ranks.world(), all, std::vector<Place>{place_of(plan)});
+  // Ranks may hold different models: the advice is that of the rank that it is for.
+  const auto advices = all_gather_string(ranks.world(), advice);
+  const std::string problem = problem_of(ranks, all, advices);
+  TAPER_VALIDATE(problem.empty(), problem);
 }
 
 }  // namespace taper

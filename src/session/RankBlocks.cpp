@@ -27,6 +27,7 @@ RankBlocks::RankBlocks(const Ranks& all, const std::vector<int>& sizes) : all_(&
                  "blocks of " << size << " ranks are not in the divisor chain");
     if (size == all.size() || blocks_.contains(size)) continue;
     const int first = all.rank() / size * size;
+    // (std::make_unique would move it, which a Ranks cannot.)
     blocks_.emplace(size, new Ranks(all.block(first, size, degrees_up_to(size, all.chain))));
   }
 }

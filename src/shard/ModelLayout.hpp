@@ -16,6 +16,9 @@ struct RankBlock {
   int end() const { return first + count; }
   bool has(int rank) const { return first <= rank && rank < end(); }
   bool overlaps(const RankBlock& other) const { return first < other.end() && other.first < end(); }
+  bool contains(const RankBlock& other) const {
+    return first <= other.first && other.end() <= end();
+  }
   friend bool operator==(const RankBlock&, const RankBlock&) = default;
 };
 
@@ -26,6 +29,7 @@ struct ModelLayout {
   RankGrid grid;
 
   RankBlock ranks() const { return {first, grid.ranks()}; }
+  bool is_on_all(int ranks) const { return grid.ranks() == ranks; }
   friend bool operator==(const ModelLayout&, const ModelLayout&) = default;
 };
 
@@ -43,7 +47,8 @@ struct ModelRanks {
 // The forms, for messages.
 inline constexpr const char* kModelRanksForm =
     "FIRST-LAST or FIRST-LAST:TPxDP, e.g. 4-7 or 4-7:2x2 for two replicas of 2 ranks";
-// "4-7" and "4-7:2x2"; nothing for another form, or if the grid has another number of ranks.
+// "4-7", "4" (one rank) and "4-7:2x2"; nothing for another form, or if the grid has another number
+// of ranks.
 std::optional<ModelRanks> find_model_ranks(const std::string& text);
 
 // Why the chain has no such block, and what to do; empty if it has: of a degree of the chain, at a

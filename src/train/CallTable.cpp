@@ -14,19 +14,19 @@ std::vector<DoneCall> gather_calls(const Group& world, const std::vector<CallSpa
   const auto of_ranks = all_gather_string(world, packed(mine));
   if (world.rank() != 0) return {};
   // A call may come several times in an iteration: its k-th time is the same on all its ranks.
-  std::map<std::tuple<std::string, int, int, int>, DoneCall> done;
+  using Key = std::tuple<std::string, std::string, std::string, int>;
+  std::map<Key, DoneCall> done;
   for (const std::string& bytes : of_ranks) {
-    std::map<std::string, int> times;
+    std::map<Key, int> times;
     for (const CallSpan& span : unpacked<std::vector<CallSpan>>(bytes)) {
-      const RankBlock ranks = span.layout.ranks();
-      const int time = times[span.name + to_string(span.layout)]++;
-      const auto [entry, is_new] =
-          done.try_emplace({span.name, ranks.first, ranks.count, time},
-                           DoneCall{span.name, span.layout, span.begin_s, span.end_s});
+      Key key{span.name, span.model, to_string(span.layout), 0};
+      std::get<int>(key) = times[key]++;
+      const auto [entry, is_new] = done.try_emplace(
+          key, DoneCall{span.name, span.model, span.layout, span.begin_s, span.end_s});
       DoneCall& call = entry->second;
       call.begin_s = std::min(call.begin_s, span.begin_s);
       call.end_s = std::max(call.end_s, span.end_s);
-      call.busy_s += (span.end_s - span.begin_s) / ranks.count;
+      call.busy_s += (span.end_s - span.begin_s) / span.layout.grid.ranks();
     }
   }
   std::vector<DoneCall> calls;
@@ -39,6 +39,7 @@ void add_calls(RunFile& file, std::int64_t iteration, const std::vector<DoneCall
   for (const DoneCall& call : calls)
     file.add_record("calls", iteration,
                     {{"call", call.name},
+                     {"model", call.model},
                      {"first_rank", std::int64_t{call.layout.first}},
                      {"ranks", std::int64_t{call.layout.grid.ranks()}},
                      {"tp", std::int64_t{call.layout.grid.tp}},

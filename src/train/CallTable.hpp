@@ -16,7 +16,7 @@ namespace taper {
 // A call as its ranks have made it: from the first that began to the last that ended, and the mean
 // time that they worked. In seconds since the iteration began.
 struct DoneCall {
-  std::string name;
+  std::string name, model;
   ModelLayout layout;
   double begin_s = 0.0, end_s = 0.0, busy_s = 0.0;
 };

@@ -44,6 +44,10 @@ class Critic {
 
   // Whether only the critic learns in an iteration.
   bool learns_alone(std::int64_t iteration) const { return iteration <= options_.warmup; }
+  // Who gets how much to learn from (rl/UpdateLoop.hpp). Not collective.
+  void set_speeds(const ReplicaSpeeds& speeds) {
+    if (trainer_) trainer_->set_speeds(speeds);
+  }
   // Both on its ranks, which are those of the samples.
   //
   // Sets the values of the samples, on the ranks that train the critic on them, if it brings

@@ -16,7 +16,8 @@ namespace taper {
 IterationEnd TrainJob::iterate(std::int64_t iteration) {
   ranks_.progress.set_iteration(iteration);
   PhaseTimer timer(ranks_.progress);
-  CallRecord calls([&timer](const char* phase) { timer.start(phase); });
+  CallRecord calls({[&timer](const char* phase) { timer.start(phase); },
+                    [&timer](const char* phase) { timer.expect(phase); }});
   MetricValues metrics{{"training/global_step", static_cast<double>(iteration)}};
   if (evaluation_.is_due(iteration)) {
     timer.start("testing");
@@ -74,21 +75,20 @@ void TrainJob::note(const MetricValues& figures) {
 
 std::vector<ModelCall> TrainJob::scoring_calls(Where where) {
   std::vector<ModelCall> calls;
-  const auto add = [&](const char* name, const ModelPlace& place,
+  const auto add = [&](const char* name, const char* model, const ModelPlace& place,
                        std::vector<float> Sample::*figure, const auto& score) {
-    const bool is_on_all = place.layout.grid.ranks() == ranks_.size();
-    if (is_on_all != (where == Where::kOnAll)) return;
+    if (place.layout.is_on_all(ranks_.size()) != (where == Where::kOnAll)) return;
     const auto work = [score](SampleSet& samples) {
       score(samples);
       return MetricValues{};
     };
-    calls.push_back({name, place.layout, place.group(), work, {SampleFigure::of(figure)}});
+    calls.push_back({name, model, place.layout, place.group(), work, {SampleFigure::of(figure)}});
   };
   if (reference_)
-    add("ref", reference_->place(), &Sample::ref_log_probs,
+    add("ref", "reference", reference_->place(), &Sample::ref_log_probs,
         [this](SampleSet& samples) { reference_->score(samples); });
   if (critic_)
-    add("values", critic_->place(), &Sample::values,
+    add("values", "critic", critic_->place(), &Sample::values,
         [this](SampleSet& samples) { critic_->set_values(samples); });
   return calls;
 }
@@ -101,7 +101,13 @@ std::optional<Batch> TrainJob::collect(std::int64_t iteration, PhaseTimer& timer
   if (!options_.dynamic.on) scoring = scoring_calls(Where::kOnSome);
   Rollouts::Beside beside{scoring, nullptr, placement_.generation};
   if (!is_flat()) beside.record = &calls;
-  return rollouts_.collect(iteration, stop(), timer, beside);
+  auto batch = rollouts_.collect(iteration, stop(), timer, beside);
+  if (batch)
+    for (Sample& dropped : batch->unscored.here()) {  // they take no further part
+      dropped.values.clear();
+      dropped.ref_log_probs.clear();
+    }
+  return batch;
 }
 
 void TrainJob::add_figures(Batch& batch, CallRecord& calls) {
@@ -136,23 +142,36 @@ MetricValues TrainJob::experience_figures(std::int64_t iteration, const Batch& b
 
 MetricValues TrainJob::learn(std::int64_t iteration, Batch& batch, CallRecord& calls) {
   if (exits_) exits_->trainer().begin(batch.samples.response_tokens() / ranks_.size());
+  policy_.take_publish_seconds();  // of the start
   std::vector<ModelCall> updates;
   MetricValues figures;
   if (critic_) {
     figures = value_metrics(batch.samples);
     updates.push_back(
-        {"update_critic", critic_->place().layout, critic_->place().group(),
+        {"update_critic", "critic", critic_->place().layout, critic_->place().group(),
          [this](SampleSet& samples) { return critic_metrics(critic_->update(samples)); }});
   }
-  if (!critic_ || !critic_->learns_alone(iteration))
-    updates.push_back({"update_actor", policy_.place().layout, policy_.place().group(),
+  const bool policy_learns = !critic_ || !critic_->learns_alone(iteration);
+  if (policy_learns)
+    updates.push_back({"update_actor", "policy", policy_.place().layout, policy_.place().group(),
                        [this](SampleSet& samples) {
                          return update_metrics(policy_.trainer().update(samples),
                                                options_.loss_in_use().kl_coef);
                        }});
   add(figures, make_calls(batch.samples, ranks_.world(), updates, &calls));
-  policy_.publish_beyond();
+  if (policy_learns) policy_.publish_beyond();
+  if (balance_.is_on()) {
+    balance();
+    add(figures, balance_.metrics());
+  }
   return figures;
+}
+
+void TrainJob::balance() {
+  const bool learns = policy_.model() != nullptr;
+  balance_.note(learns ? policy_.take_work() : TrainedWork{});
+  if (learns) policy_.trainer().set_speeds(balance_.shares(placement_.policy));
+  if (critic_) critic_->set_speeds(balance_.shares(*placement_.critic));
 }
 
 MetricValues TrainJob::train_draft(Batch& batch, PhaseTimer& timer) {
@@ -189,6 +208,7 @@ void TrainJob::record(std::int64_t iteration, const Batch& batch, const MetricVa
       is_flat() ? std::vector<DoneCall>{} : gather_calls(ranks_.world(), calls.spans());
   if (!log()) return;
   add_calls(log()->run_file(), iteration, done);
+  if (balance_.is_on()) balance_.add_rows(log()->run_file(), iteration);
   add_rounds(log()->run_file(), iteration, rollouts_.reports());
   add_generations(log()->run_file(), iteration, options_.rollout, rollouts_.generations());
   log()->add(iteration, metrics, timing, lengths);

@@ -29,8 +29,8 @@ Policy::Policy(const RunOptions& options, const ModelFiles& files, const RankBlo
   if (place_.ranks != nullptr)
     model_ = std::make_unique<TrainingModel>(files, *place_.ranks,
                                              model_options(options, placement, rollout_tp, phase));
-  const RankBlock trained = placement.policy.ranks(), used = placement.generation.ranks();
-  if (trained.has(used.first) && trained.has(used.end() - 1)) return;
+  const RankBlock used = placement.generation.ranks();
+  if (placement.policy.ranks().contains(used)) return;
   const ModelLayout use{used.first, {rollout_tp, used.count / rollout_tp}};
   PublishedModelOptions beyond{options.model.type, placement.policy, use};
   beyond.phase = phase;
@@ -51,7 +51,8 @@ void Policy::create(Arena& arena, ConstFloatMatrix rope_table) {
       {options_.schedule, options_.training.mini_batches, options_.training.epochs}};
   trainer_ = std::make_unique<PolicyTrainer>(
       trainer, UpdateTarget{context(model_->train_view()), model_->dp_group(), model_->gradients(),
-                            model_->optimizer(), [this] { timed([this] { model_->publish(); }); }});
+                            model_->optimizer(), [this] { timed([this] { model_->publish(); }); },
+                            options_.balance.is_on() ? &place_.ranks->progress : nullptr});
 }
 
 void Policy::timed(const std::function<void()>& publish) {
@@ -67,6 +68,14 @@ void Policy::publish_beyond() {
 
 const PackedModel& Policy::packed() const {
   return model_ ? model_->packed() : beyond_->packed();
+}
+
+TrainedWork Policy::take_work() {
+  TrainedWork work = trainer_->take_work();
+  const LocalParams whole(files_.table, ModelShard(files_.table, 1, 0));
+  const double even = static_cast<double>(whole.size()) / place_.layout.grid.tp;
+  work.rows *= static_cast<double>(model_->local().size()) / even;
+  return work;
 }
 
 PassContext Policy::context(const ModelView& view) {

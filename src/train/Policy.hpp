@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "instance/PublishedModel.hpp"
 #include "instance/TrainingModel.hpp"
@@ -44,6 +45,10 @@ class Policy {
   PolicyTrainer& trainer() { return *trainer_; }
   // Of this model's pass with another one's weights in the same layout.
   PassContext context(const ModelView& view);
+
+  // What this rank has trained since it was asked last: rows by its share of the model, against an
+  // even one.
+  TrainedWork take_work();
 
   // Seconds of publishing, on this rank since it was asked last.
   double take_publish_seconds() { return std::exchange(publish_seconds_, 0.0); }

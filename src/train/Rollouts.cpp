@@ -125,6 +125,20 @@ std::vector<Request> Rollouts::requests(const Round& round, const std::vector<Pr
   return list;
 }
 
+// What has ended here, or, if the generation was stopped, what it had. Collective over the ranks
+// that generate.
+std::vector<Sample> Rollouts::generate(const Round& round, const std::vector<Request>& requests,
+                                       const SamplingOptions& sampling, const StopAgreement& stop) {
+  auto completions = generator_->run(
+      requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
+      [&](const Completion& c) {
+        judge_.submit({.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
+      },
+      round.is_race ? std::optional(round.goal) : std::nullopt);
+  if (generator_->stopped()) completions = generator_->take_interrupted();
+  return as_samples(std::move(completions));
+}
+
 // Generates, and scores where the responses were made. None if a stop was agreed on.
 std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& stop,
                                          PhaseTimer& timer, const Beside& beside) {
@@ -141,22 +155,12 @@ std::optional<SampleSet> Rollouts::round(std::int64_t iteration, StopAgreement& 
   std::vector<Request> requests = this->requests(round, prompts, first);
   lengths_.pin(requests, sampling, options_.samples);
   judge_.begin(prompts, first);
-  std::vector<Completion> completions;
-  const auto generate = [&] {
-    completions = generator_->run(
-        requests, sampling, stops_, [&](const Group& group) { return stop.is_wanted_in(group); },
-        [&](const Completion& c) {
-          judge_.submit(
-              {.id = c.id, .prompt = c.prompt, .response = c.response, .finish = c.finish});
-        },
-        round.is_race ? std::optional(round.goal) : std::nullopt);
-    if (generator_->stopped()) completions = generator_->take_interrupted();
-  };
+  std::vector<Sample> samples;
+  const auto work = [&] { samples = generate(round, requests, sampling, stop); };
   if (generator_ != nullptr && beside.record != nullptr)
-    beside.record->note("gen", beside.generation, generate);
+    beside.record->note("gen", "policy", beside.generation, work);
   else if (generator_ != nullptr)
-    generate();
-  std::vector<Sample> samples = as_samples(std::move(completions));
+    work();
   if (journal_.is_on())
     for (const Sample& s : samples) made_.push_back(record_of(s, false));
   if (stop.reached()) return std::nullopt;

@@ -34,10 +34,9 @@ class Rollouts {
            Generator* generator, Judge& judge);
 
   // What else is done with the responses of an iteration while models among the rewards judge them.
-  // Not null: models are not all on all ranks.
   struct Beside {
     std::span<const ModelCall> calls;
-    CallRecord* record = nullptr;
+    CallRecord* record = nullptr;  // null: all models are on all ranks
     ModelLayout generation = {};
   };
   // The responses of an iteration, with rewards; nothing if a stop was agreed on meanwhile. Its
@@ -80,6 +79,8 @@ class Rollouts {
  private:
   std::optional<SampleSet> round(std::int64_t iteration, StopAgreement& stop, PhaseTimer& timer,
                                  const Beside& beside);
+  std::vector<Sample> generate(const Round& round, const std::vector<Request>& requests,
+                               const SamplingOptions& sampling, const StopAgreement& stop);
   // Ids count from `first`.
   std::vector<Request> requests(const Round& round, const std::vector<Prompt>& prompts,
                                 std::int64_t first) const;

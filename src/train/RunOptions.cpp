@@ -112,7 +112,7 @@ TrainPassOptions RunOptions::pass_options() const {
 CriticOptions RunOptions::critic_in_use() const {
   CriticOptions used = critic;
   if (used.directory.empty()) used.directory = model.directory;
-  if (used.tp == 0 || !has_critic()) used.tp = training.tp;
+  if (used.tp == 0 || !has_critic()) used.tp = policy_tp();
   if (used.mini_batches == 0) used.mini_batches = training.mini_batches;
   if (used.epochs == 0) used.epochs = training.epochs;
   return used;
@@ -193,18 +193,24 @@ std::vector<RewardOptions> RunOptions::judged_by() const {
   return list;
 }
 
+int RunOptions::policy_tp() const {
+  const auto named = find_model_ranks(placement.policy);
+  return named && named->grid ? named->grid->tp : training.tp;
+}
+
 ModelSet RunOptions::models() const {
   ModelSet models;
-  models.policy_tp = training.tp;
+  models.policy_tp = policy_tp();
   models.generation_tp = rollout.layout.empty() ? rollout.tp : 1;  // else the layout says it
   models.critic_tp = critic_in_use().tp;
   models.has_critic = has_critic();
   if (has_reference())
-    models.scoring.push_back({"Placement/Reference", placement.reference, training.tp});
+    models.scoring.push_back(
+        {"reference", "Placement/Reference", placement.reference, policy_tp()});
   for (const RewardOptions& r : judged_by())
     if (r.kind == RewardKind::kModel)
-      models.scoring.push_back({"Rewards/" + r.name + "/Ranks", r.model.ranks,
-                                r.model.tp > 0 ? r.model.tp : training.tp});
+      models.scoring.push_back({"reward model " + r.name, "Rewards/" + r.name + "/Ranks",
+                                r.model.ranks, r.model.tp > 0 ? r.model.tp : policy_tp()});
   return models;
 }
 
@@ -224,18 +230,22 @@ std::vector<std::string> placement_problems(const RunOptions& o) {
     list.push_back(
         "Placement/Critic is set, but Algorithm/Estimator has no critic (gae has one); set the "
         "estimator to gae, or leave the ranks out");
-  const bool is_apart = o.placement.strategy == PlacementStrategy::kSeparation ||
-                        !o.placement.policy.empty() || !o.placement.generation.empty();
-  if (is_apart && o.rollout.speculation.trains_draft())
+  const auto generation = find_model_ranks(o.placement.generation);
+  if (generation && generation->grid && !o.rollout.layout.empty())
+    list.push_back("Placement/Generation is " + o.placement.generation + " and Rollout/Layout " +
+                   o.rollout.layout +
+                   " (both say how the ranks form replicas); leave TPxDP out of the former");
+  if (o.balance.mode == BalanceMode::kOn && o.training.exactness != Exactness::kLayout)
     list.push_back(
-        "Speculation/Train Steps is " + std::to_string(o.rollout.speculation.train_steps) +
-        ", but Placement puts learning and generation on different ranks (what drafts is trained "
-        "where the policy is, on all ranks); set Train Steps to 0, or place both on all ranks");
-  if (is_apart && o.rollout.rounds.is_priced())
+        "Balance/Mode is on and Training/Exactness is not layout (who trains what would change the "
+        "result, by the clock); set Exactness to layout, or Mode to advise");
+  if (o.balance.mode == BalanceMode::kOn && o.rollout.speculation.has_exits() &&
+      o.rollout.speculation.trains_draft())
     list.push_back(
-        "Rollout/Tail Prompts is 0, by price, but Placement puts learning and generation on "
-        "different ranks (only those that generate know the price); set a factor such as 1.25, or "
-        "place both on all ranks");
+        "Balance/Mode is on and Speculation/Train Steps trains early exits (each rank collects "
+        "what "
+        "they learn from, so it would depend on the clock); set Mode to advise, or Train Steps to "
+        "0");
   return list;
 }
 

@@ -45,6 +45,19 @@ struct CriticOptions {
   CriticOptions() { schedule.peak = 1e-5; }
 };
 
+enum class BalanceMode {
+  kOff,
+  kAdvise,  // says which ranks are slow
+  kOn,      // and gives them less to train
+};
+
+struct BalanceOptions {
+  BalanceMode mode = BalanceMode::kOff;
+  double margin = 0.05;  // from the median: nearer ranks count as equally fast
+
+  bool is_on() const { return mode != BalanceMode::kOff; }
+};
+
 // A named set of held-out prompts.
 struct EvaluationSetOptions {
   std::string file;                     // JSONL; empty: of an in-tree task
@@ -76,6 +89,7 @@ struct RunOptions : JobOptions {
   std::deque<RewardOptions> rewards;    // stay where they are when more are added
   RolloutOptions rollout;
   PlacementOptions placement;
+  BalanceOptions balance;
   std::string preset;      // that the run file names; the other options have it (Preset.hpp)
   PolicyLossOptions loss;  // its KL follows from `experience`, see loss_in_use()
   ExperienceOptions experience;
@@ -103,6 +117,8 @@ struct RunOptions : JobOptions {
   CriticOptions critic_in_use() const;
   // What responses are judged by: the rewards, or the rule of the data under the name "score".
   std::vector<RewardOptions> judged_by() const;
+  // Ranks per replica of the policy in training.
+  int policy_tp() const;
   // The models, for placing them.
   ModelSet models() const;
   // Of a prompt and its response, as kLengthLimits bound them.

@@ -153,6 +153,18 @@ void describe_placement(param::Section& schema, PlacementOptions& o) {
   s.text("Critic", o.critic, "Ranks of the critic; empty: by the strategy");
 }
 
+void describe_balance(param::Section& schema, BalanceOptions& o) {
+  auto s = schema.section("Balance", "Ranks that compute more slowly than others in training");
+  s.choice(
+      "Mode", o.mode,
+      "off; advise: says which ranks are slow; on: and gives them less to train, which changes "
+      "no bit if Training/Exactness is layout",
+      {{"off", BalanceMode::kOff}, {"advise", BalanceMode::kAdvise}, {"on", BalanceMode::kOn}});
+  s.number("Margin", o.margin,
+           "Ranks whose speed is nearer to the median than this share count as equally fast")
+      .between(0, 0.9);
+}
+
 void describe_critic(param::Section& schema, CriticOptions& o) {
   auto s = schema.section("Critic", "The critic, used if Algorithm/Estimator is gae");
   s.text("Model Directory", o.directory,
@@ -240,6 +252,7 @@ void describe(param::Section& schema, RunOptions& o) {
   describe_optimizer(schema, o.adamw, o.schedule, ScheduleEnd::kGiven);
   describe_critic(schema, o.critic);
   describe_placement(schema, o.placement);
+  describe_balance(schema, o.balance);
   describe_evaluation(schema, o.evaluation);
   auto c = schema.section("Checkpoint", "Saved states");
   c.integer("Every", o.checkpoint.every, "Iterations between checkpoints; 0: only at the end")

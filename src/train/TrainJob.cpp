@@ -9,6 +9,7 @@
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "results/RunDirectory.hpp"
+#include "session/LayoutChecks.hpp"
 
 namespace taper {
 namespace {
@@ -48,6 +49,25 @@ Judge::ModelPlaces reward_places(const RunOptions& o, const Placement& placement
   return places;
 }
 
+// Throws Error naming the option that does not go with where the models are.
+Placement place_models(const RunOptions& o, const Ranks& ranks) {
+  const Placement placement = place(o.placement, o.models(), ranks.chain);
+  require_layout("Rollout/Layout", o.rollout.layout, placement.generation.grid.ranks());
+  if (placement.policy.is_on_all(ranks.size()) && placement.generation.is_on_all(ranks.size()))
+    return placement;
+  TAPER_VALIDATE(!o.rollout.speculation.trains_draft(),
+                 "Speculation/Train Steps is "
+                     << o.rollout.speculation.train_steps
+                     << ", but Placement has policy or generation on some ranks only (what drafts "
+                        "is trained where the policy is, on all ranks); set Train Steps to 0, or "
+                        "place both on all ranks");
+  TAPER_VALIDATE(!o.rollout.rounds.is_priced(),
+                 "Rollout/Tail Prompts is 0, by price, but Placement has policy or generation on "
+                 "some ranks only (not all ranks know the price); set a factor such as 1.25, or "
+                 "place both on all ranks");
+  return placement;
+}
+
 // `load` takes the state of the planner from a checkpoint: another version may have written it.
 template <class Load>
 void with_advice(const fs::path& checkpoint, Load&& load) {
@@ -82,8 +102,7 @@ RunSetup setup_of(const RunOptions& o, const std::string& config, const ModelLay
 
 TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
                    const StopRequest& stop, Spawner* spawner)
-    : TrainJob(options, config_text, ranks, stop, spawner,
-               place(options.placement, options.models(), ranks.chain)) {}
+    : TrainJob(options, config_text, ranks, stop, spawner, place_models(options, ranks)) {}
 
 TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, const Ranks& ranks,
                    const StopRequest& stop, Spawner* spawner, const Placement& placement)
@@ -107,16 +126,23 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       kl_coef_(options.experience.kl.coef),
       policy_(options_, files_, blocks_, placement,
               from_rank_0(ranks, [this] { return generator_->smallest_degree(); }),
-              training_phase_) {
+              training_phase_),
+      balance_(options.balance, ranks) {
+  // What the generation begins with may be another degree than Rollout/Tensor Parallel.
+  const int tp = from_rank_0(ranks, [this] { return generator_->smallest_degree(); });
+  placement_.generation.grid = {tp, placement_.generation.grid.ranks() / tp};
   Fingerprint read;
   rollouts_.prompts().add_to(read);
   evaluation_.add_to(read);
   require_equal(ranks, "the prompts", std::to_string(read.value()));
   warn_of_repeated_prompts();
+  report_placement();
   policy_.add_memory(plan_);
   if (options.has_reference()) {
-    reference_ = std::make_unique<Reference>(
-        options_, files_, blocks_.place(placement.scoring.front()), policy_, training_phase_);
+    const ModelPlace at = blocks_.place(placement.scoring.front());
+    const bool borrows = at.layout == policy_.place().layout;
+    reference_ = std::make_unique<Reference>(options_, files_, at, policy_,
+                                             borrows ? training_phase_ : plan_.phase("reference"));
     reference_->add_memory(plan_);
   }
   if (options.has_critic()) {
@@ -136,6 +162,18 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
   }
   judge_.add_memory(plan_);
   if (generator_) generator_->add_memory(plan_);
+}
+
+void TrainJob::report_placement() const {
+  if (is_flat()) return;
+  TAPER_INFO(describe(placement_, options_.models())
+             << "; ranks wait for each other up to " << format_text("%g", options_.hang_seconds)
+             << " s (Run/Hang Seconds)");
+  const std::vector<int> idle = placement_.idle_ranks(ranks_.size());
+  if (ranks_.rank() == 0 && !idle.empty())
+    TAPER_WARN((idle.size() == 1 ? "rank " : "ranks ")
+               << join(idle) << " " << (idle.size() == 1 ? "has" : "have")
+               << " no model and will do nothing (Placement)");
 }
 
 void TrainJob::warn_of_repeated_prompts() const {
@@ -235,8 +273,9 @@ void TrainJob::load_start() {
 // The same on all ranks, also those that do not generate: any of them may write it.
 std::string TrainJob::save_planner() const {
   const std::string state = generator_ ? generator_->save_planner() : std::string();
-  const bool is_everywhere = placement_.generation.grid.ranks() == ranks_.size();
-  return is_everywhere ? state : broadcast_string(ranks_.world(), state, 0);
+  return placement_.generation.is_on_all(ranks_.size())
+             ? state
+             : broadcast_string(ranks_.world(), state, 0);
 }
 
 void TrainJob::load_planner(const std::string& state) {

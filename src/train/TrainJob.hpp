@@ -13,6 +13,7 @@
 #include "rollout/TrainedExits.hpp"
 #include "run/Job.hpp"
 #include "run/PhaseTimer.hpp"
+#include "train/Balance.hpp"
 #include "train/Critic.hpp"
 #include "train/Evaluation.hpp"
 #include "train/Policy.hpp"
@@ -57,6 +58,7 @@ class TrainJob final : public Job {
   IterationEnd finish() override;
   void report_completed() const override;
 
+  void report_placement() const;
   void warn_of_repeated_prompts() const;
   // What an iteration ends with if a stop was agreed on. Collective over the world.
   IterationEnd put_off(std::int64_t iteration);
@@ -71,6 +73,9 @@ class TrainJob final : public Job {
   void add_figures(Batch& batch, CallRecord& calls);
   ExperienceReport add_advantages(Batch& batch, PhaseTimer& timer);
   MetricValues learn(std::int64_t iteration, Batch& batch, CallRecord& calls);
+  // Learns who is slow, and deals the samples of the next iterations by that. Collective over the
+  // world.
+  void balance();
   MetricValues train_draft(Batch& batch, PhaseTimer& timer);
   // Of the generator, where there is one. The first is collective over the world.
   std::string save_planner() const;
@@ -114,6 +119,7 @@ class TrainJob final : public Job {
   Policy policy_;
   std::unique_ptr<Reference> reference_;  // if there is a KL
   std::unique_ptr<Critic> critic_;        // if the estimator needs one
+  Balance balance_;
   // What drafts, if it follows the policy: one of the two.
   std::unique_ptr<TrainedDraft> draft_;
   std::optional<ExitFiles> exit_files_;

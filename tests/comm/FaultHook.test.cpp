@@ -2,7 +2,9 @@
 #include "comm/FaultHook.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "base/Error.hpp"
 #include "base/Log.hpp"
@@ -26,7 +28,7 @@ TEST_CASE("a fault is due at its rank, phase, iteration and step") {
   CHECK(!at(":freeze:2:30").is_due("gen", 2, {}));
   CHECK(!FaultHook::parse("gen:" + std::to_string(rank + 1) + ":kill")->is_due("gen", 7, {}));
   for (const char* wrong : {"gen", "gen:0", "gen:x:kill", "gen:0:trip", "gen:0:kill:-1",
-                            "gen:0:kill:1:2:3", "gen:0:kill:"})
+                            "gen:0:kill:1:2:3", "gen:0:kill:", "gen:0:slow", "gen:0:slow-2"})
     CHECK_THROWS_AS(FaultHook::parse(wrong), Error);
 }
 
@@ -56,4 +58,24 @@ TEST_CASE("progress strikes where the fault is due") {
   CHECK_NOTHROW(progress.set_phase("gen"));
   CHECK_NOTHROW(progress.set_step(4));
   CHECK_THROWS_AS(progress.set_step(5), Error);
+}
+
+TEST_CASE("a slow rank takes longer between collectives of its phase") {
+  const auto seconds_at_work = [](const std::string& fault, std::int64_t iteration) {
+    Progress progress(FaultHook::parse(fault));
+    progress.set_iteration(iteration);
+    progress.set_phase("update");
+    const auto begin = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    progress.enter_collective("barrier", 1, 2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    progress.leave_collective();
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
+    CHECK(progress.seconds_in_collectives() >= 0.02);
+    return all.count() - progress.seconds_in_collectives();
+  };
+  const std::string here = "update:" + std::to_string(log_rank());
+  CHECK(seconds_at_work(here + ":slow4:2", 2) >= 0.08);
+  CHECK(seconds_at_work(here + ":slow4:2", 3) >= 0.08);
+  CHECK(seconds_at_work(here + ":slow40:2", 1) < seconds_at_work(here + ":slow40:2", 2) / 2);
 }

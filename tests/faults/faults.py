@@ -20,6 +20,7 @@ RANKS, ITERATIONS, HANG_SECONDS = 2, 3, 4
 PHASES = ["testing", "gen", "gen:5", "reward", "ref", "adv", "update_actor", "publish", "output", "save_checkpoint",
           "write_state", "write_state:3", "save_checkpoint:1", "save_checkpoint:2", "save_checkpoint:3"]
 CRITIC_PHASES = ["values", "update_critic"]  # of a PPO run
+PLACED_PHASES = ["gen:5", "ref", "values", "update_critic", "update_actor", "publish", "wait", "write_state:3"]
 ONLY_RANK_0 = ("save_checkpoint:2", "save_checkpoint:3")
 REPORT = {"kill": r"KILLED BY SIGNAL: 9|EXIT CODE: 9|signal 9|Killed", "throw": r"\[rank %d\] error: a fault on purpose",
           "freeze": r"no progress for more than \d+ s: phase", "stray": r"no progress for more than|failed on rank"}
@@ -28,6 +29,9 @@ SHORT = [("testing", 1, "kill"), ("gen:5", 1, "kill"), ("reward", 0, "kill"), ("
          ("save_checkpoint:2", 0, "kill"), ("gen:5", 1, "throw"), ("gen:5", 1, "freeze"), ("write_state:3", 1, "throw"),
          ("write_state:3", 1, "freeze"), ("update_actor", 1, "stray")]
 CRITIC_SHORT = [("values", 1, "kill"), ("update_critic", 1, "kill"), ("update_critic", 0, "throw")]
+# Rank 0 generates and scores, rank 1 learns: the other one waits.
+PLACED_SHORT = [("gen:5", 0, "kill"), ("ref", 0, "freeze"), ("values", 1, "throw"), ("update_actor", 1, "freeze"),
+                ("publish", 1, "kill"), ("wait", 0, "kill"), ("write_state:3", 1, "kill")]
 
 
 def grid(phases: list[str]) -> list[tuple[str, int, str]]:
@@ -84,9 +88,13 @@ def main() -> None:
     parser.add_argument("--long", action="store_true", help="every kind in every phase on both ranks")
     parser.add_argument("--only", default="", help="cases whose phase:rank:kind contains this")
     parser.add_argument("--critic", action="store_true", help="the phases that only a PPO run has")
+    parser.add_argument("--placed", action="store_true", help="a PPO run with policy and critic on ranks of their own")
     args = parser.parse_args()
-    settings = {"Algorithm__Preset": "ppo"} if args.critic else {}
-    cases = grid(CRITIC_PHASES if args.critic else PHASES) if args.long else CRITIC_SHORT if args.critic else SHORT
+    settings = {"Algorithm__Preset": "ppo"} if args.critic or args.placed else {}
+    placement = {"Placement__Strategy": "separation"} if args.placed else {}
+    phases, short = ((PLACED_PHASES, PLACED_SHORT) if args.placed
+                     else (CRITIC_PHASES, CRITIC_SHORT) if args.critic else (PHASES, SHORT))
+    cases = grid(phases) if args.long else short
     with tempfile.TemporaryDirectory(prefix="taper-faults-") as scratch:
         runs = Runs(args, Path(scratch))
         model = runs.make_model()
@@ -95,9 +103,10 @@ def main() -> None:
         for phase, rank, kind in cases:
             if args.only in f"{phase}:{rank}:{kind}":
                 # Before the checkpoint all faults leave the same behind: the short form resumes from one of them.
-                resume = args.long or phase in ("gen:5", "write_state:3", "save_checkpoint:2", "values")
+                resume = args.long or phase in ("gen:5", "write_state:3", "save_checkpoint:2", "values", "wait")
                 straight = weights(runs.folder / "straight")
-                seconds = run_case(runs, model, straight, phase, rank, kind, resume, **settings)
+                seconds = run_case(runs, model, straight, phase, rank, kind, resume, **settings,
+                                   **placement)
                 print(f"{kind} of rank {rank} in {phase}: ended after {seconds:.1f} s"
                       + ("; resumed to the same weights" if resume else ""), flush=True)
 

@@ -18,7 +18,8 @@ const DivisorChain kFour({1, 2, 4});
 ModelSet four_models() {
   ModelSet models;
   models.has_critic = true;
-  models.scoring = {{"Placement/Reference", "", 1}, {"Rewards/preferred/Ranks", "", 1}};
+  models.scoring = {{"reference", "Placement/Reference", "", 1},
+                    {"preferred", "Rewards/preferred/Ranks", "", 1}};
   return models;
 }
 
@@ -46,13 +47,13 @@ TEST_CASE("interleaving gives models that only score ranks of their own") {
   CHECK(p.scoring[0] == ModelLayout{0, {1, 2}});
   CHECK(p.scoring[1] == ModelLayout{2, {1, 2}});
   CHECK(p.block_sizes(4) == std::vector{2});
-  CHECK(to_string(p, {"reference", "reward model preferred"}) ==
+  CHECK(describe(p, four_models()) ==
         "policy on ranks 0-3 (TPxDP 1x4), generation on ranks 0-3 (TPxDP 1x4), critic on ranks 0-3 "
-        "(TPxDP 1x4), reference on ranks 0-1 (TPxDP 1x2), reward model preferred on ranks 2-3 "
+        "(TPxDP 1x4), reference on ranks 0-1 (TPxDP 1x2), preferred on ranks 2-3 "
         "(TPxDP 1x2)");
   // More models than blocks.
   ModelSet models = four_models();
-  models.scoring.push_back({"Rewards/other/Ranks", "", 1});
+  models.scoring.push_back({"other", "Rewards/other/Ranks", "", 1});
   const Placement two = place(options, models, DivisorChain({1, 2}));
   CHECK(two.scoring[0].first == 0);
   CHECK(two.scoring[1].first == 1);
@@ -79,6 +80,33 @@ TEST_CASE("separation trains on other ranks than those that generate") {
   CHECK(three.generation == ModelLayout{0, {1, 1}});
 }
 
+TEST_CASE("a strategy asks for blocks of the right size, if the degrees go with them") {
+  const auto block = [](PlacementStrategy s, const ModelSet& models, int ranks) {
+    const auto degrees = named_degrees(strategy(s), models, ranks);
+    const bool is_there =
+        !degrees.empty() && degrees.back().first.starts_with("Placement/Strategy");
+    return is_there ? degrees.back().second : 0;
+  };
+  ModelSet models = four_models();
+  CHECK(block(PlacementStrategy::kSeparation, models, 6) == 3);
+  CHECK(block(PlacementStrategy::kSeparation, models, 12) == 6);
+  CHECK(block(PlacementStrategy::kSeparation, models, 7) == 0);
+  CHECK(block(PlacementStrategy::kFlattening, models, 6) == 0);
+  CHECK(block(PlacementStrategy::kInterleaving, models, 6) == 3);
+  models.scoring[1].ranks = "0-0";  // only one is left to be dealt
+  CHECK(block(PlacementStrategy::kInterleaving, models, 6) == 0);
+  models.policy_tp = 4;
+  CHECK(block(PlacementStrategy::kSeparation, models, 12) == 0);
+  const Placement p =
+      place(strategy(PlacementStrategy::kSeparation), four_models(), DivisorChain({1, 3, 6}));
+  CHECK(p.policy == ModelLayout{3, {1, 3}});
+  CHECK(p.generation == ModelLayout{0, {1, 3}});
+  CHECK(p.idle_ranks(6).empty());
+  const Placement idle =
+      place(strategy(PlacementStrategy::kSeparation), four_models(), DivisorChain({1, 2, 6}));
+  CHECK(idle.idle_ranks(6) == std::vector{2, 3});
+}
+
 TEST_CASE("options place models whatever the strategy is") {
   PlacementOptions options = strategy(PlacementStrategy::kSeparation);
   options.generation = "0-3";
@@ -91,13 +119,14 @@ TEST_CASE("options place models whatever the strategy is") {
   CHECK(p.scoring[1] == ModelLayout{0, {2, 1}});
   CHECK(p.policy == ModelLayout{2, {1, 2}});
   CHECK(p.block_sizes(4) == std::vector{1, 2});
-  const auto degrees = named_degrees(options, models);
+  const auto degrees = named_degrees(options, models, 4);
   CHECK(degrees ==
         std::vector<std::pair<std::string, int>>{{"Placement/Generation (ranks)", 4},
                                                  {"Placement/Critic (ranks)", 1},
                                                  {"Placement/Critic (tensor parallel)", 1},
                                                  {"Rewards/preferred/Ranks (ranks)", 2},
-                                                 {"Rewards/preferred/Ranks (tensor parallel)", 2}});
+                                                 {"Rewards/preferred/Ranks (tensor parallel)", 2},
+                                                 {"Placement/Strategy (ranks of a block)", 2}});
 }
 
 TEST_CASE("ranks that cannot be are refused with their option") {

@@ -141,6 +141,7 @@ TEST_CASE("models judge on ranks of their own, beside other calls") {
   for (Sample& s : f.samples())
     if (s.id.sample % f.ranks.size() == f.ranks.rank()) mine.push_back(std::move(s));
   const ModelCall values{"values",
+                         "critic",
                          high.layout,
                          high.group(),
                          [](SampleSet& samples) {
@@ -149,7 +150,7 @@ TEST_CASE("models judge on ranks of their own, beside other calls") {
                            return MetricValues{};
                          },
                          {SampleFigure::of(&Sample::values)}};
-  CallRecord record([](const char*) {});
+  CallRecord record({[](const char*) {}, [](const char*) {}});
   SampleSet set = judge.finish(std::move(mine), {}, {&values, 1}, &record).value();
   const std::size_t calls = (low.ranks != nullptr) + 2 * (high.ranks != nullptr);
   CHECK(record.spans().size() == calls);

@@ -37,6 +37,24 @@ TEST_CASE("samples are shared out completely and evenly, whatever the number of 
   }
 }
 
+TEST_CASE("replicas get samples by their speeds") {
+  std::vector<int> lengths;
+  RandomStream random(4, RandomPurpose::kTest, 0, 0);
+  for (int i = 0; i < 200; ++i) lengths.push_back(static_cast<int>(random.between(20, 60)));
+  CHECK(assign_replicas(lengths, 3, {kSpeedOne, kSpeedOne, kSpeedOne}) ==
+        assign_replicas(lengths, 3));
+  const ReplicaSpeeds speeds{kSpeedOne, kSpeedOne / 2, kSpeedOne / 4};
+  const auto replica = assign_replicas(lengths, 3, speeds);
+  std::vector<double> time(3, 0.0);
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+    time[replica[i]] += static_cast<double>(lengths[i]) * kSpeedOne / speeds[replica[i]];
+  // All are done within the time that the slowest takes for one sample.
+  const auto [least, most] = std::minmax_element(time.begin(), time.end());
+  CHECK(*most - *least <= 60.0 * 4);
+  // One sample goes to the fastest.
+  CHECK(assign_replicas({5}, 2, {kSpeedOne / 2, kSpeedOne}) == std::vector{1});
+}
+
 TEST_CASE("of a sequence any stretches may be targets") {
   const std::vector<std::int32_t> tokens{10, 11, 12, 13, 14, 15};
   PackedSamples pair, ranges;

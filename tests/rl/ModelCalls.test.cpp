@@ -92,9 +92,9 @@ TEST_CASE("calls on any ranks add the same figures, whatever time they take") {
       };
       const SampleFigure figure{[c](const Sample& s) { return std::vector{s.rewards[c]}; },
                                 [c](Sample& s, std::vector<float> v) { s.rewards[c] = v.front(); }};
-      calls.push_back({"call", layout, blocks.find(layout), work, {figure}});
+      calls.push_back({"call", "model", layout, blocks.find(layout), work, {figure}});
     }
-    CallRecord record([](const char*) {});
+    CallRecord record({[](const char*) {}, [](const char*) {}});
     const MetricValues figures = make_calls(set, world, calls, &record);
     REQUIRE(figures.size() == calls.size());
     std::size_t here = 0;
@@ -122,6 +122,7 @@ TEST_CASE("calls on ranks that are not shared overlap") {
   std::vector<ModelCall> calls;
   for (int rank = 0; rank < 2; ++rank)
     calls.push_back({rank == 0 ? "ref" : "values",
+                     "model",
                      {rank, {1, 1}},
                      world.rank() == rank ? &self : nullptr,
                      [&, rank](SampleSet&) {
@@ -131,8 +132,32 @@ TEST_CASE("calls on ranks that are not shared overlap") {
                        CHECK(heard == 1 - rank);
                        return MetricValues{};
                      }});
-  CallRecord record([](const char*) {});
+  CallRecord record({[](const char*) {}, [](const char*) {}});
   make_calls(set, world, calls, &record);
   CHECK(record.spans().size() == (world.rank() < 2 ? 1u : 0u));
   for (const CallSpan& span : record.spans()) CHECK(span.begin_s <= span.end_s);
+}
+
+TEST_CASE("phases are told to all ranks, those of other ranks as such") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  const Group self = Group::self(world.rank());
+  std::vector<Sample> start;
+  if (world.rank() == 0) start = samples();
+  SampleSet set(world, std::move(start));
+  std::vector<std::string> told, elsewhere;
+  CallRecord record({[&](const char* phase) { told.push_back(phase); },
+                     [&](const char* phase) { elsewhere.push_back(phase); }});
+  const auto nothing = [](SampleSet&) { return MetricValues{}; };
+  const int last = world.size() - 1;
+  const ModelCall call{
+      "ref", "reference", {last, {1, 1}}, world.rank() == last ? &self : nullptr, nothing};
+  make_calls(set, world, {&call, 1}, &record);
+  const std::vector<std::string> alone{"ref"}, here{"wait", "ref", "wait"}, there{"wait", "wait"};
+  if (world.size() == 1) {
+    CHECK(told == alone);
+    CHECK(elsewhere.empty());
+  } else {
+    CHECK(told == (world.rank() == last ? here : there));
+    CHECK(elsewhere == alone);
+  }
 }

@@ -226,6 +226,28 @@ TEST_CASE("what is taken out and put in again leaves the others where they are")
   for (int i = 0; i < kSamples; ++i) check_whole(all[i], i);
 }
 
+TEST_CASE("what is taken out of replicas is whole, and gets figures") {
+  const Group world = Group::world(MPI_COMM_WORLD);
+  SampleSet set = make_set(world);
+  set.move_to({world.size(), 1}, std::vector<int>(kSamples, 0));
+  std::vector<bool> late(kSamples, false);
+  for (int i = 6; i < kSamples; ++i) late[i] = true;
+  SampleSet taken = set.extract(late);
+  for (SampleSet* part : {&set, &taken}) {
+    check_copies(world, *part, 1);
+    const Group self = Group::self(world.rank());
+    SampleSet copy = part->copy_to({0, 1}, world.rank() == 0 ? &self : nullptr);
+    for (Sample& s : copy.here()) s.values.assign(s.response.size(), 7.0f);
+    part->take(copy, SampleFigure::of(&Sample::values));
+    for (const Sample& s : part->here())
+      CHECK(s.values == std::vector<float>(s.response.size(), 7.0f));
+  }
+  set.move_to({world.size(), 1}, std::vector<int>(6, 0));
+  set.append(std::move(taken));
+  check_copies(world, set, 1);
+  CHECK(set.size() == kSamples);
+}
+
 TEST_CASE("summaries follow what is changed in samples, also by the ranks of a replica") {
   const Group world = Group::world(MPI_COMM_WORLD);
   SampleSet set = make_set(world);

@@ -55,3 +55,16 @@ TEST_CASE("times over ranks are between the fastest and the slowest, the same on
   CHECK(t.mean >= t.min);
   CHECK(t.mean <= t.max);
 }
+
+TEST_CASE("a phase that is elsewhere has a time of its own") {
+  Progress progress;
+  PhaseTimer timer(progress);
+  timer.start("gen");
+  timer.expect("ref");
+  timer.expect("gen");
+  timer.stop();
+  REQUIRE(timer.seconds().size() == 2);
+  CHECK(timer.seconds()[0].first == "gen");
+  CHECK(timer.seconds()[0].second > 0.0);
+  CHECK(timer.seconds()[1] == std::pair<std::string, double>{"ref", 0.0});
+}

@@ -35,6 +35,22 @@ TEST_CASE("a memory plan that does not fit is that of the rank that it is too la
                      ContainsSubstring("for weights") && ContainsSubstring("use less")));
 }
 
+TEST_CASE(
+    "ranks of a host may need different memory, and the advice is that of the rank that needs it") {
+  const TestRanks world;
+  const int last = world_size() - 1;
+  MemoryPlan plan;
+  // Each rank alone would fit; together they are twice of what any host has.
+  const std::int64_t most = std::int64_t{1} << 55;
+  plan.add(world.ranks.rank() == last ? "weights" : "pages", MemoryPhase::kAlways,
+           world.ranks.rank() == last ? most : 1 << 20);
+  const std::string mine = "advice of rank " + std::to_string(world.ranks.rank());
+  const std::string together =
+      format_bytes(static_cast<double>(most + std::int64_t{last} * (1 << 20)));
+  CHECK_THROWS_MATCHES(require_memory(world.ranks, plan, mine), Error,
+                       MessageMatches(ContainsSubstring("need " + together + " together")));
+}
+
 TEST_CASE("the address-space limit of a process bounds its own plan alone") {
   TestRanks world;
   auto& places = world.ranks.hosts.ranks;

@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 
 #include "base/Random.hpp"
 #include "io/Hdf5File.hpp"
@@ -18,9 +19,9 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-// PPO with four models: policy and critic learn, a reference and two reward models score.
-struct FourModels : TrainRuns {
-  FourModels() {
+// PPO with five models: policy and critic learn, a reference and two reward models score.
+struct FiveModels : TrainRuns {
+  FiveModels() {
     make_model(ranks, path("model"));
     if (ranks.rank() == 0) write_reward_model(path("model"), {}, path("reward"));
     barrier(ranks.world());
@@ -32,6 +33,8 @@ struct FourModels : TrainRuns {
     o.experience.kl.coef = 0.05;
     o.critic.schedule.peak = 1e-3;
     o.checkpoint.every = 0;
+    o.evaluation.every = 1;
+    o.evaluation.prompts = 3;
     for (const char* name : {"preferred", "second"}) {
       RewardOptions& reward = o.rewards.emplace_back();
       reward.name = name;
@@ -41,10 +44,14 @@ struct FourModels : TrainRuns {
     return o;
   }
 
-  // Rollouts but for who made them.
+  // Rollouts but for who made them; a reward that is missing is a number that equals itself.
   std::vector<RolloutRecord> made(const std::string& output, int n) const {
     std::vector<RolloutRecord> records = rollouts(output, n);
-    for (RolloutRecord& r : records) r.layout.clear();
+    for (RolloutRecord& r : records) {
+      r.layout.clear();
+      for (float& reward : r.rewards)
+        if (std::isnan(reward)) reward = -1e30f;
+    }
     return records;
   }
   // Everything that the last iteration of a run has made: critic and policy, samples with rewards,
@@ -67,7 +74,8 @@ struct FourModels : TrainRuns {
     for (int i = 1; i <= n; ++i)
       for (const auto& [name, value] : metrics(expected, i))
         if (name.starts_with("actor/") || name.starts_with("critic/") ||
-            name.starts_with("reward/")) {
+            name.starts_with("reward/") || name.starts_with("val/")) {
+          if (name.find("latency") != std::string::npos) continue;
           INFO(output << ", iteration " << i << ": " << name);
           CHECK(metrics(output, i).at(name) == value);
         }
@@ -90,7 +98,7 @@ struct FourModels : TrainRuns {
 }  // namespace
 
 TEST_CASE("every strategy trains the same bits, and records who did what") {
-  FourModels f;
+  FiveModels f;
   run(f.ranks, f.options("flat"));
   for (const auto& [name, strategy] : {std::pair("interleaving", PlacementStrategy::kInterleaving),
                                        std::pair("separation", PlacementStrategy::kSeparation)}) {
@@ -115,7 +123,7 @@ TEST_CASE("every strategy trains the same bits, and records who did what") {
 }
 
 TEST_CASE("models on any ranks train the same bits") {
-  FourModels f;
+  FiveModels f;
   run(f.ranks, f.options("flat"));
   RandomStream random(7, RandomPurpose::kTest, 0, 0);
   for (int i = 0; i < (world_size() == 1 ? 1 : 7); ++i) {
@@ -135,8 +143,45 @@ TEST_CASE("models on any ranks train the same bits") {
   }
 }
 
+TEST_CASE("placed runs draw prompts again, put prompts off and drop responses like others") {
+  FiveModels f;
+  if (!f.ranks.chain.has(2) && world_size() > 1) return;
+  Spawner spawner;
+  const auto train = [&](const RunOptions& options) {
+    TrainJob(options, "test", f.ranks, StopRequest(), &spawner)
+        .run(find_resume_point(f.ranks, "none", options.output));
+  };
+  const auto check = [&](const std::string& name, const auto& change) {
+    INFO(name);
+    RunOptions flat = f.options(name + "-flat"), placed = f.options(name + "-placed");
+    placed.placement.strategy = PlacementStrategy::kSeparation;
+    // One reward model in replicas of all ranks, which leaves its samples there.
+    placed.rewards[0].model.ranks =
+        "0-" + std::to_string(world_size() - 1) + ":" +
+        to_string(RankGrid{std::min(2, world_size()), std::max(1, world_size() / 2)});
+    for (RunOptions* options : {&flat, &placed}) {
+      change(*options);
+      train(*options);
+    }
+    f.check_equal(name + "-flat", name + "-placed", 2);
+  };
+  check("dynamic", [](RunOptions& o) {
+    o.dynamic.on = true;
+    o.dynamic.max_rounds = 2;
+  });
+  check("rounds", [](RunOptions& o) { o.rollout.rounds = {RoundMode::kTail, 1.5, 1.0}; });
+  check("dropped", [](RunOptions& o) {
+    RewardOptions& judge = o.rewards.emplace_back();
+    judge.name = "judge";
+    judge.kind = RewardKind::kCommand;
+    judge.command.command = {TAPER_GOLDEN_DIR "/../reward/worker.sh", "first"};
+    judge.command.on_error = OnError::kDrop;
+    o.evaluation.every = 0;  // its responses are all first samples, which this worker never scores
+  });
+}
+
 TEST_CASE("a run goes on where its models are on other ranks") {
-  FourModels f;
+  FiveModels f;
   RunOptions options = f.options("straight");
   run(f.ranks, options);
   options.output = f.path("moved");
@@ -150,7 +195,7 @@ TEST_CASE("a run goes on where its models are on other ranks") {
 }
 
 TEST_CASE("ranks that cannot be are refused before anything is written") {
-  FourModels f;
+  FiveModels f;
   RunOptions options = f.options("run");
   options.placement.reference = "0-63";
   CHECK_THROWS_MATCHES(TrainJob(options, "test", f.ranks, StopRequest()), Error,
@@ -171,4 +216,14 @@ TEST_CASE("ranks that cannot be are refused before anything is written") {
   CHECK(has("there is no reference model"));
   CHECK(has("has no critic"));
   CHECK(has("Rewards/preferred/Ranks is '0-'"));
+  options.balance.mode = BalanceMode::kOn;
+  options.training.exactness = Exactness::kRun;
+  CHECK(has("Balance/Mode is on"));
+  if (world_size() == 1) return;
+  // Rollout/Layout is that of the ranks that generate.
+  RunOptions apart = f.options("apart");
+  apart.placement.generation = "0-0";
+  apart.rollout.layout = to_string(RankGrid{1, world_size()});
+  CHECK_THROWS_MATCHES(TrainJob(apart, "test", f.ranks, StopRequest()), Error,
+                       MessageMatches(ContainsSubstring("Rollout/Layout is")));
 }

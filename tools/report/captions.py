@@ -29,6 +29,8 @@ CAPTIONS = {
     "speculation": "Above: how many tokens a sequence gets in a step that decodes, by the number "
     "of sequences in the step; 1 without drafts. Below: which share of the guessed tokens was "
     "right, by where they came from.",
+    "calls": "Two iterations in the middle of the run: each bar is one piece of work of a model, as "
+    "high as the ranks that it is on. Gaps are ranks that wait, or work that belongs to no model.",
     "layouts": "How many responses were still being written within single generations (dots: the "
     "moments at which the planner was consulted; the straight lines between them are no "
     "measurement), over the layout of the moment; numbers mark changes, white ones were not "

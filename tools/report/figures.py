@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from report.calls import draw_calls
 from report.curves import draw_metric, has_metric, length_quantiles
 from report.data import (
     Group,
@@ -286,5 +287,6 @@ FIGURES: tuple[Drawing, ...] = (
     ("step_time", "Time of an iteration", draw_step_time),
     ("throughput", "Throughput", draw_throughput),
     ("speculation", "Tokens per step by drafts", draw_speculation),
+    ("calls", "Which ranks work at what", draw_calls),
     *LAYOUT_FIGURES,
 )

@@ -62,6 +62,7 @@ PROFILE = {
 PHASES = {
     "gen": "writing the responses",
     "reward": "judging the responses",
+    "reward_model": "judging the responses by reward models, where models are on different ranks",
     "ref": "log-probabilities of the responses by the reference model",
     "values": "values of the tokens by the critic",
     "old_log_prob": "log-probabilities of the responses by the model before the update",
@@ -70,6 +71,7 @@ PHASES = {
     "update_critic": "training of the critic",
     "update_actor": "training of the model (forward, backward, optimizer), and its weights to the"
     " generation layout",
+    "wait": "waiting for models on other ranks, and bringing what they have found to all",
     "publish": "weights to the generation layout",
     "output": "writing the rollouts",
     "testing": "evaluation on held-out prompts",

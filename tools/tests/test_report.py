@@ -43,8 +43,8 @@ except ModuleNotFoundError as missing:
     sys.exit(77)
 
 OF_LAYOUTS = {f"{name}.png" for name, _, _ in LAYOUT_FIGURES}  # see test_layout_report.py
-# See test_evaluation_sets_report.py and test_speculation_report.py.
-OF_OTHER_RUNS = {"evaluation_sets.png", "fine_tuning.png", "speculation.png"}
+# See test_evaluation_sets_report.py, test_speculation_report.py and test_calls_report.py.
+OF_OTHER_RUNS = {"evaluation_sets.png", "fine_tuning.png", "speculation.png", "calls.png"}
 ALL_PICTURES = {f"{name}.png" for name, _, _ in FIGURES} - OF_LAYOUTS - OF_OTHER_RUNS
 
 

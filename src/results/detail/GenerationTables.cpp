@@ -185,6 +185,27 @@ Columns round_columns() {
           {"waiting", kI64, "1", "prompts that wait for a long round, after this one"}};
 }
 
+Columns call_columns() {
+  return {{"call", kText, "1",
+           "gen, reward_model, ref, values, update_critic or update_actor: as the phases of these "
+           "names"},
+          {"model", kText, "1", "policy, critic, reference, or the name of a reward"},
+          {"first_rank", kI64, "1", "first rank of the model"},
+          {"ranks", kI64, "1", "ranks of the model, from the first on"},
+          {"tp", kI64, "1", "tensor-parallel degree; of gen the smallest of the generation"},
+          {"dp", kI64, "1", "replicas"},
+          {"start_s", kF64, "s", "since the begin of the iteration, when its first rank began"},
+          {"end_s", kF64, "s", "the same, when its last rank ended"},
+          {"busy_s", kF64, "s", "time that a rank worked at it, mean over its ranks"}};
+}
+
+Columns balance_columns() {
+  return {{"rank", kI64, "1", "rank of the job"},
+          {"speed", kF64, "1", "rows per second in training against the median of the ranks"},
+          {"rows", kI64, "1", "tokens that it trained in the iteration"},
+          {"busy_s", kF64, "s", "time that it worked at them, outside of collectives"}};
+}
+
 }  // namespace
 
 const std::vector<RecordTable>& generation_tables() {
@@ -202,7 +223,11 @@ const std::vector<RecordTable>& generation_tables() {
        draft_batch_columns()},
       {"draft_sources", "one row per generation and source of drafts, of all replicas",
        draft_source_columns()},
-      {"rounds", "one row per generation with rounds of tail batching", round_columns()}};
+      {"rounds", "one row per generation with rounds of tail batching", round_columns()},
+      {"calls", "one row per piece of work of a model, if models are on different ranks",
+       call_columns()},
+      {"balance", "one row per rank that is slower than others, if ranks are compared",
+       balance_columns()}};
   return tables;
 }
 
