@@ -62,9 +62,8 @@ class Evaluator {
 
   // The responses that ended on this rank, not judged yet, but commands among the rewards have been
   // asked about each as soon as it ended. The generator may be null on ranks that do not generate.
-  // Nothing if `stop` ends the generation. Then the
-  // generator is not needed any more: its memory may go to models among the rewards. Collective
-  // over the world.
+  // Nothing if `stop` ends the generation. Then the generator is not needed any more: its memory
+  // may go to models among the rewards. Collective over the world.
   std::optional<std::vector<Sample>> answer(const EvaluationSet& set, Generator* generator,
                                             const Stop& stop = {});
 

@@ -28,8 +28,8 @@ namespace taper {
 class Rollouts {
  public:
   // Reads the prompts. Refers to files, generator, which is null on ranks that do not generate, and
-  // judge. Throws Error naming the key, or file
-  // and line, of what is wrong. Collective over the world.
+  // judge. Throws Error naming the key, or file and line, of what is wrong. Collective over the
+  // world.
   Rollouts(const RunOptions& options, const ModelFiles& files, const Ranks& ranks,
            Generator* generator, Judge& judge);
 

@@ -124,13 +124,10 @@ TrainJob::TrainJob(const RunOptions& options, const std::string& config_text, co
       rollouts_(options, files_, ranks, generator_.get(), judge_),
       evaluation_(options, files_, ranks, generator_.get(), judge_),
       kl_coef_(options.experience.kl.coef),
-      policy_(options_, files_, blocks_, placement,
-              from_rank_0(ranks, [this] { return generator_->smallest_degree(); }),
-              training_phase_),
+      rollout_tp_(from_rank_0(ranks, [this] { return generator_->smallest_degree(); })),
+      policy_(options_, files_, blocks_, placement, rollout_tp_, training_phase_),
       balance_(options.balance, ranks) {
-  // What the generation begins with may be another degree than Rollout/Tensor Parallel.
-  const int tp = from_rank_0(ranks, [this] { return generator_->smallest_degree(); });
-  placement_.generation.grid = {tp, placement_.generation.grid.ranks() / tp};
+  placement_.generation.grid = {rollout_tp_, placement_.generation.grid.ranks() / rollout_tp_};
   Fingerprint read;
   rollouts_.prompts().add_to(read);
   evaluation_.add_to(read);
@@ -244,8 +241,7 @@ void TrainJob::require_state(const fs::path& checkpoint, const StateInfo& state)
 void TrainJob::create() {
   if (ranks_.rank() == 0) fs::create_directories(setup().directory.rollouts());
   // The ranks that lead the smallest groups, and so any group.
-  const bool leads =
-      generator_ && generator_->ranks().groups.tp_group(generator_->smallest_degree()).rank() == 0;
+  const bool leads = generator_ && generator_->ranks().groups.tp_group(rollout_tp_).rank() == 0;
   judge_.start_workers(leads ? Judge::Start::kNow : Judge::Start::kOnDemand);
   arena_ = std::make_unique<Arena>(plan_);
   const ConstFloatMatrix rope = files_.rope_table(static_cast<int>(options_.max_positions()));

@@ -116,6 +116,7 @@ class TrainJob final : public Job {
   Evaluation evaluation_;
   std::string planner_state_;  // the planner after the last finished iteration
   double kl_coef_;             // of the KL in the reward, after the last finished iteration
+  int rollout_tp_;             // smallest degree of the generation
   Policy policy_;
   std::unique_ptr<Reference> reference_;  // if there is a KL
   std::unique_ptr<Critic> critic_;        // if the estimator needs one
