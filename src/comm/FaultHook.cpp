@@ -98,10 +98,11 @@ void FaultHook::strike() const {
 }
 
 void FaultHook::slow_down(std::string_view current_phase, std::int64_t current_iteration,
-                          std::int64_t ns) const {
+                          std::int64_t since_ns) const {
   if (phase != current_phase || rank != log_rank() || current_iteration < iteration.value_or(0))
     return;
-  std::this_thread::sleep_for(std::chrono::nanoseconds(ns * (times - 1)));
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  std::this_thread::sleep_for((now - std::chrono::nanoseconds(since_ns)) * (times - 1));
 }
 
 }  // namespace taper

@@ -47,9 +47,9 @@ struct FaultHook {
               std::optional<std::int64_t> now) const;
   // Does it: does not come back from kKill; kStray is left to the caller.
   void strike() const;
-  // Of kSlow: waits as much longer as slower cores would have taken for `ns`.
+  // Of kSlow: waits as much longer as slower cores would have taken for the work since then.
   void slow_down(std::string_view current_phase, std::int64_t current_iteration,
-                 std::int64_t ns) const;
+                 std::int64_t since_ns) const;
 };
 
 // The places where the fault of a process may strike.
@@ -64,9 +64,9 @@ class Faults {
     if (fault_->kind == FaultKind::kStray) stray_ = true;
     fault_->strike();
   }
-  // A collective begins, so long after the last one, or its phase, did what came before.
-  void wait_if_slow(std::string_view phase, std::int64_t iteration, std::int64_t ns) const {
-    if (fault_ && fault_->kind == FaultKind::kSlow) fault_->slow_down(phase, iteration, ns);
+  // A collective begins; the rank has worked since then, in ns of the steady clock.
+  void wait_if_slow(std::string_view phase, std::int64_t iteration, std::int64_t since_ns) const {
+    if (fault_ && fault_->kind == FaultKind::kSlow) fault_->slow_down(phase, iteration, since_ns);
   }
   // Whether the next collective of this rank must be another one. Once.
   bool take_stray_fault() { return std::exchange(stray_, false); }

@@ -47,7 +47,7 @@ void Progress::set_step(std::int64_t step) {
 }
 
 void Progress::enter_collective(const char* name, std::uint64_t number, int group_size) {
-  faults_.wait_if_slow(phase_.load(), iteration_, now_ns() - working_since_ns_);
+  faults_.wait_if_slow(phase_.load(), iteration_, working_since_ns_);
   collective_.store(name, std::memory_order_relaxed);
   number_.store(number, std::memory_order_relaxed);
   group_size_.store(group_size, std::memory_order_relaxed);

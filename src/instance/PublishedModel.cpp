@@ -4,6 +4,9 @@
 #include "optim/Ownership.hpp"
 
 namespace taper {
+namespace {
+constexpr const char* kStagingItem = "publish (staging)";
+}  // namespace
 
 PublishedModel::PublishedModel(const ModelFiles& files, const Ranks& ranks,
                                const PublishedModelOptions& options)
@@ -17,7 +20,7 @@ PublishedModel::PublishedModel(const ModelFiles& files, const Ranks& ranks,
 void PublishedModel::add_memory(MemoryPlan& plan) const {
   if (!is_here()) return;
   PackedModel::add_memory(plan, options_.name, local_, options_.type, WithBackward::kNo);
-  plan.add("publish (staging)", options_.phase,
+  plan.add(kStagingItem, options_.phase,
            Publisher::staging_floats(local_) * std::int64_t{sizeof(float)},
            Publisher::staging_kind(*ranks_));
 }
@@ -27,8 +30,7 @@ void PublishedModel::create(Arena& arena, const TrainingModel* trained) {
   if (is_here()) {
     packed_ = std::make_unique<PackedModel>(options_.name, local_, shard_, options_.type,
                                             WithBackward::kNo, arena);
-    staging =
-        arena.take<float>("publish (staging)", options_.phase, Publisher::staging_floats(local_));
+    staging = arena.take<float>(kStagingItem, options_.phase, Publisher::staging_floats(local_));
   }
   const ParamTable& table = files_->table;
   publisher_ = std::make_unique<Publisher>(

@@ -2,6 +2,7 @@
 #include "instance/Publisher.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/Error.hpp"
@@ -124,8 +125,8 @@ void Publisher::fetch(int tensor) {
 
 void Publisher::publish() {
   const std::vector<std::uint64_t> expected = owner_checksums();
-  const auto pieces = packed_ == nullptr ? std::vector<LocalParams::Piece>{}
-                                         : packed_->local().pieces();  // by tensors
+  std::span<const LocalParams::Piece> pieces;  // in the order of the tensors
+  if (packed_ != nullptr) pieces = packed_->local().pieces();
   Staged<std::uint64_t> arrived(pieces.size());
   for (int t = 0, next = 0; t < static_cast<int>(table_->tensors().size()); ++t) {
     fetch(t);

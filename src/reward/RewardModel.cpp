@@ -72,10 +72,7 @@ void RewardModel::create(Arena& arena) {
 }
 
 std::vector<float> RewardModel::score(SampleSet& samples) {
-  std::vector<int> lengths;
-  for (const SampleSummary& s : samples.all()) lengths.push_back(s.length());
-  const RankGrid& grid = place_.layout.grid;
-  samples.move_to(grid, assign_replicas(lengths, grid.dp));
+  share_out(samples, place_.layout.grid);
   const std::vector<Sample>& here = samples.here();
   std::vector<int> mine;
   for (const Sample& s : here) mine.push_back(s.length());

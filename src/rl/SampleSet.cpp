@@ -10,6 +10,7 @@
 #include "base/Error.hpp"
 #include "base/Packing.hpp"
 #include "comm/Collectives.hpp"
+#include "rl/MicroBatch.hpp"
 
 namespace taper {
 namespace {
@@ -270,6 +271,12 @@ void SampleSet::append(SampleSet&& more) {
   std::move(more.all_.begin(), more.all_.end(), std::back_inserter(all_));
   std::move(more.here_.begin(), more.here_.end(), std::back_inserter(here_));
   set_rows();
+}
+
+void share_out(SampleSet& samples, const RankGrid& grid) {
+  std::vector<int> lengths;
+  for (const SampleSummary& s : samples.all()) lengths.push_back(s.length());
+  samples.move_to(grid, assign_replicas(lengths, grid.dp));
 }
 
 double sum_over_tokens(const SampleSet& samples,

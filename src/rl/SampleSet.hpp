@@ -160,6 +160,10 @@ class SampleSet {
   std::vector<int> replica_;
 };
 
+// Brings the samples to the replicas of the grid, about as many tokens to each. Collective over the
+// ranks of the samples.
+void share_out(SampleSet& samples, const RankGrid& grid);
+
 // The sum of term(k, t) over the tokens t of samples.here()[k] that carry a loss, on all ranks: by
 // sample, then over samples in their order. Collective over the ranks of the samples.
 double sum_over_tokens(const SampleSet& samples,

@@ -12,26 +12,10 @@ const double kFading = std::exp2(-1.0 / 3.0);
 // Beyond that a rank is not slow but at something else.
 constexpr int kLargest = 16 * kSpeedOne, kSmallest = kSpeedOne / 16;
 
-}  // namespace
-
-RankSpeeds::RankSpeeds(int ranks, double margin)
-    : margin_(margin), seconds_per_row_(static_cast<std::size_t>(ranks), 0.0) {}
-
-void RankSpeeds::note(std::span<const TrainedWork> work) {
-  const double median = median_seconds();
-  for (std::size_t r = 0; r < seconds_per_row_.size(); ++r) {
-    double& known = seconds_per_row_[r];
-    double now = work[r].seconds / work[r].rows;
-    // A rank that was too slow to get anything is tried again as its slowness fades.
-    if (!(work[r].rows > 0.0) && known > 0.0) now = median;
-    if (!(now > 0.0) || !std::isfinite(now)) continue;
-    known = known == 0.0 ? now : kFading * known + (1.0 - kFading) * now;
-  }
-}
-
-double RankSpeeds::median_seconds() const {
+// Of an even number the smaller of the two in the middle; 0 if nothing is known.
+double median_of_known(const std::vector<double>& seconds) {
   std::vector<double> known;
-  for (const double s : seconds_per_row_)
+  for (const double s : seconds)
     if (s > 0.0) known.push_back(s);
   if (known.empty()) return 0.0;
   const auto median = known.begin() + static_cast<std::ptrdiff_t>((known.size() - 1) / 2);
@@ -39,10 +23,27 @@ double RankSpeeds::median_seconds() const {
   return *median;
 }
 
+}  // namespace
+
+RankSpeeds::RankSpeeds(int ranks, double margin)
+    : margin_(margin), seconds_per_row_(static_cast<std::size_t>(ranks), 0.0) {}
+
+void RankSpeeds::note(std::span<const TrainedWork> work) {
+  for (std::size_t r = 0; r < seconds_per_row_.size(); ++r) {
+    double& known = seconds_per_row_[r];
+    double now = work[r].seconds / work[r].rows;
+    // A rank that was too slow to get anything is tried again as its slowness fades.
+    if (!(work[r].rows > 0.0) && known > 0.0) now = median_;
+    if (!(now > 0.0) || !std::isfinite(now)) continue;
+    known = known == 0.0 ? now : kFading * known + (1.0 - kFading) * now;
+  }
+  median_ = median_of_known(seconds_per_row_);
+}
+
 int RankSpeeds::of_rank(int rank) const {
   const double mine = seconds_per_row_[static_cast<std::size_t>(rank)];
   if (mine == 0.0) return kSpeedOne;
-  const double speed = median_seconds() / mine;
+  const double speed = median_ / mine;
   if (std::abs(speed - 1.0) <= margin_) return kSpeedOne;
   return std::clamp(static_cast<int>(std::lround(speed * kSpeedOne)), kSmallest, kLargest);
 }

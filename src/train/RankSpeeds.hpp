@@ -31,10 +31,9 @@ class RankSpeeds {
   std::vector<int> slow_ranks() const;
 
  private:
-  double median_seconds() const;
-
   double margin_;
   std::vector<double> seconds_per_row_;  // by rank; 0: unknown
+  double median_ = 0.0;                  // of those that are known
 };
 
 }  // namespace taper

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "rl/MicroBatch.hpp"
 #include "rl/TeacherForcing.hpp"
 
 namespace taper {
@@ -48,11 +47,10 @@ void Reference::create(Arena& arena, ConstFloatMatrix rope_table) {
 }
 
 void Reference::bring(SampleSet& samples) {
-  if (!pass_) return policy_.trainer().bring(samples);
-  std::vector<int> lengths;
-  for (const SampleSummary& s : samples.all()) lengths.push_back(s.length());
-  const RankGrid& grid = place_.layout.grid;
-  samples.move_to(grid, assign_replicas(lengths, grid.dp));
+  if (pass_)
+    share_out(samples, place_.layout.grid);
+  else
+    policy_.trainer().bring(samples);
 }
 
 void Reference::score(SampleSet& samples) {

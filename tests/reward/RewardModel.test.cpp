@@ -56,6 +56,13 @@ struct Fixture : TestRanks {
     }
     return list;
   }
+  // Those of this rank.
+  std::vector<Sample> mine() const {
+    std::vector<Sample> list = samples();
+    std::erase_if(list,
+                  [&](const Sample& s) { return s.id.sample % ranks.size() != ranks.rank(); });
+    return list;
+  }
   // Values of the last tokens by the pass of training, one sequence at a time on one rank.
   std::vector<float> expected() const {
     const Group self = Group::self();
@@ -137,9 +144,6 @@ TEST_CASE("models judge on ranks of their own, beside other calls") {
   judge.load_models(arena);
   const std::vector<Prompt> prompts{{{}, "46", "sum", ""}};
   judge.begin(prompts);
-  std::vector<Sample> mine;
-  for (Sample& s : f.samples())
-    if (s.id.sample % f.ranks.size() == f.ranks.rank()) mine.push_back(std::move(s));
   const ModelCall values{"values",
                          "critic",
                          high.layout,
@@ -151,7 +155,7 @@ TEST_CASE("models judge on ranks of their own, beside other calls") {
                          },
                          {SampleFigure::of(&Sample::values)}};
   CallRecord record({[](const char*) {}, [](const char*) {}});
-  SampleSet set = judge.finish(std::move(mine), {}, {&values, 1}, &record).value();
+  SampleSet set = judge.finish(f.mine(), {}, {&values, 1}, &record).value();
   const std::size_t calls = (low.ranks != nullptr) + 2 * (high.ranks != nullptr);
   CHECK(record.spans().size() == calls);
   const auto judged = all_samples(set);
@@ -178,10 +182,7 @@ TEST_CASE("a model judges beside rules, and its reward is recorded") {
   judge.load_models(arena);
   const std::vector<Prompt> prompts{{{}, "46", "sum", ""}};
   judge.begin(prompts);
-  std::vector<Sample> mine;
-  for (Sample& s : f.samples())
-    if (s.id.sample % f.ranks.size() == f.ranks.rank()) mine.push_back(std::move(s));
-  SampleSet set = judge.finish(std::move(mine), {}).value();
+  SampleSet set = judge.finish(f.mine(), {}).value();
   const auto judged = all_samples(set);
   REQUIRE(judged.size() == expected.size());
   for (std::size_t i = 0; i < judged.size(); ++i) {
