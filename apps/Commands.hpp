@@ -12,6 +12,7 @@ int run_score(int argc, char** argv);
 int run_draft(int argc, char** argv);
 int run_exits(int argc, char** argv);
 int run_eval(int argc, char** argv);
+int run_plan(int argc, char** argv);
 int run_profile(int argc, char** argv);
 int run_inspect(int argc, char** argv);
 int run_report(int argc, char** argv);

@@ -30,6 +30,7 @@ constexpr Command kCommands[] = {
     {"draft", "make a draft model of some layers of a model", taper::run_draft},
     {"exits", "make early exits of a model, and train them", taper::run_exits},
     {"profile", "measure step times and switching costs for adaptive runs", taper::run_profile},
+    {"plan", "search where the models of a run are best placed", taper::run_plan},
     {"inspect", "print and check a file, run, checkpoint or model directory", taper::run_inspect},
     {"replay", "evaluate the planner on recorded response lengths", taper::run_replay},
     {"simulate", "evaluate the planner on described machines", taper::run_simulate},

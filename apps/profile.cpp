@@ -64,6 +64,9 @@ int run_profile(int argc, char** argv) {
               "too few the profile is incomplete, with a warning, but each point of a coarse grid "
               "is measured at least twice; repeat the command to measure for the same time again")
       .at_least(0);
+  line.flag("passes", options.passes,
+            "also measures passes and optimizer steps of training, which taper plan needs; an "
+            "existing profile gets them in addition");
   line.flag("fresh", options.fresh, "discards what an earlier start has measured");
   declare_hang_seconds(line, hang_seconds);
   if (line.parse_or_print_help(argc, argv)) return 0;

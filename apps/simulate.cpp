@@ -15,6 +15,7 @@
 #include "param/ParamFile.hpp"
 #include "profile/ProfileFile.hpp"
 #include "study/Calibration.hpp"
+#include "study/DescribedPlacements.hpp"
 #include "study/RoundStudy.hpp"
 #include "study/SimulateJob.hpp"
 
@@ -24,7 +25,7 @@ namespace {
 struct Arguments {
   std::string input, output, calibrate;
   std::vector<std::string> assignments, variations;
-  bool dump_default = false, check = false, rounds = false;
+  bool dump_default = false, check = false, rounds = false, placements = false;
 };
 
 // A row of the table: a file, and one assignment more than the others have.
@@ -97,6 +98,8 @@ void declare(param::CommandLine& line, Arguments& a) {
   line.flag("dump-default", a.dump_default, "prints a complete case with the defaults and exits");
   line.flag("rounds", a.rounds,
             "plays rounds of tail batching, with and without changes of layout (doc/rounds.md)");
+  line.flag("placements", a.placements,
+            "searches the best placement of the models of Training (doc/placement.md)");
   line.flag("check", a.check,
             "validates the cases, prints degrees, memory and sequences in flight, and exits");
 }
@@ -115,9 +118,10 @@ int run_simulate(int argc, char** argv) {
     std::fputs(schema.defaults_yaml().c_str(), stdout);
     return 0;
   }
-  TAPER_VALIDATE(!a.rounds || a.output.empty(),
-                 "--output cannot be used with --rounds (which prints a table only); leave one of "
-                 "them out");
+  TAPER_VALIDATE(!a.rounds || !a.placements, "--rounds and --placements print one table each");
+  TAPER_VALIDATE((!a.rounds && !a.placements) || a.output.empty(),
+                 "--output cannot be used with --rounds or --placements (which print a table "
+                 "only); leave one of them out");
   if (!a.output.empty()) require_writable(a.output);
   const std::vector<Row> rows = rows_of(a);
   std::vector<SimulateOptions> cases(rows.size());
@@ -135,6 +139,12 @@ int run_simulate(int argc, char** argv) {
     for (std::size_t i = 0; i < rows.size(); ++i)
       std::fputs(simulate_rounds(cases[i], rows[i].name).c_str(), stdout);
     std::fputs(round_legend().c_str(), stdout);
+    return 0;
+  }
+  if (a.placements && !a.check) {
+    std::fputs(placement_head().c_str(), stdout);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::fputs(placement_row(cases[i], rows[i].name).c_str(), stdout);
     return 0;
   }
   std::vector<SimulatedCase> played;

@@ -98,13 +98,34 @@ ModelLayout layout_of(const std::string& option, const std::string& text, RankBl
 
 }  // namespace
 
+std::vector<std::pair<std::string, PlacementStrategy>> named_placement_strategies() {
+  return {{"flattening", PlacementStrategy::kFlattening},
+          {"interleaving", PlacementStrategy::kInterleaving},
+          {"separation", PlacementStrategy::kSeparation},
+          {"plan", PlacementStrategy::kPlan}};
+}
+
 std::vector<std::string> PlacementOptions::problems() const {
   std::vector<std::string> list;
+  if (strategy == PlacementStrategy::kPlan && file.empty())
+    list.push_back(
+        "Placement/Strategy is plan, but Placement/File names none; make one with taper plan");
+  if (strategy != PlacementStrategy::kPlan && !file.empty())
+    list.push_back("Placement/File is " + file +
+                   ", but Placement/Strategy is not plan (the file would not count); set the "
+                   "strategy to plan, or leave the file out");
   NamedTexts texts = named_texts(*this);
   texts.emplace_back(kReference, reference);
   for (const auto& [option, text] : texts)
     if (!text.empty() && !find_model_ranks(text))
       list.push_back(option + " is '" + text + "' (expected: " + kModelRanksForm + ")");
+  return list;
+}
+
+std::vector<std::string> ModelSet::names() const {
+  std::vector<std::string> list{"policy"};
+  if (has_critic) list.emplace_back("critic");
+  for (const ScoringModel& model : scoring) list.push_back(model.name);
   return list;
 }
 

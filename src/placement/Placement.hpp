@@ -12,16 +12,19 @@
 
 namespace taper {
 
-// The published strategies (arXiv 2312.11819).
+// The published strategies (arXiv 2312.11819), and one of a file.
 enum class PlacementStrategy {
   kFlattening,    // all models on all ranks
   kInterleaving,  // models that only score are dealt to blocks of ranks, where they run at the same
                   // time
   kSeparation,    // policy and critic learn on other ranks than those that generate and score
+  kPlan,          // as a plan says, which has set the ranks of all models (train/PlanFile.hpp)
 };
+std::vector<std::pair<std::string, PlacementStrategy>> named_placement_strategies();
 
 struct PlacementOptions {
   PlacementStrategy strategy = PlacementStrategy::kFlattening;
+  std::string file;  // of the plan
   // Ranks, as find_model_ranks() reads them; empty: by the strategy.
   std::string policy, generation, reference, critic;
 
@@ -41,6 +44,9 @@ struct ModelSet {
   int policy_tp = 1, generation_tp = 1, critic_tp = 1;
   bool has_critic = false;
   std::vector<ScoringModel> scoring;  // the reference, if there is one, comes first
+
+  // "policy", "critic", those that only score.
+  std::vector<std::string> names() const;
 };
 
 // Where they are.

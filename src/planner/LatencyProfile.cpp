@@ -64,6 +64,10 @@ void add(Fingerprint& hash, PairClass pair) {
   add(hash, static_cast<std::int64_t>(pair));
 }
 
+void add(Fingerprint& hash, PassKind kind) {
+  add(hash, static_cast<std::int64_t>(kind));
+}
+
 void add(Fingerprint& hash, const Facts& facts) {
   add(hash, std::ssize(facts));
   for (const auto& [name, text] : facts) hash.add_text(name).add_text(text);
@@ -90,7 +94,26 @@ void add_sample_problems(const std::string& what, const std::vector<StepSample>&
   }
 }
 
+bool is_possible(const PassSample& s) {
+  if (s.tp < 1 || s.replicas < 1 || s.time_ns <= 0 || s.spread_ns < 0 || s.repeats < 1)
+    return false;
+  if (s.kind == PassKind::kUpdate) return s.rows == 0 && s.targets == 0;
+  return s.rows >= 1 && s.length >= 1 && s.targets >= 0 && s.targets <= s.rows;
+}
+
 }  // namespace
+
+const char* to_string(PassKind kind) {
+  switch (kind) {
+    case PassKind::kForward:
+      return "forward pass";
+    case PassKind::kLearn:
+      return "forward and backward pass";
+    case PassKind::kUpdate:
+      break;
+  }
+  return "optimizer step";
+}
 
 const char* to_string(PairClass pair) {
   return pair == PairClass::kSameNode ? "same node" : "other node";
@@ -135,6 +158,10 @@ std::vector<std::string> LatencyProfile::problems() const {
     });
     if (!decodes) list.push_back("TP " + std::to_string(tp) + " has no decode step");
   }
+  for (const PassSample& s : passes)
+    if (!is_possible(s))
+      list.push_back(std::string("the ") + to_string(s.kind) + " (TP " + std::to_string(s.tp) +
+                     ", " + std::to_string(s.rows) + " rows) is impossible or has no time");
   for (const MoveCost& m : moves)
     if (m.latency_ns < 0 || m.ps_per_byte < 0) list.push_back("a cost of moving KV is negative");
   for (const RendezvousCost& r : rendezvous)
@@ -180,6 +207,10 @@ std::uint64_t content_hash(const LatencyProfile& p) {
     for (const StepSample& s : *samples)
       add_all(hash, s.tp, s.pair, s.new_tokens, s.sequences, s.context, s.time_ns, s.spread_ns,
               s.repeats);
+  if (!p.passes.empty()) add(hash, std::ssize(p.passes));  // files before them had none
+  for (const PassSample& s : p.passes)
+    add_all(hash, s.kind, s.tp, s.pair, s.replicas, s.rows, s.targets, s.length, s.time_ns,
+            s.spread_ns, s.repeats);
   for (const MoveCost& m : p.moves) add_all(hash, m.pair, m.latency_ns, m.ps_per_byte);
   for (const RendezvousCost& r : p.rendezvous) add_all(hash, r.ranks, r.ns);
   for (const auto* errors : {&p.fit_errors, &p.repeat_noise})

@@ -51,6 +51,30 @@ struct StepSample {
   friend bool operator==(const StepSample&, const StepSample&) = default;
 };
 
+// What a model does with whole sequences, beside generating them.
+enum class PassKind : std::int32_t {
+  kForward = 0,  // forward pass, and log-probs of targets
+  kLearn = 1,    // forward and backward pass for the log-probs of targets
+  kUpdate = 2,   // optimizer step: sum of the gradients, AdamW, publishing
+};
+const char* to_string(PassKind kind);
+
+// A pass over a micro-batch of equally long sequences on one replica, or an optimizer step of so
+// many replicas. Activations are kept for the backward pass (no checkpointing).
+struct PassSample {
+  PassKind kind{};
+  std::int32_t tp = 1;
+  PairClass pair = PairClass::kSameNode;  // of the replica; of all replicas for a step
+  std::int32_t replicas = 1;              // that sum their gradients in a step
+  std::int32_t rows = 0;                  // tokens; none in a step, as what follows
+  std::int32_t targets = 0;               // rows whose logits are computed
+  std::int32_t length = 0;                // of a sequence, tokens
+  std::int64_t time_ns = 0;               // median
+  std::int64_t spread_ns = 0;             // upper minus lower quartile
+  std::int32_t repeats = 0;
+  friend bool operator==(const PassSample&, const PassSample&) = default;
+};
+
 // Moving KV data between two ranks: pack, send, unpack.
 struct MoveCost {
   PairClass pair = PairClass::kSameNode;
@@ -86,6 +110,7 @@ struct LatencyProfile {
   // Steps in which each sequence decodes and has as many guesses drawn from as the others; context
   // is what it would be without them. None in older files, or if they were not measured.
   std::vector<StepSample> verify;
+  std::vector<PassSample> passes;          // none if they were not measured
   std::vector<MoveCost> moves;             // one for each pair class that exists
   std::vector<RendezvousCost> rendezvous;  // by ascending ranks
   std::int64_t groups_ns = 0;              // making the communicators of a layout ready (cached: 0)

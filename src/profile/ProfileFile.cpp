@@ -15,6 +15,7 @@
 #include "base/Text.hpp"
 #include "io/AtomicFile.hpp"
 #include "io/Hdf5File.hpp"
+#include "planner/PassModel.hpp"
 #include "profile/RunIdentity.hpp"
 #include "results/FileSchema.hpp"
 
@@ -39,6 +40,17 @@ void for_columns(const Visit& visit) {
     column("new_tokens", &Row::new_tokens);
     column("sequences", &Row::sequences);
     column("context", &Row::context);
+    column("time_ns", &Row::time_ns);
+    column("spread_ns", &Row::spread_ns);
+    column("repeats", &Row::repeats);
+  } else if constexpr (std::is_same_v<Row, PassSample>) {
+    column("kind", &Row::kind);
+    column("tp", &Row::tp);
+    column("pair", &Row::pair);
+    column("replicas", &Row::replicas);
+    column("rows", &Row::rows);
+    column("targets", &Row::targets);
+    column("length", &Row::length);
     column("time_ns", &Row::time_ns);
     column("spread_ns", &Row::spread_ns);
     column("repeats", &Row::repeats);
@@ -109,6 +121,7 @@ LatencyProfile read_content(const Hdf5File& file) {
   p.graphs_ns = file.int_attribute("/switching", "graphs_ns");
   p.steps = read_table<StepSample>(file, "/steps");
   if (file.exists("/verify")) p.verify = read_table<StepSample>(file, "/verify");
+  if (file.exists("/passes")) p.passes = read_table<PassSample>(file, "/passes");
   p.moves = read_table<MoveCost>(file, "/switching/moves");
   p.rendezvous = read_table<RendezvousCost>(file, "/switching/rendezvous");
   p.fit_errors = read_table<FitError>(file, "/fit_errors");
@@ -132,6 +145,7 @@ void write_profile(const std::filesystem::path& path, const LatencyProfile& p) {
   }
   write_table(file, "/steps", p.steps);
   if (!p.verify.empty()) write_table(file, "/verify", p.verify);
+  if (!p.passes.empty()) write_table(file, "/passes", p.passes);
   write_table(file, "/switching/moves", p.moves);
   write_table(file, "/switching/rendezvous", p.rendezvous);
   write_table(file, "/fit_errors", p.fit_errors);
@@ -240,6 +254,16 @@ std::string to_table(const LatencyProfile& p) {
       out << format_text(" %8.2f /%6.2f", percent(p.repeat_noise[i].p50),
                          percent(p.repeat_noise[i].p90));
     out << '\n';
+  }
+  if (!p.passes.empty()) {
+    const PassModel model(p);
+    const std::vector<double>& errors = model.errors();
+    const auto at = [&](std::size_t percent) {
+      return errors.empty() ? 0.0 : 100 * errors[(errors.size() - 1) * percent / 100];
+    };
+    out << format_text(
+        "  passes and optimizer steps of training: %zu points, error %% 50/90 %.1f / %.1f\n",
+        p.passes.size(), at(50), at(90));
   }
   for (const MoveCost& m : p.moves)
     out << format_text("  moving keys and values, %s: %.1f us and %.2f GB/s\n", to_string(m.pair),

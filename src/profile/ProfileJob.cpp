@@ -14,6 +14,7 @@
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
 #include "io/OutputPath.hpp"
+#include "profile/PassProbe.hpp"
 #include "profile/ProfileFile.hpp"
 #include "profile/RunIdentity.hpp"
 
@@ -218,10 +219,17 @@ void ProfileJob::keep_books(const ProfileSchedule& schedule) {
 }
 
 LatencyProfile ProfileJob::run() {
-  std::vector<std::int32_t> complete{complete_ ? 1 : 0};
-  broadcast(ranks_->world(), complete, 0);
-  if (complete[0] == 1) return complete_.value_or(LatencyProfile());
   ranks_->progress.set_phase("profile");
+  std::array<std::int32_t, 2> found{complete_ ? 1 : 0, complete_ && !complete_->passes.empty()};
+  broadcast(ranks_->world(), found, 0);
+  if (found[0] == 1) {
+    LatencyProfile profile = complete_.value_or(LatencyProfile());
+    if (!options_.passes || found[1] == 1) return profile;
+    add_passes(profile);
+    if (ranks_->rank() == 0) write_profile(options_.output, profile);
+    barrier(ranks_->world());
+    return profile;
+  }
   if (ranks_->rank() == 0) save_partial(options_.output, record_);  // fails now if ever
   probe_->load();
   measure_switches();
@@ -231,8 +239,9 @@ LatencyProfile ProfileJob::run() {
   while (visit_next(schedule ? &*schedule : nullptr)) {
   }
   LatencyProfile profile;
+  if (schedule) profile = result(*schedule);
+  if (options_.passes) add_passes(profile);
   if (schedule) {
-    profile = result(*schedule);
     write_profile(options_.output, profile);
     if (profile.is_complete()) {
       fs::remove(partial_path(options_.output));
@@ -243,6 +252,12 @@ LatencyProfile ProfileJob::run() {
   }
   barrier(ranks_->world());  // the file is there for all
   return profile;
+}
+
+void ProfileJob::add_passes(LatencyProfile& profile) {
+  PassProbeOptions probe;
+  probe.type = options_.probe.type;
+  profile.passes = measure_passes(probe, *files_, *ranks_, degrees_);
 }
 
 LatencyProfile ProfileJob::result(const ProfileSchedule& schedule) const {

@@ -16,8 +16,9 @@ struct ProfileOptions {
   StepProbeOptions probe;  // max_positions 0: the model's, at most 2048
   // Tensor-parallel; empty: all of the divisor chain that the model allows.
   std::vector<int> degrees;
-  double budget = 0;   // seconds of measuring; 0: by the speed of the model
-  bool fresh = false;  // forget what the output or its side file hold
+  bool passes = false;  // of training, too, for taper plan
+  double budget = 0;    // seconds of measuring; 0: by the speed of the model
+  bool fresh = false;   // forget what the output or its side file hold
   std::string output = "profile.h5";
 
   std::vector<std::string> problems() const;
@@ -50,6 +51,8 @@ class ProfileJob {
   // the world.
   bool visit_next(ProfileSchedule* schedule);
   void keep_books(const ProfileSchedule& schedule);
+  // Measures passes into the profile of rank 0. Collective over the world.
+  void add_passes(LatencyProfile& profile);
   std::vector<PairClass> pairs(int degree) const;  // of the degree's groups
   std::vector<ProfileSide> sides() const;
   Facts settings() const;

@@ -78,6 +78,35 @@ void add_steps(LatencyProfile& profile, const MachineDescription& machine,
       }
 }
 
+void add_passes(LatencyProfile& profile, const MachineDescription& machine,
+                const ModelDescription& model, int tp) {
+  PassSample sample;
+  sample.tp = tp;
+  sample.repeats = 1;
+  sample.pair = profile.pair_of(0, tp);
+  for (const PassKind kind : {PassKind::kForward, PassKind::kLearn})
+    for (const int rows : {1024, 16384})
+      for (const int length : {512, 8192})
+        for (const bool with_targets : {false, true}) {
+          sample.kind = kind;
+          sample.rows = rows;
+          sample.length = length;
+          sample.targets = with_targets ? rows : 0;
+          sample.time_ns = whole(pass_ns(machine, model, tp, sample));
+          profile.passes.push_back(sample);
+        }
+  sample.kind = PassKind::kUpdate;
+  sample.rows = sample.targets = sample.length = 0;
+  const DivisorChain chain = DivisorChain::of(machine.ranks);
+  for (const int ranks : chain.degrees()) {
+    if (ranks % tp != 0) continue;
+    sample.replicas = ranks / tp;
+    sample.pair = profile.pair_of(0, ranks);
+    sample.time_ns = whole(update_ns(machine, model, tp, sample.replicas));
+    profile.passes.push_back(sample);
+  }
+}
+
 }  // namespace
 
 double all_reduce_ns(const MachineDescription& machine, int ranks, double bytes) {
@@ -121,6 +150,43 @@ double step_ns(const MachineDescription& machine, const ModelDescription& model,
          (d.step_us + d.layer_us * model.layers + d.sequence_us * work.sequences) * kMicro;
 }
 
+double pass_ns(const MachineDescription& machine, const ModelDescription& model, int tp,
+               const PassSample& work) {
+  const DeviceDescription& d = machine.device;
+  const Shards part = shards_of(model, tp);
+  const double passes = work.kind == PassKind::kLearn ? 3 : 1;
+  const double operations_per_ns = d.tflops * kTera * d.product_efficiency;
+  const double blocks = model.layers * (model.attention_parameters() * part.attention +
+                                        model.mlp_parameters() * part.even);
+  const double head = model.head_parameters() * part.even;
+  const double products = 2 * (blocks * work.rows + head * work.targets);
+  // A row sees half of its sequence on average.
+  const double scores = 4.0 * model.layers * model.heads * model.head_size * part.attention *
+                        work.rows * (0.5 * work.length);
+  const double logits = 1.0 * work.targets * model.vocabulary * part.even * d.sampling_bytes /
+                        (d.memory_gb_s * d.memory_efficiency);
+  const double rows = 1.0 * work.rows * model.hidden * model.weight_bytes;
+  const double reduces = work.kind == PassKind::kLearn ? 4 : 2;  // of a layer
+  return passes * (products + scores) / operations_per_ns + logits +
+         reduces * model.layers * all_reduce_ns(machine, tp, rows) +
+         (d.step_us + passes * d.layer_us * model.layers) * kMicro;
+}
+
+double update_ns(const MachineDescription& machine, const ModelDescription& model, int tp,
+                 int replicas) {
+  const DeviceDescription& d = machine.device;
+  const double shard = model.parameters() / tp;
+  // Ranks with the same shard: every tp-th one. Half an all-reduce brings sums to their owners, or
+  // what they own to all.
+  MachineDescription strided = machine;
+  strided.ranks_per_node = std::max(1, machine.ranks_per_node / tp);
+  const double exchange = 0.5 * (all_reduce_ns(strided, replicas, shard * 8) +
+                                 all_reduce_ns(strided, replicas, shard * 4));
+  // Gradients are cleared and read, masters and both moments are read and written, weights written.
+  const double bytes = shard * (2 * 8 + model.weight_bytes) + shard / replicas * 2 * 12;
+  return exchange + bytes / (d.memory_gb_s * d.memory_efficiency) + d.step_us * kMicro;
+}
+
 double kv_pool_bytes(const MachineDescription& machine, const ModelDescription& model, int tp) {
   return machine.device.memory_gb * 1e9 * machine.device.memory_share -
          model.parameters() * model.weight_bytes / tp;
@@ -144,7 +210,10 @@ LatencyProfile describe_profile(const MachineDescription& machine, const ModelDe
   profile.ranks = machine.ranks;
   profile.ranks_per_node = machine.ranks_per_node;
   profile.kv_bytes_per_position = model.kv_bytes_per_position();
-  for (const int tp : degrees) add_steps(profile, machine, model, tp, reach);
+  for (const int tp : degrees) {
+    add_steps(profile, machine, model, tp, reach);
+    add_passes(profile, machine, model, tp);
+  }
   const auto move = [&](PairClass pair, const LinkDescription& link) {
     const double latency = (link.base_us + link.hop_us) * model.layers * kMicro;
     profile.moves.push_back({pair, whole(latency), whole(1000 / link.gb_s)});

@@ -29,6 +29,17 @@ double all_reduce_ns(const MachineDescription& machine, int ranks, double bytes)
 double step_ns(const MachineDescription& machine, const ModelDescription& model, int tp,
                const StepWork& work);
 
+// Nanoseconds of a pass (kForward, kLearn) of a group of `tp` ranks over `rows` tokens in sequences
+// of `length`, log-probs of `targets` of them included. A backward pass has twice the operations of
+// a forward pass, and as many all-reduces.
+double pass_ns(const MachineDescription& machine, const ModelDescription& model, int tp,
+               const PassSample& work);
+
+// Nanoseconds of an optimizer step of `replicas` groups of consecutive ranks: exact sums of the
+// gradients (8 bytes per parameter) to their owners, AdamW, and publishing f32 masters.
+double update_ns(const MachineDescription& machine, const ModelDescription& model, int tp,
+                 int replicas);
+
 // What is known of switching on a described machine beside moving KV.
 struct SwitchDescription {
   double meeting_ms = 1;  // beside its exchanges
@@ -49,7 +60,7 @@ std::vector<int> possible_degrees(const MachineDescription& machine, const Model
 double kv_pool_bytes(const MachineDescription& machine, const ModelDescription& model, int tp);
 
 // The profile that measuring such a machine would give: step times of each degree up to the reach,
-// and the costs of switching.
+// passes of training, and the costs of switching.
 LatencyProfile describe_profile(const MachineDescription& machine, const ModelDescription& model,
                                 const SwitchDescription& switching, const std::vector<int>& degrees,
                                 const ProfileReach& reach);

@@ -6,6 +6,7 @@
 
 #include "base/Error.hpp"
 #include "base/Text.hpp"
+#include "study/DescribedPlacements.hpp"
 #include "study/RoundStudy.hpp"
 
 namespace taper {
@@ -112,6 +113,10 @@ SimulatedSetting setting_of(const SimulateOptions& o) {
   return s;
 }
 
+ReplayTrace first_trace(const SimulateOptions& options, const SimulatedSetting& setting) {
+  return traces_of(options, setting, options.play.seed).front();
+}
+
 double SimulatedCase::saved(std::int64_t ns) const {
   return 1.0 - static_cast<double>(ns) / static_cast<double>(best_ns());
 }
@@ -161,7 +166,6 @@ SimulatedCase simulate(const SimulateOptions& o, const std::string& name) {
   const SimulatedSetting setting = setting_of(o);
   SimulatedCase c;
   c.name = name;
-  c.share = o.generation.share;
   c.ranks = o.machine.ranks;
   c.degrees = setting.degrees;
   c.static_ns.assign(c.degrees.size(), 0);
@@ -190,6 +194,10 @@ SimulatedCase simulate(const SimulateOptions& o, const std::string& name) {
   }
   c.best = static_cast<int>(std::min_element(c.static_ns.begin(), c.static_ns.end()) -
                             c.static_ns.begin());
+  c.share = o.generation.share;
+  if (c.share == 0)
+    c.share = generation_share(price_case(o, first_trace(o, setting), c.degrees),
+                               static_cast<double>(c.best_ns()) / c.generations);
   return c;
 }
 

@@ -24,10 +24,13 @@ struct SimulatedSetting {
 // Throws Error if the weights fit in no degree, or a degree asked for is not possible.
 SimulatedSetting setting_of(const SimulateOptions& options);
 
+// The first generation that is played.
+ReplayTrace first_trace(const SimulateOptions& options, const SimulatedSetting& setting);
+
 // One description played. Times are sums over the generations that count.
 struct SimulatedCase {
   std::string name;
-  double share = 1;  // see GenerationDescription
+  double share = 1;  // of the generation in the iteration, in the best static layout
   int ranks = 1, generations = 0, best = 0;
   std::vector<int> degrees;
   std::vector<std::int64_t> static_ns;                                           // by degree

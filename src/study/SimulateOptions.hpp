@@ -29,8 +29,16 @@ struct GenerationDescription {
   int max_new_tokens = 16384;
   TailLaw lengths;
   int max_running = 256;  // per rank, if memory holds as many
-  double share = 0.74;    // of the iteration, in the best static layout
+  double share = 0;       // of the iteration, in the best static layout; 0: as Training describes
   DraftDescription drafts;
+};
+
+// What an iteration does beside its generation; all models have the shape of the policy.
+struct TrainingDescription {
+  bool reference = true, critic = false;
+  int reward_models = 0;
+  int mini_batches = 1, epochs = 1;
+  int micro_batch = 16384;  // tokens
 };
 
 // How they are played.
@@ -55,6 +63,7 @@ struct SimulateOptions {
   MachineDescription machine;
   ModelDescription model;
   GenerationDescription generation;
+  TrainingDescription training;
   SwitchDescription switching;
   PublishedSwitch one_switch;
   PlayDescription play;

@@ -92,15 +92,27 @@ void describe_generation(param::Section& schema, GenerationDescription& o) {
   s.integer("Max Running", o.max_running, "Sequences in flight per rank, if memory allows")
       .at_least(1);
   s.number("Share", o.share,
-           "Share of generation in the time of an iteration, in the best static layout")
-      .above(0)
-      .at_most(1);
+           "Share of generation in the time of an iteration, in the best static layout; 0: as the "
+           "section Training makes it")
+      .between(0, 1);
   auto d = s.section("Drafts", "Speculation, with the draft length that is fastest");
   d.number("Coverage", o.drafts.coverage, "Share of sequences that have a draft; 0: no speculation")
       .between(0, 1);
   d.number("Acceptance", o.drafts.acceptance,
            "Probability that a guess is right if those before it were")
       .between(0, 1);
+}
+
+void describe_training(param::Section& schema, TrainingDescription& o) {
+  auto s = schema.section("Training",
+                          "What an iteration does beside its generation; all models have the shape "
+                          "of Model");
+  s.flag("Reference", o.reference, "There is a reference model");
+  s.flag("Critic", o.critic, "There is a critic, which learns too");
+  s.integer("Reward Models", o.reward_models, "Models that score responses").between(0, 16);
+  s.integer("Mini Batches", o.mini_batches, "Optimizer steps per epoch").at_least(1);
+  s.integer("Epochs", o.epochs, "Passes over the responses").at_least(1);
+  s.integer("Micro Batch", o.micro_batch, "Tokens of a micro-batch").at_least(1);
 }
 
 void describe_switching(param::Section& schema, SimulateOptions& o) {
@@ -151,6 +163,7 @@ void describe(param::Section& schema, SimulateOptions& options) {
   describe_machine(schema, options.machine);
   describe_model(schema, options.model);
   describe_generation(schema, options.generation);
+  describe_training(schema, options.training);
   describe_switching(schema, options);
   describe_play(schema, options.play);
   describe_published(schema, options.published);

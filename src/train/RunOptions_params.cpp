@@ -8,6 +8,7 @@
 #include "rollout/GeneratorOptions_params.hpp"
 #include "rollout/RolloutOptions_params.hpp"
 #include "run/JobOptions_params.hpp"
+#include "train/PlanFile.hpp"
 
 namespace taper {
 namespace {
@@ -143,10 +144,10 @@ void describe_placement(param::Section& schema, PlacementOptions& o) {
       "says how, before any Tensor Parallel (doc/placement.md)");
   s.choice("Strategy", o.strategy,
            "flattening: all models on all ranks; interleaving: models that only score share out "
-           "the ranks; separation: the upper half of the ranks learns, the lower one generates",
-           {{"flattening", PlacementStrategy::kFlattening},
-            {"interleaving", PlacementStrategy::kInterleaving},
-            {"separation", PlacementStrategy::kSeparation}});
+           "the ranks; separation: the upper half of the ranks learns, the lower one generates; "
+           "plan: as Placement/File says",
+           named_placement_strategies());
+  s.text("File", o.file, "Plan of taper plan, for Strategy plan");
   s.text("Policy", o.policy, "Ranks on which the policy learns; empty: by the strategy");
   s.text("Generation", o.generation, "Ranks that generate, from rank 0 on; empty: by the strategy");
   s.text("Reference", o.reference, "Ranks of the reference model; empty: by the strategy");
@@ -266,6 +267,7 @@ void describe(param::Section& schema, RunOptions& o) {
 
 AppliedPreset read_run(param::Schema& schema, param::ParamFile file) {
   AppliedPreset preset = apply_preset(file);
+  apply_plan(file);
   schema.read(file);
   return preset;
 }

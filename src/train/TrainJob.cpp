@@ -8,8 +8,10 @@
 #include "base/Path.hpp"
 #include "base/Text.hpp"
 #include "comm/Collectives.hpp"
+#include "profile/RunIdentity.hpp"
 #include "results/RunDirectory.hpp"
 #include "session/LayoutChecks.hpp"
+#include "train/PlanFile.hpp"
 
 namespace taper {
 namespace {
@@ -49,8 +51,21 @@ Judge::ModelPlaces reward_places(const RunOptions& o, const Placement& placement
   return places;
 }
 
-// Throws Error naming the option that does not go with where the models are.
+// Throws Error if the plan that has placed the models is that of another run. Collective over the
+// world.
+void require_plan(const RunOptions& o, const Ranks& ranks) {
+  const ProfileIdentity here =
+      gather_identity(ModelFiles(o.model.directory, "Model/Directory"), o.model.type, ranks);
+  on_rank_0(ranks, [&] {
+    require_fitting_plan(o.placement.file, read_plan(o.placement.file), ranks.size(),
+                         o.models().names(), here);
+  });
+}
+
+// Throws Error naming the option that does not go with where the models are. Collective over the
+// world.
 Placement place_models(const RunOptions& o, const Ranks& ranks) {
+  if (o.placement.strategy == PlacementStrategy::kPlan) require_plan(o, ranks);
   const Placement placement = place(o.placement, o.models(), ranks.chain);
   require_layout("Rollout/Layout", o.rollout.layout, placement.generation.grid.ranks());
   if (placement.policy.is_on_all(ranks.size()) && placement.generation.is_on_all(ranks.size()))

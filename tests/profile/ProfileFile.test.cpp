@@ -39,6 +39,8 @@ LatencyProfile sample() {
   p.repeat_noise = {{2, PairClass::kOtherNode, 5, 6, 7, 8}};
   p.groups_ns = 5;
   p.verify = {{1, PairClass::kSameNode, 8, 4, 400, 12345, 67, 8}};
+  p.passes = {{PassKind::kLearn, 2, PairClass::kSameNode, 1, 512, 256, 64, 9876543, 21, 3},
+              {PassKind::kUpdate, 1, PairClass::kOtherNode, 4, 0, 0, 0, 55555, 4, 3}};
   return p;
 }
 
@@ -70,12 +72,26 @@ TEST_CASE("a profile survives its file") {
   CHECK(content_hash(read) == content_hash(written));
   CHECK(read.steps == written.steps);
   CHECK(read.verify == written.verify);
+  CHECK(read.passes == written.passes);
   CHECK(read.moves == written.moves);
   CHECK(read.rendezvous == written.rendezvous);
   CHECK(read.fit_errors == written.fit_errors);
   CHECK(read.repeat_noise == written.repeat_noise);
   CHECK(compare_identity(read.identity, written.identity).warnings.empty());
   CHECK(compare_identity(read.identity, written.identity).refusals.empty());
+}
+
+TEST_CASE("passes of training are in a file only if they were measured, and must be possible") {
+  const ScratchFile scratch;
+  LatencyProfile written = sample();
+  const std::uint64_t with = content_hash(written);
+  written.passes[0].targets = 513;  // of 512 rows
+  CHECK(written.problems().size() == 1);
+  written.passes.clear();
+  CHECK(content_hash(written) != with);
+  write_profile(scratch.path, written);
+  CHECK_FALSE(Hdf5File::open_read(scratch.path).exists("/passes"));
+  CHECK(read_profile(scratch.path).passes.empty());
 }
 
 TEST_CASE("a profile without guesses is one of before, byte for byte in what is hashed") {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "planner/PassModel.hpp"
 #include "planner/StepModel.hpp"
 
 using namespace taper;
@@ -139,4 +140,54 @@ TEST_CASE("degrees are those that memory and KV heads allow") {
   CHECK(possible_degrees(m, llama) == std::vector<int>{2, 4});
   m.device.memory_gb = 1;
   CHECK(possible_degrees(m, llama).empty());
+}
+
+TEST_CASE("a pass is the roofline by hand, and learning three times that") {
+  const MachineDescription m = bare();
+  const ModelDescription llama;
+  const double blocks = 32.0 * (2.0 * 4096 * 128 * 40 + 3.0 * 4096 * 14336), head = 128256.0 * 4096;
+  PassSample work;
+  work.rows = 2000;
+  work.length = 500;
+  const double products = 2 * blocks * 2000, scores = 4.0 * 32 * 4096 * 2000 * 250;
+  CHECK(near(pass_ns(m, llama, 1, work), (products + scores) / (989e3 * 0.6)));
+  work.targets = 100;
+  CHECK(near(pass_ns(m, llama, 1, work), (products + 2 * head * 100 + scores) / (989e3 * 0.6)));
+  PassSample learn = work;
+  learn.kind = PassKind::kLearn;
+  CHECK(near(pass_ns(m, llama, 1, learn), 3 * pass_ns(m, llama, 1, work)));
+  // A group of four has a quarter of it, and two or four all-reduces a layer.
+  const double exchange = 32 * all_reduce_ns(m, 4, 2000.0 * 4096 * 2);
+  CHECK(near(pass_ns(m, llama, 4, work), pass_ns(m, llama, 1, work) / 4 + 2 * exchange));
+  CHECK(near(pass_ns(m, llama, 4, learn), pass_ns(m, llama, 1, learn) / 4 + 4 * exchange));
+}
+
+TEST_CASE("an optimizer step sums gradients to their owners and brings masters back") {
+  const MachineDescription m = bare();
+  const ModelDescription llama;
+  const double parameters = llama.parameters(), bytes_per_ns = 3350 * 0.8;
+  CHECK(near(update_ns(m, llama, 1, 1), parameters * (16 + 2 + 24) / bytes_per_ns));
+  CHECK(near(update_ns(m, llama, 1, 8), parameters * (16 + 2 + 24 / 8.0) / bytes_per_ns +
+                                            0.5 * (all_reduce_ns(m, 8, parameters * 8) +
+                                                   all_reduce_ns(m, 8, parameters * 4))));
+  // Replicas of eight ranks fill nodes of eight: their sums cross between nodes.
+  CHECK(update_ns(m, llama, 8, 2) > 0.5 * parameters / 8 * 12 * 2 * 0.5 / m.between.gb_s);
+}
+
+TEST_CASE("the passes of a described profile give its times back") {
+  const MachineDescription m;
+  const ModelDescription llama;
+  const LatencyProfile profile = describe_profile(m, llama, {}, {1, 8}, {});
+  const PassModel model(profile);
+  CHECK(model.degrees() == std::vector{1, 8});
+  CHECK(model.errors().back() < 0.01);
+  PassSample work;
+  work.kind = PassKind::kLearn;
+  work.rows = 6000;
+  work.targets = 4000;
+  work.length = 3000;
+  for (const int tp : {1, 8})
+    CHECK(near(static_cast<double>(model.pass_ns(work.kind, tp, PairClass::kSameNode,
+                                                 {work.rows, work.targets, 3000.0})),
+               pass_ns(m, llama, tp, work), 0.02));
 }

@@ -30,6 +30,7 @@ SimulateOptions small_case() {
 TEST_CASE("a described case is played and tabulated") {
   SimulateOptions o = small_case();
   o.published.speed_up = 1.2;
+  o.generation.share = 0.74;
   const SimulatedCase c = simulate(o, "small");
   CHECK(c.generations == 1);
   CHECK(c.degrees == std::vector<int>{1, 2, 4, 8});

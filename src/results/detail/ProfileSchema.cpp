@@ -35,6 +35,29 @@ void add_steps(std::vector<DatasetRule>& list, const std::string& group, const s
   add("repeats", kI32, "1", "number of measured steps");
 }
 
+void add_passes(std::vector<DatasetRule>& list) {
+  const auto add = [&](const char* name, StoredType type, const char* units,
+                       const std::string& description) {
+    list.push_back({std::string("/passes/") + name,
+                    type,
+                    {"passes"},
+                    units,
+                    description,
+                    "",
+                    Presence::kMaybe});
+  };
+  add("kind", kI32, "1", "0: forward pass, 1: forward and backward pass, 2: optimizer step");
+  add("tp", kI32, "1", "tensor-parallel degree");
+  add("pair", kI32, "1", "0: ranks share a node, 1: they do not");
+  add("replicas", kI32, "1", "replicas of an optimizer step, which sum their gradients");
+  add("rows", kI32, "tokens", "tokens of the pass; 0 for an optimizer step");
+  add("targets", kI32, "tokens", "tokens whose log-probs are computed");
+  add("length", kI32, "tokens", "length of its sequences");
+  add("time_ns", kI64, "ns", "median time");
+  add("spread_ns", kI64, "ns", "upper minus lower quartile of the measured times");
+  add("repeats", kI32, "1", "number of measured times");
+}
+
 FileSchema make_schema() {
   FileSchema s{.format = "taper-profile", .version = 2, .file = "profile.h5"};
   s.attributes = {
@@ -64,6 +87,7 @@ FileSchema make_schema() {
   add_steps(d, "/verify", "verified points",
             ": one per sequence and as many guesses of each ([speculation.md](speculation.md))",
             ", without the guesses", Presence::kMaybe);
+  add_passes(d);
   d.push_back(
       {"/switching/moves/pair", kI32, {"classes"}, "1", "0: ranks share a node, 1: they do not"});
   d.push_back({"/switching/moves/latency_ns",

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "Commands.hpp"
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "io/AtomicFile.hpp"
+#include "io/OutputPath.hpp"
+#include "param/CommandLine.hpp"
+#include "param/Schema.hpp"
+#include "session/Session.hpp"
+#include "session/StopRequest.hpp"
+#include "study/PlanJob.hpp"
+#include "train/RunOptions_params.hpp"
+#include "workers/Spawner.hpp"
+
+namespace taper {
+namespace {
+
+struct Arguments {
+  std::string run_file, output, json;
+  std::vector<std::string> assignments;
+  int ranks = 0;       // 0: those that are started
+  int measure = 0;     // placements that are tried
+  int iterations = 3;  // of a trial
+  PlanOptions plan;
+};
+
+void declare(param::CommandLine& line, Arguments& a) {
+  line.positional("RUN", a.run_file, "run file (YAML); default: only defaults and --set");
+  line.repeated("set", a.assignments, "NAME=VALUE", "overrides a value of the run file");
+  line.repeated("profile", a.plan.profiles, "FILE",
+                "profile with passes (taper profile --passes): of the policy, and of each other "
+                "shape of model in the run");
+  line.text("lengths", a.plan.lengths, "RUN",
+            "output directory of a run whose response lengths count; default: Rollout/Lengths, or "
+            "log-normal lengths");
+  line.integer("ranks", a.ranks, "N", "plans for so many ranks; default: those that are started")
+      .at_least(0);
+  line.number("memory-gb", a.plan.memory_gb, "GIB",
+              "memory of a rank for models in GiB; 0: not limited (placements that the hosts of "
+              "the started ranks cannot hold are left out in any case)")
+      .at_least(0);
+  line.integer("top", a.plan.search.top, "N", "number of placements to list").at_least(1);
+  line.integer("measure", a.measure, "N",
+               "trains some iterations in the best N placements and in those of the strategies, "
+               "and prints the times beside the predicted ones")
+      .at_least(0);
+  line.integer("iterations", a.iterations, "N", "iterations of such a trial").at_least(2);
+  line.text("output", a.output, "FILE", "writes the best placement, for Placement/File");
+  line.text("json", a.json, "FILE", "writes one JSON line per placement");
+}
+
+param::ParamFile file_of(const Arguments& a) {
+  param::ParamFile file =
+      a.run_file.empty() ? param::ParamFile() : param::ParamFile::read(a.run_file);
+  for (const auto& assignment : a.assignments) file.set(assignment);
+  return file;
+}
+
+// The strategies, then the best ones, each in a directory beside the run's.
+void measure(PlannedPlacements& plans, const Arguments& a, const RunOptions& run,
+             const Ranks& ranks, const MakeTrainJob& make) {
+  const auto trial = [&](std::vector<PlannedPlacement> PlannedPlacements::*list, int most) {
+    const auto count = from_rank_0(ranks, [&] { return static_cast<int>((plans.*list).size()); });
+    for (int i = 0; i < std::min(count, most); ++i) {
+      const auto settings = from_rank_0(ranks, [&] { return (plans.*list)[i].settings; });
+      const double seconds =
+          time_placement(placed(run, settings), ranks, make, run.output + ".trial", a.iterations);
+      if (ranks.rank() == 0) (plans.*list)[i].measured_s = seconds;
+    }
+  };
+  if (a.measure == 0) return;
+  trial(&PlannedPlacements::strategies, static_cast<int>(named_placement_strategies().size()));
+  trial(&PlannedPlacements::found, a.measure);
+}
+
+}  // namespace
+
+int run_plan(int argc, char** argv) {
+  Arguments a;
+  param::CommandLine line("taper plan",
+                          "Searches the placement of a run's models that is fastest by measured "
+                          "profiles (doc/placement.md).");
+  declare(line, a);
+  if (line.parse_or_print_help(argc, argv)) return 0;
+  require_no_problems(a.plan.problems(), "the arguments");
+  RunOptions run;
+  param::Schema schema;
+  describe(schema, run);
+  const auto spawner = make_spawner([&] {
+    RunOptions other;
+    param::Schema same;
+    describe(same, other);
+    read_run(same, file_of(a));
+    return std::vector<RewardOptions>(other.rewards.begin(), other.rewards.end());
+  });
+  const StopRequest stop;
+  Session session(argc, argv);
+  read_run(schema, file_of(a));
+  const int size = a.ranks == 0 ? session.size() : a.ranks;
+  TAPER_VALIDATE(a.measure == 0 || size == session.size(),
+                 "--measure needs as many ranks as --ranks names (" << a.ranks << "; started are "
+                                                                    << session.size()
+                                                                    << "); start them, or leave "
+                                                                       "one of the options out");
+  if (session.rank() == 0)
+    for (const std::string& path : {a.output, a.json})
+      if (!path.empty()) require_writable(path);
+  Ranks& ranks = session.start({}, run.hang_seconds, ".");
+  ranks.exec.arithmetic = run.model.arithmetic;
+  const DivisorChain chain = DivisorChain::of(size);
+  PlannedPlacements plans;
+  on_rank_0(ranks, [&] { plans = plan_run(run, chain, a.plan); });
+  const MakeTrainJob make = [&](const RunOptions& options) {
+    return std::make_unique<TrainJob>(options, "", ranks, stop, spawner.get());
+  };
+  if (size == session.size()) {
+    drop_too_large(plans, run, ranks, make);
+    measure(plans, a, run, ranks, make);
+  }
+  on_rank_0(ranks, [&] {
+    std::fputs(to_table(plans).c_str(), stdout);
+    if (!a.json.empty()) write_file_atomically(a.json, to_json_lines(plans));
+    if (a.output.empty()) return;
+    write_plan(a.output, plan_file(run, chain, a.plan, plans));
+    TAPER_INFO("written to " << path_text(a.output)
+                             << "; to use it: Placement/Strategy=plan and Placement/File="
+                             << a.output);
+  });
+  return session.finish(ExitCode::kDone);
+}
+
+}  // namespace taper

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/DescribedPlacements.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "base/Error.hpp"
+#include "base/Text.hpp"
+#include "base/Timer.hpp"
+#include "placement/PlacementSearch.hpp"
+#include "study/CallPrices.hpp"
+#include "study/SimulateJob.hpp"
+
+namespace taper {
+namespace {
+
+constexpr double kMasterBytes = 3 * 4;  // of a parameter: master, two moments
+constexpr double kGradientBytes = 8;    // of a parameter: an exact sum
+
+CallSetting setting_of_calls(const SimulateOptions& o) {
+  CallSetting setting;
+  setting.pass.max_rows =
+      std::max(o.training.micro_batch, o.generation.prompt_tokens + o.generation.max_new_tokens);
+  setting.pass.max_sequences = setting.pass.max_rows;
+  setting.pass.bundle_tokens = setting.pass.max_rows;
+  setting.pass.shares_prefixes = true;
+  setting.pass.checkpointing = Checkpointing::kYes;
+  return setting;
+}
+
+// Of a rank: the inputs of all layers of a micro-batch, gradients, and the rest of what a model
+// has.
+PlaceOption with_memory(const SimulateOptions& o, ModelRole role, PlaceOption option,
+                        double peak_positions) {
+  const RankGrid& grid = option.layout.grid;
+  const double shard = o.model.parameters() / grid.tp;
+  const double inputs = 1.0 * o.training.micro_batch * o.model.hidden * o.model.layers *
+                        o.model.weight_bytes / grid.tp;
+  double bytes = shard * o.model.weight_bytes, work = 0;
+  if (role == ModelRole::kPolicy || role == ModelRole::kCritic) {
+    bytes += shard * kMasterBytes / grid.dp;
+    work = shard * kGradientBytes + inputs;
+  } else if (role == ModelRole::kGeneration) {
+    const double sequences =
+        1.0 * o.generation.prompts_per_rank * o.generation.samples * o.machine.ranks / grid.ranks();
+    work = std::min<double>(sequences, o.generation.max_running) * peak_positions *
+           static_cast<double>(o.model.kv_bytes_per_position());
+  }
+  option.bytes = static_cast<std::int64_t>(bytes);
+  option.work_bytes = static_cast<std::int64_t>(work);
+  return option;
+}
+
+// The costs with those options only that `keeps` says of a model.
+PlacementCosts limited(const PlacementCosts& costs,
+                       const std::function<bool(ModelRole, const ModelLayout&)>& keeps) {
+  PlacementCosts some = costs;
+  for (PlaceableModel& model : some.models)
+    std::erase_if(model.options,
+                  [&](const PlaceOption& o) { return !keeps(model.role, o.layout); });
+  return some;
+}
+
+bool learns(ModelRole role) {
+  return role == ModelRole::kPolicy || role == ModelRole::kCritic;
+}
+
+// The best placement; nothing if there is none that fits.
+std::vector<FoundPlacement> best_of(const PlacementCosts& costs) {
+  for (const PlaceableModel& model : costs.models)
+    if (model.options.empty()) return {};
+  PlacementSearchOptions options;
+  options.top = 1;
+  return search_placements(costs, options, {}).list;
+}
+
+PlacementCosts flattened(const PlacementCosts& costs) {
+  return limited(
+      costs, [&](ModelRole, const ModelLayout& layout) { return layout.is_on_all(costs.ranks); });
+}
+
+PlacementCosts interleaved(const PlacementCosts& costs) {
+  int scoring = 0;
+  for (const PlaceableModel& model : costs.models) scoring += model.role == ModelRole::kScoring;
+  return limited(costs, [&](ModelRole role, const ModelLayout& layout) {
+    return role == ModelRole::kScoring ? layout.grid.ranks() * std::max(2, scoring) <= costs.ranks
+                                       : layout.is_on_all(costs.ranks);
+  });
+}
+
+PlacementCosts separated(const PlacementCosts& costs) {
+  return limited(costs, [&](ModelRole role, const ModelLayout& layout) {
+    return 2 * layout.grid.ranks() == costs.ranks && (layout.first > 0) == learns(role);
+  });
+}
+
+std::string seconds(const std::vector<FoundPlacement>& best) {
+  return best.empty()
+             ? format_text(" %12s", "-")
+             : format_text(" %12.1f", static_cast<double>(best.front().iteration_ns) * 1e-9);
+}
+
+}  // namespace
+
+PlacementCosts price_case(const SimulateOptions& o, const ReplayTrace& trace,
+                          const std::vector<int>& degrees) {
+  const SimulatedSetting setting = setting_of(o);
+  const CallPrices prices(describe_profile(o.machine, o.model, o.switching, degrees,
+                                           {trace.work.sequences, o.generation.prompt_tokens +
+                                                                      o.generation.max_new_tokens}),
+                          {trace}, setting_of_calls(o));
+  const DivisorChain chain = DivisorChain::of(o.machine.ranks);
+  const UpdateSteps steps{o.training.mini_batches, o.training.epochs};
+  PlacementCosts costs;
+  costs.ranks = o.machine.ranks;
+  costs.memory =
+      static_cast<std::int64_t>(o.machine.device.memory_gb * 1e9 * o.machine.device.memory_share);
+  const auto add = [&](const std::string& name, ModelRole role, const auto& price) {
+    PlaceableModel model{name, name, role, {}};
+    for (const ModelLayout& layout : possible_layouts(chain, degrees)) {
+      if (role == ModelRole::kGeneration && layout.first > 0) continue;
+      PlaceOption option{layout};
+      price(option);
+      model.options.push_back(with_memory(o, role, option, setting.peak_positions));
+    }
+    costs.models.push_back(std::move(model));
+  };
+  for (int m = 0; m < o.training.reward_models; ++m)
+    add("reward model " + std::to_string(m + 1), ModelRole::kScoring,
+        [&](PlaceOption& p) { p.score_ns = prices.reward_ns(p.layout); });
+  if (o.training.reference)
+    add("reference", ModelRole::kScoring,
+        [&](PlaceOption& p) { p.score_ns = prices.reference_ns(p.layout, steps); });
+  if (o.training.critic)
+    add("critic", ModelRole::kCritic, [&](PlaceOption& p) {
+      p.score_ns = prices.values_ns(p.layout, steps);
+      p.update_ns = prices.update_ns(p.layout, steps, CallPrices::LearnsFrom::kValues);
+    });
+  add("policy", ModelRole::kPolicy, [&](PlaceOption& p) {
+    p.update_ns = prices.update_ns(p.layout, steps, CallPrices::LearnsFrom::kLogProbs);
+  });
+  add("generation", ModelRole::kGeneration,
+      [&](PlaceOption& p) { p.score_ns = prices.generation_ns(p.layout.grid, chain); });
+  // Every rank that generates and does not train gets its shard in f32; owners send as much of it
+  // each.
+  costs.publish_ns = [o](const ModelLayout& trained, const ModelLayout& used) -> std::int64_t {
+    if (trained.ranks().contains(used.ranks())) return 0;
+    const double shard = o.model.parameters() * 4 / used.grid.tp;
+    const int receivers =
+        used.grid.ranks() - (used.ranks().contains(trained.ranks()) ? trained.grid.ranks() : 0);
+    const double sent = shard * receivers / trained.grid.ranks();
+    const bool is_near = trained.first / o.machine.ranks_per_node ==
+                         (used.ranks().end() - 1) / o.machine.ranks_per_node;
+    const double gb_s = is_near ? o.machine.inside.gb_s : o.machine.between.gb_s;
+    return static_cast<std::int64_t>(std::max(shard, sent) / gb_s);
+  };
+  return costs;
+}
+
+double generation_share(const PlacementCosts& costs, double generation_ns) {
+  const std::vector<FoundPlacement> best = best_of(flattened(costs));
+  TAPER_VALIDATE(!best.empty(),
+                 "Machine/Device/Memory GB is too small for the models of Training on all ranks; "
+                 "describe more memory, fewer models, or the share of the generation "
+                 "(Generation/Share)");
+  std::vector<PlayedCall> calls;
+  const PlacementCosts flat = flattened(costs);
+  const std::int64_t all = flat.iteration_ns(best.front().choice, &calls);
+  const std::int64_t rest = all - (calls.front().end_ns - calls.front().begin_ns);
+  return generation_ns / (generation_ns + static_cast<double>(rest));
+}
+
+std::string placement_head() {
+  return format_text("%-24s %5s %12s %12s %12s %12s %7s %9s  %s\n", "case", "ranks", "flattening",
+                     "interleaving", "separation", "best", "gain", "search, s", "best placement");
+}
+
+std::string placement_row(const SimulateOptions& o, const std::string& name) {
+  const SimulatedSetting setting = setting_of(o);
+  const std::vector<int> degrees = possible_degrees(o.machine, o.model);
+  const PlacementCosts costs = price_case(o, first_trace(o, setting), degrees);
+  const auto flat = best_of(flattened(costs)), inter = best_of(interleaved(costs)),
+             separate = best_of(separated(costs));
+  std::vector<PlaceChoice> starts;
+  for (const auto& [some, best] :
+       {std::pair(flattened(costs), flat), std::pair(interleaved(costs), inter),
+        std::pair(separated(costs), separate)}) {
+    if (best.empty()) continue;
+    PlaceChoice choice;  // in the options of all
+    for (std::size_t m = 0; m < costs.models.size(); ++m) {
+      const auto& list = costs.models[m].options;
+      const ModelLayout& wanted = some.option(best.front().choice, m).layout;
+      choice.push_back(
+          static_cast<int>(std::find_if(list.begin(), list.end(),
+                                        [&](const PlaceOption& p) { return p.layout == wanted; }) -
+                           list.begin()));
+    }
+    starts.push_back(std::move(choice));
+  }
+  PlacementSearchOptions options;
+  options.top = 1;
+  const Timer timer;
+  const FoundPlacements found = search_placements(costs, options, starts);
+  const double search_s = timer.seconds();
+  TAPER_VALIDATE(!found.list.empty(), name << ": no placement of the models fits in memory; "
+                                              "describe more of it, or more ranks");
+  std::int64_t known = 0;  // the best strategy
+  for (const auto* best : {&flat, &inter, &separate})
+    if (!best->empty() && (known == 0 || best->front().iteration_ns < known))
+      known = best->front().iteration_ns;
+  const FoundPlacement& best = found.list.front();
+  std::vector<std::string> parts;
+  for (std::size_t m = 0; m < costs.models.size(); ++m)
+    parts.push_back(costs.models[m].name + " " + to_string(costs.option(best.choice, m).layout));
+  const double gain = static_cast<double>(known) /
+                      static_cast<double>(std::max<std::int64_t>(1, best.iteration_ns));
+  return format_text("%-24s %5d", name.c_str(), costs.ranks) + seconds(flat) + seconds(inter) +
+         seconds(separate) + seconds(found.list) +
+         (known > 0 ? format_text(" %6.2fx", gain) : format_text(" %7s", "-")) +
+         format_text(" %9.2f  ", search_s) + join(parts, ", ") + "\n";
+}
+
+}  // namespace taper

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/PlanJob.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "base/Timer.hpp"
+#include "comm/Collectives.hpp"
+#include "io/Json.hpp"
+#include "profile/ProfileFile.hpp"
+#include "results/MetricsLog.hpp"
+#include "results/RunDirectory.hpp"
+#include "run/JobLife.hpp"
+#include "session/MemoryCheck.hpp"
+#include "study/ReplayJob.hpp"
+
+namespace taper {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kGenerations = 3;  // that are played; the last one counts
+constexpr double kGiB = 1 << 30;
+
+double seconds_of(std::int64_t ns) {
+  return static_cast<double>(ns) * 1e-9;
+}
+
+std::vector<LatencyProfile> read_profiles(const std::vector<std::string>& paths) {
+  std::vector<LatencyProfile> profiles;
+  for (const std::string& path : paths) profiles.push_back(read_profile(path));
+  return profiles;
+}
+
+// The last generations of a run, or those that the run is expected to have.
+std::vector<ReplayTrace> generations_of(const RunOptions& run, const std::string& lengths) {
+  if (lengths.empty()) {
+    const ModelFiles policy(run.model.directory, "Model/Directory");
+    return expected_generations(run, policy, kGenerations);
+  }
+  ReplayOptions options;
+  options.max_running = run.rollout.max_running;
+  std::vector<ReplayTrace> traces = read_traces(lengths, options);
+  if (std::ssize(traces) > kGenerations) traces.erase(traces.begin(), traces.end() - kGenerations);
+  for (ReplayTrace& trace : traces) trace.work.step_rows = run.rollout.step_rows;
+  return traces;
+}
+
+PlannedPlacement planned(const PlacementCosts& costs, const FoundPlacement& found,
+                         const std::string& name) {
+  PlannedPlacement p;
+  p.name = name;
+  p.iteration_ns = found.iteration_ns;
+  p.published_ns = found.published_ns;
+  p.rank_bytes = found.rank_bytes;
+  for (std::size_t m = 0; m < costs.models.size(); ++m)
+    p.settings.emplace_back(costs.models[m].option,
+                            to_string(costs.option(found.choice, m).layout));
+  costs.iteration_ns(found.choice, &p.calls);
+  return p;
+}
+
+// A placement of place() as a choice; nothing if the prices do not have it.
+std::optional<PlaceChoice> choice_of(const PlacementCosts& costs, const Placement& placement,
+                                     const ModelSet& models) {
+  const auto layout_of = [&](const PlaceableModel& model) {
+    if (model.role == ModelRole::kPolicy) return placement.policy;
+    if (model.role == ModelRole::kGeneration) return placement.generation;
+    if (model.role == ModelRole::kCritic) return *placement.critic;
+    const auto at = std::find_if(models.scoring.begin(), models.scoring.end(),
+                                 [&](const ScoringModel& s) { return s.option == model.option; });
+    return placement.scoring[static_cast<std::size_t>(at - models.scoring.begin())];
+  };
+  PlaceChoice choice;
+  for (const PlaceableModel& model : costs.models) {
+    const auto at = std::find_if(
+        model.options.begin(), model.options.end(),
+        [layout = layout_of(model)](const PlaceOption& o) { return o.layout == layout; });
+    if (at == model.options.end()) return std::nullopt;
+    choice.push_back(static_cast<int>(at - model.options.begin()));
+  }
+  return choice;
+}
+
+// The placements that need no search, as far as they are possible.
+std::vector<std::pair<std::string, PlaceChoice>> known_placements(const RunOptions& run,
+                                                                  const PlacementCosts& costs,
+                                                                  const DivisorChain& chain) {
+  std::vector<std::pair<std::string, PlaceChoice>> list;
+  const ModelSet models = placed(run, {}).models();
+  for (const auto& [name, strategy] : named_placement_strategies()) {
+    if (strategy == PlacementStrategy::kPlan) continue;
+    PlacementOptions options;
+    options.strategy = strategy;
+    try {
+      if (const auto choice = choice_of(costs, place(options, models, chain), models))
+        list.emplace_back(name, *choice);
+    } catch (const Error&) {  // blocks too small for a model
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<std::string> PlanOptions::problems() const {
+  std::vector<std::string> list;
+  if (profiles.empty())
+    list.push_back("no --profile is given; measure one: taper profile --passes");
+  if (!(memory_gb >= 0)) list.push_back("--memory-gb must not be negative");
+  return list;
+}
+
+std::string PlannedPlacement::text() const {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : settings) {
+    std::string model = name.substr(name.find('/') + 1);  // "Policy", "preferred/Ranks"
+    if (name.starts_with("Rewards/"))
+      model.resize(model.rfind('/'));
+    else
+      model.front() = static_cast<char>(std::tolower(model.front()));
+    parts.push_back(model + " " + value);
+  }
+  return join(parts, ", ");
+}
+
+RunOptions placed(RunOptions run, const std::vector<Setting>& settings) {
+  run.placement = {};
+  for (RewardOptions& reward : run.rewards) reward.model.ranks.clear();
+  for (const auto& [name, value] : settings) {
+    if (name == "Placement/Policy") run.placement.policy = value;
+    if (name == "Placement/Generation") run.placement.generation = value;
+    if (name == "Placement/Reference") run.placement.reference = value;
+    if (name == "Placement/Critic") run.placement.critic = value;
+    for (RewardOptions& reward : run.rewards)
+      if (name == "Rewards/" + reward.name + "/Ranks") reward.model.ranks = value;
+  }
+  return run;
+}
+
+PlannedPlacements plan_run(const RunOptions& run, const DivisorChain& chain,
+                           const PlanOptions& options) {
+  require_no_problems(options.problems(), "the arguments");
+  const std::vector<ReplayTrace> traces = generations_of(run, options.lengths);
+  PlacementCosts costs = price_run(run, chain, read_profiles(options.profiles), traces);
+  costs.memory = static_cast<std::int64_t>(options.memory_gb * kGiB);
+  const auto known = known_placements(run, costs, chain);
+  std::vector<PlaceChoice> starts;
+  for (const auto& [name, choice] : known) starts.push_back(choice);
+  const Timer timer;
+  const FoundPlacements found = search_placements(costs, options.search, starts);
+  TAPER_VALIDATE(!found.list.empty(),
+                 "--memory-gb is " << options.memory_gb
+                                   << " (no placement of the models fits in it); plan for more "
+                                      "ranks, or more memory");
+  PlannedPlacements plans;
+  plans.seconds = timer.seconds();
+  plans.examined = found.examined;
+  plans.is_exhaustive = found.is_exhaustive;
+  for (const FoundPlacement& f : found.list)
+    plans.found.push_back(planned(costs, f, std::to_string(plans.found.size() + 1)));
+  for (const auto& [name, choice] : known)
+    plans.strategies.push_back(planned(
+        costs,
+        {choice, costs.iteration_ns(choice), costs.published_ns(choice), costs.rank_bytes(choice)},
+        name));
+  return plans;
+}
+
+PlanFile plan_file(const RunOptions& run, const DivisorChain& chain, const PlanOptions& options,
+                   const PlannedPlacements& plans) {
+  PlanFile file;
+  file.ranks = chain.ranks();
+  file.models = placed(run, {}).models().names();
+  file.identity = read_profile(options.profiles.front()).identity;
+  file.seconds = seconds_of(plans.found.front().iteration_ns);
+  if (!plans.strategies.empty())
+    file.flat_seconds = seconds_of(plans.strategies.front().iteration_ns);
+  file.settings = plans.found.front().settings;
+  return file;
+}
+
+void drop_too_large(PlannedPlacements& plans, const RunOptions& run, const Ranks& ranks,
+                    const MakeTrainJob& make) {
+  std::string why;
+  const auto count = from_rank_0(ranks, [&] { return std::ssize(plans.found); });
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const auto settings = from_rank_0(ranks, [&] { return plans.found.front().settings; });
+    try {
+      const std::unique_ptr<TrainJob> job = make(placed(run, settings));
+      require_memory(ranks, job->memory_plan(), "");
+      std::vector<std::int64_t> bytes{job->memory_plan().total()};
+      all_reduce_max(ranks.world(), bytes);
+      if (ranks.rank() == 0) plans.found.front().rank_bytes = bytes.front();
+      return;
+    } catch (const Error& error) {
+      why = error.what();
+      if (ranks.rank() != 0) continue;
+      TAPER_INFO("left out: " << plans.found.front().text() << " (" << why << ")");
+      plans.found.erase(plans.found.begin());
+    }
+  }
+  TAPER_FAIL(ExitCode::kBadInput, "none of the best "
+                                      << count << " placements fits on these hosts (" << why
+                                      << "); ask for more with --top, or start more ranks");
+}
+
+double time_placement(const RunOptions& run, const Ranks& ranks, const MakeTrainJob& make,
+                      const fs::path& directory, int iterations) {
+  RunOptions timed = run;
+  timed.output = directory.string();
+  timed.training.iterations = iterations;
+  timed.checkpoint.every = 0;
+  timed.evaluation = {};
+  const RunDirectory place(timed.output);
+  const JobLife life{.directory = place,
+                     .status = StatusFile(place, iterations),
+                     .outputs = {},
+                     .config = "",
+                     .resume = "none"};
+  FailureNote note(life.status);
+  const ExitCode code = life.live_on(ranks, note, [&](const Ranks&) { return make(timed); });
+  TAPER_VALIDATE(code == ExitCode::kDone, "the trial of a placement was stopped");
+  return from_rank_0(ranks, [&] {
+    double sum = 0;
+    int count = 0;
+    for (const MetricsRecord& record : read_metrics_log(place.metrics())) {
+      if (record.iteration < 2) continue;
+      double step = 0, saved = 0;
+      for (const auto& [name, value] : record.values) {
+        if (name == "timing_s/step") step = value;
+        if (name == "timing_s/save_checkpoint") saved = value;
+      }
+      if (step == 0) continue;
+      sum += step - saved;
+      ++count;
+    }
+    fs::remove_all(directory);
+    return sum / std::max(1, count);
+  });
+}
+
+namespace {
+
+std::string row(const PlannedPlacement& p, const PlannedPlacement* flat) {
+  std::string line = format_text("%12s %11.3f", p.name.c_str(), seconds_of(p.iteration_ns));
+  line += flat == nullptr ? format_text(" %8s", "")
+                          : format_text(" %7.2fx", static_cast<double>(flat->iteration_ns) /
+                                                       static_cast<double>(p.iteration_ns));
+  line += format_text(" %8.2f", static_cast<double>(p.rank_bytes) / kGiB);
+  line += p.measured_s ? format_text(" %11.3f %+6.1f %%", *p.measured_s,
+                                     100 * (seconds_of(p.iteration_ns) / *p.measured_s - 1))
+                       : format_text(" %11s %8s", "", "");
+  return line + "  " + p.text() + "\n";
+}
+
+}  // namespace
+
+std::string to_table(const PlannedPlacements& plans) {
+  const PlannedPlacement* flat = plans.strategies.empty() ? nullptr : &plans.strategies.front();
+  std::string out = format_text("%12s %11s %8s %8s %11s %8s  %s\n", "placement", "predicted, s",
+                                "faster", "GiB", "measured, s", "error", "models");
+  for (const PlannedPlacement& p : plans.strategies) out += row(p, flat);
+  for (const PlannedPlacement& p : plans.found) out += row(p, flat);
+  if (!plans.found.empty()) {
+    out += "\nan iteration of the best placement, s:\n";
+    for (const PlayedCall& call : plans.found.front().calls)
+      out += format_text("%12s  ranks %-9s %8.3f to %8.3f\n", call.model.c_str(),
+                         to_string(call.layout).c_str(), seconds_of(call.begin_ns),
+                         seconds_of(call.end_ns));
+    out += format_text("%12s  %27.3f\n", "publish", seconds_of(plans.found.front().published_ns));
+  }
+  out += format_text("\n%lld placements examined in %.2f s%s\n",
+                     static_cast<long long>(plans.examined), plans.seconds,
+                     plans.is_exhaustive ? ", all that there are" : "");
+  return out;
+}
+
+std::string to_json_lines(const PlannedPlacements& plans) {
+  std::string lines;
+  for (const auto* list : {&plans.strategies, &plans.found})
+    for (const PlannedPlacement& p : *list) {
+      OrderedJson json{{"name", p.name},
+                       {"predicted_s", seconds_of(p.iteration_ns)},
+                       {"publish_s", seconds_of(p.published_ns)},
+                       {"rank_bytes", p.rank_bytes}};
+      if (p.measured_s) json["measured_s"] = *p.measured_s;
+      for (const auto& [name, value] : p.settings) json["settings"][name] = value;
+      for (const PlayedCall& call : p.calls)
+        json["calls"].push_back({{"model", call.model},
+                                 {"layout", to_string(call.layout)},
+                                 {"begin_s", seconds_of(call.begin_ns)},
+                                 {"end_s", seconds_of(call.end_ns)}});
+      lines += json.dump() + "\n";
+    }
+  return lines;
+}
+
+}  // namespace taper

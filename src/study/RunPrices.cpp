@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/RunPrices.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/Error.hpp"
+#include "data/PromptSource.hpp"
+#include "model/PackedModel.hpp"
+#include "model/TrainPass.hpp"
+#include "optim/Ownership.hpp"
+#include "simulate/LengthLaw.hpp"
+#include "study/CallPrices.hpp"
+
+namespace taper {
+namespace {
+
+constexpr std::int64_t kBytesPerToken = 16;   // of a sample that is copied: ids, log-probs, ...
+constexpr std::int64_t kMasterBytes = 3 * 4;  // of a parameter: master, two moments
+
+// The part of an identity that decides what a pass costs.
+Facts shape_of(const ModelConfig& c) {
+  return {
+      {"layers", std::to_string(c.layers)},     {"hidden", std::to_string(c.hidden)},
+      {"heads", std::to_string(c.heads)},       {"kv_heads", std::to_string(c.kv_heads)},
+      {"head_dim", std::to_string(c.head_dim)}, {"intermediate", std::to_string(c.intermediate)}};
+}
+
+bool has_shape(const Facts& model, const Facts& shape) {
+  return std::all_of(shape.begin(), shape.end(), [&](const auto& fact) {
+    const auto at = model.find(fact.first);
+    return at != model.end() && at->second == fact.second;
+  });
+}
+
+// Prices of one run. Models of one shape share a profile.
+class RunPrices {
+ public:
+  RunPrices(const RunOptions& run, const DivisorChain& chain,
+            const std::vector<LatencyProfile>& profiles, const std::vector<ReplayTrace>& traces)
+      : run_(run),
+        chain_(chain),
+        pass_(run.pass_options()),
+        policy_files_(run.model.directory, "Model/Directory") {
+    const CallSetting setting{pass_, run.rollout.mode == PlannerMode::kAdaptive, run.seed};
+    for (const LatencyProfile& profile : profiles)
+      prices_.push_back(std::make_unique<CallPrices>(profile, traces, setting));
+  }
+
+  PlacementCosts costs() const {
+    PlacementCosts costs;
+    costs.ranks = chain_.ranks();
+    const ModelSet set = run_.models();
+    auto scoring = set.scoring.begin();
+    std::optional<PlaceableModel> first;
+    if (run_.has_reference()) first = reference(*scoring++);
+    // Reward models come first, as in runs.
+    for (const RewardOptions& reward : run_.judged_by())
+      if (reward.kind == RewardKind::kModel)
+        costs.models.push_back(reward_model(*scoring++, reward.model.directory));
+    if (first) costs.models.push_back(std::move(*first));
+    if (run_.has_critic()) costs.models.push_back(critic());
+    costs.models.push_back(policy());
+    costs.models.push_back(generation());
+    const MoveCost link = slowest_link();
+    const std::int64_t bytes = kBytesPerToken * prices_.front()->tokens();
+    costs.exchange_ns = 2 * (link.latency_ns * chain_.ranks() + bytes * link.ps_per_byte / 1000);
+    return costs;
+  }
+
+  // Needed minus held, each piece from one owner: the rank that sends or receives most counts.
+  std::int64_t publish_ns(const ModelLayout& trained, const ModelLayout& used) const {
+    if (trained.ranks().contains(used.ranks())) return 0;
+    const auto key = std::pair(to_string(trained), to_string(used));
+    if (const auto known = published_.find(key); known != published_.end()) return known->second;
+    const ParamTable& table = policy_files_.table;
+    std::vector<std::int64_t> bytes(table.pieces());
+    for (int t = 0; t < std::ssize(table.tensors()); ++t)
+      for (int u = 0; u < table.tensors()[t].units; ++u)
+        bytes[table.first_piece(t) + u] =
+            table.tensors()[t].unit_size() * std::int64_t{sizeof(float)};
+    std::vector<std::int64_t> sent(chain_.ranks()), received(chain_.ranks());
+    for (const PieceMove& move :
+         plan_moves(owned_pieces(table, chain_, trained),
+                    held_pieces(table, chain_, used, trained.ranks()), bytes)) {
+      sent[move.from] += bytes[move.piece];
+      received[move.to] += bytes[move.piece];
+    }
+    const std::int64_t most = std::max(*std::max_element(sent.begin(), sent.end()),
+                                       *std::max_element(received.begin(), received.end()));
+    const MoveCost link = slowest_link();
+    return published_[key] =
+               most * link.ps_per_byte / 1000 + link.latency_ns * std::ssize(table.tensors());
+  }
+
+ private:
+  const CallPrices& prices_of(const std::string& name, const ModelConfig& config) const {
+    const Facts shape = shape_of(config);
+    const auto at = std::find_if(prices_.begin(), prices_.end(), [&](const auto& prices) {
+      return has_shape(prices->profile().identity.model, shape);
+    });
+    TAPER_VALIDATE(at != prices_.end(),
+                   "no --profile is of a model with the shape of the "
+                       << name << " (" << config.layers << " layers, hidden size " << config.hidden
+                       << "); measure one: taper profile --passes --model DIR");
+    return **at;
+  }
+
+  std::vector<ModelLayout> layouts(std::vector<int> degrees, const ModelFiles& files) const {
+    std::erase_if(degrees, [&](int tp) { return tp > largest_degree(files.table); });
+    return possible_layouts(chain_, degrees);
+  }
+
+  // Whether policy and generation must be on all ranks.
+  bool is_bound() const {
+    return run_.rollout.speculation.trains_draft() || run_.rollout.rounds.is_priced();
+  }
+
+  PlaceableModel reward_model(const ScoringModel& named, const std::string& directory) const {
+    const ModelFiles files(directory, named.option, {OutputHead::kScalar});
+    const CallPrices& prices = prices_of(named.name, files.config);
+    PlaceableModel model{named.name, named.option, ModelRole::kScoring, {}};
+    for (const ModelLayout& layout : layouts(prices.degrees(), files))
+      model.options.push_back({layout, prices.reward_ns(layout), 0,
+                               weight_bytes(files, layout.grid.tp, WithBackward::kNo), 0});
+    return model;
+  }
+
+  PlaceableModel reference(const ScoringModel& named) const {
+    const CallPrices& prices = prices_of(named.name, policy_files_.config);
+    TrainPassOptions pass = pass_;
+    pass.checkpointing = Checkpointing::kYes;
+    PlaceableModel model{named.name, named.option, ModelRole::kScoring, {}};
+    const UpdateSteps steps{run_.training.mini_batches, run_.training.epochs};
+    for (const ModelLayout& layout : layouts(prices.degrees(), policy_files_))
+      model.options.push_back({layout, prices.reference_ns(layout, steps), 0,
+                               weight_bytes(policy_files_, layout.grid.tp, WithBackward::kNo),
+                               pass_bytes(policy_files_, layout.grid.tp, pass)});
+    return model;
+  }
+
+  PlaceableModel critic() const {
+    const CriticOptions o = run_.critic_in_use();
+    const ModelFiles files(o.directory, "Critic/Model Directory", {OutputHead::kScalar});
+    const CallPrices& prices = prices_of("critic", files.config);
+    const UpdateSteps steps{o.mini_batches, o.epochs};
+    PlaceableModel model{"critic", "Placement/Critic", ModelRole::kCritic, {}};
+    for (const ModelLayout& layout : layouts(prices.degrees(), files)) {
+      PlaceOption option = learner(files, layout);
+      option.score_ns = prices.values_ns(layout, steps);
+      option.update_ns = prices.update_ns(layout, steps, CallPrices::LearnsFrom::kValues);
+      model.options.push_back(option);
+    }
+    return model;
+  }
+
+  PlaceableModel policy() const {
+    const CallPrices& prices = prices_of("policy", policy_files_.config);
+    const UpdateSteps steps{run_.training.mini_batches, run_.training.epochs};
+    PlaceableModel model{"policy", "Placement/Policy", ModelRole::kPolicy, {}};
+    for (const ModelLayout& layout : layouts(prices.degrees(), policy_files_)) {
+      if (is_bound() && !layout.is_on_all(chain_.ranks())) continue;
+      PlaceOption option = learner(policy_files_, layout);
+      option.update_ns = prices.update_ns(layout, steps, CallPrices::LearnsFrom::kLogProbs);
+      model.options.push_back(option);
+    }
+    return model;
+  }
+
+  // On the first ranks: rank 0 writes the results.
+  PlaceableModel generation() const {
+    const CallPrices& prices = prices_of("policy", policy_files_.config);
+    const double wanted = 1.0 * run_.rollout.max_running * run_.rollout.max_positions() *
+                          static_cast<double>(prices.profile().kv_bytes_per_position);
+    const auto cache =
+        static_cast<std::int64_t>(std::min(wanted, run_.rollout.kv_memory_mb * (1 << 20)));
+    PlaceableModel model{"generation", "Placement/Generation", ModelRole::kGeneration, {}};
+    for (const ModelLayout& layout : layouts(prices.profile().degrees(), policy_files_)) {
+      if (layout.first > 0 || (is_bound() && !layout.is_on_all(chain_.ranks()))) continue;
+      model.options.push_back({layout, prices.generation_ns(layout.grid, chain_), 0,
+                               weight_bytes(policy_files_, layout.grid.tp, WithBackward::kNo),
+                               cache});
+    }
+    return model;
+  }
+
+  std::int64_t weight_bytes(const ModelFiles& files, int tp, WithBackward backward) const {
+    MemoryPlan plan;
+    const LocalParams local(files.table, ModelShard(files.table, tp, 0));
+    PackedModel::add_memory(plan, "model", local, run_.model.type, backward);
+    return plan.total();
+  }
+
+  // As of one rank: what a tensor-parallel group has of it is nearly shared out.
+  static std::int64_t pass_bytes(const ModelFiles& files, int tp, TrainPassOptions pass) {
+    MemoryPlan plan;
+    const Group alone = Group::self();
+    pass.owner.phase = plan.phase("passes");
+    TrainPass::add_memory(plan, files.table, ModelParallel(files.table, alone), pass);
+    return plan.total() / tp;
+  }
+
+  PlaceOption learner(const ModelFiles& files, const ModelLayout& layout) const {
+    const int tp = layout.grid.tp;
+    const LocalParams local(files.table, ModelShard(files.table, tp, 0));
+    PlaceOption option{layout};
+    option.bytes =
+        weight_bytes(files, tp, WithBackward::kYes) + local.size() * kMasterBytes / layout.grid.dp;
+    option.work_bytes = local.size() * bytes_of(pass_.gradients) + pass_bytes(files, tp, pass_);
+    return option;
+  }
+
+  MoveCost slowest_link() const {
+    MoveCost cost;
+    for (const auto& prices : prices_)
+      for (const MoveCost& move : prices->profile().moves)
+        if (move.ps_per_byte > cost.ps_per_byte) cost = move;
+    return cost;
+  }
+
+  RunOptions run_;
+  DivisorChain chain_;
+  TrainPassOptions pass_;
+  ModelFiles policy_files_;
+  std::vector<std::unique_ptr<CallPrices>> prices_;  // by profile
+  mutable std::map<std::pair<std::string, std::string>, std::int64_t> published_;
+};
+
+LengthLaw law_of(const std::string& name) {
+  for (const auto& [known, law] : named_length_laws())
+    if (known == name) return law;
+  TAPER_VALIDATE(name.empty(), "Rollout/Lengths is " << name
+                                                     << " (no law of lengths); name the run whose "
+                                                        "lengths count with --lengths");
+  return LengthLaw::kLogNormal;
+}
+
+}  // namespace
+
+std::vector<ReplayTrace> expected_generations(const RunOptions& run, const ModelFiles& policy,
+                                              int iterations) {
+  const RolloutOptions& o = run.rollout;
+  const PromptSource prompts(run.data, policy, o.max_prompt_tokens, run.seed);
+  const LengthLaw law = law_of(o.lengths);
+  std::vector<ReplayTrace> traces;
+  for (std::int64_t i = 0; i < iterations; ++i) {
+    std::vector<std::int64_t> numbers(o.prompts);
+    std::iota(numbers.begin(), numbers.end(), i * o.prompts);
+    ReplayTrace trace;
+    trace.work.iteration = i + 1;
+    trace.work.sequences = o.prompts * o.samples;
+    trace.work.samples = o.samples;
+    trace.work.max_new_tokens = o.max_new_tokens;
+    trace.work.slots_per_rank = o.max_running;
+    trace.work.step_rows = o.step_rows;
+    const std::vector<int> lengths =
+        draw_lengths(law, run.seed, i + 1, trace.work.sequences, o.max_new_tokens);
+    for (const Prompt& prompt : prompts.training(numbers))
+      for (int s = 0; s < o.samples; ++s) {
+        const auto row = std::ssize(trace.outcomes);
+        const auto length = static_cast<std::int32_t>(prompt.tokens.size());
+        trace.outcomes.push_back({row, length, lengths[row], false});
+        trace.work.prompt_tokens += length;
+      }
+    traces.push_back(std::move(trace));
+  }
+  return traces;
+}
+
+PlacementCosts price_run(const RunOptions& run, const DivisorChain& chain,
+                         const std::vector<LatencyProfile>& profiles,
+                         const std::vector<ReplayTrace>& traces) {
+  TAPER_EXPECT(!traces.empty());
+  const auto prices = std::make_shared<RunPrices>(run, chain, profiles, traces);
+  PlacementCosts costs = prices->costs();
+  costs.publish_ns = [prices](const ModelLayout& trained, const ModelLayout& used) {
+    return prices->publish_ns(trained, used);
+  };
+  return costs;
+}
+
+}  // namespace taper

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/PlanFile.hpp"
+
+#include <algorithm>
+
+#include "base/Error.hpp"
+#include "base/Log.hpp"
+#include "base/Path.hpp"
+#include "base/Text.hpp"
+#include "io/AtomicFile.hpp"
+#include "param/Schema.hpp"
+#include "placement/Placement.hpp"
+#include "profile/RunIdentity.hpp"
+
+namespace taper {
+namespace {
+
+constexpr const char* kFile = "Placement/File";
+
+// The plan as its file has it: facts as "model/layers=30", settings as --set takes them.
+struct PlanText {
+  int ranks = 0;
+  std::vector<std::string> models, identity, settings;
+  double seconds = 0, flat_seconds = 0;
+};
+
+void describe(param::Section& schema, PlanText& o) {
+  auto s = schema.section("Plan", "A placement that taper plan has found");
+  s.integer("Ranks", o.ranks, "Ranks of the run that it is for").at_least(1);
+  s.list("Models", o.models, "Models of that run");
+  s.number("Iteration Seconds", o.seconds, "Predicted time of an iteration").at_least(0);
+  s.number("Flattening Seconds", o.flat_seconds,
+           "Predicted time of an iteration with all models on all ranks")
+      .at_least(0);
+  s.list("Settings", o.settings, "Parameters that place the models, as --set takes them")
+      .not_empty();
+  s.list("Identity", o.identity, "What the profile of the policy was measured on");
+}
+
+std::pair<std::string, std::string> cut(const std::string& text, char at) {
+  const std::size_t place = text.find(at);
+  TAPER_VALIDATE(place != std::string::npos, "'" << text << "' has no '" << at << "'");
+  return {text.substr(0, place), text.substr(place + 1)};
+}
+
+}  // namespace
+
+void write_plan(const std::filesystem::path& path, const PlanFile& plan) {
+  PlanText text{plan.ranks, plan.models, {}, {}, plan.seconds, plan.flat_seconds};
+  for (const auto& [name, value] : plan.settings) text.settings.push_back(name + "=" + value);
+  for (const auto& [part, facts] : kIdentityParts)
+    for (const auto& [name, value] : plan.identity.*facts)
+      text.identity.push_back(std::string(part) + "/" + name + "=" + value);
+  param::Schema schema;
+  describe(schema, text);
+  write_file_atomically(path, schema.current_yaml());
+}
+
+PlanFile read_plan(const std::filesystem::path& path) {
+  TAPER_VALIDATE(
+      std::filesystem::is_regular_file(path),
+      kFile << " is " << path_text(path) << " (there is no such file); make it with taper plan");
+  PlanText text;
+  param::Schema schema;
+  describe(schema, text);
+  schema.read(param::ParamFile::read(path.string()));
+  TAPER_VALIDATE(text.ranks > 0 && !text.settings.empty(),
+                 path_text(path) << " is no plan (it has no Ranks or no Settings); make it with "
+                                    "taper plan");
+  PlanFile plan{text.ranks, text.models, {}, text.seconds, text.flat_seconds, {}};
+  try {
+    for (const std::string& setting : text.settings) plan.settings.push_back(cut(setting, '='));
+    for (const std::string& line : text.identity) {
+      const auto [where, value] = cut(line, '=');
+      const auto [part, name] = cut(where, '/');
+      for (const auto& [known, facts] : kIdentityParts)
+        if (part == known) (plan.identity.*facts)[name] = value;
+    }
+  } catch (const Error& error) {
+    TAPER_FAIL(ExitCode::kBadInput, path_text(path) << " is no plan (" << error.what()
+                                                    << "); make it again with taper plan");
+  }
+  return plan;
+}
+
+void apply_plan(param::ParamFile& file) {
+  PlacementOptions options;
+  param::Schema schema;
+  auto s = schema.section("Placement");
+  s.choice("Strategy", options.strategy, "", named_placement_strategies());
+  s.text("File", options.file, "");
+  (void)schema.read_and_list_problems(file);  // of all else, which this schema does not know
+  if (options.strategy != PlacementStrategy::kPlan || options.file.empty()) return;
+  for (const auto& [path, value] : read_plan(options.file).settings)
+    file.set_default(path, value, std::string(kFile) + " " + options.file);
+}
+
+void require_fitting_plan(const std::filesystem::path& path, const PlanFile& plan, int ranks,
+                          const std::vector<std::string>& models, const ProfileIdentity& here) {
+  const std::string advice = "; make another one with taper plan";
+  TAPER_VALIDATE(plan.ranks == ranks, kFile << " " << path_text(path) << " is a plan for "
+                                            << count_text(plan.ranks, "rank") << " (there are "
+                                            << ranks << ")" << advice);
+  TAPER_VALIDATE(plan.models == models,
+                 kFile << " " << path_text(path) << " is a plan for the models "
+                       << join(plan.models) << " (this run has " << join(models) << ")" << advice);
+  const ProfileMatch match = compare_identity(plan.identity, here);
+  TAPER_VALIDATE(match.refusals.empty(),
+                 kFile << " " << path_text(path)
+                       << " is a plan for another run: " << join(match.refusals, "; ") << advice);
+  for (const std::string& warning : match.warnings) TAPER_WARN(path_text(path) << ": " << warning);
+}
+
+}  // namespace taper

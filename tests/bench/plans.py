@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How well `taper plan` predicts: placements of a run, measured beside what was predicted of them.
+
+    mpiexec -n 2 -bind-to core taper profile --passes --model data/model --output profile.h5
+    python tests/bench/plans.py --taper build/default/bin/taper --run run.yaml --profile profile.h5
+
+Of all placements that the prices tell apart, --count are trained for a few iterations: the best one, that of all models
+on all ranks, and others spread evenly over the predicted times. They alternate in each of --rounds rounds; the time of
+an iteration is the mean without the first one, and the median over rounds counts. Start profile and this program in the
+same way (launcher, network). The last line has Spearman's rank correlation, the median of |predicted / measured - 1|,
+how much slower the chosen placement is than the fastest measured one, and how much faster than all models on all ranks.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from taper_tables import assignments, print_head, print_row
+
+
+def call(command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} ended with code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+
+
+def placements(options, folder):
+    """All that differ in their prices, best first, and flattening."""
+    output = folder / "plans.jsonl"
+    command = [*options.launcher.split(), options.taper, "plan", options.run, "--top", 100000, "--json", output]
+    for profile in options.profile:
+        command += ["--profile", profile]
+    if options.lengths:
+        command += ["--lengths", options.lengths]
+    call([*command, *options_of(options)])
+    found = [json.loads(line) for line in output.read_text().splitlines()]
+    flat = next(p for p in found if p["name"] == "flattening")
+    return flat, [p for p in found if p["name"].isdigit()]
+
+
+def options_of(options):
+    return assignments(dict(text.split("=", 1) for text in options.set))
+
+
+def iteration_seconds(options, folder, placement):
+    output = folder / "run"
+    values = placement["settings"] | {
+        "Training/Iterations": options.iterations,
+        "Output/Directory": output,
+        "Checkpoint/Every": 0,
+        "Evaluation/Every": 0,
+    }
+    launch = [*options.launcher.split(), options.taper, "train", options.run, "--resume", "none"]
+    call([*launch, *options_of(options), *assignments(values)])
+    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    steps = [x["timing_s/step"] - x.get("timing_s/save_checkpoint", 0) for x in lines if "timing_s/step" in x]
+    return statistics.mean(steps[1:])
+
+
+def ranks_of(values):
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ranks = [0.0] * len(values)
+    for rank, index in enumerate(order):
+        ranks[index] = rank
+    return ranks
+
+
+def spearman(a, b):
+    return statistics.correlation(ranks_of(a), ranks_of(b))
+
+
+def text_of(placement):
+    return ", ".join(f"{name.removesuffix('/Ranks').split('/')[-1].lower()} {value}"
+                     for name, value in placement["settings"].items())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--taper", required=True, help="the executable")
+    parser.add_argument("--run", required=True, type=Path, help="run file")
+    parser.add_argument("--profile", required=True, action="append", type=Path)
+    parser.add_argument("--lengths", type=Path, help="run whose response lengths count")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="another parameter")
+    parser.add_argument("--count", type=int, default=24)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--iterations", type=int, default=4)
+    parser.add_argument("--launcher", default="mpiexec -n 2 -bind-to core")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        flat, found = placements(options, folder)
+        others = [p for p in found[1:] if p["settings"] != flat["settings"]]
+        step = max(1.0, len(others) / max(1, options.count - 2))
+        spread = [others[int((i + 0.5) * step)] for i in range(min(options.count - 2, len(others)))]
+        tried = [found[0], flat, *spread]
+        times = [[] for _ in tried]
+        for _ in range(options.rounds):
+            for placement, seconds in zip(tried, times):
+                seconds.append(iteration_seconds(options, folder, placement))
+        measured = [statistics.median(seconds) for seconds in times]
+        predicted = [p["predicted_s"] for p in tried]
+        print_head("placement", "predicted, s", "measured, s", "error")
+        for i in sorted(range(len(tried)), key=measured.__getitem__):
+            name = "**chosen**: " if i == 0 else "flattening: " if i == 1 else ""
+            error = f"{100 * (predicted[i] / measured[i] - 1):+.1f} %"
+            print_row(name + text_of(tried[i]), f"{predicted[i]:.3f}", f"{measured[i]:.3f}", error)
+        errors = [abs(p / m - 1) for p, m in zip(predicted, measured)]
+        print(
+            f"\n{len(found)} placements, {len(tried)} measured: rank correlation {spearman(predicted, measured):.3f}, "
+            f"median error {100 * statistics.median(errors):.1f} % (90 %: {100 * sorted(errors)[int(0.9 * (len(errors) - 1))]:.1f} %), "
+            f"chosen against the best measured {100 * (measured[0] / min(measured) - 1):+.1f} %, "
+            f"flattening / chosen {measured[1] / measured[0]:.2f}x"
+        )
+
+
+if __name__ == "__main__":
+    main()

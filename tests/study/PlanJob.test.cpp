@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "study/PlanJob.hpp"
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "base/Error.hpp"
+#include "comm/Collectives.hpp"
+#include "io/Json.hpp"
+#include "profile/ProfileFile.hpp"
+#include "profile/RunIdentity.hpp"
+#include "session/StopRequest.hpp"
+#include "study/PlanRuns.hpp"
+#include "support/RewardDirectory.hpp"
+#include "support/Scratch.hpp"
+#include "support/TestRanks.hpp"
+
+using namespace taper;
+using namespace taper::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+// A run whose profile says that the sum of gradients costs most.
+struct Planned : TestRanks {
+  Planned() {
+    const ModelFiles files(run.model.directory);
+    const ProfileIdentity here = gather_identity(files, run.model.type, ranks);
+    if (ranks.rank() == 0) {
+      LatencyProfile profile = profile_by_rows({1, 2});
+      profile.identity = here;
+      for (PassSample& s : profile.passes)
+        if (s.kind == PassKind::kUpdate && s.replicas > 1) s.time_ns = 200'000'000;
+      write_profile(scratch / "p.h5", profile);
+      write_reward_model(TAPER_DATA_DIR "/model", {}, scratch / "reward");
+    }
+    barrier(ranks.world());
+    run.rewards.front().model.directory = (scratch / "reward").string();
+    run.training.iterations = 3;
+    run.output = (scratch / "run").string();
+    run.rollout.kv_memory_mb = 16;
+    options.profiles = {(scratch / "p.h5").string()};
+  }
+
+  MakeTrainJob make() {
+    return [this](const RunOptions& o) { return std::make_unique<TrainJob>(o, "", ranks, stop); };
+  }
+
+  Scratch scratch;
+  StopRequest stop;
+  RunOptions run = ppo_run();
+  PlanOptions options;
+  DivisorChain chain = DivisorChain::of(world_size());
+};
+
+std::string setting(const PlannedPlacement& p, const std::string& name) {
+  for (const auto& [known, value] : p.settings)
+    if (known == name) return value;
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("models learn on one rank each where sums of gradients are slow") {
+  Planned w;
+  const PlannedPlacements plans = plan_run(w.run, w.chain, w.options);
+  REQUIRE_FALSE(plans.found.empty());
+  CHECK(plans.is_exhaustive);
+  REQUIRE_FALSE(plans.strategies.empty());
+  CHECK(plans.strategies.front().name == "flattening");
+  CHECK(plans.found.front().iteration_ns <= plans.strategies.front().iteration_ns);
+  for (std::size_t i = 1; i < plans.found.size(); ++i)
+    CHECK(plans.found[i - 1].iteration_ns <= plans.found[i].iteration_ns);
+  CHECK_THAT(to_table(plans), ContainsSubstring("flattening"));
+  CHECK(parse_json(to_json_lines(plans).substr(0, to_json_lines(plans).find('\n')),
+                   "line")["name"] == "flattening");
+  if (world_size() == 1) return;
+  CHECK(plans.strategies.size() == 3);
+  CHECK_THAT(setting(plans.found.front(), "Placement/Policy"), ContainsSubstring(":1x1"));
+  CHECK_THAT(setting(plans.found.front(), "Placement/Critic"), ContainsSubstring(":1x1"));
+  CHECK(2 * plans.found.front().iteration_ns < plans.strategies.front().iteration_ns);
+}
+
+TEST_CASE("the file of a plan places the models of a run as planned") {
+  Planned w;
+  const PlannedPlacements plans = plan_run(w.run, w.chain, w.options);
+  const PlanFile file = plan_file(w.run, w.chain, w.options, plans);
+  CHECK(file.ranks == world_size());
+  CHECK(file.models ==
+        std::vector<std::string>{"policy", "critic", "reference", "reward model preferred"});
+  const RunOptions run = placed(w.run, file.settings);
+  const Placement placement = place(run.placement, run.models(), w.chain);
+  CHECK(to_string(placement.policy) == setting(plans.found.front(), "Placement/Policy"));
+  CHECK(to_string(placement.scoring[1]) == setting(plans.found.front(), "Rewards/preferred/Ranks"));
+}
+
+TEST_CASE("a run trains with a plan for it, and refuses one for another run") {
+  Planned w;
+  if (w.ranks.rank() == 0) {
+    PlanFile file = plan_file(w.run, w.chain, w.options, plan_run(w.run, w.chain, w.options));
+    write_plan(w.scratch / "plan.yaml", file);
+    file.models.pop_back();
+    write_plan(w.scratch / "other.yaml", file);
+  }
+  barrier(w.ranks.world());
+  RunOptions run = placed(w.run, read_plan(w.scratch / "plan.yaml").settings);
+  run.placement.strategy = PlacementStrategy::kPlan;
+  run.placement.file = (w.scratch / "plan.yaml").string();
+  CHECK_NOTHROW(w.make()(run));
+  run.placement.file = (w.scratch / "other.yaml").string();
+  CHECK_THROWS_MATCHES(w.make()(run), Error,
+                       MessageMatches(ContainsSubstring("a plan for the models policy, critic")));
+}
+
+TEST_CASE("placements are tried by training with them, and leave nothing behind") {
+  Planned w;
+  PlannedPlacements plans = plan_run(w.run, w.chain, w.options);
+  drop_too_large(plans, w.run, w.ranks, w.make());
+  CHECK(plans.found.front().rank_bytes > (16 << 20));
+  const auto place = w.scratch / "trial";
+  const RunOptions run = placed(w.run, plans.found.front().settings);
+  const double seconds = time_placement(run, w.ranks, w.make(), place, 3);
+  CHECK(seconds > 0);
+  CHECK_FALSE(std::filesystem::exists(place));
+}
+
+TEST_CASE("memory that no placement fits in is an error") {
+  Planned w;
+  w.options.memory_gb = 1e-6;
+  CHECK_THROWS_MATCHES(plan_run(w.run, w.chain, w.options), Error,
+                       MessageMatches(ContainsSubstring("no placement of the models fits")));
+  w.options.profiles.clear();
+  CHECK_THROWS_MATCHES(plan_run(w.run, w.chain, w.options), Error,
+                       MessageMatches(ContainsSubstring("--profile")));
+}
