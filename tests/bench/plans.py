@@ -95,9 +95,10 @@ def main():
         folder = Path(scratch)
         flat, found = placements(options, folder)
         others = [p for p in found[1:] if p["settings"] != flat["settings"]]
-        step = max(1.0, len(others) / max(1, options.count - 2))
-        spread = [others[int((i + 0.5) * step)] for i in range(min(options.count - 2, len(others)))]
-        tried = [found[0], flat, *spread]
+        tried = [found[0]] if found[0]["settings"] == flat["settings"] else [found[0], flat]
+        wanted = min(options.count - len(tried), len(others))
+        tried += [others[int((i + 0.5) * len(others) / wanted)] for i in range(wanted)]
+        of_flat = tried.index(flat) if flat in tried else 0
         times = [[] for _ in tried]
         for _ in range(options.rounds):
             for placement, seconds in zip(tried, times):
@@ -106,7 +107,7 @@ def main():
         predicted = [p["predicted_s"] for p in tried]
         print_head("placement", "predicted, s", "measured, s", "error")
         for i in sorted(range(len(tried)), key=measured.__getitem__):
-            name = "**chosen**: " if i == 0 else "flattening: " if i == 1 else ""
+            name = ("**chosen**: " if i == 0 else "") + ("flattening: " if i == of_flat else "")
             error = f"{100 * (predicted[i] / measured[i] - 1):+.1f} %"
             print_row(name + text_of(tried[i]), f"{predicted[i]:.3f}", f"{measured[i]:.3f}", error)
         errors = [abs(p / m - 1) for p, m in zip(predicted, measured)]
@@ -114,7 +115,7 @@ def main():
             f"\n{len(found)} placements, {len(tried)} measured: rank correlation {spearman(predicted, measured):.3f}, "
             f"median error {100 * statistics.median(errors):.1f} % (90 %: {100 * sorted(errors)[int(0.9 * (len(errors) - 1))]:.1f} %), "
             f"chosen against the best measured {100 * (measured[0] / min(measured) - 1):+.1f} %, "
-            f"flattening / chosen {measured[1] / measured[0]:.2f}x"
+            f"flattening / chosen {measured[of_flat] / measured[0]:.2f}x"
         )
 
 
