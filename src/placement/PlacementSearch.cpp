@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 #include <tuple>
 
 #include "base/Error.hpp"
@@ -159,6 +160,25 @@ class Search {
   std::int64_t examined_ = 0;
 };
 
+// The tensor-parallel degrees of all options, ascending.
+std::set<int> degrees_of(const PlacementCosts& costs) {
+  std::set<int> degrees;
+  for (const PlaceableModel& model : costs.models)
+    for (const PlaceOption& option : model.options) degrees.insert(option.layout.grid.tp);
+  return degrees;
+}
+
+// Every model at this degree, if it can be, in the first of its options.
+PlaceChoice alike(const PlacementCosts& costs, int tp) {
+  PlaceChoice choice;
+  for (const PlaceableModel& model : costs.models) {
+    const auto at = std::find_if(model.options.begin(), model.options.end(),
+                                 [&](const PlaceOption& o) { return o.layout.grid.tp == tp; });
+    choice.push_back(at == model.options.end() ? 0 : static_cast<int>(at - model.options.begin()));
+  }
+  return choice;
+}
+
 }  // namespace
 
 FoundPlacements search_placements(const PlacementCosts& costs,
@@ -173,7 +193,7 @@ FoundPlacements search_placements(const PlacementCosts& costs,
     return std::move(search).result(true);
   }
   std::vector<PlaceChoice> from = starts;
-  if (from.empty()) from.emplace_back(costs.models.size(), 0);
+  for (const int tp : degrees_of(costs)) from.push_back(alike(costs, tp));
   for (PlaceChoice& start : from) start = search.descend(std::move(start));
   for (int chain = 0; chain < options.chains; ++chain) {
     const PlaceChoice& start = from[static_cast<std::size_t>(chain) % from.size()];

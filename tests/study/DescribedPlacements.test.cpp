@@ -88,6 +88,39 @@ TEST_CASE("the share of the generation follows from what else an iteration does"
   CHECK(played.share < 1);
 }
 
+TEST_CASE("the search finds the best placement of eight described GPUs") {
+  SimulateOptions o = eight_gpus();
+  o.training.reward_models = 0;
+  const PlacementCosts costs = costs_of(o);
+  PlacementSearchOptions all, some;
+  all.exhaustive = costs.placements(10'000'000);
+  some.exhaustive = 0;
+  const FoundPlacements expected = search_placements(costs, all, {});
+  REQUIRE(expected.is_exhaustive);
+  CHECK(expected.examined > 100'000);
+  CHECK(search_placements(costs, some, {}).list.front().iteration_ns ==
+        expected.list.front().iteration_ns);
+}
+
+TEST_CASE("on many GPUs no strategy beats the search") {
+  SimulateOptions o = eight_gpus();
+  for (const int ranks : {64, 512}) {
+    o.machine.ranks = ranks;
+    const PlacementCosts costs = costs_of(o);
+    const FoundPlacements found = search_placements(costs, {}, {});
+    REQUIRE_FALSE(found.list.empty());
+    for (const int tp : {1, 2, 4, 8}) {
+      PlaceChoice flat;
+      for (const PlaceableModel& model : costs.models)
+        for (std::size_t i = 0; i < model.options.size(); ++i)
+          if (model.options[i].layout == ModelLayout{0, {tp, ranks / tp}})
+            flat.push_back(static_cast<int>(i));
+      REQUIRE(flat.size() == costs.models.size());
+      if (costs.fits(flat)) CHECK(found.list.front().iteration_ns <= costs.iteration_ns(flat));
+    }
+  }
+}
+
 TEST_CASE("a row has the strategies and a placement that is as good as the best of them") {
   const std::string row = placement_row(eight_gpus(), "eight");
   CHECK_THAT(row, ContainsSubstring("eight"));
