@@ -49,8 +49,8 @@ void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
 void declare_numbers(param::CommandLine& line, WeightType& type, Arithmetic& arithmetic) {
   line.choice("dtype", type, "type of the forward weights", named_weight_types());
   line.choice("arithmetic", arithmetic,
-              "arithmetic of products; f32: the same bits on all machines; bf16: matrix units of "
-              "GPUs",
+              "arithmetic of products; f32: the same bits on all machines; bf16: both operands are "
+              "rounded, for matrix units, with the same bits on all CPUs",
               named_arithmetics());
 }
 

@@ -13,8 +13,9 @@ struct CUstream_st;
 namespace taper {
 
 // How products of activations and weights are computed. kF32: chains of fused multiply-adds in f32,
-// with the same bits on all machines. kBf16: by the matrix units of the machine, which round both
-// operands to bf16 and sum in an order of their own (canonical/tensor_core.hpp).
+// with the same bits on all machines. kBf16: both operands are rounded to bf16 and summed as the
+// matrix units of the machine do it: on the host those of x86 (canonical/pair_chain.hpp), with the
+// same bits where there are none; on GPUs those of their architecture (canonical/tensor_core.hpp).
 enum class Arithmetic { kF32, kBf16 };
 
 // The arithmetic of runs and commands that name none.

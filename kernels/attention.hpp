@@ -49,9 +49,12 @@ struct AttentionSegments {
 template <class E>
 using Segments = std::type_identity_t<AttentionSegments<E>>;
 
-// The type of the pages over which attention computes in an arithmetic.
-constexpr KvType kv_type(Arithmetic arithmetic) {
-  return arithmetic == Arithmetic::kBf16 ? KvType::kBf16 : KvType::kF32;
+// The type of the pages over which attention computes in an arithmetic: f32 on the host.
+constexpr KvType kv_type([[maybe_unused]] Arithmetic arithmetic) {
+#if defined(TAPER_CUDA)
+  if (arithmetic == Arithmetic::kBf16) return KvType::kBf16;
+#endif
+  return KvType::kF32;
 }
 
 // Memory of one page of one KV head, in floats.

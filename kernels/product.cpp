@@ -3,6 +3,7 @@
 
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/Launch.hpp"
+#include "kernels/detail/PairPanel.hpp"
 #include "kernels/detail/product_args.hpp"
 
 namespace taper {
@@ -21,7 +22,8 @@ int rows_per_task(const detail::ProductArgs& args, int panels, int threads) {
 template <class E>
 void launch(const char* label, const E& exec, const detail::ProductArgs& args) {
   if (args.rows == 0 || args.columns == 0) return;
-  const auto task = detail::host_ops().product;
+  const detail::HostOps& ops = detail::host_ops();
+  const auto task = exec.arithmetic == Arithmetic::kBf16 ? ops.pair_product : ops.product;
   const int panels = (args.columns + kPanelColumns - 1) / kPanelColumns;
   const int chunk = rows_per_task(args, panels, exec.concurrency());
   const int chunks = (args.rows + chunk - 1) / chunk;
@@ -73,16 +75,17 @@ void accumulate_outer(const E& exec, const GradientView& gradient, MatrixView<co
 
 namespace {
 
-template <class Out, class T>
+// `place` says where input k of column c stands.
+template <class Out, class T, class Place>
 void pack_panel(Out* panel, const T* stored, int columns, int k_total, std::int64_t column_step,
-                std::int64_t k_step) {
+                std::int64_t k_step, const Place& place) {
   for (int k = 0; k < k_total; ++k)
     for (int c = 0; c < kPanelColumns; ++c) {
       const float value = c < columns ? to_float(stored[c * column_step + k * k_step]) : 0.0f;
       if constexpr (sizeof(Out) == 2)
-        panel[k * kPanelColumns + c] = to_bf16(value);
+        panel[place(k, c)] = to_bf16(value);
       else
-        panel[k * kPanelColumns + c] = value;
+        panel[place(k, c)] = value;
     }
 }
 
@@ -93,15 +96,22 @@ void pack_panels(const E& exec, void* packed, WeightType type, MatrixView<const 
                  PackOrder order) {
   const detail::StoredMatrix<T> s = detail::stored_matrix(stored, order);
   const int panels = (s.columns + kPanelColumns - 1) / kPanelColumns;
+  const bool in_pairs = exec.arithmetic == Arithmetic::kBf16;
   detail::for_each("taper::pack_panels", exec, panels, [=](const int p) {
     const int first = p * kPanelColumns;
     const int valid = s.columns - first < kPanelColumns ? s.columns - first : kPanelColumns;
     const std::int64_t offset = static_cast<std::int64_t>(p) * s.k * kPanelColumns;
     const T* source = s.data + first * s.column_step;
-    if (type == WeightType::kBf16)
-      pack_panel(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step);
+    const auto row_by_row = [](int k, int c) { return std::int64_t{k} * kPanelColumns + c; };
+    if (type == WeightType::kF32)
+      pack_panel(static_cast<float*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step,
+                 row_by_row);
+    else if (in_pairs)
+      pack_panel(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step,
+                 [&](int k, int c) { return detail::pair_offset(k, c, s.k); });
     else
-      pack_panel(static_cast<float*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step);
+      pack_panel(static_cast<bf16*>(packed) + offset, source, valid, s.k, s.column_step, s.k_step,
+                 row_by_row);
   });
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with packed weights. Every output element is one chain of fused multiply-adds over
-// ascending k within a leaf, so its bits do not depend on the other rows, on threads, or on how
-// columns are sharded.
+// Products with packed weights. Every output element is one chain over ascending k within a leaf
+// (of fused multiply-adds, or as the arithmetic of the execution space has it), so its bits do not
+// depend on the other rows, on threads, or on how columns are sharded.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ constexpr int round_up(int n, int multiple) {
 }
 
 // Weights as panels of 64 output columns: column 64 p + c of input k stands at data[p *
-// panel_stride + k * 64 + c].
+// panel_stride + k * 64 + c]; on the host in Arithmetic::kBf16, which takes bf16 weights only, in
+// pairs of inputs (detail/PairPanel.hpp).
 struct PackedMatrix {
   const void* data = nullptr;
   WeightType type = WeightType::kF32;
@@ -35,7 +36,7 @@ struct PackedMatrix {
 
   // Output columns [begin, end), multiples of 64: a view.
   PackedMatrix column_slice(int begin, int end) const;
-  // Inputs [begin, end): a view.
+  // Inputs [begin, end): a view. In pairs, begin is even, and so is end unless it is k.
   PackedMatrix k_slice(int begin, int end) const;
 };
 

@@ -15,6 +15,8 @@ namespace taper::detail {
 struct HostOps {
   const char* name;
   void (*product)(const ProductArgs&, int row_begin, int row_end, int panel);
+  // In Arithmetic::kBf16.
+  void (*pair_product)(const ProductArgs&, int row_begin, int row_end, int panel);
   void (*attention)(const AttentionArgs&, const SegmentArgs&, int kv_head, int token_begin,
                     int token_end);
   void (*attention_backward)(const AttentionBackwardArgs&, const SegmentArgs&, int kv_head);
@@ -43,9 +45,13 @@ struct HostOps {
 extern const HostOps kScalarOps;
 extern const HostOps kAvx2Ops;
 extern const HostOps kAvx512Ops;
+// kAvx512Ops with tiles in bf16 arithmetic.
+const HostOps& amx_ops();
+// Asks the system for the registers of tiles, without which these must not be used.
+bool ask_for_tiles();
 
-// The widest set that this processor has; TAPER_ISA=scalar|avx2|avx512 in the environment asks for
-// a narrower one.
+// The widest set that this processor has; TAPER_ISA=scalar|avx2|avx512|amx in the environment asks
+// for a narrower one. Throws Error if amx is asked for and cannot be had.
 const HostOps& host_ops();
 
 }  // namespace taper::detail

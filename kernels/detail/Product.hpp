@@ -24,6 +24,7 @@ struct ProductArgs {
   const void* w = nullptr;
   bool w_is_bf16 = false;
   std::int64_t w_panel = 0, w_leaf = 0, w_k = kPanel;
+  int w_inputs = 0;  // of all leaves, if packed
   int leaves = 1;
   int leaf_k = 0;                // length of a leaf
   int last_leaf_k = 0;           // length of the last one

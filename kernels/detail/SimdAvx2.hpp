@@ -21,6 +21,8 @@ struct Avx2 {
   static constexpr const char* kName = "avx2";
   static constexpr int kProductVectors = 1;
   static constexpr int kProductRows = 6;
+  static constexpr int kPairVectors = 1;
+  static constexpr int kPairRows = 3;
 
   static V zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
   static V set1(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
@@ -31,6 +33,40 @@ struct Avx2 {
       return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
     };
     return {widen(p), widen(p + 8)};
+  }
+  // Sixteen pairs: the first of each, and the second.
+  static void load_pairs(const bf16* p, V& first, V& second) {
+    const auto* pairs = reinterpret_cast<const __m256i*>(p);
+    const __m256i lo = _mm256_loadu_si256(pairs), hi = _mm256_loadu_si256(pairs + 1);
+    const __m256i upper = _mm256_set1_epi32(-65536);
+    first = {_mm256_castsi256_ps(_mm256_slli_epi32(lo, 16)),
+             _mm256_castsi256_ps(_mm256_slli_epi32(hi, 16))};
+    second = {_mm256_castsi256_ps(_mm256_and_si256(lo, upper)),
+              _mm256_castsi256_ps(_mm256_and_si256(hi, upper))};
+  }
+  // As to_bf16().
+  static V round_to_bf16(V x) {
+    const auto half = [](__m256 v) {
+      const __m256i bits = _mm256_castps_si256(v);
+      const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+      const __m256i up = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+      const __m256i nan = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+      const __m256 is_nan = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
+      const __m256 rounded =
+          _mm256_blendv_ps(_mm256_castsi256_ps(up), _mm256_castsi256_ps(nan), is_nan);
+      return _mm256_and_ps(rounded, _mm256_castsi256_ps(_mm256_set1_epi32(-65536)));
+    };
+    return {half(x.lo), half(x.hi)};
+  }
+  static void store_pairs(bf16* p, V first, V second) {
+    const V a = round_to_bf16(first), b = round_to_bf16(second);
+    const auto join = [](__m256 low, __m256 high) {
+      return _mm256_or_si256(_mm256_srli_epi32(_mm256_castps_si256(low), 16),
+                             _mm256_castps_si256(high));
+    };
+    auto* pairs = reinterpret_cast<__m256i*>(p);
+    _mm256_storeu_si256(pairs, join(a.lo, b.lo));
+    _mm256_storeu_si256(pairs + 1, join(a.hi, b.hi));
   }
   static void store(float* p, V x) {
     _mm256_storeu_ps(p, x.lo);

@@ -19,6 +19,8 @@ struct Avx512 {
   static constexpr const char* kName = "avx512";
   static constexpr int kProductVectors = 4;  // vectors of columns in registers in a panel product
   static constexpr int kProductRows = 6;
+  static constexpr int kPairVectors = 2;  // the same of a product of pairs, with twice the chains
+  static constexpr int kPairRows = 6;
 
   static V zero() { return _mm512_setzero_ps(); }
   static V set1(float x) { return _mm512_set1_ps(x); }
@@ -26,6 +28,26 @@ struct Avx512 {
   static V load(const bf16* p) {
     const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+  }
+  // Sixteen pairs: the first of each, and the second.
+  static void load_pairs(const bf16* p, V& first, V& second) {
+    const __m512i pairs = _mm512_loadu_si512(p);
+    first = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
+    second = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(-65536)));
+  }
+  // As to_bf16().
+  static V round_to_bf16(V x) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    const __m512i nan = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+    const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    return _mm512_castsi512_ps(
+        _mm512_and_si512(_mm512_mask_blend_epi32(is_nan, up, nan), _mm512_set1_epi32(-65536)));
+  }
+  static void store_pairs(bf16* p, V first, V second) {
+    const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(round_to_bf16(first)), 16);
+    _mm512_storeu_si512(p, _mm512_or_si512(low, _mm512_castps_si512(round_to_bf16(second))));
   }
   static void store(float* p, V x) { _mm512_storeu_ps(p, x); }
   static __mmask16 first(int n) { return static_cast<__mmask16>((1u << n) - 1u); }

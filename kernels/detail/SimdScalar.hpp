@@ -18,6 +18,8 @@ struct Scalar {
   static constexpr const char* kName = "scalar";
   static constexpr int kProductVectors = 1;
   static constexpr int kProductRows = 2;
+  static constexpr int kPairVectors = 1;
+  static constexpr int kPairRows = 2;
 
   template <class F>
   static V make(F f) {
@@ -35,6 +37,20 @@ struct Scalar {
   }
   static V load(const bf16* p) {
     return make([&](int i) { return to_float(p[i]); });
+  }
+  // Sixteen pairs: the first of each, and the second.
+  static void load_pairs(const bf16* p, V& first, V& second) {
+    first = make([&](int i) { return to_float(p[2 * i]); });
+    second = make([&](int i) { return to_float(p[2 * i + 1]); });
+  }
+  static V round_to_bf16(V x) {
+    return make([&](int i) { return to_float(to_bf16(x.lane[i])); });
+  }
+  static void store_pairs(bf16* p, V first, V second) {
+    for (int i = 0; i < 16; ++i) {
+      p[2 * i] = to_bf16(first.lane[i]);
+      p[2 * i + 1] = to_bf16(second.lane[i]);
+    }
   }
   static void store(float* p, V x) { store_n(p, x, 16); }
   static V load_n(const float* p, int n) {

@@ -8,6 +8,7 @@
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/attention.inl.hpp"
 #include "kernels/detail/attention_backward.inl.hpp"
+#include "kernels/detail/pair_product.inl.hpp"
 #include "kernels/detail/product.inl.hpp"
 #include "kernels/detail/rows.inl.hpp"
 
@@ -17,6 +18,7 @@ template <class S>
 constexpr HostOps make_host_ops() {
   return {S::kName,
           product_task<S>,
+          pair_product_task<S>,
           attention_task<S>,
           attention_backward_task<S>,
           rmsnorm_row<S>,

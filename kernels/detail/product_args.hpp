@@ -14,6 +14,7 @@ inline ProductArgs weight_args(const PackedMatrix& w) {
   args.w = w.data;
   args.w_is_bf16 = w.type == WeightType::kBf16;
   args.w_panel = w.panel_stride;
+  args.w_inputs = w.k;
   args.columns = w.columns;
   args.leaf_k = args.last_leaf_k = w.k;
   return args;

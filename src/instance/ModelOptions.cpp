@@ -29,11 +29,6 @@ std::vector<std::pair<std::string, Arithmetic>> named_arithmetics() {
 
 std::string arithmetic_problem(const std::string& key, Arithmetic arithmetic, WeightType type) {
   if (arithmetic == Arithmetic::kF32) return "";
-#if !defined(TAPER_CUDA)
-  return key +
-         " is bf16 (this program computes on CPUs, in f32); set it to f32, or use a build for "
-         "GPUs";
-#endif
   if (type == WeightType::kF32)
     return key +
            " is bf16, but the forward weights are f32 (matrix units multiply bf16 values); "

@@ -10,7 +10,8 @@ void describe_model(param::Section& schema, ModelOptions& o) {
   s.choice("Weight Type", o.type, "Type of the forward weights; master weights are always f32",
            named_weight_types());
   s.choice("Arithmetic", o.arithmetic,
-           "Arithmetic of products. f32: the same bits on all machines. bf16: matrix units of GPUs",
+           "Arithmetic of products. f32: the same bits on all machines. bf16: both operands are "
+           "rounded; for matrix units, with the same bits on all CPUs (AMX is used where it is)",
            named_arithmetics());
   s.check([&o] { return o.problems(); });
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""With `Training/Exactness: layout` runs have the same weights on any number of ranks, in any layout, and stopped runs go
-on elsewhere with the same bits."""
+"""With `Training/Exactness: layout` runs have the same weights on any number of ranks, in any layout, with any instruction
+set, and stopped runs go on elsewhere with the same bits."""
 
 import hashlib
 import sys
@@ -17,6 +17,9 @@ RUN = {"Training__Exactness": "layout", "Training__Bundle_Tokens": 200, "Trainin
        "Checkpoint__Every": 2, "Checkpoint__Keep": 8, "Optimizer__Learning_Rate": 1e-4, "Run__Hang_Seconds": 60}
 PPO = {"Algorithm__Preset": "ppo", "Critic__Warmup_Iterations": 1, "Critic__Learning_Rate": 1e-3}
 TAIL = {"Rollout__Rounds": "tail", "Rollout__Tail_Prompts": 1.5}  # two short rounds, a long one, a short one
+# On CPUs both arithmetics have the same bits with all instruction sets.
+BF16 = {"Model__Arithmetic": "bf16", "Training__Iterations": 2}
+SETS = [Layout(1, 1), Layout(2, 2, 1000, "avx2"), Layout(2, 1, 500, "scalar")]
 SFT = {"Training/Exactness": "layout", "Training/Bundle Tokens": 300, "Training/Batch Tokens": 2000,
        "Training/Steps": 3, "Data/Task": "mix", "Run/Hang Seconds": 60}
 
@@ -26,9 +29,11 @@ class Layout:
     ranks: int
     tp: int
     max_tokens: int = 256
+    instructions: str = ""  # empty: the widest
 
     def __str__(self) -> str:
-        return f"{self.ranks} ranks, TP {self.tp}, micro-batches of {self.max_tokens} tokens"
+        by = f", {self.instructions}" if self.instructions else ""
+        return f"{self.ranks} ranks, TP {self.tp}, micro-batches of {self.max_tokens} tokens{by}"
 
 
 SHORT = [Layout(1, 1), Layout(2, 1), Layout(2, 2, 1000), Layout(3, 1)]
@@ -51,7 +56,8 @@ class Trials:
     def train(self, layout: Layout, output: Path, changes: dict) -> str:
         words = self.runs.train(self.model, output, **{**RUN, **changes, "Training__Tensor_Parallel": layout.tp,
                                                        "Training__Max_Tokens": layout.max_tokens})
-        outcome = self.runs.run(words, layout.ranks, guard=300)
+        env = {"TAPER_ISA": layout.instructions} if layout.instructions else {}
+        outcome = self.runs.run(words, layout.ranks, guard=300, env=env)
         check(outcome.code == 0, f"the run on {layout} failed", outcome.text)
         return outcome.text
 
@@ -107,6 +113,9 @@ def main() -> None:
         expected = trials.compare("grpo in rounds of tail batching", layouts if args.long else [*SHORT[:2], SHORT[3]], TAIL)
         trials.resume(expected, TAIL)
         trials.compare("ppo", layouts if args.long else SHORT[:3], PPO)
+        expected = trials.compare("grpo in bf16 arithmetic", [*SETS, *layouts[1:]] if args.long else SETS, BF16)
+        f32 = trials.compare("grpo in f32 arithmetic", SETS[1:], {**BF16, "Model__Arithmetic": "f32"})
+        check(expected != f32, "both arithmetics have the same weights")
         trials.tune(layouts if args.long else SHORT[:3])
         # The test can fail.
         run = {"Training__Exactness": "run"}

@@ -26,7 +26,8 @@ reference::Vector to_doubles(const Floats& values) {
   return {values.begin(), values.end()};
 }
 
-PackedWeights pack(const Floats& stored, int rows, int columns, WeightType type, PackOrder order) {
+PackedWeights pack(const Floats& stored, int rows, int columns, WeightType type, PackOrder order,
+                   const Exec& exec) {
   const bool by_rows = order == PackOrder::kRowsAreColumns;
   PackedWeights packed;
   packed.matrix.type = type;
@@ -35,7 +36,7 @@ PackedWeights pack(const Floats& stored, int rows, int columns, WeightType type,
   packed.matrix.panel_stride = std::int64_t{packed.matrix.k} * kPanelColumns;
   packed.bytes.resize(static_cast<std::size_t>(packed.matrix.columns) * packed.matrix.k *
                       bytes_of(type));
-  pack_panels<Exec, float>(Exec(), packed.bytes.data(), type, const_view(stored, rows, columns),
+  pack_panels<Exec, float>(exec, packed.bytes.data(), type, const_view(stored, rows, columns),
                            order);
   Exec().fence();
   packed.matrix.data = packed.bytes.data();

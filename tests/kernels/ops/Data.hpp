@@ -53,7 +53,8 @@ struct PackedWeights {
   Staged<char> bytes;
   PackedMatrix matrix;
 };
-PackedWeights pack(const Floats& stored, int rows, int columns, WeightType type, PackOrder order);
+PackedWeights pack(const Floats& stored, int rows, int columns, WeightType type, PackOrder order,
+                   const Exec& exec = Exec());
 
 // Values as weights of the type hold them.
 Floats rounded(const Floats& values, WeightType type);

@@ -62,6 +62,7 @@ struct Op {
 Op activation_op();
 Op adamw_op();
 Op attention_op();
+Op bf16_product_op();
 Op copy_op();
 Op dot_rows_op();
 Op embedding_op();
@@ -73,7 +74,6 @@ Op rope_op();
 Op row_parallel_op();
 #if defined(TAPER_CUDA)
 Op tensor_attention_op();
-Op tensor_product_op();
 #endif
 
 std::vector<Op> all_ops();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products in bf16 arithmetic on tensor cores: the bits of canonical/tensor_core.hpp whatever the
-// number of rows, with and without leaves, forward and backward.
+// Products in bf16 arithmetic: the bits of canonical/pair_chain.hpp on the host, of
+// canonical/tensor_core.hpp on tensor cores, whatever the number of rows, with and without leaves,
+// forward and backward.
+#include "kernels/canonical/pair_chain.hpp"
 #include "kernels/canonical/product.hpp"
 #include "kernels/canonical/tensor_core.hpp"
 #include "kernels/ops/Data.hpp"
@@ -17,9 +19,10 @@ namespace {
 // terms and the sum.
 constexpr double kError = 2e-5;
 
-// Whether there is memory for rounded operands of many rows.
+// Whether there is memory for rounded operands of many rows, on a device.
 bool rounds_before = false;
 
+#if defined(TAPER_CUDA)
 Exec bf16_exec() {
   static Staged<float> memory(1 << 18);
   Exec exec;
@@ -31,11 +34,25 @@ Exec bf16_exec() {
 canonical::TensorChain chain() {
   return {canonical::tensor_core(Exec().architecture())};
 }
+#else
+Exec bf16_exec() {
+  Exec exec;
+  exec.arithmetic = Arithmetic::kBf16;
+  return exec;
+}
+canonical::PairChain chain() {
+  return {};
+}
+#endif
+
+PackedWeights pack_bf16(const Floats& stored, int columns, int k) {
+  return pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns, bf16_exec());
+}
 
 void compare_multiply(Report& report, int rows, int columns, int k) {
   const Floats x = random_floats(std::int64_t{rows} * k, 1);
   const Floats stored = random_floats(std::int64_t{columns} * k, 2);
-  const PackedWeights w = pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns);
+  const PackedWeights w = pack_bf16(stored, columns, k);
   const int padded = w.matrix.columns;
   Floats seen = rounded(stored, WeightType::kBf16);
   seen.resize(static_cast<std::size_t>(padded) * k);
@@ -60,7 +77,7 @@ void compare_leaves(Report& report, int rows, int units, int stride, int size, i
   const int k = units * stride;
   const Floats x = random_floats(std::int64_t{rows} * k, 5);
   const Floats stored = random_floats(std::int64_t{columns} * k, 6);
-  const PackedWeights w = pack(stored, columns, k, WeightType::kBf16, PackOrder::kRowsAreColumns);
+  const PackedWeights w = pack_bf16(stored, columns, k);
   const Floats seen = rounded(stored, WeightType::kBf16);
   for (const Range range : {Range{0, units}, Range{1, units}}) {
     if (range.empty()) continue;
@@ -136,12 +153,40 @@ void compare(Report& report) {
   }
   compare_leaves(report, 2048, 11, 8, 8, 8, 512);  // in blocks of 128
   rounds_before = false;
+  for (const int k : {1, 2, 31, 33, 63, 127, 129, 511, 513, 577})
+    compare_multiply(report, 3, 130, k);
+}
+
+void time(const Stopwatch& watch) {
+  const int k = 576, columns = 49152;
+  const Floats stored = random_floats(1 << 16, 1);
+  Floats weights(static_cast<std::size_t>(columns) * k);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = stored[i % stored.size()];
+  const PackedWeights w = pack_bf16(weights, columns, k);
+  for (const int rows : {1, 2, 4, 8, 16, 64, 256}) {
+    const Floats x = random_floats(rows * k, 2);
+    Floats y(static_cast<std::size_t>(rows) * columns);
+    watch.measure(
+        "multiply in bf16 576 x 49152, rows " + std::to_string(rows),
+        [&] { multiply(bf16_exec(), view(y, rows, columns), const_view(x, rows, k), w.matrix); },
+        static_cast<double>(w.bytes.size()), 2.0 * rows * k * columns);
+  }
+  const int rows = 512, n = 1536, m = 576;
+  const Floats a = random_floats(std::int64_t{rows} * n, 3), b = random_floats(rows * m, 4);
+  Floats gradient(static_cast<std::size_t>(n) * m);
+  watch.measure(
+      "accumulate_outer in bf16 512 x 1536 x 576",
+      [&] {
+        accumulate_outer(bf16_exec(), view(gradient, n, m), const_view(a, rows, n),
+                         const_view(b, rows, m));
+      },
+      0, 2.0 * rows * n * m);
 }
 
 }  // namespace
 
-Op tensor_product_op() {
-  return {"bf16 product", compare, {}, {}};
+Op bf16_product_op() {
+  return {"bf16 product", compare, {}, time};
 }
 
 }  // namespace taper::test

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/detail/TileCheck.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "base/Bf16.hpp"
+#include "kernels/detail/PairPanel.hpp"
+
+namespace taper::detail {
+
+bool gives_equal_pairs(const HostOps& ops, const HostOps& expected) {
+  constexpr int kRows = 21, kInputs = 107;
+  // Any numbers of very different size.
+  std::uint32_t state = 1;
+  const auto next = [&](std::uint32_t least_exponent, std::uint32_t exponents) {
+    state = state * 1664525u + 1013904223u;
+    const std::uint32_t exponent = least_exponent + (state >> 20) % exponents;
+    return std::bit_cast<float>((state & 0x80000000u) | exponent << 23 | (state & 0x7fffff));
+  };
+  std::vector<float> a(kRows * kInputs);
+  for (float& value : a) value = next(105, 30);
+  std::vector<bf16> w(kInputs * kPanel);
+  for (bf16& value : w) value = to_bf16(next(110, 24));
+  const auto multiplied = [&](const HostOps& by) {
+    std::vector<float> y(kRows * kPanel);
+    ProductArgs args;
+    args.a = a.data();
+    args.a_row = kInputs;
+    args.w = w.data();
+    args.w_is_bf16 = true;
+    args.w_panel = kInputs * kPanel;
+    args.w_inputs = kInputs;
+    args.leaf_k = args.last_leaf_k = kInputs;
+    args.y = y.data();
+    args.y_row = kPanel;
+    args.rows = kRows;
+    args.columns = kPanel;
+    by.pair_product(args, 0, kRows, 0);
+    return y;
+  };
+  const std::vector<float> one = multiplied(ops), other = multiplied(expected);
+  return std::memcmp(one.data(), other.data(), one.size() * sizeof(float)) == 0;
+}
+
+}  // namespace taper::detail

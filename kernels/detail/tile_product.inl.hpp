@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of Arithmetic::kBf16 by tile units (AMX): a tile has 16 rows of 64 bytes, and one
+// instruction adds the products of 16 rows of A and 16 columns of W over a block of inputs to a
+// tile of sums, exactly as canonical/pair_chain.hpp does it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/detail/pair_product.inl.hpp"
+
+namespace taper::detail {
+
+inline constexpr int kTileRows = 16, kTileColumns = 16;
+inline constexpr int kTileWindow = 512;  // inputs of which the rows of a task are rounded at a time
+
+// strip (rows, kTileWindow): n inputs of each row as bf16, and zeros up to whole blocks and tiles.
+static inline void fill_tile_rows(bf16* strip, const float* a, std::int64_t a_row, std::int64_t a_k,
+                                  int n, int rows) {
+  const int whole = (n + kPairBlock - 1) / kPairBlock * kPairBlock;
+  const int padded = (rows + kTileRows - 1) / kTileRows * kTileRows;
+  for (int r = 0; r < padded; ++r, strip += kTileWindow)
+    for (int k = 0; k < whole; ++k)
+      strip[k] = r < rows && k < n ? to_bf16(a[r * a_row + k * a_k]) : bf16{};
+}
+
+// Rows of two tiles and columns of two: four tiles of sums, numbers 0 to 3, of which those in the
+// first `row_tiles` count. T is the tile unit: its calls name tiles by number.
+template <class T>
+inline void extend_tiles(const bf16* a, const bf16* w, int blocks, int row_tiles, bool fresh,
+                         float* sums) {
+  constexpr int kLine = kPanel * static_cast<int>(sizeof(float));
+  constexpr int kRowBytes = kTileWindow * static_cast<int>(sizeof(bf16));
+  constexpr int kPairBytes = 2 * kPanel * static_cast<int>(sizeof(bf16));
+  const bool both = row_tiles > 1;
+  float* below = sums + kTileRows * kPanel;
+  if (fresh) {
+    T::template zero<0>();
+    T::template zero<1>();
+    T::template zero<2>();
+    T::template zero<3>();
+  } else {
+    T::template load<0>(sums, kLine);
+    T::template load<1>(sums + kTileColumns, kLine);
+    if (both) {
+      T::template load<2>(below, kLine);
+      T::template load<3>(below + kTileColumns, kLine);
+    }
+  }
+  for (int b = 0; b < blocks; ++b, a += kPairBlock, w += kPairBlock * kPanel) {
+    T::template load<4>(a, kRowBytes);
+    T::template load<6>(w, kPairBytes);
+    T::template load<7>(w + 2 * kTileColumns, kPairBytes);
+    T::template add_products<0, 4, 6>();
+    T::template add_products<1, 4, 7>();
+    if (both) {
+      T::template load<5>(a + kTileRows * kTileWindow, kRowBytes);
+      T::template add_products<2, 5, 6>();
+      T::template add_products<3, 5, 7>();
+    }
+  }
+  T::template store<0>(sums, kLine);
+  T::template store<1>(sums + kTileColumns, kLine);
+  if (both) {
+    T::template store<2>(below, kLine);
+    T::template store<3>(below + kTileColumns, kLine);
+  }
+}
+
+// As pair_product_task(); S is the vector set for what is not a product.
+template <class S, class T>
+void tile_product_task(const ProductArgs& args, int row_begin, int row_end, int panel) {
+  alignas(64) bf16 a_strip[kTaskRows * kTileWindow];
+  alignas(64) bf16 w_strip[kTileWindow * kPanel];
+  // Levels have whole tiles of rows: the rows beyond are sums of zeros.
+  alignas(64) float stack[kMaxTreeDepth * kLeafRows * kPanel];
+  const int rows = row_end - row_begin;
+  const int padded = (rows + kTileRows - 1) / kTileRows * kTileRows;
+  const int columns =
+      args.columns - panel * kPanel < kPanel ? args.columns - panel * kPanel : kPanel;
+  const std::int64_t level = std::int64_t{padded} * kPanel;
+  T::configure();
+  if (args.accumulate) {
+    for (std::int64_t i = 0; i < level; ++i) stack[i] = 0.0f;
+    load_sums<S>(args, row_begin, rows, panel, stack);
+  }
+  float* top = stack;
+  for (int leaf = 0; leaf < args.leaves; ++leaf) {
+    const std::int64_t w_at = panel * args.w_panel + leaf * args.w_leaf;
+    const float* a = args.a + row_begin * args.a_row + leaf * args.a_leaf;
+    const int k_total = leaf + 1 == args.leaves ? args.last_leaf_k : args.leaf_k;
+    const bool ends_panel =
+        leaf * args.w_leaf + std::int64_t{k_total} * kPanel == std::int64_t{args.w_inputs} * kPanel;
+    for (int k0 = 0, n = 0; k0 < k_total; k0 += n) {
+      n = next_inputs(k_total - k0, kTileWindow);
+      const int blocks = (n + kPairBlock - 1) / kPairBlock;
+      fill_tile_rows(a_strip, a + k0 * args.a_k, args.a_row, args.a_k, n, rows);
+      const bf16* from = w_strip;
+      if (args.w_is_bf16) {
+        const bf16* weights = static_cast<const bf16*>(args.w) + w_at + std::int64_t{k0} * kPanel;
+        n % kPairBlock == 0 ? void(from = weights)
+                            : copy_last_block(w_strip, weights, n, ends_panel);
+      } else {
+        const float* weights = static_cast<const float*>(args.w) + w_at + k0 * args.w_k;
+        for (int i = 0; i < blocks; ++i)
+          fill_pair_block<S>(w_strip + i * kPairBlock * kPanel, weights + i * kPairBlock * args.w_k,
+                             args.w_k, n - i * kPairBlock, columns);
+      }
+      const bool fresh = k0 == 0 && !args.accumulate;
+      for (int c = 0; c < columns; c += 2 * kTileColumns)
+        for (int row = 0; row < padded; row += 2 * kTileRows)
+          extend_tiles<T>(a_strip + row * kTileWindow, from + 2 * c, blocks,
+                          padded - row > kTileRows ? 2 : 1, fresh, top + row * kPanel + c);
+    }
+    for (int merges = args.program == nullptr ? 0 : args.program[leaf]; merges > 0; --merges) {
+      top -= level;
+      for (std::int64_t i = 0; i < level; i += 16)
+        S::store(top + i, S::add(S::load(top + i), S::load(top + level + i)));
+    }
+    top += level;
+  }
+  T::release();
+  // Without the rows beyond.
+  float* sums = stack;
+  for (int partial = 1; partial < args.partials; ++partial)
+    for (int i = 0; i < rows * kPanel; ++i)
+      sums[partial * rows * kPanel + i] = stack[partial * level + i];
+  if (args.fixed != nullptr)
+    add_fixed_sums<S>(args, row_begin, rows, panel, sums);
+  else
+    store_sums<S>(args, row_begin, rows, panel, sums);
+}
+
+}  // namespace taper::detail

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The products of tile units on a tile unit in software, so that all but the instructions
+// themselves is tested on any processor.
+#include "kernels/detail/tile_product.inl.hpp"
+
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <cstring>
+
+#include "kernels/CheckOp.hpp"
+#include "kernels/canonical/pair_chain.hpp"
+#include "kernels/detail/HostOps.hpp"
+#include "kernels/detail/SimdScalar.hpp"
+#include "kernels/detail/TileCheck.hpp"
+#include "kernels/detail/product_args.hpp"
+#include "shard/ReductionTree.hpp"
+
+using namespace taper;
+using namespace taper::test;
+
+namespace {
+
+// Eight tiles of 16 rows of 64 bytes, as AMX has them.
+struct SoftwareTiles {
+  using Tile = std::array<std::array<std::byte, 64>, 16>;
+  static inline std::array<Tile, 8> tiles;
+  static inline bool is_configured = false;
+
+  static void configure() { is_configured = true; }
+  static void release() { is_configured = false; }
+  template <int tile>
+  static void zero() {
+    REQUIRE(is_configured);
+    tiles[tile] = {};
+  }
+  template <int tile>
+  static void load(const void* data, int stride) {
+    REQUIRE(is_configured);
+    for (int r = 0; r < 16; ++r)
+      std::memcpy(tiles[tile][r].data(), static_cast<const char*>(data) + r * stride, 64);
+  }
+  template <int tile>
+  static void store(void* data, int stride) {
+    for (int r = 0; r < 16; ++r)
+      std::memcpy(static_cast<char*>(data) + r * stride, tiles[tile][r].data(), 64);
+  }
+  template <int sums, int a, int w>
+  static void add_products() {
+    for (int r = 0; r < 16; ++r)
+      for (int c = 0; c < 16; ++c) {
+        std::array<float, canonical::kPairBlock> row, column;
+        for (int k = 0; k < canonical::kPairBlock; ++k) {
+          row[k] = element(tiles[a], r, k);
+          column[k] = element(tiles[w], k / 2, 2 * c + k % 2);
+        }
+        float sum;
+        std::memcpy(&sum, &tiles[sums][r][4 * c], 4);
+        sum = canonical::PairChain()(sum, row.data(), 1, column.data(), 1, canonical::kPairBlock);
+        std::memcpy(&tiles[sums][r][4 * c], &sum, 4);
+      }
+  }
+
+ private:
+  static float element(const Tile& tile, int row, int at) {
+    bf16 value;
+    std::memcpy(&value, &tile[row][2 * at], 2);
+    return to_float(value);
+  }
+};
+
+constexpr auto kTiles = detail::tile_product_task<detail::Scalar, SoftwareTiles>;
+
+// All tasks of a product by `task`.
+void multiply_by(void (*task)(const detail::ProductArgs&, int, int, int),
+                 const detail::ProductArgs& args) {
+  const int most = args.program == nullptr ? detail::kTaskRows : detail::kLeafRows;
+  for (int row = 0; row < args.rows; row += most)
+    for (int panel = 0; panel * kPanelColumns < args.columns; ++panel)
+      task(args, row, std::min(args.rows, row + most), panel);
+}
+
+Exec bf16_exec() {
+  Exec exec;
+  exec.arithmetic = Arithmetic::kBf16;
+  return exec;
+}
+
+void compare(const std::string& what, detail::ProductArgs args, Floats& y) {
+  INFO(what);
+  const Floats start = y;
+  multiply_by(detail::kScalarOps.pair_product, args);
+  const Floats expected = y;
+  y = start;
+  multiply_by(kTiles, args);
+  CHECK(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("tiles give the bits of vector units, whatever the shape", "[product]") {
+  flush_denormals();
+  for (const int rows : {1, 15, 16, 17, 33, 96, 97})
+    for (const int k : {1, 31, 32, 64, 95, 511, 513, 1100}) {
+      if (rows > 33 && k > 100) continue;
+      const int columns = rows % 2 == 0 ? 64 : 130;
+      const Floats x = random_floats(std::int64_t{rows} * k, 1), bias = random_floats(192, 2);
+      const PackedWeights w = pack(random_floats(std::int64_t{columns} * k, 3), columns, k,
+                                   WeightType::kBf16, PackOrder::kRowsAreColumns, bf16_exec());
+      Floats y(static_cast<std::size_t>(rows) * w.matrix.columns);
+      compare(std::to_string(rows) + " rows, " + std::to_string(k) + " inputs",
+              detail::multiply_args(view(y, rows, w.matrix.columns), const_view(x, rows, k),
+                                    w.matrix, bias.data()),
+              y);
+    }
+}
+
+TEST_CASE("tiles add leaves as vector units do", "[product]") {
+  flush_denormals();
+  for (const int rows : {3, 20, 50}) {
+    const int units = 9, stride = 48, columns = 128, k = units * stride;
+    const ReductionTree tree(units, 1);
+    const Range range{2, units};
+    const std::vector<int> program = tree.local_program(range);
+    const int partials = tree.partials(range), inputs = range.size() * stride;
+    const LeafOrder order{range.size(), stride, 40, 7, program.data(), partials};
+    const Floats x = random_floats(std::int64_t{rows} * inputs, 4);
+    const PackedWeights w = pack(random_floats(std::int64_t{columns} * k, 5), columns, k,
+                                 WeightType::kBf16, PackOrder::kRowsAreColumns, bf16_exec());
+    Floats y(static_cast<std::size_t>(partials) * rows * columns);
+    compare(
+        std::to_string(rows) + " rows",
+        detail::multiply_leaves_args(view(y, partials * rows, columns), const_view(x, rows, inputs),
+                                     w.matrix.k_slice(range.begin * stride, k), order),
+        y);
+  }
+}
+
+TEST_CASE("tiles add outer products to gradients as vector units do", "[product]") {
+  flush_denormals();
+  for (const int rows : {1, 40, 130}) {
+    const int n = 37, m = 70;
+    const Floats a = random_floats(rows * n, 6), b = random_floats(rows * m, 7);
+    Floats gradient = random_floats(n * m, 8);
+    compare(std::to_string(rows) + " rows",
+            detail::accumulate_outer_args(GradientView(gradient.data(), GradientType::kF32, n, m),
+                                          const_view(a, rows, n), const_view(b, rows, m)),
+            gradient);
+  }
+}
+
+TEST_CASE("units that round otherwise are found", "[product]") {
+  flush_denormals();
+  CHECK(detail::gives_equal_pairs(detail::kScalarOps, detail::kScalarOps));
+  detail::HostOps tiles = detail::kScalarOps;
+  tiles.pair_product = kTiles;
+  CHECK(detail::gives_equal_pairs(tiles, detail::kScalarOps));
+  // One chain instead of two: what f32 arithmetic computes of weights that are in another order.
+  detail::HostOps other = detail::kScalarOps;
+  other.pair_product = detail::kScalarOps.product;
+  CHECK_FALSE(detail::gives_equal_pairs(other, detail::kScalarOps));
+}
