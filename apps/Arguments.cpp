@@ -42,21 +42,24 @@ void ModelArguments::declare(param::CommandLine& line, LayoutForms layouts) {
                 : uniform +
                       "; or replicas of different sizes in rank order, e.g. 4+2+2 for one of 4 and "
                       "two of 2 ranks (default: one rank each)");
-  declare_numbers(line, type, arithmetic);
+  declare_numbers(line, numbers);
   declare_hang_seconds(line, hang_seconds);
 }
 
-void declare_numbers(param::CommandLine& line, WeightType& type, Arithmetic& arithmetic) {
-  line.choice("dtype", type, "type of the forward weights", named_weight_types());
-  line.choice("arithmetic", arithmetic,
+void declare_numbers(param::CommandLine& line, Numbers& numbers) {
+  line.choice("dtype", numbers.type, "type of the forward weights", named_weight_types());
+  line.choice("arithmetic", numbers.arithmetic,
               "arithmetic of products; f32: the same bits on all machines; bf16: both operands are "
               "rounded, for matrix units, with the same bits on all CPUs",
               named_arithmetics());
+  line.choice("cache-type", numbers.cache,
+              "type of cached keys and values; bf16: half of the memory; auto: f32 on CPUs, and on "
+              "GPUs that of the arithmetic",
+              named_cache_types());
 }
 
-void check_numbers(WeightType type, Arithmetic arithmetic) {
-  const std::string problem = arithmetic_problem("--arithmetic", arithmetic, type);
-  TAPER_VALIDATE(problem.empty(), problem);
+void check_numbers(const Numbers& numbers) {
+  require_no_problems(numbers.problems("--arithmetic", "--cache-type"), "the arguments");
 }
 
 void declare_hang_seconds(param::CommandLine& line, double& seconds) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "infer/GenerateJob.hpp"
+#include "instance/ModelOptions.hpp"
 #include "param/CommandLine.hpp"
 #include "session/Watchdog.hpp"
 #include "shard/RankGrid.hpp"
@@ -16,8 +17,7 @@ enum class LayoutForms { kUniform, kMixed };
 // What the commands on a fixed model have in common.
 struct ModelArguments {
   std::string model, layout;
-  WeightType type = WeightType::kBf16;
-  Arithmetic arithmetic = kDefaultArithmetic;
+  Numbers numbers;
   double hang_seconds = kHangSeconds;
 
   void declare(param::CommandLine& line, LayoutForms layouts);
@@ -26,10 +26,10 @@ struct ModelArguments {
   RankGrid grid(int ranks) const;
 };
 
-// --dtype of the forward weights with the --arithmetic of products, and --hang-seconds.
-void declare_numbers(param::CommandLine& line, WeightType& type, Arithmetic& arithmetic);
+// --dtype of the forward weights, --arithmetic of products, --cache-type of keys and values.
+void declare_numbers(param::CommandLine& line, Numbers& numbers);
 // Throws Error if these do not fit each other.
-void check_numbers(WeightType type, Arithmetic arithmetic);
+void check_numbers(const Numbers& numbers);
 void declare_hang_seconds(param::CommandLine& line, double& seconds);
 // How responses are drawn.
 void declare_sampling(param::CommandLine& line, GenerateOptions& options);

@@ -73,6 +73,7 @@ int run_tuning(int argc, char** argv, const CommandText& words) {
                      .tp_degrees = {options.training.tp},
                      .hang_seconds = options.hang_seconds,
                      .arithmetic = options.model.arithmetic,
+                     .kv_type = options.model.kv_type(),
                      .config = context.config,
                      .resume = arguments.resume,
                      .stop = &stop,

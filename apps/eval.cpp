@@ -103,12 +103,12 @@ int run_eval(int argc, char** argv) {
   if (line.parse_or_print_help(argc, argv)) return 0;
   eval.check(line);
   check_sampling(options);
-  check_numbers(arguments.type, arguments.arithmetic);
+  check_numbers(arguments.numbers);
   const auto judged_by = [&] { return eval.judged_by(arguments.model, options.max_new_tokens); };
   const auto spawner = make_spawner(judged_by);
   Session session(argc, argv);
   const auto rewards = judged_by();
-  options.type = arguments.type;
+  options.type = arguments.numbers.type;
   options.tp = arguments.grid(session.size()).tp;
   ModelFiles files(arguments.model, "--model");
   if (eval.from.file.empty() && eval.from.count == 0) eval.from.count = 256;
@@ -118,7 +118,7 @@ int run_eval(int argc, char** argv) {
   degrees.push_back({"--layout", options.tp});
   Ranks& ranks =
       session.start(require_divisible(session.size(), degrees), arguments.hang_seconds, ".");
-  ranks.exec.arithmetic = arguments.arithmetic;
+  set_numbers(ranks.exec, arguments.numbers.arithmetic, arguments.numbers.kv_type());
   Fingerprint read;
   add_prompts(read, prompts);
   require_equal(ranks, "the prompts", std::to_string(read.value()));

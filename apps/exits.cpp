@@ -40,9 +40,9 @@ int run_exits(int argc, char** argv) {
                "tokens per micro-batch; longer sequences get a micro-batch of their own")
       .at_least(1);
   if (line.parse_or_print_help(argc, argv)) return 0;
-  check_numbers(arguments.type, arguments.arithmetic);
+  check_numbers(arguments.numbers);
   Session session(argc, argv);
-  options.type = arguments.type;
+  options.type = arguments.numbers.type;
   options.tp = arguments.grid(session.size()).tp;
   ModelFiles files(arguments.model, "--model");
   require_input_file("--responses", input);
@@ -52,7 +52,7 @@ int run_exits(int argc, char** argv) {
     require_target("--output", output, ExitFiles::list_file("").string(), "early exits", "they");
   }
   Ranks& ranks = session.start({1, options.tp}, arguments.hang_seconds, ".");
-  ranks.exec.arithmetic = arguments.arithmetic;
+  set_numbers(ranks.exec, arguments.numbers.arithmetic, arguments.numbers.kv_type());
   require_equal(ranks, path_text(input), hash_text(given.sequences));
   const OutputLock lock(ranks, "--output " + path_text(output), OutputLock::of_model(output));
   ExitJob job(options, files, given, output, ranks);

@@ -65,9 +65,9 @@ int run_generate(int argc, char** argv) {
             "Jinja template that turns messages into text: auto (the model's own) or a file");
   if (line.parse_or_print_help(argc, argv)) return 0;
   check_sampling(options);
-  check_numbers(arguments.type, arguments.arithmetic);
+  check_numbers(arguments.numbers);
   Session session(argc, argv);
-  options.type = arguments.type;
+  options.type = arguments.numbers.type;
   require_no_problems(options.problems());
   options.layout = arguments.layout;
   require_layout("--layout", arguments.layout, session.size());
@@ -82,7 +82,7 @@ int run_generate(int argc, char** argv) {
     if (!record_file.empty()) require_writable(record_file);
   }
   Ranks& ranks = session.start(degrees, arguments.hang_seconds, ".");
-  ranks.exec.arithmetic = arguments.arithmetic;
+  set_numbers(ranks.exec, arguments.numbers.arithmetic, arguments.numbers.kv_type());
   require_equal(ranks, path_text(prompts_file), hash_text(prompts));
   GenerateJob job(options, files, prompts, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());

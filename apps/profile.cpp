@@ -36,14 +36,14 @@ int run_profile(int argc, char** argv) {
   std::string model;
   std::vector<std::string> layouts;
   double hang_seconds = kHangSeconds;
-  Arithmetic arithmetic = kDefaultArithmetic;
+  Numbers numbers;
   param::CommandLine line("taper profile",
                           "Measures, for adaptive runs, how long generation steps take on these "
                           "ranks at each tensor-parallel degree, and what changing the degree "
                           "costs. After an interruption the same command resumes.");
   line.text("model", model, "DIR", "Hugging Face directory: config.json, *.safetensors").required();
   line.text("output", options.output, "FILE", "the profile, HDF5");
-  declare_numbers(line, options.probe.type, arithmetic);
+  declare_numbers(line, numbers);
   line.list("layouts", layouts, "TPxDP,...",
             "layouts to measure; default: all degrees of the divisor chain that the model allows");
   line.integer("max-positions", options.probe.max_positions, "N",
@@ -70,12 +70,13 @@ int run_profile(int argc, char** argv) {
   line.flag("fresh", options.fresh, "discards what an earlier start has measured");
   declare_hang_seconds(line, hang_seconds);
   if (line.parse_or_print_help(argc, argv)) return 0;
-  check_numbers(options.probe.type, arithmetic);
+  check_numbers(numbers);
+  options.probe.type = numbers.type;
   Session session(argc, argv);
   options.degrees = degrees_of(layouts, session.size());
   ModelFiles files(model, "--model");
   Ranks& ranks = session.start(options.degrees, hang_seconds, ".");
-  ranks.exec.arithmetic = arithmetic;
+  set_numbers(ranks.exec, numbers.arithmetic, numbers.kv_type());
   ProfileJob job(options, files, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());
   const LatencyProfile profile = job.run();

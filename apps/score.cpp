@@ -35,16 +35,16 @@ int run_score(int argc, char** argv) {
                "tokens per micro-batch; longer sequences get a micro-batch of their own")
       .at_least(1);
   if (line.parse_or_print_help(argc, argv)) return 0;
-  check_numbers(arguments.type, arguments.arithmetic);
+  check_numbers(arguments.numbers);
   Session session(argc, argv);
-  options.type = arguments.type;
+  options.type = arguments.numbers.type;
   options.tp = arguments.grid(session.size()).tp;
   ModelFiles files(arguments.model, "--model");
   require_input_file("--input", input);
   const ScoreInput given = read_score_input(input, files);
   if (session.rank() == 0) require_writable(output);
   Ranks& ranks = session.start({options.tp}, arguments.hang_seconds, ".");
-  ranks.exec.arithmetic = arguments.arithmetic;
+  set_numbers(ranks.exec, arguments.numbers.arithmetic, arguments.numbers.kv_type());
   require_equal(ranks, path_text(input), hash_text(given.sequences));
   ScoreJob job(options, files, given.sequences, ranks);
   TAPER_INFO("memory of rank 0\n" << job.memory_plan().table());

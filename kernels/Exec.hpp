@@ -4,9 +4,9 @@
 // it: what it is made of (Kokkos, and CUDA with it) is seen only by the kernels themselves.
 #pragma once
 
-#if defined(TAPER_CUDA)
-#include <cstdint>
+#include "kernels/detail/Attention.hpp"
 
+#if defined(TAPER_CUDA)
 struct CUstream_st;
 #endif
 
@@ -33,6 +33,7 @@ class HostExec {
   void fence() const;
 
   Arithmetic arithmetic = Arithmetic::kF32;
+  KvType kv_type = KvType::kF32;  // of cached keys and values
 };
 
 #if defined(TAPER_CUDA)
@@ -56,6 +57,18 @@ class CudaExec {
   };
   Rounding rounding;
 };
+#endif
+
+// Sets how products are computed and what cached keys and values are; on a GPU the second follows
+// from the first.
+inline void set_numbers(HostExec& exec, Arithmetic arithmetic, KvType kv_type) {
+  exec.arithmetic = arithmetic;
+  exec.kv_type = kv_type;
+}
+#if defined(TAPER_CUDA)
+inline void set_numbers(CudaExec& exec, Arithmetic arithmetic, KvType /*kv_type*/) {
+  exec.arithmetic = arithmetic;
+}
 #endif
 
 // Where models live and compute. All modules above the kernels name this one, so that a build for a

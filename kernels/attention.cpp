@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/attention.hpp"
 
+#include "base/Bf16.hpp"
 #include "base/Error.hpp"
 #include "kernels/detail/HostOps.hpp"
 #include "kernels/detail/Launch.hpp"
@@ -13,10 +14,18 @@ constexpr int kTokensPerTask = 32;
 
 }  // namespace
 
-template <class E>
-void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
-                 Segments<E> segments, const AttentionShape& shape) {
-  TAPER_EXPECT(pages.type == KvType::kF32);
+namespace {
+
+float as_stored(float value, float /*type*/) {
+  return value;
+}
+bf16 as_stored(float value, bf16 /*type*/) {
+  return to_bf16(value);
+}
+
+template <class T, class E>
+void write_pages_of(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
+                    Segments<E> segments, const AttentionShape& shape) {
   const int n = static_cast<int>(segments.size()) * shape.kv_heads;
   const AttentionSegment* list = segments.data();
   const float* source = kv.data();
@@ -25,15 +34,24 @@ void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float,
     const int head = i % shape.kv_heads;
     for (int t = 0; t < segment.count; ++t) {
       const int position = segment.start + t, slot = position % kPage;
-      float* page = detail::page_of(pages, segment, head, position);
+      T* page = reinterpret_cast<T*>(detail::page_of(pages, segment, head, position));
       const float* k =
           source +
           (static_cast<std::int64_t>(segment.row + t) * shape.kv_heads + head) * 2 * shape.head_pad;
-      for (int d = 0; d < pages.head_dim; ++d) page[d * kPage + slot] = k[d];
-      float* v = page + static_cast<std::int64_t>(pages.head_dim) * kPage + slot * pages.v_stride;
-      for (int d = 0; d < pages.v_stride; ++d) v[d] = k[shape.head_pad + d];
+      for (int d = 0; d < pages.head_dim; ++d) page[d * kPage + slot] = as_stored(k[d], T());
+      T* v = page + detail::values_begin<T>(pages) + slot * pages.v_stride;
+      for (int d = 0; d < pages.v_stride; ++d) v[d] = as_stored(k[shape.head_pad + d], T());
     }
   });
+}
+
+}  // namespace
+
+template <class E>
+void write_pages(const E& exec, const LayerPages& pages, MatrixView<const float, E> kv,
+                 Segments<E> segments, const AttentionShape& shape) {
+  pages.type == KvType::kBf16 ? write_pages_of<bf16>(exec, pages, kv, segments, shape)
+                              : write_pages_of<float>(exec, pages, kv, segments, shape);
 }
 
 template <class E>

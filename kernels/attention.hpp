@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Causal attention over paged keys and values: one routine for decode, prefill and training. Keys
-// are taken in chunks of their sequence (256 positions, over pages of bf16 128), each chunk yields
-// its own (max, sum, values), chunks are merged in ascending order; a query's result depends on its
-// sequence alone. Pages of bf16 are for GPUs alone.
+// are taken in chunks of their sequence (256 positions, over pages of bf16 on GPUs 128), each chunk
+// yields its own (max, sum, values), chunks are merged in ascending order; a query's result depends
+// on its sequence alone. On the host, pages of bf16 hold rounded keys and values, and all is
+// computed in f32.
 #pragma once
 
 #include <cstdint>
@@ -49,13 +50,15 @@ struct AttentionSegments {
 template <class E>
 using Segments = std::type_identity_t<AttentionSegments<E>>;
 
-// The type of the pages over which attention computes in an arithmetic: f32 on the host.
-constexpr KvType kv_type([[maybe_unused]] Arithmetic arithmetic) {
-#if defined(TAPER_CUDA)
-  if (arithmetic == Arithmetic::kBf16) return KvType::kBf16;
-#endif
-  return KvType::kF32;
+// The type of the pages over which attention computes.
+constexpr KvType kv_type(const HostExec& exec) {
+  return exec.kv_type;
 }
+#if defined(TAPER_CUDA)
+constexpr KvType kv_type(const CudaExec& exec) {
+  return exec.arithmetic == Arithmetic::kBf16 ? KvType::kBf16 : KvType::kF32;
+}
+#endif
 
 // Memory of one page of one KV head, in floats.
 constexpr std::int64_t page_floats(int head_dim, KvType type) {

@@ -5,7 +5,7 @@
 
 namespace taper {
 
-// What pages hold. Attention over pages of bf16 multiplies in bf16 (Arithmetic::kBf16).
+// What pages hold. On GPUs, attention over pages of bf16 multiplies in bf16 (Arithmetic::kBf16).
 enum class KvType { kF32, kBf16 };
 
 }  // namespace taper
@@ -31,7 +31,8 @@ struct SegmentArgs {
 
 // Where pages lie: page (block, head) of this layer starts at kv + block * block_stride + head *
 // head_stride. Pages of f32 hold K as (head_dim, kPage), then V as (kPage, v_stride). Those of bf16
-// hold two values in the place of a float, K as (kPage, v_stride), then V likewise.
+// hold two values in the place of a float, on the host K as (v_stride, kPage), on GPUs as (kPage,
+// v_stride), then V as (kPage, v_stride).
 struct PageArgs {
   float* kv = nullptr;
   std::int64_t block_stride = 0, head_stride = 0;  // floats
@@ -39,6 +40,12 @@ struct PageArgs {
   int v_stride = 0;  // head_dim rounded up to 16
   KvType type = KvType::kF32;
 };
+
+// Where the values of a page begin on the host, in elements: T is what it holds.
+template <class T>
+static constexpr std::int64_t values_begin(const PageArgs& pages) {
+  return std::int64_t{sizeof(T) == 4 ? pages.head_dim : pages.v_stride} * kPage;
+}
 
 // The page of a position of a sequence. (static: host_ops.inl.hpp says why.)
 static constexpr float* page_of(const PageArgs& pages, const SegmentArgs& segment, int kv_head,

@@ -18,9 +18,22 @@ struct QueryState {
   float sum;
 };
 
+// The keys of the page of a position (within the sequence), and its values: T is what pages hold.
+// (static: host_ops.inl.hpp says why.)
+template <class T>
+static inline const T* key_page(const PageArgs& pages, const SegmentArgs& segment, int kv_head,
+                                int position) {
+  return reinterpret_cast<const T*>(page_of(pages, segment, kv_head, position));
+}
+template <class T>
+static inline const T* value_page(const PageArgs& pages, const SegmentArgs& segment, int kv_head,
+                                  int position) {
+  return key_page<T>(pages, segment, kv_head, position) + values_begin<T>(pages);
+}
+
 // scores[j] = sum over d (ascending, fused) of q[d] * K[d][j] for one page and NQ queries.
-template <class S, int NQ>
-inline void page_scores(const QueryState* query, const float* k_page, int head_dim,
+template <class S, int NQ, class T>
+inline void page_scores(const QueryState* query, const T* k_page, int head_dim,
                         float* const* scores) {
   constexpr int N = S::kProductVectors;
   for (int j0 = 0; j0 < kPage; j0 += 16 * N) {
@@ -71,25 +84,17 @@ inline void chunk_softmax(float* scores, int n, float scale, float& max, float& 
   sum = sum_lanes<S>(total);
 }
 
-// The V page of position p (within the sequence).
-static inline const float* v_page(const PageArgs& pages, const SegmentArgs& segment, int kv_head,
-                                  int position) {
-  return page_of(pages, segment, kv_head, position) +
-         static_cast<std::int64_t>(pages.head_dim) * kPage;
-}
-
 // out[i][d] += chain over keys [begin, end) of the chunk at `base`: e[i][j] * V[j][d], for N
 // vectors of d from d0.
-template <class S, int NQ, int N>
+template <class S, class T, int NQ, int N>
 inline void extend_values(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int base,
                           int begin, int end, const float* const* e, int d0,
                           typename S::V (&acc)[NQ][N]) {
   for (int j = begin; j < end;) {
-    const float* page = v_page(pages, segment, kv_head, base + j) + d0;
+    const T* page = value_page<T>(pages, segment, kv_head, base + j) + d0;
     const int in_page = (base + j) % kPage;
     const int stop = j + kPage - in_page < end ? j + kPage - in_page : end;
-    for (const float* value = page + in_page * pages.v_stride; j < stop;
-         ++j, value += pages.v_stride) {
+    for (const T* value = page + in_page * pages.v_stride; j < stop; ++j, value += pages.v_stride) {
       typename S::V x[N];
 #pragma GCC unroll 4
       for (int v = 0; v < N; ++v) x[v] = S::load(value + 16 * v);
@@ -106,7 +111,7 @@ inline void extend_values(const PageArgs& pages, const SegmentArgs& segment, int
 // The weighted sum of values of one chunk for NQ queries, N vectors of the head at d0, into
 // values[i] + d0. Keys that all queries see are read once for all; the rest of each query follows
 // alone, so its chain is the same in any company.
-template <class S, int NQ, int N>
+template <class S, class T, int NQ, int N>
 inline void chunk_values(const PageArgs& pages, const SegmentArgs& segment, int kv_head, int base,
                          const int* n, const float* const* e, int d0,
                          float (*values)[kMaxHeadDim]) {
@@ -117,11 +122,11 @@ inline void chunk_values(const PageArgs& pages, const SegmentArgs& segment, int 
   for (int i = 0; i < NQ; ++i)
 #pragma GCC unroll 4
     for (int v = 0; v < N; ++v) acc[i][v] = S::zero();
-  extend_values<S, NQ, N>(pages, segment, kv_head, base, 0, common, e, d0, acc);
+  extend_values<S, T, NQ, N>(pages, segment, kv_head, base, 0, common, e, d0, acc);
   for (int i = 0; i < NQ; ++i) {
     typename S::V alone[1][N];
     for (int v = 0; v < N; ++v) alone[0][v] = acc[i][v];
-    extend_values<S, 1, N>(pages, segment, kv_head, base, common, n[i], e + i, d0, alone);
+    extend_values<S, T, 1, N>(pages, segment, kv_head, base, common, n[i], e + i, d0, alone);
     for (int v = 0; v < N; ++v) S::store(values[i] + d0 + 16 * v, alone[0][v]);
   }
 }
@@ -152,7 +157,7 @@ inline void merge_chunk(QueryState& query, float max, float sum, const float* va
 }
 
 // What NQ queries make of the chunk of keys and values at `base`, which one of them sees at least.
-template <class S, int NQ>
+template <class S, class T, int NQ>
 inline void attend_chunk(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
                          int base, QueryState* query) {
   const PageArgs& pages = args.pages;
@@ -167,7 +172,7 @@ inline void attend_chunk(const AttentionArgs& args, const SegmentArgs& segment, 
   for (int j = 0; j < longest; j += kPage) {
     float* page_rows[NQ];
     for (int i = 0; i < NQ; ++i) page_rows[i] = scores[i] + j;
-    page_scores<S, NQ>(query, page_of(pages, segment, kv_head, base + j), pages.head_dim,
+    page_scores<S, NQ>(query, key_page<T>(pages, segment, kv_head, base + j), pages.head_dim,
                        page_rows);
   }
   float max[NQ] = {}, sum[NQ] = {};
@@ -179,9 +184,9 @@ inline void attend_chunk(const AttentionArgs& args, const SegmentArgs& segment, 
   constexpr int N = S::kProductVectors;
   int d0 = 0;
   for (; d0 + 16 * N <= pages.v_stride; d0 += 16 * N)
-    chunk_values<S, NQ, N>(pages, segment, kv_head, base, n, e, d0, values);
+    chunk_values<S, T, NQ, N>(pages, segment, kv_head, base, n, e, d0, values);
   for (; d0 < pages.v_stride; d0 += 16)
-    chunk_values<S, NQ, 1>(pages, segment, kv_head, base, n, e, d0, values);
+    chunk_values<S, T, NQ, 1>(pages, segment, kv_head, base, n, e, d0, values);
   for (int i = 0; i < NQ; ++i)
     if (n[i] > 0) merge_chunk<S>(query[i], max[i], sum[i], values[i], pages.head_dim, base == 0);
 }
@@ -200,7 +205,7 @@ inline void finish_query(const QueryState& query, int head_dim) {
 }
 
 // All queries see a chunk, a few at a time, before the next chunk is read: it stays in the cache.
-template <class S>
+template <class S, class T>
 inline void attend(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
                    QueryState* query, int count) {
   static_assert(kQueryBlock == 4);
@@ -209,19 +214,18 @@ inline void attend(const AttentionArgs& args, const SegmentArgs& segment, int kv
     for (int i = 0; i < count; i += kQueryBlock) {
       const int n = count - i < kQueryBlock ? count - i : kQueryBlock;
       if (query[i + n - 1].limit <= base) continue;
-      if (n == 4) attend_chunk<S, 4>(args, segment, kv_head, base, query + i);
-      if (n == 3) attend_chunk<S, 3>(args, segment, kv_head, base, query + i);
-      if (n == 2) attend_chunk<S, 2>(args, segment, kv_head, base, query + i);
-      if (n == 1) attend_chunk<S, 1>(args, segment, kv_head, base, query + i);
+      if (n == 4) attend_chunk<S, T, 4>(args, segment, kv_head, base, query + i);
+      if (n == 3) attend_chunk<S, T, 3>(args, segment, kv_head, base, query + i);
+      if (n == 2) attend_chunk<S, T, 2>(args, segment, kv_head, base, query + i);
+      if (n == 1) attend_chunk<S, T, 1>(args, segment, kv_head, base, query + i);
     }
   }
   for (int i = 0; i < count; ++i) finish_query<S>(query[i], args.pages.head_dim);
 }
 
-// One task: new tokens [token_begin, token_end) of a segment, all query heads of one KV head.
-template <class S>
-void attention_task(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
-                    int token_begin, int token_end) {
+template <class S, class T>
+void attend_tokens(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
+                   int token_begin, int token_end) {
   constexpr int kMost = 32 * kQueryBlock;  // queries side by side: a few kilobytes
   const HeadRange heads = query_heads(args, kv_head);
   QueryState queries[kMost];
@@ -229,7 +233,7 @@ void attention_task(const AttentionArgs& args, const SegmentArgs& segment, int k
   for (int token = token_begin; token < token_end; ++token) {
     for (int head = heads.begin; head < heads.end; ++head) {
       if (count == kMost) {
-        attend<S>(args, segment, kv_head, queries, count);
+        attend<S, T>(args, segment, kv_head, queries, count);
         count = 0;
       }
       const std::int64_t slot = static_cast<std::int64_t>(segment.row + token) * args.heads + head;
@@ -241,7 +245,16 @@ void attention_task(const AttentionArgs& args, const SegmentArgs& segment, int k
                           0.0f};
     }
   }
-  if (count > 0) attend<S>(args, segment, kv_head, queries, count);
+  if (count > 0) attend<S, T>(args, segment, kv_head, queries, count);
+}
+
+// One task: new tokens [token_begin, token_end) of a segment, all query heads of one KV head.
+template <class S>
+void attention_task(const AttentionArgs& args, const SegmentArgs& segment, int kv_head,
+                    int token_begin, int token_end) {
+  args.pages.type == KvType::kBf16
+      ? attend_tokens<S, bf16>(args, segment, kv_head, token_begin, token_end)
+      : attend_tokens<S, float>(args, segment, kv_head, token_begin, token_end);
 }
 
 }  // namespace taper::detail

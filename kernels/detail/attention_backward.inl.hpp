@@ -27,8 +27,8 @@ struct BackwardQuery {
 };
 
 // out[i][j] = sum over d of x[i][d] * columns[d][j]
-template <class S, int NQ>
-inline void times_columns(const float* const (&x)[NQ], const float* columns, int head_dim,
+template <class S, int NQ, class T>
+inline void times_columns(const float* const (&x)[NQ], const T* columns, int head_dim,
                           float (*out)[kPage]) {
   constexpr int N = S::kProductVectors;
   for (int j = 0; j < kPage; j += 16 * N) {
@@ -159,8 +159,8 @@ inline void add_query_gradients(const BackwardQuery (&query)[NQ], const float (*
 }
 
 // What NQ query vectors give to and take from one page.
-template <class S, int NQ, int kDim>
-inline void backward_block(const AttentionArgs& f, const float* k_page, PageGradient<kDim>& page,
+template <class S, int NQ, int kDim, class T>
+inline void backward_block(const AttentionArgs& f, const T* k_page, PageGradient<kDim>& page,
                            const BackwardQuery* first) {
   constexpr int N = S::kProductVectors;
   const int head_dim = f.pages.head_dim;
@@ -206,7 +206,7 @@ inline BackwardQuery backward_query(const AttentionBackwardArgs& args, std::int6
           n};
 }
 
-template <class S, int kDim>
+template <class S, int kDim, class T>
 void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArgs& segment,
                              int kv_head) {
   const AttentionArgs& f = args.forward;
@@ -222,13 +222,13 @@ void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArg
   const int end = segment.start + segment.count;
   for (int base = 0; base < end; base += kPage) {
     const int keys = end - base < kPage ? end - base : kPage;
-    const float* k_page = page_of(pages, segment, kv_head, base);
-    const float* v_rows = k_page + static_cast<std::int64_t>(pages.head_dim) * kPage;
+    const T* k_page = key_page<T>(pages, segment, kv_head, base);
+    const T* v_rows = value_page<T>(pages, segment, kv_head, base);
     for (int d = 0; d < kDim; ++d)
       for (int j = 0; j < kPage; ++j) {
         const bool inside = d < pages.head_dim && j < keys;
-        page.k_rows[j][d] = inside ? k_page[d * kPage + j] : 0.0f;
-        page.v_columns[d][j] = inside ? v_rows[j * pages.v_stride + d] : 0.0f;
+        page.k_rows[j][d] = inside ? to_float(k_page[d * kPage + j]) : 0.0f;
+        page.v_columns[d][j] = inside ? to_float(v_rows[j * pages.v_stride + d]) : 0.0f;
         page.dk_columns[d][j] = 0.0f;
         page.dv_rows[j][d] = 0.0f;
       }
@@ -261,16 +261,24 @@ void attention_backward_head(const AttentionBackwardArgs& args, const SegmentArg
   }
 }
 
+template <class S, class T>
+void attention_backward_tokens(const AttentionBackwardArgs& args, const SegmentArgs& segment,
+                               int kv_head) {
+  if (args.forward.pages.head_dim <= 64)
+    attention_backward_head<S, 64, T>(args, segment, kv_head);
+  else if (args.forward.pages.head_dim <= 128)
+    attention_backward_head<S, 128, T>(args, segment, kv_head);
+  else
+    attention_backward_head<S, kMaxHeadDim, T>(args, segment, kv_head);
+}
+
 // One task: all tokens of a segment, one KV head.
 template <class S>
 void attention_backward_task(const AttentionBackwardArgs& args, const SegmentArgs& segment,
                              int kv_head) {
-  if (args.forward.pages.head_dim <= 64)
-    attention_backward_head<S, 64>(args, segment, kv_head);
-  else if (args.forward.pages.head_dim <= 128)
-    attention_backward_head<S, 128>(args, segment, kv_head);
-  else
-    attention_backward_head<S, kMaxHeadDim>(args, segment, kv_head);
+  args.forward.pages.type == KvType::kBf16
+      ? attention_backward_tokens<S, bf16>(args, segment, kv_head)
+      : attention_backward_tokens<S, float>(args, segment, kv_head);
 }
 
 }  // namespace taper::detail

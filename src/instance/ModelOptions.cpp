@@ -2,6 +2,7 @@
 #include "instance/ModelOptions.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/Path.hpp"
 
@@ -13,9 +14,8 @@ std::vector<std::string> ModelOptions::problems() const {
     list.push_back(
         "Model/Directory is not set (a Hugging Face directory is expected, e.g. data/model); " +
         path_advice(""));
-  if (const auto problem = arithmetic_problem("Model/Arithmetic", arithmetic, type);
-      !problem.empty())
-    list.push_back(problem);
+  for (std::string& problem : Numbers::problems("Model/Arithmetic", "Model/Cache Type"))
+    list.push_back(std::move(problem));
   return list;
 }
 
@@ -27,20 +27,40 @@ std::vector<std::pair<std::string, Arithmetic>> named_arithmetics() {
   return {{"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}};
 }
 
-std::string arithmetic_problem(const std::string& key, Arithmetic arithmetic, WeightType type) {
-  if (arithmetic == Arithmetic::kF32) return "";
-  if (type == WeightType::kF32)
-    return key +
-           " is bf16, but the forward weights are f32 (matrix units multiply bf16 values); "
-           "set both to one type";
-  return "";
+std::vector<std::pair<std::string, CacheType>> named_cache_types() {
+  return {{"auto", CacheType::kAuto}, {"f32", CacheType::kF32}, {"bf16", CacheType::kBf16}};
 }
 
-TrainPassOptions PassOptions::train_pass(Arithmetic arithmetic) const {
+KvType Numbers::kv_type() const {
+#if defined(TAPER_CUDA)
+  return arithmetic == Arithmetic::kBf16 ? KvType::kBf16 : KvType::kF32;
+#else
+  return cache == CacheType::kBf16 ? KvType::kBf16 : KvType::kF32;
+#endif
+}
+
+std::vector<std::string> Numbers::problems(const std::string& arithmetic_key,
+                                           [[maybe_unused]] const std::string& cache_key) const {
+  std::vector<std::string> list;
+  if (arithmetic == Arithmetic::kBf16 && type == WeightType::kF32)
+    list.push_back(arithmetic_key +
+                   " is bf16, but the forward weights are f32 (matrix units multiply bf16 values); "
+                   "set both to one type");
+#if defined(TAPER_CUDA)
+  const CacheType needed = kv_type() == KvType::kBf16 ? CacheType::kBf16 : CacheType::kF32;
+  if (cache != CacheType::kAuto && cache != needed)
+    list.push_back(cache_key +
+                   " is not that of the arithmetic (on GPUs the cache has the type that products "
+                   "take); set it to auto");
+#endif
+  return list;
+}
+
+TrainPassOptions PassOptions::train_pass(KvType kv_type) const {
   TrainPassOptions pass;
   pass.max_rows = max_tokens;
   pass.checkpointing = checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
-  pass.kv_type = kv_type(arithmetic);
+  pass.kv_type = kv_type;
   if (exactness == Exactness::kLayout) {
     constexpr int kBundleTokens = 1024;
     pass.bundle_tokens = bundle_tokens > 0 ? bundle_tokens : std::min(kBundleTokens, max_tokens);

@@ -9,10 +9,23 @@
 
 namespace taper {
 
-struct ModelOptions {
-  std::string directory;
-  WeightType type = WeightType::kBf16;
+// What cached keys and values are: by default f32 on CPUs, and on GPUs what their arithmetic needs.
+enum class CacheType { kAuto, kF32, kBf16 };
+
+// In which numbers models compute.
+struct Numbers {
+  WeightType type = WeightType::kBf16;  // of the forward weights
   Arithmetic arithmetic = kDefaultArithmetic;
+  CacheType cache = CacheType::kAuto;
+
+  KvType kv_type() const;
+  // If they do not fit each other: the values of these keys, or of options of a command.
+  std::vector<std::string> problems(const std::string& arithmetic_key,
+                                    const std::string& cache_key) const;
+};
+
+struct ModelOptions : Numbers {
+  std::string directory;
 
   std::vector<std::string> problems() const;
 };
@@ -20,10 +33,7 @@ struct ModelOptions {
 // The values of options, by their names.
 std::vector<std::pair<std::string, WeightType>> named_weight_types();
 std::vector<std::pair<std::string, Arithmetic>> named_arithmetics();
-
-// Why models with weights of the type cannot compute in the arithmetic, the value of `key`; empty
-// if they can.
-std::string arithmetic_problem(const std::string& key, Arithmetic arithmetic, WeightType type);
+std::vector<std::pair<std::string, CacheType>> named_cache_types();
 
 // What changes no bit of gradients.
 enum class Exactness {
@@ -39,7 +49,8 @@ struct PassOptions {
   Exactness exactness = Exactness::kLayout;
   int bundle_tokens = 0;  // of bundles; 0: 1,024, or max_tokens if these are fewer
 
-  TrainPassOptions train_pass(Arithmetic arithmetic) const;
+  // kv_type: of the pages that attention reads (Numbers::kv_type).
+  TrainPassOptions train_pass(KvType kv_type) const;
   std::vector<std::string> problems() const;
 };
 

@@ -13,6 +13,11 @@ void describe_model(param::Section& schema, ModelOptions& o) {
            "Arithmetic of products. f32: the same bits on all machines. bf16: both operands are "
            "rounded; for matrix units, with the same bits on all CPUs (AMX is used where it is)",
            named_arithmetics());
+  s.choice(
+      "Cache Type", o.cache,
+      "Type of cached keys and values. bf16 takes half of the memory and rounds them; auto: f32 "
+      "on CPUs, and on GPUs that of the arithmetic",
+      named_cache_types());
   s.check([&o] { return o.problems(); });
 }
 

@@ -144,8 +144,7 @@ std::vector<ProfileSide> ProfileJob::sides() const {
 }
 
 std::int64_t ProfileJob::page_bytes() const {
-  return page_floats(files_->config.head_dim, kv_type(ranks_->exec.arithmetic)) *
-         std::int64_t{sizeof(float)};
+  return page_floats(files_->config.head_dim, kv_type(ranks_->exec)) * std::int64_t{sizeof(float)};
 }
 
 void ProfileJob::measure_switches() {
@@ -239,9 +238,8 @@ LatencyProfile ProfileJob::run() {
   while (visit_next(schedule ? &*schedule : nullptr)) {
   }
   LatencyProfile profile;
-  if (schedule) profile = result(*schedule);
-  if (options_.passes) add_passes(profile);
   if (schedule) {
+    profile = result(*schedule);
     write_profile(options_.output, profile);
     if (profile.is_complete()) {
       fs::remove(partial_path(options_.output));
@@ -249,6 +247,10 @@ LatencyProfile ProfileJob::run() {
       record_.ended = true;
       save_partial(options_.output, record_);
     }
+  }
+  if (options_.passes) {
+    add_passes(profile);
+    if (schedule) write_profile(options_.output, profile);
   }
   barrier(ranks_->world());  // the file is there for all
   return profile;

@@ -33,7 +33,7 @@ std::string cpu_info(const std::string& key) {
   return "";
 }
 
-Facts model_facts(const ModelFiles& files, WeightType type, Arithmetic arithmetic) {
+Facts model_facts(const ModelFiles& files, WeightType type, const Exec& exec) {
   const ModelConfig& c = files.config;
   Facts facts{{"family", to_string(c.family)},
               {"layers", std::to_string(c.layers)},
@@ -47,8 +47,9 @@ Facts model_facts(const ModelFiles& files, WeightType type, Arithmetic arithmeti
               {"qkv_bias", c.qkv_bias ? "yes" : "no"},
               {"qk_norm", c.qk_norm ? "yes" : "no"},
               {"dtype", type == WeightType::kBf16 ? "bf16" : "f32"},
-              {"kv_dtype", kv_type(arithmetic) == KvType::kBf16 ? "bf16" : "f32"}};
-  if (arithmetic == Arithmetic::kBf16) facts["arithmetic"] = "bf16";  // else there is no such fact
+              {"kv_dtype", kv_type(exec) == KvType::kBf16 ? "bf16" : "f32"}};
+  if (exec.arithmetic == Arithmetic::kBf16)
+    facts["arithmetic"] = "bf16";  // else there is no such fact
   return facts;
 }
 
@@ -151,7 +152,7 @@ ProfileIdentity gather_identity(const ModelFiles& files, WeightType type, const 
   ProfileIdentity identity;
   if (ranks.rank() == 0) {
     const BuildInfo build = build_info();
-    identity.model = model_facts(files, type, ranks.exec.arithmetic);
+    identity.model = model_facts(files, type, ranks.exec);
     identity.machine = machine_facts(ranks);
     identity.transport = transport_facts(ranks);
     identity.build = {{"version", build.version},

@@ -27,7 +27,7 @@ ModelFiles open_model(const RewardOptions& reward) {
 }
 
 ValuePassOptions pass_options(const RewardModelSetup& setup, const Exec& exec) {
-  return {setup.max_rows, kMostSequences, setup.phase, kv_type(exec.arithmetic)};
+  return {setup.max_rows, kMostSequences, setup.phase, kv_type(exec)};
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ PolicyLossOptions RunOptions::loss_in_use() const {
 }
 
 TrainPassOptions RunOptions::pass_options() const {
-  TrainPassOptions pass = training.train_pass(model.arithmetic);
+  TrainPassOptions pass = training.train_pass(model.kv_type());
   pass.max_rows = std::max(pass.max_rows, static_cast<int>(max_positions()));
   pass.shares_prefixes = training.shared_prompts;
   return pass;

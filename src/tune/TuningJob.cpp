@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 TrainPassOptions pass_options_of(const TuningOptions& o, int sequences_per_example,
                                  MemoryPhase phase) {
-  TrainPassOptions pass = o.training.train_pass(o.model.arithmetic);
+  TrainPassOptions pass = o.training.train_pass(o.model.kv_type());
   pass.max_sequences *= sequences_per_example;
   pass.owner.phase = phase;
   return pass;

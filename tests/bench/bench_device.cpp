@@ -192,7 +192,7 @@ class Sequences {
         shape_{32, 8, 4, 0, 128 / options.scale, (128 / options.scale + 63) / 64 * 64},
         rows_(sequences * count),
         blocks_per_sequence_((length + kPage - 1) / kPage),
-        type_(kv_type(options.exec.arithmetic)),
+        type_(kv_type(options.exec)),
         pages_memory_(exec_, std::int64_t{sequences} * blocks_per_sequence_ * shape_.kv_heads *
                                  page_floats(shape_.head_dim, type_)),
         q_(exec_, std::int64_t{rows_} * width()),

@@ -20,6 +20,7 @@
 #include "device/Runtime.hpp"
 #include "engine/EngineSizing.hpp"
 #include "instance/InferenceModel.hpp"
+#include "instance/ModelOptions.hpp"
 #include "instance/TrainingModel.hpp"
 #include "io/Json.hpp"
 #include "kernels/copy.hpp"
@@ -34,16 +35,14 @@ namespace {
 
 constexpr int kNew = 36, kPrefill = 512, kTrainRows = 8, kTrainLength = 256;
 
-struct BenchOptions {
+struct BenchOptions : Numbers {
   std::string model;
-  WeightType type = WeightType::kBf16;
   std::vector<std::string> parts = {"decode", "prefill", "forward", "train"};
   std::vector<int> batches = {1, 8, 32, 64};
   int tp = 0;  // 0: all ranks
   int context = 64;
   int repeats = 5;
   bool checkpointing = false, draws_weights = false, is_eager = false;
-  Arithmetic arithmetic = Arithmetic::kF32;
   GradientType gradients = GradientType::kFixed;
 
   bool has(const std::string& part) const {
@@ -132,11 +131,10 @@ class EngineBench {
   EngineBench(const BenchOptions& options, ModelFiles& files, const Ranks& ranks,
               const InferenceModel& model, int batch, int prompt)
       : ranks_(ranks), batch_(batch), model_(model) {
-    EngineOptions engine =
-        engine_options({batch, std::max(512, batch), 8192},
-                       {prompt + kNew + 2, files.valid_ids(), "the KV memory of the benchmark",
-                        kv_type(options.arithmetic)},
-                       files.config, model_.parallel());
+    EngineOptions engine = engine_options(
+        {batch, std::max(512, batch), 8192},
+        {prompt + kNew + 2, files.valid_ids(), "the KV memory of the benchmark", options.kv_type()},
+        files.config, model_.parallel());
     engine.graphs = !options.is_eager;
     const EngineMemory memory = EngineMemory::of(files.table, model_.parallel(), engine);
     MemoryPlan plan;
@@ -233,7 +231,7 @@ class TrainBench {
     o.type = options.type;
     o.train_tp = o.rollout_tp = options.tp;
     o.pass.max_rows = kTrainRows * kTrainLength;
-    o.pass.kv_type = kv_type(options.arithmetic);
+    o.pass.kv_type = options.kv_type();
     o.pass.gradients = options.gradients;
     o.pass.checkpointing = options.checkpointing ? Checkpointing::kYes : Checkpointing::kNo;
     return o;
@@ -313,6 +311,7 @@ void print(const BenchOptions& options, const Ranks& ranks,
 
 int run(int argc, char** argv) {
   BenchOptions options;
+  options.arithmetic = Arithmetic::kF32;
   param::CommandLine line("bench_model", "Times generation and training of a model.");
   line.text("model", options.model, "DIR", "Hugging Face directory").required();
   line.choice("dtype", options.type, "weights of the forward pass",
@@ -323,8 +322,8 @@ int run(int argc, char** argv) {
       .at_least(1);
   line.integer("tp", options.tp, "N", "ranks per replica (0: all)");
   line.integer("repeats", options.repeats, "N", "runs of each part").at_least(1);
-  line.choice("arithmetic", options.arithmetic, "of products and attention; bf16 on GPUs alone",
-              {{"f32", Arithmetic::kF32}, {"bf16", Arithmetic::kBf16}});
+  line.choice("arithmetic", options.arithmetic, "of products", named_arithmetics());
+  line.choice("cache-type", options.cache, "of keys and values", named_cache_types());
   line.choice("gradients", options.gradients,
               "sums of gradients: fixed, as Training/Exactness: layout has them, or plain",
               {{"fixed", GradientType::kFixed}, {"plain", GradientType::kF32}});
@@ -338,7 +337,7 @@ int run(int argc, char** argv) {
   Runtime runtime(argc, argv);
   if (options.tp == 0) options.tp = mpi.ranks();
   Ranks ranks(MPI_COMM_WORLD, mpi.ranks(), {options.tp}, progress);
-  ranks.exec.arithmetic = options.arithmetic;
+  set_numbers(ranks.exec, options.arithmetic, options.kv_type());
 #if defined(TAPER_CUDA)
   ranks.connect_devices();
 #endif

@@ -17,9 +17,7 @@ RUN = {"Training__Exactness": "layout", "Training__Bundle_Tokens": 200, "Trainin
        "Checkpoint__Every": 2, "Checkpoint__Keep": 8, "Optimizer__Learning_Rate": 1e-4, "Run__Hang_Seconds": 60}
 PPO = {"Algorithm__Preset": "ppo", "Critic__Warmup_Iterations": 1, "Critic__Learning_Rate": 1e-3}
 TAIL = {"Rollout__Rounds": "tail", "Rollout__Tail_Prompts": 1.5}  # two short rounds, a long one, a short one
-# On CPUs both arithmetics have the same bits with all instruction sets.
 BF16 = {"Model__Arithmetic": "bf16", "Training__Iterations": 2}
-SETS = [Layout(1, 1), Layout(2, 2, 1000, "avx2"), Layout(2, 1, 500, "scalar")]
 SFT = {"Training/Exactness": "layout", "Training/Bundle Tokens": 300, "Training/Batch Tokens": 2000,
        "Training/Steps": 3, "Data/Task": "mix", "Run/Hang Seconds": 60}
 
@@ -37,6 +35,8 @@ class Layout:
 
 
 SHORT = [Layout(1, 1), Layout(2, 1), Layout(2, 2, 1000), Layout(3, 1)]
+# On CPUs all instruction sets have the same bits, in both arithmetics.
+SETS = [Layout(1, 1), Layout(2, 2, 1000, "avx2"), Layout(2, 1, 500, "scalar")]
 LONG = [*SHORT, Layout(1, 1, 2000), Layout(2, 1, 2000), Layout(3, 3), Layout(4, 1), Layout(4, 2), Layout(4, 4, 300)]
 
 
@@ -116,6 +116,9 @@ def main() -> None:
         expected = trials.compare("grpo in bf16 arithmetic", [*SETS, *layouts[1:]] if args.long else SETS, BF16)
         f32 = trials.compare("grpo in f32 arithmetic", SETS[1:], {**BF16, "Model__Arithmetic": "f32"})
         check(expected != f32, "both arithmetics have the same weights")
+        rounded = trials.compare("grpo over a cache of bf16", SETS, {**BF16, "Model__Arithmetic": "f32",
+                                                                     "Model__Cache_Type": "bf16"})
+        check(rounded != f32, "a cache of bf16 has the same weights")
         trials.tune(layouts if args.long else SHORT[:3])
         # The test can fail.
         run = {"Training__Exactness": "run"}

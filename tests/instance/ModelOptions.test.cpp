@@ -12,23 +12,39 @@ using namespace taper;
 using taper::test::check_problem;
 
 TEST_CASE("passes run as the options say") {
-  CHECK(PassOptions().train_pass(Arithmetic::kF32).checkpointing == Checkpointing::kNo);
-  const TrainPassOptions pass = PassOptions{2, 77, true}.train_pass(Arithmetic::kBf16);
-  CHECK(pass.kv_type == kv_type(Arithmetic::kBf16));
+  CHECK(PassOptions().train_pass(KvType::kF32).checkpointing == Checkpointing::kNo);
+  const TrainPassOptions pass = PassOptions{2, 77, true}.train_pass(KvType::kBf16);
+  CHECK(pass.kv_type == KvType::kBf16);
   CHECK(pass.max_rows == 77);
   CHECK(pass.checkpointing == Checkpointing::kYes);
 }
 
 TEST_CASE("bf16 arithmetic needs bf16 weights") {
-  CHECK(arithmetic_problem("--arithmetic", Arithmetic::kF32, WeightType::kF32).empty());
-  const auto of_f32 = arithmetic_problem("--arithmetic", Arithmetic::kBf16, WeightType::kF32);
-  CHECK(of_f32.starts_with("--arithmetic is bf16"));
+  Numbers numbers;
+  CHECK(numbers.problems("--arithmetic", "--cache-type").empty());
+  numbers.arithmetic = Arithmetic::kBf16;
+  CHECK(numbers.problems("--arithmetic", "--cache-type").empty());
+  numbers.type = WeightType::kF32;
+  check_problem(numbers.problems("--arithmetic", "--cache-type"),
+                {"--arithmetic is bf16", "the forward weights are f32"});
   ModelOptions options;
   options.directory = "model";
   options.arithmetic = Arithmetic::kBf16;
-  CHECK(options.problems().empty());
   options.type = WeightType::kF32;
-  check_problem(options.problems(), {"Model/Arithmetic is bf16", "the forward weights are f32"});
+  check_problem(options.problems(), {"Model/Arithmetic is bf16"});
+}
+
+TEST_CASE("the type of the cache is chosen on CPUs, and follows from the arithmetic on GPUs") {
+  Numbers numbers;
+  numbers.arithmetic = Arithmetic::kF32;
+  CHECK(numbers.kv_type() == KvType::kF32);
+  numbers.cache = CacheType::kBf16;
+#if defined(TAPER_CUDA)
+  check_problem(numbers.problems("--arithmetic", "--cache-type"), {"--cache-type is not that"});
+#else
+  CHECK(numbers.kv_type() == KvType::kBf16);
+  CHECK(numbers.problems("--arithmetic", "--cache-type").empty());
+#endif
 }
 
 TEST_CASE("a model that is not set is told, also where the working directory is gone") {

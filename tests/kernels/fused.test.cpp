@@ -159,7 +159,7 @@ TEST_CASE("queries and keys are rotated, keys and values written to pages") {
         v.resize(v.size() / rows * (rows - 1));
         return v;
       };
-      const KvType type = kv_type(exec.arithmetic);
+      const KvType type = kv_type(exec);
       Floats pool(static_cast<std::size_t>(4 * kv_heads * page_floats(d, type)), 0.0f);
       Floats expected_q = q, expected_kv = kv, expected_pool = pool;
       const auto pages = [&](Floats& memory) {

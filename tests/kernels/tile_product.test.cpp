@@ -6,6 +6,7 @@
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/CheckOp.hpp"
@@ -21,7 +22,8 @@ using namespace taper::test;
 
 namespace {
 
-// Eight tiles of 16 rows of 64 bytes, as AMX has them.
+// Eight tiles of 16 rows of 64 bytes, as AMX has them; sums are those of the chain.
+template <class Chain>
 struct SoftwareTiles {
   using Tile = std::array<std::array<std::byte, 64>, 16>;
   static inline std::array<Tile, 8> tiles;
@@ -56,7 +58,7 @@ struct SoftwareTiles {
         }
         float sum;
         std::memcpy(&sum, &tiles[sums][r][4 * c], 4);
-        sum = canonical::PairChain()(sum, row.data(), 1, column.data(), 1, canonical::kPairBlock);
+        sum = Chain()(sum, row.data(), 1, column.data(), 1, canonical::kPairBlock);
         std::memcpy(&tiles[sums][r][4 * c], &sum, 4);
       }
   }
@@ -69,7 +71,45 @@ struct SoftwareTiles {
   }
 };
 
-constexpr auto kTiles = detail::tile_product_task<detail::Scalar, SoftwareTiles>;
+template <class Chain>
+constexpr auto kTilesOf = detail::tile_product_task<detail::Scalar, SoftwareTiles<Chain>>;
+constexpr auto kTiles = kTilesOf<canonical::PairChain>;
+
+// Other ways to sum a block.
+struct OneChain {
+  float operator()(float start, const float* a, int, const float* b, int, int n) const {
+    for (int k = 0; k < n; ++k) start = std::fma(a[k], b[k], start);
+    return start;
+  }
+};
+struct RoundedProducts {
+  float operator()(float start, const float* a, int, const float* b, int, int n) const {
+    float even = 0.0f, odd = 0.0f;
+    for (int k = 0; k < n; k += 2) {
+      even += a[k] * b[k];
+      odd += a[k + 1] * b[k + 1];
+    }
+    return start + (even + odd);
+  }
+};
+// Keeps products and sums that are denormal numbers.
+struct WithDenormals {
+  float operator()(float start, const float* a, int, const float* b, int, int n) const {
+    double even = 0.0, odd = 0.0;
+    for (int k = 0; k < n; k += 2) {
+      even = nearest(std::fma(exact(a[k]), exact(b[k]), even));
+      odd = nearest(std::fma(exact(a[k + 1]), exact(b[k + 1]), odd));
+    }
+    return static_cast<float>(start + (even + odd));
+  }
+  static double exact(float x) { return x; }
+  // To 24 significant bits, however small.
+  static double nearest(double x) {
+    int exponent = 0;
+    const double significand = std::frexp(x, &exponent);
+    return std::ldexp(std::nearbyint(significand * 0x1p24), exponent - 24);
+  }
+};
 
 // All tasks of a product by `task`.
 void multiply_by(void (*task)(const detail::ProductArgs&, int, int, int),
@@ -152,11 +192,13 @@ TEST_CASE("tiles add outer products to gradients as vector units do", "[product]
 TEST_CASE("units that round otherwise are found", "[product]") {
   flush_denormals();
   CHECK(detail::gives_equal_pairs(detail::kScalarOps, detail::kScalarOps));
-  detail::HostOps tiles = detail::kScalarOps;
-  tiles.pair_product = kTiles;
-  CHECK(detail::gives_equal_pairs(tiles, detail::kScalarOps));
-  // One chain instead of two: what f32 arithmetic computes of weights that are in another order.
-  detail::HostOps other = detail::kScalarOps;
-  other.pair_product = detail::kScalarOps.product;
-  CHECK_FALSE(detail::gives_equal_pairs(other, detail::kScalarOps));
+  const auto is_accepted = [](auto task) {
+    detail::HostOps tiles = detail::kScalarOps;
+    tiles.pair_product = task;
+    return detail::gives_equal_pairs(tiles, detail::kScalarOps);
+  };
+  CHECK(is_accepted(kTiles));
+  CHECK_FALSE(is_accepted(kTilesOf<OneChain>));
+  CHECK_FALSE(is_accepted(kTilesOf<RoundedProducts>));
+  CHECK_FALSE(is_accepted(kTilesOf<WithDenormals>));
 }

@@ -23,7 +23,8 @@ TEST_CASE("ranks hold what they need of the policy: masters to train it, weights
   const int size = world.ranks.size(), me = world.ranks.rank();
   const RankBlocks blocks(world.ranks, world.ranks.chain.degrees());
   RunOptions o;
-  o.model = {TAPER_GOLDEN_DIR "/models/llama_b", WeightType::kF32};
+  o.model.directory = TAPER_GOLDEN_DIR "/models/llama_b";
+  o.model.type = WeightType::kF32;
   o.rollout.max_prompt_tokens = o.rollout.max_new_tokens = 16;
   o.training.max_tokens = 64;
   ModelFiles files(o.model.directory);

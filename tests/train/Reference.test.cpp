@@ -17,7 +17,8 @@ constexpr const char* kModel = TAPER_GOLDEN_DIR "/models/llama_b";
 
 RunOptions options() {
   RunOptions o;
-  o.model = {kModel, WeightType::kF32};
+  o.model.directory = kModel;
+  o.model.type = WeightType::kF32;
   o.rollout.max_prompt_tokens = 16;
   o.rollout.max_new_tokens = 16;
   o.training.max_tokens = 64;

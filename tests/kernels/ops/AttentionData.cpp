@@ -18,6 +18,9 @@ AttentionBatch::AttentionBatch(const AttentionShape& shape, const std::vector<in
   // before it.
   q = random_floats(width, 11, -2, 2);
   kv = random_floats(kv_width, 12, -2, 2);
+  // Chains of tensor cores round for themselves.
+  seen =
+      std::is_same_v<Exec, HostExec> && type == KvType::kBf16 ? rounded(kv, WeightType::kBf16) : kv;
   dout = random_floats(width, 13);
   out.assign(q.size(), 0.0f);
   dq.assign(q.size(), NAN);
@@ -98,7 +101,8 @@ struct KeysValues {
 KeysValues keys_values(const AttentionBatch& batch, int sequence, int kv_head) {
   const AttentionShape& s = batch.shape();
   const std::int64_t stride = s.kv_heads * 2 * s.head_pad;
-  const float* k = batch.kv.data() + batch.first_row(sequence) * stride + kv_head * 2 * s.head_pad;
+  const float* k =
+      batch.seen.data() + batch.first_row(sequence) * stride + kv_head * 2 * s.head_pad;
   return {{k, stride}, {k + s.head_pad, stride}};
 }
 

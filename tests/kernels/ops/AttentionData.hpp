@@ -35,6 +35,7 @@ class AttentionBatch {
   void backward(Staged<AttentionSegment> segments);
 
   Floats q, kv, dout;  // (rows, heads * pad), (rows, kv_heads * 2 * pad), like q
+  Floats seen;         // kv as chains find it in the pages
   Floats out, stats;   // like q, (rows, heads * 2)
   Floats dq, dkv;      // like q, like kv
 

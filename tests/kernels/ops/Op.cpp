@@ -121,9 +121,10 @@ double Stopwatch::measure(const std::string& what, const std::function<void()>& 
 }
 
 std::vector<Op> all_ops() {
-  return {activation_op(), adamw_op(),        attention_op(), bf16_product_op(), copy_op(),
-          dot_rows_op(),   embedding_op(),    gradient_op(),  logits_op(),       norm_op(),
-          product_op(),    row_parallel_op(), rope_op()};
+  return {activation_op(),   adamw_op(),  attention_op(), bf16_attention_op(),
+          bf16_product_op(), copy_op(),   dot_rows_op(),  embedding_op(),
+          gradient_op(),     logits_op(), norm_op(),      product_op(),
+          row_parallel_op(), rope_op()};
 }
 
 }  // namespace taper::test

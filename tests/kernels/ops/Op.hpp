@@ -62,6 +62,7 @@ struct Op {
 Op activation_op();
 Op adamw_op();
 Op attention_op();
+Op bf16_attention_op();
 Op bf16_product_op();
 Op copy_op();
 Op dot_rows_op();
@@ -72,9 +73,6 @@ Op norm_op();
 Op product_op();
 Op rope_op();
 Op row_parallel_op();
-#if defined(TAPER_CUDA)
-Op tensor_attention_op();
-#endif
 
 std::vector<Op> all_ops();
 

@@ -192,12 +192,13 @@ void gradient(Report& report) {
       finite_differences(v.data, [&](const auto& at) { return loss(q.data, k.data, at); }), 1e-8);
 }
 
-void time(const Stopwatch& watch) {
+void time(const Stopwatch& watch, KvType type) {
   const AttentionShape shape = with_dim({9, 3, 3, 0, 0, 0}, 64);
   for (const int length : {100, 1000, 8000}) {
-    AttentionBatch batch(shape, {length});
+    AttentionBatch batch(shape, {length}, type);
     const double pairs = 0.5 * length * (length + 1) * shape.heads;
-    const std::string name = " 9/3 heads of 64, length " + std::to_string(length);
+    const std::string name = std::string(type == KvType::kBf16 ? " over bf16" : "") +
+                             " 9/3 heads of 64, length " + std::to_string(length);
     if (length < 8000) {
       const auto segments = batch.whole_segments();
       watch.measure(
@@ -209,7 +210,7 @@ void time(const Stopwatch& watch) {
       const auto last = batch.segments_between(length - tokens, length);
       watch.measure(
           "attention, last " + std::to_string(tokens) + name, [&] { batch.forward(last); },
-          8.0 * length * shape.kv_heads * 64, 0);
+          (type == KvType::kBf16 ? 4.0 : 8.0) * length * shape.kv_heads * 64, 0);
     }
   }
 }
@@ -217,18 +218,20 @@ void time(const Stopwatch& watch) {
 }  // namespace
 
 Op attention_op() {
-  return {"attention", [](Report& report) { compare(report, KvType::kF32); }, gradient, time};
+  return {"attention", [](Report& report) { compare(report, KvType::kF32); }, gradient,
+          [](const Stopwatch& watch) { time(watch, KvType::kF32); }};
 }
 
-#if defined(TAPER_CUDA)
-Op tensor_attention_op() {
+Op bf16_attention_op() {
   const auto compare_bf16 = [](Report& report) {
     compare(report, KvType::kBf16);
     compare_whole(report, with_dim({4, 2, 2, 0, 0, 0}, 256), {1, 70, 140}, KvType::kBf16, true);
+#if defined(TAPER_CUDA)
     compare_last(report, with_dim({6, 2, 3, 0, 0, 0}, 24), {700, 129, 128, 260});
-  };
-  return {"bf16 attention", compare_bf16, {}, {}};
-}
 #endif
+  };
+  const auto time_bf16 = [](const Stopwatch& watch) { time(watch, KvType::kBf16); };
+  return {"bf16 attention", compare_bf16, {}, time_bf16};
+}
 
 }  // namespace taper::test

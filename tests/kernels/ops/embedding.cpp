@@ -19,20 +19,23 @@ Staged<std::int32_t> some_ids(int rows, int vocab) {
 }
 
 // Shards of the vocabulary fill and collect just their own rows.
-void compare_case(Report& report, int rows, int vocab, int h, WeightType type) {
+void compare_case(Report& report, int rows, int vocab, int h, WeightType type,
+                  Arithmetic arithmetic = Arithmetic::kF32) {
+  Exec exec;
+  exec.arithmetic = arithmetic;
   const std::string what =
       std::to_string(rows) + " of " + std::to_string(vocab) + " x " + std::to_string(h);
   const Floats stored = random_floats(std::int64_t{vocab} * h, 1),
                dy = random_floats(std::int64_t{rows} * h, 2);
   const Floats seen = rounded(stored, type);
   const auto ids = some_ids(rows, vocab);
-  const PackedWeights table = pack(stored, vocab, h, type, PackOrder::kRowsAreColumns);
+  const PackedWeights table = pack(stored, vocab, h, type, PackOrder::kRowsAreColumns, exec);
   Floats y(dy.size(), NAN), gradient = random_floats(std::int64_t{vocab} * h, 3), wanted = gradient;
   const Floats start = gradient;
   const int cut = vocab / 2 / 64 * 64;
   for (const auto& [begin, end] : {std::pair{0, cut}, std::pair{cut, vocab}}) {
     if (begin == end) continue;
-    embed(Exec(), view(y, rows, h), const_view(ids),
+    embed(exec, view(y, rows, h), const_view(ids),
           table.matrix.column_slice(begin, end == vocab ? table.matrix.columns : end), begin);
     const MatrixView<float, Exec> part(gradient.data() + std::int64_t{begin} * h, end - begin, h);
     add_rows(Exec(), part, const_view(dy, rows, h), const_view(ids), begin);
@@ -54,6 +57,7 @@ void compare(Report& report) {
       for (const int h : {1, 63, 100}) {
         compare_case(report, rows, vocab, h, WeightType::kF32);
         compare_case(report, rows, vocab, h, WeightType::kBf16);
+        compare_case(report, rows, vocab, h, WeightType::kBf16, Arithmetic::kBf16);
       }
 }
 
