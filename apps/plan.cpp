@@ -12,6 +12,7 @@
 #include "io/OutputPath.hpp"
 #include "param/CommandLine.hpp"
 #include "param/Schema.hpp"
+#include "profile/RunIdentity.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
 #include "study/PlanJob.hpp"
@@ -41,7 +42,7 @@ void declare(param::CommandLine& line, Arguments& a) {
             "log-normal lengths");
   line.integer("ranks", a.ranks, "N", "plans for so many ranks; default: those that are started")
       .at_least(0);
-  line.number("memory-gb", a.plan.memory_gb, "GIB",
+  line.number("memory-gib", a.plan.memory_gib, "GIB",
               "memory of a rank for models in GiB; 0: not limited (placements that the hosts of "
               "the started ranks cannot hold are left out in any case)")
       .at_least(0);
@@ -59,24 +60,38 @@ param::ParamFile file_of(const Arguments& a) {
   param::ParamFile file =
       a.run_file.empty() ? param::ParamFile() : param::ParamFile::read(a.run_file);
   for (const auto& assignment : a.assignments) file.set(assignment);
+  // Whatever placement it has so far, perhaps that of a plan which is to be made anew.
+  file.set("Placement/Strategy=flattening");
+  file.set("Placement/File=''");
   return file;
 }
 
-// The strategies, then the best ones, each in a directory beside the run's.
-void measure(PlannedPlacements& plans, const Arguments& a, const RunOptions& run,
+// Tries the strategies, then the best ones, beside the run's directory. False if a stop request
+// came.
+bool measure(PlannedPlacements& plans, const Arguments& a, const RunOptions& run,
              const Ranks& ranks, const MakeTrainJob& make) {
+  const std::string directory = without_end_slash(run.output).string() + ".trial";
   const auto trial = [&](std::vector<PlannedPlacement> PlannedPlacements::*list, int most) {
     const auto count = from_rank_0(ranks, [&] { return static_cast<int>((plans.*list).size()); });
     for (int i = 0; i < std::min(count, most); ++i) {
       const auto settings = from_rank_0(ranks, [&] { return (plans.*list)[i].settings; });
-      const double seconds =
-          time_placement(placed(run, settings), ranks, make, run.output + ".trial", a.iterations);
+      std::int64_t bytes = 0;
+      const std::string lack = memory_problem(placed(run, settings), ranks, make, bytes);
+      if (ranks.rank() == 0) (plans.*list)[i].rank_bytes = bytes;
+      if (!lack.empty()) {
+        if (ranks.rank() == 0) TAPER_WARN("not tried: " << (plans.*list)[i].name << ": " << lack);
+        continue;
+      }
+      const auto seconds =
+          time_placement(placed(run, settings), ranks, make, directory, a.iterations);
+      if (!seconds) return false;
       if (ranks.rank() == 0) (plans.*list)[i].measured_s = seconds;
     }
+    return true;
   };
-  if (a.measure == 0) return;
-  trial(&PlannedPlacements::strategies, static_cast<int>(named_placement_strategies().size()));
-  trial(&PlannedPlacements::found, a.measure);
+  return trial(&PlannedPlacements::strategies,
+               static_cast<int>(named_placement_strategies().size())) &&
+         trial(&PlannedPlacements::found, a.measure);
 }
 
 }  // namespace
@@ -108,31 +123,39 @@ int run_plan(int argc, char** argv) {
                                                                     << session.size()
                                                                     << "); start them, or leave "
                                                                        "one of the options out");
+  TAPER_VALIDATE(a.output.empty() || size == session.size(),
+                 "--output needs as many ranks as --ranks names (a plan is valid for the machine "
+                 "and the ranks of its profile); start them, or leave one of the options out");
   if (session.rank() == 0)
     for (const std::string& path : {a.output, a.json})
       if (!path.empty()) require_writable(path);
   Ranks& ranks = session.start({}, run.hang_seconds, ".");
-  ranks.exec.arithmetic = run.model.arithmetic;
+  set_numbers(ranks.exec, run.model.arithmetic, run.model.kv_type());
+  require_equal(ranks, "the configuration", schema.current_yaml());
   const DivisorChain chain = DivisorChain::of(size);
+  const ModelFiles policy(run.model.directory, "Model/Directory");
+  const ProfileIdentity here = gather_identity(policy, run.model.type, ranks);
+  if (size == session.size()) a.plan.here = here;
   PlannedPlacements plans;
   on_rank_0(ranks, [&] { plans = plan_run(run, chain, a.plan); });
   const MakeTrainJob make = [&](const RunOptions& options) {
     return std::make_unique<TrainJob>(options, "", ranks, stop, spawner.get());
   };
+  bool is_whole = true;
   if (size == session.size()) {
-    drop_too_large(plans, run, ranks, make);
-    measure(plans, a, run, ranks, make);
+    drop_too_large(plans, run, ranks, a.plan, make);
+    is_whole = a.measure == 0 || measure(plans, a, run, ranks, make);
   }
   on_rank_0(ranks, [&] {
     std::fputs(to_table(plans).c_str(), stdout);
     if (!a.json.empty()) write_file_atomically(a.json, to_json_lines(plans));
     if (a.output.empty()) return;
-    write_plan(a.output, plan_file(run, chain, a.plan, plans));
+    write_plan(a.output, plan_file(run, chain, plans));
     TAPER_INFO("written to " << path_text(a.output)
                              << "; to use it: Placement/Strategy=plan and Placement/File="
                              << a.output);
   });
-  return session.finish(ExitCode::kDone);
+  return session.finish(is_whole ? ExitCode::kDone : ExitCode::kStoppedEarly);
 }
 
 }  // namespace taper

@@ -14,6 +14,7 @@
 #include "session/LayoutChecks.hpp"
 #include "session/Session.hpp"
 #include "session/StopRequest.hpp"
+#include "train/PlanFile.hpp"
 #include "train/RunOptions_params.hpp"
 #include "train/TrainJob.hpp"
 #include "workers/Spawner.hpp"
@@ -41,6 +42,8 @@ std::vector<RewardOptions> rewards_of(const RunArguments& arguments) {
 // cannot have.
 std::vector<int> degrees_of(const RunOptions& options, int ranks) {
   const PlacementOptions& placement = options.placement;
+  if (placement.strategy == PlacementStrategy::kPlan)
+    require_plan_ranks(placement.file, read_plan(placement.file), ranks);
   if (placement.generation.empty() && placement.strategy != PlacementStrategy::kSeparation)
     require_layout("Rollout/Layout", options.rollout.layout, ranks);
   const int critic_tp = options.critic_in_use().tp;  // that of the training without a critic
@@ -86,6 +89,7 @@ int run_train(int argc, char** argv) {
                      .tp_degrees = degrees_of(options, session.size()),
                      .hang_seconds = options.hang_seconds,
                      .arithmetic = options.model.arithmetic,
+                     .kv_type = options.model.kv_type(),
                      .config = config,
                      .resume = arguments.resume,
                      .stop = &stop,

@@ -70,13 +70,15 @@ std::int64_t PlacementCosts::published_ns(const PlaceChoice& choice) const {
 // Two blocks contain one another or share no rank, so what ranks hold changes only where a block
 // begins or, for the weights of the generation, where that of the policy ends.
 std::int64_t PlacementCosts::rank_bytes(const PlaceChoice& choice) const {
-  const RankBlock policy = option(choice, index_of(ModelRole::kPolicy)).layout.ranks();
+  const PlaceOption& trained = option(choice, index_of(ModelRole::kPolicy));
+  const RankBlock policy = trained.layout.ranks();
   const auto bytes_of = [&](int rank) {
     std::int64_t sum = 0, work = 0;
     for (std::size_t m = 0; m < models.size(); ++m) {
       const PlaceOption& o = option(choice, m);
       if (!o.layout.ranks().has(rank)) continue;
-      if (models[m].role != ModelRole::kGeneration || !policy.has(rank)) sum += o.bytes;
+      const bool shares = models[m].role == ModelRole::kGeneration && policy.has(rank);
+      sum += shares ? std::max<std::int64_t>(0, o.bytes - trained.weight_bytes) : o.bytes;
       work = std::max(work, o.work_bytes);
     }
     return sum + work;

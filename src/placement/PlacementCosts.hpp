@@ -26,14 +26,16 @@ struct PlaceOption {
   ModelLayout layout;
   std::int64_t score_ns = 0;   // generation, scores or values
   std::int64_t update_ns = 0;  // of those that learn
-  // On each of its ranks, at most: always (the generation has weights of its own on ranks without
-  // the policy only), and while it works, which others use at other times.
+  // On each of its ranks, at most: always, and while it works, which others use at other times.
   std::int64_t bytes = 0, work_bytes = 0;
+  // Of a policy: what of it are forward weights. On its ranks the generation has only what it needs
+  // beyond these, since shards nest.
+  std::int64_t weight_bytes = 0;
 };
 
 struct PlaceableModel {
-  std::string name;    // "reference"
-  std::string option;  // that places it, "Placement/Reference"
+  std::string name;  // "reference"
+  std::string key;   // of the run file that places it, "Placement/Reference"
   ModelRole role = ModelRole::kScoring;
   std::vector<PlaceOption> options;
 };

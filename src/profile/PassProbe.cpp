@@ -27,17 +27,20 @@ constexpr int kShortLength = 64;        // tokens of a sequence
 // A micro-batch of equally long sequences.
 struct PassShape {
   int rows = 0, length = 0;
+  friend bool operator==(const PassShape&, const PassShape&) = default;
 };
 
 std::vector<PassShape> shapes_of(const PassProbeOptions& o, const ModelFiles& files) {
   const int longest = std::min({o.long_length, o.max_rows, files.config.max_positions});
   const int shortest = std::min(kShortLength, longest);
   std::vector<PassShape> shapes;
+  const auto add = [&](int rows, int length) {
+    const PassShape shape{rows / length * length, length};
+    if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+  };
   for (const int length : {shortest, longest})
-    for (int rows = length; rows <= o.max_rows; rows *= 4)
-      if (shapes.empty() || shapes.back().rows != rows || shapes.back().length != length)
-        shapes.push_back({rows / length * length, length});
-  if (longest < o.max_rows) shapes.push_back({o.max_rows / longest * longest, longest});
+    for (int rows = length; rows <= o.max_rows; rows *= 4) add(rows, length);
+  add(o.max_rows, longest);
   return shapes;
 }
 
@@ -56,20 +59,24 @@ class LearningModel {
       : world_(world), block_(block), ids_(files.valid_ids()) {
     PassOptions pass;
     pass.max_tokens = options.max_rows;
-    pass_options_ = pass.train_pass(block.exec.arithmetic);
+    pass_options_ = pass.train_pass(kv_type(block.exec));
     pass_options_.owner.phase = plan_.phase("passes");
     AdamWOptions adamw;
     adamw.gradients = pass_options_.gradients;
     model_ = std::make_unique<TrainingModel>(
         files, block, TrainingModelOptions{options.type, tp, tp, pass_options_, adamw});
     model_->add_memory(plan_);
-    require_memory(world, plan_, "leave --passes out, or start ranks on more hosts");
+    lack_ = memory_problem(world, plan_, "leave --passes out");
+    if (!lack_.empty()) return;
     arena_ = std::make_unique<Arena>(plan_);
     model_->create(*arena_,
                    files.rope_table(std::min(options.max_rows, files.config.max_positions)));
     model_->draw_masters(0);
     model_->gradients().clear(block.exec);
   }
+
+  // Why it does not fit in memory; empty: it does.
+  const std::string& lack() const { return lack_; }
 
   PassSample time_pass(PassKind kind, const PassShape& shape, bool with_targets) {
     PackedSequences sequences;
@@ -80,8 +87,9 @@ class LearningModel {
     const std::vector<std::int32_t> targets(rows.size(), 1);
     std::vector<float> log_probs(rows.size());
     const HeadOptions head{ids_, 1.0f};
-    const auto& [exec, view, parallel] =
-        std::tie(block_.exec, model_->train_view(), model_->train_parallel());
+    const Exec& exec = block_.exec;
+    const ModelView& view = model_->train_view();
+    const ModelParallel& parallel = model_->train_parallel();
     const auto pass = [&] {
       model_->pass().forward(exec, view, parallel, sequences);
       if (kind == PassKind::kLearn)
@@ -144,6 +152,7 @@ class LearningModel {
   const Ranks& block_;
   int ids_;
   MemoryPlan plan_;
+  std::string lack_;
   TrainPassOptions pass_options_;
   std::unique_ptr<TrainingModel> model_;
   std::unique_ptr<Arena> arena_;
@@ -166,6 +175,12 @@ std::vector<PassSample> measure_passes(const PassProbeOptions& options, ModelFil
         TAPER_INFO("profile: passes and steps at TP " << tp << " on blocks of "
                                                       << count_text(size, "rank"));
       LearningModel model(options, files, ranks, block, tp);
+      if (!model.lack().empty()) {
+        if (ranks.rank() == 0)
+          TAPER_WARN("profile: no passes at TP "
+                     << tp << " on blocks of " << count_text(size, "rank") << ": " << model.lack());
+        continue;
+      }
       if (size == tp)
         for (const PassShape& shape : shapes_of(options, files))
           for (const bool with_targets : {false, true})

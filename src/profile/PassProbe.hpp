@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Measures what `taper plan` prices training by.
 #pragma once
 
 #include <vector>
@@ -20,8 +22,8 @@ struct PassProbeOptions {
 // forward and backward passes, of some micro-batches with and without log-probs; and optimizer
 // steps on blocks of all sizes of the divisor chain. All blocks of a size work at the same time,
 // and the slowest rank counts. The weights are drawn, not read: no time depends on them. The same
-// on all ranks. Throws Error if a model that learns does not fit in memory. Collective over the
-// world.
+// on all ranks. What does not fit in memory is left out, with a line in the log. Collective over
+// the world.
 std::vector<PassSample> measure_passes(const PassProbeOptions& options, ModelFiles& files,
                                        const Ranks& ranks, const std::vector<int>& degrees);
 

@@ -11,8 +11,7 @@
 //   /verify/<column>       the same of steps with guesses, which new_tokens counts and context does
 //                          not; absent if none were measured
 //   /passes/<column>       of each pass or optimizer step (PassSample): kind, tp, pair, replicas,
-//   rows,
-//                          targets, length, time_ns, spread_ns, repeats; absent likewise
+//                          rows, targets, length, time_ns, spread_ns, repeats; absent likewise
 //   /switching/moves/..., /switching/rendezvous/..., /switching (attributes: kv_bytes_per_position,
 //                          block_size, groups_ns, weights_ns, graphs_ns)
 //   /fit_errors/<column>   of left-out step times, per TP degree and pair class, millionths

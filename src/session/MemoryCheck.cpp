@@ -121,12 +121,16 @@ std::string problem_of(const Ranks& ranks, const std::vector<Place>& all,
 
 }  // namespace
 
-void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
+std::string memory_problem(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
   std::vector<Place> all(ranks.size());
   all_gather(ranks.world(), all, std::vector<Place>{place_of(plan)});
   // Ranks may hold different models: the advice is that of the rank that it is for.
   const auto advices = all_gather_string(ranks.world(), advice);
-  const std::string problem = problem_of(ranks, all, advices);
+  return problem_of(ranks, all, advices);
+}
+
+void require_memory(const Ranks& ranks, const MemoryPlan& plan, const std::string& advice) {
+  const std::string problem = memory_problem(ranks, plan, advice);
   TAPER_VALIDATE(problem.empty(), problem);
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What the calls of an iteration take, for a model of the shape of a profile.
 #pragma once
 
 #include <cstdint>

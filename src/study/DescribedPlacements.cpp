@@ -49,6 +49,7 @@ PlaceOption with_memory(const SimulateOptions& o, ModelRole role, PlaceOption op
            static_cast<double>(o.model.kv_bytes_per_position());
   }
   option.bytes = static_cast<std::int64_t>(bytes);
+  option.weight_bytes = static_cast<std::int64_t>(shard * o.model.weight_bytes);
   option.work_bytes = static_cast<std::int64_t>(work);
   return option;
 }

@@ -31,9 +31,28 @@ double seconds_of(std::int64_t ns) {
   return static_cast<double>(ns) * 1e-9;
 }
 
-std::vector<LatencyProfile> read_profiles(const std::vector<std::string>& paths) {
+// Throws Error if one was measured on another machine or transport than the options name.
+std::vector<LatencyProfile> read_profiles(const PlanOptions& options) {
   std::vector<LatencyProfile> profiles;
-  for (const std::string& path : paths) profiles.push_back(read_profile(path));
+  for (const std::string& path : options.profiles) {
+    profiles.push_back(read_profile(path));
+    const LatencyProfile& profile = profiles.back();
+    if (options.here) {
+      ProfileIdentity here = *options.here;
+      here.model = profile.identity.model;  // each is of one of several models
+      const ProfileMatch match = compare_identity(profile.identity, here);
+      TAPER_VALIDATE(match.refusals.empty(),
+                     "--profile " << path_text(path)
+                                  << " is not valid here: " << join(match.refusals, "; ")
+                                  << "; measure one here with taper profile --passes");
+      for (const std::string& warning : match.warnings)
+        TAPER_WARN(path_text(path) << ": " << warning);
+    }
+    if (!profile.is_complete())
+      TAPER_WARN(path_text(path) << " is " << completeness_problem(profile));
+    if (const std::string noise = noise_problem(profile); !noise.empty())
+      TAPER_WARN(path_text(path) << " is " << noise);
+  }
   return profiles;
 }
 
@@ -47,7 +66,23 @@ std::vector<ReplayTrace> generations_of(const RunOptions& run, const std::string
   options.max_running = run.rollout.max_running;
   std::vector<ReplayTrace> traces = read_traces(lengths, options);
   if (std::ssize(traces) > kGenerations) traces.erase(traces.begin(), traces.end() - kGenerations);
-  for (ReplayTrace& trace : traces) trace.work.step_rows = run.rollout.step_rows;
+  for (ReplayTrace& trace : traces) {
+    TAPER_VALIDATE(std::ssize(trace.outcomes) % trace.work.samples == 0,
+                   "--lengths " << path_text(lengths) << ": iteration " << trace.work.iteration
+                                << " has " << trace.outcomes.size() << " responses, not "
+                                << trace.work.samples
+                                << " to each prompt; name a run without dropped responses");
+    const auto longest = std::max_element(trace.outcomes.begin(), trace.outcomes.end(),
+                                          [](const Outcome& a, const Outcome& b) {
+                                            return a.prompt + a.response < b.prompt + b.response;
+                                          });
+    TAPER_VALIDATE(longest->prompt + longest->response <= run.max_positions(),
+                   "--lengths " << path_text(lengths) << " has a prompt and response of "
+                                << longest->prompt + longest->response
+                                << " tokens (this run has at most " << run.max_positions()
+                                << "); raise " << kLengthLimits << ", or name another run");
+    trace.work.step_rows = run.rollout.step_rows;
+  }
   return traces;
 }
 
@@ -59,8 +94,7 @@ PlannedPlacement planned(const PlacementCosts& costs, const FoundPlacement& foun
   p.published_ns = found.published_ns;
   p.rank_bytes = found.rank_bytes;
   for (std::size_t m = 0; m < costs.models.size(); ++m)
-    p.settings.emplace_back(costs.models[m].option,
-                            to_string(costs.option(found.choice, m).layout));
+    p.settings.emplace_back(costs.models[m].key, to_string(costs.option(found.choice, m).layout));
   costs.iteration_ns(found.choice, &p.calls);
   return p;
 }
@@ -73,7 +107,7 @@ std::optional<PlaceChoice> choice_of(const PlacementCosts& costs, const Placemen
     if (model.role == ModelRole::kGeneration) return placement.generation;
     if (model.role == ModelRole::kCritic) return *placement.critic;
     const auto at = std::find_if(models.scoring.begin(), models.scoring.end(),
-                                 [&](const ScoringModel& s) { return s.option == model.option; });
+                                 [&](const ScoringModel& s) { return s.option == model.key; });
     return placement.scoring[static_cast<std::size_t>(at - models.scoring.begin())];
   };
   PlaceChoice choice;
@@ -112,7 +146,7 @@ std::vector<std::string> PlanOptions::problems() const {
   std::vector<std::string> list;
   if (profiles.empty())
     list.push_back("no --profile is given; measure one: taper profile --passes");
-  if (!(memory_gb >= 0)) list.push_back("--memory-gb must not be negative");
+  if (!(memory_gib >= 0)) list.push_back("--memory-gib must not be negative");
   return list;
 }
 
@@ -146,19 +180,21 @@ RunOptions placed(RunOptions run, const std::vector<Setting>& settings) {
 PlannedPlacements plan_run(const RunOptions& run, const DivisorChain& chain,
                            const PlanOptions& options) {
   require_no_problems(options.problems(), "the arguments");
+  const std::vector<LatencyProfile> profiles = read_profiles(options);
   const std::vector<ReplayTrace> traces = generations_of(run, options.lengths);
-  PlacementCosts costs = price_run(run, chain, read_profiles(options.profiles), traces);
-  costs.memory = static_cast<std::int64_t>(options.memory_gb * kGiB);
+  PlacementCosts costs = price_run(run, chain, profiles, traces);
+  costs.memory = static_cast<std::int64_t>(options.memory_gib * kGiB);
   const auto known = known_placements(run, costs, chain);
   std::vector<PlaceChoice> starts;
   for (const auto& [name, choice] : known) starts.push_back(choice);
   const Timer timer;
   const FoundPlacements found = search_placements(costs, options.search, starts);
   TAPER_VALIDATE(!found.list.empty(),
-                 "--memory-gb is " << options.memory_gb
-                                   << " (no placement of the models fits in it); plan for more "
-                                      "ranks, or more memory");
+                 "--memory-gib is " << options.memory_gib
+                                    << " (no placement of the models fits in it); plan for more "
+                                       "ranks, or more memory");
   PlannedPlacements plans;
+  plans.identity = profile_of_policy(run, profiles).identity;
   plans.seconds = timer.seconds();
   plans.examined = found.examined;
   plans.is_exhaustive = found.is_exhaustive;
@@ -172,46 +208,67 @@ PlannedPlacements plan_run(const RunOptions& run, const DivisorChain& chain,
   return plans;
 }
 
-PlanFile plan_file(const RunOptions& run, const DivisorChain& chain, const PlanOptions& options,
+const PlannedPlacement* PlannedPlacements::flattening() const {
+  const auto at = std::find_if(strategies.begin(), strategies.end(),
+                               [](const auto& p) { return p.name == "flattening"; });
+  return at == strategies.end() ? nullptr : &*at;
+}
+
+PlanFile plan_file(const RunOptions& run, const DivisorChain& chain,
                    const PlannedPlacements& plans) {
   PlanFile file;
   file.ranks = chain.ranks();
   file.models = placed(run, {}).models().names();
-  file.identity = read_profile(options.profiles.front()).identity;
+  file.identity = plans.identity;
   file.seconds = seconds_of(plans.found.front().iteration_ns);
-  if (!plans.strategies.empty())
-    file.flat_seconds = seconds_of(plans.strategies.front().iteration_ns);
+  if (const PlannedPlacement* flat = plans.flattening())
+    file.flat_seconds = seconds_of(flat->iteration_ns);
   file.settings = plans.found.front().settings;
   return file;
 }
 
-void drop_too_large(PlannedPlacements& plans, const RunOptions& run, const Ranks& ranks,
-                    const MakeTrainJob& make) {
-  std::string why;
-  const auto count = from_rank_0(ranks, [&] { return std::ssize(plans.found); });
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    const auto settings = from_rank_0(ranks, [&] { return plans.found.front().settings; });
-    try {
-      const std::unique_ptr<TrainJob> job = make(placed(run, settings));
-      require_memory(ranks, job->memory_plan(), "");
-      std::vector<std::int64_t> bytes{job->memory_plan().total()};
-      all_reduce_max(ranks.world(), bytes);
-      if (ranks.rank() == 0) plans.found.front().rank_bytes = bytes.front();
-      return;
-    } catch (const Error& error) {
-      why = error.what();
-      if (ranks.rank() != 0) continue;
-      TAPER_INFO("left out: " << plans.found.front().text() << " (" << why << ")");
-      plans.found.erase(plans.found.begin());
-    }
-  }
-  TAPER_FAIL(ExitCode::kBadInput, "none of the best "
-                                      << count << " placements fits on these hosts (" << why
-                                      << "); ask for more with --top, or start more ranks");
+std::string memory_problem(const RunOptions& placed, const Ranks& ranks, const MakeTrainJob& make,
+                           std::int64_t& rank_bytes) {
+  const std::unique_ptr<TrainJob> job = make(placed);
+  std::vector<std::int64_t> bytes{job->memory_plan().total()};
+  all_reduce_max(ranks.world(), bytes);
+  rank_bytes = bytes.front();
+  return taper::memory_problem(ranks, job->memory_plan(), "plan for more ranks");
 }
 
-double time_placement(const RunOptions& run, const Ranks& ranks, const MakeTrainJob& make,
-                      const fs::path& directory, int iterations) {
+void drop_too_large(PlannedPlacements& plans, const RunOptions& run, const Ranks& ranks,
+                    const PlanOptions& options, const MakeTrainJob& make) {
+  std::string why;
+  const auto count = from_rank_0(ranks, [&] { return std::ssize(plans.found); });
+  const auto limit = static_cast<std::int64_t>(options.memory_gib * kGiB);
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const auto settings = from_rank_0(ranks, [&] { return plans.found.front().settings; });
+    std::int64_t bytes = 0;
+    why = memory_problem(placed(run, settings), ranks, make, bytes);
+    if (why.empty() && limit > 0 && bytes > limit)
+      why = "a rank needs " + format_bytes(static_cast<double>(bytes)) + ", more than --memory-gib";
+    if (why.empty()) {
+      if (ranks.rank() == 0) plans.found.front().rank_bytes = bytes;
+      return;
+    }
+    if (ranks.rank() != 0) continue;
+    TAPER_INFO("left out, because it does not fit: " << plans.found.front().text() << ": " << why);
+    plans.found.erase(plans.found.begin());
+  }
+  TAPER_FAIL(ExitCode::kBadInput, "none of the best " << count
+                                                      << " placements fits in memory: " << why
+                                                      << "; list more of them with --top, or start "
+                                                         "more ranks");
+}
+
+std::optional<double> time_placement(const RunOptions& run, const Ranks& ranks,
+                                     const MakeTrainJob& make, const fs::path& directory,
+                                     int iterations) {
+  on_rank_0(ranks, [&] {
+    TAPER_VALIDATE(!fs::exists(directory),
+                   path_text(directory) << " is in the way of a trial (left by an earlier one?); "
+                                           "remove it");
+  });
   RunOptions timed = run;
   timed.output = directory.string();
   timed.training.iterations = iterations;
@@ -220,29 +277,31 @@ double time_placement(const RunOptions& run, const Ranks& ranks, const MakeTrain
   const RunDirectory place(timed.output);
   const JobLife life{.directory = place,
                      .status = StatusFile(place, iterations),
-                     .outputs = {},
+                     .outputs = {{"the trial " + path_text(directory), place.lock()}},
                      .config = "",
                      .resume = "none"};
   FailureNote note(life.status);
   const ExitCode code = life.live_on(ranks, note, [&](const Ranks&) { return make(timed); });
-  TAPER_VALIDATE(code == ExitCode::kDone, "the trial of a placement was stopped");
-  return from_rank_0(ranks, [&] {
+  const double seconds = from_rank_0(ranks, [&] {
     double sum = 0;
     int count = 0;
-    for (const MetricsRecord& record : read_metrics_log(place.metrics())) {
-      if (record.iteration < 2) continue;
-      double step = 0, saved = 0;
-      for (const auto& [name, value] : record.values) {
-        if (name == "timing_s/step") step = value;
-        if (name == "timing_s/save_checkpoint") saved = value;
+    if (code == ExitCode::kDone)
+      for (const MetricsRecord& record : read_metrics_log(place.metrics())) {
+        double step = 0, saved = 0;
+        for (const auto& [name, value] : record.values) {
+          if (name == "timing_s/step") step = value;
+          if (name == "timing_s/save_checkpoint") saved = value;
+        }
+        if (record.iteration < 2 || step == 0) continue;
+        sum += step - saved;
+        ++count;
       }
-      if (step == 0) continue;
-      sum += step - saved;
-      ++count;
-    }
     fs::remove_all(directory);
     return sum / std::max(1, count);
   });
+  if (code != ExitCode::kDone) return std::nullopt;
+  TAPER_ENSURE(seconds > 0);
+  return seconds;
 }
 
 namespace {
@@ -262,7 +321,7 @@ std::string row(const PlannedPlacement& p, const PlannedPlacement* flat) {
 }  // namespace
 
 std::string to_table(const PlannedPlacements& plans) {
-  const PlannedPlacement* flat = plans.strategies.empty() ? nullptr : &plans.strategies.front();
+  const PlannedPlacement* flat = plans.flattening();
   std::string out = format_text("%12s %11s %8s %8s %11s %8s  %s\n", "placement", "predicted, s",
                                 "faster", "GiB", "measured, s", "error", "models");
   for (const PlannedPlacement& p : plans.strategies) out += row(p, flat);

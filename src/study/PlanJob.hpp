@@ -22,8 +22,10 @@ namespace taper {
 struct PlanOptions {
   std::vector<std::string> profiles;  // files
   std::string lengths;                // the run whose response lengths count; empty: as prescribed
-  double memory_gb = 0;               // GiB of a rank for models; 0: not limited
+  double memory_gib = 0;              // of a rank for models; 0: not limited
   PlacementSearchOptions search;
+  // What profiles must have been measured on, but for the model; nothing: anything.
+  std::optional<ProfileIdentity> here;
 
   std::vector<std::string> problems() const;
 };
@@ -41,10 +43,14 @@ struct PlannedPlacement {
 
 struct PlannedPlacements {
   std::vector<PlannedPlacement> found;       // best first
-  std::vector<PlannedPlacement> strategies;  // that are possible here: flattening first
+  std::vector<PlannedPlacement> strategies;  // that are possible here
+  ProfileIdentity identity;                  // of the profile of the policy
   std::int64_t examined = 0;
   bool is_exhaustive = false;
   double seconds = 0;  // of the search
+
+  // Null if it is not possible.
+  const PlannedPlacement* flattening() const;
 };
 
 // The placements of the run's models that are best by its prices. On one rank. Throws Error if none
@@ -56,22 +62,27 @@ PlannedPlacements plan_run(const RunOptions& run, const DivisorChain& chain,
 RunOptions placed(RunOptions run, const std::vector<Setting>& settings);
 
 // For Placement/File.
-PlanFile plan_file(const RunOptions& run, const DivisorChain& chain, const PlanOptions& options,
+PlanFile plan_file(const RunOptions& run, const DivisorChain& chain,
                    const PlannedPlacements& plans);
 
 using MakeTrainJob = std::function<std::unique_ptr<TrainJob>(const RunOptions&)>;
 
-// Drops placements that the hosts of these ranks do not have the memory for, by the very plans of
-// memory that runs make, until one fits; the bytes of that one become exact. Throws Error if none
-// does. Collective over the world; `plans` count on rank 0.
-void drop_too_large(PlannedPlacements& plans, const RunOptions& run, const Ranks& ranks,
-                    const MakeTrainJob& make);
+// Why the hosts of these ranks cannot hold a run, by the very plans of memory that it makes; empty
+// if they can. rank_bytes: of the rank that needs most. Collective over the world.
+std::string memory_problem(const RunOptions& placed, const Ranks& ranks, const MakeTrainJob& make,
+                           std::int64_t& rank_bytes);
 
-// Trains `iterations` iterations with the models so placed, in `directory`, which is removed
-// afterwards: the mean time of an iteration without the first one and without checkpoints, in
-// seconds. Collective over the world.
-double time_placement(const RunOptions& run, const Ranks& ranks, const MakeTrainJob& make,
-                      const std::filesystem::path& directory, int iterations);
+// Drops placements that do not fit, until one does; the bytes of that one become exact. Throws
+// Error if none does. Collective over the world; `plans` count on rank 0.
+void drop_too_large(PlannedPlacements& plans, const RunOptions& run, const Ranks& ranks,
+                    const PlanOptions& options, const MakeTrainJob& make);
+
+// Trains `iterations` iterations with the models so placed, in `directory`, which must not exist
+// and is removed afterwards: the mean time of an iteration without the first one and without
+// checkpoints, in seconds; nothing if a stop request came. Collective over the world.
+std::optional<double> time_placement(const RunOptions& run, const Ranks& ranks,
+                                     const MakeTrainJob& make,
+                                     const std::filesystem::path& directory, int iterations);
 
 // A table for people, and one JSON line per placement for scripts.
 std::string to_table(const PlannedPlacements& plans);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/Error.hpp"
+#include "base/Text.hpp"
 #include "data/PromptSource.hpp"
 #include "model/PackedModel.hpp"
 #include "model/TrainPass.hpp"
@@ -35,6 +36,21 @@ bool has_shape(const Facts& model, const Facts& shape) {
     const auto at = model.find(fact.first);
     return at != model.end() && at->second == fact.second;
   });
+}
+
+// The profile that is of a model with the shape of `config`. Throws Error naming the model if there
+// is none.
+std::size_t index_of_profile(const std::vector<const LatencyProfile*>& profiles,
+                             const std::string& name, const ModelConfig& config) {
+  const Facts shape = shape_of(config);
+  const auto at = std::find_if(profiles.begin(), profiles.end(), [&](const LatencyProfile* p) {
+    return has_shape(p->identity.model, shape);
+  });
+  TAPER_VALIDATE(at != profiles.end(), "no --profile is of a model with the shape of the "
+                                           << name << " (" << config.layers
+                                           << " layers, hidden size " << config.hidden
+                                           << "); measure one: taper profile --passes --model DIR");
+  return static_cast<std::size_t>(at - profiles.begin());
 }
 
 // Prices of one run. Models of one shape share a profile.
@@ -66,6 +82,12 @@ class RunPrices {
     if (run_.has_critic()) costs.models.push_back(critic());
     costs.models.push_back(policy());
     costs.models.push_back(generation());
+    for (const PlaceableModel& model : costs.models)
+      TAPER_VALIDATE(!model.options.empty(),
+                     "the " << model.name << " can be on no block of " << chain_.ranks()
+                            << " ranks (divisor chain " << join(chain_.degrees(), ",")
+                            << ") at a tensor-parallel degree that its profile has; measure one "
+                               "with taper profile --passes on as many ranks");
     const MoveCost link = slowest_link();
     const std::int64_t bytes = kBytesPerToken * prices_.front()->tokens();
     costs.exchange_ns = 2 * (link.latency_ns * chain_.ranks() + bytes * link.ps_per_byte / 1000);
@@ -99,15 +121,9 @@ class RunPrices {
 
  private:
   const CallPrices& prices_of(const std::string& name, const ModelConfig& config) const {
-    const Facts shape = shape_of(config);
-    const auto at = std::find_if(prices_.begin(), prices_.end(), [&](const auto& prices) {
-      return has_shape(prices->profile().identity.model, shape);
-    });
-    TAPER_VALIDATE(at != prices_.end(),
-                   "no --profile is of a model with the shape of the "
-                       << name << " (" << config.layers << " layers, hidden size " << config.hidden
-                       << "); measure one: taper profile --passes --model DIR");
-    return **at;
+    std::vector<const LatencyProfile*> profiles;
+    for (const auto& prices : prices_) profiles.push_back(&prices->profile());
+    return *prices_[index_of_profile(profiles, name, config)];
   }
 
   std::vector<ModelLayout> layouts(std::vector<int> degrees, const ModelFiles& files) const {
@@ -118,6 +134,10 @@ class RunPrices {
   // Whether policy and generation must be on all ranks.
   bool is_bound() const {
     return run_.rollout.speculation.trains_draft() || run_.rollout.rounds.is_priced();
+  }
+  // Whether the generation must: a layout that is given, and a profile, are of all ranks.
+  bool is_generation_bound() const {
+    return is_bound() || !run_.rollout.layout.empty() || run_.rollout.may_change_layout();
   }
 
   PlaceableModel reward_model(const ScoringModel& named, const std::string& directory) const {
@@ -180,7 +200,8 @@ class RunPrices {
         static_cast<std::int64_t>(std::min(wanted, run_.rollout.kv_memory_mb * (1 << 20)));
     PlaceableModel model{"generation", "Placement/Generation", ModelRole::kGeneration, {}};
     for (const ModelLayout& layout : layouts(prices.profile().degrees(), policy_files_)) {
-      if (layout.first > 0 || (is_bound() && !layout.is_on_all(chain_.ranks()))) continue;
+      if (layout.first > 0 || (is_generation_bound() && !layout.is_on_all(chain_.ranks())))
+        continue;
       model.options.push_back({layout, prices.generation_ns(layout.grid, chain_), 0,
                                weight_bytes(policy_files_, layout.grid.tp, WithBackward::kNo),
                                cache});
@@ -210,6 +231,7 @@ class RunPrices {
     PlaceOption option{layout};
     option.bytes =
         weight_bytes(files, tp, WithBackward::kYes) + local.size() * kMasterBytes / layout.grid.dp;
+    option.weight_bytes = weight_bytes(files, tp, WithBackward::kNo);
     option.work_bytes = local.size() * bytes_of(pass_.gradients) + pass_bytes(files, tp, pass_);
     return option;
   }
@@ -240,6 +262,14 @@ LengthLaw law_of(const std::string& name) {
 }
 
 }  // namespace
+
+const LatencyProfile& profile_of_policy(const RunOptions& run,
+                                        const std::vector<LatencyProfile>& profiles) {
+  std::vector<const LatencyProfile*> list;
+  for (const LatencyProfile& profile : profiles) list.push_back(&profile);
+  const ModelFiles policy(run.model.directory, "Model/Directory");
+  return profiles[index_of_profile(list, "policy", policy.config)];
+}
 
 std::vector<ReplayTrace> expected_generations(const RunOptions& run, const ModelFiles& policy,
                                               int iterations) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The prices of a run's iteration in all placements of its models, from its run file and profiles.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +20,10 @@ namespace taper {
 // name, of a run with log-normal lengths: prompts as the run reads them, `iterations` of them.
 std::vector<ReplayTrace> expected_generations(const RunOptions& run, const ModelFiles& policy,
                                               int iterations);
+
+// The one that is of a model with the shape of the run's policy. Throws Error if there is none.
+const LatencyProfile& profile_of_policy(const RunOptions& run,
+                                        const std::vector<LatencyProfile>& profiles);
 
 // What an iteration of the run costs wherever its models are on the ranks of the chain: passes and
 // steps by the profiles, each for the models of its shape; generation as the planner plays the last

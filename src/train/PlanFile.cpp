@@ -16,6 +16,7 @@ namespace taper {
 namespace {
 
 constexpr const char* kFile = "Placement/File";
+constexpr const char* kAdvice = "; make another one with taper plan";
 
 // The plan as its file has it: facts as "model/layers=30", settings as --set takes them.
 struct PlanText {
@@ -95,19 +96,22 @@ void apply_plan(param::ParamFile& file) {
     file.set_default(path, value, std::string(kFile) + " " + options.file);
 }
 
-void require_fitting_plan(const std::filesystem::path& path, const PlanFile& plan, int ranks,
-                          const std::vector<std::string>& models, const ProfileIdentity& here) {
-  const std::string advice = "; make another one with taper plan";
+void require_plan_ranks(const std::filesystem::path& path, const PlanFile& plan, int ranks) {
   TAPER_VALIDATE(plan.ranks == ranks, kFile << " " << path_text(path) << " is a plan for "
                                             << count_text(plan.ranks, "rank") << " (there are "
-                                            << ranks << ")" << advice);
+                                            << ranks << ")" << kAdvice);
+}
+
+void require_fitting_plan(const std::filesystem::path& path, const PlanFile& plan, int ranks,
+                          const std::vector<std::string>& models, const ProfileIdentity& here) {
+  require_plan_ranks(path, plan, ranks);
   TAPER_VALIDATE(plan.models == models,
                  kFile << " " << path_text(path) << " is a plan for the models "
-                       << join(plan.models) << " (this run has " << join(models) << ")" << advice);
+                       << join(plan.models) << " (this run has " << join(models) << ")" << kAdvice);
   const ProfileMatch match = compare_identity(plan.identity, here);
   TAPER_VALIDATE(match.refusals.empty(),
                  kFile << " " << path_text(path)
-                       << " is a plan for another run: " << join(match.refusals, "; ") << advice);
+                       << " is a plan for another run: " << join(match.refusals, "; ") << kAdvice);
   for (const std::string& warning : match.warnings) TAPER_WARN(path_text(path) << ": " << warning);
 }
 

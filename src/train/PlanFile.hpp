@@ -30,6 +30,9 @@ PlanFile read_plan(const std::filesystem::path& path);
 // plan, but those that it has itself. Throws Error if the plan cannot be read.
 void apply_plan(param::ParamFile& file);
 
+// Throws Error if the plan was made for another number of ranks: before its degrees are looked at.
+void require_plan_ranks(const std::filesystem::path& path, const PlanFile& plan, int ranks);
+
 // Throws Error naming what differs if the plan was made for other ranks, models, machines or
 // transports than those of the run that has this identity; warns of another build or clock.
 void require_fitting_plan(const std::filesystem::path& path, const PlanFile& plan, int ranks,

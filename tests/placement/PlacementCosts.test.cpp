@@ -18,7 +18,7 @@ PlacementCosts two_ranks() {
     PlaceableModel model{name, std::string("Placement/") + name, role, {}};
     for (const ModelLayout& layout : {kBoth, kFirst, kSecond}) {
       const std::int64_t slower = layout == kBoth ? 1 : 2;
-      model.options.push_back({layout, slower * score, slower * update, 10, 4});
+      model.options.push_back({layout, slower * score, slower * update, 10, 4, 10});
     }
     costs.models.push_back(model);
   };
@@ -79,9 +79,21 @@ TEST_CASE("memory is that of the rank that needs most") {
   CHECK(costs.rank_bytes({0, 0, 0, 0, 0}) == 4 * 10 + 4);
   CHECK(costs.rank_bytes({1, 1, 2, 2, 0}) == 2 * 10 + 10 + 4);
   CHECK(costs.rank_bytes({1, 2, 2, 1, 0}) == 3 * 10 + 4);
+  // What the generation needs beyond the weights of the policy counts.
+  costs.models[3].options[0].weight_bytes = 7;
+  CHECK(costs.rank_bytes({0, 0, 0, 0, 0}) == 4 * 10 + 3 + 4);
+  costs.models[3].options[0].weight_bytes = 10;
   costs.memory = 34;
   CHECK(costs.fits({1, 2, 2, 1, 0}));
   CHECK_FALSE(costs.fits({0, 0, 0, 0, 0}));
   CHECK(costs.placements(1'000'000) == 3 * 3 * 3 * 3 * 2);
   CHECK(costs.placements(10) == 10);
+}
+
+TEST_CASE("ranks that only generate have weights of their own, wherever the policy ends") {
+  PlacementCosts costs;
+  costs.ranks = 4;
+  costs.models = {{"policy", "", ModelRole::kPolicy, {{{0, {1, 2}}, 0, 0, 10, 0, 10}}},
+                  {"generation", "", ModelRole::kGeneration, {{{0, {1, 4}}, 0, 0, 50, 0, 0}}}};
+  CHECK(costs.rank_bytes({0, 0}) == 50);  // of ranks 2 and 3
 }

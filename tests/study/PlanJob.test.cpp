@@ -87,7 +87,7 @@ TEST_CASE("models learn on one rank each where sums of gradients are slow") {
 TEST_CASE("the file of a plan places the models of a run as planned") {
   Planned w;
   const PlannedPlacements plans = plan_run(w.run, w.chain, w.options);
-  const PlanFile file = plan_file(w.run, w.chain, w.options, plans);
+  const PlanFile file = plan_file(w.run, w.chain, plans);
   CHECK(file.ranks == world_size());
   CHECK(file.models ==
         std::vector<std::string>{"policy", "critic", "reference", "reward model preferred"});
@@ -100,7 +100,7 @@ TEST_CASE("the file of a plan places the models of a run as planned") {
 TEST_CASE("a run trains with a plan for it, and refuses one for another run") {
   Planned w;
   if (w.ranks.rank() == 0) {
-    PlanFile file = plan_file(w.run, w.chain, w.options, plan_run(w.run, w.chain, w.options));
+    PlanFile file = plan_file(w.run, w.chain, plan_run(w.run, w.chain, w.options));
     write_plan(w.scratch / "plan.yaml", file);
     file.models.pop_back();
     write_plan(w.scratch / "other.yaml", file);
@@ -118,18 +118,51 @@ TEST_CASE("a run trains with a plan for it, and refuses one for another run") {
 TEST_CASE("placements are tried by training with them, and leave nothing behind") {
   Planned w;
   PlannedPlacements plans = plan_run(w.run, w.chain, w.options);
-  drop_too_large(plans, w.run, w.ranks, w.make());
+  drop_too_large(plans, w.run, w.ranks, w.options, w.make());
   CHECK(plans.found.front().rank_bytes > (16 << 20));
   const auto place = w.scratch / "trial";
   const RunOptions run = placed(w.run, plans.found.front().settings);
-  const double seconds = time_placement(run, w.ranks, w.make(), place, 3);
-  CHECK(seconds > 0);
+  const auto seconds = time_placement(run, w.ranks, w.make(), place, 3);
+  REQUIRE(seconds);
+  CHECK(*seconds > 0);
   CHECK_FALSE(std::filesystem::exists(place));
+}
+
+TEST_CASE("placements that need more than is allowed are dropped, the best that fits stays") {
+  Planned w;
+  PlannedPlacements plans = plan_run(w.run, w.chain, w.options);
+  PlannedPlacements all = plans;
+  drop_too_large(all, w.run, w.ranks, w.options, w.make());
+  CHECK(all.found.size() == plans.found.size());
+  w.options.memory_gib = 1e-4;  // after a search that did not know of it
+  CHECK_THROWS_MATCHES(drop_too_large(plans, w.run, w.ranks, w.options, w.make()), Error,
+                       MessageMatches(ContainsSubstring("placements fits in memory")));
+}
+
+TEST_CASE("a profile of another machine or network is refused with what differs") {
+  Planned w;
+  w.options.here = read_profile(w.options.profiles.front()).identity;
+  CHECK_NOTHROW(plan_run(w.run, w.chain, w.options));
+  w.options.here->transport["UCX_TLS"] = "other";
+  CHECK_THROWS_MATCHES(plan_run(w.run, w.chain, w.options), Error,
+                       MessageMatches(ContainsSubstring("UCX_TLS")));
+}
+
+TEST_CASE("the plan is that of the policy's profile, in whatever order profiles are named") {
+  Planned w;
+  if (w.ranks.rank() == 0) {
+    LatencyProfile other = profile_by_rows({1, 2});
+    other.identity.model["hidden"] = "128";
+    write_profile(w.scratch / "other.h5", other);
+  }
+  barrier(w.ranks.world());
+  w.options.profiles.insert(w.options.profiles.begin(), (w.scratch / "other.h5").string());
+  CHECK(plan_run(w.run, w.chain, w.options).identity.model.at("hidden") == "256");
 }
 
 TEST_CASE("memory that no placement fits in is an error") {
   Planned w;
-  w.options.memory_gb = 1e-6;
+  w.options.memory_gib = 1e-6;
   CHECK_THROWS_MATCHES(plan_run(w.run, w.chain, w.options), Error,
                        MessageMatches(ContainsSubstring("no placement of the models fits")));
   w.options.profiles.clear();

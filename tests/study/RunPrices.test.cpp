@@ -67,7 +67,7 @@ TEST_CASE("calls are priced by the rows of the replica that has most") {
   // A reward model reads all tokens of all samples, dealt by length.
   const PlaceableModel& reward = costs.models.front();
   CHECK(reward.name == "reward model preferred");
-  CHECK(reward.option == "Rewards/preferred/Ranks");
+  CHECK(reward.key == "Rewards/preferred/Ranks");
   CHECK(option_of(reward, {0, {1, 1}}).score_ns == 1000 * (6 * 11 + targets));
   CHECK(option_of(reward, {0, {1, 2}}).score_ns == 1000 * (51 + 31 + 16));
   CHECK(costs.models[1].name == "reference");
@@ -110,6 +110,27 @@ TEST_CASE("layouts are those that chain, model and profile have") {
   // One rank trains, two others generate: each gets the whole model.
   CHECK(costs.publish_ns({2, {1, 1}}, {0, {1, 2}}) > costs.publish_ns({2, {1, 1}}, {0, {1, 1}}));
   CHECK(costs.publish_ns({0, {1, 2}}, {0, {1, 1}}) == 0);
+}
+
+TEST_CASE("generations that are bound to all ranks have no other place") {
+  RunOptions run = ppo_run();
+  const auto places = [&] {
+    const PlacementCosts costs =
+        price_run(run, DivisorChain({1, 2}), {profile_by_rows({1, 2})}, {six_samples()});
+    return model_of(costs, ModelRole::kGeneration).options.size();
+  };
+  CHECK(places() == 3);
+  run.rollout.layout = "1x2";
+  CHECK(places() == 2);
+  run.rollout.layout.clear();
+  run.rollout.mode = PlannerMode::kAdaptive;
+  CHECK(places() == 2);
+}
+
+TEST_CASE("a model that can be nowhere is an error that names it") {
+  CHECK_THROWS_MATCHES(
+      price_run(ppo_run(), DivisorChain({1, 3}), {profile_by_rows({2})}, {six_samples()}), Error,
+      MessageMatches(ContainsSubstring("can be on no block of 3 ranks (divisor chain 1,3)")));
 }
 
 TEST_CASE("a model whose shape no profile has is an error that names it") {
