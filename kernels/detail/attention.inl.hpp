@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/Bf16.hpp"
 #include "kernels/detail/Attention.hpp"
 #include "kernels/detail/Lanes.hpp"
 
