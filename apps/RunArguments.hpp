@@ -17,6 +17,14 @@
 
 namespace taper {
 
+// The run file, or none if the path is empty, with the values that override it.
+inline param::ParamFile read_run_file(const std::string& path,
+                                      const std::vector<std::string>& assignments) {
+  param::ParamFile file = path.empty() ? param::ParamFile() : param::ParamFile::read(path);
+  for (const auto& assignment : assignments) file.set(assignment);
+  return file;
+}
+
 struct RunArguments {
   // What a command says of its own.
   struct HelpTexts {
@@ -56,13 +64,7 @@ struct RunArguments {
     return check ? JobLife::Purpose::kCheck : JobLife::Purpose::kRun;
   }
 
-  // The run file with the values that override it.
-  param::ParamFile file() const {
-    param::ParamFile file =
-        run_file.empty() ? param::ParamFile() : param::ParamFile::read(run_file);
-    for (const auto& assignment : assignments) file.set(assignment);
-    return file;
-  }
+  param::ParamFile file() const { return read_run_file(run_file, assignments); }
 
   // Prints what was asked for instead of a run; false if nothing was. `read` fills the schema.
   template <class Read>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "Commands.hpp"
+#include "RunArguments.hpp"
 #include "base/Error.hpp"
 #include "base/Log.hpp"
 #include "base/Path.hpp"
@@ -57,9 +58,7 @@ void declare(param::CommandLine& line, Arguments& a) {
 }
 
 param::ParamFile file_of(const Arguments& a) {
-  param::ParamFile file =
-      a.run_file.empty() ? param::ParamFile() : param::ParamFile::read(a.run_file);
-  for (const auto& assignment : a.assignments) file.set(assignment);
+  param::ParamFile file = read_run_file(a.run_file, a.assignments);
   // Whatever placement it has so far, perhaps that of a plan which is to be made anew.
   file.set("Placement/Strategy=flattening");
   file.set("Placement/File=''");

@@ -35,6 +35,8 @@ struct OptimizerReport {
 // AdamW with f32 masters and moments sharded over data-parallel ranks (ZeRO stage 1).
 class ShardedAdamW {
  public:
+  static constexpr std::int64_t kParamBytes = 3 * 4;  // of a parameter: master, two moments
+
   static void add_memory(MemoryPlan& plan, const LocalParams& local, const Group& dp_group,
                          const AdamWOptions& options, const MemoryOwner& owner = {});
 

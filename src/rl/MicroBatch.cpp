@@ -96,6 +96,14 @@ std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, in
   return mine;
 }
 
+std::vector<Range> cut_mini_batches(const std::vector<int>& ends, int parts) {
+  const std::size_t prompts = ends.size();
+  std::vector<Range> batches(std::max(1, std::min<int>(parts, static_cast<int>(prompts))));
+  for (std::size_t p = 0; p < prompts; ++p) batches[p * batches.size() / prompts].end = ends[p];
+  for (std::size_t b = 1; b < batches.size(); ++b) batches[b].begin = batches[b - 1].end;
+  return batches;
+}
+
 std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows,
                                                 int max_sequences) {
   require_room(lengths, max_rows);

@@ -22,6 +22,10 @@ std::vector<int> assign_replicas(const std::vector<int>& lengths, int replicas,
 // The samples of one of them, ascending.
 std::vector<int> assign_samples(const std::vector<int>& lengths, int dp_size, int dp_rank);
 
+// Cuts samples, in order, into at most `parts` mini-batches of nearly equally many prompts; `ends`
+// are those of the samples of a prompt.
+std::vector<Range> cut_mini_batches(const std::vector<int>& ends, int parts);
+
 // Cuts sequences of the given lengths, in order, into micro-batches of at most max_rows tokens and
 // max_sequences sequences. Throws Error for a sequence that does not fit alone.
 std::vector<std::vector<int>> cut_micro_batches(const std::vector<int>& lengths, int max_rows,

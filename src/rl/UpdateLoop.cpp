@@ -11,17 +11,11 @@
 namespace taper {
 namespace {
 
-// Rows of contiguous parts of the samples that keep groups whole.
-std::vector<Range> cut_mini_batches(const std::vector<SampleSummary>& samples, int parts) {
-  std::vector<int> ends;  // of groups
+std::vector<Range> mini_batches(const std::vector<SampleSummary>& samples, int parts) {
+  std::vector<int> ends;  // of the samples of a prompt
   for (std::size_t at = 0; at < samples.size(); ends.push_back(static_cast<int>(at)))
     at = prompt_end(samples, at);
-  const std::size_t groups = ends.size();
-  std::vector<Range> batches(std::max(1, std::min<int>(parts, static_cast<int>(groups))));
-  for (std::size_t group = 0; group < groups; ++group)
-    batches[group * batches.size() / groups].end = ends[group];
-  for (std::size_t b = 1; b < batches.size(); ++b) batches[b].begin = batches[b - 1].end;
-  return batches;
+  return cut_mini_batches(ends, parts);
 }
 
 // Of the tokens that the model reads of the samples of some rows.
@@ -63,7 +57,7 @@ void for_each_micro_batch(const std::vector<Sample>& samples, const MicroBatchLi
 void UpdateLoop::bring(SampleSet& samples) const {
   const RankGrid grid{model_.context.parallel.group().size(), model_.dp_group.size()};
   std::vector<int> replica;
-  for (const Range batch : cut_mini_batches(samples.all(), options_.mini_batches)) {
+  for (const Range batch : mini_batches(samples.all(), options_.mini_batches)) {
     const TrainPassOptions& pass = model_.context.options;
     const auto part = deal(sizes_of(samples, batch, pass), grid.dp, pass, speeds_);
     replica.insert(replica.end(), part.begin(), part.end());
@@ -94,7 +88,7 @@ MicroBatchList UpdateLoop::micro_batches(const SampleSet& samples, Range batch) 
 
 void UpdateLoop::run(SampleSet& samples, const Accumulate& accumulate, OptimizerSteps& report) {
   bring(samples);
-  const auto batches = cut_mini_batches(samples.all(), options_.mini_batches);
+  const auto batches = mini_batches(samples.all(), options_.mini_batches);
   for (int epoch = 0; epoch < options_.epochs; ++epoch)
     for (const Range batch : batches) step(samples, batch, accumulate, report);
   report.grad_norm /= std::max(1, report.steps - report.skipped);

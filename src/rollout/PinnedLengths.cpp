@@ -21,12 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kName = "Rollout/Lengths";
 
-std::optional<LengthLaw> law_named(const std::string& name) {
-  for (const auto& [known, law] : named_length_laws())
-    if (known == name) return law;
-  return std::nullopt;
-}
-
 std::string no_run_text(const std::string& from) {
   const std::string is = std::string(kName) + " is " + path_text(from) + " (";
   std::error_code ignored;
@@ -64,7 +58,7 @@ std::string recorded_lengths_text(const std::string& from, int limit) {
 
 PinnedLengths::PinnedLengths(const std::string& from, std::uint64_t seed, int limit,
                              const Ranks& ranks)
-    : law_(law_named(from)), seed_(seed), limit_(limit) {
+    : law_(length_law(from)), seed_(seed), limit_(limit) {
   if (from.empty() || law_) return;
   std::istringstream text(from_rank_0(ranks, [&] { return recorded_lengths_text(from, limit); }));
   for (std::string line; std::getline(text, line);) {

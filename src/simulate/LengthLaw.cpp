@@ -76,6 +76,12 @@ std::vector<std::pair<std::string, LengthLaw>> named_length_laws() {
   return named;
 }
 
+std::optional<LengthLaw> length_law(const std::string& name) {
+  for (const LengthLaw law : all_length_laws())
+    if (name == to_string(law)) return law;
+  return std::nullopt;
+}
+
 std::vector<int> draw_lengths(LengthLaw law, std::uint64_t seed, std::int64_t iteration, int count,
                               int limit) {
   const CounterRandom random(seed);

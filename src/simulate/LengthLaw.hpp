@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ enum class LengthLaw {
 const char* to_string(LengthLaw law);
 const std::vector<LengthLaw>& all_length_laws();
 std::vector<std::pair<std::string, LengthLaw>> named_length_laws();  // for options
+std::optional<LengthLaw> length_law(const std::string& name);        // if it is one
 
 // Lengths of one iteration, 1 to limit.
 std::vector<int> draw_lengths(LengthLaw law, std::uint64_t seed, std::int64_t iteration, int count,

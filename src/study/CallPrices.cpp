@@ -57,17 +57,12 @@ PassWork CallPrices::inputs(const std::vector<int>& members, bool with_targets) 
   return work;
 }
 
-// Prompts stay whole (rl/UpdateLoop).
 std::vector<Range> CallPrices::mini_batches(const UpdateSteps& steps) const {
   const int count = static_cast<int>(traces_.back().outcomes.size());
-  const int prompts = (count + samples_ - 1) / samples_;
-  const int parts = std::max(1, std::min(steps.mini_batches, prompts));
-  const auto begin = [&](std::int64_t part) {
-    return std::min(count, static_cast<int>((part * prompts + parts - 1) / parts) * samples_);
-  };
-  std::vector<Range> list;
-  for (int b = 0; b < parts; ++b) list.push_back({begin(b), begin(b + 1)});
-  return list;
+  std::vector<int> ends;  // of the samples of a prompt
+  while (ends.empty() || ends.back() < count)
+    ends.push_back(std::min(count, static_cast<int>(ends.size() + 1) * samples_));
+  return cut_mini_batches(ends, steps.mini_batches);
 }
 
 SequenceSizes CallPrices::sizes(Range range) const {

@@ -9,6 +9,7 @@
 #include "base/Error.hpp"
 #include "base/Text.hpp"
 #include "base/Timer.hpp"
+#include "optim/ShardedAdamW.hpp"
 #include "placement/PlacementSearch.hpp"
 #include "study/CallPrices.hpp"
 #include "study/SimulateJob.hpp"
@@ -16,8 +17,7 @@
 namespace taper {
 namespace {
 
-constexpr double kMasterBytes = 3 * 4;  // of a parameter: master, two moments
-constexpr double kGradientBytes = 8;    // of a parameter: an exact sum
+constexpr double kGradientBytes = 8;  // of a parameter: an exact sum
 
 CallSetting setting_of_calls(const SimulateOptions& o) {
   CallSetting setting;
@@ -40,7 +40,7 @@ PlaceOption with_memory(const SimulateOptions& o, ModelRole role, PlaceOption op
                         o.model.weight_bytes / grid.tp;
   double bytes = shard * o.model.weight_bytes, work = 0;
   if (role == ModelRole::kPolicy || role == ModelRole::kCritic) {
-    bytes += shard * kMasterBytes / grid.dp;
+    bytes += shard * ShardedAdamW::kParamBytes / grid.dp;
     work = shard * kGradientBytes + inputs;
   } else if (role == ModelRole::kGeneration) {
     const double sequences =

@@ -14,14 +14,14 @@
 #include "model/PackedModel.hpp"
 #include "model/TrainPass.hpp"
 #include "optim/Ownership.hpp"
+#include "optim/ShardedAdamW.hpp"
 #include "simulate/LengthLaw.hpp"
 #include "study/CallPrices.hpp"
 
 namespace taper {
 namespace {
 
-constexpr std::int64_t kBytesPerToken = 16;   // of a sample that is copied: ids, log-probs, ...
-constexpr std::int64_t kMasterBytes = 3 * 4;  // of a parameter: master, two moments
+constexpr std::int64_t kBytesPerToken = 16;  // of a sample that is copied: ids, log-probs, ...
 
 // The part of an identity that decides what a pass costs.
 Facts shape_of(const ModelConfig& c) {
@@ -229,8 +229,8 @@ class RunPrices {
     const int tp = layout.grid.tp;
     const LocalParams local(files.table, ModelShard(files.table, tp, 0));
     PlaceOption option{layout};
-    option.bytes =
-        weight_bytes(files, tp, WithBackward::kYes) + local.size() * kMasterBytes / layout.grid.dp;
+    option.bytes = weight_bytes(files, tp, WithBackward::kYes) +
+                   local.size() * ShardedAdamW::kParamBytes / layout.grid.dp;
     option.weight_bytes = weight_bytes(files, tp, WithBackward::kNo);
     option.work_bytes = local.size() * bytes_of(pass_.gradients) + pass_bytes(files, tp, pass_);
     return option;
@@ -252,13 +252,13 @@ class RunPrices {
   mutable std::map<std::pair<std::string, std::string>, std::int64_t> published_;
 };
 
-LengthLaw law_of(const std::string& name) {
-  for (const auto& [known, law] : named_length_laws())
-    if (known == name) return law;
-  TAPER_VALIDATE(name.empty(), "Rollout/Lengths is " << name
-                                                     << " (no law of lengths); name the run whose "
-                                                        "lengths count with --lengths");
-  return LengthLaw::kLogNormal;
+LengthLaw law_of(const RolloutOptions& rollout) {
+  const auto law = length_law(rollout.lengths);
+  TAPER_VALIDATE(law || rollout.lengths.empty(),
+                 "Rollout/Lengths is " << rollout.lengths
+                                       << " (no law of lengths); name the run whose lengths count "
+                                          "with --lengths");
+  return law.value_or(LengthLaw::kLogNormal);
 }
 
 }  // namespace
@@ -275,7 +275,7 @@ std::vector<ReplayTrace> expected_generations(const RunOptions& run, const Model
                                               int iterations) {
   const RolloutOptions& o = run.rollout;
   const PromptSource prompts(run.data, policy, o.max_prompt_tokens, run.seed);
-  const LengthLaw law = law_of(o.lengths);
+  const LengthLaw law = law_of(o);
   std::vector<ReplayTrace> traces;
   for (std::int64_t i = 0; i < iterations; ++i) {
     std::vector<std::int64_t> numbers(o.prompts);

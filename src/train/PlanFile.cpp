@@ -44,6 +44,15 @@ std::pair<std::string, std::string> cut(const std::string& text, char at) {
   return {text.substr(0, place), text.substr(place + 1)};
 }
 
+// Plans place models and change nothing else of a run.
+Setting setting_of(const std::string& text) {
+  const auto [key, value] = cut(text, '=');
+  const bool places =
+      key.starts_with("Placement/") || (key.starts_with("Rewards/") && key.ends_with("/Ranks"));
+  TAPER_VALIDATE(places, key << " places no model");
+  return {key, value};
+}
+
 }  // namespace
 
 void write_plan(const std::filesystem::path& path, const PlanFile& plan) {
@@ -70,7 +79,7 @@ PlanFile read_plan(const std::filesystem::path& path) {
                                     "taper plan");
   PlanFile plan{text.ranks, text.models, {}, text.seconds, text.flat_seconds, {}};
   try {
-    for (const std::string& setting : text.settings) plan.settings.push_back(cut(setting, '='));
+    for (const std::string& setting : text.settings) plan.settings.push_back(setting_of(setting));
     for (const std::string& line : text.identity) {
       const auto [where, value] = cut(line, '=');
       const auto [part, name] = cut(where, '/');

@@ -70,6 +70,19 @@ TEST_CASE("of a sequence any stretches may be targets") {
   CHECK(ranges.targets == std::vector<std::int32_t>{12, 13, 14, 15, 11, 14});
 }
 
+TEST_CASE("mini-batches keep the samples of a prompt together") {
+  const std::vector<int> ends{4, 8, 9, 12, 16};
+  const auto cuts = [&](int parts) {
+    std::vector<int> ends_of_parts;
+    for (const Range part : cut_mini_batches(ends, parts)) ends_of_parts.push_back(part.end);
+    return ends_of_parts;
+  };
+  CHECK(cuts(1) == std::vector<int>{16});
+  CHECK(cuts(2) == std::vector<int>{9, 16});
+  CHECK(cuts(9) == ends);
+  CHECK(cut_mini_batches({}, 3).size() == 1);
+}
+
 TEST_CASE("micro-batches keep the order and their limits") {
   const auto batches = cut_micro_batches({5, 5, 5, 9, 1, 1, 1, 10}, 10, 3);
   CHECK(batches == std::vector<std::vector<int>>{{0, 1}, {2}, {3, 4}, {5, 6}, {7}});

@@ -78,6 +78,9 @@ TEST_CASE("a plan that cannot be read is an error that names it") {
                        MessageMatches(ContainsSubstring("there is no such file")));
   spill(path, "Plan: {Ranks: 2, Settings: [nonsense]}\n");
   CHECK_THROWS_MATCHES(read(run), Error, MessageMatches(ContainsSubstring("is no plan")));
+  spill(path, "Plan: {Ranks: 2, Settings: [Training/Iterations=1]}\n");
+  CHECK_THROWS_MATCHES(read(run), Error,
+                       MessageMatches(ContainsSubstring("Training/Iterations places no model")));
   spill(path, "Plan: {Ranks: 2}\n");
   CHECK_THROWS_AS(read_plan(path), Error);
   CHECK_THROWS_MATCHES(read("Model: {Directory: m}\nPlacement: {Strategy: plan}\n"), Error,
